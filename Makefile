@@ -85,9 +85,10 @@ bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: half an hour  
 results: venv ## What a release printed, into docs/results/: an hour, on a quiet machine  [T=PART]
 	$(Q)$(BIN)/python -m tools.results $(T)
 
-lint: venv ## ruff, mypy --strict, and labels of code and specs against each other
+lint: venv ## ruff, mypy --strict, clang-format, and labels of code and specs against each other
 	$(Q)$(BIN)/ruff check
 	$(Q)$(BIN)/ruff format --check
+	$(Q)git ls-files '*.[ch]' | xargs $(BIN)/clang-format --dry-run -Werror
 	$(Q)$(BIN)/mypy
 	$(Q)$(BIN)/python tools/pairs.py
 	$(Q)$(BIN)/python tools/layers.py

@@ -61,10 +61,10 @@ typedef struct bench_row {
 
 extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[], bench_layout[],
 	bench_bare[], bench_group[], bench_pingpong[], bench_balance[], bench_recheck[],
-	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[],
-	bench_vthread[], bench_sync[], bench_scale[], bench_dump[], bench_poller[],
-	bench_placement[], bench_placed[], bench_sim_placement[], bench_strategy[],
-	bench_local[], bench_local_group[]; /* each ends at a NULL name */
+	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[], bench_vthread[],
+	bench_sync[], bench_scale[], bench_dump[], bench_poller[], bench_placement[],
+	bench_placed[], bench_sim_placement[], bench_strategy[], bench_local[],
+	bench_local_group[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;

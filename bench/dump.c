@@ -94,7 +94,6 @@ static double of_5_us(uint64_t ops)
 }
 
 const bench_row bench_dump[] = {
-	{.name = "dump",
-	 .sides = {{"text", as_text}, {"json", as_json}, {"5us", of_5_us}}},
+	{.name = "dump", .sides = {{"text", as_text}, {"json", as_json}, {"5us", of_5_us}}},
 	{.name = NULL},
 };

@@ -168,14 +168,16 @@ static double fcontext(uint64_t ops)
 
 const bench_row bench_fiber[] = {
 	{.name = "fiber",
-	 .sides = {{"ours", ours},
-		   {"returns", returns},
+	 .sides =
+		 {
+			 {"ours", ours},
+			 {"returns", returns},
 #if defined(__x86_64__)
-		   {"inline", inlined},
+			 {"inline", inlined},
 #endif
 #ifdef BENCH_FCONTEXT
-		   {"fcontext", fcontext},
+			 {"fcontext", fcontext},
 #endif
-		  }},
+		 }},
 	{.name = NULL},
 };

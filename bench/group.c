@@ -17,7 +17,8 @@ static wp_carrier_tasks alone, homes[2];
 static wp_carrier *members[2];
 static wp_domain domain;
 
-BENCH_INLINE double submissions(wp_carrier_tasks *home, void (*submit)(wp_carrier_tasks *, wp_task *), uint64_t ops)
+BENCH_INLINE double submissions(wp_carrier_tasks *home,
+				void (*submit)(wp_carrier_tasks *, wp_task *), uint64_t ops)
 {
 	double ns = 0;
 

@@ -167,19 +167,21 @@ static double bursts(bool stealing, int policy, bool at_dequeue, uint64_t ops)
 	return spread_waits(waits, BURSTS * BURST) * (double)ops;
 }
 
-#define ROW(name, stealing)                                                  \
-	static double name(int policy, bool at_dequeue, uint64_t ops)        \
-	{                                                                    \
-		return bursts(stealing, policy, at_dequeue, ops);            \
+#define ROW(name, stealing)                                           \
+	static double name(int policy, bool at_dequeue, uint64_t ops) \
+	{                                                             \
+		return bursts(stealing, policy, at_dequeue, ops);     \
 	}
 
 ROW(group_off, false)
 ROW(group_on, true)
 
-#define SIDES(of)                                                                       \
-	{                                                                               \
-		.name = "placement_" #of, .of_policy = of, .both_loads = true,          \
-		.counts = SPREAD_COUNTS,                                                \
+#define SIDES(of)                         \
+	{                                 \
+		.name = "placement_" #of, \
+		.of_policy = of,          \
+		.both_loads = true,       \
+		.counts = SPREAD_COUNTS,  \
 	}
 
 const bench_row bench_placed[] = {SIDES(group_off), SIDES(group_on), {.name = NULL}};

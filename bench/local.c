@@ -171,9 +171,13 @@ SIDE(mpsc)
 SIDE(ring)
 SIDE(vyukov)
 
-#define SIDES(pattern)                                                                    \
-	{{"ours", pattern##_local}, {"mpsc", pattern##_mpsc}, {"ring", pattern##_ring},   \
-	 {"vyukov", pattern##_vyukov}}
+#define SIDES(pattern)                                                                         \
+	{                                                                                      \
+		{"ours", pattern##_local}, {"mpsc", pattern##_mpsc}, {"ring", pattern##_ring}, \
+		{                                                                              \
+			"vyukov", pattern##_vyukov                                             \
+		}                                                                              \
+	}
 
 const bench_row bench_local[] = {
 	{.name = "local_batch", .sides = SIDES(batch)},

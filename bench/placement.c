@@ -64,10 +64,12 @@ ROW(16)
 ROW(64)
 ROW(256)
 
-#define SIDES(carriers)                                                                    \
-	{                                                                                  \
-		.name = "placement_" #carriers, .of_policy = among_##carriers,             \
-		.own = {{"none", NONE}}, .counts = {{"sibling", per_sibling}},             \
+#define SIDES(carriers)                               \
+	{                                             \
+		.name = "placement_" #carriers,       \
+		.of_policy = among_##carriers,        \
+		.own = {{"none", NONE}},              \
+		.counts = {{"sibling", per_sibling}}, \
 	}
 
 const bench_row bench_placement[] = {SIDES(2),  SIDES(4),   SIDES(16),

@@ -38,10 +38,12 @@ double spread_work(void);
 double spread_half_us(void); /* the middle wait */
 double spread_most_us(void); /* the longest one */
 
-#define SPREAD_COUNTS                                          \
-	{                                                      \
-		{"queue", spread_queue}, {"work", spread_work}, \
-		{"p50", spread_half_us}, {"most", spread_most_us}, \
+#define SPREAD_COUNTS                     \
+	{                                 \
+		{"queue", spread_queue},  \
+		{"work", spread_work},    \
+		{"p50", spread_half_us},  \
+		{"most", spread_most_us}, \
 	}
 
 #endif

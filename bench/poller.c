@@ -41,7 +41,8 @@ static wp_group *polling(void)
 	static wp_group *made;
 	wp_group_config config = {.carriers = 1, .yield_us = 50};
 
-	if (made == NULL && (wp_group_new(&made, &config) != WP_OK || wp_io_start(made, 0) != WP_OK))
+	if (made == NULL &&
+	    (wp_group_new(&made, &config) != WP_OK || wp_io_start(made, 0) != WP_OK))
 		bench_fail("no group with a poller");
 	return made;
 }

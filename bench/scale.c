@@ -145,7 +145,11 @@ static double turn_1m(uint64_t ops)
 
 const bench_row bench_scale[] = {
 	{.name = "scale_yield",
-	 .sides = {{"1", yield_1}, {"1k", yield_1k}, {"100k", yield_100k}, {"1m", yield_1m}, {"line", line_1m}}},
+	 .sides = {{"1", yield_1},
+		   {"1k", yield_1k},
+		   {"100k", yield_100k},
+		   {"1m", yield_1m},
+		   {"line", line_1m}}},
 	{.name = "scale_turn",
 	 .sides = {{"1", turn_2}, {"1k", turn_1k}, {"100k", turn_100k}, {"1m", turn_1m}}},
 	{.name = NULL},

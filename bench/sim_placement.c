@@ -184,16 +184,18 @@ static double simulate(double (*kind)(uint32_t, int, bool), uint32_t carriers, i
 	return late_ns;
 }
 
-#define ROW(kind, carriers)                                                                  \
-	static double kind##_##carriers(int policy, bool at_dequeue, uint64_t ops)           \
-	{                                                                                    \
-		return simulate(kind, carriers, policy, at_dequeue) * (double)ops;           \
+#define ROW(kind, carriers)                                                        \
+	static double kind##_##carriers(int policy, bool at_dequeue, uint64_t ops) \
+	{                                                                          \
+		return simulate(kind, carriers, policy, at_dequeue) * (double)ops; \
 	}
-#define SIDES(kind, carriers)                                                                \
-	{                                                                                    \
-		.name = "placement_" #kind "_" #carriers, .of_policy = kind##_##carriers,    \
-		.both_loads = true, .own = {{"one", ONE_QUEUE}, {"zero", ALL_TO_ZERO}},      \
-		.counts = SPREAD_COUNTS,                                                     \
+#define SIDES(kind, carriers)                                       \
+	{                                                           \
+		.name = "placement_" #kind "_" #carriers,           \
+		.of_policy = kind##_##carriers,                     \
+		.both_loads = true,                                 \
+		.own = {{"one", ONE_QUEUE}, {"zero", ALL_TO_ZERO}}, \
+		.counts = SPREAD_COUNTS,                            \
 	}
 
 ROW(steady, 2)
@@ -205,5 +207,5 @@ ROW(burst, 64)
 
 const bench_row bench_sim_placement[] = {
 	SIDES(steady, 2), SIDES(steady, 16), SIDES(steady, 64), SIDES(steady, 256),
-	SIDES(burst, 16), SIDES(burst, 64), {.name = NULL},
+	SIDES(burst, 16), SIDES(burst, 64),  {.name = NULL},
 };

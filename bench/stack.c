@@ -129,14 +129,14 @@ static double look(wp_stacks **pool, uint32_t colours, uint64_t ops, uint32_t ma
 
 static wp_stacks *coloured, *plain;
 
-#define LOOKS(many)                                          \
-	static double coloured_##many(uint64_t ops)          \
-	{                                                    \
-		return look(&coloured, 0, ops, many);        \
-	}                                                    \
-	static double plain_##many(uint64_t ops)             \
-	{                                                    \
-		return look(&plain, 1, ops, many);           \
+#define LOOKS(many)                                   \
+	static double coloured_##many(uint64_t ops)   \
+	{                                             \
+		return look(&coloured, 0, ops, many); \
+	}                                             \
+	static double plain_##many(uint64_t ops)      \
+	{                                             \
+		return look(&plain, 1, ops, many);    \
 	}
 LOOKS(100000)
 LOOKS(1000)

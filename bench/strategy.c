@@ -121,9 +121,13 @@ static void open_all(enum wp_strategy_mode mode)
 	config.begin = float_thread;
 	if (wp_pool_new(&config, &pool) != WP_OK)
 		bench_fail("no pool");
-	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode, .produce = produce, .kind = kind,
-							  .run = run, .execute = execute,
-							  .reject = reject, .start = start,
+	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
+							  .produce = produce,
+							  .kind = kind,
+							  .run = run,
+							  .execute = execute,
+							  .reject = reject,
+							  .start = start,
 							  .try_start = try_start});
 	wp_parker_init(&ready);
 	wp_parker_init(&finished);
@@ -214,18 +218,18 @@ static double count_handed(void)
 	return handed;
 }
 
-#define SIDE(row, measured, mode, how, as)                                          \
-	static double row##_##mode(uint64_t ops)                                    \
-	{                                                                           \
-		work = how;                                                         \
-		told = as;                                                          \
-		return measured(WP_##mode, ops);                                    \
+#define SIDE(row, measured, mode, how, as)       \
+	static double row##_##mode(uint64_t ops) \
+	{                                        \
+		work = how;                      \
+		told = as;                       \
+		return measured(WP_##mode, ops); \
 	}
 
-#define ROW(row, measured, how, as)                                                 \
-	SIDE(row, measured, PRODUCE_CONSUME, how, as)                               \
-	SIDE(row, measured, PRODUCE_EXECUTE_CONSUME, how, as)                       \
-	SIDE(row, measured, EXECUTE_PRODUCE_CONSUME, how, as)                       \
+#define ROW(row, measured, how, as)                           \
+	SIDE(row, measured, PRODUCE_CONSUME, how, as)         \
+	SIDE(row, measured, PRODUCE_EXECUTE_CONSUME, how, as) \
+	SIDE(row, measured, EXECUTE_PRODUCE_CONSUME, how, as) \
 	SIDE(row, measured, ADAPTIVE, how, as)
 
 ROW(told, flood, NEVER, WP_NON_BLOCKING)
@@ -235,17 +239,18 @@ ROW(always, flood, ALWAYS, WP_BLOCKING)
 ROW(soon, one_by_one, NEVER, WP_BLOCKING)
 ROW(soon_told, one_by_one, NEVER, WP_NON_BLOCKING)
 
-#define SIDES(row)                                                                  \
-	{                                                                           \
-		.name = "strategy_" #row,                                           \
-		.sides = {{"pc", row##_PRODUCE_CONSUME},                            \
-			  {"pec", row##_PRODUCE_EXECUTE_CONSUME},                   \
-			  {"epc", row##_EXECUTE_PRODUCE_CONSUME},                   \
-			  {"adaptive", row##_ADAPTIVE}},                            \
-		.counts = {{"threads", count_threads}, {"switches", count_switches}, \
-			   {"executed", count_executed}, {"handed", count_handed}}, \
+#define SIDES(row)                                                \
+	{                                                         \
+		.name = "strategy_" #row,                         \
+		.sides = {{"pc", row##_PRODUCE_CONSUME},          \
+			  {"pec", row##_PRODUCE_EXECUTE_CONSUME}, \
+			  {"epc", row##_EXECUTE_PRODUCE_CONSUME}, \
+			  {"adaptive", row##_ADAPTIVE}},          \
+		.counts = {{"threads", count_threads},            \
+			   {"switches", count_switches},          \
+			   {"executed", count_executed},          \
+			   {"handed", count_handed}},             \
 	}
 
-const bench_row bench_strategy[] = {SIDES(told),   SIDES(never), SIDES(some),
-				    SIDES(always), SIDES(soon),  SIDES(soon_told),
-				    {.name = NULL}};
+const bench_row bench_strategy[] = {SIDES(told), SIDES(never),     SIDES(some),   SIDES(always),
+				    SIDES(soon), SIDES(soon_told), {.name = NULL}};

@@ -17,7 +17,10 @@ static uint32_t port, think_ms, carriers = 1;
 static const cli_option options[] = {
 	{.name = "--port", .number = &port, .most = 65535, .help = "0: any that is free"},
 	{.name = "--think-ms", .number = &think_ms, .most = 600000, .help = "before each reply; 0"},
-	{.name = "--carriers", .number = &carriers, .least = 1, .most = WP_GROUP_CARRIERS,
+	{.name = "--carriers",
+	 .number = &carriers,
+	 .least = 1,
+	 .most = WP_GROUP_CARRIERS,
 	 .help = "OS threads that run everything; 1"},
 };
 

@@ -24,7 +24,7 @@ typedef struct echo_config {
 typedef struct echo_counts {
 	server_counts served;
 	wp_poll_counts polled;
-	uint64_t parks; /* of carriers */
+	uint64_t parks;                                /* of carriers */
 	uint64_t threads, consumed[WP_CONSUMED_KINDS]; /* of the strategy mode */
 } echo_counts;
 

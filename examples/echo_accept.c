@@ -24,8 +24,8 @@ void echo_accept(int listener, void (*take)(void *arg, int fd, uint32_t number),
 	either[1].fd = signalfd(-1, &ends, SFD_CLOEXEC);
 	while (either[1].revents == 0) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		bool is_full = fd < 0 && (errno == EMFILE || errno == ENFILE ||
-					  errno == ENOBUFS || errno == ENOMEM);
+		bool is_full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+					  errno == ENOMEM);
 
 		if (fd < 0) {
 			poll(either + is_full, 2u - is_full, is_full ? SERVE_RETRY_MS : -1);

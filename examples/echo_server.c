@@ -35,34 +35,57 @@ static echo_config config = {.carriers = 1, .strategy = WP_ADAPTIVE, .threads = 
 static const cli_option options[] = {
 	{.name = "--port", .number = &config.port, .most = 65535, .help = "0: any that is free"},
 	{.name = "--backend", .text = &config.backend, .help = "ADDRESS:PORT of the backend"},
-	{.name = "--mode", .number = &config.mode, .words = modes,
+	{.name = "--mode",
+	 .number = &config.mode,
+	 .words = modes,
 	 .help = "who runs handlers: who does the I/O; a group of their own; no virtual threads;"
 		 " a pool of threads"},
-	{.name = "--carriers", .number = &config.carriers, .least = 1, .most = WP_GROUP_CARRIERS,
+	{.name = "--carriers",
+	 .number = &config.carriers,
+	 .least = 1,
+	 .most = WP_GROUP_CARRIERS,
 	 .help = "OS threads; split: of each of its two groups; strategy: selectors"},
-	{.name = "--stealing", .number = &config.stealing, .words = switches, .with = "--mode",
+	{.name = "--stealing",
+	 .number = &config.stealing,
+	 .words = switches,
+	 .with = "--mode",
 	 .with_words = GROUPS,
 	 .help = "may idle carriers help busy ones?"},
-	{.name = "--pin", .number = &config.pin, .words = pins,
+	{.name = "--pin",
+	 .number = &config.pin,
+	 .words = pins,
 	 .help = "none; each carrier to a CPU; all to one CPU more than there are carriers"},
-	{.name = "--strategy", .number = &config.strategy, .words = strategies, .with = "--mode",
+	{.name = "--strategy",
+	 .number = &config.strategy,
+	 .words = strategies,
+	 .with = "--mode",
 	 .with_words = POOL,
 	 .help = "who runs what a selector produces; adaptive"},
-	{.name = "--kind", .number = &config.kind, .words = kinds, .with = "--mode",
+	{.name = "--kind",
+	 .number = &config.kind,
+	 .words = kinds,
+	 .with = "--mode",
 	 .with_words = POOL,
 	 .help = "what the strategy is told of handlers; blocking"},
-	{.name = "--threads", .number = &config.threads, .least = 2, .most = ECHO_THREADS,
-	 .with = "--mode", .with_words = POOL,
+	{.name = "--threads",
+	 .number = &config.threads,
+	 .least = 2,
+	 .most = ECHO_THREADS,
+	 .with = "--mode",
+	 .with_words = POOL,
 	 .help = "of the strategy's pool, selectors among them; 200"},
 	{.name = "--stats", .flag = &config.has_stats, .help = "print counts as JSON at the end"},
-	{.name = "--trace-depth", .flag = &config.traces_depth, .with = "--mode",
+	{.name = "--trace-depth",
+	 .flag = &config.traces_depth,
+	 .with = "--mode",
 	 .with_words = GROUPS,
 	 .help = "with --stats: the longest queue before an answer; costs a little"},
 };
 
-static const char usage[] = "usage: echo_server --backend ADDRESS:PORT [OPTIONS]\n\n"
-			    "  GET /          what the backend replies\n"
-			    "  GET /parallel  two calls to it at once, and which carriers made them";
+static const char usage[] =
+	"usage: echo_server --backend ADDRESS:PORT [OPTIONS]\n\n"
+	"  GET /          what the backend replies\n"
+	"  GET /parallel  two calls to it at once, and which carriers made them";
 static const char examples[] =
 	"  echo_server --port 8080 --backend 127.0.0.1:9000\n"
 	"  echo_server --port 8080 --backend 127.0.0.1:9000 --mode split --carriers 2 --pin each";
@@ -151,8 +174,8 @@ static void print_counts(const echo_counts *counts)
 
 int main(int argc, char **argv)
 {
-	static bool (*const runs[])(const echo_config *, int, echo_counts *) = {
-		echo_run, echo_run, echo_react, echo_eat};
+	static bool (*const runs[])(const echo_config *, int,
+				    echo_counts *) = {echo_run, echo_run, echo_react, echo_eat};
 	static echo_counts counts;
 	int fd;
 

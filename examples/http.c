@@ -163,12 +163,13 @@ size_t http_write(const http_reply *reply, const http_parser *request, bool is_k
 		connection = "Connection: close\r\n";
 	else if (request->llhttp.http_minor == 0)
 		connection = "Connection: keep-alive\r\n";
-	head = snprintf(bytes, HTTP_REPLY,
-			"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %u\r\n%s%s\r\n",
-			reply->status, llhttp_status_name((llhttp_status_t)reply->status),
-			reply->size, connection,
-			reply->status == HTTP_STATUS_METHOD_NOT_ALLOWED ? "Allow: GET, HEAD, POST\r\n"
-									: "");
+	head = snprintf(
+		bytes, HTTP_REPLY,
+		"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %u\r\n%s%s\r\n",
+		reply->status, llhttp_status_name((llhttp_status_t)reply->status), reply->size,
+		connection,
+		reply->status == HTTP_STATUS_METHOD_NOT_ALLOWED ? "Allow: GET, HEAD, POST\r\n"
+								: "");
 	if (request->llhttp.method == HTTP_HEAD)
 		return (size_t)head;
 	memcpy(bytes + head, reply->body, reply->size);

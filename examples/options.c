@@ -101,7 +101,8 @@ static void take(const cli_option *option, const char *value)
 	*option->number = (uint32_t)number;
 }
 
-static void print_help(const cli_option *options, size_t count, const char *usage, const char *examples)
+static void print_help(const cli_option *options, size_t count, const char *usage,
+		       const char *examples)
 {
 	printf("%s\n\n", usage);
 	for (size_t at = 0; at < count; at++) {

@@ -109,8 +109,8 @@ static bool read_some(client *one)
 
 static bool write_some(client *one)
 {
-	ssize_t size = source_write(&one->source, one->out + one->out_at,
-				    one->out_end - one->out_at);
+	ssize_t size =
+		source_write(&one->source, one->out + one->out_at, one->out_end - one->out_at);
 
 	if (size < 0) {
 		if (errno != EAGAIN)

@@ -72,8 +72,7 @@ static int accept_all(void *arg)
 		if (code == WP_OK)
 			serve(server, fd, number++);
 		else
-			wp_vthread_sleep_until(
-				wp_deadline_in((int64_t)SERVE_RETRY_MS * NS_PER_MS));
+			wp_vthread_sleep_until(wp_deadline_in((int64_t)SERVE_RETRY_MS * NS_PER_MS));
 	}
 	return 0;
 }

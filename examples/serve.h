@@ -14,7 +14,12 @@
 #include "io/descriptor.h"
 #include "sched/vthread_start.h"
 
-enum { SERVE_BUFFER = 4096, SERVE_PATIENCE_MS = 30000, SERVE_RETRY_MS = 20, SERVE_LINGER_MS = 1000 };
+enum {
+	SERVE_BUFFER = 4096,
+	SERVE_PATIENCE_MS = 30000,
+	SERVE_RETRY_MS = 20,
+	SERVE_LINGER_MS = 1000
+};
 
 struct connection;
 
@@ -40,7 +45,7 @@ typedef struct http_server {
 	wp_lock lock;
 	wp_cond ended;
 	wp_atomic(uint32_t) is_stopping;
-	uint32_t open; /* connections: their threads have not ended */
+	uint32_t open;            /* connections: their threads have not ended */
 	struct connection *first; /* those that have a descriptor */
 	server_counts counts;
 } http_server;

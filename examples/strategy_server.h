@@ -73,7 +73,7 @@ typedef struct eat_selector {
 	struct epoll_event events[EAT_EVENTS];
 	int at, count;
 	struct eat_client *first;
-	uint32_t timed;	  /* armed clients that have a deadline */
+	uint32_t timed;   /* armed clients that have a deadline */
 	int64_t until_ns; /* is_told: how long clients may take */
 	bool is_told, is_over;
 	server_counts served;
@@ -90,8 +90,8 @@ typedef struct eat_client {
 	eat_selector *selector;
 	int fd;
 	bool is_armed;
-	bool is_ready; /* one read is due */
-	bool goes_on;  /* after this reply */
+	bool is_ready;    /* one read is due */
+	bool goes_on;     /* after this reply */
 	int64_t until_ns; /* of the next event */
 	enum eat_next wants;
 	enum eat_state state;

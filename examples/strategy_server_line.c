@@ -127,8 +127,8 @@ static enum http_said hear(eat_line *line, bool *is_kept)
 	while ((size = recv(line->fd, bytes, sizeof(bytes), 0)) > 0) {
 		enum http_said said = http_parse(&line->parser, bytes, (size_t)size, &used);
 
-		*is_kept = said == HTTP_MESSAGE && line->parser.is_kept_alive &&
-			   used == (size_t)size;
+		*is_kept =
+			said == HTTP_MESSAGE && line->parser.is_kept_alive && used == (size_t)size;
 		if (said != HTTP_MORE)
 			return said;
 	}

@@ -213,9 +213,15 @@ static bool try_start(void *arg)
 bool eat_selector_open(eat_selector *one, eater *of, uint32_t index)
 {
 	struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
-	wp_strategy_config config = {.mode = of->config->strategy, .produce = produce, .kind = kind,
-				     .run = run, .execute = execute, .reject = reject,
-				     .start = start, .try_start = try_start, .arg = one};
+	wp_strategy_config config = {.mode = of->config->strategy,
+				     .produce = produce,
+				     .kind = kind,
+				     .run = run,
+				     .execute = execute,
+				     .reject = reject,
+				     .start = start,
+				     .try_start = try_start,
+				     .arg = one};
 
 	wp_mpsc_init(&one->updates);
 	wp_guard_init(&one->guard, WP_GUARD_SYMMETRIC);

@@ -45,7 +45,8 @@ static void drop(upstream_line *line)
 void upstream_fini(upstream *to)
 {
 	for (uint32_t index = 0; index < wp_group_size(to->group); index++)
-		for (upstream_line *line = to->pools[index].idle, *next; line != NULL; line = next) {
+		for (upstream_line *line = to->pools[index].idle, *next; line != NULL;
+		     line = next) {
 			next = line->next;
 			drop(line);
 		}

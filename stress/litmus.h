@@ -15,24 +15,30 @@
 #include "base/order.h"
 
 /* What C11 has no such operation for does not compile. */
-#define LITMUS__CHECK(holds, what) \
-	((void)sizeof(struct { _Static_assert(holds, what); char unused; }))
-#define LITMUS__IS_LOAD(order)                               \
-	(memory_order_##order == memory_order_relaxed ||     \
-	 memory_order_##order == memory_order_acquire || memory_order_##order == memory_order_seq_cst)
-#define LITMUS__IS_STORE(order)                              \
-	(memory_order_##order == memory_order_relaxed ||     \
-	 memory_order_##order == memory_order_release || memory_order_##order == memory_order_seq_cst)
-#define LITMUS__CHECK_FAILURE(order)           \
+#define LITMUS__CHECK(holds, what)           \
+	((void)sizeof(struct {               \
+		_Static_assert(holds, what); \
+		char unused;                 \
+	}))
+#define LITMUS__IS_LOAD(order)                           \
+	(memory_order_##order == memory_order_relaxed || \
+	 memory_order_##order == memory_order_acquire || \
+	 memory_order_##order == memory_order_seq_cst)
+#define LITMUS__IS_STORE(order)                          \
+	(memory_order_##order == memory_order_relaxed || \
+	 memory_order_##order == memory_order_release || \
+	 memory_order_##order == memory_order_seq_cst)
+#define LITMUS__CHECK_FAILURE(order)          \
 	LITMUS__CHECK(LITMUS__IS_LOAD(order), \
 		      "the failure of a cas is relaxed, acquire or seq_cst, not " #order)
 
-#define litmus_load(p, order)                                                                       \
-	(LITMUS__CHECK(LITMUS__IS_LOAD(order), "a load is relaxed, acquire or seq_cst, not " #order), \
+#define litmus_load(p, order)                                                 \
+	(LITMUS__CHECK(LITMUS__IS_LOAD(order),                                \
+		       "a load is relaxed, acquire or seq_cst, not " #order), \
 	 WP__LOAD(p, memory_order_##order))
-#define litmus_store(p, v, order)                                                    \
-	(LITMUS__CHECK(LITMUS__IS_STORE(order),                                      \
-		       "a store is relaxed, release or seq_cst, not " #order),       \
+#define litmus_store(p, v, order)                                              \
+	(LITMUS__CHECK(LITMUS__IS_STORE(order),                                \
+		       "a store is relaxed, release or seq_cst, not " #order), \
 	 WP__STORE(p, v, memory_order_##order))
 #define litmus_exchange(p, v, order) WP__EXCHANGE(p, v, memory_order_##order)
 #define litmus_fetch_add(p, v, order) WP__FETCH_ADD(p, v, memory_order_##order)
@@ -40,11 +46,11 @@
 #define litmus_fetch_and(p, v, order) WP__FETCH_AND(p, v, memory_order_##order)
 /* True: *expected was there and is now v; false: *expected is what was there. */
 #define litmus_cas(p, expected, v, order, fail_order) \
-	(LITMUS__CHECK_FAILURE(fail_order), \
+	(LITMUS__CHECK_FAILURE(fail_order),           \
 	 WP__CAS(p, expected, v, memory_order_##order, memory_order_##fail_order))
 /* The same, and may fail for no reason. */
 #define litmus_cas_weak(p, expected, v, order, fail_order) \
-	(LITMUS__CHECK_FAILURE(fail_order), \
+	(LITMUS__CHECK_FAILURE(fail_order),                \
 	 WP__CAS_WEAK(p, expected, v, memory_order_##order, memory_order_##fail_order))
 #define litmus_fence(order) WP__FENCE(memory_order_##order)
 /* Another thread may run here: a step of its own in the explorer, nothing on real cores. */
@@ -57,7 +63,7 @@
  * memory: `wakeproof linear` reads histories off them. */
 #define litmus_call(operation, argument) LITMUS__MARK("call " #operation, argument)
 #define litmus_return(operation, value) LITMUS__MARK("return " #operation, value)
-#define LITMUS__MARK(what, number)                                                   \
+#define LITMUS__MARK(what, number) \
 	((void)wp__explore(WP__EXPLORE_LOCAL, 0, 0, 0, (uint64_t)(number), 0, WP__SITE(what)))
 #else
 #include <time.h>

@@ -34,7 +34,7 @@ enum stress_grade {
 	INTERESTING,    /* allowed, and worth a look */
 	FORBIDDEN,      /* breaks the claim: one sample fails */
 	REQUIRED,       /* must be seen within min_samples on at least 2 CPUs; not judged before */
-	LOST_WORK,      /* FORBIDDEN, for work that was given was not done: the class of what broke */
+	LOST_WORK, /* FORBIDDEN, for work that was given was not done: the class of what broke */
 };
 
 /* "0,1" exactly; "*" in a place stands for any number there; "asleep"; "stuck"; "*" alone for all
@@ -102,12 +102,12 @@ void stress_add_twin(const stress_twin *twin);
  * STRESS_ACTOR_OF(turns, carrier), STRESS_INIT_OF: where the state is a `struct turns`. */
 #define STRESS_ACTOR(name_) STRESS_ACTOR_OF(state, name_)
 #define STRESS_INIT(name_) STRESS_INIT_OF(state, name_)
-#define STRESS_ACTOR_OF(state_, name_)                                           \
-	static void name_##_acts(struct state_ *state, stress_result *result);   \
-	static void name_(void *at, stress_result *result)                       \
-	{                                                                        \
-		name_##_acts(at, result);                                        \
-	}                                                                        \
+#define STRESS_ACTOR_OF(state_, name_)                                         \
+	static void name_##_acts(struct state_ *state, stress_result *result); \
+	static void name_(void *at, stress_result *result)                     \
+	{                                                                      \
+		name_##_acts(at, result);                                      \
+	}                                                                      \
 	static void name_##_acts(struct state_ *state, stress_result *result)
 #define STRESS_INIT_OF(state_, name_)                       \
 	static void name_##_prepares(struct state_ *state); \

@@ -36,14 +36,14 @@ static int64_t due_of(const client *self, uint64_t request)
 static bool connect_one(client *self, unsigned index)
 {
 	const int one = 1;
-	const struct timeval patience = { .tv_sec = CONNECT_S };
+	const struct timeval patience = {.tv_sec = CONNECT_S};
 	connection *conn = &self->all[index];
 	conn->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (conn->fd < 0)
 		return false;
 	setsockopt(conn->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	struct epoll_event event = { .events = EPOLLIN, .data.u32 = index };
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
 	if (connect(conn->fd, (struct sockaddr *)&self->to, sizeof self->to) == 0 &&
 	    epoll_ctl(self->poll, EPOLL_CTL_ADD, conn->fd, &event) == 0)
 		return true;
@@ -169,7 +169,8 @@ static int64_t send_due(client *self)
 	for (;;) {
 		const int64_t now = now_ns();
 		if (self->period_ns == 0) {
-			if (now >= self->end_ns || self->out >= self->inflight || self->free_count == 0)
+			if (now >= self->end_ns || self->out >= self->inflight ||
+			    self->free_count == 0)
 				return now < self->end_ns ? self->end_ns : self->drained_ns;
 			send_one(self, now, now);
 			continue;
@@ -214,8 +215,8 @@ static bool is_over(const client *self, int64_t now)
 {
 	if (now >= self->drained_ns || self->lost == self->connections)
 		return true;
-	const bool sends = self->period_ns == 0 ? now < self->end_ns
-	                                        : due_of(self, self->next) < self->end_ns;
+	const bool sends =
+		self->period_ns == 0 ? now < self->end_ns : due_of(self, self->next) < self->end_ns;
 	return !sends && self->out == 0;
 }
 
@@ -227,7 +228,8 @@ void client_run(client *self)
 		if (is_over(self, now))
 			break;
 		const int64_t left = until > now ? until - now : 0;
-		const struct timespec wait = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
+		const struct timespec wait = {.tv_sec = left / 1000000000,
+					      .tv_nsec = left % 1000000000};
 		const int ready = epoll_pwait2(self->poll, events, EVENTS, &wait, NULL);
 		for (int at = 0; at < ready; at++)
 			readable(self, &self->all[events[at].data.u32]);

@@ -58,7 +58,7 @@ static double number(const char *name, const char *text, double least, double mo
 
 static struct sockaddr_in address(const char *text)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct sockaddr_in to = {.sin_family = AF_INET};
 	char host[64];
 	const char *colon = strrchr(text, ':');
 	if (colon == NULL || (size_t)(colon - text) >= sizeof host)
@@ -74,27 +74,44 @@ static struct sockaddr_in address(const char *text)
 static options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{ "connections", 1, NULL, 'c' }, { "rate", 1, NULL, 'r' },   { "inflight", 1, NULL, 'i' },
-		{ "seconds", 1, NULL, 's' },     { "warmup", 1, NULL, 'w' }, { "drain", 1, NULL, 'd' },
-		{ "threads", 1, NULL, 't' },     { NULL, 0, NULL, 0 },
+		{"connections", 1, NULL, 'c'}, {"rate", 1, NULL, 'r'},   {"inflight", 1, NULL, 'i'},
+		{"seconds", 1, NULL, 's'},     {"warmup", 1, NULL, 'w'}, {"drain", 1, NULL, 'd'},
+		{"threads", 1, NULL, 't'},     {NULL, 0, NULL, 0},
 	};
-	options chosen = { .connections = 100, .threads = 1, .seconds = 1, .warmup_s = 0.2, .drain_s = 5 };
+	options chosen = {
+		.connections = 100, .threads = 1, .seconds = 1, .warmup_s = 0.2, .drain_s = 5};
 	for (int at, option; (option = getopt_long(argc, argv, "", known, &at)) != -1;) {
 		const char *const name = option == '?' ? "" : known[at].name;
 		switch (option) {
-		case 'c': chosen.connections = (unsigned)number(name, optarg, 1, 1e6); break;
-		case 'i': chosen.inflight = (unsigned)number(name, optarg, 1, 1e6); break;
-		case 't': chosen.threads = (unsigned)number(name, optarg, 1, THREADS_MOST); break;
-		case 'r': chosen.rate = number(name, optarg, 0.1, 1e8); break;
-		case 's': chosen.seconds = number(name, optarg, 0.01, 3600); break;
-		case 'w': chosen.warmup_s = number(name, optarg, 0, 3600); break;
-		case 'd': chosen.drain_s = number(name, optarg, 0, 3600); break;
-		default: exit(2);
+		case 'c':
+			chosen.connections = (unsigned)number(name, optarg, 1, 1e6);
+			break;
+		case 'i':
+			chosen.inflight = (unsigned)number(name, optarg, 1, 1e6);
+			break;
+		case 't':
+			chosen.threads = (unsigned)number(name, optarg, 1, THREADS_MOST);
+			break;
+		case 'r':
+			chosen.rate = number(name, optarg, 0.1, 1e8);
+			break;
+		case 's':
+			chosen.seconds = number(name, optarg, 0.01, 3600);
+			break;
+		case 'w':
+			chosen.warmup_s = number(name, optarg, 0, 3600);
+			break;
+		case 'd':
+			chosen.drain_s = number(name, optarg, 0, 3600);
+			break;
+		default:
+			exit(2);
 		}
 	}
 	if (optind != argc - 1)
-		fail("usage", "load HOST:PORT [--connections N] [--rate R | --inflight N] [--seconds S] "
-		              "[--warmup S] [--drain S] [--threads N]");
+		fail("usage",
+		     "load HOST:PORT [--connections N] [--rate R | --inflight N] [--seconds S] "
+		     "[--warmup S] [--drain S] [--threads N]");
 	chosen.to = address(argv[optind]);
 	if (chosen.inflight == 0)
 		chosen.inflight = chosen.connections;
@@ -149,7 +166,7 @@ static void set_times(const options *chosen)
 
 static void say_at(int64_t at_ns, const char *what)
 {
-	const struct timespec at = { .tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000 };
+	const struct timespec at = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
 		;
 	puts(what);

@@ -15,23 +15,23 @@
 #include "base/api.h"
 
 /* code, value, meaning. Each means one thing, whichever function returns it. */
-#define WP_ERRORS(X)                                                          \
-	X(WP_OK, 0, "done")                                                   \
-	X(WP_TIMEOUT, -1, "the deadline passed")                              \
-	X(WP_CLOSED, -2, "the object is closed")                              \
-	X(WP_INTERRUPTED, -3, "a signal handler ran while the thread waited") \
-	X(WP_AGAIN, -4, "the value had changed already: look again")          \
-	X(WP_UNSUPPORTED, -5, "the system lacks or forbids this operation")   \
-	X(WP_SYSTEM, -6, "a system call failed; errno says why")              \
-	X(WP_FORBIDDEN, -7, "not from this thread")                           \
-	X(WP_MISUSED, -8, "too late, too early, out of order, or out of range")             \
-	X(WP_FAILED, -9, "a subtask failed, or none succeeded")               \
-	X(WP_CANCELLED, -10, "it was cancelled before")                      \
+#define WP_ERRORS(X)                                                              \
+	X(WP_OK, 0, "done")                                                       \
+	X(WP_TIMEOUT, -1, "the deadline passed")                                  \
+	X(WP_CLOSED, -2, "the object is closed")                                  \
+	X(WP_INTERRUPTED, -3, "a signal handler ran while the thread waited")     \
+	X(WP_AGAIN, -4, "the value had changed already: look again")              \
+	X(WP_UNSUPPORTED, -5, "the system lacks or forbids this operation")       \
+	X(WP_SYSTEM, -6, "a system call failed; errno says why")                  \
+	X(WP_FORBIDDEN, -7, "not from this thread")                               \
+	X(WP_MISUSED, -8, "too late, too early, out of order, or out of range")   \
+	X(WP_FAILED, -9, "a subtask failed, or none succeeded")                   \
+	X(WP_CANCELLED, -10, "it was cancelled before")                           \
 	X(WP_ABANDONED, -11, "locked, but its last holder ended while it had it") \
-	X(WP_MUST_PARK, 1, "in line: park, and look when the park is over")   \
-	X(WP_ALREADY, 2, "it was so before: nothing was done")                \
-	X(WP_REFUSED, 3, "not admitted now: nothing was started")             \
-	X(WP_HAS_WORK, 4, "there is work to run first")                       \
+	X(WP_MUST_PARK, 1, "in line: park, and look when the park is over")       \
+	X(WP_ALREADY, 2, "it was so before: nothing was done")                    \
+	X(WP_REFUSED, 3, "not admitted now: nothing was started")                 \
+	X(WP_HAS_WORK, 4, "there is work to run first")                           \
 	X(WP_IDLE, 5, "there was nothing to run")
 
 /* cdef: begin */

@@ -36,7 +36,8 @@
 
 /* 96 bytes; written by the ring's thread. */
 typedef struct wp_event_ring_slot {
-	wp_atomic(uint64_t) seq; /* 0: nothing yet; 2n + 1: event n is being written; 2n + 2: is there */
+	/* 0: nothing yet; 2n + 1: event n is being written; 2n + 2: is there */
+	wp_atomic(uint64_t) seq;
 	wp_atomic(uint64_t) words[WP_EVENT_RING_WORDS];
 } wp_event_ring_slot;
 
@@ -48,7 +49,8 @@ typedef struct wp_event_ring {
 } wp_event_ring;
 
 /* Its first event gets that number. [before it is shared | wait-free] */
-WP_INLINE void wp_event_ring_init(wp_event_ring *ring, wp_event_ring_slot *slots, uint64_t size, uint64_t first)
+WP_INLINE void wp_event_ring_init(wp_event_ring *ring, wp_event_ring_slot *slots, uint64_t size,
+				  uint64_t first)
 {
 	ring->slots = slots;
 	ring->mask = size - 1;

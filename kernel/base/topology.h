@@ -43,8 +43,8 @@ typedef struct wp_place {
  * WP_SYSTEM, and `path`, of WP_TOPOLOGY_PATH bytes, names the file. errno ENODEV: none of them is
  * online; EBADMSG: its contents are malformed; else why it cannot be read. A CPU without siblings
  * is a core; without a package it is in package 0. [any thread | system calls, allocates] */
-WP_API int wp_topology_read(const char *root, const uint32_t *allowed, uint32_t count, wp_place *places,
-			    char *path);
+WP_API int wp_topology_read(const char *root, const uint32_t *allowed, uint32_t count,
+			    wp_place *places, char *path);
 
 /* Pins the calling thread. WP_OK, or WP_SYSTEM and errno. [any thread | a system call] */
 WP_API int wp_topology_pin(uint32_t cpu);

@@ -26,7 +26,7 @@
 #include "sched/vthread_start.h"
 
 enum {
-	WP_DUMP_FRAMES = 32,   /* of one stack, from where it goes on */
+	WP_DUMP_FRAMES = 32,    /* of one stack, from where it goes on */
 	WP_DUMP_THREADS = 1000, /* are listed one by one, unless stated */
 	WP_DUMP_STACKS = 1024,  /* different ones, that are counted apart */
 	WP_DUMP_NAMES = 4,      /* of those that share a stack */
@@ -44,23 +44,25 @@ enum wp_dump_state {
 	WP_DUMP_PINNED,
 	WP_DUMP_CLOSED,
 };
-WP_API const char *wp_dump_state_name(enum wp_dump_state state); /* "new" ... [any thread | wait-free] */
+/* "new" ... [any thread | wait-free] */
+WP_API const char *wp_dump_state_name(enum wp_dump_state state);
 
 typedef struct wp_dump_thread {
 	uint64_t id; /* the number of its slot; the same as long as it lives */
 	enum wp_dump_state state;
 	int home;    /* index of a carrier */
 	int carrier; /* that runs it, or sleeps with it; -1: none does, or it is just changing */
-	uint64_t stack_bytes; /* that frames may take; 0: it has no stack */
-	uint64_t stack_used;  /* of a parked one; else 0 */
-	uint32_t depth;       /* frames */
+	uint64_t stack_bytes;             /* that frames may take; 0: it has no stack */
+	uint64_t stack_used;              /* of a parked one; else 0 */
+	uint32_t depth;                   /* frames */
 	uintptr_t frames[WP_DUMP_FRAMES]; /* addresses that are returned to */
-	char name[WP_VTHREAD_NAME]; /* "": none */
+	char name[WP_VTHREAD_NAME];       /* "": none */
 } wp_dump_thread;
 
 /* Shows each that was made and has not ended to `each`, until that gives false. True: all were
  * shown. [any thread, before wp_group_free | blocks shortly] */
-WP_API bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread *thread), void *arg);
+WP_API bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread *thread),
+			 void *arg);
 
 /* cdef: begin */
 /* Index of the carrier that runs it, or has run it last and does nothing else yet; -1: none. [any
@@ -75,7 +77,7 @@ typedef struct wp_dump_config {
 	enum wp_dump_format format;
 	const char *container; /* what the group is called; NULL: "<root>" */
 	uint64_t max_threads;  /* are listed one by one; 0: WP_DUMP_THREADS. All are counted */
-	uint64_t max_bytes;    /* as soon as so many are written none is listed any more; 0: no end */
+	uint64_t max_bytes; /* as soon as so many are written none is listed any more; 0: no end */
 	int fd;
 	/* In place of fd: gives 0, or the dump ends. */
 	int (*write)(void *arg, const char *text, size_t bytes);

@@ -72,8 +72,12 @@ void wp__dump_print(wp_dump_out *out, const char *format, ...)
 /* Bytes of the character that begins there; 0: it is none. */
 static size_t character(const unsigned char *text)
 {
-	size_t bytes = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
-		       : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+	size_t bytes = text[0] < 0x80   ? 1
+		       : text[0] < 0xc2 ? 0
+		       : text[0] < 0xe0 ? 2
+		       : text[0] < 0xf0 ? 3
+		       : text[0] < 0xf5 ? 4
+					: 0;
 
 	for (size_t at = 1; at < bytes; at++)
 		if ((text[at] & 0xc0) != 0x80)
@@ -127,8 +131,7 @@ static void name_it(wp_dump_symbol *symbol, uintptr_t address)
 
 const char *wp__dump_symbol(wp_dump_out *out, uintptr_t address)
 {
-	wp_dump_symbol *symbol =
-		&out->symbols[(address ^ address >> SPREAD * 2) % WP_DUMP_SYMBOLS];
+	wp_dump_symbol *symbol = &out->symbols[(address ^ address >> SPREAD * 2) % WP_DUMP_SYMBOLS];
 
 	if (symbol->address != address)
 		name_it(symbol, address);

@@ -22,7 +22,7 @@ typedef struct wp_dump_out {
 	const wp_dump_config *config;
 	bool has_failed; /* errno says why; nothing is written any more */
 	int error;
-	uint64_t bytes;  /* so far */
+	uint64_t bytes; /* so far */
 	size_t count;
 	char page[WP_DUMP_PAGE];
 	wp_dump_symbol symbols[WP_DUMP_SYMBOLS];

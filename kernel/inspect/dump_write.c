@@ -30,9 +30,9 @@ typedef struct listing {
 	wp_dump_out out;
 	bool is_json, is_listing;
 	uint64_t count, listed, max_threads;
-	uint64_t others;    /* counted, whose stack has no bucket */
+	uint64_t others; /* counted, whose stack has no bucket */
 	uint32_t stacks, carriers;
-	int64_t *runs;      /* by carrier: a thread's id, or -1 */
+	int64_t *runs; /* by carrier: a thread's id, or -1 */
 	same *order[WP_DUMP_STACKS];
 	same buckets[BUCKETS];
 } listing;
@@ -116,8 +116,9 @@ static void print_thread_text(listing *list, const wp_dump_thread *thread)
 
 static void print_thread_json(listing *list, const wp_dump_thread *thread)
 {
-	wp__dump_print(&list->out, "%s\n  {\"tid\":\"%" PRIu64 "\",\"name\":",
-		       list->listed == 0 ? "" : ",", thread->id);
+	wp__dump_print(&list->out,
+		       "%s\n  {\"tid\":\"%" PRIu64 "\",\"name\":", list->listed == 0 ? "" : ",",
+		       thread->id);
 	wp__dump_quote(&list->out, thread->name);
 	wp__dump_print(&list->out, ",\"state\":\"%s\",\"home\":\"carrier-%d\",\"carrier\":",
 		       states[thread->state], thread->home);
@@ -125,8 +126,9 @@ static void print_thread_json(listing *list, const wp_dump_thread *thread)
 		wp__dump_print(&list->out, "null");
 	else
 		wp__dump_print(&list->out, "\"carrier-%d\"", thread->carrier);
-	wp__dump_print(&list->out, ",\"stackUsed\":%" PRIu64 ",\"stackSize\":%" PRIu64
-		       ",\"stack\":[", thread->stack_used, thread->stack_bytes);
+	wp__dump_print(&list->out,
+		       ",\"stackUsed\":%" PRIu64 ",\"stackSize\":%" PRIu64 ",\"stack\":[",
+		       thread->stack_used, thread->stack_bytes);
 	print_frames(list, thread->frames, thread->depth);
 	wp__dump_print(&list->out, "]}");
 }
@@ -167,8 +169,9 @@ static void begin(listing *list)
 	wp_dump_out *out = &list->out;
 
 	container = container == NULL ? "<root>" : container;
-	wp__dump_print(out, list->is_json ? "{\"threadDump\":{\"processId\":\"%ld\",\"time\":\""
-					  : "%ld\n", (long)getpid());
+	wp__dump_print(
+		out, list->is_json ? "{\"threadDump\":{\"processId\":\"%ld\",\"time\":\"" : "%ld\n",
+		(long)getpid());
 	print_time(out);
 	wp__dump_print(out, list->is_json ? "\",\"runtimeVersion\":\"wakeproof\","
 					    "\"threadContainers\":[{\"container\":"
@@ -246,8 +249,10 @@ static void end(listing *list)
 	qsort(list->order, list->stacks, sizeof(list->order[0]), compare);
 	for (uint32_t at = 0; at < list->stacks; at++)
 		print_same(list, list->order[at], at == 0);
-	wp__dump_print(out, list->is_json ? "],\"others\":\"%" PRIu64 "\",\n \"carriers\":["
-					  : "\n%" PRIu64 " with other stacks\n", list->others);
+	wp__dump_print(out,
+		       list->is_json ? "],\"others\":\"%" PRIu64 "\",\n \"carriers\":["
+				     : "\n%" PRIu64 " with other stacks\n",
+		       list->others);
 	for (uint32_t index = 0; index < list->carriers; index++)
 		print_carrier(list, index);
 	wp__dump_print(out, list->is_json ? "]}}\n" : "\n");
@@ -257,7 +262,8 @@ static void end(listing *list)
 int wp_dump(wp_group *group, const wp_dump_config *config)
 {
 	uint32_t carriers = wp_group_size(group);
-	int64_t *runs = calloc(1, carriers * sizeof(*runs) + sizeof(listing)); /* first: a sanitizer sees [-1] */
+	int64_t *runs = calloc(1, carriers * sizeof(*runs) +
+					  sizeof(listing)); /* first: a sanitizer sees [-1] */
 	listing *list;
 	int error;
 

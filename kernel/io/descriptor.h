@@ -100,19 +100,21 @@ WP_API void wp_io_exit(wp_io *io);
  * ready. WP_OK and its result; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: it is
  * closed, or it would wait and the group of its poller is closed. The deadline is looked at where
  * it would wait. [any thread | parks] */
-WP_API int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
-		      int64_t deadline_ns, int64_t *result);
+WP_API int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg),
+		      void *arg, int64_t deadline_ns, int64_t *result);
 
 /* Some bytes, or 0: its end. [as wp_io_call] */
 WP_API int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done);
 /* All of them, or the first *done. A broken pipe is an error, not a signal, on sockets. [as
  * wp_io_call] */
-WP_API int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns, size_t *done);
+WP_API int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns,
+		       size_t *done);
 /* A descriptor, close-on-exec and non-blocking. [as wp_io_call] */
 WP_API int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd);
 /* To a unix-domain socket whose queue of connections is full it waits, as connect(2) does: there is
  * no event for that, so it tries again, after 1 ms, and later after 32. [as wp_io_call] */
-WP_API int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns);
+WP_API int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length,
+			 int64_t deadline_ns);
 
 /* [before it is shared | wait-free] */
 WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_io_poller *poller)
@@ -184,7 +186,7 @@ void wp__io_left(wp_waiter *waiter);
 /* As wp__ready_wait. The waiter's `why` is set; the rest is made anew for each wait. [who has begun
  * | parks] */
 int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
-		int64_t deadline_ns, bool *is_told);
+		 int64_t deadline_ns, bool *is_told);
 /* As wp_io_call. [as above] */
 int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter,
 		int64_t (*attempt)(int fd, void *arg), void *arg, int64_t deadline_ns,

@@ -5,7 +5,7 @@
 #include "io/descriptor.h"
 
 int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
-		int64_t deadline_ns, bool *is_told)
+		 int64_t deadline_ns, bool *is_told)
 {
 	wp__waiter_init_self(waiter, (enum wp_wait)waiter->why);
 	waiter->leave = wp__io_left;

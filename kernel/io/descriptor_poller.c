@@ -145,7 +145,8 @@ static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 	}
 	wp__count_many(&poller->events, told);
 	free_retired(poller);
-	return (poller->files != NULL && poller->files->driver->turn(poller->files, is_woken)) || count > 0;
+	return (poller->files != NULL && poller->files->driver->turn(poller->files, is_woken)) ||
+	       count > 0;
 }
 
 /* True: there was something. */
@@ -260,8 +261,8 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 {
 	wp_vthread *self = wp_vthread_current();
 	wp_carrier_tasks *home = self == NULL || wp__body_of(self)->group != group
-				? wp__group_home(group, wp__group_next(group))
-				: self->task.home;
+					 ? wp__group_home(group, wp__group_next(group))
+					 : self->task.home;
 	wp_io_poller *poller = wp__io_poller_of(home);
 	int flags = fcntl(fd, F_GETFL), code;
 

@@ -42,9 +42,9 @@ enum { WP_DRIVERS(WP__DRIVER_IS_LISTED) WP__DRIVERS_COUNT };
 
 /* The last line of the file of a driver: its table. It does not compile if a function is lacking,
  * or the entry in WP_DRIVERS. */
-#define WP_DRIVER(name)                                                                            \
-	_Static_assert(WP__DRIVER_##name##_is_listed >= 0, "WP_DRIVERS has an entry for each");    \
-	const wp_driver wp__driver_##name = {#name,      driver_open,   driver_close,              \
+#define WP_DRIVER(name)                                                                         \
+	_Static_assert(WP__DRIVER_##name##_is_listed >= 0, "WP_DRIVERS has an entry for each"); \
+	const wp_driver wp__driver_##name = {#name,      driver_open,   driver_close,           \
 					     driver_add, driver_remove, driver_wait}
 
 #define WP__DRIVER_IS_SOMEWHERE(name) extern const wp_driver wp__driver_##name;

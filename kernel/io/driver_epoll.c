@@ -84,7 +84,8 @@ static int driver_add(void *waits, int fd, void *of)
 
 static void driver_remove(void *waits, int fd)
 {
-	epoll_ctl(((epoll *)waits)->fd, EPOLL_CTL_DEL, fd, NULL); /* another process may have it, too */
+	epoll_ctl(((epoll *)waits)->fd, EPOLL_CTL_DEL, fd,
+		  NULL); /* another process may have it, too */
 }
 
 /* Where the system has milliseconds only, up to one longer. */
@@ -99,7 +100,8 @@ static int sleep_until(epoll *of, int64_t until_ns, struct epoll_event *events)
 		left_ns = 0;
 	left = (struct timespec){.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
 	if (of->has_ns) {
-		count = epoll_pwait2(of->fd, events, WP_DRIVER_EVENTS, is_ever ? NULL : &left, NULL);
+		count = epoll_pwait2(of->fd, events, WP_DRIVER_EVENTS, is_ever ? NULL : &left,
+				     NULL);
 		AFTER_WAIT(of);
 		if (count >= 0 || errno == EINTR)
 			return count;

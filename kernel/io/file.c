@@ -28,8 +28,8 @@ static int refuse(const char *why)
 	process.is_warned = true;
 	wp_lock_release(&process.lock);
 	if (is_first)
-		fprintf(stderr, "wakeproof: virtual threads have no files: %s; let OS threads call\n",
-			why);
+		fprintf(stderr,
+			"wakeproof: virtual threads have no files: %s; let OS threads call\n", why);
 	return WP_UNSUPPORTED;
 }
 
@@ -153,8 +153,11 @@ static int call(wp_file_op *op, int64_t deadline_ns)
 
 int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, int *fd)
 {
-	wp_file_op op = {.what = WP_FILE_OPEN, .fd = AT_FDCWD, .at = path, .size = mode,
-			  .flags = (uint32_t)(flags | O_CLOEXEC)};
+	wp_file_op op = {.what = WP_FILE_OPEN,
+			 .fd = AT_FDCWD,
+			 .at = path,
+			 .size = mode,
+			 .flags = (uint32_t)(flags | O_CLOEXEC)};
 	int code = call(&op, deadline_ns);
 
 	*fd = code == WP_OK ? op.result : -1;
@@ -163,8 +166,11 @@ int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, 
 
 int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns, size_t *done)
 {
-	wp_file_op op = {.what = WP_FILE_READ, .fd = fd, .at = bytes, .offset = (uint64_t)place,
-			  .size = size < MOST ? (uint32_t)size : MOST};
+	wp_file_op op = {.what = WP_FILE_READ,
+			 .fd = fd,
+			 .at = bytes,
+			 .offset = (uint64_t)place,
+			 .size = size < MOST ? (uint32_t)size : MOST};
 	int code = call(&op, deadline_ns);
 
 	*done = code == WP_OK ? (size_t)op.result : 0;
@@ -178,9 +184,11 @@ int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, int64_t
 
 	for (*done = 0; code == WP_OK && *done < size;) {
 		size_t rest = size - *done;
-		wp_file_op op = {.what = WP_FILE_WRITE, .fd = fd, .at = (const char *)bytes + *done,
-				  .offset = (uint64_t)(place < 0 ? place : place + (int64_t)*done),
-				  .size = rest < MOST ? (uint32_t)rest : MOST};
+		wp_file_op op = {.what = WP_FILE_WRITE,
+				 .fd = fd,
+				 .at = (const char *)bytes + *done,
+				 .offset = (uint64_t)(place < 0 ? place : place + (int64_t)*done),
+				 .size = rest < MOST ? (uint32_t)rest : MOST};
 
 		code = call(&op, deadline_ns);
 		*done += code == WP_OK ? (size_t)op.result : 0;

@@ -35,7 +35,8 @@ struct wp_carrier_tasks;
  * above] */
 WP_API int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, int *fd);
 /* Some bytes, or 0: its end. */
-WP_API int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns, size_t *done);
+WP_API int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns,
+			size_t *done);
 /* All of them, or the first *done. */
 WP_API int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, int64_t deadline_ns,
 			 size_t *done);

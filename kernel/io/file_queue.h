@@ -62,8 +62,8 @@ typedef struct wp_file_queue {
 	wp_file_op *first, *last;
 	bool is_over;
 	const struct wp_file_driver *driver;
-	void *system; /* what the driver has opened */
-	uint32_t inside; /* what the system has */
+	void *system;              /* what the driver has opened */
+	uint32_t inside;           /* what the system has */
 	wp_atomic(uint64_t) begun; /* operations that it was given; ever grows */
 } wp_file_queue;
 
@@ -92,9 +92,9 @@ typedef struct wp_file_driver {
 enum { WP_FILE_DRIVERS(WP__FILE_DRIVER_IS_LISTED) WP__FILE_DRIVERS_COUNT };
 
 /* The last line of the file of a driver, as WP_DRIVER. */
-#define WP_FILE_DRIVER(name)                                                                       \
-	_Static_assert(WP__FILE_DRIVER_##name##_is_listed >= 0, "WP_FILE_DRIVERS has each");       \
-	const wp_file_driver wp__file_driver_##name = {driver_open, driver_close, driver_turn,     \
+#define WP_FILE_DRIVER(name)                                                                   \
+	_Static_assert(WP__FILE_DRIVER_##name##_is_listed >= 0, "WP_FILE_DRIVERS has each");   \
+	const wp_file_driver wp__file_driver_##name = {driver_open, driver_close, driver_turn, \
 						       driver_is_wanted, driver_end}
 
 #define WP__FILE_DRIVER_IS_SOMEWHERE(name) extern const wp_file_driver wp__file_driver_##name;

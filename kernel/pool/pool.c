@@ -165,8 +165,9 @@ bool wp__pool_may_leave(wp_pool *pool, int64_t now_ns, int64_t *until_ns)
 /* [under the lock] */
 static int64_t idle_until(wp_pool *pool, int64_t now_ns)
 {
-	return is_needed(pool) || pool->config.idle_ns == WP_FOREVER ? WP_FOREVER
-								     : now_ns + pool->config.idle_ns;
+	return is_needed(pool) || pool->config.idle_ns == WP_FOREVER
+		       ? WP_FOREVER
+		       : now_ns + pool->config.idle_ns;
 }
 
 /* Sleeps until it is chosen: true; or until the time is over. [a thread, under the lock, which it

@@ -57,14 +57,14 @@ enum { WP_POOL_NAME = 12 }; /* bytes of a name, with its end */
 /* As wp_pool_config_init has it, in brackets. With `max` 0, as if zeroed, each number that is 0 is what
  * the brackets say. */
 typedef struct wp_pool_config {
-	uint32_t min, max;	/* threads [8, 200] */
-	int64_t idle_ns;	/* until one that is not needed leaves; WP_FOREVER [60 s] */
-	uint32_t evictions;	/* so many leave in that time, at the most [1] */
-	int32_t reserved;	/* threads, at most, that wait for wp_pool_try_execute; -1: by `max` and the
+	uint32_t min, max;  /* threads [8, 200] */
+	int64_t idle_ns;    /* until one that is not needed leaves; WP_FOREVER [60 s] */
+	uint32_t evictions; /* so many leave in that time, at the most [1] */
+	int32_t reserved; /* threads, at most, that wait for wp_pool_try_execute; -1: by `max` and the
 				   CPUs; none with a virtual executor [-1] */
-	uint32_t low;		/* wp_pool_is_low from so few free ones on [1] */
-	size_t stack_bytes;	/* 0: the system's [0] */
-	const char *name;	/* of its threads, with a number; copied, cut ["pool"] */
+	uint32_t low;     /* wp_pool_is_low from so few free ones on [1] */
+	size_t stack_bytes; /* 0: the system's [0] */
+	const char *name;   /* of its threads, with a number; copied, cut ["pool"] */
 	/* Each thread calls them, first and last; NULL: nothing. */
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
@@ -77,11 +77,11 @@ typedef struct wp_pool_config {
  * accepted = finished + closed + queued + what runs, also what waits there as reserved. */
 typedef struct wp_pool_counts {
 	uint32_t threads, idle;
-	uint32_t reserved;    /* wait for wp_pool_try_execute */
-	uint32_t ready;	      /* could run something at once */
-	uint32_t leased;      /* promised to others than the reserve, and not ready */
+	uint32_t reserved; /* wait for wp_pool_try_execute */
+	uint32_t ready;    /* could run something at once */
+	uint32_t leased;   /* promised to others than the reserve, and not ready */
 	uint32_t utilized;
-	uint32_t max_leased;  /* with the reserve */
+	uint32_t max_leased; /* with the reserve */
 	uint64_t queued;
 	uint64_t accepted, finished, closed;
 	uint64_t started, refused, left; /* threads; refused: by the system */
@@ -156,10 +156,10 @@ typedef struct wp_pool_thread {
 	struct wp_pool *pool;
 	struct wp_pool_thread *above, *below; /* that rest; the last one that came is the first */
 	struct wp_pool_thread *older, *newer; /* all */
-	struct wp_pool_thread *gone;	      /* that has left before, and is to be joined */
+	struct wp_pool_thread *gone;          /* that has left before, and is to be joined */
 	wp_parker parker;
 	enum wp_pool_state state;
-	wp_job job; /* its first */
+	wp_job job;       /* its first */
 	int64_t since_ns; /* idle */
 	uint32_t number;
 	int32_t system; /* its number there */
@@ -174,15 +174,15 @@ struct wp_pool {
 	 * NULL. WP_OK, WP_SYSTEM. [under the lock] */
 	int (*start)(wp_pool *pool, const wp_job *first);
 	_Alignas(WP_LINE) wp_lock lock;
-	wp_cond left;	  /* some thread */
+	wp_cond left; /* some thread */
 	bool is_closed;
 	uint32_t threads, resting, coming;
 	uint32_t waiting; /* of the threads, in wp_pool_wait */
 	uint32_t leased;
-	wp_job *jobs;	  /* a ring, `room` long, a power of two */
+	wp_job *jobs; /* a ring, `room` long, a power of two */
 	uint64_t room, head, queued;
 	wp_pool_thread *top, *newest, *gone;
-	int64_t left_ns;  /* when the last one left for want of work */
+	int64_t left_ns; /* when the last one left for want of work */
 	uint64_t accepted, finished, closed, started, refused, gone_idle;
 	char name[WP_POOL_NAME];
 	wp_reserve reserve;

@@ -17,16 +17,21 @@ void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts)
 
 	wp_lock_acquire(&pool->lock);
 	*counts = (wp_pool_counts){
-		.threads = pool->threads,	  .idle = pool->resting + pool->coming,
-		.leased = pool->leased,		  .queued = pool->queued,
-		.accepted = pool->accepted,	  .finished = pool->finished,
-		.closed = pool->closed,		  .started = pool->started,
-		.refused = pool->refused,	  .left = pool->gone_idle,
+		.threads = pool->threads,
+		.idle = pool->resting + pool->coming,
+		.leased = pool->leased,
+		.queued = pool->queued,
+		.accepted = pool->accepted,
+		.finished = pool->finished,
+		.closed = pool->closed,
+		.started = pool->started,
+		.refused = pool->refused,
+		.left = pool->gone_idle,
 		.is_closed = pool->is_closed,
 	};
 	wp_lock_release(&pool->lock);
-	counts->reserved = smaller(wp_reserve_available(&pool->reserve),
-				   counts->threads - counts->idle);
+	counts->reserved =
+		smaller(wp_reserve_available(&pool->reserve), counts->threads - counts->idle);
 	counts->ready = counts->idle + counts->reserved;
 	counts->max_leased = counts->leased + pool->reserve.config.capacity;
 	counts->leased = smaller(counts->leased, counts->threads - counts->ready);
@@ -83,7 +88,7 @@ static void __attribute__((format(printf, 2, 3))) print(sheet *to, const char *f
 
 	va_start(args, format);
 	to->length += (size_t)vsnprintf(used == to->bytes ? NULL : to->text + used,
-					  to->bytes - used, format, args);
+					to->bytes - used, format, args);
 	va_end(args);
 }
 

@@ -63,9 +63,12 @@ static uint32_t reserved_of(const wp_pool_config *config)
 static int make_reserve(wp_pool *pool)
 {
 	uint32_t capacity = reserved_of(&pool->config);
-	wp_reserve_config config = {.capacity = capacity, .least = capacity > 0,
-				    .idle_ns = pool->config.idle_ns, .start = start_reserved,
-				    .run = run_handed, .arg = pool};
+	wp_reserve_config config = {.capacity = capacity,
+				    .least = capacity > 0,
+				    .idle_ns = pool->config.idle_ns,
+				    .start = start_reserved,
+				    .run = run_handed,
+				    .arg = pool};
 
 	pool->slots = aligned_alloc(WP_LINE, (capacity + 1) * sizeof(*pool->slots));
 	return pool->slots == NULL ? WP_SYSTEM
@@ -89,7 +92,8 @@ static wp_pool *make(const wp_pool_config *config)
 	memset((void *)pool, 0, sizeof(*pool));
 	pool->config = *config;
 	pool->config.name = pool->name;
-	snprintf(pool->name, sizeof(pool->name), "%s", config->name == NULL ? "pool" : config->name);
+	snprintf(pool->name, sizeof(pool->name), "%s",
+		 config->name == NULL ? "pool" : config->name);
 	pool->start = wp__pool_thread_start;
 	wp__pool_init(pool, malloc(ROOM * sizeof(wp_job)), ROOM);
 	if (pool->jobs != NULL && make_reserve(pool) == WP_OK)
@@ -100,8 +104,12 @@ static wp_pool *make(const wp_pool_config *config)
 
 void wp_pool_config_init(wp_pool_config *config)
 {
-	*config = (wp_pool_config){.min = 8, .max = 200, .idle_ns = 60000000000, .evictions = 1,
-				   .reserved = -1, .low = 1};
+	*config = (wp_pool_config){.min = 8,
+				   .max = 200,
+				   .idle_ns = 60000000000,
+				   .evictions = 1,
+				   .reserved = -1,
+				   .low = 1};
 }
 
 static wp_pool_config with_defaults(const wp_pool_config *config)

@@ -48,10 +48,10 @@ typedef struct wp_reserve_slot {
 } wp_reserve_slot;
 
 typedef struct wp_reserve_config {
-	uint32_t capacity;	/* slots; 0: it has none, and starts nobody */
-	uint32_t least;		/* so many stay, though idle; at most capacity */
-	uint32_t max_pending;	/* starts under way; 0: capacity */
-	int64_t idle_ns;	/* until one that is not needed leaves; WP_FOREVER */
+	uint32_t capacity;    /* slots; 0: it has none, and starts nobody */
+	uint32_t least;       /* so many stay, though idle; at most capacity */
+	uint32_t max_pending; /* starts under way; 0: capacity */
+	int64_t idle_ns;      /* until one that is not needed leaves; WP_FOREVER */
 	/* WP_OK: a thread of the pool calls wp_reserve_run once. [any thread] */
 	int (*start)(void *arg);
 	void (*run)(void *arg, void *task); /* [a reserved thread] */

@@ -240,8 +240,8 @@ static void produce(wp_strategy *strategy)
 	while (is_producer) {
 		void *task = strategy->config.produce(strategy->config.arg);
 
-		is_producer = task == NULL ? look_again(strategy)
-					   : consume(strategy, task, is_tagged);
+		is_producer =
+			task == NULL ? look_again(strategy) : consume(strategy, task, is_tagged);
 	}
 }
 

@@ -68,7 +68,13 @@ enum wp_kind { WP_BLOCKING, WP_NON_BLOCKING, WP_EITHER };
 
 /* How tasks were run: by the producer; the same, an EITHER that was tagged; by the pool; by who was
  * the producer, while another was to produce. */
-enum wp_consumed { WP_CONSUMED, WP_CONSUMED_TAGGED, WP_EXECUTED, WP_HANDED_OVER, WP_CONSUMED_KINDS };
+enum wp_consumed {
+	WP_CONSUMED,
+	WP_CONSUMED_TAGGED,
+	WP_EXECUTED,
+	WP_HANDED_OVER,
+	WP_CONSUMED_KINDS
+};
 
 /* All [any thread | as they are]; `task` is what produce gave. */
 typedef struct wp_strategy_config {

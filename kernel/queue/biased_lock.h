@@ -42,7 +42,8 @@ typedef struct wp_biased_lock {
 
 _Static_assert(sizeof(wp_biased_lock) % WP_LINE == 0, "the ticket shares its line");
 
-WP_INLINE void wp_biased_lock_init(wp_biased_lock *ticket) /* free [before it is shared | wait-free] */
+WP_INLINE void
+wp_biased_lock_init(wp_biased_lock *ticket) /* free [before it is shared | wait-free] */
 {
 	wp_init(&ticket->next, 0);
 	wp_init(&ticket->serving, 0);
@@ -77,7 +78,8 @@ WP_INLINE bool wp_biased_lock_try_acquire(wp_biased_lock *ticket, uint64_t *my)
 	return wp_cas_relaxed(&ticket->next, &next, (wp__biased_lock_number)(serving + 1));
 }
 
-WP_INLINE void wp_biased_lock_release(wp_biased_lock *ticket, uint64_t my) /* [the holder | wait-free] */
+WP_INLINE void wp_biased_lock_release(wp_biased_lock *ticket,
+				      uint64_t my) /* [the holder | wait-free] */
 {
 	/* [biased_lock.5] release; pairs biased_lock.2, biased_lock.3; upholds
 	 * BiasedLock!SingleConsumer: the next holder sees what was consumed. */

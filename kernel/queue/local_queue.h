@@ -44,7 +44,7 @@
 
 enum {
 	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
-	WP_LOCAL_TURNS = 2, /* polls: one of them begins with the global queue */
+	WP_LOCAL_TURNS = 2,  /* polls: one of them begins with the global queue */
 	WP_LOCAL_ROUNDS = 0, /* then indices wrap; 0: never */
 };
 
@@ -62,7 +62,8 @@ typedef struct wp_local_queue {
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_node *) slots[WP_LOCAL_CAPACITY];
 } wp_local_queue;
 
-WP_INLINE void wp_local_queue_init(wp_local_queue *local) /* empty [before it is shared | wait-free] */
+WP_INLINE void
+wp_local_queue_init(wp_local_queue *local) /* empty [before it is shared | wait-free] */
 {
 	wp_init(&local->head, 0);
 	wp_init(&local->tail, 0);
@@ -99,7 +100,8 @@ WP_INLINE void wp__local_queue_put(wp_local_queue *local, uint64_t index, wp_mps
 	wp_store_relaxed(&local->slots[index % WP_LOCAL_CAPACITY], node);
 }
 
-WP_INLINE void wp__local_queue_show(wp_local_queue *local, uint64_t tail) /* [its owner | wait-free] */
+WP_INLINE void wp__local_queue_show(wp_local_queue *local,
+				    uint64_t tail) /* [its owner | wait-free] */
 {
 	/* [local_queue.3] release; pairs local_queue.8, local_queue.14; upholds
 	 * LocalQueue!NothingLost: the slots, and what tasks carry, are written before. */
@@ -217,7 +219,8 @@ WP_INLINE wp_mpsc_node *wp_local_queue_pop(wp_local_queue *local)
  * wait-free] */
 WP_INLINE bool wp_local_queue_is_empty(wp_local_queue *local)
 {
-	return !wp__local_queue_has_next(local) && wp__local_queue_head(local) == wp__local_queue_tail(local);
+	return !wp__local_queue_has_next(local) &&
+	       wp__local_queue_head(local) == wp__local_queue_tail(local);
 }
 
 /* For a task that its owner is to run next, and that nobody need be told of. False: something else
@@ -266,7 +269,8 @@ WP_INLINE uint32_t wp_local_queue_stealable(wp_local_queue *local)
 	return (uint32_t)(many < WP_LOCAL_CAPACITY ? many : WP_LOCAL_CAPACITY);
 }
 
-WP_INLINE wp_mpsc_node *wp__local_queue_copy(wp_local_queue *local, uint64_t index) /* [any thread | wait-free] */
+WP_INLINE wp_mpsc_node *wp__local_queue_copy(wp_local_queue *local,
+					     uint64_t index) /* [any thread | wait-free] */
 {
 	/* [local_queue.9] relaxed: ordered by local_queue.8, and if it was written again
 	 * local_queue.10 is lost; pairs local_queue.2; upholds LocalQueue!NothingTwice. */
@@ -284,8 +288,8 @@ WP_INLINE bool wp__local_queue_claim(wp_local_queue *local, uint64_t *head, uint
 
 /* The first goes to its thief, the others behind the tail of its own ring. [its thief |
  * wait-free] */
-WP_INLINE wp_mpsc_node *wp__local_queue_copy_half(wp_local_queue *victim, uint64_t head, uint64_t many,
-					    wp_local_queue *own, uint64_t tail)
+WP_INLINE wp_mpsc_node *wp__local_queue_copy_half(wp_local_queue *victim, uint64_t head,
+						  uint64_t many, wp_local_queue *own, uint64_t tail)
 {
 	for (uint64_t at = 1; at < many; at++)
 		wp__local_queue_put(own, tail + at - 1, wp__local_queue_copy(victim, head + at));
@@ -304,14 +308,16 @@ WP_INLINE uint64_t wp__local_queue_share(uint64_t many, uint64_t room)
 /* Takes the older half of the victim's tasks, and says how many: *first is to be run, the others
  * are in the thief's own ring, and who sleeps is told as after a push. 0: the ring was empty;
  * *first is as it was. [the owner of `own` | lock-free] */
-WP_INLINE uint32_t wp_local_queue_steal(wp_local_queue *victim, wp_local_queue *own, wp_mpsc_node **first)
+WP_INLINE uint32_t wp_local_queue_steal(wp_local_queue *victim, wp_local_queue *own,
+					wp_mpsc_node **first)
 {
 	uint64_t tail = wp__local_queue_tail(own), ours, theirs, many;
 	wp_mpsc_node *oldest = NULL;
 
 	wp__local_queue_is_full(own, &ours);
 	while ((many = wp__local_queue_look(victim, &theirs)) > 0) {
-		many = wp__local_queue_share(many, WP_LOCAL_CAPACITY - wp__local_queue_between(ours, tail));
+		many = wp__local_queue_share(many, WP_LOCAL_CAPACITY -
+							   wp__local_queue_between(ours, tail));
 		oldest = wp__local_queue_copy_half(victim, theirs, many, own, tail);
 		if (!wp__local_queue_claim(victim, &theirs, many))
 			continue;

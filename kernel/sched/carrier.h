@@ -58,21 +58,23 @@ struct wp_task;
  * is_placed also who makes it; from lane on: the owner. Who polls what, and when: run_queues.h. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
-	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
-	wp_mpsc inbox;    /* what only the owner may take */
+	wp_mpsc queue;         /* what siblings may steal; consumers hold the ticket */
+	wp_mpsc inbox;         /* what only the owner may take */
 	wp_biased_lock ticket; /* of queue */
 	_Alignas(WP_LINE) wp_domain *domain;
 	uint32_t index;
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
-	struct wp_local_queue_carrier *bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
+	struct wp_local_queue_carrier *
+		bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
 	bool is_placed; /* what is pushed to it is counted (group_placement.h) */
-	_Alignas(WP_LINE) wp_private_fifo lane; /* what it has pushed to itself, where nobody steals */
-	wp_mpsc_node *next;   /* what its poller has stolen */
-	struct wp_task *slot; /* its poller, when it has yielded */
-	bool pushed_next;     /* what others pushed has a turn, and then what it pushed to itself */
-	bool inbox_next;      /* of what others pushed: the inbox has a turn, and then the queue */
-	uint32_t left;        /* what the word was when its last park ended; for counts */
+	_Alignas(WP_LINE)
+		wp_private_fifo lane; /* what it has pushed to itself, where nobody steals */
+	wp_mpsc_node *next;           /* what its poller has stolen */
+	struct wp_task *slot;         /* its poller, when it has yielded */
+	bool pushed_next; /* what others pushed has a turn, and then what it pushed to itself */
+	bool inbox_next;  /* of what others pushed: the inbox has a turn, and then the queue */
+	uint32_t left;    /* what the word was when its last park ended; for counts */
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,

@@ -110,7 +110,8 @@ wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yiel
 	return (wp_task *)(void *)wp_private_fifo_pop(&carrier->lane);
 }
 
-void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer, int64_t deadline_ns)
+void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
+			  int64_t deadline_ns)
 {
 	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
 		wp_timers_nudge(&home->carrier);

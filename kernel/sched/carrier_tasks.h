@@ -49,14 +49,16 @@ typedef struct wp_carrier_tasks {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
 	_Alignas(WP_LINE) wp_tally own;
-	const wp_task *keeps; /* the step that runs is to yield to that one, which it starts or unparks now */
+	const wp_task *
+		keeps; /* the step that runs is to yield to that one, which it starts or unparks now */
 	wp_task *kept; /* that task, until the step has ended */
 	_Alignas(WP_LINE) wp_lock lock;
-	wp_cond ended; /* shut, and the list is empty */
-	bool is_shut;  /* no start is accepted */
+	wp_cond ended;  /* shut, and the list is empty */
+	bool is_shut;   /* no start is accepted */
 	wp_task *tasks; /* accepted, and not ended */
 	uint64_t count; /* of those */
-	struct wp_carrier_tasks *const *all; /* where tasks go on is chosen: homes by number; or NULL */
+	struct wp_carrier_tasks *const
+		*all; /* where tasks go on is chosen: homes by number; or NULL */
 	uint16_t number;
 	wp_timers timers;
 } wp_carrier_tasks;
@@ -96,7 +98,8 @@ void wp__carrier_tasks_end(wp_task *task);
 
 /* Arms a timer here, and shortens the sleep of its carrier where it is another's. `self`: the
  * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
-void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer, int64_t deadline_ns);
+void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
+			  int64_t deadline_ns);
 
 enum { WP_HOME_FIRED = 64 }; /* at once: a million that are due keep nobody from running */
 

@@ -231,8 +231,7 @@ static void hand_group_back(wp_close *close)
 	hand_back(own->group, own->each, own->arg);
 }
 
-int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
-		   void *arg)
+int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each, void *arg)
 {
 	struct group_close own = {.group = group, .each = each, .arg = arg};
 
@@ -409,9 +408,8 @@ wp_group *wp__group_make(const wp_group_config *config)
 		group->homes = room_for(config->carriers, sizeof(wp_carrier_tasks *));
 	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
-	    group->spares.threads == NULL ||
-	    (config->bounded && group->bounded == NULL) || !has_traces ||
-	    (wp__group_placement_is_wanted(config) && group->placed == NULL) ||
+	    group->spares.threads == NULL || (config->bounded && group->bounded == NULL) ||
+	    !has_traces || (wp__group_placement_is_wanted(config) && group->placed == NULL) ||
 	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {
 		wp__group_give(group);
 		return NULL;

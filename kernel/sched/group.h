@@ -39,9 +39,10 @@ typedef struct wp_group wp_group;
 
 /* cdef: begin */
 enum {
-	WP_GROUP_CARRIERS = 1024,      /* the most; as many as an idle set holds */
-	WP_GROUP_STACKS = 4194304,     /* addresses are reserved for so many, if there are */
-	WP_CLOSE_GRACE_NS = 100000000, /* for steps that run when the time of a close is over; at least so
+	WP_GROUP_CARRIERS = 1024,  /* the most; as many as an idle set holds */
+	WP_GROUP_STACKS = 4194304, /* addresses are reserved for so many, if there are */
+	WP_CLOSE_GRACE_NS =
+		100000000, /* for steps that run when the time of a close is over; at least so
 					  long a close waits for schedulers */
 };
 /* cdef: end */
@@ -52,8 +53,8 @@ typedef struct wp_group_config {
 	/* At most WP_GROUP_CARRIERS; 0: as many as CPUs that the calling thread may use, and then
 	 * neither domain_of nor cluster_of. */
 	uint32_t carriers;
-	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 0: 50 */
-	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
+	uint32_t yield_us;  /* a carrier looks up from its queue after so long; 0: 50 */
+	bool work_stealing; /* false: no path takes ticket, token or idle bit */
 	/* What a carrier queues for itself is in a ring, half of which is stolen at once, or goes
 	 * to its run queue when it is full (local_queue_carrier.h). Without siblings it makes no
 	 * difference, unless loads are counted. */
@@ -62,7 +63,8 @@ typedef struct wp_group_config {
 	 * eighth more, for what carriers keep (stack.h). 0: WP_GROUP_STACKS, or what the process
 	 * has addresses for: of 2^43, or an eighth of its limit, for each size. */
 	uint32_t max_stacks;
-	uint32_t spares;       /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
+	uint32_t
+		spares; /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
 	/* To keep of each carrier, a power of two; 0: none, until wp_group_trace_on (trace.h). */
 	uint32_t trace_events;
 	/* Of a task for which nobody has a carrier (group_placement.h). Home: the calling one, or
@@ -96,7 +98,8 @@ WP_API int wp_group_new(wp_group **group, const wp_group_config *config);
  * to be called inside that. [any thread | blocks shortly] */
 WP_API void wp_group_free(wp_group *group);
 
-WP_API uint32_t wp_group_size(const wp_group *group); /* without spare_carriers [any thread | wait-free] */
+WP_API uint32_t
+wp_group_size(const wp_group *group); /* without spare_carriers [any thread | wait-free] */
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that

@@ -59,7 +59,8 @@ int wp__poller_yield_end(void)
 		return WP_FORBIDDEN;
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
-	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_IDLE; /* one is its own */
+	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK
+								   : WP_IDLE; /* one is its own */
 }
 
 int wp_poller_maybe_yield(bool had_io)
@@ -153,7 +154,8 @@ static bool has_left(wp_worker *mine)
 /* The others have run since: sleeps, if there is nothing more to run. [the poller | blocks] */
 static void await_wakeup(wp_worker *mine)
 {
-	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
+	int64_t until_ns = wp_clock_ns() + NAP_NS,
+		earliest = wp_timers_earliest(&mine->home.timers);
 
 	if (!wp__carrier_has_runnable(&mine->home.carrier) && !wp__worker_is_called(mine))
 		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);

@@ -66,7 +66,7 @@ typedef struct wp_poller_config {
 	void (*wakeup)(void *arg);
 	void *arg;
 	uint64_t stack_bytes; /* 0: WP_STACK_BYTES */
-	bool blocks;          /* also without wp_poller_try_park: nothing else runs there meanwhile */
+	bool blocks; /* also without wp_poller_try_park: nothing else runs there meanwhile */
 	/* When its carrier has none again, as wp_vthread_config says; NULL: nothing. */
 	void (*left)(struct wp_vthread *thread);
 } wp_poller_config;
@@ -75,15 +75,15 @@ typedef struct wp_poller_config {
  * wakes; registered: under the group's lock and its home's; the rest: the carrier. */
 typedef struct wp_poller {
 	wp_poller_config config;
-	wp_atomic(uint32_t) woken; /* wakeups that have returned, times 2; 1: its end sleeps */
-	uint32_t claimed;          /* that its parks have seen */
-	bool is_parked;            /* try_park has said WP_OK, and nobody has left since */
-	bool is_closing;           /* the carrier is to stop: it is to end */
-	bool has_returned;         /* its step has said WP_STEP_DONE */
-	uint64_t runs;             /* of the carrier, when it yielded last */
+	wp_atomic(uint32_t) woken;     /* wakeups that have returned, times 2; 1: its end sleeps */
+	uint32_t claimed;              /* that its parks have seen */
+	bool is_parked;                /* try_park has said WP_OK, and nobody has left since */
+	bool is_closing;               /* the carrier is to stop: it is to end */
+	bool has_returned;             /* its step has said WP_STEP_DONE */
+	uint64_t runs;                 /* of the carrier, when it yielded last */
 	struct wp_vthread *registered; /* NULL: none */
 	struct wp_vthread *thread;     /* from its first run to its end */
-	int64_t since_ns;          /* its last park, if events are kept */
+	int64_t since_ns;              /* its last park, if events are kept */
 } wp_poller;
 
 /* For the poller of the calling carrier; on any other thread these give WP_FORBIDDEN. */
@@ -122,8 +122,8 @@ WP_API uint32_t wp_poller_blocking(struct wp_group *group);
  * again, and free it. WP_ALREADY: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the
  * group would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as
  * wp_vthread_start] */
-WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
-			      struct wp_vthread **thread);
+WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier,
+			      const wp_poller_config *config, struct wp_vthread **thread);
 
 /* What io/ has made for one carrier. Its group, whose carriers have ended, calls that once. */
 typedef struct wp_carrier_io {
@@ -136,8 +136,9 @@ typedef struct wp_carrier_io {
 enum { WP_DRIVER_READ = 1, WP_DRIVER_WRITE = 2, WP_DRIVER_EVENTS = 128 /* of one round */ };
 
 typedef struct wp_driver_event {
-	void *of;      /* as it was added; NULL: the wakeup */
-	uint32_t what; /* WP_DRIVER_READ, WP_DRIVER_WRITE: what may be ready; one that has failed is both */
+	void *of; /* as it was added; NULL: the wakeup */
+	uint32_t
+		what; /* WP_DRIVER_READ, WP_DRIVER_WRITE: what may be ready; one that has failed is both */
 } wp_driver_event;
 
 typedef struct wp_driver {

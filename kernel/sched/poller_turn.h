@@ -22,15 +22,15 @@
 
 /* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_ALREADY: it has one; WP_FORBIDDEN: it
  * might be, but may not. [any thread | blocks shortly] */
-WP_INLINE int wp__poller_enter(wp_poller *poller, wp_carrier_tasks *home, const wp_poller_config *config,
-			       struct wp_vthread *thread, bool may)
+WP_INLINE int wp__poller_enter(wp_poller *poller, wp_carrier_tasks *home,
+			       const wp_poller_config *config, struct wp_vthread *thread, bool may)
 {
 	int code;
 
 	wp_lock_acquire(&home->lock);
-	code = home->is_shut		    ? WP_CLOSED
+	code = home->is_shut                ? WP_CLOSED
 	       : poller->registered != NULL ? WP_ALREADY
-	       : may			    ? WP_OK
+	       : may                        ? WP_OK
 					    : WP_FORBIDDEN;
 	if (code == WP_OK) {
 		poller->config = *config;
@@ -43,7 +43,8 @@ WP_INLINE int wp__poller_enter(wp_poller *poller, wp_carrier_tasks *home, const 
 /* Right before its system call. [the poller | wait-free] */
 WP_INLINE bool wp__poller_may_sleep(wp_poller *poller, wp_carrier_tasks *home)
 {
-	return wp__poller_may_block(poller, &home->carrier) && !wp__carrier_has_runnable(&home->carrier);
+	return wp__poller_may_block(poller, &home->carrier) &&
+	       !wp__carrier_has_runnable(&home->carrier);
 }
 
 /* True: it was parked, and no more: *stolen as wp_carrier_leave gives. [the carrier | wakes

@@ -89,7 +89,8 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 		}
 	}
 	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
-		if ((idle > 1 || index != last_idle) && wp__carrier_is_hit(domain->carriers[index], true)) {
+		if ((idle > 1 || index != last_idle) &&
+		    wp__carrier_is_hit(domain->carriers[index], true)) {
 			*victim = index;
 			return true;
 		}

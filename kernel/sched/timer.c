@@ -6,7 +6,6 @@
  * when it fires. What is armed and soon cancelled stays among the small ones. */
 #include "sched/timer.h"
 
-
 void wp_timers_init(wp_timers *timers)
 {
 	wp_init(&timers->earliest_ns, WP_FOREVER);

@@ -37,7 +37,7 @@ static wp_traces *make(uint32_t count, uint32_t size, wp_traces *before)
 	}
 	for (uint32_t ring = 0; ring < count; ring++)
 		wp_event_ring_init(&traces->rings[ring], traces->slots + (size_t)ring * size, size,
-			     before == NULL ? 0 : wp_event_ring_count(&before->rings[ring]));
+				   before == NULL ? 0 : wp_event_ring_count(&before->rings[ring]));
 	return traces;
 }
 
@@ -137,8 +137,8 @@ static void add(wp_traces *traces, uint32_t ring, const wp_trace_event *event)
 
 void wp__trace_of(wp_trace_event *event, const wp_task *task)
 {
-	event->task = task->is_virtual ? ((const wp_body *)(const void *)task)->number
-				       : (uintptr_t)task;
+	event->task =
+		task->is_virtual ? ((const wp_body *)(const void *)task)->number : (uintptr_t)task;
 	if (task->name != NULL)
 		strncpy(event->name, task->name, WP_TRACE_NAME - 1); /* it was zeroed */
 }
@@ -162,8 +162,11 @@ void wp__trace_add_here(wp_group *group, const wp_trace_event *event)
 
 void wp__body_waited(wp_body *body, int code)
 {
-	wp_trace_event event = {.begin_ns = body->waits_since_ns, .kind = WP_TRACE_WAIT,
-				.a = body->waits_for, .b = body->waits_on, .c = (uint32_t)-code};
+	wp_trace_event event = {.begin_ns = body->waits_since_ns,
+				.kind = WP_TRACE_WAIT,
+				.a = body->waits_for,
+				.b = body->waits_on,
+				.c = (uint32_t)-code};
 
 	body->waits_since_ns = 0;
 	if (!wp_event_ring_is_on(&body->group->tracing.on))

@@ -58,17 +58,18 @@ enum wp_trace_kind {
 };
 
 enum wp_trace_steal {
-	WP_STEAL_DIRECTED = 1, /* woken to help that home */
-	WP_STEAL_PROBED = 2,   /* the longer queue of two siblings */
-	WP_STEAL_RECHECK = 3,  /* found before it slept */
+	WP_STEAL_DIRECTED = 1,  /* woken to help that home */
+	WP_STEAL_PROBED = 2,    /* the longer queue of two siblings */
+	WP_STEAL_RECHECK = 3,   /* found before it slept */
 	WP_STEAL_BY_POLLER = 4, /* a bit: by the carrier's poller, else by its loop */
 };
 
 typedef struct wp_trace_event {
 	int64_t begin_ns, duration_ns; /* CLOCK_MONOTONIC */
-	uint64_t task; /* a virtual thread's number in its group, else the task's address; 0: none */
+	uint64_t
+		task; /* a virtual thread's number in its group, else the task's address; 0: none */
 	uint32_t kind, a, b, c;
-	char name[WP_TRACE_NAME];      /* the task's; "": none */
+	char name[WP_TRACE_NAME]; /* the task's; "": none */
 } wp_trace_event;
 
 /* From now on keeps so many events of each carrier, or as many as before, if that is more: a power
@@ -88,8 +89,8 @@ WP_API uint32_t wp_group_traced(wp_group *group);
 /* Copies events of one ring, from *number on, as long as there are and `room` lasts; says how
  * many, and moves *number on, past those that are overwritten. ring: a carrier's index; the group's
  * size: all other threads'. [any thread | blocks shortly] */
-WP_API uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number, wp_trace_event *events,
-			       uint64_t room);
+WP_API uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number,
+			       wp_trace_event *events, uint64_t room);
 
 /* How long it takes to keep so many events, each with its two looks at the clock; -1: no memory.
  * [any thread | wait-free] */
@@ -97,9 +98,9 @@ WP_API int64_t wp_trace_cost_ns(uint32_t events);
 /* cdef: end */
 
 typedef struct wp_traces {
-	wp_lock lock;  /* of the last ring */
+	wp_lock lock;   /* of the last ring */
 	uint32_t count; /* carriers + 1 */
-	uint32_t size; /* events of each ring */
+	uint32_t size;  /* events of each ring */
 	wp_event_ring *rings;
 	wp_event_ring_slot *slots;
 	struct wp_traces *before; /* smaller ones, to which somebody may still write */

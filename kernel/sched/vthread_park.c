@@ -47,7 +47,8 @@ static void arm(wp_body *body, int64_t deadline_ns)
 
 	body->is_timed = true;
 	body->armed_for = wp__vthread_number(&body->thread);
-	wp_carrier_tasks_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer, deadline_ns);
+	wp_carrier_tasks_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer,
+			     deadline_ns);
 }
 
 /* It is about to park. [its runner | wait-free] */

@@ -8,7 +8,9 @@
 
 #include "sched/worker.h"
 
-enum { NUMBERS = 48 }; /* bits of a number that a carrier counts itself; above them is the carrier */
+enum {
+	NUMBERS = 48
+}; /* bits of a number that a carrier counts itself; above them is the carrier */
 
 static const char *name_of(void *control)
 {

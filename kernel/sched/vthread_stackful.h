@@ -27,12 +27,12 @@ typedef struct wp_local_value {
 typedef struct wp_body {
 	wp_vthread thread;
 	wp_fiber fiber;
-	wp_fiber *under;    /* who mounted it, or whoever passed to it */
+	wp_fiber *under; /* who mounted it, or whoever passed to it */
 	wp_latch done;
 	wp_timer timer;
 	uint32_t armed_for; /* the park that the timer is to end */
 	uint32_t pins;
-	bool is_timed;      /* the timer was armed for its park */
+	bool is_timed; /* the timer was armed for its park */
 	wp_group *group;
 	uint64_t number;        /* no other thread of the group has it, or gets it */
 	int64_t waits_since_ns; /* for an event; 0: it does not, or it is not told */
@@ -47,7 +47,7 @@ typedef struct wp_body {
 	wp_local_value *locals;
 	void (*left)(wp_vthread *thread);
 	struct wp_scope *scope; /* the innermost that it has open, or the one that has forked it */
-	struct wp_body *next; /* among the idle blocks */
+	struct wp_body *next;   /* among the idle blocks */
 	char name[WP_VTHREAD_NAME];
 } wp_body;
 
@@ -72,7 +72,8 @@ wp_body *wp__vthread_pass(wp_body *body, bool yields);
 typedef struct wp_bodies {
 	wp_lock lock;
 	uint32_t sizes;
-	uint64_t made; /* threads under the lock: their numbers; those of a carrier's cache have its own */
+	uint64_t
+		made; /* threads under the lock: their numbers; those of a carrier's cache have its own */
 	uint64_t bytes[WP_VTHREAD_SIZES];
 	wp_stacks *stacks[WP_VTHREAD_SIZES];
 	wp_body *idle;

@@ -47,7 +47,7 @@ int wp__vthread_why(wp_body *body)
 		wp_timer_cancel(&body->timer);
 	body->is_timed = false;
 	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
-	       : body->thread.was_unparked		? WP_OK
+	       : body->thread.was_unparked              ? WP_OK
 							: WP_TIMEOUT;
 	if (body->waits_since_ns != 0)
 		wp__body_waited(body, code);
@@ -61,8 +61,7 @@ static enum wp_step mount(wp_task *task)
 
 	current = &body->thread;
 	body->under = under;
-	return (enum wp_step)wp_fiber_switch(under, &body->fiber,
-					     (uintptr_t)wp__vthread_why(body));
+	return (enum wp_step)wp_fiber_switch(under, &body->fiber, (uintptr_t)wp__vthread_why(body));
 }
 
 /* One without a stack. [as mount] */

@@ -34,9 +34,9 @@
 typedef struct wp_vthread wp_vthread;
 
 enum {
-	WP_VTHREAD_NAME = 32,    /* bytes of a name, with its end; longer ones are cut */
-	WP_VTHREAD_HERE = -1,    /* as carrier: where its group places it when it starts */
-	WP_VTHREAD_SIZES = 16,   /* of stacks, in one group */
+	WP_VTHREAD_NAME = 32,  /* bytes of a name, with its end; longer ones are cut */
+	WP_VTHREAD_HERE = -1,  /* as carrier: where its group places it when it starts */
+	WP_VTHREAD_SIZES = 16, /* of stacks, in one group */
 };
 /* cdef: end */
 
@@ -49,7 +49,7 @@ typedef struct wp_scheduler {
 
 /* Zeroed but for run or step, it is what to use; carrier 0 is the first. */
 typedef struct wp_vthread_config {
-	const char *name; /* is copied; NULL: none */
+	const char *name;      /* is copied; NULL: none */
 	int (*run)(void *arg); /* on a stack of its own; gives 0, or how it failed, for the join */
 	enum wp_step (*step)(wp_task *task); /* instead: no stack; it parks by saying so */
 	void *arg;

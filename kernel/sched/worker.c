@@ -19,8 +19,8 @@ static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
 {
-	wp_trace_event event = {.begin_ns = wp_clock_ns(), .kind = WP_TRACE_RUN,
-				.a = wp__worker_home_of(task)};
+	wp_trace_event event = {
+		.begin_ns = wp_clock_ns(), .kind = WP_TRACE_RUN, .a = wp__worker_home_of(task)};
 
 	wp__trace_of(&event, task); /* when it has run it may be another's */
 	wp_carrier_tasks_run(&mine->home, task);
@@ -66,7 +66,8 @@ static void run_next(wp_worker *mine)
 	wp_carrier *carrier = &mine->home.carrier;
 	wp_mpsc_node *node;
 
-	for (int most = RUNS_PER_LOOK; (node = wp__local_queue_carrier_next(carrier)) != NULL; most--) {
+	for (int most = RUNS_PER_LOOK; (node = wp__local_queue_carrier_next(carrier)) != NULL;
+	     most--) {
 		if (most == 0) {
 			wp_carrier_submit_internal(carrier, node);
 			return;
@@ -101,13 +102,15 @@ static bool run_moved(wp_worker *mine)
 /* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
 static bool drain(wp_worker *mine, bool *did)
 {
-	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine), .kind = WP_TRACE_RUNS,
+	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine),
+				.kind = WP_TRACE_RUNS,
 				.b = wp__worker_depth(mine, &mine->home)};
 	int64_t until_ns = 0;
 	bool has_stop = false;
 	wp_mpsc_node *node;
 
-	while (wp__role_polls(mine->has_stop) && (node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
+	while (wp__role_polls(mine->has_stop) &&
+	       (node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
 		int64_t look_ns;
 
 		has_stop = node == &mine->stop;

@@ -37,20 +37,21 @@ typedef struct wp_worker {
 	wp_atomic(uint32_t) exited;
 	wp_role role;
 	wp_poller poller;
-	wp_carrier_io *io; /* of its poller, if that is the kernel's own; else NULL */
-	wp_watching *watching; /* of the thread that carries */
-	bool has_stop;         /* it was read */
-	wp_private_fifo behind;        /* since then: what is not to run */
-	wp_stacks *usual; /* those of WP_STACK_BYTES */
-	wp_stack_cache stacks; /* of these */
+	wp_carrier_io *io;      /* of its poller, if that is the kernel's own; else NULL */
+	wp_watching *watching;  /* of the thread that carries */
+	bool has_stop;          /* it was read */
+	wp_private_fifo behind; /* since then: what is not to run */
+	wp_stacks *usual;       /* those of WP_STACK_BYTES */
+	wp_stack_cache stacks;  /* of these */
 	_Alignas(WP_LINE) uint64_t random;
-	wp_atomic(wp_task *) mounted; /* worker.1, worker_idle.1, worker.2: what it runs, or has run last; NULL: it sleeps */
+	wp_atomic(wp_task *)
+		mounted; /* worker.1, worker_idle.1, worker.2: what it runs, or has run last; NULL: it sleeps */
 	wp_carrier_tasks *runs_for; /* the home of the task that it runs */
-	uint32_t turns;    /* runs until it looks at the clock, this one among them */
-	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
-	wp_progress progress; /* if somebody watches */
-	uint64_t seen;        /* of that, by the monitor, who alone has it */
-	uint64_t made;        /* virtual threads, from the cache of stacks; who has the role */
+	uint32_t turns;             /* runs until it looks at the clock, this one among them */
+	int64_t until_ns;           /* the deadline of its last sleep; 0: it did not sleep */
+	wp_progress progress;       /* if somebody watches */
+	uint64_t seen;              /* of that, by the monitor, who alone has it */
+	uint64_t made; /* virtual threads, from the cache of stacks; who has the role */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
 } wp_worker;
@@ -63,20 +64,21 @@ typedef struct wp_taken {
 
 struct wp_group {
 	wp_group_config config; /* its carriers: with spare_carriers */
-	uint32_t size;		/* without */
+	uint32_t size;          /* without */
 	wp_tracing tracing;
 	wp_closing closing;
-	wp_taken taken; /* to be handed back when all lists are empty: by this close, or the next one */
-	wp_domain *domains;   /* by number */
-	wp_carrier **members; /* of all domains, one after the other */
+	wp_taken
+		taken; /* to be handed back when all lists are empty: by this close, or the next one */
+	wp_domain *domains;                     /* by number */
+	wp_carrier **members;                   /* of all domains, one after the other */
 	struct wp_local_queue_carrier *bounded; /* by carrier; NULL: none is */
 	wp_worker *workers;
 	wp_bodies bodies;
 	wp_spare_threads spares;
-	wp_wakers wakers; /* others that are inside */
+	wp_wakers wakers;                  /* others that are inside */
 	struct wp_group_placement *placed; /* NULL: nobody counts loads */
 	wp_carrier_tasks **homes; /* by number, if tasks are placed where they go on; or NULL */
-	uint32_t blocking;    /* pollers that block without parking; under the lock of `closing` */
+	uint32_t blocking; /* pollers that block without parking; under the lock of `closing` */
 	wp_atomic(uint32_t) next; /* submit.1 */
 };
 

@@ -31,7 +31,8 @@ static wp_mpsc_node *probe(wp_worker *mine)
 		second = (carrier->index + 1 + draw(mine, domain->count - 2)) % domain->count;
 		if (second == first)
 			second = (carrier->index + domain->count - 1) % domain->count;
-		if (wp_carrier_tasks_runnable((wp_carrier_tasks *)(void *)domain->carriers[second]) >
+		if (wp_carrier_tasks_runnable(
+			    (wp_carrier_tasks *)(void *)domain->carriers[second]) >
 		    wp_carrier_tasks_runnable((wp_carrier_tasks *)(void *)longer))
 			longer = domain->carriers[second];
 	}
@@ -52,7 +53,8 @@ static wp_mpsc_node *stole(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_st
 		wp__group_placement_stole(mine, task);
 	if (wp__worker_is_traced(mine)) {
 		bool is_poller = wp_vthread_current() != NULL; /* else it is the loop */
-		wp_trace_event event = {.begin_ns = wp_clock_ns(), .kind = WP_TRACE_STEAL,
+		wp_trace_event event = {.begin_ns = wp_clock_ns(),
+					.kind = WP_TRACE_STEAL,
 					.a = wp__worker_home_of(task),
 					.b = wp__worker_depth(mine, task->home),
 					.c = (uint32_t)how | (is_poller ? WP_STEAL_BY_POLLER : 0u)};
@@ -86,8 +88,10 @@ void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen)
 	if (!wp__worker_is_traced(mine))
 		return;
 	wp__worker_trace(mine, (wp_trace_event){.begin_ns = since_ns, .kind = WP_TRACE_PARK});
-	wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
-				     .a = stolen != NULL || wp__carrier_has_own(carrier)});
+	wp__worker_trace(mine,
+			 (wp_trace_event){.begin_ns = wp_clock_ns(),
+					  .kind = WP_TRACE_WAKE,
+					  .a = stolen != NULL || wp__carrier_has_own(carrier)});
 }
 
 /* Asleep until it was woken, or a timer is due: the task that it was sent for, or NULL.

@@ -50,7 +50,9 @@ static enum wp_step time_out(wp_task *task)
 
 static int start_timer(wp_scope *scope)
 {
-	wp_vthread_config config = {.name = "deadline of a scope", .step = time_out, .arg = scope,
+	wp_vthread_config config = {.name = "deadline of a scope",
+				    .step = time_out,
+				    .arg = scope,
 				    .carrier = scope->config.forks.carrier};
 	int code;
 
@@ -86,7 +88,7 @@ int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *confi
 	int code;
 
 	wp__scope_children_init(&scope->flock, decisive_of(config->policy), wp__vthread_push,
-		       wp_vthread_free);
+				wp_vthread_free);
 	scope->state = WP_SCOPE_OPEN;
 	scope->owner = innermost();
 	scope->outer = *scope->owner;
@@ -108,7 +110,8 @@ static void complete(wp_subtask *subtask, int failure)
 	wp_scope_children *flock = &subtask->scope->flock;
 
 	subtask->failure = failure;
-	if (wp__scope_children_record(flock, &subtask->member, failure == 0 ? WP_SUCCESS : WP_FAILURE))
+	if (wp__scope_children_record(flock, &subtask->member,
+				      failure == 0 ? WP_SUCCESS : WP_FAILURE))
 		wp__scope_children_cancel(flock, subtask->member.thread, false);
 }
 

@@ -40,7 +40,7 @@ enum wp_scope_policy {
 typedef struct wp_scope_config {
 	const char *name; /* outlives it; NULL: none */
 	enum wp_scope_policy policy;
-	int64_t deadline_ns;     /* CLOCK_MONOTONIC; cancels it, unless it is joined; 0, WP_FOREVER: none */
+	int64_t deadline_ns; /* CLOCK_MONOTONIC; cancels it, unless it is joined; 0, WP_FOREVER: none */
 	wp_vthread_config forks; /* each is as this says, but for run, step, arg and left */
 } wp_scope_config;
 

@@ -44,9 +44,9 @@ typedef struct wp_scope_children {
 	wp_atomic(uint32_t) is_cancelled;
 	bool is_late, is_over;
 	wp_member *members;
-	wp_member *hand;               /* that is being interrupted */
-	wp_member *first[WP_OUTCOMES]; /* by outcome */
-	enum wp_outcome decides;       /* its first one cancels; WP_UNAVAILABLE: none does */
+	wp_member *hand;                    /* that is being interrupted */
+	wp_member *first[WP_OUTCOMES];      /* by outcome */
+	enum wp_outcome decides;            /* its first one cancels; WP_UNAVAILABLE: none does */
 	wp_wait_queue line;                 /* the owner, or nobody */
 	void (*push)(wp_vthread *thread);   /* as a waiter's */
 	void (*let_go)(wp_vthread *thread); /* of a member that was in the canceller's hand */
@@ -54,7 +54,8 @@ typedef struct wp_scope_children {
 
 /* [before it is shared | wait-free] */
 WP_INLINE void wp__scope_children_init(wp_scope_children *flock, enum wp_outcome decides,
-			      void (*push)(wp_vthread *thread), void (*let_go)(wp_vthread *thread))
+				       void (*push)(wp_vthread *thread),
+				       void (*let_go)(wp_vthread *thread))
 {
 	wp_init(&flock->lock.state, 0);
 	wp_init(&flock->is_cancelled, 0);
@@ -86,7 +87,8 @@ WP_INLINE bool wp__scope_children_may_begin(wp_scope_children *flock)
 bool wp__scope_children_enter(wp_scope_children *flock, wp_member *member);
 
 /* What came of it. True: the caller is to cancel. [the member | blocks shortly] */
-bool wp__scope_children_record(wp_scope_children *flock, wp_member *member, enum wp_outcome outcome);
+bool wp__scope_children_record(wp_scope_children *flock, wp_member *member,
+			       enum wp_outcome outcome);
 
 /* It has ended, or never started. True: the caller lets go of its thread; false: who cancels will.
  * The flock may be gone when this returns. [its runner, or who counted it in | blocks shortly] */

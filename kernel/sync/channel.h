@@ -39,7 +39,7 @@ typedef struct wp_channel {
 	wp_lock lock;
 	bool is_closed;
 	uint32_t capacity; /* slots */
-	uint32_t count;	   /* items in them */
+	uint32_t count;    /* items in them */
 	uint32_t oldest;   /* where */
 	void **slots;
 	wp_wait_queue senders, receivers;

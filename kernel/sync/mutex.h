@@ -55,9 +55,9 @@ typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;
 	wp_wait_queue line;
-	wp_vthread *holder; /* NULL: nobody, or an OS thread */
+	wp_vthread *holder;         /* NULL: nobody, or an OS thread */
 	struct wp_mutex *next_held; /* of its holder */
-	bool is_abandoned;  /* and nobody was told so */
+	bool is_abandoned;          /* and nobody was told so */
 } wp_mutex;
 
 /* Free. [before it is shared | wait-free] */

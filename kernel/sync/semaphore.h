@@ -63,7 +63,8 @@ bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter);
 int wp__semaphore_acquire(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter,
 			  int64_t deadline_ns);
 /* cdef: begin */
-WP_API int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits, int64_t deadline_ns);
+WP_API int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits,
+				      int64_t deadline_ns);
 /* cdef: end */
 
 #endif

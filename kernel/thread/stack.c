@@ -16,12 +16,12 @@
 #include "thread/overflow.h"
 
 enum {
-	COMMIT = 64,            /* slots that become memory at once: one system call */
+	COMMIT = 64, /* slots that become memory at once: one system call */
 	BATCH = WP_STACK_CACHE / 2,
-	LEAST_PAGES = 4,        /* of a slot: guard, top, and two for frames alone */
-	FETCHED = 4,            /* lines of a stack that is about to be used, and one below it */
-	RESIDENT = 256,         /* pages that mincore is asked for at once */
-	SHARE = 8,              /* of a limit on addresses, for one pool that may be smaller */
+	LEAST_PAGES = 4, /* of a slot: guard, top, and two for frames alone */
+	FETCHED = 4,     /* lines of a stack that is about to be used, and one below it */
+	RESIDENT = 256,  /* pages that mincore is asked for at once */
+	SHARE = 8,       /* of a limit on addresses, for one pool that may be smaller */
 };
 
 static const uint64_t ADDRESSES = 1ull << 43; /* for such a one, without a limit: of 2^47 */
@@ -71,7 +71,8 @@ static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 /* NULL and errno. [any thread | a system call] */
 static void *reserve(uint64_t bytes, int protection)
 {
-	void *base = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *base =
+		mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return base == MAP_FAILED ? NULL : base;
 }

@@ -39,15 +39,15 @@
 #include "base/futex.h"
 
 enum {
-	WP_STACK_BYTES = 65536,    /* unless stated; a page of the guard and the control block count */
-	WP_STACK_GUARD_BYTES = 65536, /* below each; rounded up to pages */
+	WP_STACK_BYTES = 65536, /* unless stated; a page of the guard and the control block count */
+	WP_STACK_GUARD_BYTES = 65536,  /* below each; rounded up to pages */
 	WP_STACK_BYTES_MOST = 1 << 30, /* as many times 2^32 stacks, and no sum overflows */
-	WP_STACK_CACHE = 64,       /* stacks that a carrier keeps */
-	WP_STACK_CACHED = 8,       /* no caches for fewer stacks than so many times what they keep */
-	WP_STACK_COLOURS = 16,     /* a quarter of a page of lines; more bring no more */
-	WP_STACK_LINE = 64,        /* bytes of a colour: caches are indexed by these */
-	WP_STACK_FRAMES = 1024,    /* the least that the top page leaves to frames */
-	WP_STACK_GUARDS = 3,       /* kinds */
+	WP_STACK_CACHE = 64,           /* stacks that a carrier keeps */
+	WP_STACK_CACHED = 8,    /* no caches for fewer stacks than so many times what they keep */
+	WP_STACK_COLOURS = 16,  /* a quarter of a page of lines; more bring no more */
+	WP_STACK_LINE = 64,     /* bytes of a colour: caches are indexed by these */
+	WP_STACK_FRAMES = 1024, /* the least that the top page leaves to frames */
+	WP_STACK_GUARDS = 3,    /* kinds */
 };
 
 /* In the order of preference. */
@@ -59,9 +59,9 @@ typedef struct wp_stacks_config {
 	uint32_t control_bytes; /* of the user's block, which begins at a line of 64 bytes */
 	uint32_t max_stacks;    /* so many can be in use at once */
 	bool may_be_fewer;      /* as addresses allow; false: then it is refused */
-	uint32_t caches;        /* that will keep some; 0: it is not known, and what they keep counts */
-	uint32_t colours;       /* 0: WP_STACK_COLOURS; 1: all blocks at the same place */
-	uint32_t max_mappings;  /* 0: a quarter of vm.max_map_count */
+	uint32_t caches;  /* that will keep some; 0: it is not known, and what they keep counts */
+	uint32_t colours; /* 0: WP_STACK_COLOURS; 1: all blocks at the same place */
+	uint32_t max_mappings;     /* 0: a quarter of vm.max_map_count */
 	enum wp_stack_guard guard; /* none that is better; the best that the system has */
 	/* Called in a signal handler, for the text of a report; NULL, or gives NULL: no name. */
 	const char *(*name)(void *control);
@@ -72,9 +72,9 @@ typedef struct wp_stacks_config {
 typedef struct wp_stack {
 	struct wp_stack *next; /* among the trimmed */
 	struct wp_stacks *pool;
-	char *low;             /* the lowest byte of its frames, above the guard */
+	char *low; /* the lowest byte of its frames, above the guard */
 	uint32_t number;
-	uint32_t guard;        /* enum wp_stack_guard */
+	uint32_t guard; /* enum wp_stack_guard */
 } wp_stack;
 
 /* Where the bytes are, and what for. */
@@ -96,10 +96,10 @@ typedef struct wp_stacks {
 	const char *(*name)(void *control);
 	struct wp_stacks *next, **back; /* among all pools, under their lock: overflow.c */
 	_Alignas(WP_LINE) wp_lock lock;
-	enum wp_stack_guard guard;      /* the best that still works */
+	enum wp_stack_guard guard; /* the best that still works */
 	uint32_t made, committed, used_count, trimmed_count;
-	wp_stack **used;                /* idle: room for all, and so addresses are read at once */
-	wp_stack *trimmed;              /* idle */
+	wp_stack **used;   /* idle: room for all, and so addresses are read at once */
+	wp_stack *trimmed; /* idle */
 	wp_stacks_counts counts;
 } wp_stacks;
 

@@ -59,7 +59,8 @@ typedef struct wp_task {
 	wp_atomic(uint32_t) word;
 	uint8_t is_pinned;  /* only its home may run it */
 	uint8_t is_virtual; /* vthread.h: vthread.1.. in place of task.1.. */
-	uint16_t listed;    /* the number of the home where it started, if homes have numbers (carrier_tasks.h) */
+	uint16_t
+		listed; /* the number of the home where it started, if homes have numbers (carrier_tasks.h) */
 	enum wp_step (*step)(struct wp_task *task);
 	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [task.4] is */
 	struct wp_carrier_tasks *home;
@@ -70,7 +71,8 @@ typedef struct wp_task {
 _Static_assert(sizeof(void *) != 8 || sizeof(wp_task) == 64, "a task is a line");
 
 /* BUSY: whoever starts it pushes it. [before it is shared | wait-free] */
-WP_API_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_task *), const char *name)
+WP_API_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_task *),
+				const char *name)
 {
 	wp_init(&task->word, WP_TASK_BUSY);
 	task->is_pinned = 0;

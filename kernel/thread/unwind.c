@@ -5,10 +5,10 @@
 /* Where the switch leaves them, and its bytes. */
 #if defined(__x86_64__)
 static const uint8_t saved_at[][2] = {{12, 8}, {13, 16}, {14, 24}, {15, 32},
-				      {3, 40}, {6, 48},	 {16, 56}};
+				      {3, 40}, {6, 48},  {16, 56}};
 enum { SAVED = 64 };
 #elif defined(__aarch64__)
-static const uint8_t saved_at[][2] = {{19, 0},	{20, 8},  {21, 16}, {22, 24}, {23, 32}, {24, 40},
+static const uint8_t saved_at[][2] = {{19, 0},  {20, 8},  {21, 16}, {22, 24}, {23, 32}, {24, 40},
 				      {25, 48}, {26, 56}, {27, 64}, {28, 72}, {29, 80}, {30, 88}};
 enum { SAVED = 176 };
 #endif
@@ -63,7 +63,6 @@ uint32_t wp__unwind(wp_unwind_rows *rows, uintptr_t sp, uintptr_t low, uintptr_t
 	registers[WP_UNWIND_SP] = sp + SAVED;
 	do
 		frames[depth++] = registers[WP_UNWIND_PC];
-	while (depth < most &&
-	       step(row_of(rows, registers[WP_UNWIND_PC]), registers, top));
+	while (depth < most && step(row_of(rows, registers[WP_UNWIND_PC]), registers, top));
 	return depth;
 }

@@ -39,7 +39,7 @@ typedef struct wp_unwind_row {
 	uintptr_t pc; /* 0: none */
 	int32_t cfa_offset;
 	uint8_t cfa_register;
-	bool is_end;  /* there is no way on */
+	bool is_end;                        /* there is no way on */
 	int16_t saved[WP_UNWIND_REGISTERS]; /* below CFA; 0: it is as it was */
 } wp_unwind_row;
 

@@ -217,7 +217,7 @@ static void extended(table *made, reader *in, uint8_t code)
 	else if (code == 0x2e) /* GNU_args_size */
 		natural(in);
 	else if (code != 0x00 && code != 0x2d) /* nop; AARCH64_negate_ra_state */
-		made->is_bad = true; /* expressions, and what nobody writes */
+		made->is_bad = true;           /* expressions, and what nobody writes */
 }
 
 /* Up to the place that is wanted. */

@@ -44,8 +44,8 @@
 /* Values of the word, beside those of task.h. */
 enum {
 	WP_VTHREAD_PERMIT = WP_TASK_NOTIFIED,
-	WP_VTHREAD_PINNED = 8,  /* a bit, with BUSY */
-	WP_VTHREAD_STATE = 11,  /* mask */
+	WP_VTHREAD_PINNED = 8, /* a bit, with BUSY */
+	WP_VTHREAD_STATE = 11, /* mask */
 	WP_VTHREAD_LATE = 16,
 	WP_VTHREAD_ENDS = 20,   /* mask: PERMIT, LATE */
 	WP_VTHREAD_NUMBER = 32, /* one park */
@@ -73,10 +73,11 @@ typedef struct wp_vthread {
 	wp_atomic(uint32_t) interrupted;
 	wp_atomic(uint32_t) given;  /* its scheduler has it, and has not run it */
 	wp_atomic(uint32_t) let_go; /* its runner has, or who made it */
-	bool was_unparked; /* the park that returned last; or: its time was over */
+	bool was_unparked;          /* the park that returned last; or: its time was over */
 	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
-	struct wp_carrier_tasks *listed; /* whose list it is on, wherever it has settled */
-	struct wp_waiter *waits;  /* in a line, or granted just now; NULL: it is not (wait_queue.h) */
+	struct wp_carrier_tasks *listed;      /* whose list it is on, wherever it has settled */
+	struct wp_waiter
+		*waits; /* in a line, or granted just now; NULL: it is not (wait_queue.h) */
 	struct wp_wakers *wakers; /* of its group (wakers.h) */
 	struct wp_mutex *held;    /* the mutexes that it has, the last first (mutex.h) */
 } wp_vthread;

@@ -64,15 +64,15 @@ struct wp_wait_queue;
  * it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;
-	struct wp_wait_queue *line;		  /* that it is in; NULL: it was taken off */
-	wp_vthread *thread;		  /* NULL: an OS thread, which sleeps at `state` */
+	struct wp_wait_queue *line;       /* that it is in; NULL: it was taken off */
+	wp_vthread *thread;               /* NULL: an OS thread, which sleeps at `state` */
 	void (*push)(wp_vthread *thread); /* queues it, where its unpark owes that */
-	void *value;			  /* the object's */
-	uint32_t number;		  /* of its park */
+	void *value;                      /* the object's */
+	uint32_t number;                  /* of its park */
 	wp_atomic(uint32_t) state;
-	uint32_t amount;		  /* the object's */
-	int16_t result;			  /* the object's, said with the grant */
-	uint16_t why;			  /* enum wp_wait, for an event */
+	uint32_t amount; /* the object's */
+	int16_t result;  /* the object's, said with the grant */
+	uint16_t why;    /* enum wp_wait, for an event */
 	/* Out of its line, or what it was granted given back; by the close of its thread's
 	 * group. */
 	void (*leave)(struct wp_waiter *waiter);
@@ -196,7 +196,8 @@ typedef struct wp_wake {
 	wp_vthread *thread;
 	void (*push)(wp_vthread *thread);
 	wp_atomic(uint32_t) *state; /* an address: it may be freed */
-	wp_wakers *wakers; /* in which the caller is counted, from here to the end of the wake; or NULL */
+	wp_wakers *
+		wakers; /* in which the caller is counted, from here to the end of the wake; or NULL */
 	uint32_t number;
 } wp_wake;
 

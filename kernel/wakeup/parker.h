@@ -31,7 +31,8 @@ typedef struct wp_parker {
 	wp_atomic(uint32_t) word;
 } wp_parker;
 
-WP_API void wp_parker_init(wp_parker *parker); /* no permit, open [before it is shared | wait-free] */
+WP_API void
+wp_parker_init(wp_parker *parker); /* no permit, open [before it is shared | wait-free] */
 
 /* cdef: begin */
 /* Gives the permit. True: there was none, this call gave it; false: it was there already, or the

@@ -25,7 +25,7 @@ enum {
 	EVENT = 64,                        /* bytes of each */
 	STATE_MOST = EXPLORE_ARENA - 4096, /* bytes; events lie behind */
 	SITES_MOST = 1024,
-	COPY_MOST = 1024, /* bytes of the state that are copied or set at once */
+	COPY_MOST = 1024,  /* bytes of the state that are copied or set at once */
 	CHOICES_MOST = 64, /* as the state engine has it */
 	NAME = 48,
 	NOTHING = -1,
@@ -33,7 +33,7 @@ enum {
 
 typedef struct position {
 	explore_step step;
-	uint32_t used;              /* bytes of stack */
+	uint32_t used; /* bytes of stack */
 	char *stack;
 	explore_position same_hash; /* + 1; chain */
 } position;
@@ -73,8 +73,8 @@ typedef struct compiled {
 	word places[EXPLORE_LOCATIONS];
 	bool is_cut[EXPLORE_ARENA]; /* no plain access spans it as one word; kept over a restart */
 	char names[EXPLORE_LOCATIONS][NAME];
-	bool is_written[EXPLORE_ARENA];     /* by an actor; kept over a restart */
-	bool is_assumed[EXPLORE_ARENA];     /* was answered with its initial value */
+	bool is_written[EXPLORE_ARENA]; /* by an actor; kept over a restart */
+	bool is_assumed[EXPLORE_ARENA]; /* was answered with its initial value */
 	explore_site sites[SITES_MOST];
 	char files[SITES_MOST][NAME];
 	char error[256];
@@ -82,10 +82,10 @@ typedef struct compiled {
 
 /* What the actor that has paused wants. */
 typedef struct asked {
-	explore_step step; /* without its site and location */
-	char *place;       /* NULL: touches no memory */
+	explore_step step;            /* without its site and location */
+	char *place;                  /* NULL: touches no memory */
 	const wp__explore_site *site; /* NULL: none, or a plain access: */
-	const void *from;  /* the address after it */
+	const void *from;             /* the address after it */
 } asked;
 
 /* A plain store that was announced and is no step yet. */
@@ -106,11 +106,11 @@ typedef struct top {
 } top;
 
 /* compiled.c */
-extern compiled *compiled_now; /* whose actors may run */
+extern compiled *compiled_now;               /* whose actors may run */
 void compiled_fail(const char *format, ...); /* sets the program's error, if there is none yet */
 
 /* compiled_run.c */
-extern int compiled_actor;      /* that runs; NOTHING: init, arbiter: they act directly */
+extern int compiled_actor; /* that runs; NOTHING: init, arbiter: they act directly */
 extern asked compiled_asked;
 extern bool compiled_is_over;   /* the actor that has paused can never be resumed */
 extern uint64_t compiled_given; /* to the actor that is resumed */
@@ -142,7 +142,7 @@ extern bool compiled_has_guessed;  /* that a store was not done, for its place w
 void compiled_found_nothing(void); /* what was loaded is no longer in the state */
 
 /* compiled_steps.c */
-top *compiled_top(void);              /* of the actor that runs */
+top *compiled_top(void);          /* of the actor that runs */
 explore_step compiled_step(void); /* the one that is asked for, without its location */
 /* Of an error: an operation without the seam's prefix; a step's operation and line. */
 const char *compiled_bare(const char *what);
@@ -172,13 +172,13 @@ bool compiled_is_own_stack(const volatile char *place); /* of the actor that run
  * accesses that overlap with others are cut: then the error is EXPLORE_START_AGAIN. */
 int compiled_location(const char *place, unsigned size, const char *what, bool is_atomic);
 unsigned compiled_part(const char *place, unsigned size); /* bytes of a plain access's next word */
-void compiled_fill(unsigned char pattern); /* the state, and some bytes behind it */
-bool compiled_check_image(void);           /* that init has written its state alone */
-void compiled_put(char *place, unsigned size, uint64_t value);  /* what a load is to find */
+void compiled_fill(unsigned char pattern);                /* the state, and some bytes behind it */
+bool compiled_check_image(void); /* that init has written its state alone */
+void compiled_put(char *place, unsigned size, uint64_t value); /* what a load is to find */
 void compiled_put_bytes(char *place, const char *bytes, unsigned size);
-void compiled_unput(char *place, unsigned size); /* fills it again */
+void compiled_unput(char *place, unsigned size);          /* fills it again */
 bool compiled_is_unput(const char *place, unsigned size); /* holds what it was filled with */
-void compiled_assume(char *place, unsigned size); /* a load finds the initial value */
+void compiled_assume(char *place, unsigned size);         /* a load finds the initial value */
 void compiled_check_untouched(int which); /* the state holds what was filled, put and noted */
 bool compiled_is_written(const char *place, unsigned size);
 /* Somebody writes there: no load may be answered with the initial value, nor have been. */

@@ -67,11 +67,11 @@ static void *set(char *to, int byte, unsigned long size, const void *at)
 	{                                                           \
 		return copy(to, from, size, FROM);                  \
 	}
-#define SET(name)                                            \
-	void *name(char *to, int byte, unsigned long size);  \
-	void *name(char *to, int byte, unsigned long size)   \
-	{                                                    \
-		return set(to, byte, size, FROM);            \
+#define SET(name)                                           \
+	void *name(char *to, int byte, unsigned long size); \
+	void *name(char *to, int byte, unsigned long size)  \
+	{                                                   \
+		return set(to, byte, size, FROM);           \
 	}
 COPY(wp__explored_memcpy)
 COPY(wp__explored_memmove)

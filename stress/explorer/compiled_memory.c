@@ -46,8 +46,7 @@ bool compiled_check_image(void)
 		if (compiled_now->image[at]) {
 			compiled_fail("init of %s writes at state+%zu: its state has %zu bytes "
 				      "(state_size)",
-				      compiled_now->test->name, at,
-				      compiled_now->test->state_size);
+				      compiled_now->test->name, at, compiled_now->test->state_size);
 			return false;
 		}
 	return true;

@@ -59,7 +59,9 @@ void compiled_end(const char *text, bool is_crash, const void *from, const wp__e
 static bool resume(int which)
 {
 	static const char *const ends[] = {
-		"", "loops without a shared operation", "overflows its stack",
+		"",
+		"loops without a shared operation",
+		"overflows its stack",
 	};
 	enum explore_return how;
 
@@ -70,7 +72,8 @@ static bool resume(int which)
 	if (how == EXPLORE_FAULTS) { /* as a step, so that what led to it is shown */
 		char text[FAULT_TEXT];
 
-		fail_at(describe_fault(text), true, (const char *)explore_last_fault.code + 1, NULL);
+		fail_at(describe_fault(text), true, (const char *)explore_last_fault.code + 1,
+			NULL);
 		return true;
 	}
 	if (how != EXPLORE_PAUSED)
@@ -156,8 +159,8 @@ void compiled_check_same(int which, explore_position first, explore_position sec
 static explore_position capture(int which)
 {
 	explore_step step = compiled_step();
-	const char *used = compiled_is_over ? explore_stack_end(which) - sizeof(top)
-					    : explore_used(which);
+	const char *used =
+		compiled_is_over ? explore_stack_end(which) - sizeof(top) : explore_used(which);
 
 	locate(which, &step, compiled_asked.place);
 	if (compiled_now->program.error)

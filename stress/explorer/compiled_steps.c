@@ -108,8 +108,8 @@ static void check_order(const explore_step *step, const explore_site *site)
 	static const char *const names[] = {"plain",   "relaxed", "acquire",
 					    "release", "acq_rel", "seq_cst"};
 	bool is_wrong = !(orders_of(step->kind) >> step->order & 1);
-	bool fails_wrong = step->kind == EXPLORE_CAS &&
-			   !(orders_of(EXPLORE_LOAD) >> step->fail_order & 1);
+	bool fails_wrong =
+		step->kind == EXPLORE_CAS && !(orders_of(EXPLORE_LOAD) >> step->fail_order & 1);
 
 	if (is_wrong || fails_wrong)
 		compiled_fail("%.64s at %s:%d: %s cannot be %s", compiled_bare(site->what),
@@ -137,10 +137,10 @@ explore_step compiled_step(void)
 {
 	explore_step step = compiled_asked.step;
 	const wp__explore_site *site = compiled_asked.site;
-	const char *what = step.kind == EXPLORE_FAIL	? "crash"
+	const char *what = step.kind == EXPLORE_FAIL    ? "crash"
 			   : step.kind == EXPLORE_FENCE ? "fence"
-			   : explore_writes(step.kind) ? "plain store"
-						       : "plain load";
+			   : explore_writes(step.kind)  ? "plain store"
+							: "plain load";
 	char file[24];
 
 	if (site) {
@@ -156,13 +156,12 @@ explore_step compiled_step(void)
 	return step;
 }
 
-static explore_step step_of(int kind, unsigned size, int order, uint64_t operand,
-			    uint64_t expected)
+static explore_step step_of(int kind, unsigned size, int order, uint64_t operand, uint64_t expected)
 {
 	explore_step step = {.kind = (uint8_t)kind,
-			     .order = (uint8_t)(order ? order
-					       : kind == EXPLORE_PLAIN_STORE ? EXPLORE_PLAIN
-									     : EXPLORE_RELAXED),
+			     .order = (uint8_t)(order                         ? order
+						: kind == EXPLORE_PLAIN_STORE ? EXPLORE_PLAIN
+									      : EXPLORE_RELAXED),
 			     .size = (uint8_t)size,
 			     .location = NOTHING};
 
@@ -179,8 +178,11 @@ top *compiled_top(void)
 /* Whether something happens that may, so many times at the most: the engine chooses. */
 static bool happens(uint64_t *times, uint64_t most, const wp__explore_site *site)
 {
-	explore_step choice = {.kind = EXPLORE_CHOOSE, .size = 8, .operand = 2,
-			       .order = EXPLORE_RELAXED, .location = NOTHING};
+	explore_step choice = {.kind = EXPLORE_CHOOSE,
+			       .size = 8,
+			       .operand = 2,
+			       .order = EXPLORE_RELAXED,
+			       .location = NOTHING};
 
 	if (*times == most || !operate(choice, NULL, site))
 		return false;
@@ -192,9 +194,10 @@ static bool happens(uint64_t *times, uint64_t most, const wp__explore_site *site
  * in the queue: so it need not enter it. Its system call is a fence all the same. */
 static bool is_interrupted(const explore_step *wait, char *place, const wp__explore_site *site)
 {
-	explore_step fence = {.kind = EXPLORE_FENCE, .order = EXPLORE_SEQ_CST,
-			      .location = NOTHING};
-	explore_step look = {.kind = EXPLORE_LOAD, .size = wait->size, .order = EXPLORE_RELAXED,
+	explore_step fence = {.kind = EXPLORE_FENCE, .order = EXPLORE_SEQ_CST, .location = NOTHING};
+	explore_step look = {.kind = EXPLORE_LOAD,
+			     .size = wait->size,
+			     .order = EXPLORE_RELAXED,
 			     .location = NOTHING};
 
 	if (compiled_actor == NOTHING ||
@@ -234,8 +237,8 @@ uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int or
 _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int fail_order,
 		      void *expected, uint64_t desired, _Bool is_weak, const wp__explore_site *site)
 {
-	explore_step step = step_of(EXPLORE_CAS, size, order, desired,
-				    compiled_read(expected, size));
+	explore_step step =
+		step_of(EXPLORE_CAS, size, order, desired, compiled_read(expected, size));
 	uint64_t old;
 
 	if (compiled_actor != NOTHING && compiled_is_shared(expected))
@@ -276,10 +279,8 @@ void wp__explored_fence(const void *from);
 
 void wp__explored_fence(const void *from)
 {
-	explore_step fence = {.kind = EXPLORE_FENCE,
-			      .order = EXPLORE_SEQ_CST,
-			      .size = 8,
-			      .location = NOTHING};
+	explore_step fence = {
+		.kind = EXPLORE_FENCE, .order = EXPLORE_SEQ_CST, .size = 8, .location = NOTHING};
 
 	if (compiled_actor == NOTHING)
 		return;
@@ -291,21 +292,31 @@ void wp__explored_fence(const void *from)
 #if defined(__x86_64__)
 #define SAVE(n) "	movups %xmm" #n ", " #n "*16(%rsp)\n"
 #define LOAD(n) "	movups " #n "*16(%rsp), %xmm" #n "\n"
-#define ALL(act)                                                                                \
-	act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)  \
+#define ALL(act)                                                                              \
+	act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11) \
 		act(12) act(13) act(14) act(15)
 __asm__(".text\n.globl wp__explored_asm_fence\n"
 	".type wp__explored_asm_fence, @function\nwp__explored_asm_fence:\n"
 	"	push %rbp\n	mov %rsp, %rbp\n	pushfq\n	push %rax\n	push %rcx\n"
 	"	push %rdx\n	push %rsi\n	push %rdi\n	push %r8\n	push %r9\n"
-	"	push %r10\n	push %r11\n	sub $256, %rsp\n	and $-16, %rsp\n"
-	ALL(SAVE)
-	"	mov 8(%rbp), %rdi\n	cld\n	call wp__explored_fence\n"
-	ALL(LOAD)
-	"	lea -80(%rbp), %rsp\n	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
-	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
-	"	popfq\n	pop %rbp\n	ret\n"
-	".size wp__explored_asm_fence, .-wp__explored_asm_fence\n");
+	"	push %r10\n	push %r11\n	sub $256, %rsp\n	and $-16, %rsp\n" ALL(
+		SAVE) "	mov 8(%rbp), %rdi\n	cld\n	call wp__explored_fence\n" ALL(LOAD) "	lea -80(%rbp), %rsp\n	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
+											     "	pop"
+											     " %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
+											     "	popfq\n	pop %rbp\n	ret\n"
+											     ".size"
+											     " wp__"
+											     "explo"
+											     "red_"
+											     "asm_"
+											     "fence"
+											     ", "
+											     ".-wp_"
+											     "_expl"
+											     "ored_"
+											     "asm_"
+											     "fence"
+											     "\n");
 #endif
 
 void wp__explore_yield(void)

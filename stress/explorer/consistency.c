@@ -180,9 +180,8 @@ bool explore_may_stand(explore_search *search, const explore_graph *graph, int w
 
 bool explore_conflict(const explore_node *a, const explore_node *b)
 {
-	return a->thread != b->thread &&
-	       (explore_is_write(a) || explore_is_write(b)) && !explore_holds(&a->ordered, b) &&
-	       !explore_holds(&b->ordered, a);
+	return a->thread != b->thread && (explore_is_write(a) || explore_is_write(b)) &&
+	       !explore_holds(&a->ordered, b) && !explore_holds(&b->ordered, a);
 }
 
 static bool has_conflict(const explore_graph *graph, const explore_node *plain)

@@ -168,8 +168,8 @@ static bool name_sites(data *data)
 	for (int t = 0; t < data->program.threads; t++)
 		for (int i = 0; i < data->threads[t].length; i++, at++) {
 			snprintf(data->texts[at], sizeof(*data->texts), "thread %d", t);
-			data->sites[at] = (explore_site){
-				data->name, data->threads[t].code[i].line, data->texts[at]};
+			data->sites[at] = (explore_site){data->name, data->threads[t].code[i].line,
+							 data->texts[at]};
 			data->threads[t].code[i].step.site = (uint32_t)at;
 		}
 	data->program.sites = data->sites;

@@ -20,14 +20,14 @@ typedef struct operand {
 } operand;
 
 typedef struct instruction {
-	int kind;        /* enum explore_kind or enum local */
-	int into;        /* register, or -1 */
+	int kind; /* enum explore_kind or enum local */
+	int into; /* register, or -1 */
 	explore_step step;
-	operand index;   /* of the location */
-	operand a, b;    /* operand and expected; or the two sides */
+	operand index; /* of the location */
+	operand a, b;  /* operand and expected; or the two sides */
 	char operator[3];
 	char text[3 * NAME]; /* ASSERT: what must hold */
-	int target;      /* IF, GOTO: instruction; before linking: label */
+	int target;          /* IF, GOTO: instruction; before linking: label */
 	int line;
 } instruction;
 

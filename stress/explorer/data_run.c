@@ -26,9 +26,9 @@ static bool holds(const state *state, const instruction *at)
 	case '!':
 		return a != b;
 	case '<':
-		return at->operator[1] ? a <= b : a < b;
+		return at->operator[1] ? a <= b : a<b;
 	default:
-		return at->operator[1] ? a >= b : a > b;
+		return at->operator[1] ? a >= b : a> b;
 	}
 }
 
@@ -168,7 +168,7 @@ const explore_step *data_at(explore_program *program, int which, explore_positio
 }
 
 explore_position data_next(explore_program *program, int which, explore_position position,
-			     uint64_t value, bool failed)
+			   uint64_t value, bool failed)
 {
 	data *data = program->own;
 	thread *thread = &data->threads[which];
@@ -186,7 +186,7 @@ explore_position data_next(explore_program *program, int which, explore_position
 }
 
 void data_outcome(explore_program *program, const uint64_t *values, const explore_position *ends,
-		    char text[EXPLORE_TEXT])
+		  char text[EXPLORE_TEXT])
 {
 	data *data = program->own;
 	size_t used = 0;
@@ -194,14 +194,13 @@ void data_outcome(explore_program *program, const uint64_t *values, const explor
 	text[0] = '\0';
 	for (int i = 0; i < data->observed_count && used < EXPLORE_TEXT; i++) {
 		const observed *what = &data->observed[i];
-		uint64_t value = what->thread < 0
-					 ? values[what->which]
-					 : data->threads[what->thread]
-						   .states[ends[what->thread]]
-						   .registers[what->which];
+		uint64_t value = what->thread < 0 ? values[what->which]
+						  : data->threads[what->thread]
+							    .states[ends[what->thread]]
+							    .registers[what->which];
 
-		used += (size_t)snprintf(text + used, EXPLORE_TEXT - used, "%s%lld",
-					 i ? "," : "", (long long)value);
+		used += (size_t)snprintf(text + used, EXPLORE_TEXT - used, "%s%lld", i ? "," : "",
+					 (long long)value);
 	}
 }
 

@@ -118,9 +118,8 @@ bool data_read_order(data *data, const char *word, uint8_t *order)
 			*order = i;
 			return true;
 		}
-	return data_fail(data,
-			 "%s is no order: plain, relaxed, acquire, release, acq_rel or seq_cst",
-			 word);
+	return data_fail(
+		data, "%s is no order: plain, relaxed, acquire, release, acq_rel or seq_cst", word);
 }
 
 int data_label(data *data, thread *thread, const char *name)

@@ -158,8 +158,7 @@ void explore_drop(explore_graph *graph)
 
 /* Sources and modification order. */
 
-static void set_value(const explore_search *search, const explore_graph *graph,
-		      explore_node *read)
+static void set_value(const explore_search *search, const explore_graph *graph, explore_node *read)
 {
 	read->value = read->source < 0 ? explore_initial(search, read->place)
 				       : graph->nodes[read->source].written;

@@ -54,7 +54,7 @@ typedef struct explore_search {
 	uint64_t items, claimed;     /* met so far; this process's */
 	struct explore_probe *probe; /* a random descent; NULL: no such thing */
 	explore_descents descents;
-	int ordered;                 /* executions for which the fewest switches were looked for */
+	int ordered;     /* executions for which the fewest switches were looked for */
 	bool has_fences; /* a strong or light one was met: until then no clock has any */
 	bool is_over;
 } explore_search;
@@ -99,7 +99,7 @@ void explore_go_on(explore_search *search, explore_graph *graph, int thread);
 int explore_next_thread(const explore_graph *graph); /* NOWHERE: none can go on */
 bool explore_can_go_on(const explore_graph *graph, int thread);
 bool explore_is_urgent(const explore_graph *graph, int thread); /* in the middle of an update */
-int explore_waker(const explore_graph *graph, int thread); /* node that woke it, or NOWHERE */
+int explore_waker(const explore_graph *graph, int thread);      /* node that woke it, or NOWHERE */
 
 /* graph_choices.c */
 /* Ways to take the thread's next part; not all of them may be chosen. */
@@ -144,13 +144,12 @@ void explore_estimate_more(explore_search *search, uint64_t known);
 void explore_estimate_alone(explore_search *search);
 
 /* graphs.c, graph_sample.c, graph_verdict.c, graph_example.c */
-void explore_visit_all(explore_search *search); /* every graph, once */
+void explore_visit_all(explore_search *search);                        /* every graph, once */
 void explore_visit_next(explore_search *search, explore_graph *graph); /* below this one */
 void explore_sample(explore_search *search);
 void explore_finish(explore_search *search, explore_graph *graph);
 bool explore_is_stale(const explore_graph *graph, int thread); /* a spinning one */
-void explore_show(explore_search *search, const explore_graph *graph,
-		  explore_outcome *outcome);
+void explore_show(explore_search *search, const explore_graph *graph, explore_outcome *outcome);
 uint64_t explore_random(explore_search *search, uint64_t below);
 
 #endif

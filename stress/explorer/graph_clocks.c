@@ -46,7 +46,7 @@ static void continue_release(const explore_graph *graph, explore_node *write)
 
 /* What an acquiring reader of this write gets. */
 void explore_set_released(const explore_search *search, const explore_graph *graph,
-			 explore_node *write)
+			  explore_node *write)
 {
 	const explore_node *read = explore_previous(graph, write);
 
@@ -92,7 +92,7 @@ void explore_set_marks(const explore_graph *graph, explore_node *node)
 
 /* The fences of its clock. */
 void explore_set_fences(const explore_search *search, const explore_graph *graph,
-		       explore_node *node)
+			explore_node *node)
 {
 	if (search->options->model != EXPLORE_RC11 || !search->has_fences)
 		return;

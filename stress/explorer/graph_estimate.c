@@ -38,7 +38,7 @@ typedef struct level {
 typedef struct explore_probe {
 	explore_search *random, pool; /* where numbers, and the graphs of levels, come from */
 	level *level, *next;
-	double weight, found;         /* of the graph that is left; executions */
+	double weight, found; /* of the graph that is left; executions */
 } explore_probe;
 
 static void copy(explore_search *pool, const explore_graph *from, explore_graph *to)

@@ -145,8 +145,7 @@ static void add_block(explore_list *list, const explore_block *block)
 {
 	explore_event *event = &list->events[list->count];
 	explore_program *program = list->search->program;
-	explore_position position =
-		explore_nth(list->graph, block->thread, block->first)->position;
+	explore_position position = explore_nth(list->graph, block->thread, block->first)->position;
 
 	*event = (explore_event){.thread = block->thread,
 				 .step = *program->at(program, block->thread, position),

@@ -36,7 +36,7 @@ static explore_outcome *same(explore_report *report, const explore_outcome *outc
 
 static bool is_better(const explore_example *new, const explore_example *old)
 {
-	return new->cost < old->cost || (new->cost == old->cost && new->item < old->item);
+	return new->cost < old->cost || (new->cost == old->cost &&new->item < old->item);
 }
 
 /* `outcome`, of another process, with its example as JSON. */

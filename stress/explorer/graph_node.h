@@ -25,7 +25,7 @@ enum explore_part {
 	PART_QUEUE_WRITE, /* wait, wake */
 	PART_LEAVE_READ,  /* wait: its time is out, or for no reason */
 	PART_LEAVE_WRITE,
-	PART_TOKEN,       /* wait: was woken */
+	PART_TOKEN, /* wait: was woken */
 	PART_CHOICE,
 };
 
@@ -50,28 +50,28 @@ typedef struct explore_clock {
 typedef struct explore_node {
 	uint8_t part, kind, order; /* enum explore_part, _kind, _order */
 	int8_t thread;
-	bool is_first;             /* of its step */
+	bool is_first; /* of its step */
 	bool is_plain;
-	bool is_followed;          /* a read whose write comes at once */
-	bool is_update;            /* a write that must follow what its read read */
-	bool has_failed;           /* a weak compare-and-swap, for no reason */
-	bool is_strong;            /* seq_cst access, seq_cst or heavy fence */
-	int16_t index;             /* in its thread */
-	int16_t place;             /* or NOWHERE */
-	int16_t older;             /* node at the same place, or NOWHERE */
-	int16_t source;            /* what it reads from: a node or FROM_... */
-	int16_t before, after;     /* a write's neighbours in modification order; NOWHERE: none */
-	int16_t rank;              /* a write's number in modification order, from 1; initial: 0 */
-	int16_t choice;            /* 0: the canonical one */
-	int16_t release_fence;     /* of its thread, up to here: how many nodes to the last one */
+	bool is_followed;      /* a read whose write comes at once */
+	bool is_update;        /* a write that must follow what its read read */
+	bool has_failed;       /* a weak compare-and-swap, for no reason */
+	bool is_strong;        /* seq_cst access, seq_cst or heavy fence */
+	int16_t index;         /* in its thread */
+	int16_t place;         /* or NOWHERE */
+	int16_t older;         /* node at the same place, or NOWHERE */
+	int16_t source;        /* what it reads from: a node or FROM_... */
+	int16_t before, after; /* a write's neighbours in modification order; NOWHERE: none */
+	int16_t rank;          /* a write's number in modification order, from 1; initial: 0 */
+	int16_t choice;        /* 0: the canonical one */
+	int16_t release_fence; /* of its thread, up to here: how many nodes to the last one */
 	int16_t strong, heavy, light, elsewhere; /* the same: strong; heavy or seq_cst fence; light
 						    fence; before it, at another place */
 	explore_position position;
 	uint64_t value, written;
-	explore_clock causes;      /* program order and reads-from, itself included */
-	explore_clock ordered;     /* happens-before, itself included */
-	explore_clock pending;     /* what an acquire fence would add */
-	explore_clock released;    /* what an acquiring reader of this write gets; of a compare, what
+	explore_clock causes;   /* program order and reads-from, itself included */
+	explore_clock ordered;  /* happens-before, itself included */
+	explore_clock pending;  /* what an acquire fence would add */
+	explore_clock released; /* what an acquiring reader of this write gets; of a compare, what
 				      it would be ordered by without the queue's lock */
 	explore_clock heavies, lights; /* RC11: up to the last heavy or seq_cst fence, and light
 					  fence, that happens before it, itself included */
@@ -79,9 +79,9 @@ typedef struct explore_node {
 
 typedef struct explore_thread {
 	explore_position position;
-	int16_t count, last;    /* nodes; the last one's number, or NOWHERE */
-	int16_t spins_from;     /* THREAD_SPINNING: index of the node that began the useless pass */
-	uint8_t status, phase;  /* enum explore_status; the part that comes next */
+	int16_t count, last;   /* nodes; the last one's number, or NOWHERE */
+	int16_t spins_from;    /* THREAD_SPINNING: index of the node that began the useless pass */
+	uint8_t status, phase; /* enum explore_status; the part that comes next */
 } explore_thread;
 
 typedef struct explore_place {
@@ -144,8 +144,7 @@ static inline int explore_rank(const explore_graph *graph, int write)
  * one place, the lower precedes the higher by reads-from, modification order, from-read: "eco". */
 static inline int explore_height(const explore_graph *graph, const explore_node *node)
 {
-	return explore_is_write(node) ? 2 * node->rank
-				      : 2 * explore_rank(graph, node->source) + 1;
+	return explore_is_write(node) ? 2 * node->rank : 2 * explore_rank(graph, node->source) + 1;
 }
 
 static inline bool explore_holds(const explore_clock *clock, const explore_node *node)

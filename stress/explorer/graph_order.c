@@ -93,8 +93,7 @@ static void write_order(int point, uint8_t order[EXPLORE_NODES + 1])
 		order[--count] = (uint8_t)all.points[p].taken;
 }
 
-int explore_order(const explore_list *empty, int below,
-		  uint8_t order[EXPLORE_NODES + 1])
+int explore_order(const explore_list *empty, int below, uint8_t order[EXPLORE_NODES + 1])
 {
 	explore_list list = *empty;
 

@@ -49,8 +49,7 @@ static bool may_go_back(const explore_graph *graph, int read, int number, bool *
 {
 	const explore_node *write = &graph->nodes[number];
 
-	if (explore_holds(&write->causes, &graph->nodes[read]) ||
-	    !is_canonical(graph, read, write))
+	if (explore_holds(&write->causes, &graph->nodes[read]) || !is_canonical(graph, read, write))
 		return false;
 	memset(keeps, true, (size_t)read + 1);
 	for (int n = read + 1; n < graph->count; n++) {

@@ -24,8 +24,8 @@ typedef struct sampler {
 	explore_graph *graph, *spare;
 	int newest_only[EXPLORE_THREADS]; /* so many reads to come */
 	uint64_t priorities[EXPLORE_THREADS];
-	uint64_t changes[CHANGES];        /* steps before which a priority drops */
-	uint64_t steps, length;           /* of this run; of the first */
+	uint64_t changes[CHANGES]; /* steps before which a priority drops */
+	uint64_t steps, length;    /* of this run; of the first */
 } sampler;
 
 typedef struct option { /* one way to read, or to write */

@@ -105,11 +105,11 @@ static bool search_a_moment(explore_program *program, const explore_options *opt
 	return false;
 }
 
-static void search(explore_program *program, const explore_options *options,
-		   explore_report *report, double started)
+static void search(explore_program *program, const explore_options *options, explore_report *report,
+		   double started)
 {
-	bool is_shared = options->jobs > 1 && !options->sample && !options->descents &&
-			 !options->minimal;
+	bool is_shared =
+		options->jobs > 1 && !options->sample && !options->descents && !options->minimal;
 
 	if (is_shared && (search_a_moment(program, options, report, started) ||
 			  explore_search_shared(program, options, report, started)))

@@ -81,8 +81,7 @@ bool explore_share_has_more(explore_search *search)
 
 	if (!search->share)
 		return !most || search->counted < most;
-	return !most ||
-	       __atomic_fetch_add(&search->share->counted, 1, __ATOMIC_RELAXED) < most;
+	return !most || __atomic_fetch_add(&search->share->counted, 1, __ATOMIC_RELAXED) < most;
 }
 
 void explore_share_tell(explore_search *search)
@@ -183,8 +182,7 @@ static void collect(explore_search *search, worker *worker, int number)
 	if (WIFSIGNALED(status))
 		explore_fail(search, "process %d of %d was killed by signal %d: its share is lost",
 			     number + 1, search->options->jobs, WTERMSIG(status));
-	else if (WEXITSTATUS(status) ||
-		 !explore_report_merge(search->report, &worker->letter))
+	else if (WEXITSTATUS(status) || !explore_report_merge(search->report, &worker->letter))
 		explore_fail(search, "process %d of %d failed: its share is lost", number + 1,
 			     search->options->jobs);
 	search->is_over |= *search->report->error;

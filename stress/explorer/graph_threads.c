@@ -42,8 +42,7 @@ static int first_part(const explore_search *search, int kind)
 
 static bool has_effect(const explore_node *node)
 {
-	return node->part == PART_WRITE || node->kind == EXPLORE_WAIT ||
-	       node->kind == EXPLORE_WAKE;
+	return node->part == PART_WRITE || node->kind == EXPLORE_WAIT || node->kind == EXPLORE_WAKE;
 }
 
 /* Was this thread at this position before? */
@@ -104,9 +103,9 @@ static void arrive(explore_search *search, explore_graph *graph, int t)
 		return;
 	}
 	kind = program->at(program, t, thread->position)->kind;
-	thread->status = kind == EXPLORE_END	   ? THREAD_ENDED
+	thread->status = kind == EXPLORE_END       ? THREAD_ENDED
 			 : kind == EXPLORE_ABANDON ? THREAD_ABANDONED
-			 : kind == EXPLORE_FAIL	   ? THREAD_FAILED
+			 : kind == EXPLORE_FAIL    ? THREAD_FAILED
 						   : THREAD_READY;
 	thread->phase = (uint8_t)first_part(search, kind);
 	if (thread->status == THREAD_READY)

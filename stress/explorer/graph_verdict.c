@@ -155,11 +155,11 @@ static enum ending ending_of(const explore_search *search, const explore_graph *
 		}
 	}
 	*verdict = explore_is_race(graph) ? EXPLORE_RACE
-		   : has[THREAD_FAILED]		? failure_in(search, graph)
-		   : has[THREAD_SPINNING]	? EXPLORE_STUCK
-		   : is_missed			? EXPLORE_MISSED
-		   : has[THREAD_ASLEEP]		? EXPLORE_ASLEEP
-						: EXPLORE_ENDED;
+		   : has[THREAD_FAILED]   ? failure_in(search, graph)
+		   : has[THREAD_SPINNING] ? EXPLORE_STUCK
+		   : is_missed            ? EXPLORE_MISSED
+		   : has[THREAD_ASLEEP]   ? EXPLORE_ASLEEP
+					  : EXPLORE_ENDED;
 	if (*verdict == EXPLORE_RACE || explore_is_failure(*verdict))
 		return COUNTED;
 	if (has[THREAD_BOUNDED])
@@ -180,8 +180,7 @@ static void write_outcome(const explore_search *search, const explore_graph *gra
 	search->program->outcome(search->program, values, ends, text);
 }
 
-static void count(explore_search *search, const explore_graph *graph,
-		  enum explore_verdict verdict)
+static void count(explore_search *search, const explore_graph *graph, enum explore_verdict verdict)
 {
 	static const char *const texts[EXPLORE_VERDICTS] = {
 		"", "asleep", "asleep", "stuck", "race", "assertion", "crash",

@@ -189,9 +189,10 @@ static void visit(explore_search *search, explore_graph *graph)
 void explore_visit_next(explore_search *search, explore_graph *graph)
 {
 	if (graph->count == EXPLORE_NODES || search->depth == DEPTH_MOST) {
-		explore_fail(search, graph->count == EXPLORE_NODES
-					     ? "an execution has more than %d events"
-					     : "the search goes back more than %d times",
+		explore_fail(search,
+			     graph->count == EXPLORE_NODES
+				     ? "an execution has more than %d events"
+				     : "the search goes back more than %d times",
 			     graph->count == EXPLORE_NODES ? EXPLORE_NODES : DEPTH_MOST);
 		return;
 	}

@@ -12,9 +12,14 @@ typedef struct place {
 	int line;
 } place;
 
-static struct { place from, to; } joins[JOINS];
+static struct {
+	place from, to;
+} joins[JOINS];
 int explore_joins_count;
-static struct { const char *name; uint64_t mask; } wraps[WRAPS];
+static struct {
+	const char *name;
+	uint64_t mask;
+} wraps[WRAPS];
 int explore_wraps_count;
 
 /* Cuts "FILE:LINE" in two. */

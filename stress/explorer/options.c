@@ -218,15 +218,15 @@ static void check(const explore_command *command)
 		explore_refuse("--preemptions", "",
 			       "needs --engine states: graphs have no preemptions");
 	if (command->options.check_duplicates && command->options.jobs > 1)
-		explore_refuse("--check-duplicates", "", "needs --jobs 1: each process has its own");
+		explore_refuse("--check-duplicates", "",
+			       "needs --jobs 1: each process has its own");
 	if (command->options.pct_depth && !command->options.sample)
 		explore_refuse("--pct", "", "needs --sample N");
 }
 
 explore_command explore_read_command(int argc, char **argv)
 {
-	explore_command command = {.models = ALL_MODELS,
-				   .options = {.preemptions = -1, .seed = 1}};
+	explore_command command = {.models = ALL_MODELS, .options = {.preemptions = -1, .seed = 1}};
 
 	for (int i = 1; i < argc; i++) {
 		if (set_flag(&command, argv[i]))

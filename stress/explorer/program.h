@@ -31,11 +31,11 @@ enum {
 enum explore_kind {
 	EXPLORE_LOAD = 1,
 	EXPLORE_STORE,
-	EXPLORE_EXCHANGE,    /* read-modify-writes give the old value */
+	EXPLORE_EXCHANGE, /* read-modify-writes give the old value */
 	EXPLORE_ADD,
 	EXPLORE_OR,
 	EXPLORE_AND,
-	EXPLORE_CAS,         /* gives the old value; took place if that is `expected` */
+	EXPLORE_CAS, /* gives the old value; took place if that is `expected` */
 	EXPLORE_FENCE,
 	EXPLORE_LIGHT_FENCE, /* the hot half of the asymmetric pair */
 	EXPLORE_HEAVY_FENCE, /* the rare half; gives 1 */
@@ -45,19 +45,19 @@ enum explore_kind {
 	EXPLORE_PLAIN_STORE, /* the same; `operand` is known when the step is announced */
 	EXPLORE_LOCAL,       /* a scheduling point that touches no memory (wp_step) */
 	EXPLORE_END,         /* the thread has finished */
-	EXPLORE_ABANDON,     /* an assumption does not hold: this execution does not count; `operand`
+	EXPLORE_ABANDON, /* an assumption does not hold: this execution does not count; `operand`
 				not 0: a loop's bound */
-	EXPLORE_FAIL,        /* an assertion does not hold: `text` says which */
-	EXPLORE_CHOOSE,      /* gives any of 0 .. operand - 1; no memory */
+	EXPLORE_FAIL,    /* an assertion does not hold: `text` says which */
+	EXPLORE_CHOOSE,  /* gives any of 0 .. operand - 1; no memory */
 };
 
 enum explore_order { /* in the order of C11's enumeration, plain first */
-	EXPLORE_PLAIN,
-	EXPLORE_RELAXED,
-	EXPLORE_ACQUIRE,
-	EXPLORE_RELEASE,
-	EXPLORE_ACQ_REL,
-	EXPLORE_SEQ_CST,
+		     EXPLORE_PLAIN,
+		     EXPLORE_RELAXED,
+		     EXPLORE_ACQUIRE,
+		     EXPLORE_RELEASE,
+		     EXPLORE_ACQ_REL,
+		     EXPLORE_SEQ_CST,
 };
 
 /* What EXPLORE_WAIT gives. The last is not the engines': see compiled_steps.c. */
@@ -101,10 +101,12 @@ typedef struct explore_program {
 	const char *location_names[EXPLORE_LOCATIONS];
 	uint32_t location_offsets[EXPLORE_LOCATIONS]; /* compiled code: in the state, in bytes */
 	size_t state_size;                            /* compiled code: bytes of the state */
-	const void *const *code; /* compiled code: of each thread, where its actor begins; else NULL */
+	const void *const
+		*code; /* compiled code: of each thread, where its actor begins; else NULL */
 	const explore_site *sites;
 	int sites_count;
-	const explore_step *failed; /* EXPLORE_FAIL of the arbiter, in the outcome written last; NULL:
+	const explore_step
+		*failed;   /* EXPLORE_FAIL of the arbiter, in the outcome written last; NULL:
 				       none */
 	bool is_bounded;   /* a thread was abandoned after so many turns of a waiting loop */
 	const char *error; /* not NULL: the program cannot be explored, and why; the engine stops */

@@ -45,7 +45,7 @@ static const char *const kinds[] = {
 	[EXPLORE_CHOOSE] = "choose",
 };
 
-static const char *const orders[] = {"plain",	"relaxed", "acquire",
+static const char *const orders[] = {"plain",   "relaxed", "acquire",
 				     "release", "acq_rel", "seq_cst"};
 
 static const char *const verdicts[EXPLORE_VERDICTS] = {
@@ -80,8 +80,7 @@ explore_outcome *explore_count(explore_report *report, const char *text,
 		report->outcomes = outcome;
 	}
 	outcome = &report->outcomes[report->outcomes_count++];
-	*outcome = (explore_outcome){
-		.verdict = verdict, .count = 1, .example.cycle_from = -1};
+	*outcome = (explore_outcome){.verdict = verdict, .count = 1, .example.cycle_from = -1};
 	snprintf(outcome->text, sizeof(outcome->text), "%s", text);
 	return outcome;
 }

@@ -6,18 +6,18 @@
 #include <stdlib.h>
 
 /* False: there is no memory, and the array is as it was. `first`: the first room. */
-#define explore_has_room(items, count, room, first)                                       \
-	__extension__({                                                                   \
-		void *more_ = (items);                                                    \
-		if ((count) == (room)) {                                                  \
+#define explore_has_room(items, count, room, first)                                        \
+	__extension__({                                                                    \
+		void *more_ = (items);                                                     \
+		if ((count) == (room)) {                                                   \
 			size_t room_ = (room) != 0 ? 2 * (size_t)(room) : (size_t)(first); \
-			more_ = realloc((items), room_ * sizeof(*(items)));               \
-			if (more_ != NULL) {                                              \
-				(items) = more_;                                          \
-				(room) = (__typeof__(room))room_;                         \
-			}                                                                 \
-		}                                                                         \
-		more_ != NULL;                                                            \
+			more_ = realloc((items), room_ * sizeof(*(items)));                \
+			if (more_ != NULL) {                                               \
+				(items) = more_;                                           \
+				(room) = (__typeof__(room))room_;                          \
+			}                                                                  \
+		}                                                                          \
+		more_ != NULL;                                                             \
 	})
 
 #endif

@@ -14,8 +14,8 @@
 
 /* Events. */
 
-explore_event *explore_history_add(explore_machine *machine, int thread,
-				   const explore_step *step, uint64_t value)
+explore_event *explore_history_add(explore_machine *machine, int thread, const explore_step *step,
+				   uint64_t value)
 {
 	explore_history *history = machine->history;
 
@@ -25,8 +25,8 @@ explore_event *explore_history_add(explore_machine *machine, int thread,
 		explore_machine_give_up(machine, "no memory for a counterexample");
 		return NULL;
 	}
-	history->events[history->count] = (explore_event){
-		.thread = thread, .step = *step, .value = value, .read_from = -2};
+	history->events[history->count] =
+		(explore_event){.thread = thread, .step = *step, .value = value, .read_from = -2};
 	return &history->events[history->count++];
 }
 

@@ -82,8 +82,8 @@ static int add_wakes(explore_machine *machine, int thread, const explore_step *s
 			return count;
 		}
 		if (__builtin_popcount(set) == most)
-			choices[count++] = (explore_choice){EXPLORE_TAKE, (uint8_t)thread,
-							    (uint16_t)set};
+			choices[count++] =
+				(explore_choice){EXPLORE_TAKE, (uint8_t)thread, (uint16_t)set};
 		set = (set - sleepers) & sleepers;
 	} while (set);
 	return count;
@@ -190,8 +190,8 @@ void explore_machine_outcome(explore_machine *machine, enum explore_verdict *ver
 			     char text[EXPLORE_TEXT])
 {
 	static const char *const texts[EXPLORE_VERDICTS] = {
-		[EXPLORE_ASLEEP] = "asleep", [EXPLORE_MISSED] = "asleep",
-		[EXPLORE_STUCK] = "stuck",   [EXPLORE_RACE] = "race",
+		[EXPLORE_ASLEEP] = "asleep",       [EXPLORE_MISSED] = "asleep",
+		[EXPLORE_STUCK] = "stuck",         [EXPLORE_RACE] = "race",
 		[EXPLORE_ASSERTION] = "assertion", [EXPLORE_CRASH] = "crash",
 	};
 	explore_position ends[EXPLORE_THREADS];

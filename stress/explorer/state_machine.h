@@ -16,10 +16,10 @@
 #include "explore.h"
 
 enum {
-	EXPLORE_BUFFERED = 16,         /* stores that wait in a thread's buffer, at the most */
-	EXPLORE_CHOICES = 1 << 14,     /* out of one state; beyond is an error */
-	EXPLORE_VALUES = 64,           /* of a choice, at the most */
-	EXPLORE_POSITIONS = 1 << 24,   /* per thread */
+	EXPLORE_BUFFERED = 16,       /* stores that wait in a thread's buffer, at the most */
+	EXPLORE_CHOICES = 1 << 14,   /* out of one state; beyond is an error */
+	EXPLORE_VALUES = 64,         /* of a choice, at the most */
+	EXPLORE_POSITIONS = 1 << 24, /* per thread */
 };
 
 enum explore_choice_kind {
@@ -27,7 +27,7 @@ enum explore_choice_kind {
 	EXPLORE_TAKE_NOT, /* a weak compare-and-swap that fails although it could take place */
 	EXPLORE_TIME_OUT, /* of a sleeper */
 	EXPLORE_WAKE_SPURIOUSLY,
-	EXPLORE_DRAIN,    /* the thread's oldest buffered store reaches memory */
+	EXPLORE_DRAIN, /* the thread's oldest buffered store reaches memory */
 };
 
 typedef struct explore_choice {
@@ -83,12 +83,12 @@ typedef struct explore_machine {
 	struct explore_segments *segments;
 	bool is_raced;
 	int events_raced;
-	bool is_bounded;   /* a store waited because its buffer was full: not every run was seen */
-	bool is_asking;    /* what is learned now is not met by the exploration */
+	bool is_bounded; /* a store waited because its buffer was full: not every run was seen */
+	bool is_asking;  /* what is learned now is not met by the exploration */
 	bool asks_elsewhere; /* to merge positions: what was met at others with the same step */
-	uint64_t met;      /* values at positions, each once */
-	int locations;     /* known so far */
-	const char *error; /* not NULL: give up */
+	uint64_t met;        /* values at positions, each once */
+	int locations;       /* known so far */
+	const char *error;   /* not NULL: give up */
 } explore_machine;
 
 /* False: no memory, or the program has an error (machine->error). */
@@ -125,8 +125,8 @@ void explore_machine_outcome(explore_machine *machine, enum explore_verdict *ver
 			     char text[EXPLORE_TEXT]);
 
 /* A new event, or NULL if events are not kept. */
-explore_event *explore_history_add(explore_machine *machine, int thread,
-				   const explore_step *step, uint64_t value);
+explore_event *explore_history_add(explore_machine *machine, int thread, const explore_step *step,
+				   uint64_t value);
 void explore_history_reset(explore_history *history);
 
 /* If an assertion has failed, an actor's or the arbiter's, adds it as the last event. */

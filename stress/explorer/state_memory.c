@@ -20,8 +20,8 @@
 
 void explore_copy_actor(explore_actor *to, const explore_actor *from)
 {
-	memcpy(to, from, offsetof(explore_actor, buffer) +
-				 (size_t)from->buffered * sizeof(from->buffer[0]));
+	memcpy(to, from,
+	       offsetof(explore_actor, buffer) + (size_t)from->buffered * sizeof(from->buffer[0]));
 }
 
 explore_actor *explore_touch(explore_machine *machine, int thread)
@@ -70,7 +70,7 @@ void explore_drain(explore_machine *machine, int thread)
 
 /* What the thread sees; `writer` gets the event that wrote it. */
 uint64_t explore_look(const explore_machine *machine, int thread, const explore_step *step,
-		     int *writer)
+		      int *writer)
 {
 	const explore_actor *actor = &machine->actors[thread];
 
@@ -118,7 +118,7 @@ void explore_store(explore_machine *machine, int thread, const explore_step *ste
 }
 
 uint64_t explore_update(explore_machine *machine, int thread, const explore_step *step,
-		       bool is_failed)
+			bool is_failed)
 {
 	int writer, self = machine->history ? machine->history->count : -1;
 	uint64_t old = explore_look(machine, thread, step, &writer);

@@ -27,28 +27,28 @@
 #include "state_known.h"
 
 enum {
-	ASKED_DEEP = 64,       /* questions one behind the other, from what was met */
-	ASKED_TRY = 1 << 9,    /* of one attempt */
-	ASKED_ALL = 1 << 14,   /* of one thread, each time that positions are merged */
-	TRIES = 64,            /* attempts to find a class for a position */
-	ELSEWHERE_DEEP = 4,    /* of what was met elsewhere: as ASKED_... */
+	ASKED_DEEP = 64,     /* questions one behind the other, from what was met */
+	ASKED_TRY = 1 << 9,  /* of one attempt */
+	ASKED_ALL = 1 << 14, /* of one thread, each time that positions are merged */
+	TRIES = 64,          /* attempts to find a class for a position */
+	ELSEWHERE_DEEP = 4,  /* of what was met elsewhere: as ASKED_... */
 	ELSEWHERE_TRY = 1 << 8,
 	ELSEWHERE_ALL = 1 << 15,
-	ELSEWHERE_MOST = 64,   /* values of a step */
+	ELSEWHERE_MOST = 64, /* values of a step */
 };
 
 /* A position, and if it is its class's root, the class. */
 typedef struct node {
-	explore_position parent;  /* itself: the root */
-	explore_position next;    /* of the class, in a ring */
-	explore_position before;  /* of the positions with this step that were looked at; + 1 */
+	explore_position parent; /* itself: the root */
+	explore_position next;   /* of the class, in a ring */
+	explore_position before; /* of the positions with this step that were looked at; + 1 */
 	uint32_t size;
-	uint32_t step;            /* equal for equal steps; met positions alone have it */
-	explore_way *ways;        /* of a root: what was met at a member, and where it led one */
+	uint32_t step;     /* equal for equal steps; met positions alone have it */
+	explore_way *ways; /* of a root: what was met at a member, and where it led one */
 	int ways_count, ways_room;
-	uint8_t deep;             /* questions from what was met */
-	bool is_open;             /* met, and what it does next was not explored yet */
-	bool is_done;             /* some member was looked at */
+	uint8_t deep; /* questions from what was met */
+	bool is_open; /* met, and what it does next was not explored yet */
+	bool is_done; /* some member was looked at */
 } node;
 
 typedef struct values { /* that were met at positions with one step */
@@ -79,7 +79,7 @@ typedef struct merge {
 	uint32_t asked, asked_try, elsewhere, elsewhere_try;
 	const explore_position *met; /* in the order of their steps */
 	uint32_t met_count;
-	values *values;              /* by step; NULL: what was met elsewhere is not asked */
+	values *values; /* by step; NULL: what was met elsewhere is not asked */
 	bool is_part;   /* the exploration was cut short */
 	bool is_failed; /* no memory, or the program begins anew */
 } merge;
@@ -93,9 +93,9 @@ static explore_known *known_of(const merge *merge, explore_position position)
 
 /* Steps. */
 
-#define BY(a, b)             \
-	if ((a) != (b))      \
-		return (a) < (b) ? -1 : 1
+#define BY(a, b)        \
+	if ((a) != (b)) \
+	return (a) < (b) ? -1 : 1
 
 static int compare_ends(explore_position a, explore_position b)
 {
@@ -300,8 +300,8 @@ static bool ask_elsewhere(merge *merge, explore_position position, const explore
 
 	if (!way_of(known->ways, known->ways_count, value)) {
 		if (merge->nodes[position].deep >= ELSEWHERE_DEEP ||
-		    known->ways_count == EXPLORE_WAYS_MOST ||
-		    merge->elsewhere >= ELSEWHERE_ALL || merge->elsewhere_try >= ELSEWHERE_TRY)
+		    known->ways_count == EXPLORE_WAYS_MOST || merge->elsewhere >= ELSEWHERE_ALL ||
+		    merge->elsewhere_try >= ELSEWHERE_TRY)
 			return false;
 		merge->elsewhere++;
 		merge->elsewhere_try++;
@@ -322,8 +322,7 @@ static bool agree_elsewhere(merge *merge, explore_position one, explore_position
 		explore_position to, too;
 
 		if (ask_elsewhere(merge, one, &values->ways[i], &to) &&
-		    ask_elsewhere(merge, other, &values->ways[i], &too) &&
-		    !suppose(merge, to, too))
+		    ask_elsewhere(merge, other, &values->ways[i], &too) && !suppose(merge, to, too))
 			return false;
 		if (merge->is_failed)
 			return false;
@@ -361,7 +360,8 @@ static bool unite(merge *merge, explore_position root, explore_position from)
 		if (!way_of(merge->nodes[from].ways, more, &way) && !ask_class(merge, from, &way))
 			return false;
 	}
-	merge->trail[merge->trail_count++] = (joined){root, from, count, merge->nodes[root].is_done};
+	merge->trail[merge->trail_count++] =
+		(joined){root, from, count, merge->nodes[root].is_done};
 	for (int i = 0; i < more; i++) {
 		explore_way way = merge->nodes[from].ways[i];
 
@@ -431,7 +431,8 @@ static bool try(merge *merge, explore_position one, explore_position other)
 /* Seen at once: a value that both have met leads to positions that are known not to be one. */
 static bool differ(const merge *merge, explore_position one, explore_position other)
 {
-	const node *a = &merge->nodes[root_of(merge, one)], *b = &merge->nodes[root_of(merge, other)];
+	const node *a = &merge->nodes[root_of(merge, one)],
+		   *b = &merge->nodes[root_of(merge, other)];
 
 	for (int i = 0; i < a->ways_count; i++) {
 		const explore_way *same = way_of(b->ways, b->ways_count, &a->ways[i]);

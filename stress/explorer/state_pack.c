@@ -91,14 +91,14 @@ void explore_unpack_memory(explore_space *space, uint32_t old, uint32_t new, int
 	if (old == new)
 		return;
 	if (level == 0) {
-		machine->values[first] = new ? value_of(space, new)
-					     : machine->program->initial[first];
+		machine->values[first] =
+			new ? value_of(space, new) : machine->program->initial[first];
 		return;
 	}
 	for (int side = 0; side < 2; side++)
 		explore_unpack_memory(space, explore_table_at(&space->pairs, old)[side],
-			      explore_table_at(&space->pairs, new)[side], level - 1,
-			      first + (side << (level - 1)));
+				      explore_table_at(&space->pairs, new)[side], level - 1,
+				      first + (side << (level - 1)));
 }
 
 /* Threads. */
@@ -147,8 +147,8 @@ void explore_unpack_actor(const explore_space *space, uint32_t word, explore_act
 		const uint32_t *list = explore_table_at(pairs, buffer);
 		const uint32_t *store = explore_table_at(pairs, list[0]);
 
-		actor->buffer[actor->buffered] = (explore_buffered){
-			(int)store[0] - 1, -1, value_of(space, store[1])};
+		actor->buffer[actor->buffered] =
+			(explore_buffered){(int)store[0] - 1, -1, value_of(space, store[1])};
 		buffer = list[1];
 	}
 }

@@ -171,8 +171,7 @@ void explore_races_end(explore_machine *machine, int thread)
 	if (!segments->open_count)
 		return;
 	qsort(segments->open, (size_t)segments->open_count, sizeof(*segments->open), ascending);
-	machine->actors[thread].segment =
-		number_of(segments, segments->open, segments->open_count);
+	machine->actors[thread].segment = number_of(segments, segments->open, segments->open_count);
 	if (!machine->actors[thread].segment)
 		explore_machine_give_up(machine, "no memory for plain accesses");
 }

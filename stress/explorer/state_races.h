@@ -16,7 +16,7 @@ typedef struct explore_segments {
 	uint32_t count, room;
 	uint32_t *table; /* open addressing, number + 1 */
 	uint32_t table_size;
-	uint16_t *open;  /* of the segment under way */
+	uint16_t *open; /* of the segment under way */
 	int open_count, open_room;
 } explore_segments;
 

@@ -60,8 +60,9 @@ static void set_mark(const explore_machine *machine, mark *mark)
 
 static bool is_same_actor(const explore_actor *a, const explore_actor *b)
 {
-	bool is_same = a->position == b->position && a->segment == b->segment && a->is_asleep == b->is_asleep &&
-		       a->buffered == b->buffered && a->spurious == b->spurious;
+	bool is_same = a->position == b->position && a->segment == b->segment &&
+		       a->is_asleep == b->is_asleep && a->buffered == b->buffered &&
+		       a->spurious == b->spurious;
 
 	for (int i = 0; is_same && i < a->buffered; i++)
 		is_same = a->buffer[i].location == b->buffer[i].location &&
@@ -98,8 +99,8 @@ static bool follow(explore_space *space, const char *schedule, mark *mark)
 		if (!strncmp(schedule, "| ", 2))
 			set_mark(&space->machine, mark);
 		else if (sscanf(schedule, "%u.%u.%u %n", &kind, &thread, &woken, &length) != 3 ||
-			 !take(space, (explore_choice){(uint8_t)kind, (uint8_t)thread,
-						       (uint16_t)woken}))
+			 !take(space,
+			       (explore_choice){(uint8_t)kind, (uint8_t)thread, (uint16_t)woken}))
 			return false;
 	}
 	return true;

@@ -28,7 +28,7 @@ typedef struct walk {
 	int lowest;
 	uint64_t changes[EXPLORE_PCT_DEPTH - 1]; /* steps at which the mover falls */
 	uint64_t longest, since; /* so many walks with an end were drawn knowing it */
-	int last, alone; /* who moved last, and how often since anybody else */
+	int last, alone;         /* who moved last, and how often since anybody else */
 } walk;
 
 /* splitmix64 */
@@ -199,7 +199,8 @@ void explore_space_sample(explore_space *space, explore_report *report)
 			count_walk(&walk, standing, verdict, report);
 		else
 			report->bounded++;
-		if (options->max_seconds > 0 && explore_cpu_seconds() - start > options->max_seconds) {
+		if (options->max_seconds > 0 &&
+		    explore_cpu_seconds() - start > options->max_seconds) {
 			report->stopped = "max_seconds";
 			break;
 		}

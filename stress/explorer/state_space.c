@@ -132,16 +132,16 @@ bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, i
 {
 	if (state >= space->ways_room) {
 		uint32_t old = space->ways_room, room = space->states.room;
-		void *parents = explore_budget_resize(&space->budget, space->parents,
-						      old * sizeof(uint32_t),
-						      room * sizeof(uint32_t));
+		void *parents =
+			explore_budget_resize(&space->budget, space->parents,
+					      old * sizeof(uint32_t), room * sizeof(uint32_t));
 		void *taken;
 
 		if (!parents)
 			return false;
 		space->parents = parents;
-		taken = explore_budget_resize(&space->budget, space->taken,
-					      old * sizeof(uint16_t), room * sizeof(uint16_t));
+		taken = explore_budget_resize(&space->budget, space->taken, old * sizeof(uint16_t),
+					      room * sizeof(uint16_t));
 		if (!taken)
 			return false;
 		space->taken = taken;

@@ -32,8 +32,8 @@ typedef struct explore_space {
 	explore_machine machine;
 	explore_budget budget;
 	explore_table pairs, states;
-	uint32_t *parents;   /* by state: from where it was first reached */
-	uint16_t *taken;     /* and by which of the choices there */
+	uint32_t *parents; /* by state: from where it was first reached */
+	uint16_t *taken;   /* and by which of the choices there */
 	uint32_t ways_room;
 	int height;          /* the memory's tree has 2^height leaves */
 	bool is_too_low;     /* a location was found beyond them: begin again with a higher tree */
@@ -44,7 +44,7 @@ typedef struct explore_space {
 	bool is_wrong;       /* they are not */
 	bool has_back_edges; /* some edge does not lead one level deeper: there may be cycles */
 	explore_levels levels;
-	uint32_t expanded;   /* states whose edges are known */
+	uint32_t expanded; /* states whose edges are known */
 	uint32_t loaded[EXPLORE_STATE_WORDS];
 	explore_choice choices[EXPLORE_CHOICES]; /* of the loaded state */
 	int choices_count;
@@ -95,7 +95,6 @@ void explore_space_cycles(explore_space *space, explore_report *report);
 
 /* Random walks. */
 void explore_space_sample(explore_space *space, explore_report *report);
-
 
 /* state_replay.c. Schedule: the choices as text; NULL: no memory. Replay: options->replay alone. */
 char *explore_schedule(const explore_choice *way, int count, const explore_route *around);

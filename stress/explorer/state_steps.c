@@ -65,8 +65,8 @@ static void move_on(explore_machine *machine, int thread, uint64_t value, bool i
 static void sleep_or_go_on(explore_machine *machine, int thread, const explore_step *step)
 {
 	int self = machine->history ? machine->history->count : -1, writer;
-	bool is_asleep = explore_look(machine, thread, step, &writer) ==
-			 explore_cut(step, step->expected);
+	bool is_asleep =
+		explore_look(machine, thread, step, &writer) == explore_cut(step, step->expected);
 	explore_event *event =
 		explore_history_add(machine, thread, step, is_asleep ? UINT64_MAX : EXPLORE_AGAIN);
 	explore_actor *actor = explore_touch(machine, thread);

@@ -23,9 +23,18 @@
 #include "state_known.h"
 #include "state_space.h"
 
-enum { HEIGHT_MOST = 9, HEIGHT_STEP = 5, STATES_PER_LOOK = 1024,
-       MERGED_FIRST = 1 << 14, LOOKS_FIRST = 1 << 12, AGAIN_MOST = 8, AGAIN_MOST_GRAPH = 200,
-       WALKS_IDLE = 10000, WALK_MOST = 2000, WALKED_MOST = 1 << 21 };
+enum {
+	HEIGHT_MOST = 9,
+	HEIGHT_STEP = 5,
+	STATES_PER_LOOK = 1024,
+	MERGED_FIRST = 1 << 14,
+	LOOKS_FIRST = 1 << 12,
+	AGAIN_MOST = 8,
+	AGAIN_MOST_GRAPH = 200,
+	WALKS_IDLE = 10000,
+	WALK_MOST = 2000,
+	WALKED_MOST = 1 << 21
+};
 
 /* Why the exploration cannot go on, in the report. */
 static void explain(const explore_space *space, explore_report *report)

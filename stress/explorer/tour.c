@@ -60,8 +60,7 @@ static bool excuse(tour *tour)
 
 static void meet(tour *tour, reach *reach, uint32_t state, uint32_t from, explore_choice choice)
 {
-	uint32_t packed =
-		choice.kind | (uint32_t)choice.thread << 8 | (uint32_t)choice.woken << 16;
+	uint32_t packed = choice.kind | (uint32_t)choice.thread << 8 | (uint32_t)choice.woken << 16;
 
 	if (explore_table_put(&reach->met, &state, true) == reach->from.count)
 		tour->is_failed |= !explore_list_push(&reach->from, from) ||

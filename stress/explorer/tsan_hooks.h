@@ -3,20 +3,20 @@
  *
  *   #define TSAN_READ(place, size, is_volatile) ...
  *   #define TSAN_WRITE(place, size, is_volatile) ... */
-#define TSAN_HOOK(name, call)     \
-	void name(char *place);   \
-	void name(char *place)    \
-	{                         \
-		call;             \
+#define TSAN_HOOK(name, call)   \
+	void name(char *place); \
+	void name(char *place)  \
+	{                       \
+		call;           \
 	}
-#define TSAN_HOOKS(size)                                                                \
-	TSAN_HOOK(__tsan_read##size, TSAN_READ(place, size, false))                     \
-	TSAN_HOOK(__tsan_write##size, TSAN_WRITE(place, size, false))                   \
-	TSAN_HOOK(__tsan_unaligned_read##size, TSAN_READ(place, size, false))           \
-	TSAN_HOOK(__tsan_unaligned_write##size, TSAN_WRITE(place, size, false))         \
-	TSAN_HOOK(__tsan_volatile_read##size, TSAN_READ(place, size, true))             \
-	TSAN_HOOK(__tsan_volatile_write##size, TSAN_WRITE(place, size, true))           \
-	TSAN_HOOK(__tsan_unaligned_volatile_read##size, TSAN_READ(place, size, true))   \
+#define TSAN_HOOKS(size)                                                              \
+	TSAN_HOOK(__tsan_read##size, TSAN_READ(place, size, false))                   \
+	TSAN_HOOK(__tsan_write##size, TSAN_WRITE(place, size, false))                 \
+	TSAN_HOOK(__tsan_unaligned_read##size, TSAN_READ(place, size, false))         \
+	TSAN_HOOK(__tsan_unaligned_write##size, TSAN_WRITE(place, size, false))       \
+	TSAN_HOOK(__tsan_volatile_read##size, TSAN_READ(place, size, true))           \
+	TSAN_HOOK(__tsan_volatile_write##size, TSAN_WRITE(place, size, true))         \
+	TSAN_HOOK(__tsan_unaligned_volatile_read##size, TSAN_READ(place, size, true)) \
 	TSAN_HOOK(__tsan_unaligned_volatile_write##size, TSAN_WRITE(place, size, true))
 TSAN_HOOKS(1)
 TSAN_HOOKS(2)

@@ -37,7 +37,8 @@ static bool is_buffered(const explore_node *node)
 static bool is_locked(const explore_node *node)
 {
 	if (node->part == PART_READ || node->part == PART_WRITE)
-		return explore_is_update(node->kind) || (node->is_strong && node->part == PART_WRITE);
+		return explore_is_update(node->kind) ||
+		       (node->is_strong && node->part == PART_WRITE);
 	if (node->part == PART_COMPARE || node->part == PART_QUEUE_READ)
 		return true; /* the system locks its queue */
 	return node->part == PART_FENCE && node->is_strong;
@@ -131,8 +132,7 @@ static bool is_behind(const explore_graph *graph, walk *walk, int t)
 	return walk->drained[t] < walk->passed[t];
 }
 
-static bool fence_now(const explore_graph *graph, walk *walk, const explore_node *node,
-		      int threads)
+static bool fence_now(const explore_graph *graph, walk *walk, const explore_node *node, int threads)
 {
 	if (node->kind != EXPLORE_HEAVY_FENCE)
 		return true;
@@ -152,8 +152,7 @@ static bool do_node(const explore_graph *graph, walk *walk, const explore_node *
 	if (node->part == PART_TOKEN)
 		return walk->issued[graph->nodes[node->source].thread] >
 		       graph->nodes[node->source].index;
-	return explore_is_write(node) ? write_now(graph, walk, node)
-				      : read_now(graph, walk, node);
+	return explore_is_write(node) ? write_now(graph, walk, node) : read_now(graph, walk, node);
 }
 
 /* One step of a thread's instructions; `may_pass`: also past its buffered stores. */
@@ -180,8 +179,7 @@ static bool issue(const explore_graph *graph, walk *walk, int t, int threads, bo
 static bool drain(const explore_graph *graph, walk *walk, int t)
 {
 	skip_unbuffered(graph, walk, t);
-	if (is_empty(walk, t) ||
-	    !write_now(graph, walk, explore_nth(graph, t, walk->drained[t])))
+	if (is_empty(walk, t) || !write_now(graph, walk, explore_nth(graph, t, walk->drained[t])))
 		return false;
 	walk->drained[t]++;
 	walk->left--;

@@ -38,10 +38,10 @@ static inline int64_t in_ms(int64_t ms)
 }
 
 /* Waits until it holds; what does not come is lost, and the program with it. */
-#define AWAIT(condition, what)                                                              \
-	for (int64_t end_ns_ = in_ms(PATIENCE_S * 1000); !(condition); wp_yield())         \
-		if (wp_clock_ns() > end_ns_)                                                \
-			lost(what)
+#define AWAIT(condition, what)                                                     \
+	for (int64_t end_ns_ = in_ms(PATIENCE_S * 1000); !(condition); wp_yield()) \
+		if (wp_clock_ns() > end_ns_)                                       \
+	lost(what)
 
 typedef struct one_case {
 	const char *name;
@@ -52,14 +52,14 @@ typedef struct one_case {
 static one_case *cases;
 
 /* CASE(name) { ... }: what the program does when it is run with that name. */
-#define CASE(name_)                                                             \
-	static void case_##name_(void);                                         \
+#define CASE(name_)                                                               \
+	static void case_##name_(void);                                           \
 	static one_case one_case_##name_ = {.name = #name_, .run = case_##name_}; \
-	__attribute__((constructor)) static void add_case_##name_(void)         \
-	{                                                                       \
-		one_case_##name_.next = cases;                                  \
-		cases = &one_case_##name_;                                      \
-	}                                                                       \
+	__attribute__((constructor)) static void add_case_##name_(void)           \
+	{                                                                         \
+		one_case_##name_.next = cases;                                    \
+		cases = &one_case_##name_;                                        \
+	}                                                                         \
 	static void case_##name_(void)
 
 /* CASE: prints what is lost, one line each; nothing: all is well. */

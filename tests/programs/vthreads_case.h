@@ -11,7 +11,9 @@ static __attribute__((unused)) wp_atomic(uint32_t) count, ready;
 
 static inline void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
 {
-	wp_group_config config = {.carriers = carriers, .yield_us = 50, .work_stealing = stealing,
+	wp_group_config config = {.carriers = carriers,
+				  .yield_us = 50,
+				  .work_stealing = stealing,
 				  .max_stacks = max_stacks};
 
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
@@ -28,16 +30,15 @@ static wp_vthread *start_as(const wp_vthread_config *config)
 {
 	wp_vthread *thread = NULL;
 
-	if (wp_vthread_new(group, config, &thread) != WP_OK ||
-	    wp_vthread_start(thread) != WP_OK)
+	if (wp_vthread_new(group, config, &thread) != WP_OK || wp_vthread_start(thread) != WP_OK)
 		lost("a thread");
 	return thread;
 }
 
 static inline wp_vthread *start(int (*run)(void *), void *arg)
 {
-	wp_vthread_config config = {.name = "one", .run = run, .arg = arg,
-				    .carrier = WP_VTHREAD_HERE};
+	wp_vthread_config config = {
+		.name = "one", .run = run, .arg = arg, .carrier = WP_VTHREAD_HERE};
 
 	return start_as(&config);
 }

@@ -36,7 +36,8 @@ static void *watch(void *arg)
 		until_ns = wp_clock_ns() + period_ns;
 		while (!placed->is_over && wp_clock_ns() < until_ns)
 			wp_cond_wait(&placed->over, &placed->watching, until_ns);
-		for (uint32_t index = 0; !placed->is_over && index < group->config.carriers; index++)
+		for (uint32_t index = 0; !placed->is_over && index < group->config.carriers;
+		     index++)
 			look(placed, &group->workers[index]);
 	}
 	wp_lock_release(&placed->watching);

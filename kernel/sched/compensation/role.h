@@ -25,8 +25,8 @@ typedef struct wp_role {
 	struct wp_role *next; /* among those that are offered */
 	wp_cond freed;
 	bool is_offered, is_free;
-	bool is_wanted;	  /* at the next turn it is to be given up */
-	uint32_t lent;	  /* to be given back */
+	bool is_wanted;   /* at the next turn it is to be given up */
+	uint32_t lent;    /* to be given back */
 	uint32_t wanting; /* of these: they wait for it */
 } wp_role;
 
@@ -113,7 +113,8 @@ WP_INLINE void wp__role_await(wp_roles *roles, wp_role *role, void (*tell)(void 
 
 /* When it blocks no more; it has the role when this returns. `tell` has whoever carries call
  * wp__role_asked; not under the lock. [who has lent it | blocks] */
-WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(void *arg), void *arg)
+WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(void *arg),
+				  void *arg)
 {
 	wp_lock_acquire(&roles->lock);
 	if (role->is_offered)

@@ -42,8 +42,8 @@ static void wake(void *arg, uint32_t index)
 
 void wp__spare_carrier_group_init(wp_group_placement *placed)
 {
-	placed->replaced = (wp_spare_carriers){
-		.start = start, .move = move, .wake = wake, .arg = placed};
+	placed->replaced =
+		(wp_spare_carriers){.start = start, .move = move, .wake = wake, .arg = placed};
 	wp_spare_carriers_init(&placed->replaced, &placed->placement, placed->group->size);
 	CPU_ZERO(&placed->cpus);
 	sched_getaffinity(0, sizeof(cpu_set_t), &placed->cpus);

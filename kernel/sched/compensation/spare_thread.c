@@ -43,8 +43,8 @@ void wp__spare_thread_lend(wp_loan *loan)
 	loan->runs_for = mine->runs_for;
 	loan->begin_ns = wp__worker_now_ns(mine);
 	if (mine->group->spares.most != 0)
-		loan->is_lent = wp__role_lend(&mine->group->spares.roles, &mine->role, start,
-					      mine->group);
+		loan->is_lent =
+			wp__role_lend(&mine->group->spares.roles, &mine->role, start, mine->group);
 }
 
 /* [who has the role, at a turn of its loop] */
@@ -83,7 +83,8 @@ void wp__spare_thread_return(wp_loan *loan, wp_task *task)
 	mine->runs_for = loan->runs_for;
 	wp__worker_runs(mine, loan->mounted);
 	if (wp__worker_is_traced(mine)) {
-		wp_trace_event event = {.begin_ns = loan->begin_ns, .kind = WP_TRACE_PINNED,
+		wp_trace_event event = {.begin_ns = loan->begin_ns,
+					.kind = WP_TRACE_PINNED,
 					.a = wp__worker_home_of(task)};
 
 		wp__trace_of(&event, task);

@@ -56,7 +56,8 @@ typedef struct wp_loan {
 	wp_timer timer;
 	struct wp_worker *of; /* NULL: no carrier parks */
 	wp_watching *watching;
-	struct wp_task *mounted;  /* what the carrier runs: another one, if that has mounted who parks */
+	struct wp_task
+		*mounted; /* what the carrier runs: another one, if that has mounted who parks */
 	struct wp_carrier_tasks *runs_for;
 	int64_t begin_ns; /* if events are kept */
 	bool is_lent;

@@ -26,7 +26,8 @@ void wp__group_placement_resumes(wp_task *task)
 	if (home->home.all == NULL || wp__carrier_tasks_stays(task) ||
 	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
 		return;
-	wp__carrier_tasks_resume(group->homes[wp__group_placement_choose(group->placed, home->index)], task);
+	wp__carrier_tasks_resume(
+		group->homes[wp__group_placement_choose(group->placed, home->index)], task);
 }
 
 static wp_placement_tally *tally_of(wp_group_placement *placed, uint32_t index)
@@ -147,7 +148,8 @@ wp_mpsc_node *wp__group_placement_take(wp_worker *mine)
 	if (!wp_placement_has_global(&placed->placement))
 		return NULL;
 	if (wp_spare_carrier_is_dormant(&placed->placement, mine->index)) {
-		wp__group_placement_wake_one(placed, mine->index); /* it may have been woken for that */
+		wp__group_placement_wake_one(placed,
+					     mine->index); /* it may have been woken for that */
 		return NULL;
 	}
 	wp_lock_acquire(&placed->lock);

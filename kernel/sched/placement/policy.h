@@ -40,7 +40,8 @@ typedef struct wp_placement_tally {
 
 /* A line: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
+	_Alignas(WP_LINE) wp_atomic(uint64_t)
+		word; /* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
 	wp_placement_tally tally;
 } wp_placement_slot;
 
@@ -48,9 +49,9 @@ _Static_assert(sizeof(wp_placement_slot) == WP_LINE, "a load shares its line");
 
 typedef struct wp_placement {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* tasks; may be below 0 */
-	_Alignas(WP_LINE) wp_placement_slot *slots; /* by carrier */
+	_Alignas(WP_LINE) wp_placement_slot *slots;   /* by carrier */
 	uint32_t count, clusters;
-	wp_atomic(uint32_t) reach; /* nobody from here on is to be chosen: they are dormant */
+	wp_atomic(uint32_t) reach;      /* nobody from here on is to be chosen: they are dormant */
 	const uint32_t *members, *ends; /* cluster after cluster; of each: where the next begins */
 	enum wp_placement_policy policy;
 	bool at_dequeue;

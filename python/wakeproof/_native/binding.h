@@ -109,7 +109,7 @@ void wp__vthread_steps(int (*step)(uint64_t number));
 wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
 			    bool is_pinned);
 uint64_t wp__vthread_id(wp_vthread *thread); /* its number [any thread | wait-free] */
-int wp__vthread_home(wp_vthread *thread); /* index of its carrier [any thread | wait-free] */
+int wp__vthread_home(wp_vthread *thread);    /* index of its carrier [any thread | wait-free] */
 /* The same, once its group has chosen it, where that is to: it is about to start. [who made it |
  * wait-free] */
 int wp__vthread_placed(wp_vthread *thread);

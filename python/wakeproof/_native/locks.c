@@ -41,11 +41,10 @@ static struct {
 
 static PyObject *here; /* its attribute `thread`: the calling virtual thread, or None */
 
-#define UNLOCKED(call)                   \
-	do {                             \
-		Py_BEGIN_ALLOW_THREADS   \
-		call;                    \
-		Py_END_ALLOW_THREADS     \
+#define UNLOCKED(call)                       \
+	do {                                 \
+		Py_BEGIN_ALLOW_THREADS call; \
+		Py_END_ALLOW_THREADS         \
 	} while (0)
 
 /* The kernel's object behind `self`; NULL: an exception. */
@@ -352,8 +351,8 @@ static PyObject *acquire(PyObject *self, uint32_t permits, int64_t deadline_ns)
 	if (!taken && deadline_ns == 0)
 		Py_RETURN_FALSE;
 	if (!taken && is_virtual) {
-		PyObject *said = PyObject_CallMethod(self, "_parked", "IL", permits,
-						     (long long)deadline_ns);
+		PyObject *said =
+			PyObject_CallMethod(self, "_parked", "IL", permits, (long long)deadline_ns);
 
 		if (!parked(said, &code))
 			return NULL;
@@ -431,9 +430,15 @@ static PyMethodDef functions[] = {
 	{0},
 };
 
-static struct PyModuleDef locks_module = {PyModuleDef_HEAD_INIT, "wakeproof._native.locks",
+static struct PyModuleDef locks_module = {PyModuleDef_HEAD_INIT,
+					  "wakeproof._native.locks",
 					  "What a with block of a lock calls.",
-					  -1, functions, NULL, NULL, NULL, NULL};
+					  -1,
+					  functions,
+					  NULL,
+					  NULL,
+					  NULL,
+					  NULL};
 
 static PyTypeObject *add_type(PyObject *module, const char *name, PyMethodDef *methods)
 {

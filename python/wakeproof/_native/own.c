@@ -105,7 +105,8 @@ static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count
 		LOOP(state) = NULL;
 	} else {
 		PyObject *dict = PyTuple_GET_ITEM(values, 0), *key = PyTuple_GET_ITEM(values, 1),
-			 *sentinel = PyTuple_GET_ITEM(values, 2), *loop = PyTuple_GET_ITEM(values, 3);
+			 *sentinel = PyTuple_GET_ITEM(values, 2),
+			 *loop = PyTuple_GET_ITEM(values, 3);
 
 		state->dict = dict == Py_None ? NULL : Py_NewRef(dict);
 		state->threading_local_key = key == Py_None ? NULL : Py_NewRef(key);
@@ -135,7 +136,8 @@ static PyObject *packed(PyObject *each[4])
 		if (values == NULL)
 			Py_XDECREF(each[at]);
 		else
-			PyTuple_SET_ITEM(values, at, each[at] == NULL ? Py_NewRef(Py_None) : each[at]);
+			PyTuple_SET_ITEM(values, at,
+					 each[at] == NULL ? Py_NewRef(Py_None) : each[at]);
 	return values;
 }
 #endif
@@ -222,7 +224,8 @@ static int here_set_thread(PyObject *self, PyObject *value, void *nothing)
 }
 
 static PyGetSetDef here_fields[] = {
-	{"thread", here_thread, here_set_thread, "The calling virtual thread; None: it is none.", NULL},
+	{"thread", here_thread, here_set_thread, "The calling virtual thread; None: it is none.",
+	 NULL},
 	{0},
 };
 static PyType_Slot here_slots[] = {{Py_tp_getset, here_fields}, {0, NULL}};
@@ -249,7 +252,8 @@ static void local_dealloc(PyObject *local)
 	Py_ssize_t at = 0;
 
 	PyErr_Fetch(&kind, &error, &trace);
-	key = PyUnicode_FromFormat("thread.local.%p", local); /* as Modules/_threadmodule.c makes it */
+	key = PyUnicode_FromFormat("thread.local.%p",
+				   local); /* as Modules/_threadmodule.c makes it */
 	if (key != NULL) {
 		for (below *own = mounted; own != NULL; own = own->next)
 			forget_in(own->dict, key);
@@ -289,8 +293,7 @@ static int watch_locals(PyObject *thread_module)
 
 /* As Modules/_threadmodule.c has it in 3.11 to 3.13; `is_rlock` makes sure of it. */
 typedef struct rlock {
-	PyObject_HEAD
-	PyThread_type_lock lock;
+	PyObject_HEAD PyThread_type_lock lock;
 	unsigned long owner;
 	unsigned long count;
 	PyObject *weak;
@@ -372,7 +375,8 @@ static PyObject *acquire(PyObject *self, PyObject *args, PyObject *named)
 	if ((PyTuple_GET_SIZE(args) > 0 || named != NULL) &&
 	    !PyArg_ParseTupleAndKeywords(args, named, "|pd:acquire", names, &blocking, &timeout))
 		return NULL;
-	if (timeout != -1 && (!blocking || !(timeout >= 0 && timeout < (double)PY_TIMEOUT_MAX / 1e6)))
+	if (timeout != -1 &&
+	    (!blocking || !(timeout >= 0 && timeout < (double)PY_TIMEOUT_MAX / 1e6)))
 		return by_os(ACQUIRE, self, args, named); /* which refuses it */
 	if (try_lock(lock))
 		Py_RETURN_TRUE;
@@ -621,11 +625,12 @@ static PyObject *first(PyObject *module, PyObject *lock)
 	if (line == NULL && PyErr_Occurred())
 		return NULL;
 	return Py_NewRef(line == NULL || PyList_GET_SIZE(line) == 0 ? Py_None
-								     : PyList_GET_ITEM(line, 0));
+								    : PyList_GET_ITEM(line, 0));
 }
 
 static PyMethodDef functions[] = {
-	{"mount", PLAIN(mount), METH_FASTCALL, "Begin a step: thread, number, what unmount returned."},
+	{"mount", PLAIN(mount), METH_FASTCALL,
+	 "Begin a step: thread, number, what unmount returned."},
 	{"unmount", unmount, METH_NOARGS, "End it; return what the thread keeps, or None."},
 	{"own_dict", own_dict, METH_NOARGS, "The dict of the OS thread, whoever runs on it."},
 	{"install", install, METH_VARARGS, "Exchange RLock's methods: type, wait, wake."},
@@ -635,9 +640,16 @@ static PyMethodDef functions[] = {
 	{0},
 };
 
-static struct PyModuleDef own_module = {PyModuleDef_HEAD_INIT, "wakeproof._native.own",
-					"What CPython keeps for each OS thread, for each virtual thread.",
-					-1, functions, NULL, NULL, NULL, NULL};
+static struct PyModuleDef own_module = {
+	PyModuleDef_HEAD_INIT,
+	"wakeproof._native.own",
+	"What CPython keeps for each OS thread, for each virtual thread.",
+	-1,
+	functions,
+	NULL,
+	NULL,
+	NULL,
+	NULL};
 
 static int fill(PyObject *module)
 {
@@ -666,13 +678,14 @@ static int fill(PyObject *module)
 
 #else
 
-static struct PyModuleDef own_module = {PyModuleDef_HEAD_INIT, "wakeproof._native.own", NULL, -1,
-					NULL, NULL, NULL, NULL, NULL};
+static struct PyModuleDef own_module = {
+	PyModuleDef_HEAD_INIT, "wakeproof._native.own", NULL, -1, NULL, NULL, NULL, NULL, NULL};
 
 static int fill(PyObject *module)
 {
 	(void)module;
-	PyErr_SetString(PyExc_ImportError, "wakeproof._native.own is for CPython 3.11 to 3.13 with the GIL");
+	PyErr_SetString(PyExc_ImportError,
+			"wakeproof._native.own is for CPython 3.11 to 3.13 with the GIL");
 	return -1;
 }
 

@@ -22,8 +22,11 @@ static enum wp_step call(wp_task *task)
 wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
 			    bool is_pinned)
 {
-	wp_vthread_config config = {.name = name, .step = call, .arg = (void *)(uintptr_t)number,
-				    .carrier = carrier, .is_pinned = is_pinned};
+	wp_vthread_config config = {.name = name,
+				    .step = call,
+				    .arg = (void *)(uintptr_t)number,
+				    .carrier = carrier,
+				    .is_pinned = is_pinned};
 	wp_vthread *thread = NULL;
 
 	return wp_vthread_new(group, &config, &thread) == WP_OK ? thread : NULL;
@@ -87,8 +90,12 @@ static void left(wp_vthread *thread)
 int wp__poller_register(wp_group *group, uint32_t carrier, uint64_t number, const char *name,
 			bool blocks, wp_vthread **thread)
 {
-	wp_poller_config config = {.name = name, .step = call, .wakeup = wake, .left = left,
-				   .arg = (void *)(uintptr_t)number, .blocks = blocks};
+	wp_poller_config config = {.name = name,
+				   .step = call,
+				   .wakeup = wake,
+				   .left = left,
+				   .arg = (void *)(uintptr_t)number,
+				   .blocks = blocks};
 	wp_vthread *made = NULL;
 	int code = wp_poller_register(group, carrier, &config, &made);
 

@@ -107,8 +107,8 @@ STRESS_ACTOR(poller)
 	while (wp__io_poller_retired(&state->poller) == NULL) {
 		uint64_t word = litmus_load(&state->system, relaxed); /* [Poll] */
 
-		if (word & EDGE &&
-		    litmus_cas(&state->system, &word, word & ~(uint64_t)EDGE, relaxed, relaxed)) /* [Take] */
+		if (word & EDGE && litmus_cas(&state->system, &word, word & ~(uint64_t)EDGE,
+					      relaxed, relaxed)) /* [Take] */
 			wp_ready_tell(&state->io.ready[WP_IO_READ]);
 	}
 }
@@ -118,7 +118,8 @@ static void arrive(struct state *state, int count)
 	uint64_t word = OPEN;
 
 	while (count > 0 && word & OPEN)
-		if (litmus_cas(&state->system, &word, (word + DATA) | EDGE, relaxed, relaxed)) /* [Arrive] */
+		if (litmus_cas(&state->system, &word, (word + DATA) | EDGE, relaxed,
+			       relaxed)) /* [Arrive] */
 			count--;
 }
 
@@ -132,11 +133,14 @@ STRESS_ACTOR(arrives_twice)
 	arrive(state, 2);
 }
 
-STRESS_TEST(conform_descriptor, .claim = "The compiled calls on a descriptor are the specified ones.",
-	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader_a, closer, poller, arrives}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}});
+STRESS_TEST(conform_descriptor,
+	    .claim = "The compiled calls on a descriptor are the specified ones.",
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
+	    .init = init, .actors = {reader_a, closer, poller, arrives}, .results = 1,
+	    .blocking = 1, .outcomes = {{"0", ACCEPTABLE, "all is done"}});
 STRESS_TEST(conform_descriptor_open, .claim = "So they are with two readers, and nobody closes it.",
-	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader_a, reader_b, poller, arrives_twice}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "its poller goes on"}});
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
+	    .init = init, .actors = {reader_a, reader_b, poller, arrives_twice}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "its poller goes on"}});

@@ -45,7 +45,8 @@ static void poll_all(struct state *state)
 		unsigned item = litmus_choose(ITEMS + 1); /* [Poll] */
 
 		if (item < ITEMS)
-			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item), relaxed); /* [Take] */
+			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item),
+					 relaxed);                 /* [Take] */
 		else if (litmus_load(&state->queue, relaxed) == 0) /* [Empty] */
 			return;
 	}
@@ -147,12 +148,12 @@ STRESS_ACTOR(meeting_producer_2)
 	meet(state, 1);
 }
 
-STRESS_TEST(conform_guard_nap, .claim = "The guard whose heavy fence may fail is the specified one.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {napper, producer_1, producer_2}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+STRESS_TEST(conform_guard_nap,
+	    .claim = "The guard whose heavy fence may fail is the specified one.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
+	    .fini = fini, .actors = {napper, producer_1, producer_2}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
 STRESS_TEST(conform_guard_interrupted, .claim = "So is the block that a handler may end.",
-	.upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {blocker, meeting_producer_1, meeting_producer_2}, .results = 1,
-	.blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+	    .upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state), .init = init,
+	    .fini = fini, .actors = {blocker, meeting_producer_1, meeting_producer_2}, .results = 1,
+	    .blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});

@@ -35,5 +35,6 @@ STRESS_ACTOR(stealer)
 }
 
 STRESS_TEST(conform_biased_lock, .claim = "The compiled ticket is the specified one.",
-	.upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, stealer, stealer}, .results = 1, .outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
+	    .init = init, .actors = {owner, stealer, stealer}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}});

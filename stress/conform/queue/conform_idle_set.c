@@ -36,7 +36,7 @@ _Noreturn static void live(struct state *state, uint32_t member)
 	for (;;) {
 		wp_store_relaxed(&state->parked[member], 1); /* [Advertise] */
 		wp_idle_set_add(&state->set, bit_of(member));
-		if (litmus_choose(2) == 1) /* [Recheck] */
+		if (litmus_choose(2) == 1)                                   /* [Recheck] */
 			while (wp_load_relaxed(&state->parked[member]) == 1) /* [Woken] */
 				continue;
 		wp_idle_set_remove(&state->set, bit_of(member));
@@ -88,6 +88,6 @@ STRESS_ACTOR(searcher)
 }
 
 STRESS_TEST(conform_idle_set, .claim = "The compiled idle set is the specified one.",
-	.upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
-	.actors = {member_0, member_1, member_2, searcher}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
+	    .actors = {member_0, member_1, member_2, searcher}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

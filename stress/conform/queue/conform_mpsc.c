@@ -44,7 +44,8 @@ _Noreturn static void consumer(void *at, stress_result *result)
 		wp_mpsc_node *node = wp_mpsc_pop(&state->queue);
 
 		if (node != NULL)
-			litmus_store(&state->is_used[node - state->nodes], 0, relaxed); /* [GiveAway] */
+			litmus_store(&state->is_used[node - state->nodes], 0,
+				     relaxed); /* [GiveAway] */
 	}
 }
 
@@ -55,10 +56,10 @@ _Noreturn static void sibling(void *at, stress_result *result)
 }
 
 STRESS_TEST(conform_mpsc, .claim = "The compiled queue is the specified one.",
-	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
-	.actors = {consumer, sibling, producer, producer, producer}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
-STRESS_TEST(conform_mpsc_two, .claim = "So it is with two producers.",
-	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
-	.actors = {consumer, sibling, producer, producer}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	    .actors = {consumer, sibling, producer, producer, producer}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(conform_mpsc_two, .claim = "So it is with two producers.", .upholds = "Mpsc!Fifo",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {consumer, sibling, producer, producer}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

@@ -49,9 +49,9 @@ static void fini(void *at)
 
 static void poller_sleep(int event)
 {
-	if (litmus_choose(2) == 1) /* [Select] */
-		return; /* descheduled */
-	while (litmus_choose(2) == 0) /* [Selecting] */
+	if (litmus_choose(2) == 1)        /* [Select] */
+		return;                   /* descheduled */
+	while (litmus_choose(2) == 0)     /* [Selecting] */
 		if (IS_READABLE(event)) { /* [Readable] */
 			wp_event_take(event);
 			return;
@@ -143,20 +143,23 @@ _Noreturn static void sibling(void *at, stress_result *result)
 
 	for (;;) {
 		litmus_store(&queue->head, &state->tasks[1], relaxed); /* [Has] */
-		litmus_store(&queue->head, NULL, relaxed); /* [Has] */
+		litmus_store(&queue->head, NULL, relaxed);             /* [Has] */
 	}
 }
 
 STRESS_TEST(conform_carrier_two, .claim = "The compiled carrier is the specified one.",
-	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {owner, searcher_never, submitter_1, submitter_2}, .results = 1,
-	.blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it polls on"}});
+	    .upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
+	    .init = init, .fini = fini, .actors = {owner, searcher_never, submitter_1, submitter_2},
+	    .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "it polls on"}});
 STRESS_TEST(conform_carrier, .claim = "So it is with one submitter.",
-	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {owner, searcher_twice, submitter_1}, .results = 1, .blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it polls on"}});
+	    .upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
+	    .init = init, .fini = fini, .actors = {owner, searcher_twice, submitter_1},
+	    .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "it polls on"}});
 STRESS_TEST(conform_carrier_hit, .claim = "So it is where a sibling may have work.",
-	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {owner, searcher_never, pinner, sibling}, .results = 1,
-	.blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "it polls on"}});
+	    .upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
+	    .init = init, .fini = fini, .actors = {owner, searcher_never, pinner, sibling},
+	    .results = 1, .blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "it polls on"}});

@@ -69,7 +69,7 @@ static int join(wp_close *close)
 {
 	struct state *state = state_of(close);
 
-	litmus_fetch_or(&state->group, STOPPING, relaxed); /* [Stop] */
+	litmus_fetch_or(&state->group, STOPPING, relaxed);                        /* [Stop] */
 	return litmus_load(&state->group, relaxed) & EXITED ? WP_OK : WP_TIMEOUT; /* [Join] */
 }
 
@@ -164,17 +164,22 @@ STRESS_ACTOR(exits)
 }
 
 STRESS_TEST(conform_group_close, .claim = "The compiled close is the specified one.",
-	.upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init,
-	.actors = {exits, waits, cancels_b, runs}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "no stop comes"},
-		     {"asleep", ACCEPTABLE, "no stop comes"}});
+	    .upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state),
+	    .init = init, .actors = {exits, waits, cancels_b, runs}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "no stop comes"},
+			 {"asleep", ACCEPTABLE, "no stop comes"}});
 STRESS_TEST(conform_group_close_in_time, .claim = "So it is with one that waits for tasks in time.",
-	.upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init,
-	.actors = {exits, waits, waits_in_time, runs}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "no stop comes"},
-		     {"asleep", ACCEPTABLE, "no stop comes"}});
+	    .upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state),
+	    .init = init, .actors = {exits, waits, waits_in_time, runs}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "no stop comes"},
+			 {"asleep", ACCEPTABLE, "no stop comes"}});
 STRESS_TEST(conform_group_close_three, .claim = "So it is with two in line.",
-	.upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init_ended,
-	.actors = {exits, cancels_a, cancels_b, cancels_c}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "no stop comes"},
-		     {"asleep", ACCEPTABLE, "no stop comes"}});
+	    .upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state),
+	    .init = init_ended, .actors = {exits, cancels_a, cancels_b, cancels_c}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "no stop comes"},
+			 {"asleep", ACCEPTABLE, "no stop comes"}});

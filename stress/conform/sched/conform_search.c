@@ -26,7 +26,7 @@ STRESS_INIT(init)
 static void sleep(wp_carrier *carrier)
 {
 	for (;;) {
-		bool is_woken = litmus_choose(2) == 0; /* [Sleep] */
+		bool is_woken = litmus_choose(2) == 0;                /* [Sleep] */
 		uint32_t word = litmus_load(&carrier->word, relaxed); /* [Word] */
 
 		if (is_woken == (word != WP_PARKED_FUTEX))
@@ -65,14 +65,14 @@ STRESS_ACTOR(carrier_1)
 STRESS_ACTOR(busy_1)
 {
 	if (litmus_choose(2) == 1) /* [Start] */
-		litmus_step(); /* [End] */
+		litmus_step();     /* [End] */
 	live(&state->carriers[0]);
 }
 
 STRESS_ACTOR(busy_2)
 {
 	if (litmus_choose(2) == 1) /* [Start] */
-		litmus_step(); /* [End] */
+		litmus_step();     /* [End] */
 	live(&state->carriers[1]);
 }
 
@@ -124,7 +124,7 @@ STRESS_ACTOR(spawner_2)
 /* The task that the carrier runs yields, if it may, or ends. */
 static void yields(struct state *state, wp_carrier *carrier, wp_mpsc_node *task)
 {
-	if (litmus_choose(2) == 1 && /* [Yield] */
+	if (litmus_choose(2) == 1 &&                          /* [Yield] */
 	    litmus_exchange(&state->yields, 0, relaxed) != 0) /* [Left] */
 		wp_carrier_reenqueue(carrier, task);
 }
@@ -197,26 +197,26 @@ STRESS_ACTOR(pinner_2)
 
 /* Carrier 2 is in a long task. */
 STRESS_TEST(conform_search_long, .claim = "The compiled search is the specified one.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_1, submitter_1, submitter_2}, .results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_1, submitter_1, submitter_2}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
 STRESS_TEST(conform_search, .claim = "So it is with two carriers that run.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {busy_1, busy_2, submitter_1}, .results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	    .actors = {busy_1, busy_2, submitter_1}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
 STRESS_TEST(conform_search_pinned, .claim = "So it is where the task is pinned.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {busy_1, busy_2, pinner_1}, .results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	    .actors = {busy_1, busy_2, pinner_1}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
 STRESS_TEST(conform_search_pinned_long, .claim = "So it is where carrier 2 has a pinned task.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_1, submitter_1, pinner_2}, .results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_1, submitter_1, pinner_2}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
 STRESS_TEST(conform_search_spawn, .claim = "So it is where a task submits another.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_spawns, .actors = {spawner_1, spawner_2}, .results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_spawns, .actors = {spawner_1, spawner_2}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
 STRESS_TEST(conform_search_yield, .claim = "So it is where a task yields.",
-	.upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
-	.init = init_yields, .actors = {yielder_1, yielder_2}, .results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
+	    .init = init_yields, .actors = {yielder_1, yielder_2}, .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

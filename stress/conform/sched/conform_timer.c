@@ -146,10 +146,12 @@ STRESS_ACTOR(time_2)
 }
 
 STRESS_TEST(conform_timer, .claim = "The compiled timers are the specified ones.",
-	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, armer_1, time_1, unparker}, .results = 1, .blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it goes on"}});
+	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, armer_1, time_1, unparker}, .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "it goes on"}});
 STRESS_TEST(conform_timer_two, .claim = "So are they with two that arm.",
-	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, armer_1, time_2, armer_2}, .results = 1, .blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it goes on"}});
+	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, armer_1, time_2, armer_2}, .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "it goes on"}});

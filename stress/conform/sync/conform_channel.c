@@ -78,10 +78,12 @@ STRESS_ACTOR(closer)
 }
 
 STRESS_TEST(conform_channel, .claim = "The compiled channel is the specified one.",
-	.upholds = "Channel!Served", .state_size = sizeof(struct state), .init = init,
-	.actors = {sender, receiver, closer}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it is late again"}});
-STRESS_TEST(conform_channel_none, .claim = "So it is without a slot.",
-	.upholds = "Channel!Served", .state_size = sizeof(struct state), .init = init_none,
-	.actors = {sender, receiver, closer}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it is late again"}});
+	    .upholds = "Channel!Served", .state_size = sizeof(struct state), .init = init,
+	    .actors = {sender, receiver, closer}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "it is late again"}});
+STRESS_TEST(conform_channel_none, .claim = "So it is without a slot.", .upholds = "Channel!Served",
+	    .state_size = sizeof(struct state), .init = init_none,
+	    .actors = {sender, receiver, closer}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"stuck", ACCEPTABLE, "it is late again"}});

@@ -16,7 +16,7 @@ enum { WAITERS = 2, LATE = 1, SIGNALLED = 1, TOO_LATE };
 struct state {
 	wp_mutex mutex;
 	wp_condition condition;
-	uint32_t said; /* what the wait said, or 0 */
+	uint32_t said;                                /* what the wait said, or 0 */
 	_Alignas(WP_LINE) wp_waiter waiters[WAITERS]; /* the waiter's, the locker's */
 };
 
@@ -59,11 +59,13 @@ STRESS_ACTOR(locker)
 }
 
 STRESS_TEST(conform_condition, .claim = "The compiled condition is the specified one.",
-	.upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init,
-	.actors = {waiter, signaller}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"asleep", ACCEPTABLE, "it slept too late"}});
+	    .upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init,
+	    .actors = {waiter, signaller}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"asleep", ACCEPTABLE, "it slept too late"}});
 
 STRESS_TEST(conform_condition_wanted, .claim = "So it is where others want the mutex.",
-	.upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init,
-	.actors = {waiter, signaller, locker}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"asleep", ACCEPTABLE, "it slept too late"}});
+	    .upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init,
+	    .actors = {waiter, signaller, locker}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"},
+			 {"asleep", ACCEPTABLE, "it slept too late"}});

@@ -54,6 +54,6 @@ _Noreturn static void leaves(void *at, stress_result *result)
 }
 
 STRESS_TEST(conform_mutex, .claim = "The compiled mutex is the specified one.",
-	.upholds = "Mutex!Served", .state_size = sizeof(struct state), .init = init,
-	.actors = {stays, leaves}, .results = 1, .blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});
+	    .upholds = "Mutex!Served", .state_size = sizeof(struct state), .init = init,
+	    .actors = {stays, leaves}, .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});

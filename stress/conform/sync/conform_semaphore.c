@@ -64,10 +64,10 @@ _Noreturn static void takes_one_more(void *at, stress_result *result)
 }
 
 STRESS_TEST(conform_semaphore, .claim = "The compiled semaphore is the specified one.",
-	.upholds = "Semaphore!Served", .state_size = sizeof(struct state), .init = init,
-	.actors = {takes_one, takes_two_or_leaves}, .results = 1, .blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});
+	    .upholds = "Semaphore!Served", .state_size = sizeof(struct state), .init = init,
+	    .actors = {takes_one, takes_two_or_leaves}, .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});
 STRESS_TEST(conform_semaphore_three, .claim = "So is it with two in line.",
-	.upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init,
-	.actors = {takes_one, takes_two, takes_one_more}, .results = 1, .blocking = 1,
-	.outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});
+	    .upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init,
+	    .actors = {takes_one, takes_two, takes_one_more}, .results = 1, .blocking = 1,
+	    .outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});

@@ -64,6 +64,6 @@ STRESS_ACTOR(waiter_b)
 }
 
 STRESS_TEST(conform_latch, .claim = "The compiled latch is the specified one.",
-	.upholds = "Latch!Served", .state_size = sizeof(struct state), .init = init,
-	.actors = {opener, waiter_a, waiter_b}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}});
+	    .upholds = "Latch!Served", .state_size = sizeof(struct state), .init = init,
+	    .actors = {opener, waiter_a, waiter_b}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"}});

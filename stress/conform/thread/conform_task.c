@@ -86,6 +86,6 @@ STRESS_ACTOR(canceller)
 }
 
 STRESS_TEST(conform_task, .claim = "The compiled task, run by homes, is the specified one.",
-	.upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, thief, unparker, asker, canceller}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "the carriers look for it for ever"}});
+	    .upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {owner, thief, unparker, asker, canceller}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "the carriers look for it for ever"}});

@@ -27,7 +27,7 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) cells;
 	wp_atomic(uint32_t) timer;
 	wp_atomic(uint32_t) joined;
-	wp_atomic(uint32_t) says; /* thread.was_unparked, for the comparison to see */
+	wp_atomic(uint32_t) says;         /* thread.was_unparked, for the comparison to see */
 	uint32_t parks, yields, is_timed; /* plain, the thread's own: what is left */
 };
 
@@ -190,8 +190,8 @@ _Noreturn static void timer(void *at, stress_result *result)
 		uint32_t armed = litmus_load(&state->timer, relaxed); /* [Armed] */
 		enum wp_owed owed;
 
-		if (armed == 0 ||
-		    !litmus_cas(&state->timer, &armed, armed | LOCKED, acq_rel, relaxed)) /* [IsDue] */
+		if (armed == 0 || !litmus_cas(&state->timer, &armed, armed | LOCKED, acq_rel,
+					      relaxed)) /* [IsDue] */
 			continue;
 		owed = wp__vthread_time_out(&state->thread, armed / PARK);
 		litmus_store(&state->timer, 0, release); /* [Fired] */
@@ -206,9 +206,10 @@ STRESS_ACTOR(canceller)
 }
 
 STRESS_TEST(conform_vthread, .claim = "The compiled virtual thread's word is the specified one.",
-	.upholds = "VThread!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, carrier, unparker, interrupter, timer, canceller}, .results = 1,
-	.blocking = 1, .outcomes = {
-		{"stuck", ACCEPTABLE, "the carriers look for it for ever"},
-		{"asleep", ACCEPTABLE, "nobody unparks it"},
-	});
+	    .upholds = "VThread!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, carrier, unparker, interrupter, timer, canceller}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"stuck", ACCEPTABLE, "the carriers look for it for ever"},
+		    {"asleep", ACCEPTABLE, "nobody unparks it"},
+	    });

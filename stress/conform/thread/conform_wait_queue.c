@@ -75,6 +75,6 @@ STRESS_ACTOR(granter)
 }
 
 STRESS_TEST(conform_wait_queue, .claim = "The compiled wait queue is the specified one.",
-	.upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {waiter_a, waiter_b, granter, granter}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"asleep", ACCEPTABLE, "nobody gives"}});
+	    .upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {waiter_a, waiter_b, granter, granter}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all is done"}, {"asleep", ACCEPTABLE, "nobody gives"}});

@@ -50,7 +50,8 @@ static void poll_all(struct state *state)
 		unsigned item = litmus_choose(ITEMS + 1); /* [Poll] */
 
 		if (item < ITEMS)
-			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item), relaxed); /* [Take] */
+			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item),
+					 relaxed);                 /* [Take] */
 		else if (litmus_load(&state->queue, relaxed) == 0) /* [Empty] */
 			return;
 	}
@@ -71,7 +72,7 @@ _Noreturn static void poller(void *at, stress_result *result)
 		poll_all(state);
 		announce(&state->guard);
 		if (litmus_load(&state->queue, relaxed) == 0) /* [Check] */
-			while (litmus_choose(2) == 0) /* [Block] */
+			while (litmus_choose(2) == 0)         /* [Block] */
 				if (wp_event_take(state->event))
 					break;
 		wp_guard_leave(&state->guard);
@@ -101,14 +102,15 @@ STRESS_ACTOR(producer_3)
 }
 
 STRESS_TEST(conform_guard, .claim = "The compiled guard is the specified one.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
+	    .fini = fini, .actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
 
 STRESS_TEST(conform_guard_asymmetric, .claim = "So is the one with the heavy fence.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init_asymmetric,
-	.fini = fini, .actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .init = init_asymmetric, .fini = fini,
+	    .actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
 
 /* The same with a place to block. */
 _Noreturn static void blocking_poller(void *at, stress_result *result)
@@ -144,7 +146,7 @@ STRESS_ACTOR(meeting_producer_2)
 }
 
 STRESS_TEST(conform_guard_rendezvous, .claim = "So is the one with a condition.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {blocking_poller, meeting_producer_1, meeting_producer_2},
-	.results = 1, .blocking = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
+	    .fini = fini, .actors = {blocking_poller, meeting_producer_1, meeting_producer_2},
+	    .results = 1, .blocking = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});

@@ -63,7 +63,8 @@ static void unparker(struct state *state, int which)
 		/* The twin forgets the wake every second time: other states show each of its steps,
 		 * so edges alone would not tell. */
 		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0)
-			gave = !(wp_fetch_or_release(&state->parker.word, WP_PARKER_PERMIT) & /* [parker.4] */
+			gave = !(wp_fetch_or_release(&state->parker.word,
+						     WP_PARKER_PERMIT) & /* [parker.4] */
 				 (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
 		else
 			gave = wp_parker_unpark(&state->parker);
@@ -87,6 +88,6 @@ STRESS_ACTOR(closer)
 }
 
 STRESS_TEST(conform_parker, .claim = "The compiled parker is the specified one.",
-	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, unparker_1, unparker_2, closer}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all done"}, {"asleep", ACCEPTABLE, "nobody unparks"}});
+	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {owner, unparker_1, unparker_2, closer}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}, {"asleep", ACCEPTABLE, "nobody unparks"}});

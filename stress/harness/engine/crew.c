@@ -11,10 +11,10 @@
 #include "base/futex.h"
 
 enum {
-	SPINS = 64,           /* looks without a pause: the others are a line transfer away */
-	PAUSES = 200,         /* looks with a pause, about 10 us, before giving the CPU away */
-	PAUSES_CROWDED = 4,   /* the other cannot come before this thread gives way */
-	YIELDS = 200,         /* then the other sleeps, or the machine is busy: nap */
+	SPINS = 64,         /* looks without a pause: the others are a line transfer away */
+	PAUSES = 200,       /* looks with a pause, about 10 us, before giving the CPU away */
+	PAUSES_CROWDED = 4, /* the other cannot come before this thread gives way */
+	YIELDS = 200,       /* then the other sleeps, or the machine is busy: nap */
 	NAP_NS = 20000,
 	ROTATE_NS = 20000000, /* how long actors keep their CPUs */
 	FIRST_USED = 256,     /* states of the first block */
@@ -184,9 +184,8 @@ void stress_plan(stress_run *run)
 	run->used = run->blocks ? next_used(run, now - run->last_ns) : FIRST_USED;
 	if (run->used > run->block)
 		run->used = run->block;
-	run->stop = now >= run->end_ns &&
-		    (is_slow(run) ||
-		     (run->blocks >= STRESS_BLOCKS && run->samples >= options->sample_min));
+	run->stop = now >= run->end_ns && (is_slow(run) || (run->blocks >= STRESS_BLOCKS &&
+							    run->samples >= options->sample_min));
 	/* Waiting for a minimum of samples, too, ends. */
 	if (run->blocks && now >= run->end_ns + budget * EXTRA_BUDGETS + EXTRA_NS)
 		run->stop = true;

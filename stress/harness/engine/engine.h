@@ -22,9 +22,9 @@
 #include "stress.h"
 
 enum {
-	STRESS_CPUS = 64,             /* places in --cpus */
-	STRESS_STRIDES = 8,           /* strides of a sweep */
-	STRESS_WIDE = 512,            /* different outcomes beyond the direct table */
+	STRESS_CPUS = 64,   /* places in --cpus */
+	STRESS_STRIDES = 8, /* strides of a sweep */
+	STRESS_WIDE = 512,  /* different outcomes beyond the direct table */
 	STRESS_PAGE = 4096,
 	STRESS_BLOCK_BYTES = 1 << 18, /* of states: half a level-2 cache or less */
 	STRESS_BLOCK_MOST = 4096,     /* states */
@@ -94,13 +94,13 @@ typedef struct stress_run {
 	int64_t *wide[STRESS_ACTORS];
 	/* Written by member 0 between two rendezvous, read by all after the second. */
 	bool stop;
-	size_t used;       /* states of the next block: as many as run in a few milliseconds */
+	size_t used; /* states of the next block: as many as run in a few milliseconds */
 	size_t stride;
 	uint64_t rotation; /* names a permutation of the actors over the CPUs */
 	int64_t start_ns, end_ns, rotate_ns, last_ns;
 	uint64_t blocks;
 	uint64_t samples;
-	uint64_t asleep, asleep_changed;    /* rounds or blocks with a sleeper that was rescued; of
+	uint64_t asleep, asleep_changed; /* rounds or blocks with a sleeper that was rescued; of
 					       these, the word had changed */
 	/* Blocking scenarios. */
 	wp_atomic(uint64_t) round;          /* now running. Writer: member 0. */
@@ -108,7 +108,7 @@ typedef struct stress_run {
 	wp_atomic(uint32_t) rescued_change; /* 1: the word was not the expected value any more */
 	uint64_t stuck;                     /* times an actor looped for ever */
 	wp_atomic(uint32_t) is_abandoned;   /* 1: an actor was taken out of this block */
-	wp_atomic(uint32_t) is_asleep;      /* 1: for it slept, in a scenario that is not .blocking */
+	wp_atomic(uint32_t) is_asleep; /* 1: for it slept, in a scenario that is not .blocking */
 	wp_atomic(uint32_t) watch_stop;
 	wp_atomic(uint32_t) watch_by_state; /* 1: /proc/.../syscall does not help here */
 	stress_member members[STRESS_ACTORS];
@@ -121,7 +121,7 @@ void stress_meet(stress_member *member);
 void stress_place(stress_member *member);            /* moves to the CPU that the rotation says */
 void stress_skew(stress_member *member, unsigned n); /* spins fewer than n short steps */
 uint64_t stress_random(uint64_t *state);             /* 0 is not a state */
-void stress_plan(stress_run *run); /* member 0: stop, used, stride, rotation */
+void stress_plan(stress_run *run);                   /* member 0: stop, used, stride, rotation */
 int stress_allowed_cpus(void);
 
 /* block.c, sleep.c: the body of a member */

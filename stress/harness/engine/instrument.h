@@ -24,7 +24,7 @@ void wp__stress_delay(void); /* delay.c: stretches the window before each access
 #define WP__FETCH_ADD(p, v, order) WP__DELAYED(atomic_fetch_add_explicit((p), (v), (order)))
 #define WP__FETCH_OR(p, v, order) WP__DELAYED(atomic_fetch_or_explicit((p), (v), (order)))
 #define WP__FETCH_AND(p, v, order) WP__DELAYED(atomic_fetch_and_explicit((p), (v), (order)))
-#define WP__CAS(p, expected, v, order, fail_order)                                        \
+#define WP__CAS(p, expected, v, order, fail_order)                                         \
 	WP__DELAYED(atomic_compare_exchange_strong_explicit((p), (expected), (v), (order), \
 							    (fail_order)))
 #define WP__CAS_WEAK(p, expected, v, order, fail_order)                                  \

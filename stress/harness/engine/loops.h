@@ -29,7 +29,7 @@ void stress_count_wide(stress_tally *tally, const stress_result *result, int res
 
 /* States [first, end) of a block. Owned by one thread while a loop runs. */
 typedef struct stress_span {
-	char *states;                 /* of the block */
+	char *states;                  /* of the block */
 	uint16_t *seen[STRESS_ACTORS]; /* per actor and state: its results, packed like a place */
 	int64_t *wide[STRESS_ACTORS];  /* `results` numbers per state, where those do not fit */
 	size_t first, end;
@@ -164,43 +164,42 @@ enum { STRESS__DELAYED = 1 };
 enum { STRESS__DELAYED = 0 };
 #endif
 
-#define STRESS__ACT(name_, k_)                                                                 \
-	static void stress__act_##name_##_##k_(const stress_span *span)                        \
-	{                                                                                      \
-		stress__act(&stress__test_##name_, k_, span);                                  \
+#define STRESS__ACT(name_, k_)                                          \
+	static void stress__act_##name_##_##k_(const stress_span *span) \
+	{                                                               \
+		stress__act(&stress__test_##name_, k_, span);           \
 	}
-#define STRESS__LOOPS(name_)                                                                   \
-	STRESS__ACT(name_, 0)                                                                  \
-	STRESS__ACT(name_, 1)                                                                  \
-	STRESS__ACT(name_, 2)                                                                  \
-	STRESS__ACT(name_, 3)                                                                  \
-	STRESS__ACT(name_, 4)                                                                  \
-	STRESS__ACT(name_, 5)                                                                  \
-	STRESS__ACT(name_, 6)                                                                  \
-	STRESS__ACT(name_, 7)                                                                  \
-	STRESS__ACT(name_, 8)                                                                  \
-	STRESS__ACT(name_, 9)                                                                  \
-	STRESS__ACT(name_, 10)                                                                 \
-	STRESS__ACT(name_, 11)                                                                 \
-	STRESS__ACT(name_, 12)                                                                 \
-	STRESS__ACT(name_, 13)                                                                 \
-	STRESS__ACT(name_, 14)                                                                 \
-	STRESS__ACT(name_, 15)                                                                 \
-	static void stress__settle_##name_(const stress_span *span)                            \
-	{                                                                                      \
-		stress__settle(&stress__test_##name_, span);                                   \
-	}                                                                                      \
-	static const struct stress_loops stress__loops_##name_ = {                             \
-		.act = {stress__act_##name_##_0, stress__act_##name_##_1,                      \
-			stress__act_##name_##_2, stress__act_##name_##_3,                      \
-			stress__act_##name_##_4, stress__act_##name_##_5,                      \
-			stress__act_##name_##_6, stress__act_##name_##_7,                      \
-			stress__act_##name_##_8, stress__act_##name_##_9,                      \
-			stress__act_##name_##_10, stress__act_##name_##_11,                    \
-			stress__act_##name_##_12, stress__act_##name_##_13,                    \
-			stress__act_##name_##_14, stress__act_##name_##_15},                   \
-		.settle = stress__settle_##name_,                                              \
-		.delayed = STRESS__DELAYED,                                                    \
+#define STRESS__LOOPS(name_)                                                                       \
+	STRESS__ACT(name_, 0)                                                                      \
+	STRESS__ACT(name_, 1)                                                                      \
+	STRESS__ACT(name_, 2)                                                                      \
+	STRESS__ACT(name_, 3)                                                                      \
+	STRESS__ACT(name_, 4)                                                                      \
+	STRESS__ACT(name_, 5)                                                                      \
+	STRESS__ACT(name_, 6)                                                                      \
+	STRESS__ACT(name_, 7)                                                                      \
+	STRESS__ACT(name_, 8)                                                                      \
+	STRESS__ACT(name_, 9)                                                                      \
+	STRESS__ACT(name_, 10)                                                                     \
+	STRESS__ACT(name_, 11)                                                                     \
+	STRESS__ACT(name_, 12)                                                                     \
+	STRESS__ACT(name_, 13)                                                                     \
+	STRESS__ACT(name_, 14)                                                                     \
+	STRESS__ACT(name_, 15)                                                                     \
+	static void stress__settle_##name_(const stress_span *span)                                \
+	{                                                                                          \
+		stress__settle(&stress__test_##name_, span);                                       \
+	}                                                                                          \
+	static const struct stress_loops stress__loops_##name_ = {                                 \
+		.act = {stress__act_##name_##_0, stress__act_##name_##_1, stress__act_##name_##_2, \
+			stress__act_##name_##_3, stress__act_##name_##_4, stress__act_##name_##_5, \
+			stress__act_##name_##_6, stress__act_##name_##_7, stress__act_##name_##_8, \
+			stress__act_##name_##_9, stress__act_##name_##_10,                         \
+			stress__act_##name_##_11, stress__act_##name_##_12,                        \
+			stress__act_##name_##_13, stress__act_##name_##_14,                        \
+			stress__act_##name_##_15},                                                 \
+		.settle = stress__settle_##name_,                                                  \
+		.delayed = STRESS__DELAYED,                                                        \
 	};
 
 #endif

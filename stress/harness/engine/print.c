@@ -72,7 +72,7 @@ void stress_print_run(const stress_run *run)
 	       ",\"outcomes\":[",
 	       stress_allowed_cpus(), pin_failed ? "true" : "false",
 	       run->test->loops->delayed ? "true" : "false", run->asleep, run->asleep_changed,
-	       !run->test->blocking                     ? "none"
+	       !run->test->blocking                    ? "none"
 	       : wp_load_relaxed(&run->watch_by_state) ? "state"
 						       : "syscall",
 	       tally.uncounted);

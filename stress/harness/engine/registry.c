@@ -41,7 +41,8 @@ static void check_lists(const stress_test *test)
 			refuse("an actor stands behind a NULL, which ends the list", test->name);
 	for (; outcomes <= STRESS_OUTCOMES; outcomes++)
 		if (test->outcomes[outcomes].pattern)
-			refuse("an outcome stands behind one without a pattern, which ends the list",
+			refuse("an outcome stands behind one without a pattern, which ends the "
+			       "list",
 			       test->name);
 }
 
@@ -91,8 +92,8 @@ static void print_judges(const char *name, unsigned judges)
 
 static void print_test(const stress_test *test)
 {
-	static const char *const grades[] = {"", "ACCEPTABLE", "INTERESTING", "FORBIDDEN",
-					     "REQUIRED", "FORBIDDEN"};
+	static const char *const grades[] = {"",          "ACCEPTABLE", "INTERESTING",
+					     "FORBIDDEN", "REQUIRED",   "FORBIDDEN"};
 	int actors = 0;
 
 	while (actors < STRESS_ACTORS && test->actors[actors])
@@ -103,8 +104,7 @@ static void print_test(const stress_test *test)
 	json_field("upholds", test->upholds);
 	printf("\"actors\":%d,\"results\":%d,\"blocking\":%s,\"min_samples\":%" PRIu64, actors,
 	       test->results, test->blocking ? "true" : "false", test->min_samples);
-	printf(",\"preemptions\":%d,\"failing_heavy\":%d", test->preemptions,
-	       test->failing_heavy);
+	printf(",\"preemptions\":%d,\"failing_heavy\":%d", test->preemptions, test->failing_heavy);
 	print_judges("whole", test->whole);
 	printf(",\"outcomes\":[");
 	for (int i = 0; i < STRESS_OUTCOMES && test->outcomes[i].pattern; i++) {

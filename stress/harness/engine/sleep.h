@@ -10,11 +10,11 @@ void wp__stress_wait_end(void);
 
 /* What `call`, which sleeps, gives. */
 #define WP__ANNOUNCED(word, expected, call)                              \
-	__extension__({                                                 \
+	__extension__({                                                  \
 		wp__stress_wait_begin((const void *)(word), (expected)); \
-		__typeof__(call) wp__slept = (call);                    \
-		wp__stress_wait_end();                                  \
-		wp__slept;                                              \
+		__typeof__(call) wp__slept = (call);                     \
+		wp__stress_wait_end();                                   \
+		wp__slept;                                               \
 	})
 
 #endif

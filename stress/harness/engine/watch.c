@@ -25,11 +25,11 @@
 #include "base/futex.h"
 
 enum {
-	LOOK_NS = 100000,     /* from look to look; the machine's cost is about 3 % of one CPU */
+	LOOK_NS = 100000,        /* from look to look; the machine's cost is about 3 % of one CPU */
 	LOOK_LOOPS_NS = 5000000, /* where nobody sleeps */
-	TIMES = 2,            /* equal looks that prove it */
-	TIMES_BY_STATE = 300, /* 30 ms at least */
-	CALIBRATE = 500,      /* looks at a known sleeper before the syscall file is given up */
+	TIMES = 2,               /* equal looks that prove it */
+	TIMES_BY_STATE = 300,    /* 30 ms at least */
+	CALIBRATE = 500,         /* looks at a known sleeper before the syscall file is given up */
 };
 
 /* All zero: somebody runs. */
@@ -119,7 +119,7 @@ static void rescue(stress_run *run, const look *seen)
 
 	for (int k = 0; k < run->actors; k++) {
 		stress_watch *watch = &run->members[k].watch;
-		wp_atomic(uint32_t) * word;
+		wp_atomic(uint32_t) *word;
 
 		if (!seen->turns[k])
 			continue;

@@ -33,10 +33,18 @@ typedef struct place {
 } place;
 
 static const stress_test *test;
-static struct { place from, to; } joins[JOINS];
-static struct { char name[64]; unsigned bits; } wraps[WRAPS];
+static struct {
+	place from, to;
+} joins[JOINS];
+static struct {
+	char name[64];
+	unsigned bits;
+} wraps[WRAPS];
 static int joins_count, wraps_count;
-static struct { char *place; unsigned size; } touched[TOUCHED];
+static struct {
+	char *place;
+	unsigned size;
+} touched[TOUCHED];
 static int touched_count;
 static const char *why; /* the step cannot be taken; NULL: it can */
 
@@ -84,9 +92,9 @@ static void wrap(const follow_operation *wants)
 /* Lets the actor run to its next operation. */
 static void run(int which, uint64_t given)
 {
-	static const char *const returns[] = {
-		NULL, "the actor runs on without a step", "the actor overflows its stack",
-		"the actor touches memory that is not there"};
+	static const char *const returns[] = {NULL, "the actor runs on without a step",
+					      "the actor overflows its stack",
+					      "the actor touches memory that is not there"};
 
 	const char *wrong;
 
@@ -132,7 +140,8 @@ static uint64_t wake(int which, unsigned woken)
 	uint64_t sleepers = 0, chosen = (uint64_t)__builtin_popcount(woken);
 
 	for (int other = 0; other < count(); other++) {
-		bool can = follow_actors[other].is_asleep && follow_actors[other].wants.place == wants.place;
+		bool can = follow_actors[other].is_asleep &&
+			   follow_actors[other].wants.place == wants.place;
 
 		sleepers += can;
 		if (woken >> other & 1 && !can)
@@ -251,7 +260,8 @@ static void take(const char *line)
 						     &from->line, to->file, &to->line) == 4)
 		joins_count++;
 	else if (wraps_count < WRAPS - 1 &&
-		 sscanf(line, "w %63s %u", wraps[wraps_count].name, &wraps[wraps_count].bits) == 2 &&
+		 sscanf(line, "w %63s %u", wraps[wraps_count].name, &wraps[wraps_count].bits) ==
+			 2 &&
 		 wraps[wraps_count].bits - 1 < 63)
 		wraps_count++;
 	else

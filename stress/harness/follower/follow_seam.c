@@ -68,8 +68,8 @@ static uint64_t cut(unsigned size, uint64_t value)
 	return size >= 8 ? value : value & ((UINT64_C(1) << 8 * size) - 1);
 }
 
-uint64_t wp__explore(int kind, const volatile void *at, unsigned size, int order,
-		     uint64_t operand, uint64_t expected, const wp__explore_site *site)
+uint64_t wp__explore(int kind, const volatile void *at, unsigned size, int order, uint64_t operand,
+		     uint64_t expected, const wp__explore_site *site)
 {
 	follow_operation wants = {kind, (char *)(uintptr_t)at, size, operand, expected, *site};
 
@@ -128,7 +128,7 @@ static void wrote(void *at, unsigned size)
 #include "explorer/tsan_hooks.h"
 
 /* Copies as well: judge/explore/explored.py gives them these names. */
-#define COPY(name, call)                                           \
+#define COPY(name, call)                                            \
 	void *name(void *to, const void *from, unsigned long size); \
 	void *name(void *to, const void *from, unsigned long size)  \
 	{                                                           \
@@ -148,4 +148,3 @@ COPY(__tsan_memcpy, memcpy)
 COPY(__tsan_memmove, memmove)
 SET(wp__explored_memset)
 SET(__tsan_memset)
-

@@ -19,46 +19,42 @@
 		&wp__site;                                                        \
 	})
 /* An operation that gives what it read; `wp__v` in it is the operand. */
-#define WP__RECORD(p, v, operation)                                                         \
-	__extension__({                                                                    \
-		WP__VALUE_OF(p) wp__v = (v);                                               \
-		wp_event *wp__event =                                                      \
-			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));    \
-		WP__VALUE_OF(p) wp__read = (operation);                                    \
-		wp__event_end(wp__event, WP__WORD(wp__read), 1);                           \
-		(void)wp__v;                                                               \
-		wp__read;                                                                  \
+#define WP__RECORD(p, v, operation)                                                     \
+	__extension__({                                                                 \
+		WP__VALUE_OF(p) wp__v = (v);                                            \
+		wp_event *wp__event =                                                   \
+			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v)); \
+		WP__VALUE_OF(p) wp__read = (operation);                                 \
+		wp__event_end(wp__event, WP__WORD(wp__read), 1);                        \
+		(void)wp__v;                                                            \
+		wp__read;                                                               \
 	})
 /* Anything else: a system call, a fence, a choice. */
 #define WP__SYSTEM(name, p, operand, call)                                                    \
-	__extension__({                                                                      \
-		wp_event *wp__event =                                                        \
+	__extension__({                                                                       \
+		wp_event *wp__event =                                                         \
 			wp__event_begin(WP__SITE(name), (uintptr_t)(p), (uint64_t)(operand)); \
-		__typeof__(call) wp__result = (call);                                        \
-		wp__event_end(wp__event, (uint64_t)wp__result, 1);                           \
-		wp__result;                                                                  \
+		__typeof__(call) wp__result = (call);                                         \
+		wp__event_end(wp__event, (uint64_t)wp__result, 1);                            \
+		wp__result;                                                                   \
 	})
 #define WP__INIT(p, v) atomic_init((p), (v))
 #define WP__LOAD(p, order) WP__RECORD(p, 0, atomic_load_explicit((p), (order)))
 #define WP__STORE(p, v, order) \
 	((void)WP__RECORD(p, v, (atomic_store_explicit((p), wp__v, (order)), wp__v)))
-#define WP__EXCHANGE(p, v, order) \
-	WP__RECORD(p, v, atomic_exchange_explicit((p), wp__v, (order)))
-#define WP__FETCH_ADD(p, v, order) \
-	WP__RECORD(p, v, atomic_fetch_add_explicit((p), wp__v, (order)))
-#define WP__FETCH_OR(p, v, order) \
-	WP__RECORD(p, v, atomic_fetch_or_explicit((p), wp__v, (order)))
-#define WP__FETCH_AND(p, v, order) \
-	WP__RECORD(p, v, atomic_fetch_and_explicit((p), wp__v, (order)))
-#define WP__CAS(p, expected, v, order, fail_order)                                              \
-	__extension__({                                                                        \
-		WP__VALUE_OF(p) wp__v = (v);                                                   \
-		wp_event *wp__event =                                                          \
-			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));        \
+#define WP__EXCHANGE(p, v, order) WP__RECORD(p, v, atomic_exchange_explicit((p), wp__v, (order)))
+#define WP__FETCH_ADD(p, v, order) WP__RECORD(p, v, atomic_fetch_add_explicit((p), wp__v, (order)))
+#define WP__FETCH_OR(p, v, order) WP__RECORD(p, v, atomic_fetch_or_explicit((p), wp__v, (order)))
+#define WP__FETCH_AND(p, v, order) WP__RECORD(p, v, atomic_fetch_and_explicit((p), wp__v, (order)))
+#define WP__CAS(p, expected, v, order, fail_order)                                               \
+	__extension__({                                                                          \
+		WP__VALUE_OF(p) wp__v = (v);                                                     \
+		wp_event *wp__event =                                                            \
+			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));          \
 		_Bool wp__done = atomic_compare_exchange_strong_explicit((p), (expected), wp__v, \
 									 (order), (fail_order)); \
-		wp__event_end(wp__event, WP__WORD(*(expected)), wp__done);                     \
-		wp__done;                                                                      \
+		wp__event_end(wp__event, WP__WORD(*(expected)), wp__done);                       \
+		wp__done;                                                                        \
 	})
 #define WP__CAS_WEAK WP__CAS
 #define WP__FENCE(order) ((void)WP__SYSTEM("", 0, 0, (atomic_thread_fence(order), 0)))

@@ -58,6 +58,6 @@ STRESS_ACTOR(stealer)
 }
 
 STRESS_TEST(linear_biased_lock, .claim = "The lock is taken and given back at points within calls.",
-	.upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, stealer, stealer}, .results = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
+	    .init = init, .actors = {owner, stealer, stealer}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}});

@@ -95,14 +95,14 @@ STRESS_ACTOR(sibling)
 }
 
 STRESS_TEST(linear_local_queue, .claim = "Pushes, pops and steals happen at points within them.",
-	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, thief, thief}, .results = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
+	    .actors = {owner, thief, thief}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
 STRESS_TEST(linear_local_queue_fenced, .claim = "So they do where a fence ends each push.",
-	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
-	.actors = {fenced_owner, thief, thief}, .results = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
+	    .actors = {fenced_owner, thief, thief}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
 STRESS_TEST(linear_local_queue_asked, .claim = "So does a sibling's question.",
-	.upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, thief, sibling}, .results = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
+	    .actors = {owner, thief, sibling}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}});

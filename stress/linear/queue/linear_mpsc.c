@@ -34,7 +34,8 @@ static unsigned own_any(struct state *state, unsigned nodes)
 	unsigned node = litmus_choose(nodes); /* [Node] */
 	uint64_t no = 0;
 
-	return litmus_cas(&state->is_used[node], &no, 1, relaxed, relaxed) ? node + 1 : 0; /* [Own] */
+	return litmus_cas(&state->is_used[node], &no, 1, relaxed, relaxed) ? node + 1
+									   : 0; /* [Own] */
 }
 
 _Noreturn static void produce(struct state *state, unsigned nodes, bool is_fenced)
@@ -110,18 +111,18 @@ _Noreturn static void sibling(void *at, stress_result *result)
 }
 
 STRESS_TEST(linear_mpsc, .claim = "Pushes and pops happen at points within them.",
-	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
-	.actors = {consumer, producer, producer}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
-STRESS_TEST(linear_mpsc_two, .claim = "So they do with two nodes.",
-	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
-	.actors = {consumer, producer_of_two, producer_of_two}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	    .actors = {consumer, producer, producer}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(linear_mpsc_two, .claim = "So they do with two nodes.", .upholds = "Mpsc!Fifo",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {consumer, producer_of_two, producer_of_two}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
 STRESS_TEST(linear_mpsc_fenced, .claim = "So they do where a fence ends each push.",
-	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
-	.actors = {consumer, fenced_producer, fenced_producer}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	    .actors = {consumer, fenced_producer, fenced_producer}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
 STRESS_TEST(linear_mpsc_asked, .claim = "So do a sibling's questions.",
-	.upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
-	.actors = {consumer, producer_of_two, producer_of_two, sibling}, .results = 1,
-	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
+	    .actors = {consumer, producer_of_two, producer_of_two, sibling}, .results = 1,
+	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

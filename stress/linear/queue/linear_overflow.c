@@ -47,7 +47,8 @@ STRESS_ACTOR(server)
 	litmus_return(take, taken);
 }
 
-STRESS_TEST(linear_overflow, .claim = "An overflow, too: the oldest leaves, is global, the new one comes.",
-	.upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, thief, server}, .results = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+STRESS_TEST(linear_overflow,
+	    .claim = "An overflow, too: the oldest leaves, is global, the new one comes.",
+	    .upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state),
+	    .init = init, .actors = {owner, thief, server}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "all done"}});

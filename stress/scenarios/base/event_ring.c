@@ -52,16 +52,17 @@ static void reader(void *at, stress_result *result)
 	get(at, 1, result);
 }
 
-STRESS_TEST(event_ring, .claim = "What is read of a ring is an event that was written, and all of it.",
-	.upholds = "EventRing!NoTornEvent", .state_size = sizeof(struct state), .init = init,
-	.actors = {writer, reader}, .results = 2, .min_samples = 200000,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "overwritten, and not there yet"},
-		{"0,1", REQUIRED, "read before it was overwritten"},
-		{"0,2", REQUIRED, "the new one"},
-		{"0,3", ACCEPTABLE, "one after the other"},
-		{"*,*", FORBIDDEN, "an event that nobody wrote"},
-	});
+STRESS_TEST(event_ring,
+	    .claim = "What is read of a ring is an event that was written, and all of it.",
+	    .upholds = "EventRing!NoTornEvent", .state_size = sizeof(struct state), .init = init,
+	    .actors = {writer, reader}, .results = 2, .min_samples = 200000,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "overwritten, and not there yet"},
+		    {"0,1", REQUIRED, "read before it was overwritten"},
+		    {"0,2", REQUIRED, "the new one"},
+		    {"0,3", ACCEPTABLE, "one after the other"},
+		    {"*,*", FORBIDDEN, "an event that nobody wrote"},
+	    });
 
 /* A count that is seen stands for events that can be read. Result: "events missing". */
 STRESS_ACTOR(counter)
@@ -72,12 +73,12 @@ STRESS_ACTOR(counter)
 }
 
 STRESS_TEST(event_ring_count, .claim = "An event that is counted is there.",
-	.upholds = "EventRing!NoInventedEvent", .state_size = sizeof(struct state), .init = init,
-	.actors = {writer, counter}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "there, or not counted yet"},
-		{"*", FORBIDDEN, "counted, and not there"},
-	});
+	    .upholds = "EventRing!NoInventedEvent", .state_size = sizeof(struct state),
+	    .init = init, .actors = {writer, counter}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "there, or not counted yet"},
+		    {"*", FORBIDDEN, "counted, and not there"},
+	    });
 
 /* The switch is turned on while a carrier looks: it finds rings that were made, or none. Result:
  * "who wrote, and who read, found them; what was written is there". */
@@ -124,18 +125,19 @@ STRESS_ACTOR_OF(turned, lies_there)
 {
 	uint64_t words[WP_EVENT_RING_WORDS];
 
-	result->r[1] = wp_event_ring_count(&state->ring) == 2 && wp_event_ring_get(&state->ring, 1, words);
+	result->r[1] =
+		wp_event_ring_count(&state->ring) == 2 && wp_event_ring_get(&state->ring, 1, words);
 }
 
 STRESS_TEST(event_ring_switch, .claim = "Who finds the switch on writes into rings that were made.",
-	.upholds = "Trace!RingsAreThere", .state_size = sizeof(struct turned), .init = init_turned,
-	.actors = {switcher, carrier}, .arbiter = lies_there, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it was off"},
-		{"1,1", REQUIRED, "written there"},
-		{"*,*", FORBIDDEN, "written elsewhere"},
-	});
+	    .upholds = "Trace!RingsAreThere", .state_size = sizeof(struct turned),
+	    .init = init_turned, .actors = {switcher, carrier}, .arbiter = lies_there, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it was off"},
+		    {"1,1", REQUIRED, "written there"},
+		    {"*,*", FORBIDDEN, "written elsewhere"},
+	    });
 
 STRESS_TWIN(event_ring_shown_first, .of = "event_ring_switch",
-	.defect = "the switch shows rings that are not made", .shows = "1,0",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
+	    .defect = "the switch shows rings that are not made", .shows = "1,0",
+	    .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -45,19 +45,21 @@ STRESS_ACTOR_OF(stack, dump)
 		return;
 	low = wp_load_relaxed(&state->low);
 	high = wp_load_relaxed(&state->high);
-	word = wp__dump_is_still(&state->state.thread, word) ? word / WP_VTHREAD_NUMBER : UINT32_MAX;
+	word = wp__dump_is_still(&state->state.thread, word) ? word / WP_VTHREAD_NUMBER
+							     : UINT32_MAX;
 	if (word != UINT32_MAX)
 		result->r[0] = low == word && high == word ? 1 + word : TORN;
 }
 
 STRESS_TEST(dump, .claim = "What is shown was read in one park.", .upholds = "Dump!StackIsWhole",
-	.state_size = sizeof(struct stack), .init = init_parked, .actors = {carrier, dump},
-	.results = 1, .min_samples = 200000, .outcomes = {
-		{"1", REQUIRED, "the stack before the run"},
-		{"2", REQUIRED, "the stack after it"},
-		{"0", ACCEPTABLE, "it ran meanwhile: nothing is shown"},
-		{"*", FORBIDDEN, "half of each"},
-	});
+	    .state_size = sizeof(struct stack), .init = init_parked, .actors = {carrier, dump},
+	    .results = 1, .min_samples = 200000,
+	    .outcomes = {
+		    {"1", REQUIRED, "the stack before the run"},
+		    {"2", REQUIRED, "the stack after it"},
+		    {"0", ACCEPTABLE, "it ran meanwhile: nothing is shown"},
+		    {"*", FORBIDDEN, "half of each"},
+	    });
 
 /* Parked; an unpark. Result: "it runs". */
 STRESS_ACTOR_OF(stack, unparker)
@@ -81,8 +83,9 @@ STRESS_ACTOR_OF(stack, run_rest)
 }
 
 STRESS_TEST(dump_unpark, .claim = "A look takes no permit away.", .upholds = "Dump!UnparkIsKept",
-	.state_size = sizeof(struct stack), .init = init_parked, .actors = {unparker, looks},
-	.arbiter = run_rest, .results = 1, .min_samples = 200000, .outcomes = {
-		{"1", REQUIRED, "unparked: it runs, and is told so"},
-		{"*", FORBIDDEN, "the permit is gone"},
-	});
+	    .state_size = sizeof(struct stack), .init = init_parked, .actors = {unparker, looks},
+	    .arbiter = run_rest, .results = 1, .min_samples = 200000,
+	    .outcomes = {
+		    {"1", REQUIRED, "unparked: it runs, and is told so"},
+		    {"*", FORBIDDEN, "the permit is gone"},
+	    });

@@ -65,8 +65,8 @@ static bool use(struct state *state, uint32_t flags)
 
 	if (!wp__io_begin(&state->io, flags))
 		return false;
-	is_late = !(flags & WP_IO_FREED) &&
-		  (wp_load_relaxed(&state->open) == 0 || state->used == 0);
+	is_late =
+		!(flags & WP_IO_FREED) && (wp_load_relaxed(&state->open) == 0 || state->used == 0);
 	is_late = is_late || wp_load_relaxed(&state->freed) != 0 || state->memory == 0;
 	end(state);
 	return is_late;
@@ -93,13 +93,13 @@ STRESS_ACTOR(read_open)
 }
 
 STRESS_TEST(descriptor_close, .claim = "The last call under way closes it.",
-	.upholds = "Descriptor!FdIsOurs", .state_size = sizeof(struct state), .init = init,
-	.actors = {caller, other_caller, closer}, .arbiter = read_open, .results = 3,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "each was before the close, or was refused"},
-		{"*,*,1", FORBIDDEN, "nobody closes it"},
-		{"*,*,*", FORBIDDEN, "used after the close: it is another's"},
-	});
+	    .upholds = "Descriptor!FdIsOurs", .state_size = sizeof(struct state), .init = init,
+	    .actors = {caller, other_caller, closer}, .arbiter = read_open, .results = 3,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "each was before the close, or was refused"},
+		    {"*,*,1", FORBIDDEN, "nobody closes it"},
+		    {"*,*,*", FORBIDDEN, "used after the close: it is another's"},
+	    });
 
 /* It is freed while a call is under way. Result: "used late, freed late, freed". */
 static void freer(void *at, stress_result *result)
@@ -128,13 +128,13 @@ STRESS_ACTOR(user)
 }
 
 STRESS_TEST(descriptor_free, .claim = "Its memory goes with the last call under way.",
-	.upholds = "Descriptor!IoIsAlive", .state_size = sizeof(struct state), .init = init_begun,
-	.actors = {user, freer}, .arbiter = read_freed, .results = 3,
-	.outcomes = {
-		{"0,0,1", ACCEPTABLE, "once, after both"},
-		{"*,*,0", FORBIDDEN, "never freed"},
-		{"*,*,*", FORBIDDEN, "freed under somebody, or twice"},
-	});
+	    .upholds = "Descriptor!IoIsAlive", .state_size = sizeof(struct state),
+	    .init = init_begun, .actors = {user, freer}, .arbiter = read_freed, .results = 3,
+	    .outcomes = {
+		    {"0,0,1", ACCEPTABLE, "once, after both"},
+		    {"*,*,0", FORBIDDEN, "never freed"},
+		    {"*,*,*", FORBIDDEN, "freed under somebody, or twice"},
+	    });
 
 /* What was done with it comes before its memory is freed. Result: "freed, done". */
 STRESS_ACTOR(retirer)
@@ -152,13 +152,13 @@ STRESS_ACTOR(poller)
 }
 
 STRESS_TEST(descriptor_retire, .claim = "Its poller frees it after all that was done with it.",
-	.upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
-	.actors = {retirer, poller}, .results = 2,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "it is the poller's"},
-		{"0,1", ACCEPTABLE, "in a later round"},
-		{"*,*", FORBIDDEN, "freed before the last use of it"},
-	});
+	    .upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
+	    .actors = {retirer, poller}, .results = 2,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "it is the poller's"},
+		    {"0,1", ACCEPTABLE, "in a later round"},
+		    {"*,*", FORBIDDEN, "freed before the last use of it"},
+	    });
 
 /* Its group and a descriptor hold the poller. Result: "the group is the last, the other one is". */
 static uint32_t drop(struct state *state)
@@ -182,13 +182,13 @@ STRESS_ACTOR(holding_io)
 }
 
 STRESS_TEST(descriptor_epoll, .claim = "The last that holds a poller frees it, after all others.",
-	.upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
-	.actors = {holding_group, holding_io}, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "the group is the last"},
-		{"0,1", ACCEPTABLE, "the descriptor is"},
-		{"*,*", FORBIDDEN, "both, or nobody"},
-	});
+	    .upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
+	    .actors = {holding_group, holding_io}, .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the group is the last"},
+		    {"0,1", ACCEPTABLE, "the descriptor is"},
+		    {"*,*", FORBIDDEN, "both, or nobody"},
+	    });
 
 /* An OS thread waits for a descriptor whose poller ends: its group is closed. Result: "how it
  * ended". */
@@ -212,14 +212,14 @@ STRESS_ACTOR(ending)
 }
 
 STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it any more.",
-	.upholds = "Descriptor!EndWakesWaiter", .state_size = sizeof(struct state), .init = init,
-	.actors = {waiter, ending}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it is told that it is closed"},
-		{"2", ACCEPTABLE, "its poller had ended: it is refused"},
-		{"asleep", FORBIDDEN, "it waits for what nobody will tell"},
-		{"*", FORBIDDEN, "nothing was ready"},
-	});
+	    .upholds = "Descriptor!EndWakesWaiter", .state_size = sizeof(struct state),
+	    .init = init, .actors = {waiter, ending}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it is told that it is closed"},
+		    {"2", ACCEPTABLE, "its poller had ended: it is refused"},
+		    {"asleep", FORBIDDEN, "it waits for what nobody will tell"},
+		    {"*", FORBIDDEN, "nothing was ready"},
+	    });
 
 /* It leaves the list that its poller walks along at its end. Result: "shut as it left, shut". */
 static bool is_shut(struct state *state)
@@ -252,15 +252,17 @@ static void look_again(void *at, stress_result *result)
 	result->r[1] = is_shut(at);
 }
 
-STRESS_TEST(descriptor_end_walks, .claim = "The end of a poller touches no descriptor that has left its list.",
-	.upholds = "Descriptor!EndWalksListed", .state_size = sizeof(struct state), .init = init_listed,
-	.actors = {leaver, ending}, .arbiter = look_again, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it left before"},
-		{"1,1", ACCEPTABLE, "it was shut, and then left"},
-		{"*,*", FORBIDDEN, "it was touched when it had left"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-	});
+STRESS_TEST(descriptor_end_walks,
+	    .claim = "The end of a poller touches no descriptor that has left its list.",
+	    .upholds = "Descriptor!EndWalksListed", .state_size = sizeof(struct state),
+	    .init = init_listed, .actors = {leaver, ending}, .arbiter = look_again, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it left before"},
+		    {"1,1", ACCEPTABLE, "it was shut, and then left"},
+		    {"*,*", FORBIDDEN, "it was touched when it had left"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+	    });
 
 /* A virtual thread waits in a call, and its group is closed: it never runs again. Result:
  * "open". */
@@ -309,10 +311,12 @@ static void read_open_alone(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&((struct dying *)at)->state.open);
 }
 
-STRESS_TEST(descriptor_dies, .claim = "What is closed is closed in the end, whatever became of its callers.",
-	.upholds = "Descriptor!ClosedInTheEnd", .state_size = sizeof(struct dying), .init = init_dying,
-	.actors = {closes, close_group}, .arbiter = read_open_alone, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "the last of both has closed it"},
-		{"*", FORBIDDEN, "it stays open: a thread that never runs again is counted"},
-	});
+STRESS_TEST(descriptor_dies,
+	    .claim = "What is closed is closed in the end, whatever became of its callers.",
+	    .upholds = "Descriptor!ClosedInTheEnd", .state_size = sizeof(struct dying),
+	    .init = init_dying, .actors = {closes, close_group}, .arbiter = read_open_alone,
+	    .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "the last of both has closed it"},
+		    {"*", FORBIDDEN, "it stays open: a thread that never runs again is counted"},
+	    });

@@ -103,7 +103,8 @@ STRESS_ACTOR(home)
 /* 2: at home, which has run it, or is awake and has it. */
 STRESS_ACTOR(where)
 {
-	bool is_home = state->steps == 2, is_asleep = wp__is_parked(wp_load_relaxed(&state->home.word));
+	bool is_home = state->steps == 2,
+	     is_asleep = wp__is_parked(wp_load_relaxed(&state->home.word));
 
 	if (result->r[0] == 0 &&
 	    (is_home || (!wp_mpsc_is_quiescent(&state->home.queue) && !is_asleep)))
@@ -111,12 +112,13 @@ STRESS_ACTOR(where)
 	result->r[1] = wp_load_relaxed(&state->wakeups);
 }
 
-STRESS_TEST(descriptor_stolen, .claim = "A stolen thread that waits goes on at home, whose poller is woken.",
-	.upholds = "Descriptor!IoCompletionAtHome", .state_size = sizeof(struct state), .init = init,
-	.actors = {thief, home}, .arbiter = where, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "it has read where it was stolen"},
-		{"2,0", ACCEPTABLE, "at home, which saw it before it slept"},
-		{"2,1", ACCEPTABLE, "at home, which its park has woken"},
-		{"*,*", FORBIDDEN, "it is ready, and its home sleeps; or woken for nothing"},
-	});
+STRESS_TEST(descriptor_stolen,
+	    .claim = "A stolen thread that waits goes on at home, whose poller is woken.",
+	    .upholds = "Descriptor!IoCompletionAtHome", .state_size = sizeof(struct state),
+	    .init = init, .actors = {thief, home}, .arbiter = where, .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "it has read where it was stolen"},
+		    {"2,0", ACCEPTABLE, "at home, which saw it before it slept"},
+		    {"2,1", ACCEPTABLE, "at home, which its park has woken"},
+		    {"*,*", FORBIDDEN, "it is ready, and its home sleeps; or woken for nothing"},
+	    });

@@ -64,13 +64,13 @@ STRESS_ACTOR(read_wakeups)
 }
 
 STRESS_TEST(file_queue, .claim = "A poller does not block beside what is asked.",
-	.upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {poller, asker}, .arbiter = read_wakeups, .results = 3,
-	.outcomes = {
-		{"1,3,1", ACCEPTABLE, "it blocks, and the wakeup ends that"},
-		{"0,*,*", ACCEPTABLE, "it has seen it, or was woken before it asked"},
-		{"1,*,*", FORBIDDEN, "it blocks, and nobody wakes it"},
-	});
+	    .upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {poller, asker}, .arbiter = read_wakeups, .results = 3,
+	    .outcomes = {
+		    {"1,3,1", ACCEPTABLE, "it blocks, and the wakeup ends that"},
+		    {"0,*,*", ACCEPTABLE, "it has seen it, or was woken before it asked"},
+		    {"1,*,*", FORBIDDEN, "it blocks, and nobody wakes it"},
+	    });
 
 /* Its caller does not want it any more, and reuses its memory when it is told that it has ended.
  * Result: "given to the system, and again". */
@@ -104,15 +104,17 @@ STRESS_ACTOR(system_and_poller)
 	result->r[1] = wp__file_queue_take(&state->queue, &is_begun) != NULL;
 }
 
-STRESS_TEST(file_queue_cancel, .claim = "Who is told that an operation has ended may reuse its memory.",
-	.upholds = "FileQueue!OpIsAlive", .state_size = sizeof(struct state), .init = init_asked,
-	.actors = {canceller, system_and_poller}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it was cancelled before it began"},
-		{"1,0", ACCEPTABLE, "it has ended"},
-		{"asleep", FORBIDDEN, "it has ended, and its caller is not told"},
-		{"*,*", FORBIDDEN, "what is another's is given to the system"},
-	});
+STRESS_TEST(file_queue_cancel,
+	    .claim = "Who is told that an operation has ended may reuse its memory.",
+	    .upholds = "FileQueue!OpIsAlive", .state_size = sizeof(struct state),
+	    .init = init_asked, .actors = {canceller, system_and_poller}, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it was cancelled before it began"},
+		    {"1,0", ACCEPTABLE, "it has ended"},
+		    {"asleep", FORBIDDEN, "it has ended, and its caller is not told"},
+		    {"*,*", FORBIDDEN, "what is another's is given to the system"},
+	    });
 
 /* The system ends it when it is told. Result: "begun, told, cancelled and nobody will tell". */
 STRESS_ACTOR(canceller_alone)
@@ -137,13 +139,14 @@ STRESS_ACTOR(read_told)
 }
 
 STRESS_TEST(file_queue_told, .claim = "The system is told to end what is cancelled.",
-	.upholds = "FileQueue!CancelNotLost", .state_size = sizeof(struct state), .init = init_asked,
-	.actors = {canceller_alone, patient_system}, .arbiter = read_told, .results = 3,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "it does not begin"},
-		{"1,*,0", ACCEPTABLE, "it is told, or will be: it is listed"},
-		{"*,*,*", FORBIDDEN, "it may take for ever, and its caller waits"},
-	});
+	    .upholds = "FileQueue!CancelNotLost", .state_size = sizeof(struct state),
+	    .init = init_asked, .actors = {canceller_alone, patient_system}, .arbiter = read_told,
+	    .results = 3,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "it does not begin"},
+		    {"1,*,0", ACCEPTABLE, "it is told, or will be: it is listed"},
+		    {"*,*,*", FORBIDDEN, "it may take for ever, and its caller waits"},
+	    });
 
 /* Its poller ends. Result: "accepted, left in the list". */
 STRESS_ACTOR(late_asker)
@@ -162,13 +165,13 @@ STRESS_ACTOR(read_list)
 }
 
 STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its poller ends.",
-	.upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {late_asker, ending_poller}, .arbiter = read_list, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "refused"},
-		{"1,0", ACCEPTABLE, "accepted, and ended"},
-		{"*,*", FORBIDDEN, "accepted, and nobody is there to take it"},
-	});
+	    .upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {late_asker, ending_poller}, .arbiter = read_list, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "refused"},
+		    {"1,0", ACCEPTABLE, "accepted, and ended"},
+		    {"*,*", FORBIDDEN, "accepted, and nobody is there to take it"},
+	    });
 
 /* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until
  * the caller nudges it. Result: "given to the system, told to end it, its caller came back". */
@@ -202,14 +205,15 @@ STRESS_ACTOR(sleeping_poller)
 }
 
 STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels comes back.",
-	.upholds = "FileQueue!CancelEnds", .state_size = sizeof(struct state), .init = init_patient,
-	.actors = {caller_who_cancels, sleeping_poller}, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"0,0,1", ACCEPTABLE, "it was cancelled before it began"},
-		{"1,1,1", ACCEPTABLE, "the system was told, and ended it"},
-		{"asleep", FORBIDDEN, "the system takes for ever, and its caller waits"},
-		{"*,*,*", FORBIDDEN, "it came back, and nobody had ended it"},
-	});
+	    .upholds = "FileQueue!CancelEnds", .state_size = sizeof(struct state),
+	    .init = init_patient, .actors = {caller_who_cancels, sleeping_poller}, .results = 3,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0,0,1", ACCEPTABLE, "it was cancelled before it began"},
+		    {"1,1,1", ACCEPTABLE, "the system was told, and ended it"},
+		    {"asleep", FORBIDDEN, "the system takes for ever, and its caller waits"},
+		    {"*,*,*", FORBIDDEN, "it came back, and nobody had ended it"},
+	    });
 
 /* One is in the list, another is asked, and the poller takes one of them: it has room for no more.
  * Result: "left in the list, would block". */
@@ -231,13 +235,16 @@ STRESS_ACTOR(read_rest)
 	result->r[1] = !wp__file_queue_is_asked(&state->queue);
 }
 
-STRESS_TEST(file_queue_rest, .claim = "A poller that takes some of what is asked does not forget the rest.",
-	.upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init_asked,
-	.actors = {poller_of_one, asker_of_second}, .arbiter = read_rest, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "the poller will take the second"},
-		{"*,*", FORBIDDEN, "the poller blocks beside the second, or looks for what is not there"},
-	});
+STRESS_TEST(file_queue_rest,
+	    .claim = "A poller that takes some of what is asked does not forget the rest.",
+	    .upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state),
+	    .init = init_asked, .actors = {poller_of_one, asker_of_second}, .arbiter = read_rest,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the poller will take the second"},
+		    {"*,*", FORBIDDEN,
+		     "the poller blocks beside the second, or looks for what is not there"},
+	    });
 
 /* The system has an operation when its poller ends, and writes into its buffer; its caller is
  * handed back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2:
@@ -298,15 +305,16 @@ static void read_buffer(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&((struct ending *)at)->buffer);
 }
 
-STRESS_TEST(file_queue_inside, .claim = "A poller does not end while the system has somebody's buffer.",
-	.upholds = "FileQueue!BufferOutlivesOp", .state_size = sizeof(struct ending),
-	.init = init_inside, .actors = {owner_handed_back, ending_with_inside, writing_system},
-	.arbiter = read_buffer, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "the system was done with it before its caller reused it"},
-		{"asleep", FORBIDDEN, "its caller is not handed back"},
-		{"*", FORBIDDEN, "the system writes into what is another's"},
-	});
+STRESS_TEST(file_queue_inside,
+	    .claim = "A poller does not end while the system has somebody's buffer.",
+	    .upholds = "FileQueue!BufferOutlivesOp", .state_size = sizeof(struct ending),
+	    .init = init_inside, .actors = {owner_handed_back, ending_with_inside, writing_system},
+	    .arbiter = read_buffer, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "the system was done with it before its caller reused it"},
+		    {"asleep", FORBIDDEN, "its caller is not handed back"},
+		    {"*", FORBIDDEN, "the system writes into what is another's"},
+	    });
 
 /* One is in the list, and a thread that is away from home asks for another. The ring's count is
  * plain, as all of a ring is: it has one user. Result: "given to the system, by the poller". */
@@ -331,10 +339,11 @@ STRESS_ACTOR(read_inside)
 }
 
 STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the system.",
-	.upholds = "FileQueue!IoCompletionAtHome", .state_size = sizeof(struct state),
-	.init = init_asked, .actors = {only_user, asker_away}, .arbiter = read_inside, .results = 2,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "the second is in the list, for the next turn"},
-		{"2,2", ACCEPTABLE, "the poller has given both"},
-		{"*,*", FORBIDDEN, "a thread that is away from home gave one"},
-	});
+	    .upholds = "FileQueue!IoCompletionAtHome", .state_size = sizeof(struct state),
+	    .init = init_asked, .actors = {only_user, asker_away}, .arbiter = read_inside,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "the second is in the list, for the next turn"},
+		    {"2,2", ACCEPTABLE, "the poller has given both"},
+		    {"*,*", FORBIDDEN, "a thread that is away from home gave one"},
+	    });

@@ -74,13 +74,13 @@ STRESS_ACTOR(poller)
 }
 
 STRESS_TEST(readiness, .claim = "Who waits until it is ready is told when it is.",
-	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader, poller}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it has read"},
-		{"asleep", FORBIDDEN, "it is ready, and who waits is not told"},
-		{"*", FORBIDDEN, "nobody has closed it"},
-	});
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
+	    .init = init, .actors = {reader, poller}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it has read"},
+		    {"asleep", FORBIDDEN, "it is ready, and who waits is not told"},
+		    {"*", FORBIDDEN, "nobody has closed it"},
+	    });
 
 /* Two wait, two come, and there is one edge for both. */
 STRESS_ACTOR(poller_of_two)
@@ -90,13 +90,14 @@ STRESS_ACTOR(poller_of_two)
 }
 
 STRESS_TEST(readiness_pass, .claim = "Who was told passes it on: all read what has come.",
-	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader, other_reader, poller_of_two}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "both have read"},
-		{"asleep", FORBIDDEN, "one has read, and the other sleeps beside the rest"},
-		{"*,*", FORBIDDEN, "nobody has closed it"},
-	});
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
+	    .init = init, .actors = {reader, other_reader, poller_of_two}, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "both have read"},
+		    {"asleep", FORBIDDEN, "one has read, and the other sleeps beside the rest"},
+		    {"*,*", FORBIDDEN, "nobody has closed it"},
+	    });
 
 /* One comes after the other, each with its edge. Both may have come before the first look. */
 STRESS_ACTOR(poller_of_each)
@@ -112,13 +113,13 @@ STRESS_ACTOR(reader_of_each)
 }
 
 STRESS_TEST(readiness_all, .claim = "A thread reads as often as there is something to read.",
-	.upholds = "Descriptor!ReadsAll", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader_of_each, poller_of_each}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "it has read both"},
-		{"asleep", FORBIDDEN, "there is something to read, and it sleeps"},
-		{"*,*", FORBIDDEN, "nobody has closed it"},
-	});
+	    .upholds = "Descriptor!ReadsAll", .state_size = sizeof(struct state), .init = init,
+	    .actors = {reader_of_each, poller_of_each}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "it has read both"},
+		    {"asleep", FORBIDDEN, "there is something to read, and it sleeps"},
+		    {"*,*", FORBIDDEN, "nobody has closed it"},
+	    });
 
 STRESS_ACTOR(closer)
 {
@@ -126,13 +127,13 @@ STRESS_ACTOR(closer)
 }
 
 STRESS_TEST(readiness_close, .claim = "A close wakes whoever waits.",
-	.upholds = "Descriptor!CloseWakesWaiter", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader, closer}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "it is told that it is closed"},
-		{"asleep", FORBIDDEN, "it waits for what is closed"},
-		{"*", FORBIDDEN, "there was nothing to read"},
-	});
+	    .upholds = "Descriptor!CloseWakesWaiter", .state_size = sizeof(struct state),
+	    .init = init, .actors = {reader, closer}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "it is told that it is closed"},
+		    {"asleep", FORBIDDEN, "it waits for what is closed"},
+		    {"*", FORBIDDEN, "there was nothing to read"},
+	    });
 
 /* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread
  * reads. */
@@ -151,10 +152,11 @@ STRESS_ACTOR(close_group)
 }
 
 STRESS_TEST(readiness_dies, .claim = "Readiness goes past a thread whose group is closed.",
-	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init_dying,
-	.actors = {reader, poller, close_group}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it has read"},
-		{"asleep", FORBIDDEN, "it is ready, and the thread that was told will not run"},
-		{"*", FORBIDDEN, "nobody has closed it"},
-	});
+	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
+	    .init = init_dying, .actors = {reader, poller, close_group}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it has read"},
+		    {"asleep", FORBIDDEN, "it is ready, and the thread that was told will not run"},
+		    {"*", FORBIDDEN, "nobody has closed it"},
+	    });

@@ -36,14 +36,15 @@ STRESS_ACTOR(executes_and_stops)
 }
 
 STRESS_TEST(pool, .claim = "A job that was accepted is run, or closed.",
-	.upholds = "Pool!StopDrainsOnce", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {works, executes_and_stops}, .arbiter = read_fates, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"1,1,0", ACCEPTABLE, "run"},
-		{"1,0,1", ACCEPTABLE, "closed"},
-		{"asleep", FORBIDDEN, "the thread rests, and the close has been there"},
-		{"*,*,*", FORBIDDEN, "neither, or both"},
-	});
+	    .upholds = "Pool!StopDrainsOnce", .state_size = sizeof(struct state), .init = init_one,
+	    .actors = {works, executes_and_stops}, .arbiter = read_fates, .results = 3,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,1,0", ACCEPTABLE, "run"},
+		    {"1,0,1", ACCEPTABLE, "closed"},
+		    {"asleep", FORBIDDEN, "the thread rests, and the close has been there"},
+		    {"*,*,*", FORBIDDEN, "neither, or both"},
+	    });
 
 /* After the close, one job is left. Result: "accepted, run, closed". */
 STRESS_INIT(init_closed)
@@ -65,13 +66,14 @@ STRESS_ACTOR(drains)
 }
 
 STRESS_TEST(pool_drain, .claim = "What the stop closes is run by nobody.",
-	.upholds = "Pool!StopDrainsOnce", .state_size = sizeof(struct state), .init = init_closed,
-	.actors = {works_once, drains}, .arbiter = read_fates, .results = 3,
-	.outcomes = {
-		{"1,1,0", ACCEPTABLE, "run"},
-		{"1,0,1", ACCEPTABLE, "closed"},
-		{"*,*,*", FORBIDDEN, "neither, or both"},
-	});
+	    .upholds = "Pool!StopDrainsOnce", .state_size = sizeof(struct state),
+	    .init = init_closed, .actors = {works_once, drains}, .arbiter = read_fates,
+	    .results = 3,
+	    .outcomes = {
+		    {"1,1,0", ACCEPTABLE, "run"},
+		    {"1,0,1", ACCEPTABLE, "closed"},
+		    {"*,*,*", FORBIDDEN, "neither, or both"},
+	    });
 
 /* Somebody waits for the end. Result: "waited". */
 STRESS_INIT(init_ending)
@@ -86,9 +88,9 @@ STRESS_ACTOR(waits)
 }
 
 STRESS_TEST(pool_wait, .claim = "Who waits for the threads is told.", .upholds = "Pool!StopEnds",
-	.state_size = sizeof(struct state), .init = init_ending, .actors = {works, waits},
-	.results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", REQUIRED, "it was told"},
-		{"asleep", FORBIDDEN, "it waits, and all have left"},
-	});
+	    .state_size = sizeof(struct state), .init = init_ending, .actors = {works, waits},
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", REQUIRED, "it was told"},
+		    {"asleep", FORBIDDEN, "it waits, and all have left"},
+	    });

@@ -36,8 +36,8 @@ static inline void init_with(struct state *state, uint32_t threads, uint32_t max
 	wp_pool *pool = &state->pool;
 
 	wp__pool_init(pool, state->jobs, 4);
-	pool->config = (wp_pool_config){.min = threads, .max = max, .idle_ns = WP_FOREVER,
-					.evictions = 1};
+	pool->config =
+		(wp_pool_config){.min = threads, .max = max, .idle_ns = WP_FOREVER, .evictions = 1};
 	pool->start = start;
 	pool->threads = pool->coming = threads;
 	for (uint32_t at = 0; at < threads; at++)
@@ -57,8 +57,7 @@ static inline void close_job(void *arg)
 /* 1: accepted. */
 static inline uint32_t execute(struct state *state, uint32_t job)
 {
-	return wp_pool_execute(&state->pool,
-			       &(wp_job){run, close_job, &state->runs[job]}) == WP_OK;
+	return wp_pool_execute(&state->pool, &(wp_job){run, close_job, &state->runs[job]}) == WP_OK;
 }
 
 static inline void executes(void *at, stress_result *result)

@@ -34,8 +34,8 @@ static int start(void *arg)
 STRESS_INIT(init)
 {
 	wp_reserve_init(&state->reserve,
-			&(wp_reserve_config){.capacity = 1, .idle_ns = WP_FOREVER, .start = start,
-					     .arg = state},
+			&(wp_reserve_config){
+				.capacity = 1, .idle_ns = WP_FOREVER, .start = start, .arg = state},
 			state->slots);
 	wp_parker_init(&state->self.parker);
 }
@@ -50,9 +50,8 @@ static uint32_t waits(struct state *state)
 
 STRESS_ACTOR(thread)
 {
-	result->r[1] = wp__reserve_offer(&state->reserve, &state->self, &state->slot)
-			       ? waits(state)
-			       : 0;
+	result->r[1] =
+		wp__reserve_offer(&state->reserve, &state->self, &state->slot) ? waits(state) : 0;
 }
 
 static uint32_t try(struct state *state, uint32_t *task)
@@ -72,14 +71,14 @@ STRESS_ACTOR(stopper)
 }
 
 STRESS_TEST(reserve, .claim = "Who is offered is handed a task, or sent away.",
-	.upholds = "Reserve!StopTerminates", .state_size = sizeof(struct state), .init = init,
-	.actors = {thread, trier, stopper}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "the task was handed over, and run"},
-		{"0,0", ACCEPTABLE, "nobody was there; the stop sent it away"},
-		{"asleep", FORBIDDEN, "it waits, and the stop has been there"},
-		{"*,*", LOST_WORK, "handed over, and not run"},
-	});
+	    .upholds = "Reserve!StopTerminates", .state_size = sizeof(struct state), .init = init,
+	    .actors = {thread, trier, stopper}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "the task was handed over, and run"},
+		    {"0,0", ACCEPTABLE, "nobody was there; the stop sent it away"},
+		    {"asleep", FORBIDDEN, "it waits, and the stop has been there"},
+		    {"*,*", LOST_WORK, "handed over, and not run"},
+	    });
 
 /* It is offered, and leaves when it likes. Result: "handed, run". */
 STRESS_INIT(init_offered)
@@ -90,20 +89,19 @@ STRESS_INIT(init_offered)
 
 STRESS_ACTOR(leaves)
 {
-	result->r[1] = wp__reserve_leave(&state->reserve, &state->self, state->slot)
-			       ? 0
-			       : waits(state);
+	result->r[1] =
+		wp__reserve_leave(&state->reserve, &state->self, state->slot) ? 0 : waits(state);
 }
 
 STRESS_TEST(reserve_leave, .claim = "Who was taken while it left waits for the task.",
-	.upholds = "Reserve!TakenImpliesRun", .state_size = sizeof(struct state),
-	.init = init_offered, .actors = {leaves, trier}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "taken, and run"},
-		{"0,0", ACCEPTABLE, "it has left"},
-		{"asleep", FORBIDDEN, "it waits for what nobody hands it"},
-		{"*,*", LOST_WORK, "handed over, and not run"},
-	});
+	    .upholds = "Reserve!TakenImpliesRun", .state_size = sizeof(struct state),
+	    .init = init_offered, .actors = {leaves, trier}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "taken, and run"},
+		    {"0,0", ACCEPTABLE, "it has left"},
+		    {"asleep", FORBIDDEN, "it waits for what nobody hands it"},
+		    {"*,*", LOST_WORK, "handed over, and not run"},
+	    });
 
 /* Nobody has a task for it. Result: "run". */
 STRESS_ACTOR(rests)
@@ -112,13 +110,13 @@ STRESS_ACTOR(rests)
 }
 
 STRESS_TEST(reserve_dismissed, .claim = "The stop sends away who rests.",
-	.upholds = "Reserve!StopEnds", .state_size = sizeof(struct state), .init = init_offered,
-	.actors = {rests, stopper}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", REQUIRED, "it was sent away"},
-		{"asleep", FORBIDDEN, "it rests, and nobody will come"},
-		{"*", FORBIDDEN, "it has run what nobody gave it"},
-	});
+	    .upholds = "Reserve!StopEnds", .state_size = sizeof(struct state), .init = init_offered,
+	    .actors = {rests, stopper}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", REQUIRED, "it was sent away"},
+		    {"asleep", FORBIDDEN, "it rests, and nobody will come"},
+		    {"*", FORBIDDEN, "it has run what nobody gave it"},
+	    });
 
 /* Two tasks, one thread. Result: "handed, handed". */
 STRESS_ACTOR(other_trier)
@@ -127,13 +125,13 @@ STRESS_ACTOR(other_trier)
 }
 
 STRESS_TEST(reserve_take, .claim = "One of two tasks gets the thread.",
-	.upholds = "Reserve!ReservedThreadExclusive", .state_size = sizeof(struct state),
-	.init = init_offered, .actors = {trier, other_trier}, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "the first"},
-		{"0,1", ACCEPTABLE, "the second"},
-		{"*,*", FORBIDDEN, "both, or nobody"},
-	});
+	    .upholds = "Reserve!ReservedThreadExclusive", .state_size = sizeof(struct state),
+	    .init = init_offered, .actors = {trier, other_trier}, .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the first"},
+		    {"0,1", ACCEPTABLE, "the second"},
+		    {"*,*", FORBIDDEN, "both, or nobody"},
+	    });
 
 /* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts, pending". */
 STRESS_ACTOR(read_starts)
@@ -143,12 +141,12 @@ STRESS_ACTOR(read_starts)
 }
 
 STRESS_TEST(reserve_start, .claim = "No more starts are under way than admitted.",
-	.upholds = "Reserve!PendingBound", .state_size = sizeof(struct state), .init = init,
-	.actors = {trier, other_trier}, .arbiter = read_starts, .results = 4,
-	.outcomes = {
-		{"0,0,1,1", REQUIRED, "one starts one"},
-		{"*,*,*,*", FORBIDDEN, "two starts, or none"},
-	});
+	    .upholds = "Reserve!PendingBound", .state_size = sizeof(struct state), .init = init,
+	    .actors = {trier, other_trier}, .arbiter = read_starts, .results = 4,
+	    .outcomes = {
+		    {"0,0,1,1", REQUIRED, "one starts one"},
+		    {"*,*,*,*", FORBIDDEN, "two starts, or none"},
+	    });
 
 /* The pool refuses one. */
 STRESS_INIT(init_refusing)
@@ -158,11 +156,11 @@ STRESS_INIT(init_refusing)
 }
 
 STRESS_TEST(reserve_refused, .claim = "A refused start is not under way.",
-	.upholds = "Reserve!PendingBound", .state_size = sizeof(struct state),
-	.init = init_refusing, .actors = {trier, other_trier}, .arbiter = read_starts,
-	.results = 4,
-	.outcomes = {
-		{"0,0,1,1", ACCEPTABLE, "one was refused, then one started"},
-		{"0,0,0,0", ACCEPTABLE, "the second came while the first was being refused"},
-		{"*,*,*,*", FORBIDDEN, "what was refused is counted"},
-	});
+	    .upholds = "Reserve!PendingBound", .state_size = sizeof(struct state),
+	    .init = init_refusing, .actors = {trier, other_trier}, .arbiter = read_starts,
+	    .results = 4,
+	    .outcomes = {
+		    {"0,0,1,1", ACCEPTABLE, "one was refused, then one started"},
+		    {"0,0,0,0", ACCEPTABLE, "the second came while the first was being refused"},
+		    {"*,*,*,*", FORBIDDEN, "what was refused is counted"},
+	    });

@@ -77,10 +77,14 @@ static inline bool try_start(void *arg)
 static inline void init_as(struct state *state, enum wp_kind kind, void *(*produces)(void *),
 			   int (*starts)(void *), bool (*tries)(void *))
 {
-	wp_strategy_init(&state->strategy,
-			 &(wp_strategy_config){.mode = WP_ADAPTIVE, .produce = produces,
-					       .kind = kind_of, .run = run, .execute = execute,
-					       .start = starts, .try_start = tries, .arg = state});
+	wp_strategy_init(&state->strategy, &(wp_strategy_config){.mode = WP_ADAPTIVE,
+								 .produce = produces,
+								 .kind = kind_of,
+								 .run = run,
+								 .execute = execute,
+								 .start = starts,
+								 .try_start = tries,
+								 .arg = state});
 	state->kind = kind;
 }
 

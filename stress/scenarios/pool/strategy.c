@@ -18,23 +18,23 @@ STRESS_INIT(init_watched)
 }
 
 STRESS_TEST(strategy_role, .claim = "One thread at a time produces, and what was asked for.",
-	.upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
-	.init = init_watched,
-	.actors = {asks, asks}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		{"*,*,1", FORBIDDEN, "two produce at once"},
-		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
-	});
+	    .upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
+	    .init = init_watched, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
+		    {"*,*,1", FORBIDDEN, "two produce at once"},
+		    {"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
+	    });
 
 STRESS_TEST(strategy_dispatch, .claim = "So it is when another thread is to produce.",
-	.upholds = "Strategy!NoLostProduction", .state_size = sizeof(struct state), .init = init,
-	.actors = {dispatches, dispatches, pool}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		{"0,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
-		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
-	});
+	    .upholds = "Strategy!NoLostProduction", .state_size = sizeof(struct state),
+	    .init = init, .actors = {dispatches, dispatches, pool}, .arbiter = read_left,
+	    .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
+		    {"0,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
+		    {"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
+	    });
 
 /* Result: "counted as to come, but for whom the pool has". */
 STRESS_ACTOR(read_pending)
@@ -45,12 +45,13 @@ STRESS_ACTOR(read_pending)
 }
 
 STRESS_TEST(strategy_pending, .claim = "Who was started is counted until it comes.",
-	.upholds = "Strategy!PendingAccounting", .state_size = sizeof(struct state), .init = init,
-	.actors = {dispatches, dispatches, pool}, .arbiter = read_pending, .results = 1,
-	.outcomes = {
-		{"0", REQUIRED, "as many as the pool has not begun"},
-		{"*", FORBIDDEN, "more, or less"},
-	});
+	    .upholds = "Strategy!PendingAccounting", .state_size = sizeof(struct state),
+	    .init = init, .actors = {dispatches, dispatches, pool}, .arbiter = read_pending,
+	    .results = 1,
+	    .outcomes = {
+		    {"0", REQUIRED, "as many as the pool has not begun"},
+		    {"*", FORBIDDEN, "more, or less"},
+	    });
 
 /* The pool refuses the first. */
 static int start_second(void *arg)
@@ -76,18 +77,21 @@ STRESS_ACTOR(dispatches_again)
 		wp_strategy_dispatch(&state->strategy);
 }
 
-STRESS_TEST(strategy_refused, .claim = "A refused start is the caller's to know, and nobody waits for it.",
-	.upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
-	.init = init_refusing, .actors = {dispatches_again, pool}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "it asked again"},
-		{"*,*,*", FORBIDDEN, "who was refused is thought to come"},
-	});
+STRESS_TEST(strategy_refused,
+	    .claim = "A refused start is the caller's to know, and nobody waits for it.",
+	    .upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
+	    .init = init_refusing, .actors = {dispatches_again, pool}, .arbiter = read_left,
+	    .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "it asked again"},
+		    {"*,*,*", FORBIDDEN, "who was refused is thought to come"},
+	    });
 
-STRESS_TEST(strategy_seen, .claim = "What was asked for is produced, by who sees what the last one did.",
-	.upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state), .init = init,
-	.actors = {asks, asks}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
-	});
+STRESS_TEST(strategy_seen,
+	    .claim = "What was asked for is produced, by who sees what the last one did.",
+	    .upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state),
+	    .init = init, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
+		    {"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
+	    });

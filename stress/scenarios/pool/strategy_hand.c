@@ -16,12 +16,12 @@ STRESS_INIT(init_blocking)
 }
 
 STRESS_TEST(strategy_hand, .claim = "Who comes sees what was produced by who left for a task.",
-	.upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
-	.init = init_blocking, .actors = {asks, pool}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
-	});
+	    .upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
+	    .init = init_blocking, .actors = {asks, pool}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
+		    {"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
+	    });
 
 STRESS_INIT(init_blocking_watched)
 {
@@ -29,14 +29,14 @@ STRESS_INIT(init_blocking_watched)
 }
 
 STRESS_TEST(strategy_after, .claim = "After its task it produces on, if nobody does.",
-	.upholds = "Strategy!ExceptionDoesNotChangeRole", .state_size = sizeof(struct state),
-	.init = init_blocking_watched, .actors = {asks, pool}, .arbiter = read_left,
-	.results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		{"*,*,1", FORBIDDEN, "two produce at once"},
-		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
-	});
+	    .upholds = "Strategy!ExceptionDoesNotChangeRole", .state_size = sizeof(struct state),
+	    .init = init_blocking_watched, .actors = {asks, pool}, .arbiter = read_left,
+	    .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
+		    {"*,*,1", FORBIDDEN, "two produce at once"},
+		    {"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
+	    });
 
 /* Result: ".., started". */
 static bool try_counted(void *arg)
@@ -51,13 +51,13 @@ STRESS_INIT(init_counted)
 }
 
 STRESS_TEST(strategy_early, .claim = "Who is started follows, however early it comes.",
-	.upholds = "Strategy!StarterHasLeft", .state_size = sizeof(struct state),
-	.init = init_counted, .actors = {asks, pool}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,1", ACCEPTABLE, "one is started for the task"},
-		{"0,1,2", FORBIDDEN, "the first was started for nothing"},
-		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
-	});
+	    .upholds = "Strategy!StarterHasLeft", .state_size = sizeof(struct state),
+	    .init = init_counted, .actors = {asks, pool}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,1", ACCEPTABLE, "one is started for the task"},
+		    {"0,1,2", FORBIDDEN, "the first was started for nothing"},
+		    {"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
+	    });
 
 /* Nobody is to be had: the pool has the task, unless another has begun to produce meanwhile. */
 static bool try_nobody(void *arg)
@@ -91,12 +91,12 @@ STRESS_INIT(init_busy)
 }
 
 STRESS_TEST(strategy_alone, .claim = "Who leaves for a task that may block is followed.",
-	.upholds = "Strategy!EpcRequiresSuccessor", .state_size = sizeof(struct state),
-	.init = init_busy, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "the pool has the tasks, or another produces"},
-		{"*,*,*", FORBIDDEN, "it left, and nobody was started"},
-	});
+	    .upholds = "Strategy!EpcRequiresSuccessor", .state_size = sizeof(struct state),
+	    .init = init_busy, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "the pool has the tasks, or another produces"},
+		    {"*,*,*", FORBIDDEN, "it left, and nobody was started"},
+	    });
 
 STRESS_INIT(init_busy_watched)
 {
@@ -104,18 +104,19 @@ STRESS_INIT(init_busy_watched)
 }
 
 STRESS_TEST(strategy_back, .claim = "Who finds nobody to follow produces on, if nobody does.",
-	.upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
-	.init = init_busy_watched, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		{"*,*,1", FORBIDDEN, "two produce at once"},
-		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
-	});
+	    .upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
+	    .init = init_busy_watched, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
+		    {"*,*,1", FORBIDDEN, "two produce at once"},
+		    {"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
+	    });
 
-STRESS_TEST(strategy_relied, .claim = "Who relied on a start that failed is served by whose it was.",
-	.upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
-	.init = init_busy, .actors = {asks, dispatches}, .arbiter = read_left, .results = 3,
-	.outcomes = {
-		{"0,1,0", ACCEPTABLE, "all is produced, and nobody is to come"},
-		{"*,*,*", FORBIDDEN, "who was refused is thought to come"},
-	});
+STRESS_TEST(strategy_relied,
+	    .claim = "Who relied on a start that failed is served by whose it was.",
+	    .upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
+	    .init = init_busy, .actors = {asks, dispatches}, .arbiter = read_left, .results = 3,
+	    .outcomes = {
+		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody is to come"},
+		    {"*,*,*", FORBIDDEN, "who was refused is thought to come"},
+	    });

@@ -59,21 +59,22 @@ STRESS_ACTOR(stealer)
 	result->r[1] = steal(state, result);
 }
 
-STRESS_TEST(biased_lock, .claim = "Owner and stealers are never inside together; the owner gets in.",
-	.upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, stealer}, .results = 3, .min_samples = 200000,
-	.outcomes = {
-		{"0,1,1", REQUIRED, "the stealer found it free"},
-		{"0,0,1", REQUIRED, "the stealer gave up"},
-		{"*,*,*", FORBIDDEN, "two consumers at once, or an owner without the lock"},
-	});
+STRESS_TEST(biased_lock,
+	    .claim = "Owner and stealers are never inside together; the owner gets in.",
+	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
+	    .init = init, .actors = {owner, stealer}, .results = 3, .min_samples = 200000,
+	    .outcomes = {
+		    {"0,1,1", REQUIRED, "the stealer found it free"},
+		    {"0,0,1", REQUIRED, "the stealer gave up"},
+		    {"*,*,*", FORBIDDEN, "two consumers at once, or an owner without the lock"},
+	    });
 
 /* Two stealers, no owner. Result: "crossings seen, stealers that got it". */
 STRESS_TEST(biased_lock_stealers, .claim = "Of two stealers that meet, one gives up.",
-	.upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state), .init = init,
-	.actors = {stealer, stealer}, .results = 2, .min_samples = 200000,
-	.outcomes = {
-		{"0,2", REQUIRED, "one after the other"},
-		{"0,1", REQUIRED, "met: one gave up"},
-		{"*,*", FORBIDDEN, "two consumers at once, or none"},
-	});
+	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
+	    .init = init, .actors = {stealer, stealer}, .results = 2, .min_samples = 200000,
+	    .outcomes = {
+		    {"0,2", REQUIRED, "one after the other"},
+		    {"0,1", REQUIRED, "met: one gave up"},
+		    {"*,*", FORBIDDEN, "two consumers at once, or none"},
+	    });

@@ -39,12 +39,12 @@ STRESS_ACTOR(read_bits)
 }
 
 STRESS_TEST(idle_set, .claim = "No member's bit is lost when another one's is set.",
-	.upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
-	.actors = {member_0, member_1}, .arbiter = read_bits, .results = 1,
-	.outcomes = {
-		{"3", ACCEPTABLE, "both are in"},
-		{"*", FORBIDDEN, "a bit was lost"},
-	});
+	    .upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
+	    .actors = {member_0, member_1}, .arbiter = read_bits, .results = 1,
+	    .outcomes = {
+		    {"3", ACCEPTABLE, "both are in"},
+		    {"*", FORBIDDEN, "a bit was lost"},
+	    });
 
 /* Member 1 is idle before, and goes to work. */
 STRESS_INIT(init_idle)
@@ -59,12 +59,12 @@ STRESS_ACTOR(leaver)
 }
 
 STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as it is parked.",
-	.upholds = "IdleSet!BitSetWhileParked", .state_size = sizeof(struct state),
-	.init = init_idle, .actors = {member_0, leaver}, .arbiter = read_bits, .results = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "one is in, the other out"},
-		{"*", FORBIDDEN, "a bit was lost or came back"},
-	});
+	    .upholds = "IdleSet!BitSetWhileParked", .state_size = sizeof(struct state),
+	    .init = init_idle, .actors = {member_0, leaver}, .arbiter = read_bits, .results = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "one is in, the other out"},
+		    {"*", FORBIDDEN, "a bit was lost or came back"},
+	    });
 
 /* One member parks, a searcher looks. Result: "bit seen, member parked". */
 STRESS_ACTOR(parker)
@@ -80,13 +80,13 @@ STRESS_ACTOR(searcher)
 }
 
 STRESS_TEST(idle_set_word, .claim = "Who sees a member's bit sees that it is parked.",
-	.upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state), .init = init,
-	.actors = {parker, searcher}, .results = 2,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "found, and parked"},
-		{"0,*", ACCEPTABLE, "not yet in"},
-		{"1,0", FORBIDDEN, "found, and passed over: its word looks as before"},
-	});
+	    .upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state), .init = init,
+	    .actors = {parker, searcher}, .results = 2,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "found, and parked"},
+		    {"0,*", ACCEPTABLE, "not yet in"},
+		    {"1,0", FORBIDDEN, "found, and passed over: its word looks as before"},
+	    });
 
 /* A member of the second word parks, one of the first leaves. Result: "a scan finds it, and it
  * alone". */
@@ -106,9 +106,9 @@ STRESS_ACTOR(scan)
 }
 
 STRESS_TEST(idle_set_far, .claim = "A scan finds a parked member of any word.",
-	.upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state),
-	.init = init_idle, .actors = {far_parker, leaver}, .arbiter = scan, .results = 1,
-	.outcomes = {
-		{"1", REQUIRED, "the scan finds it"},
-		{"*", FORBIDDEN, "the member sleeps, and no scan finds it"},
-	});
+	    .upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state),
+	    .init = init_idle, .actors = {far_parker, leaver}, .arbiter = scan, .results = 1,
+	    .outcomes = {
+		    {"1", REQUIRED, "the scan finds it"},
+		    {"*", FORBIDDEN, "the member sleeps, and no scan finds it"},
+	    });

@@ -97,9 +97,9 @@ STRESS_ACTOR(owner)
 #define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, taken twice, or overtaken"}
 
 STRESS_TEST(local_queue, .claim = "Each task is taken once, and seen as it was pushed.",
-	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, thief}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
+	    .actors = {owner, thief}, .arbiter = take_rest, .results = 6,
+	    .outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
 /* Three into two slots. */
 STRESS_ACTOR(overflows)
@@ -110,9 +110,9 @@ STRESS_ACTOR(overflows)
 }
 
 STRESS_TEST(local_queue_overflow, .claim = "Half makes room, unless a thief did so.",
-	.upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {overflows, thief}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {overflows, thief}, .arbiter = take_rest, .results = 6,
+	    .outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
 /* The same. Result: "after a push, more were in the ring than it has room for". The owner has read
  * a head in its push, so the head that it reads here is no older. */
@@ -121,18 +121,18 @@ STRESS_ACTOR(overflows_and_counts)
 	for (uint32_t task = 1; task <= 3; task++) {
 		push(state, task);
 		result->r[0] |= wp__local_queue_between(wp__local_queue_head(&state->local),
-						  wp__local_queue_tail(&state->local)) >
+							wp__local_queue_tail(&state->local)) >
 				WP_LOCAL_CAPACITY;
 	}
 }
 
 STRESS_TEST(local_queue_bounded, .claim = "A ring never has more tasks than slots.",
-	.upholds = "LocalQueue!Bounded", .state_size = sizeof(struct state), .init = init,
-	.actors = {overflows_and_counts, thief_alone}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "as many as there are slots, at most"},
-		{"1", FORBIDDEN, "more than there are slots"},
-	});
+	    .upholds = "LocalQueue!Bounded", .state_size = sizeof(struct state), .init = init,
+	    .actors = {overflows_and_counts, thief_alone}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "as many as there are slots, at most"},
+		    {"1", FORBIDDEN, "more than there are slots"},
+	    });
 
 /* Two rounds, while a thief holds an old head. */
 STRESS_ACTOR(goes_round)
@@ -145,9 +145,9 @@ STRESS_ACTOR(goes_round)
 }
 
 STRESS_TEST(local_queue_round, .claim = "An old head is not taken for a new one.",
-	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
-	.actors = {goes_round, thief}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
+	    .actors = {goes_round, thief}, .arbiter = take_rest, .results = 6,
+	    .outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
 /* A sibling asks a ring that is never empty. Result: "it said so". */
 STRESS_INIT(init_one)
@@ -168,12 +168,12 @@ STRESS_ACTOR(asker)
 }
 
 STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not said to be.",
-	.upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {push_and_pop, asker}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "something is there"},
-		{"1", FORBIDDEN, "said to be empty"},
-	});
+	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {push_and_pop, asker}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "something is there"},
+		    {"1", FORBIDDEN, "said to be empty"},
+	    });
 
 /* The same, where a thief takes one of two. */
 STRESS_ACTOR(push_second)
@@ -190,12 +190,12 @@ STRESS_ACTOR(takes_one_of_two)
 }
 
 STRESS_TEST(local_queue_asked_stolen, .claim = "Nor where a thief takes one of two.",
-	.upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {push_second, takes_one_of_two, asker}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "something is there"},
-		{"1", FORBIDDEN, "said to be empty"},
-	});
+	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {push_second, takes_one_of_two, asker}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "something is there"},
+		    {"1", FORBIDDEN, "said to be empty"},
+	    });
 
 /* The next slot: its owner takes it back, or who hands over does. */
 STRESS_ACTOR(keeps)
@@ -224,10 +224,11 @@ STRESS_ACTOR(keeps_or_pushes)
 }
 
 STRESS_TEST(local_queue_order, .claim = "The next slot overtakes nothing.",
-	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init_two,
-	.actors = {keeps_or_pushes, thief}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{ONCE, ACCEPTABLE, "in their order"},
-		     {"*,*,*,*,*,*", FORBIDDEN, "overtaken, lost or taken twice"}});
+	    .upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state),
+	    .init = init_two, .actors = {keeps_or_pushes, thief}, .arbiter = take_rest,
+	    .results = 6,
+	    .outcomes = {{ONCE, ACCEPTABLE, "in their order"},
+			 {"*,*,*,*,*,*", FORBIDDEN, "overtaken, lost or taken twice"}});
 
 /* A task of the global queue, beside a ring that is never empty. Result: "polls without it". */
 STRESS_ACTOR(polls)
@@ -249,12 +250,12 @@ STRESS_INIT(init_spilt)
 }
 
 STRESS_TEST(local_queue_turn, .claim = "What has spilt is taken, however busy the ring is.",
-	.upholds = "LocalQueue!GlobalServed", .state_size = sizeof(struct state), .init = init_spilt,
-	.actors = {polls}, .results = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "the second poll begins with the global queue"},
-		{"*", FORBIDDEN, "another one, or none"},
-	});
+	    .upholds = "LocalQueue!GlobalServed", .state_size = sizeof(struct state),
+	    .init = init_spilt, .actors = {polls}, .results = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "the second poll begins with the global queue"},
+		    {"*", FORBIDDEN, "another one, or none"},
+	    });
 
 STRESS_ACTOR(helper)
 {
@@ -268,13 +269,14 @@ STRESS_ACTOR(helper_takes)
 		took(wp_mpsc_pop(&state->global), result);
 }
 
-STRESS_TEST(local_queue_next, .claim = "The task of the slot is run once, and handed over with the others.",
-	.upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init,
-	.actors = {keeps, helper_takes}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+STRESS_TEST(local_queue_next,
+	    .claim = "The task of the slot is run once, and handed over with the others.",
+	    .upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init,
+	    .actors = {keeps, helper_takes}, .arbiter = take_rest, .results = 6,
+	    .outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
 /* One thief, one who hands over, two tasks. */
 STRESS_TEST(local_queue_takers, .claim = "Of those who take at once each takes others.",
-	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init_two,
-	.actors = {thief, helper, thief}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state),
+	    .init = init_two, .actors = {thief, helper, thief}, .arbiter = take_rest, .results = 6,
+	    .outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});

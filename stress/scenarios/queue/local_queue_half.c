@@ -91,9 +91,9 @@ STRESS_ACTOR(third)
 }
 
 STRESS_TEST(local_queue_loot, .claim = "What is stolen is had when the victim has lost it.",
-	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init_three,
-	.actors = {owner, thief, third}, .arbiter = take_rest, .results = 6,
-	.outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state),
+	    .init = init_three, .actors = {owner, thief, third}, .arbiter = take_rest, .results = 6,
+	    .outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
 /* Five into four slots, while a thief steals and somebody takes from the global queue. Result:
  * times each was taken; all that were moved at once. */
@@ -115,13 +115,14 @@ STRESS_ACTOR(consumer)
 }
 
 STRESS_TEST(local_queue_chain, .claim = "Half is moved at once, in its order, or nothing.",
-	.upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init_four,
-	.actors = {overflows, thief, consumer}, .arbiter = take_rest, .results = 7,
-	.outcomes = {
-		{"1,1,1,1,1,0,2", ACCEPTABLE, "half"},
-		{"1,1,1,1,1,0,0", ACCEPTABLE, "a thief made room"},
-		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice; another number"},
-	});
+	    .upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state),
+	    .init = init_four, .actors = {overflows, thief, consumer}, .arbiter = take_rest,
+	    .results = 7,
+	    .outcomes = {
+		    {"1,1,1,1,1,0,2", ACCEPTABLE, "half"},
+		    {"1,1,1,1,1,0,0", ACCEPTABLE, "a thief made room"},
+		    {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice; another number"},
+	    });
 
 /* The queue is handed over beside its owner. Result: times each was taken; left in the ring of what
  * was there before. */
@@ -146,12 +147,13 @@ STRESS_ACTOR(take_handed)
 }
 
 STRESS_TEST(local_queue_handed, .claim = "What was there is handed over.",
-	.upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init_four,
-	.actors = {pops_and_pushes, helper}, .arbiter = take_handed, .results = 7,
-	.outcomes = {
-		{"1,1,1,1,1,0,0", ACCEPTABLE, "each once"},
-		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was left, lost or taken twice"},
-	});
+	    .upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state),
+	    .init = init_four, .actors = {pops_and_pushes, helper}, .arbiter = take_handed,
+	    .results = 7,
+	    .outcomes = {
+		    {"1,1,1,1,1,0,0", ACCEPTABLE, "each once"},
+		    {"*,*,*,*,*,*,*", FORBIDDEN, "a task was left, lost or taken twice"},
+	    });
 
 /* The thief's own ring is full: it takes one, which it runs. */
 STRESS_INIT(init_full_thief)
@@ -166,7 +168,7 @@ STRESS_INIT(init_full_thief)
 }
 
 STRESS_TEST(local_queue_room, .claim = "A thief steals no more than its own ring has room for.",
-	.upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state),
-	.init = init_full_thief, .actors = {thief, third}, .arbiter = take_rest, .results = 7,
-	.outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
-		     {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});
+	    .upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state),
+	    .init = init_full_thief, .actors = {thief, third}, .arbiter = take_rest, .results = 7,
+	    .outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
+			 {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});

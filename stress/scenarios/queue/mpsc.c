@@ -76,13 +76,13 @@ STRESS_ACTOR(take_rest)
 }
 
 STRESS_TEST(mpsc, .claim = "Every node pushed is taken once, each producer's in its order.",
-	.upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init,
-	.actors = {producer_a, producer_b, consumer}, .arbiter = take_rest, .results = 2,
-	.outcomes = {
-		{"3,1", ACCEPTABLE, "all three, in order"},
-		{"3,0", FORBIDDEN, "out of order, or a value from before the push"},
-		{"*,*", FORBIDDEN, "a node was lost or taken twice"},
-	});
+	    .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init,
+	    .actors = {producer_a, producer_b, consumer}, .arbiter = take_rest, .results = 2,
+	    .outcomes = {
+		    {"3,1", ACCEPTABLE, "all three, in order"},
+		    {"3,0", FORBIDDEN, "out of order, or a value from before the push"},
+		    {"*,*", FORBIDDEN, "a node was lost or taken twice"},
+	    });
 
 /* One push, watched from its two ends. Result: "reserved, published, taken". */
 STRESS_ACTOR(one_push)
@@ -98,17 +98,17 @@ STRESS_ACTOR(observer)
 }
 
 STRESS_TEST(mpsc_bubble, .claim = "Published means that it can be taken; reserved does not.",
-	.upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
-	.actors = {one_push, observer}, .results = 3, .min_samples = 500000,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "before the push"},
-		{"1,0,0", REQUIRED, "the bubble: between reserve and publish"},
-		{"1,0,1", ACCEPTABLE, "the bubble burst before the pop"},
-		{"0,0,1", ACCEPTABLE, "pushed while it was watched"},
-		{"0,1,1", ACCEPTABLE, "pushed between the two questions"},
-		{"1,1,1", ACCEPTABLE, "after the push"},
-		{"*,1,0", FORBIDDEN, "published, and not there"},
-	});
+	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
+	    .actors = {one_push, observer}, .results = 3, .min_samples = 500000,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "before the push"},
+		    {"1,0,0", REQUIRED, "the bubble: between reserve and publish"},
+		    {"1,0,1", ACCEPTABLE, "the bubble burst before the pop"},
+		    {"0,0,1", ACCEPTABLE, "pushed while it was watched"},
+		    {"0,1,1", ACCEPTABLE, "pushed between the two questions"},
+		    {"1,1,1", ACCEPTABLE, "after the push"},
+		    {"*,1,0", FORBIDDEN, "published, and not there"},
+	    });
 
 /* One node is there, another is pushed. Result: "first pop got one, taken in all". */
 STRESS_INIT(init_one)
@@ -129,14 +129,14 @@ STRESS_ACTOR(count_rest)
 }
 
 STRESS_TEST(mpsc_hostage, .claim = "A hostage is kept until its successor is published.",
-	.upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {one_push, pop_once}, .arbiter = count_rest, .results = 2,
-	.min_samples = 500000,
-	.outcomes = {
-		{"1,2", ACCEPTABLE, "taken at once"},
-		{"0,2", REQUIRED, "hostage: its cell was handed out and not yet written"},
-		{"*,*", LOST_WORK, "a node was lost"},
-	});
+	    .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init_one,
+	    .actors = {one_push, pop_once}, .arbiter = count_rest, .results = 2,
+	    .min_samples = 500000,
+	    .outcomes = {
+		    {"1,2", ACCEPTABLE, "taken at once"},
+		    {"0,2", REQUIRED, "hostage: its cell was handed out and not yet written"},
+		    {"*,*", LOST_WORK, "a node was lost"},
+	    });
 
 /* Two nodes are there, and one is taken. Result: "taken; something is published all the time". */
 STRESS_INIT(init_pair)
@@ -157,9 +157,9 @@ STRESS_ACTOR(asks)
 }
 
 STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
-	.upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_pair,
-	.actors = {take_first, asks}, .results = 2,
-	.outcomes = {
-		{"1,1", REQUIRED, "one is taken, and the other is seen"},
-		{"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
-	});
+	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_pair,
+	    .actors = {take_first, asks}, .results = 2,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "one is taken, and the other is seen"},
+		    {"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
+	    });

@@ -65,15 +65,17 @@ STRESS_ACTOR(read_kept)
 }
 
 STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
-	.upholds = "Carrier!NoSignalLostOnExit", .state_size = sizeof(struct state),
-	.init = init_exit, .actors = {leave, searcher}, .arbiter = read_kept, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "the exit came first: the searcher found nobody"},
-		{"1,0", ACCEPTABLE, "signalled: stole one task, gave the token back"},
-		{"0,1", FORBIDDEN, "signal lost: the victim was overwritten, the token is stuck"},
-		{"1,1", FORBIDDEN, "stole, and kept the token"},
-		{"*,*", FORBIDDEN, "stole, and kept the ticket: nobody gets at that queue any more"},
-	});
+	    .upholds = "Carrier!NoSignalLostOnExit", .state_size = sizeof(struct state),
+	    .init = init_exit, .actors = {leave, searcher}, .arbiter = read_kept, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the exit came first: the searcher found nobody"},
+		    {"1,0", ACCEPTABLE, "signalled: stole one task, gave the token back"},
+		    {"0,1", FORBIDDEN,
+		     "signal lost: the victim was overwritten, the token is stuck"},
+		    {"1,1", FORBIDDEN, "stole, and kept the token"},
+		    {"*,*", FORBIDDEN,
+		     "stole, and kept the ticket: nobody gets at that queue any more"},
+	    });
 
 /* Carrier 0 was sent to carrier 1 and holds the token. Result: "got the token, saw a searcher". */
 STRESS_INIT(init_searching)
@@ -96,13 +98,13 @@ STRESS_ACTOR(serve)
 }
 
 STRESS_TEST(carrier_token, .claim = "Who gets the token finds nobody who still searches by it.",
-	.upholds = "Search!SearchingImpliesToken", .state_size = sizeof(struct state),
-	.init = init_searching, .actors = {serve, next_searcher}, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "too early: the token is taken"},
-		{"1,0", ACCEPTABLE, "it was given back by a carrier that runs"},
-		{"1,1", FORBIDDEN, "two searches at once"},
-	});
+	    .upholds = "Search!SearchingImpliesToken", .state_size = sizeof(struct state),
+	    .init = init_searching, .actors = {serve, next_searcher}, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "too early: the token is taken"},
+		    {"1,0", ACCEPTABLE, "it was given back by a carrier that runs"},
+		    {"1,1", FORBIDDEN, "two searches at once"},
+	    });
 
 /* Result: "would sleep, was woken". */
 static void init_alone(void *at)
@@ -114,8 +116,7 @@ STRESS_ACTOR(advertise)
 {
 	wp_mpsc_node *stolen;
 
-	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX,
-					    &stolen);
+	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX, &stolen);
 }
 
 STRESS_ACTOR(submitter)
@@ -129,14 +130,15 @@ STRESS_ACTOR(read_word)
 }
 
 STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the task, or is woken.",
-	.upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
-	.init = init_alone, .actors = {advertise, submitter}, .arbiter = read_word, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it saw the task when it looked again"},
-		{"1,1", ACCEPTABLE, "it sleeps, and the submitter has woken it"},
-		{"1,0", LOST_WORK, "missed: it sleeps with a task in its queue"},
-		{"0,1", FORBIDDEN, "awake, and its word says waking"},
-	});
+	    .upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
+	    .init = init_alone, .actors = {advertise, submitter}, .arbiter = read_word,
+	    .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it saw the task when it looked again"},
+		    {"1,1", ACCEPTABLE, "it sleeps, and the submitter has woken it"},
+		    {"1,0", LOST_WORK, "missed: it sleeps with a task in its queue"},
+		    {"0,1", FORBIDDEN, "awake, and its word says waking"},
+	    });
 
 /* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was sent for". */
 static void init_pair(void *at)
@@ -155,13 +157,14 @@ STRESS_ACTOR(read_sent)
 }
 
 STRESS_TEST(carrier_yield, .claim = "A task that yields alone has nobody woken.",
-	.upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
-	.init = init_pair, .actors = {advertise, yield_alone}, .arbiter = read_sent, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "it sleeps on: the task is its carrier's next one"},
-		{"0,0", ACCEPTABLE, "it saw the task when it looked again, and took it"},
-		{"*,1", FORBIDDEN, "woken for a task that is not left to it"},
-	});
+	    .upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
+	    .init = init_pair, .actors = {advertise, yield_alone}, .arbiter = read_sent,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "it sleeps on: the task is its carrier's next one"},
+		    {"0,0", ACCEPTABLE, "it saw the task when it looked again, and took it"},
+		    {"*,1", FORBIDDEN, "woken for a task that is not left to it"},
+	    });
 
 /* A real sleep and a real wake. Result: "task run". */
 STRESS_ACTOR(run_one)
@@ -178,12 +181,12 @@ STRESS_ACTOR(run_one)
 }
 
 STRESS_TEST(carrier_wake, .claim = "A submission reaches a sleeping carrier.",
-	.upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
-	.init = init_alone, .actors = {run_one, submitter}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "the task ran"},
-		{"asleep", FORBIDDEN, "a missed wakeup"},
-	});
+	    .upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
+	    .init = init_alone, .actors = {run_one, submitter}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "the task ran"},
+		    {"asleep", FORBIDDEN, "a missed wakeup"},
+	    });
 
 /* The sleep is in a poller. Result: "would block, was woken, eventfd readable". */
 static void signal_event(void *arg)
@@ -208,8 +211,7 @@ STRESS_ACTOR(advertise_poller)
 {
 	wp_mpsc_node *stolen;
 
-	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_POLLER,
-					    &stolen);
+	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_POLLER, &stolen);
 }
 
 STRESS_ACTOR(read_eventfd)
@@ -219,16 +221,16 @@ STRESS_ACTOR(read_eventfd)
 }
 
 STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carrier sleeps.",
-	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
-	.init = init_poller, .fini = fini_poller, .actors = {advertise_poller, submitter},
-	.arbiter = read_eventfd, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"1,1,1", ACCEPTABLE, "it blocks in its poller, the eventfd ends that"},
-		{"0,0,0", ACCEPTABLE, "it saw the task when it looked again"},
-		{"0,0,1", INTERESTING, "woken while it looked: the eventfd is read next time"},
-		{"1,1,0", FORBIDDEN, "the wake went to the futex, the poller blocks"},
-		{"1,0,*", FORBIDDEN, "missed"},
-	});
+	    .upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
+	    .init = init_poller, .fini = fini_poller, .actors = {advertise_poller, submitter},
+	    .arbiter = read_eventfd, .results = 3, .blocking = 1,
+	    .outcomes = {
+		    {"1,1,1", ACCEPTABLE, "it blocks in its poller, the eventfd ends that"},
+		    {"0,0,0", ACCEPTABLE, "it saw the task when it looked again"},
+		    {"0,0,1", INTERESTING, "woken while it looked: the eventfd is read next time"},
+		    {"1,1,0", FORBIDDEN, "the wake went to the futex, the poller blocks"},
+		    {"1,0,*", FORBIDDEN, "missed"},
+	    });
 
 /* Its queue has four tasks, and a pinned one comes. Result: "tasks polled, the pinned one among
  * them". */
@@ -265,12 +267,13 @@ static void poll_two_more(void *at, stress_result *result)
 }
 
 STRESS_TEST(carrier_turns, .claim = "A pinned task is polled though the queue does not empty.",
-	.upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
-	.init = init_turns, .actors = {pinner, poll_two}, .arbiter = poll_two_more, .results = 2,
-	.outcomes = {
-		{"4,1", REQUIRED, "queue and inbox take turns"},
-		{"*,*", FORBIDDEN, "the pinned task waits until the queue is empty"},
-	});
+	    .upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
+	    .init = init_turns, .actors = {pinner, poll_two}, .arbiter = poll_two_more,
+	    .results = 2,
+	    .outcomes = {
+		    {"4,1", REQUIRED, "queue and inbox take turns"},
+		    {"*,*", FORBIDDEN, "the pinned task waits until the queue is empty"},
+	    });
 
 /* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among
  * them". */
@@ -286,10 +289,12 @@ STRESS_ACTOR_OF(turns, queuer)
 	wp_mpsc_push(&state->carrier.queue, &state->pinned);
 }
 
-STRESS_TEST(carrier_turns_back, .claim = "A task in the queue is polled though the inbox does not empty.",
-	.upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
-	.init = init_turns_back, .actors = {queuer, poll_two}, .arbiter = poll_two_more, .results = 2,
-	.outcomes = {
-		{"4,1", REQUIRED, "queue and inbox take turns"},
-		{"*,*", FORBIDDEN, "the task in the queue waits until the inbox is empty"},
-	});
+STRESS_TEST(carrier_turns_back,
+	    .claim = "A task in the queue is polled though the inbox does not empty.",
+	    .upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
+	    .init = init_turns_back, .actors = {queuer, poll_two}, .arbiter = poll_two_more,
+	    .results = 2,
+	    .outcomes = {
+		    {"4,1", REQUIRED, "queue and inbox take turns"},
+		    {"*,*", FORBIDDEN, "the task in the queue waits until the inbox is empty"},
+	    });

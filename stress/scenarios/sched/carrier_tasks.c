@@ -62,15 +62,16 @@ STRESS_ACTOR(closer)
 	result->r[1] = state->runs;
 }
 
-STRESS_TEST(carrier_tasks_shut, .claim = "A close waits for the task that was accepted, and no longer.",
-	.upholds = "Group!CloserIsWoken", .state_size = sizeof(struct state), .init = init,
-	.actors = {starter, closer}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "shut first: refused"},
-		{"1,1", ACCEPTABLE, "accepted, and waited for"},
-		{"asleep", FORBIDDEN, "the close sleeps, and no task is listed"},
-		{"*,*", FORBIDDEN, "accepted, and the close did not wait"},
-	});
+STRESS_TEST(carrier_tasks_shut,
+	    .claim = "A close waits for the task that was accepted, and no longer.",
+	    .upholds = "Group!CloserIsWoken", .state_size = sizeof(struct state), .init = init,
+	    .actors = {starter, closer}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "shut first: refused"},
+		    {"1,1", ACCEPTABLE, "accepted, and waited for"},
+		    {"asleep", FORBIDDEN, "the close sleeps, and no task is listed"},
+		    {"*,*", FORBIDDEN, "accepted, and the close did not wait"},
+	    });
 
 /* A start from outside while the close shuts the list, and a start that the close waits for, as the
  * start by a running task is. Result: "accepted after the shut, listed but not accepted". */
@@ -106,13 +107,14 @@ STRESS_ACTOR_OF(gate, count_listed)
 }
 
 STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut takes no task any more.",
-	.upholds = "Group!AcceptsWhileOpen", .state_size = sizeof(struct gate), .init = init_gate,
-	.actors = {gate_starter, gate_closer}, .arbiter = count_listed, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"0,0", REQUIRED, "what came after the shut is refused"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*", FORBIDDEN, "a task is accepted after the shut, or listed and refused"},
-	});
+	    .upholds = "Group!AcceptsWhileOpen", .state_size = sizeof(struct gate),
+	    .init = init_gate, .actors = {gate_starter, gate_closer}, .arbiter = count_listed,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"0,0", REQUIRED, "what came after the shut is refused"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*", FORBIDDEN, "a task is accepted after the shut, or listed and refused"},
+	    });
 
 /* Home 0's task is stolen by home 1, yields there, and is done in its second run. Result: "runs, in
  * the thief's queue". */
@@ -153,12 +155,12 @@ STRESS_ACTOR(come_home)
 }
 
 STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields goes on at home.",
-	.upholds = "Group!HomeReturn", .state_size = sizeof(struct state), .init = init_two,
-	.actors = {owner, thief}, .arbiter = come_home, .results = 2,
-	.outcomes = {
-		{"2,0", ACCEPTABLE, "two runs, wherever; its queue is that of its home"},
-		{"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
-	});
+	    .upholds = "Group!HomeReturn", .state_size = sizeof(struct state), .init = init_two,
+	    .actors = {owner, thief}, .arbiter = come_home, .results = 2,
+	    .outcomes = {
+		    {"2,0", ACCEPTABLE, "two runs, wherever; its queue is that of its home"},
+		    {"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
+	    });
 
 /* What a carrier without siblings starts itself is in its lane; it runs that, and what comes from
  * outside, before it sleeps. Result: "ran". */
@@ -202,13 +204,13 @@ STRESS_ACTOR_OF(both, outsider)
 }
 
 STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empty, and its queues.",
-	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct both), .init = init_both,
-	.actors = {lone_carrier, outsider}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "its own, and the other one"},
-		{"asleep", FORBIDDEN, "it sleeps beside what it has queued for itself"},
-		{"*", FORBIDDEN, "one ran twice"},
-	});
+	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct both), .init = init_both,
+	    .actors = {lone_carrier, outsider}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "its own, and the other one"},
+		    {"asleep", FORBIDDEN, "it sleeps beside what it has queued for itself"},
+		    {"*", FORBIDDEN, "one ran twice"},
+	    });
 
 /* The carrier has left two parked tasks behind, and one in its lane. Somebody unparks one, somebody
  * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late,
@@ -278,15 +280,15 @@ STRESS_ACTOR_OF(rest, hand_back_rest)
 }
 
 STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each task that was accepted, once.",
-	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct rest), .init = init_rest,
-	.actors = {hander, outside_starter, outside_unparker}, .arbiter = hand_back_rest,
-	.results = 4, .blocking = 1,
-	.outcomes = {
-		{"0,3,0,0", ACCEPTABLE, "shut first: those that were there"},
-		{"1,4,0,0", ACCEPTABLE, "all four"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
-	});
+	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct rest), .init = init_rest,
+	    .actors = {hander, outside_starter, outside_unparker}, .arbiter = hand_back_rest,
+	    .results = 4, .blocking = 1,
+	    .outcomes = {
+		    {"0,3,0,0", ACCEPTABLE, "shut first: those that were there"},
+		    {"1,4,0,0", ACCEPTABLE, "all four"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
+	    });
 
 /* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A
  * sibling steals. Result: "runs of that task, of the others". */
@@ -333,7 +335,8 @@ STRESS_INIT_OF(keeping, init_keeping)
 	wp_task_init(&state->next, end_at_once, "next");
 	for (int other = 0; other < 2; other++)
 		wp_task_init(&state->others[other], end_at_once, "other");
-	state->yields.is_pinned = true; /* it runs at home: the ring that it pushes to is its carrier's */
+	state->yields.is_pinned =
+		true; /* it runs at home: the ring that it pushes to is its carrier's */
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->yields);
 }
 
@@ -374,14 +377,16 @@ STRESS_ACTOR_OF(keeping, run_the_rest)
 	result->r[1] = wp_load_relaxed(&state->runs[1]);
 }
 
-STRESS_TEST(carrier_tasks_keeps, .claim = "What a step starts beside the task that it yields to is queued.",
-	.upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct keeping), .init = init_keeping,
-	.actors = {yielding, sibling}, .arbiter = run_the_rest, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,2", ACCEPTABLE, "each runs once"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
-	});
+STRESS_TEST(carrier_tasks_keeps,
+	    .claim = "What a step starts beside the task that it yields to is queued.",
+	    .upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct keeping),
+	    .init = init_keeping, .actors = {yielding, sibling}, .arbiter = run_the_rest,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,2", ACCEPTABLE, "each runs once"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"*,*", FORBIDDEN, "one is lost, or runs twice"},
+	    });
 
 /* A scheduler has a virtual thread, on an OS thread of its own: it parks as the close hands back.
  * Result: "handed back". */
@@ -419,14 +424,16 @@ static void given_hander(void *at, stress_result *result)
 	result->r[0] = wp__carrier_tasks_hand_back(home, &was_parked) != NULL;
 }
 
-STRESS_TEST(carrier_tasks_given, .claim = "A close that waits for a scheduler sees that its thread has parked.",
-	.upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given), .init = init_given,
-	.actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it is handed back"},
-		{"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
-		{"*", FORBIDDEN, "the close goes on though it runs"},
-	});
+STRESS_TEST(carrier_tasks_given,
+	    .claim = "A close that waits for a scheduler sees that its thread has parked.",
+	    .upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given),
+	    .init = init_given, .actors = {scheduler_parks, given_hander}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it is handed back"},
+		    {"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
+		    {"*", FORBIDDEN, "the close goes on though it runs"},
+	    });
 
 /* Two of them; only the other one parks. */
 struct given_two {
@@ -447,14 +454,16 @@ STRESS_INIT_OF(given_two, init_given_two)
 	wp__carrier_tasks_shut(&state->given.home);
 }
 
-STRESS_TEST(carrier_tasks_given_two, .claim = "A close waits for schedulers as long as all threads are with them.",
-	.upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given_two), .init = init_given_two,
-	.actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "the one that has parked is handed back"},
-		{"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
-		{"*", FORBIDDEN, "the close goes on though both run"},
-	});
+STRESS_TEST(carrier_tasks_given_two,
+	    .claim = "A close waits for schedulers as long as all threads are with them.",
+	    .upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given_two),
+	    .init = init_given_two, .actors = {scheduler_parks, given_hander}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "the one that has parked is handed back"},
+		    {"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
+		    {"*", FORBIDDEN, "the close goes on though both run"},
+	    });
 
 /* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
  * sleep, knows the deadline, was woken". */
@@ -481,8 +490,7 @@ STRESS_ACTOR_OF(armed, goes_to_sleep)
 {
 	wp_mpsc_node *stolen;
 
-	result->r[0] =
-		wp_carrier_advertise(&state->homes[0].carrier, WP_PARKED_FUTEX, &stolen);
+	result->r[0] = wp_carrier_advertise(&state->homes[0].carrier, WP_PARKED_FUTEX, &stolen);
 	result->r[1] = wp_timers_earliest(&state->homes[0].timers) == DEADLINE_NS;
 }
 
@@ -491,12 +499,13 @@ STRESS_ACTOR_OF(armed, read_word)
 	result->r[2] = wp_load_relaxed(&state->homes[0].carrier.word) == WP_WAKING;
 }
 
-STRESS_TEST(carrier_tasks_arm, .claim = "A carrier for which another arms a timer knows it, or is woken.",
-	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct armed), .init = init_homes,
-	.actors = {goes_to_sleep, arms}, .arbiter = read_word, .results = 3,
-	.outcomes = {
-		{"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
-		{"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
-		{"1,1,1", ACCEPTABLE, "both"},
-		{"*,*,*", FORBIDDEN, "it sleeps on, past the deadline"},
-	});
+STRESS_TEST(carrier_tasks_arm,
+	    .claim = "A carrier for which another arms a timer knows it, or is woken.",
+	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct armed), .init = init_homes,
+	    .actors = {goes_to_sleep, arms}, .arbiter = read_word, .results = 3,
+	    .outcomes = {
+		    {"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
+		    {"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
+		    {"1,1,1", ACCEPTABLE, "both"},
+		    {"*,*,*", FORBIDDEN, "it sleeps on, past the deadline"},
+	    });

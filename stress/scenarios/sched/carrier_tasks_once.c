@@ -33,7 +33,8 @@ static struct state *state_of(wp_task *task)
 	return (struct state *)(void *)((char *)task - offsetof(struct state, tasks));
 }
 
-static void make(struct state *state, enum wp_step (*first)(wp_task *), enum wp_step (*second)(wp_task *))
+static void make(struct state *state, enum wp_step (*first)(wp_task *),
+		 enum wp_step (*second)(wp_task *))
 {
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
@@ -103,14 +104,15 @@ STRESS_ACTOR(look_at_hands)
 }
 
 STRESS_TEST(carrier_tasks_hands, .claim = "A task is in one hand or queue, whoever unparks it.",
-	.upholds = "Group!OneCarrier", .state_size = sizeof(struct state), .init = init_hands,
-	.actors = {owner, thief, unparker}, .arbiter = look_at_hands, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"0,1", ACCEPTABLE, "unparked before its run, and parked"},
-		{"0,2", ACCEPTABLE, "unparked later, and run by one after the other"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-		{"*,*", FORBIDDEN, "two run it at once, or it runs too often"},
-	});
+	    .upholds = "Group!OneCarrier", .state_size = sizeof(struct state), .init = init_hands,
+	    .actors = {owner, thief, unparker}, .arbiter = look_at_hands, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0,1", ACCEPTABLE, "unparked before its run, and parked"},
+		    {"0,2", ACCEPTABLE, "unparked later, and run by one after the other"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"*,*", FORBIDDEN, "two run it at once, or it runs too often"},
+	    });
 
 /* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result:
  * "ended". */
@@ -138,13 +140,13 @@ STRESS_ACTOR(look_at_end)
 }
 
 STRESS_TEST(carrier_tasks_told, .claim = "A task that is unparked runs again, and sees why.",
-	.upholds = "Group!UnparkNotLost", .state_size = sizeof(struct state), .init = init_told,
-	.actors = {owner, thief, tell}, .arbiter = look_at_end, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it has ended"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-		{"0", LOST_WORK, "it is parked, and was unparked"},
-	});
+	    .upholds = "Group!UnparkNotLost", .state_size = sizeof(struct state), .init = init_told,
+	    .actors = {owner, thief, tell}, .arbiter = look_at_end, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it has ended"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"0", LOST_WORK, "it is parked, and was unparked"},
+	    });
 
 /* One is queued; a second one is started. Result: "runs of the first, of the second; more than one:
  * 2". */
@@ -182,13 +184,13 @@ STRESS_ACTOR(count_runs)
 }
 
 STRESS_TEST(carrier_tasks_runs, .claim = "A task that says it is done has run once, wherever.",
-	.upholds = "Group!EachRunsOnce", .state_size = sizeof(struct state), .init = init_runs,
-	.actors = {owner, thief, starter}, .arbiter = count_runs, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", REQUIRED, "each ran once"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
-	});
+	    .upholds = "Group!EachRunsOnce", .state_size = sizeof(struct state), .init = init_runs,
+	    .actors = {owner, thief, starter}, .arbiter = count_runs, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "each ran once"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"*,*", FORBIDDEN, "one is lost, or runs twice"},
+	    });
 
 /* The first is in its carrier's hands, and ends there, as it is unparked; a second one is started
  * meanwhile. Result: "listed, the first is queued". */
@@ -212,13 +214,15 @@ STRESS_ACTOR(look_at_list)
 }
 
 STRESS_TEST(carrier_tasks_ends, .claim = "A task that has ended is in no list and no queue.",
-	.upholds = "Group!EndIsFinal", .state_size = sizeof(struct state), .init = init_ends,
-	.actors = {runner, unparker, starter}, .arbiter = look_at_list, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,0", REQUIRED, "the second one is listed"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-		{"*,*", FORBIDDEN, "the first is listed or queued, or the second is not listed"},
-	});
+	    .upholds = "Group!EndIsFinal", .state_size = sizeof(struct state), .init = init_ends,
+	    .actors = {runner, unparker, starter}, .arbiter = look_at_list, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,0", REQUIRED, "the second one is listed"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"*,*", FORBIDDEN,
+		     "the first is listed or queued, or the second is not listed"},
+	    });
 
 /* The carrier has left one parked and one queued; somebody unparks both as they are handed back.
  * Result: "how often the first, the second". */
@@ -267,13 +271,14 @@ STRESS_ACTOR(count_back)
 }
 
 STRESS_TEST(carrier_tasks_back, .claim = "What is handed back is its user's: no unpark queues it.",
-	.upholds = "Group!BackIsLeftAlone", .state_size = sizeof(struct state), .init = init_back,
-	.actors = {hander, unpark_both}, .arbiter = count_back, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", REQUIRED, "each once"},
-		{"asleep", FORBIDDEN, "a lock is kept"},
-		{"*,*", FORBIDDEN, "one is lost, or queued when it was handed back"},
-	});
+	    .upholds = "Group!BackIsLeftAlone", .state_size = sizeof(struct state),
+	    .init = init_back, .actors = {hander, unpark_both}, .arbiter = count_back, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "each once"},
+		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"*,*", FORBIDDEN, "one is lost, or queued when it was handed back"},
+	    });
 
 /* A stop is sent to one whose sibling steals. Result: "its owner has it, the sibling". */
 STRESS_INIT(init_stop)
@@ -303,9 +308,9 @@ STRESS_ACTOR(poll_stop)
 }
 
 STRESS_TEST(carrier_tasks_stop, .claim = "The stop of a carrier is taken by itself alone.",
-	.upholds = "Group!StopsItself", .state_size = sizeof(struct state), .init = init_stop,
-	.actors = {stopper, stopped, steals_stop}, .arbiter = poll_stop, .results = 2,
-	.outcomes = {
-		{"1,0", REQUIRED, "by its owner, once"},
-		{"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
-	});
+	    .upholds = "Group!StopsItself", .state_size = sizeof(struct state), .init = init_stop,
+	    .actors = {stopper, stopped, steals_stop}, .arbiter = poll_stop, .results = 2,
+	    .outcomes = {
+		    {"1,0", REQUIRED, "by its owner, once"},
+		    {"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
+	    });

@@ -89,28 +89,29 @@ STRESS_ACTOR_OF(resumed, run_rest)
 }
 
 STRESS_TEST(carrier_tasks_resume, .claim = "Who unparks a task has it go on where it says.",
-	.upholds = "Group!HomeReturn", .state_size = sizeof(struct resumed), .init = init_free,
-	.actors = {first_carrier, other_carrier, chooser}, .arbiter = run_rest, .results = 4,
-	.outcomes = {
-		{"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
-		{"2,0,0,0", ACCEPTABLE, "unparked while it ran: it stays where it is"},
-		{"2,0,0,1", ACCEPTABLE, "it goes on where it was told to"},
-		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or listed nowhere"},
-	});
+	    .upholds = "Group!HomeReturn", .state_size = sizeof(struct resumed), .init = init_free,
+	    .actors = {first_carrier, other_carrier, chooser}, .arbiter = run_rest, .results = 4,
+	    .outcomes = {
+		    {"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
+		    {"2,0,0,0", ACCEPTABLE, "unparked while it ran: it stays where it is"},
+		    {"2,0,0,1", ACCEPTABLE, "it goes on where it was told to"},
+		    {"*,*,*,*", FORBIDDEN, "it is lost, run twice, or listed nowhere"},
+	    });
 
 STRESS_TWIN(group_resume_early, .of = "carrier_tasks_resume",
-	.defect = "who unparks a task changes its home, though somebody else has it",
-	.shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
+	    .defect = "who unparks a task changes its home, though somebody else has it",
+	    .shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
-STRESS_TEST(carrier_tasks_resume_settled, .claim = "Who has settled goes on at home, whoever unparks it.",
-	.upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
-	.init = init_pinned, .actors = {first_carrier, other_carrier, chooser},
-	.arbiter = run_rest, .results = 4,
-	.outcomes = {
-		{"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
-		{"2,0,0,0", ACCEPTABLE, "it goes on at home"},
-		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or runs elsewhere"},
-	});
+STRESS_TEST(carrier_tasks_resume_settled,
+	    .claim = "Who has settled goes on at home, whoever unparks it.",
+	    .upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
+	    .init = init_pinned, .actors = {first_carrier, other_carrier, chooser},
+	    .arbiter = run_rest, .results = 4,
+	    .outcomes = {
+		    {"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
+		    {"2,0,0,0", ACCEPTABLE, "it goes on at home"},
+		    {"*,*,*,*", FORBIDDEN, "it is lost, run twice, or runs elsewhere"},
+	    });
 
 /* A close hands the task back from the queue of the home where it was to go on. Result: "handed
  * back by the close, and later; homes whose list or count is not empty". */
@@ -119,7 +120,8 @@ STRESS_ACTOR_OF(resumed, hander)
 	bool was_parked;
 
 	for (uint32_t index = 0; index < 2; index++)
-		result->r[0] += wp__carrier_tasks_hand_back(&state->homes[index], &was_parked) != NULL;
+		result->r[0] +=
+			wp__carrier_tasks_hand_back(&state->homes[index], &was_parked) != NULL;
 }
 
 STRESS_ACTOR_OF(resumed, hand_back_rest)
@@ -137,9 +139,10 @@ static void init_parked(void *at)
 }
 
 STRESS_TEST(carrier_tasks_resume_back, .claim = "What a close hands back is on no list any more.",
-	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct resumed), .init = init_parked,
-	.actors = {hander, chooser}, .arbiter = hand_back_rest, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "parked, or queued at its new home"},
-		{"*,*", FORBIDDEN, "it is lost, handed back twice, or listed still"},
-	});
+	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct resumed),
+	    .init = init_parked, .actors = {hander, chooser}, .arbiter = hand_back_rest,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "parked, or queued at its new home"},
+		    {"*,*", FORBIDDEN, "it is lost, handed back twice, or listed still"},
+	    });

@@ -48,9 +48,11 @@ static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
 {
 	if (node == NULL)
 		return;
-	wp__vthread_begin(&state->thread); /* as wp_carrier_tasks_run, which asks who left its stack */
+	wp__vthread_begin(
+		&state->thread); /* as wp_carrier_tasks_run, which asks who left its stack */
 	state->by = by;
-	wp__carrier_tasks_after(&state->homes[by], &state->thread.task, settle(&state->thread.task));
+	wp__carrier_tasks_after(&state->homes[by], &state->thread.task,
+				settle(&state->thread.task));
 }
 
 STRESS_ACTOR_OF(settled, first_home)
@@ -78,10 +80,10 @@ STRESS_ACTOR_OF(settled, run_settled_rest)
 }
 
 STRESS_TEST(carrier_tasks_settle, .claim = "Who has settled is run by that carrier alone.",
-	.upholds = "Group!StaysSettled", .state_size = sizeof(struct settled), .init = init_settled,
-	.actors = {first_home, settles_away, settled_unparker}, .arbiter = run_settled_rest,
-	.results = 2,
-	.outcomes = {
-		{"2,0", ACCEPTABLE, "it runs twice, where it ran first"},
-		{"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
-	});
+	    .upholds = "Group!StaysSettled", .state_size = sizeof(struct settled),
+	    .init = init_settled, .actors = {first_home, settles_away, settled_unparker},
+	    .arbiter = run_settled_rest, .results = 2,
+	    .outcomes = {
+		    {"2,0", ACCEPTABLE, "it runs twice, where it ran first"},
+		    {"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
+	    });

@@ -21,11 +21,11 @@ struct state {
 	wp_task task;
 	wp_vthread thread;
 	wp_mpsc_node stop;
-	bool is_counted;              /* what would be taken back is counted, and left */
-	bool is_watched;              /* only who takes back is counted, and how many at once */
-	bool is_sent;                 /* plain: who is inside */
-	uint32_t listed, back;        /* plain, as well: as the stop was sent; handed back */
-	wp_atomic(uint32_t) exited;   /* the carrier of the second home; that of the first has */
+	bool is_counted;                /* what would be taken back is counted, and left */
+	bool is_watched;                /* only who takes back is counted, and how many at once */
+	bool is_sent;                   /* plain: who is inside */
+	uint32_t listed, back;          /* plain, as well: as the stop was sent; handed back */
+	wp_atomic(uint32_t) exited;     /* the carrier of the second home; that of the first has */
 	wp_atomic(uint32_t) is_running; /* that carrier, as tasks were taken back */
 	wp_atomic(uint32_t) takers, both; /* who takes back now; two did at once */
 };
@@ -171,13 +171,13 @@ STRESS_ACTOR(second)
 }
 
 STRESS_TEST(group_close_turn, .claim = "Who waits for its turn to close gets it.",
-	.upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init_exited,
-	.actors = {first, second}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", REQUIRED, "one after the other"},
-		{"asleep", FORBIDDEN, "nobody is inside, and one waits"},
-		{"*,*", FORBIDDEN, "one says that it is not closed"},
-	});
+	    .upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state),
+	    .init = init_exited, .actors = {first, second}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "one after the other"},
+		    {"asleep", FORBIDDEN, "nobody is inside, and one waits"},
+		    {"*,*", FORBIDDEN, "one says that it is not closed"},
+	    });
 
 static enum wp_step end_at_once(wp_task *task)
 {
@@ -202,7 +202,8 @@ STRESS_INIT(init_parked)
 	init(state);
 	wp_task_init(&state->task, park_at_once, "task");
 	wp_carrier_tasks_start(&state->homes[1], NULL, &state->task);
-	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp_carrier_poll(&state->homes[1].carrier));
+	wp_carrier_tasks_run(&state->homes[1],
+			     (wp_task *)(void *)wp_carrier_poll(&state->homes[1].carrier));
 }
 
 STRESS_INIT(init_left)
@@ -231,23 +232,25 @@ STRESS_ACTOR(look_at_rest)
 	result->r[1] = state->back;
 }
 
-STRESS_TEST(group_close_all, .claim = "A close without a deadline sends no stop while a task is listed.",
-	.upholds = "GroupClose!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
-	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"0,0", REQUIRED, "it has waited"},
-		{"asleep", FORBIDDEN, "the close does not return"},
-		{"*,*", FORBIDDEN, "the stop was sent before"},
-	});
+STRESS_TEST(group_close_all,
+	    .claim = "A close without a deadline sends no stop while a task is listed.",
+	    .upholds = "GroupClose!WaitsForAll", .state_size = sizeof(struct state),
+	    .init = init_left, .actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0,0", REQUIRED, "it has waited"},
+		    {"asleep", FORBIDDEN, "the close does not return"},
+		    {"*,*", FORBIDDEN, "the stop was sent before"},
+	    });
 
 STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
-	.upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
-	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"0,0", REQUIRED, "the task has ended"},
-		{"asleep", FORBIDDEN, "the close does not return"},
-		{"*,*", FORBIDDEN, "a task is handed back, or could have been"},
-	});
+	    .upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
+	    .actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"0,0", REQUIRED, "the task has ended"},
+		    {"asleep", FORBIDDEN, "the close does not return"},
+		    {"*,*", FORBIDDEN, "a task is handed back, or could have been"},
+	    });
 
 /* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken
  * back". */
@@ -263,14 +266,15 @@ STRESS_ACTOR(look_at_drain)
 }
 
 STRESS_TEST(group_close_joins, .claim = "Nothing is taken back while a carrier runs.",
-	.upholds = "Group!NothingRunsAfterClose", .state_size = sizeof(struct state),
-	.init = init_parked, .actors = {in_time, carrier}, .arbiter = look_at_drain,
-	.results = 2, .blocking = 1, .outcomes = {
-		{"0,0", ACCEPTABLE, "the time was over before the carrier exited"},
-		{"0,1", ACCEPTABLE, "the carrier has exited, the task is taken back"},
-		{"asleep", FORBIDDEN, "the close does not return, or the carrier has no stop"},
-		{"*,*", FORBIDDEN, "the carrier runs"},
-	});
+	    .upholds = "Group!NothingRunsAfterClose", .state_size = sizeof(struct state),
+	    .init = init_parked, .actors = {in_time, carrier}, .arbiter = look_at_drain,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the time was over before the carrier exited"},
+		    {"0,1", ACCEPTABLE, "the carrier has exited, the task is taken back"},
+		    {"asleep", FORBIDDEN, "the close does not return, or the carrier has no stop"},
+		    {"*,*", FORBIDDEN, "the carrier runs"},
+	    });
 
 /* Two that cancel; the carriers have exited. Result: "two took back at once". */
 STRESS_INIT(init_watched)
@@ -290,13 +294,14 @@ STRESS_ACTOR(look_at_takers)
 }
 
 STRESS_TEST(group_close_one, .claim = "One close at a time takes back.",
-	.upholds = "GroupClose!OneConsumer", .state_size = sizeof(struct state), .init = init_watched,
-	.actors = {cancels, cancels}, .arbiter = look_at_takers, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", REQUIRED, "one after the other"},
-		{"asleep", FORBIDDEN, "a close does not return"},
-		{"*", FORBIDDEN, "two are consumers of the queues"},
-	});
+	    .upholds = "GroupClose!OneConsumer", .state_size = sizeof(struct state),
+	    .init = init_watched, .actors = {cancels, cancels}, .arbiter = look_at_takers,
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", REQUIRED, "one after the other"},
+		    {"asleep", FORBIDDEN, "a close does not return"},
+		    {"*", FORBIDDEN, "two are consumers of the queues"},
+	    });
 
 /* One that cancels, and whose time may be over; then one that waits. The task is parked. Result:
  * "taken back". */
@@ -312,13 +317,14 @@ STRESS_ACTOR(look_at_back)
 }
 
 STRESS_TEST(group_close_stopped, .claim = "A close waits for no task once a stop is sent.",
-	.upholds = "GroupClose!WaitsForWhatRuns", .state_size = sizeof(struct state),
-	.init = init_parked, .actors = {cancels_and_waits, carrier}, .arbiter = look_at_back,
-	.results = 1, .blocking = 1, .outcomes = {
-		{"1", REQUIRED, "it takes back what the carrier has left"},
-		{"asleep", FORBIDDEN, "it waits for a task that nobody runs"},
-		{"*", FORBIDDEN, "the task is lost"},
-	});
+	    .upholds = "GroupClose!WaitsForWhatRuns", .state_size = sizeof(struct state),
+	    .init = init_parked, .actors = {cancels_and_waits, carrier}, .arbiter = look_at_back,
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", REQUIRED, "it takes back what the carrier has left"},
+		    {"asleep", FORBIDDEN, "it waits for a task that nobody runs"},
+		    {"*", FORBIDDEN, "the task is lost"},
+	    });
 
 /* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it;
  * the other". */
@@ -347,10 +353,10 @@ STRESS_ACTOR(late_second)
 }
 
 STRESS_TEST(group_close_returns, .claim = "A close returns, whatever a scheduler holds.",
-	.upholds = "GroupClose!Returns", .state_size = sizeof(struct state), .init = init_given,
-	.actors = {late_first, late_second}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", REQUIRED, "each says that its time is over"},
-		{"asleep", FORBIDDEN, "a close does not return"},
-		{"*,*", FORBIDDEN, "one says that it is closed"},
-	});
+	    .upholds = "GroupClose!Returns", .state_size = sizeof(struct state), .init = init_given,
+	    .actors = {late_first, late_second}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "each says that its time is over"},
+		    {"asleep", FORBIDDEN, "a close does not return"},
+		    {"*,*", FORBIDDEN, "one says that it is closed"},
+	    });

@@ -69,13 +69,14 @@ STRESS_ACTOR(pusher)
 	wp_carrier_submit_internal(&state->carriers[LONG], &state->tasks[5]);
 }
 
-STRESS_TEST(local_queue_carrier, .claim = "A carrier that pushes to its ring tells an idle sibling.",
-	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, pusher}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "the idle carrier took it"},
-		{"asleep", LOST_WORK, "stranded in the ring"},
-	});
+STRESS_TEST(local_queue_carrier,
+	    .claim = "A carrier that pushes to its ring tells an idle sibling.",
+	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
+	    .init = init, .actors = {carrier_0, pusher}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "the idle carrier took it"},
+		    {"asleep", LOST_WORK, "stranded in the ring"},
+	    });
 
 /* Another task is submitted to carrier 2: the search for that one may hold the token. */
 STRESS_ACTOR(submitter)
@@ -84,13 +85,13 @@ STRESS_ACTOR(submitter)
 }
 
 STRESS_TEST(local_queue_carrier_refused, .claim = "Who has released the token looks at rings, too.",
-	.preemptions = 2, .whole = SEEN_SC,
-	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, carrier_1, pusher, submitter}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "both got one"},
-		{"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
-	});
+	    .preemptions = 2, .whole = SEEN_SC, .upholds = "LocalQueueCarrier!NothingStrands",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, carrier_1, pusher, submitter}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "both got one"},
+		    {"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
+	    });
 
 /* A full ring spills while carrier 0 takes what is left of it. */
 STRESS_INIT(init_full)
@@ -106,12 +107,12 @@ STRESS_ACTOR(takes_three)
 }
 
 STRESS_TEST(local_queue_carrier_overflow, .claim = "A push that makes room tells as any other.",
-	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
-	.init = init_full, .actors = {takes_three, pusher}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it got three of five"},
-		{"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
-	});
+	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
+	    .init = init_full, .actors = {takes_three, pusher}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it got three of five"},
+		    {"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
+	    });
 
 /* The same by a yield, after which carrier 2 takes one. */
 STRESS_ACTOR(yields_and_polls)
@@ -120,13 +121,15 @@ STRESS_ACTOR(yields_and_polls)
 	wp_carrier_poll(&state->carriers[LONG]);
 }
 
-STRESS_TEST(local_queue_carrier_yield, .claim = "A yield that made room tells, though it is alone in its ring.",
-	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
-	.init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it got three of five"},
-		{"asleep", LOST_WORK, "stranded in the queue"},
-	});
+STRESS_TEST(local_queue_carrier_yield,
+	    .claim = "A yield that made room tells, though it is alone in its ring.",
+	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
+	    .init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it got three of five"},
+		    {"asleep", LOST_WORK, "stranded in the queue"},
+	    });
 
 /* The same, and carrier 2 takes what is left. */
 STRESS_ACTOR(pushes_and_drains)
@@ -144,12 +147,13 @@ STRESS_ACTOR(takes_two)
 }
 
 STRESS_TEST(local_queue_carrier_spilt, .claim = "What has spilt is found before a sleep.",
-	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
-	.init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it got two of five"},
-		{"asleep", LOST_WORK, "stranded in the queue"},
-	});
+	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
+	    .init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it got two of five"},
+		    {"asleep", LOST_WORK, "stranded in the queue"},
+	    });
 
 /* Three tasks for three carriers: a thief may take two. */
 STRESS_INIT(init_three)
@@ -163,13 +167,13 @@ STRESS_ACTOR(polls_one)
 }
 
 STRESS_TEST(local_queue_carrier_loot, .claim = "A thief offers what it has not run.",
-	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
-	.init = init_three, .actors = {carrier_0, carrier_1, polls_one}, .results = 1,
-	.blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "each got one"},
-		{"asleep", LOST_WORK, "stranded in the ring of a thief"},
-	});
+	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
+	    .init = init_three, .actors = {carrier_0, carrier_1, polls_one}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "each got one"},
+		    {"asleep", LOST_WORK, "stranded in the ring of a thief"},
+	    });
 
 /* It is the turn of what has spilt, and a task is to be next. Result: "it is next". */
 STRESS_INIT(init_turn)
@@ -189,10 +193,10 @@ STRESS_ACTOR(yields_to)
 }
 
 STRESS_TEST(local_queue_carrier_next, .claim = "Nothing comes before the task of the next slot.",
-	.upholds = "LocalQueueCarrier!SlotIsNext", .state_size = sizeof(struct state),
-	.init = init_turn, .actors = {carrier_0, yields_to}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "it is next, and a sibling has another"},
-		{"1,0", FORBIDDEN, "another one was before it"},
-		{"asleep", LOST_WORK, "stranded behind it"},
-	});
+	    .upholds = "LocalQueueCarrier!SlotIsNext", .state_size = sizeof(struct state),
+	    .init = init_turn, .actors = {carrier_0, yields_to}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "it is next, and a sibling has another"},
+		    {"1,0", FORBIDDEN, "another one was before it"},
+		    {"asleep", LOST_WORK, "stranded behind it"},
+	    });

@@ -81,14 +81,17 @@ STRESS_ACTOR(read_word)
 	result->r[2] = !wp_mpsc_is_quiescent(&state->carrier.queue);
 }
 
-STRESS_TEST(poller_descheduled, .claim = "Who was descheduled before its system call does not block.",
-	.upholds = "Poller!BlockOnlyIfParked", .state_size = sizeof(struct state), .init = init,
-	.actors = {descheduled, submitter}, .arbiter = read_word, .results = 3,
-	.outcomes = {
-		{"0,0,*", ACCEPTABLE, "it asks, and goes round: it sees the task, if it is there"},
-		{"1,*,*", FORBIDDEN, "it blocks with a carrier that is not parked: nobody wakes it"},
-		{"*,*,*", FORBIDDEN, "parked, and nobody sleeps"},
-	});
+STRESS_TEST(poller_descheduled,
+	    .claim = "Who was descheduled before its system call does not block.",
+	    .upholds = "Poller!BlockOnlyIfParked", .state_size = sizeof(struct state), .init = init,
+	    .actors = {descheduled, submitter}, .arbiter = read_word, .results = 3,
+	    .outcomes = {
+		    {"0,0,*", ACCEPTABLE,
+		     "it asks, and goes round: it sees the task, if it is there"},
+		    {"1,*,*", FORBIDDEN,
+		     "it blocks with a carrier that is not parked: nobody wakes it"},
+		    {"*,*,*", FORBIDDEN, "parked, and nobody sleeps"},
+	    });
 
 /* Would block; was woken. Result: "would block, word, wakeups". */
 STRESS_ACTOR(parks_and_asks)
@@ -104,16 +107,17 @@ STRESS_ACTOR(read_wakeups)
 }
 
 STRESS_TEST(poller_wakeup, .claim = "Who claims the wake of a poller calls its wakeup, once.",
-	.upholds = "Poller!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
-	.actors = {parks_and_asks, submitter}, .arbiter = read_wakeups, .results = 3,
-	.outcomes = {
-		{"1,3,1", ACCEPTABLE, "it blocks, the wakeup ends that"},
-		{"0,3,1", ACCEPTABLE, "it was woken before it asked"},
-		{"0,0,0", ACCEPTABLE, "it saw the task"},
-		{"0,0,1", ACCEPTABLE, "woken while it looked"},
-		{"1,3,0", FORBIDDEN, "claimed, and nobody calls: it blocks for ever"},
-		{"*,*,*", FORBIDDEN, "missed"},
-	});
+	    .upholds = "Poller!WakeReachesSleeper", .state_size = sizeof(struct state),
+	    .init = init, .actors = {parks_and_asks, submitter}, .arbiter = read_wakeups,
+	    .results = 3,
+	    .outcomes = {
+		    {"1,3,1", ACCEPTABLE, "it blocks, the wakeup ends that"},
+		    {"0,3,1", ACCEPTABLE, "it was woken before it asked"},
+		    {"0,0,0", ACCEPTABLE, "it saw the task"},
+		    {"0,0,1", ACCEPTABLE, "woken while it looked"},
+		    {"1,3,0", FORBIDDEN, "claimed, and nobody calls: it blocks for ever"},
+		    {"*,*,*", FORBIDDEN, "missed"},
+	    });
 
 /* One park; then it ends. Result: "freed while it was used". */
 STRESS_ACTOR(parks_and_ends)
@@ -129,12 +133,12 @@ STRESS_ACTOR(parks_and_ends)
 }
 
 STRESS_TEST(poller_ends, .claim = "When a poller has ended, nobody is in its wakeup.",
-	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
-	.actors = {parks_and_ends, submitter}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "it waits, or none is to come"},
-		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
-	});
+	    .upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	    .actors = {parks_and_ends, submitter}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "it waits, or none is to come"},
+		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	    });
 
 /* So it is when a searcher wakes it, who has seen the idle bit of an earlier park; or whoever has
  * armed a timer. */
@@ -158,20 +162,20 @@ STRESS_ACTOR(armer)
 }
 
 STRESS_TEST(poller_ends_searched, .claim = "So it is when it was sent to help a sibling.",
-	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
-	.actors = {parks_before, searcher}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "it waits, or none is to come"},
-		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
-	});
+	    .upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	    .actors = {parks_before, searcher}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "it waits, or none is to come"},
+		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	    });
 
 STRESS_TEST(poller_ends_nudged, .claim = "So it is when it was woken for a timer.",
-	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
-	.actors = {parks_and_ends, armer}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "it waits, or none is to come"},
-		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
-	});
+	    .upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	    .actors = {parks_and_ends, armer}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "it waits, or none is to come"},
+		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	    });
 
 /* It sleeps until it may end, as there is nothing to run. Result: "freed while it was used". */
 STRESS_ACTOR(parks_and_awaits)
@@ -185,11 +189,12 @@ STRESS_ACTOR(parks_and_awaits)
 	state->used = 0;
 }
 
-STRESS_TEST(poller_awaits, .claim = "A poller that ends sleeps until no wakeup is left, and no longer.",
-	.upholds = "Poller!CloseEnds", .state_size = sizeof(struct state), .init = init,
-	.actors = {parks_and_awaits, submitter}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "it has ended, and none is to come"},
-		{"asleep", FORBIDDEN, "the wakeup has returned, and the close waits for ever"},
-		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
-	});
+STRESS_TEST(poller_awaits,
+	    .claim = "A poller that ends sleeps until no wakeup is left, and no longer.",
+	    .upholds = "Poller!CloseEnds", .state_size = sizeof(struct state), .init = init,
+	    .actors = {parks_and_awaits, submitter}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "it has ended, and none is to come"},
+		    {"asleep", FORBIDDEN, "the wakeup has returned, and the close waits for ever"},
+		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	    });

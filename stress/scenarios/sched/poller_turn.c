@@ -105,14 +105,14 @@ STRESS_ACTOR(second_enters)
 }
 
 STRESS_TEST(poller_unique, .claim = "Of two that register, one is the carrier's poller.",
-	.upholds = "Poller!PinnedPollerUnique", .state_size = sizeof(struct state), .init = init,
-	.actors = {first_enters, second_enters}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "the first"},
-		{"0,1", ACCEPTABLE, "the second"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*", FORBIDDEN, "both, or neither"},
-	});
+	    .upholds = "Poller!PinnedPollerUnique", .state_size = sizeof(struct state),
+	    .init = init, .actors = {first_enters, second_enters}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the first"},
+		    {"0,1", ACCEPTABLE, "the second"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*", FORBIDDEN, "both, or neither"},
+	    });
 
 /* It begins, and yields twice. */
 STRESS_INIT(init_started)
@@ -143,12 +143,12 @@ STRESS_ACTOR(takes_turns)
 }
 
 STRESS_TEST(poller_stays, .claim = "No sibling takes a poller that begins, or has yielded.",
-	.upholds = "Poller!PollerStaysHome", .state_size = sizeof(struct state),
-	.init = init_started, .actors = {takes_turns, thief}, .results = 2,
-	.outcomes = {
-		{"3,0", ACCEPTABLE, "its carrier alone runs it"},
-		{"*,*", FORBIDDEN, "a sibling has it, or it does not run"},
-	});
+	    .upholds = "Poller!PollerStaysHome", .state_size = sizeof(struct state),
+	    .init = init_started, .actors = {takes_turns, thief}, .results = 2,
+	    .outcomes = {
+		    {"3,0", ACCEPTABLE, "its carrier alone runs it"},
+		    {"*,*", FORBIDDEN, "a sibling has it, or it does not run"},
+	    });
 
 /* Its carrier sleeps when nothing runs. Result: "runs". */
 STRESS_INIT(init_lone)
@@ -170,13 +170,13 @@ STRESS_ACTOR(starter)
 }
 
 STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
-	.upholds = "Poller!PollerRuns", .state_size = sizeof(struct state), .init = init_lone,
-	.actors = {carries, starter}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"3", ACCEPTABLE, "at each turn, to its end"},
-		{"asleep", FORBIDDEN, "its carrier sleeps, and it is in its slot"},
-		{"*", FORBIDDEN, "it runs on after its end"},
-	});
+	    .upholds = "Poller!PollerRuns", .state_size = sizeof(struct state), .init = init_lone,
+	    .actors = {carries, starter}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"3", ACCEPTABLE, "at each turn, to its end"},
+		    {"asleep", FORBIDDEN, "its carrier sleeps, and it is in its slot"},
+		    {"*", FORBIDDEN, "it runs on after its end"},
+	    });
 
 /* A sibling has two tasks. Result: "tasks in the hand". */
 STRESS_INIT(init_loaded)
@@ -207,13 +207,13 @@ STRESS_ACTOR(sibling_polls)
 }
 
 STRESS_TEST(poller_keeps, .claim = "What a poller has stolen runs before it parks.",
-	.upholds = "Poller!StolenIsKept", .state_size = sizeof(struct state), .init = init_loaded,
-	.actors = {steals_and_parks, sibling_polls}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "it lost the race for both"},
-		{"1", ACCEPTABLE, "one, for the one place that there is"},
-		{"*", FORBIDDEN, "the second overwrites the first"},
-	});
+	    .upholds = "Poller!StolenIsKept", .state_size = sizeof(struct state),
+	    .init = init_loaded, .actors = {steals_and_parks, sibling_polls}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "it lost the race for both"},
+		    {"1", ACCEPTABLE, "one, for the one place that there is"},
+		    {"*", FORBIDDEN, "the second overwrites the first"},
+	    });
 
 /* Result: "it looks while its carrier is parked". */
 STRESS_ACTOR(parks_and_looks)
@@ -227,12 +227,12 @@ STRESS_ACTOR(parks_and_looks)
 }
 
 STRESS_TEST(poller_paired, .claim = "A poller that looks has left its park.",
-	.upholds = "Poller!PollerParkPaired", .state_size = sizeof(struct state), .init = init,
-	.actors = {parks_and_looks, submitter}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "woken or not, its carrier is RUNNING"},
-		{"*", FORBIDDEN, "others take its carrier for one that sleeps"},
-	});
+	    .upholds = "Poller!PollerParkPaired", .state_size = sizeof(struct state), .init = init,
+	    .actors = {parks_and_looks, submitter}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "woken or not, its carrier is RUNNING"},
+		    {"*", FORBIDDEN, "others take its carrier for one that sleeps"},
+	    });
 
 /* It is descheduled, parked, and the loop goes on to what it finds. Result: "runs while parked". */
 STRESS_ACTOR(steps_aside)
@@ -248,13 +248,14 @@ STRESS_ACTOR(steps_aside)
 	result->r[0] = node != NULL && !is_awake(state);
 }
 
-STRESS_TEST(poller_aside, .claim = "What runs while a poller stands aside runs on an awake carrier.",
-	.upholds = "Poller!RunsOnlyWhenRunning", .state_size = sizeof(struct state), .init = init,
-	.actors = {steps_aside, submitter}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "the loop has left for it, or found nothing"},
-		{"*", FORBIDDEN, "it runs while its word says that it sleeps"},
-	});
+STRESS_TEST(poller_aside,
+	    .claim = "What runs while a poller stands aside runs on an awake carrier.",
+	    .upholds = "Poller!RunsOnlyWhenRunning", .state_size = sizeof(struct state),
+	    .init = init, .actors = {steps_aside, submitter}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "the loop has left for it, or found nothing"},
+		    {"*", FORBIDDEN, "it runs while its word says that it sleeps"},
+	    });
 
 /* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block,
  * what is left". */
@@ -286,11 +287,11 @@ STRESS_ACTOR(read_left)
 }
 
 STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has resumed itself.",
-	.upholds = "Poller!NoMissedSubmission", .state_size = sizeof(struct state),
-	.init = init_parked, .actors = {resumes_and_asks, takes_some}, .arbiter = read_left,
-	.results = 2,
-	.outcomes = {
-		{"0,*", ACCEPTABLE, "it leaves, and its carrier runs what is left"},
-		{"1,0", ACCEPTABLE, "a sibling has taken it"},
-		{"*,*", FORBIDDEN, "it sleeps beside work, and nobody will wake it"},
-	});
+	    .upholds = "Poller!NoMissedSubmission", .state_size = sizeof(struct state),
+	    .init = init_parked, .actors = {resumes_and_asks, takes_some}, .arbiter = read_left,
+	    .results = 2,
+	    .outcomes = {
+		    {"0,*", ACCEPTABLE, "it leaves, and its carrier runs what is left"},
+		    {"1,0", ACCEPTABLE, "a sibling has taken it"},
+		    {"*,*", FORBIDDEN, "it sleeps beside work, and nobody will wake it"},
+	    });

@@ -72,13 +72,14 @@ STRESS_ACTOR(submitter_b)
 }
 
 STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take.",
-	.preemptions = 2,
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, carrier_1, submitter_a, submitter_b}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "both carriers got a task"},
-		{"asleep", LOST_WORK, "stranded: a task waits for the long one, a carrier is idle"},
-	});
+	    .preemptions = 2, .upholds = "Search!WorkConservation",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, carrier_1, submitter_a, submitter_b}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "both carriers got a task"},
+		    {"asleep", LOST_WORK,
+		     "stranded: a task waits for the long one, a carrier is idle"},
+	    });
 
 /* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got one". */
 STRESS_INIT(init_two)
@@ -97,12 +98,12 @@ STRESS_ACTOR(long_b)
 }
 
 STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of the busy one.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_two, .actors = {carrier_0, long_a, long_b}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "carrier 0 took one"},
-		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
-	});
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_two, .actors = {carrier_0, long_a, long_b}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "carrier 0 took one"},
+		    {"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
+	    });
 
 /* Carrier 0 is in a long task. Carrier 1 gives up a park for what comes to itself, and may have been
  * sent to carrier 0. Result: "tasks of carrier 1, token". */
@@ -130,15 +131,18 @@ STRESS_ACTOR(look_at_token)
 	result->r[1] = wp_load_relaxed(&state->domain.searching);
 }
 
-STRESS_TEST(search_given_up, .claim = "A search ends, also if its carrier gives up the park it was found in.",
-	.preemptions = 2, .whole = SEEN_SC | SEEN_TSO,
-	.upholds = "Search!EveryStartSearchMatchedByOneStop", .state_size = sizeof(struct state),
-	.init = init_two, .actors = {takes_two, behind_long, to_itself},
-	.arbiter = look_at_token, .results = 2, .blocking = 1, .outcomes = {
-		{"2,0", ACCEPTABLE, "it has both, and the token is free"},
-		{"2,1", FORBIDDEN, "nobody searches any more"},
-		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
-	});
+STRESS_TEST(search_given_up,
+	    .claim = "A search ends, also if its carrier gives up the park it was found in.",
+	    .preemptions = 2, .whole = SEEN_SC | SEEN_TSO,
+	    .upholds = "Search!EveryStartSearchMatchedByOneStop",
+	    .state_size = sizeof(struct state), .init = init_two,
+	    .actors = {takes_two, behind_long, to_itself}, .arbiter = look_at_token, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"2,0", ACCEPTABLE, "it has both, and the token is free"},
+		    {"2,1", FORBIDDEN, "nobody searches any more"},
+		    {"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
+	    });
 
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 STRESS_ACTOR(target_a)
@@ -152,14 +156,14 @@ STRESS_ACTOR(target_b)
 }
 
 STRESS_TEST(search_wake,
-	.claim = "Waking its carrier does not end the duty to a task that is not alone.",
-	.preemptions = 3,
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, carrier_1, target_a, target_b}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "both carriers got a task"},
-		{"asleep", LOST_WORK, "stranded behind the task that the woken carrier took"},
-	});
+	    .claim = "Waking its carrier does not end the duty to a task that is not alone.",
+	    .preemptions = 3, .upholds = "Search!WorkConservation",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, carrier_1, target_a, target_b}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "both carriers got a task"},
+		    {"asleep", LOST_WORK, "stranded behind the task that the woken carrier took"},
+	    });
 
 /* One task goes to carrier 1, which may sleep, the other to carrier 2. Carrier 0 looks at carrier 1
  * first, and at carrier 2 when carrier 1 may have been there. */
@@ -169,13 +173,13 @@ STRESS_ACTOR(target_1)
 }
 
 STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not go into another.",
-	.preemptions = 3,
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, carrier_1, submitter_a, target_1}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"2", ACCEPTABLE, "both carriers got a task"},
-		{"asleep", LOST_WORK, "stranded: its carrier was woken, and took another one"},
-	});
+	    .preemptions = 3, .upholds = "Search!WorkConservation",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, carrier_1, submitter_a, target_1}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"2", ACCEPTABLE, "both carriers got a task"},
+		    {"asleep", LOST_WORK, "stranded: its carrier was woken, and took another one"},
+	    });
 
 /* Carrier 2 submits to itself and goes into a long task. Result: "task taken". */
 STRESS_ACTOR(long_after_submit)
@@ -183,15 +187,15 @@ STRESS_ACTOR(long_after_submit)
 	wp_carrier_submit_internal(&state->carriers[2], &state->tasks[0]);
 }
 
-#define TAKEN                                                                                  \
-	.outcomes = {                                                                          \
-		{"1", ACCEPTABLE, "the idle carrier took it"},                                 \
-		{"asleep", LOST_WORK, "stranded: the idle carrier was not told"},              \
+#define TAKEN                                                                     \
+	.outcomes = {                                                             \
+		{"1", ACCEPTABLE, "the idle carrier took it"},                    \
+		{"asleep", LOST_WORK, "stranded: the idle carrier was not told"}, \
 	}
 
 STRESS_TEST(search_internal, .claim = "A carrier that submits to itself tells an idle sibling.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, long_after_submit}, .results = 1, .blocking = 1, TAKEN);
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, long_after_submit}, .results = 1, .blocking = 1, TAKEN);
 
 /* Carrier 2 has a task of its own; it puts back another one and takes its own first. */
 STRESS_INIT(init_inbox)
@@ -208,9 +212,9 @@ STRESS_ACTOR(long_after_reenqueue)
 }
 
 STRESS_TEST(search_reenqueue, .claim = "A task that was put back behind another one is offered.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_inbox, .actors = {carrier_0, long_after_reenqueue}, .results = 1,
-	.blocking = 1, TAKEN);
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_inbox, .actors = {carrier_0, long_after_reenqueue}, .results = 1,
+	    .blocking = 1, TAKEN);
 
 /* Carrier 2 sleeps, is sent a task and a pinned one, and stays in the first that it takes. */
 STRESS_ACTOR(pinned_submitter)
@@ -228,17 +232,17 @@ STRESS_ACTOR(long_after_first)
 }
 
 STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves nothing stranded.",
-	.preemptions = 2, .whole = SEEN_SC,
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, long_after_first, submitter_a, pinned_submitter}, .results = 1,
-	.blocking = 1, TAKEN);
+	    .preemptions = 2, .whole = SEEN_SC, .upholds = "Search!WorkConservation",
+	    .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, long_after_first, submitter_a, pinned_submitter}, .results = 1,
+	    .blocking = 1, TAKEN);
 
 /* Carrier 2 is in a long task and is sent a pinned one: nothing for carrier 0. */
 STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps nobody awake.",
-	.upholds = "Search!ParkTerminates", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier_0, pinned_submitter}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"asleep", ACCEPTABLE, "nothing to do: it sleeps"},
-		{"1", FORBIDDEN, "it took a task that it may not take"},
-		{"stuck", FORBIDDEN, "it spins: the pinned task counts as a hit"},
-	});
+	    .upholds = "Search!ParkTerminates", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier_0, pinned_submitter}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"asleep", ACCEPTABLE, "nothing to do: it sleeps"},
+		    {"1", FORBIDDEN, "it took a task that it may not take"},
+		    {"stuck", FORBIDDEN, "it spins: the pinned task counts as a hit"},
+	    });

@@ -72,23 +72,24 @@ STRESS_ACTOR(sleeps)
 	result->r[0] = wp_carrier_leave(carrier) != NULL;
 }
 
-#define TAKEN                                                              \
-	.outcomes = {                                                      \
-		{"1", ACCEPTABLE, "carrier 0 took it"},                    \
-		{"0", FORBIDDEN, "carrier 0 was woken for nothing"},       \
+#define TAKEN                                                                   \
+	.outcomes = {                                                           \
+		{"1", ACCEPTABLE, "carrier 0 took it"},                         \
+		{"0", FORBIDDEN, "carrier 0 was woken for nothing"},            \
 		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"}, \
 	}
 
 STRESS_TEST(search_fragments_triangle,
-	.claim = "Submitter, holder of the token and sleeper: one of them brings the task.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_token, .actors = {holder, submitter, parks}, .results = 1, .blocking = 1,
-	TAKEN);
+	    .claim = "Submitter, holder of the token and sleeper: one of them brings the task.",
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_token, .actors = {holder, submitter, parks}, .results = 1, .blocking = 1,
+	    TAKEN);
 
-STRESS_TEST(search_fragments_release, .claim = "A submitter that is refused the token leaves its task to the holder.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_token_asleep, .actors = {holder, submitter, sleeps}, .results = 1,
-	.blocking = 1, TAKEN);
+STRESS_TEST(search_fragments_release,
+	    .claim = "A submitter that is refused the token leaves its task to the holder.",
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_token_asleep, .actors = {holder, submitter, sleeps}, .results = 1,
+	    .blocking = 1, TAKEN);
 
 /* Carrier 2 takes its one task and goes into it; another one comes meanwhile. */
 STRESS_INIT(init_one)
@@ -102,10 +103,11 @@ STRESS_ACTOR(goes_long)
 	wp_carrier_poll(&state->carriers[2]);
 }
 
-STRESS_TEST(search_fragments_long, .claim = "A task that comes while its carrier goes into another is brought away.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_one, .actors = {goes_long, submitter, sleeps}, .results = 1, .blocking = 1,
-	TAKEN);
+STRESS_TEST(search_fragments_long,
+	    .claim = "A task that comes while its carrier goes into another is brought away.",
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {goes_long, submitter, sleeps}, .results = 1, .blocking = 1,
+	    TAKEN);
 
 /* Carrier 2 sleeps too: the submitter wakes it, and leaves. Result: "carrier 2 got the task". */
 STRESS_INIT(init_home)
@@ -134,15 +136,16 @@ STRESS_ACTOR(advertises)
 	result->r[0] = stolen != NULL;
 }
 
-STRESS_TEST(search_fragments_home, .claim = "The task of a carrier that was woken for it is taken once.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_home, .actors = {home, submitter, advertises}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "taken, at home or by the sibling"},
-		{"0", FORBIDDEN, "taken by nobody"},
-		{"2", FORBIDDEN, "taken twice"},
-		{"asleep", FORBIDDEN, "the carrier was not woken"},
-	});
+STRESS_TEST(search_fragments_home,
+	    .claim = "The task of a carrier that was woken for it is taken once.",
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_home, .actors = {home, submitter, advertises}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "taken, at home or by the sibling"},
+		    {"0", FORBIDDEN, "taken by nobody"},
+		    {"2", FORBIDDEN, "taken twice"},
+		    {"asleep", FORBIDDEN, "the carrier was not woken"},
+	    });
 
 /* Carrier 2 was woken, and goes into the first task that it takes. */
 STRESS_ACTOR(wakes_long)
@@ -165,9 +168,11 @@ STRESS_INIT(init_two_left)
 	wp_mpsc_pop(queue);
 }
 
-STRESS_TEST(search_fragments_behind, .claim = "Who sees one task behind another sees its carrier awake.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_two_left, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
+STRESS_TEST(search_fragments_behind,
+	    .claim = "Who sees one task behind another sees its carrier awake.",
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_two_left, .actors = {wakes_long, parks}, .results = 1, .blocking = 1,
+	    TAKEN);
 
 /* It was woken for a pinned task, which it takes first; another one came that may be stolen. */
 STRESS_INIT(init_pinned)
@@ -178,9 +183,10 @@ STRESS_INIT(init_pinned)
 	state->carriers[2].inbox_next = true;
 }
 
-STRESS_TEST(search_fragments_pinned, .claim = "Who sees the pinned task taken sees its carrier awake.",
-	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	.init = init_pinned, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
+STRESS_TEST(search_fragments_pinned,
+	    .claim = "Who sees the pinned task taken sees its carrier awake.",
+	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	    .init = init_pinned, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
 
 /* Carrier 0 was woken and is descheduled for ever: its idle bit is set, its word is not parked. */
 STRESS_INIT(init_woken)
@@ -196,9 +202,9 @@ STRESS_ACTOR(lone_submitter)
 }
 
 STRESS_TEST(search_fragments_lone, .claim = "A submitter that nobody helps comes to its end.",
-	.upholds = "Search!SubmitTerminates", .state_size = sizeof(struct state),
-	.init = init_woken, .actors = {lone_submitter}, .results = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it left its task to the carrier that wakes"},
-		{"stuck", FORBIDDEN, "it searches for ever"},
-	});
+	    .upholds = "Search!SubmitTerminates", .state_size = sizeof(struct state),
+	    .init = init_woken, .actors = {lone_submitter}, .results = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it left its task to the carrier that wakes"},
+		    {"stuck", FORBIDDEN, "it searches for ever"},
+	    });

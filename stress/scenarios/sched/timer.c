@@ -29,15 +29,15 @@ STRESS_ACTOR(read_word)
 }
 
 STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadline, or is woken.",
-	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
-	.actors = {sleeper, armer}, .arbiter = read_word, .results = 3,
-	.outcomes = {
-		{"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
-		{"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
-		{"1,1,1", ACCEPTABLE, "both"},
-		{"1,0,0", FORBIDDEN, "it sleeps on, past the deadline"},
-		{"*,*,*", FORBIDDEN, "no sleep, and no reason"},
-	});
+	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	    .actors = {sleeper, armer}, .arbiter = read_word, .results = 3,
+	    .outcomes = {
+		    {"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
+		    {"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
+		    {"1,1,1", ACCEPTABLE, "both"},
+		    {"1,0,0", FORBIDDEN, "it sleeps on, past the deadline"},
+		    {"*,*,*", FORBIDDEN, "no sleep, and no reason"},
+	    });
 
 /* Really asleep. Result: "fired". */
 STRESS_ACTOR(fire_and_sleep)
@@ -48,8 +48,7 @@ STRESS_ACTOR(fire_and_sleep)
 		wp_timers_due(&state->timers, NOW);
 		if (wp_load_relaxed(&state->fired[0]) == 0 &&
 		    wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen)) {
-			wp_carrier_sleep_until(&state->carrier,
-					       wp_timers_earliest(&state->timers));
+			wp_carrier_sleep_until(&state->carrier, wp_timers_earliest(&state->timers));
 			wp_carrier_leave(&state->carrier);
 		}
 	}
@@ -57,12 +56,12 @@ STRESS_ACTOR(fire_and_sleep)
 }
 
 STRESS_TEST(timer_sleep, .claim = "An earlier deadline ends the sleep of another's carrier.",
-	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
-	.actors = {fire_and_sleep, armer}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "fired"},
-		{"asleep", FORBIDDEN, "armed, and its carrier sleeps on"},
-	});
+	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	    .actors = {fire_and_sleep, armer}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "fired"},
+		    {"asleep", FORBIDDEN, "armed, and its carrier sleeps on"},
+	    });
 
 /* Two armers; then the carrier fires what is due. Result: "the earlier deadline is the one to be
  * read; fired in time; both at the end". */
@@ -81,10 +80,10 @@ STRESS_ACTOR(fire_both)
 }
 
 STRESS_TEST(timer_armers, .claim = "Of two deadlines the earlier is read, and fires first.",
-	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
-	.actors = {armer, late_armer}, .arbiter = fire_both, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"1,1,1", ACCEPTABLE, "whoever came first"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*,*", FORBIDDEN, "the later one hides it, or one is lost, or too early"},
-	});
+	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	    .actors = {armer, late_armer}, .arbiter = fire_both, .results = 3, .blocking = 1,
+	    .outcomes = {
+		    {"1,1,1", ACCEPTABLE, "whoever came first"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*,*", FORBIDDEN, "the later one hides it, or one is lost, or too early"},
+	    });

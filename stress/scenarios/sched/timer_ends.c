@@ -27,15 +27,15 @@ STRESS_ACTOR(read_soon)
 }
 
 STRESS_TEST(timer_once, .claim = "A timer fires or is cancelled: whoever cancels is told.",
-	.upholds = "Timer!DueOnce", .state_size = sizeof(struct state), .init = init_armed,
-	.actors = {timers_firer, canceller, canceller}, .arbiter = read_soon, .results = 2,
-	.blocking = 1,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "fired"},
-		{"0,1", ACCEPTABLE, "cancelled, once"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*", FORBIDDEN, "both, or neither"},
-	});
+	    .upholds = "Timer!DueOnce", .state_size = sizeof(struct state), .init = init_armed,
+	    .actors = {timers_firer, canceller, canceller}, .arbiter = read_soon, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "fired"},
+		    {"0,1", ACCEPTABLE, "cancelled, once"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*", FORBIDDEN, "both, or neither"},
+	    });
 
 /* Who cancels takes the memory of the timer at once, while it is due, and a close clears all.
  * Result: "touched after that". */
@@ -73,23 +73,22 @@ STRESS_ACTOR(read_touched)
 }
 
 STRESS_TEST(timer_final, .claim = "When a cancel has returned nobody touches the timer.",
-	.upholds = "Timer!CancelIsFinal", .state_size = sizeof(struct state), .init = init_touched,
-	.actors = {timers_firer, leaver, clearer}, .arbiter = read_touched, .results = 1,
-	.blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "fired before the cancel returned, or never"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"1", FORBIDDEN, "what it was for is done on memory that is another's"},
-	});
+	    .upholds = "Timer!CancelIsFinal", .state_size = sizeof(struct state),
+	    .init = init_touched, .actors = {timers_firer, leaver, clearer},
+	    .arbiter = read_touched, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "fired before the cancel returned, or never"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"1", FORBIDDEN, "what it was for is done on memory that is another's"},
+	    });
 
 /* A virtual thread sleeps in its first park, with a timer that is due. An unparker that ends this
  * park runs it, and parks it again. Result: "unparked, parked again, by the timer". */
 static wp_task *end_park(wp_timer *timer)
 {
 	struct state *state = timers_of_soon(timer);
-	enum wp_owed owed = wp_twin(timer_full_unpark)
-				    ? wp__vthread_notify(&state->thread)
-				    : wp__vthread_time_out(&state->thread, 0);
+	enum wp_owed owed = wp_twin(timer_full_unpark) ? wp__vthread_notify(&state->thread)
+						       : wp__vthread_time_out(&state->thread, 0);
 
 	return owed == WP_OWES_PUSH ? &state->thread.task : NULL;
 }
@@ -117,18 +116,18 @@ STRESS_ACTOR(unpark_and_run)
 }
 
 STRESS_TEST(timer_stale, .claim = "A timer that fires late ends no park but its own.",
-	.upholds = "Timer!StaleTimerHarmless", .state_size = sizeof(struct state),
-	.init = init_parked, .actors = {timer_carrier, unpark_and_run}, .results = 3,
-	.outcomes = {
-		{"1,1,0", ACCEPTABLE, "unparked; the timer comes late, and finds another park"},
-		{"0,0,1", ACCEPTABLE, "the timer ends the park; the unpark finds its permit"},
-		{"1,1,1", FORBIDDEN, "the timer ends the park after its own"},
-		{"*,*,*", FORBIDDEN, "the timer leaves a permit to the park after its own"},
-	});
+	    .upholds = "Timer!StaleTimerHarmless", .state_size = sizeof(struct state),
+	    .init = init_parked, .actors = {timer_carrier, unpark_and_run}, .results = 3,
+	    .outcomes = {
+		    {"1,1,0", ACCEPTABLE, "unparked; the timer comes late, and finds another park"},
+		    {"0,0,1", ACCEPTABLE, "the timer ends the park; the unpark finds its permit"},
+		    {"1,1,1", FORBIDDEN, "the timer ends the park after its own"},
+		    {"*,*,*", FORBIDDEN, "the timer leaves a permit to the park after its own"},
+	    });
 
 STRESS_TWIN(timer_full_unpark, .of = "timer_stale",
-	.defect = "a timer unparks its thread, whatever park it is in", .shows = "1,*,*",
-	.seen_by = SEEN_ALL);
+	    .defect = "a timer unparks its thread, whatever park it is in", .shows = "1,*,*",
+	    .seen_by = SEEN_ALL);
 
 /* Both are due, and one of them may be cancelled meanwhile. Neither is a thread's, so one look fires
  * both. Result: "the first fired, it was cancelled, the second fired". */
@@ -157,11 +156,11 @@ STRESS_ACTOR(read_both)
 }
 
 STRESS_TEST(timer_both, .claim = "A timer that makes no task runnable does not hide the next one.",
-	.upholds = "Timer!Fires", .state_size = sizeof(struct state), .init = init_both,
-	.actors = {fires_all, canceller}, .arbiter = read_both, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"1,0,1", ACCEPTABLE, "both have fired"},
-		{"0,1,1", ACCEPTABLE, "one was cancelled, the other has fired"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*,*", FORBIDDEN, "what was due has not fired"},
-	});
+	    .upholds = "Timer!Fires", .state_size = sizeof(struct state), .init = init_both,
+	    .actors = {fires_all, canceller}, .arbiter = read_both, .results = 3, .blocking = 1,
+	    .outcomes = {
+		    {"1,0,1", ACCEPTABLE, "both have fired"},
+		    {"0,1,1", ACCEPTABLE, "one was cancelled, the other has fired"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*,*", FORBIDDEN, "what was due has not fired"},
+	    });

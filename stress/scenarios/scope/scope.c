@@ -34,13 +34,13 @@ STRESS_ACTOR(join)
 }
 
 STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what all did.",
-	.upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
-	.actors = {first, second, join}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "awake, with the data"},
-		{"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
-		{"*,*", FORBIDDEN, "awake too early"},
-	});
+	    .upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
+	    .actors = {first, second, join}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "awake, with the data"},
+		    {"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
+		    {"*,*", FORBIDDEN, "awake too early"},
+	    });
 
 /* One is in. Result: "data seen". */
 STRESS_ACTOR(join_one)
@@ -50,13 +50,13 @@ STRESS_ACTOR(join_one)
 }
 
 STRESS_TEST(scope_line, .claim = "Who gets in line has looked in the same step.",
-	.upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {first, join_one}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "awake, with the data"},
-		{"asleep", FORBIDDEN, "it has left, and the owner sleeps"},
-		{"*", FORBIDDEN, "awake too early"},
-	});
+	    .upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init_one,
+	    .actors = {first, join_one}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "awake, with the data"},
+		    {"asleep", FORBIDDEN, "it has left, and the owner sleeps"},
+		    {"*", FORBIDDEN, "awake too early"},
+	    });
 
 /* Somebody cancels; its subtasks go on. Result: "the owner is awake". */
 STRESS_ACTOR(join_virtual)
@@ -71,12 +71,12 @@ STRESS_ACTOR(join_virtual)
 }
 
 STRESS_TEST(scope_cancel, .claim = "Who cancels wakes the owner's join.",
-	.upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
-	.actors = {cancel, join_virtual}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it is"},
-		{"asleep", FORBIDDEN, "it is cancelled, and the owner sleeps"},
-	});
+	    .upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
+	    .actors = {cancel, join_virtual}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it is"},
+		    {"asleep", FORBIDDEN, "it is cancelled, and the owner sleeps"},
+	    });
 
 /* One is in, it is cancelled, and the owner closes it. Result: "it has ended". */
 STRESS_INIT(init_cancelled)
@@ -98,13 +98,13 @@ STRESS_ACTOR(close)
 }
 
 STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled scope.",
-	.upholds = "Scope!ChildrenWithinScope", .state_size = sizeof(struct state),
-	.init = init_cancelled, .actors = {end_and_tell, close}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it has"},
-		{"asleep", FORBIDDEN, "it has, and the owner sleeps"},
-		{"*", FORBIDDEN, "closed before it has"},
-	});
+	    .upholds = "Scope!ChildrenWithinScope", .state_size = sizeof(struct state),
+	    .init = init_cancelled, .actors = {end_and_tell, close}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it has"},
+		    {"asleep", FORBIDDEN, "it has, and the owner sleeps"},
+		    {"*", FORBIDDEN, "closed before it has"},
+	    });
 
 /* The last one ends. Result: "the owner's close has returned". */
 STRESS_ACTOR(close_and_say)
@@ -114,9 +114,9 @@ STRESS_ACTOR(close_and_say)
 }
 
 STRESS_TEST(scope_ends, .claim = "A scope whose subtasks end does so.", .upholds = "Scope!Ends",
-	.state_size = sizeof(struct state), .init = init_one,
-	.actors = {first, close_and_say}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "its close returns"},
-		{"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
-	});
+	    .state_size = sizeof(struct state), .init = init_one, .actors = {first, close_and_say},
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "its close returns"},
+		    {"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
+	    });

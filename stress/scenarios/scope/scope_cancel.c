@@ -25,12 +25,13 @@ STRESS_ACTOR(look_second)
 }
 
 STRESS_TEST(scope_fork, .claim = "Who is counted in is interrupted by a cancel that comes later.",
-	.upholds = "Scope!NoForkRunsAfterCancel", .state_size = sizeof(struct state),
-	.init = init_one, .actors = {cancel, enter}, .arbiter = look_second, .results = 1,
-	.blocking = 1, .outcomes = {
-		{"0", ACCEPTABLE, "shut out, or interrupted"},
-		{"1", FORBIDDEN, "counted in after the cancel"},
-	});
+	    .upholds = "Scope!NoForkRunsAfterCancel", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {cancel, enter}, .arbiter = look_second, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "shut out, or interrupted"},
+		    {"1", FORBIDDEN, "counted in after the cancel"},
+	    });
 
 /* It was started and has not begun. Result: "it runs after the cancel". */
 STRESS_ACTOR(cancel_and_tell)
@@ -46,12 +47,12 @@ STRESS_ACTOR(begin)
 }
 
 STRESS_TEST(scope_begin, .claim = "Who begins after the cancel runs nothing.",
-	.upholds = "Scope!NoForkRunsAfterCancel", .state_size = sizeof(struct state), .init = init,
-	.actors = {cancel_and_tell, begin}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "it ends at once, or the cancel was not over"},
-		{"1", FORBIDDEN, "it runs"},
-	});
+	    .upholds = "Scope!NoForkRunsAfterCancel", .state_size = sizeof(struct state),
+	    .init = init, .actors = {cancel_and_tell, begin}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "it ends at once, or the cancel was not over"},
+		    {"1", FORBIDDEN, "it runs"},
+	    });
 
 /* Nobody is in, and two cancel it. Result: "who did". */
 STRESS_INIT(init_none)
@@ -66,11 +67,12 @@ STRESS_ACTOR(try_cancel)
 }
 
 STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!CancelOnce",
-	.state_size = sizeof(struct state), .init = init_none, .actors = {try_cancel, try_cancel},
-	.results = 1, .blocking = 1, .outcomes = {
-		{"1", ACCEPTABLE, "one of them"},
-		{"*", FORBIDDEN, "both, or none"},
-	});
+	    .state_size = sizeof(struct state), .init = init_none,
+	    .actors = {try_cancel, try_cancel}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "one of them"},
+		    {"*", FORBIDDEN, "both, or none"},
+	    });
 
 /* A member ends while it is in the hand of who cancels. Result: "touched after it was let go
  * of". */
@@ -85,12 +87,12 @@ STRESS_ACTOR(look_let_go)
 }
 
 STRESS_TEST(scope_hand, .claim = "Whoever ends while it is interrupted is let go of later.",
-	.upholds = "Scope!UntouchedAfterEnd", .state_size = sizeof(struct state), .init = init,
-	.actors = {cancel, leave_second}, .arbiter = look_let_go, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "no: by who cancels, or before"},
-		{"1", FORBIDDEN, "interrupted after it was let go of, or never let go of"},
-	});
+	    .upholds = "Scope!UntouchedAfterEnd", .state_size = sizeof(struct state), .init = init,
+	    .actors = {cancel, leave_second}, .arbiter = look_let_go, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "no: by who cancels, or before"},
+		    {"1", FORBIDDEN, "interrupted after it was let go of, or never let go of"},
+	    });
 
 /* Result: "the other one was interrupted". */
 STRESS_ACTOR(look_first)
@@ -99,12 +101,12 @@ STRESS_ACTOR(look_first)
 }
 
 STRESS_TEST(scope_all, .claim = "A cancel interrupts all, though some end meanwhile.",
-	.upholds = "Scope!CancelReachesAll", .state_size = sizeof(struct state), .init = init,
-	.actors = {cancel, leave_second}, .arbiter = look_first, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it was"},
-		{"0", FORBIDDEN, "it was forgotten"},
-	});
+	    .upholds = "Scope!CancelReachesAll", .state_size = sizeof(struct state), .init = init,
+	    .actors = {cancel, leave_second}, .arbiter = look_first, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it was"},
+		    {"0", FORBIDDEN, "it was forgotten"},
+	    });
 
 /* Two fail at once. Result: "who is to cancel". */
 STRESS_ACTOR(fail_first)
@@ -118,11 +120,12 @@ STRESS_ACTOR(fail_second)
 }
 
 STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope!FirstFailureWins",
-	.state_size = sizeof(struct state), .init = init, .actors = {fail_first, fail_second},
-	.results = 1, .blocking = 1, .outcomes = {
-		{"1", ACCEPTABLE, "one of them"},
-		{"*", FORBIDDEN, "both, or none"},
-	});
+	    .state_size = sizeof(struct state), .init = init, .actors = {fail_first, fail_second},
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "one of them"},
+		    {"*", FORBIDDEN, "both, or none"},
+	    });
 
 /* Its outcome comes with the cancel. Result: "it came after it". */
 STRESS_ACTOR(cancel_and_look)
@@ -144,12 +147,13 @@ STRESS_ACTOR(compare_outcomes)
 }
 
 STRESS_TEST(scope_late, .claim = "What ends after the cancel records nothing.",
-	.upholds = "Scope!NoResultAfterCancel", .state_size = sizeof(struct state), .init = init,
-	.actors = {cancel_and_look, record}, .arbiter = compare_outcomes, .results = 1,
-	.blocking = 1, .outcomes = {
-		{"0", ACCEPTABLE, "before it, or not at all"},
-		{"1", FORBIDDEN, "after it"},
-	});
+	    .upholds = "Scope!NoResultAfterCancel", .state_size = sizeof(struct state),
+	    .init = init, .actors = {cancel_and_look, record}, .arbiter = compare_outcomes,
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "before it, or not at all"},
+		    {"1", FORBIDDEN, "after it"},
+	    });
 
 /* The deadline comes with the end of a join. Result: "it came after it". */
 STRESS_ACTOR(time_out)
@@ -168,9 +172,9 @@ STRESS_ACTOR(compare_ends)
 }
 
 STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels nothing.",
-	.upholds = "Scope!TimerCancelled", .state_size = sizeof(struct state), .init = init,
-	.actors = {time_out, end_join}, .arbiter = compare_ends, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "before it, or not at all"},
-		{"1", FORBIDDEN, "after it"},
-	});
+	    .upholds = "Scope!TimerCancelled", .state_size = sizeof(struct state), .init = init,
+	    .actors = {time_out, end_join}, .arbiter = compare_ends, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "before it, or not at all"},
+		    {"1", FORBIDDEN, "after it"},
+	    });

@@ -78,20 +78,22 @@ static void receiver(void *at, stress_result *result)
 }
 
 STRESS_TEST(channel, .claim = "All items arrive, in order.", .upholds = "Channel!Fifo",
-	.state_size = sizeof(struct state), .init = init, .actors = {sender, receiver},
-	.results = 2, .blocking = 1, .outcomes = {
-		{"1,2", ACCEPTABLE, "both, in order"},
-		{"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
-		{"asleep", FORBIDDEN, "an item, or a free slot, and somebody sleeps"},
-	});
+	    .state_size = sizeof(struct state), .init = init, .actors = {sender, receiver},
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,2", ACCEPTABLE, "both, in order"},
+		    {"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
+		    {"asleep", FORBIDDEN, "an item, or a free slot, and somebody sleeps"},
+	    });
 
 STRESS_TEST(channel_rendezvous, .claim = "Without slots items go from hand to hand.",
-	.upholds = "Channel!Fifo", .state_size = sizeof(struct state), .init = init_rendezvous,
-	.actors = {sender, receiver}, .results = 2, .blocking = 1, .outcomes = {
-		{"1,2", ACCEPTABLE, "both, in order"},
-		{"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
-		{"asleep", FORBIDDEN, "both are there, and somebody sleeps"},
-	});
+	    .upholds = "Channel!Fifo", .state_size = sizeof(struct state), .init = init_rendezvous,
+	    .actors = {sender, receiver}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,2", ACCEPTABLE, "both, in order"},
+		    {"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
+		    {"asleep", FORBIDDEN, "both are there, and somebody sleeps"},
+	    });
 
 /* The slot is taken, and a sender in line. Result: "received; items in slots" at the end. */
 STRESS_INIT(init_full)
@@ -119,13 +121,14 @@ STRESS_ACTOR(count_items)
 }
 
 STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sender in line.",
-	.upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
-	.init = init_full, .actors = {sender_waits, receive_one}, .arbiter = count_items,
-	.results = 2, .blocking = 1, .outcomes = {
-		{"1,1", ACCEPTABLE, "its item is in the slot"},
-		{"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
-		{"asleep", FORBIDDEN, "a slot is free, and the sender sleeps"},
-	});
+	    .upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
+	    .init = init_full, .actors = {sender_waits, receive_one}, .arbiter = count_items,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "its item is in the slot"},
+		    {"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
+		    {"asleep", FORBIDDEN, "a slot is free, and the sender sleeps"},
+	    });
 
 /* A receiver's time runs out while an item comes. Result: "sent less received". */
 STRESS_ACTOR(trier)
@@ -143,12 +146,12 @@ STRESS_ACTOR(hasty)
 }
 
 STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has left.",
-	.upholds = "Channel!NothingLost", .state_size = sizeof(struct state),
-	.init = init_rendezvous, .actors = {trier, hasty}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "sent and received, or neither"},
-		{"*", FORBIDDEN, "sent to nobody"},
-	});
+	    .upholds = "Channel!NothingLost", .state_size = sizeof(struct state),
+	    .init = init_rendezvous, .actors = {trier, hasty}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "sent and received, or neither"},
+		    {"*", FORBIDDEN, "sent to nobody"},
+	    });
 
 /* Both wait. Result: "told that it is closed" by both. */
 STRESS_ACTOR(closer)
@@ -170,13 +173,14 @@ STRESS_ACTOR(receiver_os)
 }
 
 STRESS_TEST(channel_close, .claim = "A close wakes all who wait.",
-	.upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
-	.init = init, .actors = {closer, receiver_closed, receiver_os}, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"1,1", ACCEPTABLE, "both are told"},
-		{"*,*", FORBIDDEN, "an item that nobody sent"},
-		{"asleep", FORBIDDEN, "closed, and somebody sleeps"},
-	});
+	    .upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
+	    .init = init, .actors = {closer, receiver_closed, receiver_os}, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "both are told"},
+		    {"*,*", FORBIDDEN, "an item that nobody sent"},
+		    {"asleep", FORBIDDEN, "closed, and somebody sleeps"},
+	    });
 
 /* Two slots, the second of which is the oldest: what comes next goes into the first. Result: "sent;
  * the items, in order; what lies behind the slots". */
@@ -226,11 +230,12 @@ STRESS_ACTOR_OF(ring, empty_ring)
 }
 
 STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and nothing behind them.",
-	.upholds = "Channel!Fifo", .state_size = sizeof(struct ring), .init = init_ring,
-	.actors = {ring_sender, ring_receiver}, .arbiter = empty_ring, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"2,123,0", ACCEPTABLE, "all three, in order"},
-		{"1,12,0", ACCEPTABLE, "the last one came before there was room"},
-		{"asleep", FORBIDDEN, "the lock is not given back"},
-		{"*,*,*", FORBIDDEN, "lost, doubled, in disorder, or behind the slots"},
-	});
+	    .upholds = "Channel!Fifo", .state_size = sizeof(struct ring), .init = init_ring,
+	    .actors = {ring_sender, ring_receiver}, .arbiter = empty_ring, .results = 3,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"2,123,0", ACCEPTABLE, "all three, in order"},
+		    {"1,12,0", ACCEPTABLE, "the last one came before there was room"},
+		    {"asleep", FORBIDDEN, "the lock is not given back"},
+		    {"*,*,*", FORBIDDEN, "lost, doubled, in disorder, or behind the slots"},
+	    });

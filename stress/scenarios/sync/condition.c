@@ -52,13 +52,13 @@ STRESS_ACTOR(changer)
 }
 
 STRESS_TEST(condition, .claim = "A signal wakes who waited before it, with the change.",
-	.upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state), .init = init,
-	.actors = {os_thread, changer}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it sees the change"},
-		{"0", FORBIDDEN, "signalled, without the change"},
-		{"asleep", FORBIDDEN, "changed and signalled, and it sleeps"},
-	});
+	    .upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state), .init = init,
+	    .actors = {os_thread, changer}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it sees the change"},
+		    {"0", FORBIDDEN, "signalled, without the change"},
+		    {"asleep", FORBIDDEN, "changed and signalled, and it sleeps"},
+	    });
 
 /* Both are in line, and all are told. Result: "change seen" by both. */
 STRESS_INIT(init_waiting)
@@ -97,14 +97,16 @@ STRESS_ACTOR(announcer)
 	wp_mutex_unlock(&state->mutex);
 }
 
-STRESS_TEST(condition_all, .claim = "A broadcast wakes all who waited before it, one after the other.",
-	.upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state),
-	.init = init_waiting, .actors = {os_wakes, virtual_wakes, announcer}, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"1,1", ACCEPTABLE, "both see the change"},
-		{"*,*", FORBIDDEN, "signalled, without the change"},
-		{"asleep", FORBIDDEN, "somebody sleeps on"},
-	});
+STRESS_TEST(condition_all,
+	    .claim = "A broadcast wakes all who waited before it, one after the other.",
+	    .upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state),
+	    .init = init_waiting, .actors = {os_wakes, virtual_wakes, announcer}, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "both see the change"},
+		    {"*,*", FORBIDDEN, "signalled, without the change"},
+		    {"asleep", FORBIDDEN, "somebody sleeps on"},
+	    });
 
 /* The first leaves while one signal comes. Result: "signals taken; who left has the mutex, too". */
 STRESS_INIT(init_free)
@@ -137,12 +139,13 @@ STRESS_ACTOR(count_signals)
 }
 
 STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goes to one of two.",
-	.upholds = "Condition!SignalsNotSwallowed", .state_size = sizeof(struct state),
-	.init = init_free, .actors = {hasty, signaller}, .arbiter = count_signals, .results = 1,
-	.blocking = 1, .outcomes = {
-		{"1", ACCEPTABLE, "the first took it, or the second"},
-		{"*", FORBIDDEN, "swallowed by a waiter that says it was late, or taken twice"},
-	});
+	    .upholds = "Condition!SignalsNotSwallowed", .state_size = sizeof(struct state),
+	    .init = init_free, .actors = {hasty, signaller}, .arbiter = count_signals, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "the first took it, or the second"},
+		    {"*", FORBIDDEN, "swallowed by a waiter that says it was late, or taken twice"},
+	    });
 
 /* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change seen". */
 STRESS_INIT(init_one)
@@ -167,13 +170,15 @@ STRESS_ACTOR(signals)
 	wp_mutex_unlock(&state->mutex);
 }
 
-STRESS_TEST(condition_moved, .claim = "Who is moved to the mutex's line comes back when it is free.",
-	.upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {one_wakes, signals}, .results = 1, .blocking = 1, .outcomes = {
-		{"1", REQUIRED, "it sees the change"},
-		{"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
-		{"*", FORBIDDEN, "signalled, without the change"},
-	});
+STRESS_TEST(condition_moved,
+	    .claim = "Who is moved to the mutex's line comes back when it is free.",
+	    .upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init_one,
+	    .actors = {one_wakes, signals}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", REQUIRED, "it sees the change"},
+		    {"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
+		    {"*", FORBIDDEN, "signalled, without the change"},
+	    });
 
 /* As it comes back. Result: "others that had the mutex then". */
 STRESS_ACTOR(one_holds)
@@ -193,9 +198,10 @@ STRESS_ACTOR(holder)
 }
 
 STRESS_TEST(condition_holds, .claim = "Who comes back from a wait has the mutex, alone.",
-	.upholds = "Condition!HoldsMutex", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {one_holds, holder}, .results = 1, .blocking = 1, .outcomes = {
-		{"0", REQUIRED, "the holder has freed it"},
-		{"*", FORBIDDEN, "two have it at once"},
-		{"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
-	});
+	    .upholds = "Condition!HoldsMutex", .state_size = sizeof(struct state), .init = init_one,
+	    .actors = {one_holds, holder}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", REQUIRED, "the holder has freed it"},
+		    {"*", FORBIDDEN, "two have it at once"},
+		    {"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
+	    });

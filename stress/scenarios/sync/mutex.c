@@ -62,13 +62,14 @@ STRESS_ACTOR(count_holds)
 }
 
 STRESS_TEST(mutex, .claim = "One holds it at a time, and who waits gets it.",
-	.upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state), .init = init,
-	.actors = {os_thread, virtual_thread}, .arbiter = count_holds, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"2,1", ACCEPTABLE, "each held it, and it is free"},
-		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
-		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
-	});
+	    .upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state), .init = init,
+	    .actors = {os_thread, virtual_thread}, .arbiter = count_holds, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"2,1", ACCEPTABLE, "each held it, and it is free"},
+		    {"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
+		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	    });
 
 /* A holder with a virtual thread in line, which locks again and again. Result: "holds, free". */
 STRESS_INIT(init_held)
@@ -92,13 +93,13 @@ STRESS_ACTOR(in_line)
 }
 
 STRESS_TEST(mutex_again, .claim = "Who finds it taken again is told when it is free again.",
-	.upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_held,
-	.actors = {greedy, in_line}, .arbiter = count_holds, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"3,1", ACCEPTABLE, "each held it, and it is free"},
-		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
-		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
-	});
+	    .upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_held,
+	    .actors = {greedy, in_line}, .arbiter = count_holds, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"3,1", ACCEPTABLE, "each held it, and it is free"},
+		    {"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
+		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	    });
 
 /* Somebody else takes it past the first. Result: "holds less passes, free". */
 STRESS_ACTOR(passer)
@@ -121,13 +122,14 @@ STRESS_ACTOR(add_holds)
 }
 
 STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last holder wrote.",
-	.upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state),
-	.init = init_held, .actors = {holder, passer, in_line}, .arbiter = add_holds,
-	.results = 2, .blocking = 1, .outcomes = {
-		{"2,1", ACCEPTABLE, "each held it, and it is free"},
-		{"asleep", FORBIDDEN, "it is free, and the first sleeps"},
-		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
-	});
+	    .upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state),
+	    .init = init_held, .actors = {holder, passer, in_line}, .arbiter = add_holds,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"2,1", ACCEPTABLE, "each held it, and it is free"},
+		    {"asleep", FORBIDDEN, "it is free, and the first sleeps"},
+		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	    });
 
 /* The first in line is told, and leaves. Result: "holds, free". */
 STRESS_INIT(init_two)
@@ -151,13 +153,13 @@ STRESS_ACTOR(second)
 }
 
 STRESS_TEST(mutex_leaves, .claim = "Who was told to look, and leaves, tells the next.",
-	.upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
-	.actors = {holder, leaver, second}, .arbiter = count_holds, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"2,1", ACCEPTABLE, "each held it, and it is free"},
-		{"asleep", FORBIDDEN, "it is free, and the next sleeps"},
-		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
-	});
+	    .upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
+	    .actors = {holder, leaver, second}, .arbiter = count_holds, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"2,1", ACCEPTABLE, "each held it, and it is free"},
+		    {"asleep", FORBIDDEN, "it is free, and the next sleeps"},
+		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	    });
 
 /* A thread that never waits tries again and again while the first is in line. Result: "passed too
  * often". */
@@ -180,12 +182,12 @@ STRESS_ACTOR(trier)
 }
 
 STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no more.",
-	.upholds = "Mutex!BoundedBypass", .state_size = sizeof(struct state),
-	.init = init_behind, .actors = {trier}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "then it was handed over"},
-		{"1", FORBIDDEN, "passed once more"},
-	});
+	    .upholds = "Mutex!BoundedBypass", .state_size = sizeof(struct state),
+	    .init = init_behind, .actors = {trier}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "then it was handed over"},
+		    {"1", FORBIDDEN, "passed once more"},
+	    });
 
 /* Two are in line, and each takes it. Result: "holds, free". */
 STRESS_ACTOR(other_in_line)
@@ -196,13 +198,14 @@ STRESS_ACTOR(other_in_line)
 }
 
 STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the others in line.",
-	.upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
-	.actors = {holder, in_line, other_in_line}, .arbiter = count_holds, .results = 2,
-	.blocking = 1, .outcomes = {
-		{"3,1", ACCEPTABLE, "each held it, and it is free"},
-		{"asleep", FORBIDDEN, "it is free, and the second sleeps"},
-		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
-	});
+	    .upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
+	    .actors = {holder, in_line, other_in_line}, .arbiter = count_holds, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"3,1", ACCEPTABLE, "each held it, and it is free"},
+		    {"asleep", FORBIDDEN, "it is free, and the second sleeps"},
+		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	    });
 
 /* The second looks at once, for nothing; each notes how many held it before. Result: "the first in line;
  * the second". */
@@ -238,10 +241,11 @@ STRESS_ACTOR_OF(order, look_at_places)
 }
 
 STRESS_TEST(mutex_order, .claim = "Who waits gets it in the order of the line.",
-	.upholds = "Mutex!InOrder", .state_size = sizeof(struct order), .init = init_order,
-	.actors = {holder, first_in_line, second_in_line}, .arbiter = look_at_places,
-	.results = 2, .blocking = 1, .outcomes = {
-		{"1,2", REQUIRED, "one after the other"},
-		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
-		{"*,*", FORBIDDEN, "the second took it before the first"},
-	});
+	    .upholds = "Mutex!InOrder", .state_size = sizeof(struct order), .init = init_order,
+	    .actors = {holder, first_in_line, second_in_line}, .arbiter = look_at_places,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,2", REQUIRED, "one after the other"},
+		    {"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
+		    {"*,*", FORBIDDEN, "the second took it before the first"},
+	    });

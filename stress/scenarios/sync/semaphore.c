@@ -77,13 +77,14 @@ STRESS_ACTOR(count_permits)
 }
 
 STRESS_TEST(semaphore, .claim = "Permits that are released go to all whom they suffice for.",
-	.upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state), .init = init_large,
-	.actors = {releaser, os_thread, virtual_thread}, .arbiter = count_permits, .results = 3,
-	.blocking = 1, .outcomes = {
-		{"1,1,0", ACCEPTABLE, "both have theirs, with the data"},
-		{"asleep", FORBIDDEN, "permits are free, and somebody sleeps"},
-		{"*,*,*", FORBIDDEN, "without the data, or permits lost or invented"},
-	});
+	    .upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
+	    .init = init_large, .actors = {releaser, os_thread, virtual_thread},
+	    .arbiter = count_permits, .results = 3, .blocking = 1,
+	    .outcomes = {
+		    {"1,1,0", ACCEPTABLE, "both have theirs, with the data"},
+		    {"asleep", FORBIDDEN, "permits are free, and somebody sleeps"},
+		    {"*,*,*", FORBIDDEN, "without the data, or permits lost or invented"},
+	    });
 
 /* The time runs out while the permit comes. Result: "permits, taken or left". */
 STRESS_ACTOR(release_one)
@@ -104,12 +105,12 @@ STRESS_ACTOR(count_rest)
 }
 
 STRESS_TEST(semaphore_late, .claim = "A permit that comes with the timeout is taken or left.",
-	.upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
-	.actors = {release_one, hasty}, .arbiter = count_rest, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "taken, or left for the next"},
-		{"*", FORBIDDEN, "given to a waiter that had left, or twice"},
-	});
+	    .upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
+	    .actors = {release_one, hasty}, .arbiter = count_rest, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "taken, or left for the next"},
+		    {"*", FORBIDDEN, "given to a waiter that had left, or twice"},
+	    });
 
 /* Two permits of two threads for one. Result: "data seen" of the first. */
 STRESS_ACTOR(release_more)
@@ -124,13 +125,13 @@ STRESS_ACTOR(acquire_two)
 }
 
 STRESS_TEST(semaphore_data, .claim = "Who is served sees what all wrote whose permits it has.",
-	.upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
-	.actors = {release_one, release_more, acquire_two}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "served, with the data"},
-		{"asleep", FORBIDDEN, "the permits are free, and it sleeps"},
-		{"*", FORBIDDEN, "served without the data"},
-	});
+	    .upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
+	    .actors = {release_one, release_more, acquire_two}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "served, with the data"},
+		    {"asleep", FORBIDDEN, "the permits are free, and it sleeps"},
+		    {"*", FORBIDDEN, "served without the data"},
+	    });
 
 /* A large request is first, the permits do not suffice, and it leaves. Result: "the small one is
  * served". */
@@ -146,12 +147,12 @@ STRESS_ACTOR(small)
 }
 
 STRESS_TEST(semaphore_leaves, .claim = "Who leaves the line lets those behind it be served.",
-	.upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
-	.init = init_large, .actors = {leaver, small}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "served"},
-		{"asleep", FORBIDDEN, "the permit is free, and the next sleeps"},
-	});
+	    .upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
+	    .init = init_large, .actors = {leaver, small}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "served"},
+		    {"asleep", FORBIDDEN, "the permit is free, and the next sleeps"},
+	    });
 
 /* One permit, and a large request in line for two. Result: "a small one took it". */
 STRESS_ACTOR(overtaker)
@@ -160,9 +161,9 @@ STRESS_ACTOR(overtaker)
 }
 
 STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
-	.upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,
-	.actors = {overtaker, overtaker}, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "the permit is kept for the first"},
-		{"*", FORBIDDEN, "overtaken"},
-	});
+	    .upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,
+	    .actors = {overtaker, overtaker}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "the permit is kept for the first"},
+		    {"*", FORBIDDEN, "overtaken"},
+	    });

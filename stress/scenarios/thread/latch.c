@@ -51,13 +51,13 @@ STRESS_ACTOR(virtual_thread)
 }
 
 STRESS_TEST(latch, .claim = "Who waits for the event is woken, and sees what came before it.",
-	.upholds = "Latch!TerminationVisible", .state_size = sizeof(struct state), .init = init,
-	.actors = {opener, os_thread, virtual_thread}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "both are awake, with the data"},
-		{"asleep", FORBIDDEN, "it is open, and somebody sleeps"},
-		{"*,*", FORBIDDEN, "awake without the data"},
-	});
+	    .upholds = "Latch!TerminationVisible", .state_size = sizeof(struct state), .init = init,
+	    .actors = {opener, os_thread, virtual_thread}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "both are awake, with the data"},
+		    {"asleep", FORBIDDEN, "it is open, and somebody sleeps"},
+		    {"*,*", FORBIDDEN, "awake without the data"},
+	    });
 
 /* Too late, or just in time; then its memory is used for something else. Result: "opened without the
  * data, memory written to". */
@@ -76,9 +76,9 @@ STRESS_ACTOR(look)
 }
 
 STRESS_TEST(latch_late, .claim = "A waiter that has left is not touched any more.",
-	.upholds = "Latch!UntouchedAfterOpen", .state_size = sizeof(struct state), .init = init,
-	.actors = {opener, hasty}, .arbiter = look, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it left in time, or was granted"},
-		{"*,*", FORBIDDEN, "opened without the data; or written to after it left"},
-	});
+	    .upholds = "Latch!UntouchedAfterOpen", .state_size = sizeof(struct state), .init = init,
+	    .actors = {opener, hasty}, .arbiter = look, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it left in time, or was granted"},
+		    {"*,*", FORBIDDEN, "opened without the data; or written to after it left"},
+	    });

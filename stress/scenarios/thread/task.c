@@ -80,22 +80,23 @@ STRESS_ACTOR(run_rest)
 }
 
 STRESS_TEST(task, .claim = "A run begins after the unpark, and sees what was written before it.",
-	.upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, unparker}, .arbiter = run_rest, .results = 2, .min_samples = 200000,
-	.outcomes = {
-		{"1,1", REQUIRED, "unparked before the run"},
-		{"1,2", REQUIRED, "unparked while it ran or was parked: it runs again"},
-		{"*,*", FORBIDDEN, "the unpark is lost, or a run too many"},
-	});
+	    .upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, unparker}, .arbiter = run_rest, .results = 2, .min_samples = 200000,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "unparked before the run"},
+		    {"1,2", REQUIRED, "unparked while it ran or was parked: it runs again"},
+		    {"*,*", FORBIDDEN, "the unpark is lost, or a run too many"},
+	    });
 
 STRESS_TEST(task_carriers, .claim = "A run on another carrier sees what the last one wrote.",
-	.upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, unparker, sibling}, .arbiter = run_rest, .results = 2,
-	.min_samples = 200000, .outcomes = {
-		{"1,1", REQUIRED, "unparked before the run"},
-		{"1,2", REQUIRED, "it runs again, on either"},
-		{"*,*", FORBIDDEN, "lost, or a run too many"},
-	});
+	    .upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, unparker, sibling}, .arbiter = run_rest, .results = 2,
+	    .min_samples = 200000,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "unparked before the run"},
+		    {"1,2", REQUIRED, "it runs again, on either"},
+		    {"*,*", FORBIDDEN, "lost, or a run too many"},
+	    });
 
 /* Its last run, and an unpark that may come after it. Result: "runs". */
 STRESS_ACTOR(last_carrier)
@@ -111,12 +112,13 @@ STRESS_ACTOR(run_queued)
 }
 
 STRESS_TEST(task_end, .claim = "A task that has ended is queued by no unpark.",
-	.upholds = "Task!EndIsFinal", .state_size = sizeof(struct state), .init = init,
-	.actors = {last_carrier, unparker}, .arbiter = run_queued, .results = 1,
-	.min_samples = 200000, .outcomes = {
-		{"1", REQUIRED, "the unpark does nothing, before the end or after it"},
-		{"*", FORBIDDEN, "the task has ended, and runs again"},
-	});
+	    .upholds = "Task!EndIsFinal", .state_size = sizeof(struct state), .init = init,
+	    .actors = {last_carrier, unparker}, .arbiter = run_queued, .results = 1,
+	    .min_samples = 200000,
+	    .outcomes = {
+		    {"1", REQUIRED, "the unpark does nothing, before the end or after it"},
+		    {"*", FORBIDDEN, "the task has ended, and runs again"},
+	    });
 
 /* Two unparks. Result: "pushes owed". */
 STRESS_ACTOR(count_park)
@@ -131,13 +133,13 @@ STRESS_ACTOR(count_unpark)
 }
 
 STRESS_TEST(task_once, .claim = "Of all who unpark it, and the carrier, one queues it.",
-	.upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init,
-	.actors = {count_park, count_unpark, count_unpark}, .results = 1, .min_samples = 200000,
-	.outcomes = {
-		{"0", REQUIRED, "both came before the run"},
-		{"1", REQUIRED, "one queues it"},
-		{"*", FORBIDDEN, "it is queued twice: two carriers would run it"},
-	});
+	    .upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init,
+	    .actors = {count_park, count_unpark, count_unpark}, .results = 1, .min_samples = 200000,
+	    .outcomes = {
+		    {"0", REQUIRED, "both came before the run"},
+		    {"1", REQUIRED, "one queues it"},
+		    {"*", FORBIDDEN, "it is queued twice: two carriers would run it"},
+	    });
 
 /* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
 STRESS_ACTOR(canceller)
@@ -149,14 +151,14 @@ STRESS_ACTOR(canceller)
 }
 
 STRESS_TEST(task_cancel, .claim = "A task that somebody is about to queue is not cancelled.",
-	.upholds = "Task!CancelIsAlone", .state_size = sizeof(struct state), .init = init,
-	.actors = {count_park, count_unpark, canceller}, .results = 2, .min_samples = 200000,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "unparked before the run, cancelled too early"},
-		{"1,0", REQUIRED, "queued: not cancelled"},
-		{"0,1", REQUIRED, "cancelled while it was parked"},
-		{"*,*", FORBIDDEN, "cancelled and queued"},
-	});
+	    .upholds = "Task!CancelIsAlone", .state_size = sizeof(struct state), .init = init,
+	    .actors = {count_park, count_unpark, canceller}, .results = 2, .min_samples = 200000,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "unparked before the run, cancelled too early"},
+		    {"1,0", REQUIRED, "queued: not cancelled"},
+		    {"0,1", REQUIRED, "cancelled while it was parked"},
+		    {"*,*", FORBIDDEN, "cancelled and queued"},
+	    });
 
 /* The task's node was in a queue, with another one behind it, and goes into a queue again. Result:
  * "nodes at the end". */
@@ -193,12 +195,12 @@ STRESS_ACTOR(count_nodes)
 }
 
 STRESS_TEST(task_node, .claim = "Who queues the task again owns its node alone.",
-	.upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init_queued,
-	.actors = {pop_and_park, push_behind, push_again}, .arbiter = count_nodes, .results = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "as many nodes as were pushed"},
-		{"*", FORBIDDEN, "a node is lost, or in the queue twice"},
-	});
+	    .upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init_queued,
+	    .actors = {pop_and_park, push_behind, push_again}, .arbiter = count_nodes, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "as many nodes as were pushed"},
+		    {"*", FORBIDDEN, "a node is lost, or in the queue twice"},
+	    });
 
 /* Result: "done, and what it did is seen". */
 STRESS_ACTOR(finisher)
@@ -214,10 +216,10 @@ STRESS_ACTOR(joiner)
 }
 
 STRESS_TEST(task_done, .claim = "Who sees the task done sees what it did.",
-	.upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
-	.actors = {finisher, unparker, joiner}, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "not done yet"},
-		{"1,1", ACCEPTABLE, "done, and seen"},
-		{"*,*", FORBIDDEN, "done, and not seen"},
-	});
+	    .upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
+	    .actors = {finisher, unparker, joiner}, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "not done yet"},
+		    {"1,1", ACCEPTABLE, "done, and seen"},
+		    {"*,*", FORBIDDEN, "done, and not seen"},
+	    });

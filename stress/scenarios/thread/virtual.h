@@ -11,7 +11,8 @@
 #include "thread/vthread.h"
 #include "thread/wait_queue.h"
 
-struct virtual {
+struct virtual
+{
 	wp_vthread thread; /* first: virtual_push casts it */
 	wp_parker queue;
 };

@@ -46,12 +46,12 @@ STRESS_ACTOR(strayed)
 }
 
 STRESS_TEST(wait_queue_stray, .claim = "A grant ends the park that the waiter is in now.",
-	.upholds = "WaitQueue!NoLostGrant", .state_size = sizeof(struct state), .init = init,
-	.actors = {release_one, strayed, stray}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "in its first park, or in the one after the user's unpark"},
-		{"asleep", FORBIDDEN, "granted, and asleep in a later park"},
-	});
+	    .upholds = "WaitQueue!NoLostGrant", .state_size = sizeof(struct state), .init = init,
+	    .actors = {release_one, strayed, stray}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "in its first park, or in the one after the user's unpark"},
+		    {"asleep", FORBIDDEN, "granted, and asleep in a later park"},
+	    });
 
 /* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or
  * left; the thread's own". */
@@ -81,13 +81,14 @@ STRESS_ACTOR(count_both)
 }
 
 STRESS_TEST(wait_queue_permit, .claim = "A late grant leaves the thread no permit.",
-	.upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state),
-	.init = init_unparked, .actors = {release_one, impatient}, .arbiter = count_both,
-	.results = 2, .outcomes = {
-		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
-		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
-		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
-	});
+	    .upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state),
+	    .init = init_unparked, .actors = {release_one, impatient}, .arbiter = count_both,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
+		    {"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
+		    {"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
+	    });
 
 /* As impatient, but its park is refused. */
 STRESS_ACTOR(refused)
@@ -100,12 +101,13 @@ STRESS_ACTOR(refused)
 }
 
 STRESS_TEST(wait_queue_refused, .claim = "Nor does one that meets a park that was refused.",
-	.upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state), .init = init,
-	.actors = {release_one, refused}, .arbiter = count_both, .results = 2, .outcomes = {
-		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
-		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
-		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
-	});
+	    .upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state), .init = init,
+	    .actors = {release_one, refused}, .arbiter = count_both, .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
+		    {"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
+		    {"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
+	    });
 
 /* A waiter in line gets out, and its memory is used for another wait, while somebody grants.
  * Result: "granted, as both say; the next wait was granted". */
@@ -140,15 +142,16 @@ STRESS_ACTOR_OF(reused, look_again)
 }
 
 STRESS_TEST(wait_queue_reused, .claim = "Who leaves a line is touched by no granter any more.",
-	.upholds = "WaitQueue!UntouchedAfterGrant", .state_size = sizeof(struct reused),
-	.init = init_in_line, .actors = {gives, reuses}, .arbiter = look_again, .results = 2,
-	.blocking = 1,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "the granter was done with it, or never had it"},
-		{"*,1", FORBIDDEN, "a granter writes into memory that is used for something else"},
-		{"*,*", FORBIDDEN, "granted and got out, or neither"},
-		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
-	});
+	    .upholds = "WaitQueue!UntouchedAfterGrant", .state_size = sizeof(struct reused),
+	    .init = init_in_line, .actors = {gives, reuses}, .arbiter = look_again, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the granter was done with it, or never had it"},
+		    {"*,1", FORBIDDEN,
+		     "a granter writes into memory that is used for something else"},
+		    {"*,*", FORBIDDEN, "granted and got out, or neither"},
+		    {"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
+	    });
 
 /* A waiter gives up while one thing is given. Result: "things, left or with the waiter". */
 STRESS_ACTOR_OF(reused, gives_up)
@@ -162,10 +165,11 @@ static void count_things(void *at, stress_result *result)
 }
 
 STRESS_TEST(wait_queue_given, .claim = "What is given is with the object, or with one waiter.",
-	.upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct reused), .init = init_in_line,
-	.actors = {gives, gives_up}, .arbiter = count_things, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", REQUIRED, "given to the waiter, or left for the next"},
-		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
-		{"*", FORBIDDEN, "given to a waiter that has left, or twice"},
-	});
+	    .upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct reused),
+	    .init = init_in_line, .actors = {gives, gives_up}, .arbiter = count_things,
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", REQUIRED, "given to the waiter, or left for the next"},
+		    {"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
+		    {"*", FORBIDDEN, "given to a waiter that has left, or twice"},
+	    });

@@ -23,8 +23,8 @@ struct state {
 	struct virtual virtual;
 	wp_waiter waiters[2]; /* the virtual thread's; the OS thread's */
 	wp_wakers wakers;
-	uint32_t is_freed;  /* plain: the group */
-	uint32_t seen;	    /* what a push read there */
+	uint32_t is_freed; /* plain: the group */
+	uint32_t seen;     /* what a push read there */
 	uint32_t items[1];
 };
 
@@ -87,12 +87,13 @@ STRESS_ACTOR(behind)
 }
 
 STRESS_TEST(wait_queue_leave_line, .claim = "A permit goes past a thread that will not run.",
-	.upholds = "WaitQueueLeave!NoDeadGrant", .state_size = sizeof(struct state), .init = init_line,
-	.actors = {release_one, close_group, behind}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "served"},
-		{"asleep", FORBIDDEN, "the permit is with a thread that will not run"},
-	});
+	    .upholds = "WaitQueueLeave!NoDeadGrant", .state_size = sizeof(struct state),
+	    .init = init_line, .actors = {release_one, close_group, behind}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "served"},
+		    {"asleep", FORBIDDEN, "the permit is with a thread that will not run"},
+	    });
 
 /* Nobody is behind it. Result: "permits; what is in the memory of the waiter". */
 STRESS_INIT(init_alone)
@@ -108,13 +109,16 @@ STRESS_ACTOR(look_left)
 	result->r[1] = wp_load_relaxed(&state->waiters[0].state);
 }
 
-STRESS_TEST(wait_queue_leave_granted, .claim = "A close waits for a grant that has begun, and gives back what it was.",
-	.upholds = "WaitQueueLeave!NoTouchAfterLeave", .state_size = sizeof(struct state),
-	.init = init_alone, .actors = {release_one, close_group}, .arbiter = look_left,
-	.results = 2, .outcomes = {
-		{"1,1", ACCEPTABLE, "the permit is there, the memory is left alone"},
-		{"*,*", FORBIDDEN, "the permit is lost, or a granter has written to memory of another"},
-	});
+STRESS_TEST(wait_queue_leave_granted,
+	    .claim = "A close waits for a grant that has begun, and gives back what it was.",
+	    .upholds = "WaitQueueLeave!NoTouchAfterLeave", .state_size = sizeof(struct state),
+	    .init = init_alone, .actors = {release_one, close_group}, .arbiter = look_left,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "the permit is there, the memory is left alone"},
+		    {"*,*", FORBIDDEN,
+		     "the permit is lost, or a granter has written to memory of another"},
+	    });
 
 /* At a mutex: told to look, or handed it. Result: "the next one has it". */
 STRESS_INIT(init_mutex)
@@ -140,12 +144,14 @@ STRESS_ACTOR(lock_behind)
 }
 
 STRESS_TEST(wait_queue_leave_mutex, .claim = "A mutex goes past a thread that will not run.",
-	.upholds = "WaitQueueLeave!NoLostWake", .state_size = sizeof(struct state), .init = init_mutex,
-	.actors = {unlock, close_group, lock_behind}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "it has it"},
-		{"asleep", FORBIDDEN, "it is free, or with a thread that will not run, and the next sleeps"},
-	});
+	    .upholds = "WaitQueueLeave!NoLostWake", .state_size = sizeof(struct state),
+	    .init = init_mutex, .actors = {unlock, close_group, lock_behind}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it has it"},
+		    {"asleep", FORBIDDEN,
+		     "it is free, or with a thread that will not run, and the next sleeps"},
+	    });
 
 /* The thread has the mutex, and the next waits for it. Result: "it has it, and is told". */
 STRESS_INIT(init_held)
@@ -168,14 +174,16 @@ STRESS_ACTOR(lock_abandoned)
 	result->r[1] = wp_mutex_was_abandoned(&state->mutex);
 }
 
-STRESS_TEST(wait_queue_leave_held, .claim = "A mutex of a thread that will not run is unlocked, and marked.",
-	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_held,
-	.actors = {abandon, lock_abandoned}, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "it has it, and is told"},
-		{"*,*", FORBIDDEN, "it has it, and is not told that what it guards may be half done"},
-		{"asleep", FORBIDDEN, "it is with a thread that will not run"},
-	});
+STRESS_TEST(wait_queue_leave_held,
+	    .claim = "A mutex of a thread that will not run is unlocked, and marked.",
+	    .upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state),
+	    .init = init_held, .actors = {abandon, lock_abandoned}, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "it has it, and is told"},
+		    {"*,*", FORBIDDEN,
+		     "it has it, and is not told that what it guards may be half done"},
+		    {"asleep", FORBIDDEN, "it is with a thread that will not run"},
+	    });
 
 /* At a channel without slots, whose sender has gone on. Result: "what the next receiver got". */
 STRESS_INIT(init_receivers)
@@ -201,14 +209,16 @@ STRESS_ACTOR(take_item)
 		result->r[1] = *(uint32_t *)item;
 }
 
-STRESS_TEST(wait_queue_leave_item, .claim = "An item that was given to a thread that will not run can be received.",
-	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_receivers,
-	.actors = {try_send, close_group}, .arbiter = take_item, .results = 2,
-	.outcomes = {
-		{"1,7", ACCEPTABLE, "sent, come back, and received"},
-		{"2,0", ACCEPTABLE, "not sent: nobody receives"},
-		{"*,*", LOST_WORK, "sent, and lost"},
-	});
+STRESS_TEST(wait_queue_leave_item,
+	    .claim = "An item that was given to a thread that will not run can be received.",
+	    .upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state),
+	    .init = init_receivers, .actors = {try_send, close_group}, .arbiter = take_item,
+	    .results = 2,
+	    .outcomes = {
+		    {"1,7", ACCEPTABLE, "sent, come back, and received"},
+		    {"2,0", ACCEPTABLE, "not sent: nobody receives"},
+		    {"*,*", LOST_WORK, "sent, and lost"},
+	    });
 
 /* At a condition. Result: "the next one was signalled". */
 STRESS_INIT(init_signal)
@@ -235,12 +245,13 @@ STRESS_ACTOR(wait_behind)
 }
 
 STRESS_TEST(wait_queue_leave_signal, .claim = "A signal goes past a thread that will not run.",
-	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_signal,
-	.actors = {signal_one, close_group, wait_behind}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "signalled, and it has the mutex"},
-		{"asleep", FORBIDDEN, "the signal is with a thread that will not run"},
-	});
+	    .upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state),
+	    .init = init_signal, .actors = {signal_one, close_group, wait_behind}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "signalled, and it has the mutex"},
+		    {"asleep", FORBIDDEN, "the signal is with a thread that will not run"},
+	    });
 
 /* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark
  * it may look before that. Result: "what the push found". */
@@ -275,13 +286,14 @@ STRESS_ACTOR(look_pushed)
 }
 
 STRESS_TEST(wait_queue_leave_free, .claim = "A free waits for who wakes a thread of the group.",
-	.upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_one,
-	.actors = {release_one, end_and_free}, .arbiter = look_pushed, .results = 1,
-	.blocking = 1, .outcomes = {
-		{"0", ACCEPTABLE, "the push has ended before"},
-		{"1", FORBIDDEN, "a push touches what is freed"},
-		{"asleep", FORBIDDEN, "the free waits for ever"},
-	});
+	    .upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {release_one, end_and_free}, .arbiter = look_pushed,
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "the push has ended before"},
+		    {"1", FORBIDDEN, "a push touches what is freed"},
+		    {"asleep", FORBIDDEN, "the free waits for ever"},
+	    });
 
 /* Result: "the free has returned". */
 STRESS_ACTOR(end_free_and_say)
@@ -290,12 +302,14 @@ STRESS_ACTOR(end_free_and_say)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(wait_queue_leave_ends, .claim = "A free that waits for a wake returns.", .upholds = "WaitQueueLeave!FreeEnds",
-	.state_size = sizeof(struct state), .init = init_one,
-	.actors = {release_one, end_free_and_say}, .results = 1, .blocking = 1, .outcomes = {
-		{"1", ACCEPTABLE, "it has returned"},
-		{"asleep", FORBIDDEN, "the free waits for ever"},
-	});
+STRESS_TEST(wait_queue_leave_ends, .claim = "A free that waits for a wake returns.",
+	    .upholds = "WaitQueueLeave!FreeEnds", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {release_one, end_free_and_say}, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "it has returned"},
+		    {"asleep", FORBIDDEN, "the free waits for ever"},
+	    });
 
 /* The same, told to look at a mutex. */
 STRESS_INIT(init_told)
@@ -314,11 +328,13 @@ STRESS_ACTOR(lock_and_free)
 	free_group(state);
 }
 
-STRESS_TEST(wait_queue_leave_told, .claim = "A free waits for who tells a thread of the group to look.",
-	.upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_told,
-	.actors = {unlock, lock_and_free}, .arbiter = look_pushed, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "the push has ended before"},
-		{"1", FORBIDDEN, "a push touches what is freed"},
-		{"asleep", FORBIDDEN, "it is not told, or the free waits for ever"},
-	});
+STRESS_TEST(wait_queue_leave_told,
+	    .claim = "A free waits for who tells a thread of the group to look.",
+	    .upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state),
+	    .init = init_told, .actors = {unlock, lock_and_free}, .arbiter = look_pushed,
+	    .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "the push has ended before"},
+		    {"1", FORBIDDEN, "a push touches what is freed"},
+		    {"asleep", FORBIDDEN, "it is not told, or the free waits for ever"},
+	    });

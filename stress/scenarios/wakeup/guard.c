@@ -48,22 +48,21 @@ STRESS_ACTOR(poller)
 		wp_fence_heavy();
 }
 
-#define OUTCOMES                                                                               \
-	.outcomes = {                                                                          \
-		{"0,0", FORBIDDEN, "lost: the poller blocks and nobody will wake it"},         \
-		{"0,1", ACCEPTABLE, "the poller saw the work"},                                \
-		{"1,0", ACCEPTABLE, "the poller blocks, a wake-up is on its way"},             \
-		{"1,1", INTERESTING, "one redundant wake-up; harmless"},                       \
+#define OUTCOMES                                                                       \
+	.outcomes = {                                                                  \
+		{"0,0", FORBIDDEN, "lost: the poller blocks and nobody will wake it"}, \
+		{"0,1", ACCEPTABLE, "the poller saw the work"},                        \
+		{"1,0", ACCEPTABLE, "the poller blocks, a wake-up is on its way"},     \
+		{"1,1", INTERESTING, "one redundant wake-up; harmless"},               \
 	}
 
-STRESS_TEST(guard,
-	.claim = "Work is seen by the poller, or a wake-up is owed to it.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
-	.init = init_symmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
+STRESS_TEST(guard, .claim = "Work is seen by the poller, or a wake-up is owed to it.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .init = init_symmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
 
 STRESS_TWIN(guard_check_first, .of = "guard",
-	.defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
-	.seen_by = SEEN_ALL);
+	    .defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
+	    .seen_by = SEEN_ALL);
 
 /* The asymmetric pair, where the system has it; else the guard falls back and says so. */
 STRESS_INIT(init_asymmetric)
@@ -73,9 +72,9 @@ STRESS_INIT(init_asymmetric)
 }
 
 STRESS_TEST(guard_asymmetric,
-	.claim = "A light fence on the hot side suffices when the poller's is heavy.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
-	.init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
+	    .claim = "A light fence on the hot side suffices when the poller's is heavy.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
 
 /* Two producers, one promise to sleep. */
 STRESS_INIT(init_asleep)
@@ -90,14 +89,14 @@ STRESS_ACTOR(other_producer)
 }
 
 STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
-	.upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state), .init = init_asleep,
-	.actors = {producer, other_producer}, .results = 2,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "the first pays"},
-		{"0,1", ACCEPTABLE, "the second pays"},
-		{"1,1", FORBIDDEN, "both pay: a wake-up that nobody waits for"},
-		{"0,0", FORBIDDEN, "nobody pays: the poller sleeps on"},
-	});
+	    .upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
+	    .init = init_asleep, .actors = {producer, other_producer}, .results = 2,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "the first pays"},
+		    {"0,1", ACCEPTABLE, "the second pays"},
+		    {"1,1", FORBIDDEN, "both pay: a wake-up that nobody waits for"},
+		    {"0,0", FORBIDDEN, "nobody pays: the poller sleeps on"},
+	    });
 
 /* A sticky signal (a permit), a real sleep. Result: "work seen at the end". */
 STRESS_ACTOR(waking_producer)
@@ -116,19 +115,19 @@ STRESS_ACTOR(sleeping_poller)
 	result->r[0] = wp_load_relaxed(&state->work);
 }
 
-#define AWAKE                                                                                  \
-	.outcomes = {                                                                          \
-		{"1", ACCEPTABLE, "awake, and the work is there"},                             \
-		{"0", FORBIDDEN, "woken without the work: the wake ordered nothing"},          \
-		{"asleep", FORBIDDEN, "a missed wakeup"},                                      \
+#define AWAKE                                                                         \
+	.outcomes = {                                                                 \
+		{"1", ACCEPTABLE, "awake, and the work is there"},                    \
+		{"0", FORBIDDEN, "woken without the work: the wake ordered nothing"}, \
+		{"asleep", FORBIDDEN, "a missed wakeup"},                             \
 	}
 
 STRESS_TEST(guard_sleep, .claim = "A poller that blocks with work queued is woken.",
-	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_symmetric,
-	.actors = {waking_producer, sleeping_poller}, .results = 1, .blocking = 1, AWAKE);
+	    .upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_symmetric,
+	    .actors = {waking_producer, sleeping_poller}, .results = 1, .blocking = 1, AWAKE);
 
 STRESS_TWIN(guard_wake_unpaid, .of = "guard_sleep", .defect = "claims the wake and sends none",
-	.shows = "asleep", .seen_by = SEEN_ALL);
+	    .shows = "asleep", .seen_by = SEEN_ALL);
 
 /* The system may refuse the heavy fence: then the poller sleeps no longer than a nap. Result: "nap
  * over, work seen". */
@@ -152,19 +151,19 @@ STRESS_ACTOR(napping_poller)
 }
 
 STRESS_TEST(guard_failing, .claim = "A poller whose heavy fence failed misses no work for long.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
-	.init = init_failing, .actors = {waking_producer, napping_poller}, .results = 2,
-	.blocking = 1, .failing_heavy = 1,
-	.outcomes = {
-		{"0,1", ACCEPTABLE, "it saw the work, or was woken for it"},
-		{"1,*", INTERESTING, "the fence failed, the nap is over: it looks again"},
-		{"0,0", FORBIDDEN, "woken without the work"},
-		{"asleep", FORBIDDEN, "a missed wakeup"},
-	});
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .init = init_failing, .actors = {waking_producer, napping_poller}, .results = 2,
+	    .blocking = 1, .failing_heavy = 1,
+	    .outcomes = {
+		    {"0,1", ACCEPTABLE, "it saw the work, or was woken for it"},
+		    {"1,*", INTERESTING, "the fence failed, the nap is over: it looks again"},
+		    {"0,0", FORBIDDEN, "woken without the work"},
+		    {"asleep", FORBIDDEN, "a missed wakeup"},
+	    });
 
 STRESS_TWIN(guard_failure_unread, .of = "guard_failing",
-	.defect = "the poller does not read that its heavy fence failed", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11);
+	    .defect = "the poller does not read that its heavy fence failed", .shows = "asleep",
+	    .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11);
 
 /* A signal that is not sticky: check and wait under the signaller's lock. */
 STRESS_ACTOR(rendezvous_producer)
@@ -184,9 +183,9 @@ STRESS_ACTOR(rendezvous_poller)
 }
 
 STRESS_TEST(guard_rendezvous, .claim = "A condition signal cannot fall between check and wait.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
-	.init = init_symmetric, .actors = {rendezvous_producer, rendezvous_poller}, .results = 1,
-	.blocking = 1, AWAKE);
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .init = init_symmetric, .actors = {rendezvous_producer, rendezvous_poller},
+	    .results = 1, .blocking = 1, AWAKE);
 
 /* A wake that orders nothing, after a light fence, which does not either: what the poller sees
  * comes with the claim. Result: "wake claimed, work seen". */
@@ -208,16 +207,17 @@ STRESS_ACTOR(rung_poller)
 	result->r[1] = wp_load_relaxed(&state->work);
 }
 
-#define CARRIED                                                                                \
-	{"1,1", ACCEPTABLE, "claimed, and the work is seen"},                                  \
-	{"1,0", FORBIDDEN, "claimed, and the work of who claimed it is not seen"},             \
-	{"asleep", FORBIDDEN, "a missed wakeup"}
+#define CARRIED                                                                            \
+	{"1,1", ACCEPTABLE, "claimed, and the work is seen"},                              \
+		{"1,0", FORBIDDEN, "claimed, and the work of who claimed it is not seen"}, \
+		{"asleep", FORBIDDEN, "a missed wakeup"}
 
 STRESS_TEST(guard_claimed, .claim = "Whose wake was claimed sees what was pushed before the claim.",
-	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
-	.actors = {ringing_producer, rung_poller}, .results = 2, .blocking = 1,
-	.outcomes = {CARRIED, {"0,1", ACCEPTABLE, "it saw the work before it slept"},
-		     {"0,0", FORBIDDEN, "awake for nothing"}});
+	    .upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
+	    .actors = {ringing_producer, rung_poller}, .results = 2, .blocking = 1,
+	    .outcomes = {CARRIED,
+			 {"0,1", ACCEPTABLE, "it saw the work before it slept"},
+			 {"0,0", FORBIDDEN, "awake for nothing"}});
 
 /* The poller has found other work: it leaves at once, without the lock. */
 STRESS_ACTOR(busy_poller)
@@ -228,10 +228,10 @@ STRESS_ACTOR(busy_poller)
 }
 
 STRESS_TEST(guard_rendezvous_claimed,
-	.claim = "The same where the claim is made under a lock that the poller does not take.",
-	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
-	.actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
-	.outcomes = {CARRIED, {"0,*", ACCEPTABLE, "nobody claimed it"}});
+	    .claim = "The same where the claim is made under a lock that the poller does not take.",
+	    .upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
+	    .actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
+	    .outcomes = {CARRIED, {"0,*", ACCEPTABLE, "nobody claimed it"}});
 
 /* The block's time is over as a producer claims the wake. Result: "wake claimed, the block says
  * so". */
@@ -246,16 +246,18 @@ STRESS_ACTOR(timed_poller)
 	result->r[1] = wp_rendezvous_block(&state->rendezvous, 1) == WP_OK;
 }
 
-STRESS_TEST(guard_timeout, .claim = "A wake that was claimed is told, though the time is over, too.",
-	.upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
-	.init = init_symmetric, .actors = {claiming_producer, timed_poller}, .results = 2,
-	.blocking = 1,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "claimed, and told"},
-		{"0,0", ACCEPTABLE, "the time was over first"},
-		{"asleep", FORBIDDEN, "a missed wakeup"},
-		{"*,*", FORBIDDEN, "the wake was claimed and paid for, and the poller hears of a timeout"},
-	});
+STRESS_TEST(guard_timeout,
+	    .claim = "A wake that was claimed is told, though the time is over, too.",
+	    .upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
+	    .init = init_symmetric, .actors = {claiming_producer, timed_poller}, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "claimed, and told"},
+		    {"0,0", ACCEPTABLE, "the time was over first"},
+		    {"asleep", FORBIDDEN, "a missed wakeup"},
+		    {"*,*", FORBIDDEN,
+		     "the wake was claimed and paid for, and the poller hears of a timeout"},
+	    });
 
 /* The lock of the rendezvous is held, and two more want it. Result: "holds". */
 STRESS_INIT(init_locked)
@@ -282,12 +284,12 @@ STRESS_ACTOR(count_locked)
 	result->r[0] = wp_load_relaxed(&state->bell);
 }
 
-STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.",
-	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
-	.init = init_locked, .actors = {unlocker, locker, locker}, .arbiter = count_locked,
-	.results = 1, .blocking = 1,
-	.outcomes = {
-		{"3", ACCEPTABLE, "one after the other"},
-		{"asleep", FORBIDDEN, "the lock is free, and somebody sleeps"},
-		{"*", FORBIDDEN, "two held it at once"},
-	});
+STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.", .upholds = "Guard!NoLostWakeup",
+	    .state_size = sizeof(struct state), .init = init_locked,
+	    .actors = {unlocker, locker, locker}, .arbiter = count_locked, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"3", ACCEPTABLE, "one after the other"},
+		    {"asleep", FORBIDDEN, "the lock is free, and somebody sleeps"},
+		    {"*", FORBIDDEN, "two held it at once"},
+	    });

@@ -11,12 +11,12 @@ struct state {
 	{                   \
 		__VA_ARGS__ \
 	}
-#define BASE(claim_, ...)                                                               \
-	.claim = claim_, .upholds = "None!None", .state_size = sizeof(struct state),    \
+#define BASE(claim_, ...)                                                            \
+	.claim = claim_, .upholds = "None!None", .state_size = sizeof(struct state), \
 	.actors = {__VA_ARGS__}, .results = 2
-#define TEST(name_, ...)                                                                \
-	STRESS_TEST(name_, BASE(__VA_ARGS__),                                           \
-		.outcomes = {{"*,*", ACCEPTABLE, "judged by the models"}})
+#define TEST(name_, ...)                      \
+	STRESS_TEST(name_, BASE(__VA_ARGS__), \
+		    .outcomes = {{"*,*", ACCEPTABLE, "judged by the models"}})
 
 ACTOR(send, litmus_store(&state->x, 1, relaxed); litmus_store(&state->y, 1, relaxed);)
 ACTOR(receive, result->r[0] = litmus_load(&state->y, relaxed);
@@ -31,8 +31,8 @@ ACTOR(read_xy, uint32_t x = litmus_load(&state->x, relaxed);
 ACTOR(read_yx, uint32_t y = litmus_load(&state->y, relaxed);
       result->r[1] = litmus_load(&state->x, relaxed) * 2 + y;)
 
-TEST(allowed_readers, "Relaxed, two readers may disagree on an order: not on x86.",
-     write_x, write_y, read_xy, read_yx);
+TEST(allowed_readers, "Relaxed, two readers may disagree on an order: not on x86.", write_x,
+     write_y, read_xy, read_yx);
 
 /* Natively plain loads, of which the compiler leaves the second of x out; explored: relaxed. */
 #ifdef WP_EXPLORE
@@ -52,12 +52,12 @@ STRESS_ACTOR(receive_twice)
 }
 
 STRESS_TEST(allowed_reordered,
-	BASE("x is read after y, but a compiler may know it from before.", send, receive_twice),
-	.min_samples = 1000000,
-	.outcomes = {
-		{"1,0", REQUIRED, "x is from before y"},
-		{"*,*", ACCEPTABLE, "in order"},
-	});
+	    BASE("x is read after y, but a compiler may know it from before.", send, receive_twice),
+	    .min_samples = 1000000,
+	    .outcomes = {
+		    {"1,0", REQUIRED, "x is from before y"},
+		    {"*,*", ACCEPTABLE, "in order"},
+	    });
 
 /* Two builds that differ: what runs natively is not what was explored. */
 #ifdef WP_EXPLORE
@@ -71,7 +71,7 @@ ACTOR(write_two, litmus_store(&state->x, wp_twin(allowed_twice) ? TWO * 2 + 1 : 
 TEST(allowed_other_build, "What is explored must be what runs.", write_two, receive);
 
 STRESS_TWIN(allowed_twice, .of = "allowed_other_build", .defect = "More is written.",
-	.shows = "asleep", .chance = SEEN_STRESS | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	    .shows = "asleep", .chance = SEEN_STRESS | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Natively it runs; the explorer finds that its plain accesses race, so nothing is forbidden. */
 ACTOR(write_plainly, *(volatile uint32_t *)(void *)&state->x = 1;)

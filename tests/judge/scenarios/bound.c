@@ -1,7 +1,9 @@
 /* A loop that only a late turn enters: executions that the bound cuts are met by another process. */
 #include "litmus.h"
 #include "stress.h"
-struct state { wp_atomic(uint32_t) x, t; };
+struct state {
+	wp_atomic(uint32_t) x, t;
+};
 STRESS_ACTOR(first)
 {
 	if (wp_fetch_add_relaxed(&state->x, 1) == 100) {
@@ -26,6 +28,6 @@ STRESS_ACTOR(third)
 	for (int i = 0; i < 5; i++)
 		wp_fetch_add_relaxed(&state->x, 1);
 }
-STRESS_TEST(bound, .claim = "Never.", .upholds = "Mpsc!NoLoss",
-	.state_size = sizeof(struct state), .actors = {first, second, third}, .results = 1,
-	.outcomes = { {"0", ACCEPTABLE, "early"}, {"1", FORBIDDEN, "late"} });
+STRESS_TEST(bound, .claim = "Never.", .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state),
+	    .actors = {first, second, third}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "early"}, {"1", FORBIDDEN, "late"}});

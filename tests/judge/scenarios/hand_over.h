@@ -17,7 +17,7 @@
 		__VA_ARGS__;                       \
 		wp_store_release(&state->flag, 1); \
 	}
-#define TEST(name_, writer, reader)                                                   \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                  \
-		.state_size = sizeof(struct state), .actors = {writer, reader},       \
-		.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
+#define TEST(name_, writer, reader)                                                               \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                              \
+		    .state_size = sizeof(struct state), .actors = {writer, reader}, .results = 1, \
+		    .outcomes = {{"*", ACCEPTABLE, "never judged"}})

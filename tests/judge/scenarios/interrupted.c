@@ -43,15 +43,15 @@ STRESS_ACTOR(fencer)
 }
 
 STRESS_TEST(interrupted_fence, .claim = "A wait is a fence, however it ends.",
-	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
-	.actors = {waiter, fencer}, .blocking = 1, .results = 3,
-	.outcomes = {{"*", ACCEPTABLE, "judged by the test"}});
+	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
+	    .actors = {waiter, fencer}, .blocking = 1, .results = 3,
+	    .outcomes = {{"*", ACCEPTABLE, "judged by the test"}});
 
 STRESS_TEST(interrupted, .claim = "A sleeper that no signal finds is woken.",
-	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
-	.actors = {sleeper, waker}, .blocking = 1, .results = 2,
-	.outcomes = {
-		{"0,1", ACCEPTABLE, "woken, or not asleep"},
-		{"1,1", INTERESTING, "a signal came first, then the word"},
-		{"1,0", INTERESTING, "a signal came before the word"},
-	});
+	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
+	    .actors = {sleeper, waker}, .blocking = 1, .results = 2,
+	    .outcomes = {
+		    {"0,1", ACCEPTABLE, "woken, or not asleep"},
+		    {"1,1", INTERESTING, "a signal came first, then the word"},
+		    {"1,0", INTERESTING, "a signal came before the word"},
+	    });

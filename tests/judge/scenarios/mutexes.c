@@ -40,11 +40,11 @@ STRESS_ACTOR(locker)
 }
 
 STRESS_TEST(mutexes, .claim = "One at a time is inside.", .state_size = sizeof(struct state),
-	.actors = {locker, locker, locker}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "one at a time"}, {"asleep", FORBIDDEN, "forgotten"}});
+	    .actors = {locker, locker, locker}, .results = 1, .blocking = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "one at a time"}, {"asleep", FORBIDDEN, "forgotten"}});
 
 STRESS_TWIN(mutexes_silent, .of = "mutexes", .defect = "a release wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_SC | SEEN_TSO);
+	    .seen_by = SEEN_SC | SEEN_TSO);
 
 /* The values that it has read lie on its stack, and only whether all were 1 matters. */
 STRESS_ACTOR(reader)
@@ -65,8 +65,9 @@ STRESS_ACTOR(writer)
 }
 
 STRESS_TEST(leftovers, .claim = "What was read and is not needed makes no states.",
-	.state_size = sizeof(struct state), .actors = {reader, writer}, .results = 1,
-	.outcomes = {{"0", ACCEPTABLE, "some were read before"}, {"1", ACCEPTABLE, "none was"}});
+	    .state_size = sizeof(struct state), .actors = {reader, writer}, .results = 1,
+	    .outcomes = {{"0", ACCEPTABLE, "some were read before"},
+			 {"1", ACCEPTABLE, "none was"}});
 
 /* Nobody sets the flag: it goes round for ever, with other things on its stack each second time. */
 STRESS_ACTOR(waiter)
@@ -84,5 +85,5 @@ STRESS_ACTOR(bystander)
 }
 
 STRESS_TEST(turns, .claim = "It ends.", .state_size = sizeof(struct state),
-	.actors = {waiter, bystander}, .results = 1,
-	.outcomes = {{"1", ACCEPTABLE, "it ended"}, {"stuck", ACCEPTABLE, "it went round"}});
+	    .actors = {waiter, bystander}, .results = 1,
+	    .outcomes = {{"1", ACCEPTABLE, "it ended"}, {"stuck", ACCEPTABLE, "it went round"}});

@@ -62,16 +62,13 @@ STRESS_ACTOR(symmetric_left)
 	result->r[0] = wp_load_relaxed(&state->y);
 }
 
-STRESS_TEST(orders_passing,
-	.claim = "Who sees the flag sees the data.",
-	.upholds = "Guard!NoLostWakeup",
-	.state_size = sizeof(struct state),
-	.actors = {writer, reader},
-	.results = 2,
-	.outcomes = {
-		{"1,0", FORBIDDEN, "the flag without the data"},
-		{"*", ACCEPTABLE, "too early, or with the data"},
-	});
+STRESS_TEST(orders_passing, .claim = "Who sees the flag sees the data.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .actors = {writer, reader}, .results = 2,
+	    .outcomes = {
+		    {"1,0", FORBIDDEN, "the flag without the data"},
+		    {"*", ACCEPTABLE, "too early, or with the data"},
+	    });
 
 #define ONE_SEES                                                \
 	.outcomes = {                                           \
@@ -80,17 +77,10 @@ STRESS_TEST(orders_passing,
 	}
 
 STRESS_TEST(orders_asymmetric,
-	.claim = "Light on one side, heavy on the other: one of them sees the other's store.",
-	.upholds = "Guard!NoLostWakeup",
-	.state_size = sizeof(struct state),
-	.actors = {left, right},
-	.results = 2,
-	ONE_SEES);
+	    .claim = "Light on one side, heavy on the other: one of them sees the other's store.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .actors = {left, right}, .results = 2, ONE_SEES);
 
-STRESS_TEST(orders_symmetric,
-	.claim = "The same with a full fence on both sides.",
-	.upholds = "Guard!NoLostWakeup",
-	.state_size = sizeof(struct state),
-	.actors = {symmetric_left, symmetric},
-	.results = 2,
-	ONE_SEES);
+STRESS_TEST(orders_symmetric, .claim = "The same with a full fence on both sides.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .actors = {symmetric_left, symmetric}, .results = 2, ONE_SEES);

@@ -59,8 +59,8 @@ static void init_tail(void *at)
 	memset(at, 1, sizeof(struct odd));
 }
 STRESS_TEST(plain_tail, .claim = "None.", .upholds = "None!None", .init = init_tail,
-	.state_size = sizeof(struct odd), .actors = {read_tail, read_tail}, .results = 1,
-	.outcomes = {{"*", ACCEPTABLE, "never judged"}});
+	    .state_size = sizeof(struct odd), .actors = {read_tail, read_tail}, .results = 1,
+	    .outcomes = {{"*", ACCEPTABLE, "never judged"}});
 
 STRESS_ACTOR(race)
 {

@@ -9,10 +9,10 @@ struct state {
 	uint32_t many[64];
 };
 
-#define TEST(name_, first, second, results_)                                            \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                    \
-		.state_size = sizeof(struct state), .actors = {first, second},          \
-		.results = results_, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
+#define TEST(name_, first, second, results_)                                       \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",               \
+		    .state_size = sizeof(struct state), .actors = {first, second}, \
+		    .results = results_, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
 #define ACTOR(name, ...)     \
 	STRESS_ACTOR(name)   \
 	{                    \

@@ -48,11 +48,11 @@ STRESS_ACTOR(look)
 }
 
 STRESS_TEST(shared, .claim = "The reader comes before the writer.", .upholds = "None!None",
-	.state_size = sizeof(struct state),
-	.actors = {writer, adder_0, adder_1, adder_2, adder_3, reader}, .arbiter = look,
-	.results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "some other order"},
-		{"0,1", ACCEPTABLE, "backwards"},
-		{"*", FORBIDDEN, "read before it was written"},
-	});
+	    .state_size = sizeof(struct state),
+	    .actors = {writer, adder_0, adder_1, adder_2, adder_3, reader}, .arbiter = look,
+	    .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "some other order"},
+		    {"0,1", ACCEPTABLE, "backwards"},
+		    {"*", FORBIDDEN, "read before it was written"},
+	    });

@@ -39,10 +39,9 @@ STRESS_ACTOR(taker)
 	result->r[1] = look(&state->mine);
 }
 
-#define SHOWN(name_, ...)                                                                       \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None", .results = 2,              \
-		    .state_size = sizeof(struct state),                                         \
-		    __VA_ARGS__)
+#define SHOWN(name_, ...)                                                          \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None", .results = 2, \
+		    .state_size = sizeof(struct state), __VA_ARGS__)
 #define ANY .outcomes = {{"*", ACCEPTABLE, "any"}}
 SHOWN(shown_names, .actors = {giver, taker},
       .outcomes = {{"0,0", FORBIDDEN, "both were early"}, {"*", ACCEPTABLE, "any"}});

@@ -23,24 +23,17 @@ STRESS_ACTOR(waker)
 	wp_parker_unpark(&state->parker);
 }
 
-STRESS_TEST(sleeping_woken,
-	.claim = "An unpark is not lost.",
-	.upholds = "Parker!UnparkNotLost",
-	.state_size = sizeof(struct state),
-	.actors = {sleeper, waker},
-	.results = 1,
-	.blocking = 1,
-	.min_samples = 1000,
-	.outcomes = {
-		{"1", ACCEPTABLE, "the permit came"},
-		{"asleep", FORBIDDEN, "lost"},
-	});
+STRESS_TEST(sleeping_woken, .claim = "An unpark is not lost.", .upholds = "Parker!UnparkNotLost",
+	    .state_size = sizeof(struct state), .actors = {sleeper, waker}, .results = 1,
+	    .blocking = 1, .min_samples = 1000,
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "the permit came"},
+		    {"asleep", FORBIDDEN, "lost"},
+	    });
 
-STRESS_TWIN(sleeping_waker_looks,
-	.of = "sleeping_woken",
-	.defect = "The waker looks for a sleeper before it gives the permit.",
-	.shows = "asleep",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC);
+STRESS_TWIN(sleeping_waker_looks, .of = "sleeping_woken",
+	    .defect = "The waker looks for a sleeper before it gives the permit.",
+	    .shows = "asleep", .seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC);
 
 STRESS_ACTOR(wait_first)
 {
@@ -56,17 +49,12 @@ STRESS_ACTOR(wait_second)
 	wp_futex_wake(&state->first, 1);
 }
 
-STRESS_TEST(sleeping_pair,
-	.claim = "Two that wait for each other sleep for ever.",
-	.upholds = "Parker!UnparkNotLost",
-	.state_size = sizeof(struct state),
-	.actors = {wait_first, wait_second},
-	.results = 1,
-	.blocking = 1,
-	.min_samples = 10,
-	.outcomes = {
-		{"asleep", REQUIRED, "a deadlock"},
-	});
+STRESS_TEST(sleeping_pair, .claim = "Two that wait for each other sleep for ever.",
+	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
+	    .actors = {wait_first, wait_second}, .results = 1, .blocking = 1, .min_samples = 10,
+	    .outcomes = {
+		    {"asleep", REQUIRED, "a deadlock"},
+	    });
 
 enum { LATE_NS = 3000000 };
 
@@ -80,15 +68,10 @@ STRESS_ACTOR(nothing)
 	result->r[1] = 1;
 }
 
-STRESS_TEST(sleeping_deadline,
-	.claim = "A sleep with a deadline is not a sleep for ever.",
-	.upholds = "Parker!UnparkNotLost",
-	.state_size = sizeof(struct state),
-	.actors = {late, nothing},
-	.results = 2,
-	.blocking = 1,
-	.min_samples = 10,
-	.outcomes = {
-		{"1,1", REQUIRED, "the deadline came"},
-		{"asleep", FORBIDDEN, "the watchdog was wrong"},
-	});
+STRESS_TEST(sleeping_deadline, .claim = "A sleep with a deadline is not a sleep for ever.",
+	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
+	    .actors = {late, nothing}, .results = 2, .blocking = 1, .min_samples = 10,
+	    .outcomes = {
+		    {"1,1", REQUIRED, "the deadline came"},
+		    {"asleep", FORBIDDEN, "the watchdog was wrong"},
+	    });

@@ -4,7 +4,7 @@
 #include "stress.h"
 
 struct state {
-	wp_atomic(uint32_t) * heap;
+	wp_atomic(uint32_t) *heap;
 };
 
 STRESS_INIT(init)
@@ -37,8 +37,8 @@ STRESS_ACTOR(total)
 }
 
 STRESS_TEST(spread, .claim = "Numbers of any size are counted.", .upholds = "Mpsc!NoLoss",
-	.state_size = sizeof(struct state), .init = init, .fini = fini, .actors = {add, add_more},
-	.arbiter = total, .results = 3,
-	.outcomes = {
-		{"-5,1000000,42", ACCEPTABLE, "all of them"},
-	});
+	    .state_size = sizeof(struct state), .init = init, .fini = fini,
+	    .actors = {add, add_more}, .arbiter = total, .results = 3,
+	    .outcomes = {
+		    {"-5,1000000,42", ACCEPTABLE, "all of them"},
+	    });

@@ -52,8 +52,8 @@ STRESS_ACTOR(read)
 }
 
 STRESS_TEST(types_keep, .claim = "What was stored is loaded.", .upholds = "Mpsc!NoLoss",
-	.state_size = sizeof(struct state), .init = init, .actors = {write, read}, .results = 8,
-	.outcomes = {
-		{"1,0,0,0,0,0,0,0", ACCEPTABLE, "early"},
-		{"1,0,25,125,1,-7,1,79", ACCEPTABLE, "late"},
-	});
+	    .state_size = sizeof(struct state), .init = init, .actors = {write, read}, .results = 8,
+	    .outcomes = {
+		    {"1,0,0,0,0,0,0,0", ACCEPTABLE, "early"},
+		    {"1,0,25,125,1,-7,1,79", ACCEPTABLE, "late"},
+	    });

@@ -109,28 +109,25 @@ static void unseen(void *at, stress_result *result)
 }
 
 #define ONE(n) wp_store_relaxed(&state->word + (n - n), n);
-#define TEN(n)                                                                      \
-	ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7) \
-	ONE(n##8) ONE(n##9)
-#define HUNDRED(n)                                                                  \
-	TEN(n##0) TEN(n##1) TEN(n##2) TEN(n##3) TEN(n##4) TEN(n##5) TEN(n##6) TEN(n##7) \
-	TEN(n##8) TEN(n##9)
+#define TEN(n)    \
+	ONE(n##0) \
+	ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7) ONE(n##8) ONE(n##9)
+#define HUNDRED(n) \
+	TEN(n##0)  \
+	TEN(n##1) TEN(n##2) TEN(n##3) TEN(n##4) TEN(n##5) TEN(n##6) TEN(n##7) TEN(n##8) TEN(n##9)
 
-STRESS_ACTOR(many)
-{
-	HUNDRED(1) HUNDRED(2) HUNDRED(3) HUNDRED(4) HUNDRED(5) HUNDRED(6) HUNDRED(7) HUNDRED(8)
-	HUNDRED(9) HUNDRED(10) HUNDRED(11)
-}
+STRESS_ACTOR(many){HUNDRED(1) HUNDRED(2) HUNDRED(3) HUNDRED(4) HUNDRED(5) HUNDRED(6) HUNDRED(7)
+			   HUNDRED(8) HUNDRED(9) HUNDRED(10) HUNDRED(11)}
 
 STRESS_ACTOR(quiet)
 {
 	wp_store_relaxed(&state->word, 1);
 }
 
-#define REFUSED(name_, actor)                                                        \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                 \
-		.state_size = sizeof(struct state), .actors = {actor, quiet},        \
-		.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
+#define REFUSED(name_, actor)                                                                   \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                            \
+		    .state_size = sizeof(struct state), .actors = {actor, quiet}, .results = 1, \
+		    .outcomes = {{"*", ACCEPTABLE, "never judged"}})
 
 REFUSED(refused_static, counting);
 REFUSED(refused_loop, looping);
@@ -153,21 +150,21 @@ STRESS_INIT(init_beyond)
 	state[2].plain = 1;
 }
 STRESS_TEST(refused_init_beyond, .claim = "None.", .upholds = "None!None",
-	.state_size = sizeof(struct state), .init = init_beyond, .actors = {quiet, quiet},
-	.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
+	    .state_size = sizeof(struct state), .init = init_beyond, .actors = {quiet, quiet},
+	    .results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
 
 static void init_looping(void *at)
 {
 	looping(at, NULL);
 }
 STRESS_TEST(refused_init_loop, .claim = "None.", .upholds = "None!None",
-	.state_size = sizeof(struct state), .init = init_looping, .actors = {quiet, quiet},
-	.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
+	    .state_size = sizeof(struct state), .init = init_looping, .actors = {quiet, quiet},
+	    .results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
 
-#define REFUSED_ARBITER(name_, arbiter_)                                             \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                 \
-		.state_size = sizeof(struct state), .actors = {quiet, quiet},        \
-		.arbiter = arbiter_, .results = 1,                                   \
-		.outcomes = {{"*", ACCEPTABLE, "never judged"}})
+#define REFUSED_ARBITER(name_, arbiter_)                                          \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",              \
+		    .state_size = sizeof(struct state), .actors = {quiet, quiet}, \
+		    .arbiter = arbiter_, .results = 1,                            \
+		    .outcomes = {{"*", ACCEPTABLE, "never judged"}})
 REFUSED_ARBITER(refused_arbiter_loop, looping);
 REFUSED_ARBITER(refused_arbiter_stray, stray);

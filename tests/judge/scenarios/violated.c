@@ -21,28 +21,28 @@ STRESS_ACTOR(read_it)
 #define BOTH SIZE, .actors = {write_one, read_it}
 
 STRESS_TEST(violated_forbidden, .claim = "The reader is always late.", BOTH,
-	.outcomes = {
-		{"1", ACCEPTABLE, "late"},
-		{"0", FORBIDDEN, "early"},
-	});
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "late"},
+		    {"0", FORBIDDEN, "early"},
+	    });
 
 STRESS_TEST(violated_uncovered, .claim = "There is no outcome 0.", BOTH,
-	.outcomes = {
-		{"1", ACCEPTABLE, "late"},
-	});
+	    .outcomes = {
+		    {"1", ACCEPTABLE, "late"},
+	    });
 
 STRESS_TEST(violated_required, .claim = "The reader sees a two.", BOTH, .min_samples = 1000,
-	.outcomes = {
-		{"2", REQUIRED, "nobody writes it"},
-		{"*", ACCEPTABLE, "one or the other"},
-	});
+	    .outcomes = {
+		    {"2", REQUIRED, "nobody writes it"},
+		    {"*", ACCEPTABLE, "one or the other"},
+	    });
 
 STRESS_TEST(violated_few, .claim = "The same, but too few samples to say so.", BOTH,
-	.min_samples = 1000000000000,
-	.outcomes = {
-		{"2", REQUIRED, "nobody writes it"},
-		{"*", ACCEPTABLE, "one or the other"},
-	});
+	    .min_samples = 1000000000000,
+	    .outcomes = {
+		    {"2", REQUIRED, "nobody writes it"},
+		    {"*", ACCEPTABLE, "one or the other"},
+	    });
 
 STRESS_ACTOR(spin)
 {
@@ -51,10 +51,10 @@ STRESS_ACTOR(spin)
 }
 
 STRESS_TEST(violated_stuck, .claim = "Somebody will say that it is ready.", SIZE,
-	.actors = {write_one, spin},
-	.outcomes = {
-		{"*", ACCEPTABLE, "somebody did"},
-	});
+	    .actors = {write_one, spin},
+	    .outcomes = {
+		    {"*", ACCEPTABLE, "somebody did"},
+	    });
 
 STRESS_ACTOR(crash)
 {
@@ -62,9 +62,9 @@ STRESS_ACTOR(crash)
 }
 
 STRESS_TEST(violated_crash, .claim = "Nobody calls abort.", SIZE, .actors = {write_one, crash},
-	.outcomes = {
-		{"*", ACCEPTABLE, "nobody did"},
-	});
+	    .outcomes = {
+		    {"*", ACCEPTABLE, "nobody did"},
+	    });
 
 STRESS_ACTOR(read_two)
 {
@@ -76,15 +76,15 @@ STRESS_ACTOR(read_two)
 }
 
 STRESS_TEST(twins_of_this, .claim = "What is read is 0 or 1.", SIZE,
-	.actors = {write_one, read_two},
-	.outcomes = {
-		{"0", ACCEPTABLE, "early"},
-		{"1", ACCEPTABLE, "late"},
-		{"*", FORBIDDEN, "neither"},
-	});
+	    .actors = {write_one, read_two},
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "early"},
+		    {"1", ACCEPTABLE, "late"},
+		    {"*", FORBIDDEN, "neither"},
+	    });
 
 STRESS_TWIN(violated_missed, .of = "twins_of_this", .defect = "None: nothing changes.",
-	.shows = "*", .seen_by = SEEN_STRESS);
+	    .shows = "*", .seen_by = SEEN_STRESS);
 
 STRESS_TWIN(violated_undeclared, .of = "twins_of_this", .defect = "Two is added.", .shows = "*",
-	.seen_by = SEEN_CHECK);
+	    .seen_by = SEEN_CHECK);

@@ -63,7 +63,8 @@ static int reads(void)
 /* Each CPU has a cache of its own; those of a package stand together, though numbers alternate. */
 CASE(order)
 {
-	static const char *const packages[CPUS] = {"0", "1", "0", "1"}, *const each[] = {"0", "1", "2", "3"};
+	static const char *const packages[CPUS] = {"0", "1", "0", "1"}, *const each[] = {"0", "1",
+											 "2", "3"};
 	static const uint32_t in_order[CPUS] = {0, 2, 1, 3};
 
 	begin_machine("0-3\n");

@@ -141,12 +141,12 @@ CASE(interrupted)
 static wp_atomic(uint32_t) has_looked;
 static bool moves_now;
 
-bool __real_wp__placed_rest(wp_worker *mine);
-bool __wrap_wp__placed_rest(wp_worker *mine);
-bool __wrap_wp__placed_rest(wp_worker *mine)
+bool __real_wp__group_placement_rest(wp_worker *mine);
+bool __wrap_wp__group_placement_rest(wp_worker *mine);
+bool __wrap_wp__group_placement_rest(wp_worker *mine)
 {
 	if (!moves_now)
-		return __real_wp__placed_rest(mine);
+		return __real_wp__group_placement_rest(mine);
 	moves_now = false;
 	wp_store_release(&has_looked, 1);
 	return false;
@@ -179,7 +179,8 @@ CASE(moved)
 	open_group(1, false, 0);
 	check(wp_poller_register(group, 0, &config, &poller) == WP_OK, "a poller");
 	await(&has_looked, 1);
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "the close");
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "the close");
 	check(join(poller, "the poller") == 0, "its end");
 	wp_group_free(group);
 }
@@ -214,8 +215,8 @@ CASE(told)
 	open_group(1, false, 0);
 	for (int side = 0; side < 2; side++) {
 		void *item = NULL;
-		wp_vthread_config config = {.run = waits_there[side], .arg = &item,
-					    .scheduler = &scheduler};
+		wp_vthread_config config = {
+			.run = waits_there[side], .arg = &item, .scheduler = &scheduler};
 		wp_vthread *one;
 
 		wp_channel_init(&channel, NULL, 0);
@@ -343,7 +344,8 @@ CASE(handed)
 	keeper = start(keeps, NULL);
 	await(&ready, 1);
 	do
-		check(wp_mutex_unlock(&mutex) == WP_OK && ++passes <= WP_MUTEX_BYPASSES + 1, "a pass");
+		check(wp_mutex_unlock(&mutex) == WP_OK && ++passes <= WP_MUTEX_BYPASSES + 1,
+		      "a pass");
 	while (wp_mutex_try_lock(&mutex));
 	wp_store_release(&keeps_on, 1);
 	join(waiter, "who was handed the mutex");
@@ -360,16 +362,21 @@ static int gives_up(void *arg)
 	wp_channel_init(&channel, NULL, 0);
 	wp_latch_init(&latch);
 	check(wp_semaphore_acquire_until(&semaphore, 1, in_ms(1)) == WP_TIMEOUT &&
-		      wp_vthread_current()->waits == NULL, "no permit, and no line");
+		      wp_vthread_current()->waits == NULL,
+	      "no permit, and no line");
 	check(wp_channel_send_until(&channel, &item, in_ms(1)) == WP_TIMEOUT &&
-		      wp_vthread_current()->waits == NULL, "no receiver, and no line");
+		      wp_vthread_current()->waits == NULL,
+	      "no receiver, and no line");
 	check(wp_channel_receive_until(&channel, &item, in_ms(1)) == WP_TIMEOUT &&
-		      wp_vthread_current()->waits == NULL, "no item, and no line");
+		      wp_vthread_current()->waits == NULL,
+	      "no item, and no line");
 	check(wp_latch_wait_until(&latch, in_ms(1)) == WP_TIMEOUT &&
-		      wp_vthread_current()->waits == NULL, "no latch, and no line");
+		      wp_vthread_current()->waits == NULL,
+	      "no latch, and no line");
 	wp_mutex_lock(&mutex);
 	check(wp_condition_wait_until(&condition, &mutex, in_ms(1)) == WP_TIMEOUT &&
-		      wp_vthread_current()->waits == NULL, "no signal, and no line");
+		      wp_vthread_current()->waits == NULL,
+	      "no signal, and no line");
 	wp_mutex_unlock(&mutex);
 	wp_channel_fini(&channel);
 	return arg != NULL;

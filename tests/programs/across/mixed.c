@@ -149,7 +149,8 @@ static int child(void *arg)
 
 static void have_children(uint64_t *random)
 {
-	wp_scope_config config = {.policy = draw(random, 3), .deadline_ns = WP_FOREVER,
+	wp_scope_config config = {.policy = draw(random, 3),
+				  .deadline_ns = WP_FOREVER,
 				  .forks = {.name = "child", .carrier = WP_VTHREAD_HERE}};
 	uint32_t many = 1 + draw(random, FORKS);
 	wp_subtask subtasks[FORKS];
@@ -227,8 +228,11 @@ static void open_group(const wp_group_config *config)
 	if (wp_group_new(&group, config) != WP_OK)
 		fail("no memory");
 	for (int at = 0; at < PEERS; at++) {
-		wp_vthread_config lives = {.name = "peer", .run = live, .arg = &peers[at],
-					   .carrier = at % CARRIERS, .is_pinned = at % 8 == 0};
+		wp_vthread_config lives = {.name = "peer",
+					   .run = live,
+					   .arg = &peers[at],
+					   .carrier = at % CARRIERS,
+					   .is_pinned = at % 8 == 0};
 
 		if (wp_vthread_new(group, &lives, &peers[at].thread) != WP_OK)
 			fail("no memory for a thread");
@@ -283,7 +287,8 @@ int main(int argc, char **argv)
 		close_group(round % 2 != 0, patience_ns);
 	}
 	printf("parks %llu, pins %llu, forks %llu, refused %llu, dumps %llu\n",
-	       (unsigned long long)wp_load_relaxed(&parks), (unsigned long long)wp_load_relaxed(&pins),
+	       (unsigned long long)wp_load_relaxed(&parks),
+	       (unsigned long long)wp_load_relaxed(&pins),
 	       (unsigned long long)wp_load_relaxed(&forks),
 	       (unsigned long long)wp_load_relaxed(&refused),
 	       (unsigned long long)wp_load_relaxed(&dumps));

@@ -65,7 +65,8 @@ void *__wrap_realloc(void *memory, size_t bytes)
 {
 	if (is_refused())
 		return NULL;
-	return memory == NULL ? counted(__real_realloc(NULL, bytes)) : __real_realloc(memory, bytes);
+	return memory == NULL ? counted(__real_realloc(NULL, bytes))
+			      : __real_realloc(memory, bytes);
 }
 
 void __wrap_free(void *memory)
@@ -87,7 +88,8 @@ static int make_group(const wp_group_config *config)
 		check(group == NULL, "that there is no group");
 		return code;
 	}
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "its close");
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "its close");
 	wp_group_free(group);
 	return WP_OK;
 }
@@ -99,10 +101,16 @@ static int plain_group(void)
 
 static int whole_group(void)
 {
-	return make_group(&(wp_group_config){.carriers = 3, .work_stealing = true, .bounded = true,
-					     .max_stacks = 64, .spares = 2, .trace_events = 16,
-					     .placement = WP_PLACE_CLUSTER_TWO_CHOICES, .load_at_dequeue = true,
-					     .place_at_resume = true, .spare_carriers = 1});
+	return make_group(&(wp_group_config){.carriers = 3,
+					     .work_stealing = true,
+					     .bounded = true,
+					     .max_stacks = 64,
+					     .spares = 2,
+					     .trace_events = 16,
+					     .placement = WP_PLACE_CLUSTER_TWO_CHOICES,
+					     .load_at_dequeue = true,
+					     .place_at_resume = true,
+					     .spare_carriers = 1});
 }
 
 static int new_pool(void)

@@ -91,7 +91,8 @@ CASE(guard)
 	dup2(out, STDERR_FILENO);
 	close(out);
 	for (rewind(told); fgets(line, sizeof(line), told) != NULL; lines++)
-		check(strstr(line, "from here on stacks have no guard page") != NULL, "what is said");
+		check(strstr(line, "from here on stacks have no guard page") != NULL,
+		      "what is said");
 	fclose(told);
 	check(lines == 1, "one warning for two canaries");
 	check(taken[0]->guard == WP_STACK_CANARY, "that it is refused");
@@ -104,8 +105,8 @@ CASE(guard)
 
 int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
-			  void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*body)(void *), void *arg)
 {
 	return is_refused(&threads_left) ? EAGAIN
 					 : __real_pthread_create(thread, attributes, body, arg);
@@ -162,7 +163,8 @@ CASE(zero)
 	is_first = true;
 	check(wp_io_start(group, 0) == WP_OK && !is_first, "a poller");
 	join(start(nothing, NULL), "a thread beside the poller");
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "its close");
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "its close");
 	check(fcntl(0, F_GETFD) >= 0, "that it has descriptor 0");
 	wp_group_free(group);
 	check(fcntl(0, F_GETFD) < 0 && errno == EBADF, "that descriptor 0 is closed");
@@ -203,7 +205,8 @@ CASE(descriptors)
 	after = dup(STDIN_FILENO);
 	check(before >= 0 && after == before, "that each file is closed");
 	errno = 0;
-	check(wp_topology_pin(WP_TOPOLOGY_CPUS) == WP_SYSTEM && errno == EINVAL, "that there is no such CPU");
+	check(wp_topology_pin(WP_TOPOLOGY_CPUS) == WP_SYSTEM && errno == EINVAL,
+	      "that there is no such CPU");
 }
 
 /* Two receivers were given items, and are handed back: the channel has one room of its own, and the
@@ -215,7 +218,8 @@ void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes)
 {
-	return bytes == sizeof(wp_returned) && is_refused(&rooms_left) ? NULL : __real_malloc(bytes);
+	return bytes == sizeof(wp_returned) && is_refused(&rooms_left) ? NULL
+								       : __real_malloc(bytes);
 }
 
 static int receives(void *arg)

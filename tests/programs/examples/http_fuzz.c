@@ -165,10 +165,26 @@ static struct {
 	size_t size;
 } seeds[SEEDS], input;
 
-static const char *const words[] = {
-	"\r\n", "\n", "\r", "\r\n\r\n", " ", ":", "0", "GET ", "HEAD ", "POST / HTTP/1.1\r\n",
-	"Content-Length: 3\r\n", "Content-Length: 99999999999999999999\r\n", "HTTP/1.0", "ffffffff",
-	"Transfer-Encoding: chunked\r\n", "Connection: close\r\n", "Upgrade: x\r\n", ";", "\t", "%00"};
+static const char *const words[] = {"\r\n",
+				    "\n",
+				    "\r",
+				    "\r\n\r\n",
+				    " ",
+				    ":",
+				    "0",
+				    "GET ",
+				    "HEAD ",
+				    "POST / HTTP/1.1\r\n",
+				    "Content-Length: 3\r\n",
+				    "Content-Length: 99999999999999999999\r\n",
+				    "HTTP/1.0",
+				    "ffffffff",
+				    "Transfer-Encoding: chunked\r\n",
+				    "Connection: close\r\n",
+				    "Upgrade: x\r\n",
+				    ";",
+				    "\t",
+				    "%00"};
 
 static uint64_t state;
 

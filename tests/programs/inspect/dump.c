@@ -4,7 +4,13 @@
 #include "dump_case.h"
 #include "../case_main.h"
 
-enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64, FUNCTION = 512 /* bytes at most */ };
+enum {
+	PARKED = 1000,
+	STACKS = 1100,
+	ROUNDS = 5000,
+	COMING = 64,
+	FUNCTION = 512 /* bytes at most */
+};
 
 int comes_and_goes(void *arg);
 
@@ -154,7 +160,7 @@ CASE(stacks)
 CASE(names)
 {
 	const char *names[] = {"say \"hi\"\\", "tab\tbell\a\x7f", "h\xc3\xa9",
-			       "cut \xe2\x82", "\xff\xfe", ""};
+			       "cut \xe2\x82", "\xff\xfe",        ""};
 	wp_vthread *threads[6];
 
 	open_group(1, false, 0);

@@ -45,8 +45,8 @@ static int64_t send_to(int fd, void *message)
 static size_t datagram(wp_io *io, enum wp_io_side side, struct sockaddr_in *peer, uint32_t *number)
 {
 	struct iovec part = {number, sizeof(*number)};
-	struct msghdr message = {.msg_name = peer, .msg_namelen = sizeof(*peer), .msg_iov = &part,
-				 .msg_iovlen = 1};
+	struct msghdr message = {
+		.msg_name = peer, .msg_namelen = sizeof(*peer), .msg_iov = &part, .msg_iovlen = 1};
 	int64_t size = 0;
 
 	check(wp_io_call(io, side, side == WP_IO_READ ? receive : send_to, &message, patience(),

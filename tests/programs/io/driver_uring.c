@@ -129,7 +129,8 @@ CASE(lacks)
 			check(*lefts[which] < 0, "a ring that is refused");
 			*lefts[which] = -1;
 			lacks = wp_file_lacks(group);
-			check(lacks != NULL && strcmp(lacks, "the system had no memory for io_uring") == 0,
+			check(lacks != NULL &&
+				      strcmp(lacks, "the system had no memory for io_uring") == 0,
 			      "what files lack");
 			close_group();
 		}

@@ -52,7 +52,8 @@ static void read_block(int fd, uint32_t number, int64_t place)
 	do {
 		check(wp_file_read(fd, block + all, BLOCK - all,
 				   place < 0 ? place : place + (int64_t)all, patience(),
-				   &done) == WP_OK && done != 0,
+				   &done) == WP_OK &&
+			      done != 0,
 		      "a read");
 		all += done;
 	} while (all < BLOCK);

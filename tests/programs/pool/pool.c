@@ -31,7 +31,8 @@ CASE(stairs)
 		check(counts().idle == (many < 2 ? 1 : 0), "who is idle");
 	}
 	check(wp_pool_execute(pool, &one) == WP_OK && wp_pool_execute(pool, &one) == WP_OK, "jobs");
-	check(counts().queued == 2 && counts().threads == 4 && wp_pool_is_low(pool), "that jobs wait");
+	check(counts().queued == 2 && counts().threads == 4 && wp_pool_is_low(pool),
+	      "that jobs wait");
 	let_go();
 	await(&ran, 6, "that all run");
 	await_threads(4, 4);
@@ -88,7 +89,8 @@ CASE(stop)
 	check(wp_pool_execute(pool, &one) == WP_OK && wp_pool_execute(pool, &one) == WP_OK, "jobs");
 	check(wp_pool_execute(pool, &(wp_job){runs, NULL, NULL}) == WP_OK, "a job");
 	check(wp_pool_stop(pool, 0) == WP_TIMEOUT, "that what runs is not interrupted");
-	check(wp_load_acquire(&closed) == 2 && counts().closed == 3, "that what is queued is closed");
+	check(wp_load_acquire(&closed) == 2 && counts().closed == 3,
+	      "that what is queued is closed");
 	check(wp_pool_execute(pool, &one) == WP_CLOSED && !wp_pool_try_execute(pool, &one),
 	      "that nothing is accepted");
 	let_go();
@@ -109,8 +111,8 @@ CASE(inside)
 	open_pool(2, 3, WP_FOREVER, 1);
 	hold(1);
 	check(wp_pool_execute(pool, &(wp_job){stops, NULL, NULL}) == WP_OK, "a job");
-	check(wp_pool_execute(pool, &(wp_job){stops, NULL, NULL}) == WP_OK ||
-		      counts().is_closed, "another");
+	check(wp_pool_execute(pool, &(wp_job){stops, NULL, NULL}) == WP_OK || counts().is_closed,
+	      "another");
 	let_go();
 	check(wp_pool_current() == NULL, "that the caller is in none");
 	await_threads(0, 0);

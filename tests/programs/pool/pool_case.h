@@ -17,7 +17,8 @@ static inline wp_pool_counts counts(void)
 	wp_pool_counts now;
 
 	wp_pool_counts_read(pool, &now);
-	check(now.threads == now.ready + now.leased + now.utilized && now.ready == now.idle + now.reserved,
+	check(now.threads == now.ready + now.leased + now.utilized &&
+		      now.ready == now.idle + now.reserved,
 	      "that ready, leased and utilized are all threads");
 	return now;
 }
@@ -29,8 +30,8 @@ static inline void await_threads(uint32_t threads, uint32_t idle)
 
 	while (counts().threads != threads || counts().idle != idle) {
 		if (wp_clock_ns() > deadline_ns) {
-			printf("lost %u threads, %u idle: %u, %u\n", threads, idle, counts().threads,
-			       counts().idle);
+			printf("lost %u threads, %u idle: %u, %u\n", threads, idle,
+			       counts().threads, counts().idle);
 			exit(1);
 		}
 		wp_yield();
@@ -52,7 +53,8 @@ static inline void end(void *arg)
 	wp_fetch_add_relaxed(&ends, 1);
 }
 
-static inline wp_pool_config config_of(uint32_t min, uint32_t max, int64_t idle_ns, int32_t reserved)
+static inline wp_pool_config config_of(uint32_t min, uint32_t max, int64_t idle_ns,
+				       int32_t reserved)
 {
 	wp_pool_config config;
 
@@ -79,7 +81,8 @@ static inline void close_pool(void)
 	check(counts().threads == 0 && counts().queued == 0, "that nothing is left");
 	check(counts().accepted == counts().finished + counts().closed,
 	      "that each job was finished or closed");
-	check(wp_load_relaxed(&begins) == counts().started && wp_load_relaxed(&ends) == counts().started,
+	check(wp_load_relaxed(&begins) == counts().started &&
+		      wp_load_relaxed(&ends) == counts().started,
 	      "that each thread begins and ends");
 	wp_pool_free(pool);
 }
@@ -104,7 +107,8 @@ static inline void holds(void *arg)
 	wp_fetch_add_release(&ran, 1);
 }
 
-static const wp_job __attribute__((unused)) one = {runs, closes, NULL}, holding = {holds, closes, NULL};
+static const wp_job __attribute__((unused)) one = {runs, closes, NULL},
+					    holding = {holds, closes, NULL};
 
 static inline void hold(uint32_t many)
 {

@@ -51,7 +51,8 @@ CASE(dropped)
 	hold(2);
 	check(!wp_pool_try_execute(pool, &one) && counts().queued == 1, "a start that waits");
 	check(wp_pool_stop(pool, 0) == WP_TIMEOUT, "that what runs is not interrupted");
-	check(wp_load_relaxed(&pool->reserve.pending) == 0, "that a dropped start is not under way");
+	check(wp_load_relaxed(&pool->reserve.pending) == 0,
+	      "that a dropped start is not under way");
 	let_go();
 	close_pool();
 }
@@ -75,7 +76,8 @@ CASE(virtual)
 	wp_store_relaxed(&ends, 0);
 	config.execute_virtual = executes;
 	check(wp_pool_new(&config, &pool) == WP_OK, "a pool");
-	check(pool->reserve.config.capacity == 0 && wp_pool_has_virtual(pool), "no reserved threads");
+	check(pool->reserve.config.capacity == 0 && wp_pool_has_virtual(pool),
+	      "no reserved threads");
 	for (int tries = 0; tries < 100; tries++)
 		check(!wp_pool_try_execute(pool, &one), "that there are none");
 	check(wp_pool_execute_virtual(pool, &one) == WP_OK && wp_load_relaxed(&ran) == 2 &&
@@ -117,7 +119,8 @@ CASE(dump)
 	await_text("BUSY");
 	check(wp_pool_execute(pool, &tagged) == WP_OK, "a job");
 	await_text("SELECTING");
-	check(wp_pool_execute(pool, &holding) == WP_OK && wp_pool_execute(pool, &one) == WP_OK, "jobs");
+	check(wp_pool_execute(pool, &holding) == WP_OK && wp_pool_execute(pool, &one) == WP_OK,
+	      "jobs");
 	await_text("pool: 3 threads (2 to 3), 0 idle, 0 reserved of 0, 0 leased, 1 queued, low\n");
 	check(wp_pool_dump(pool, text, sizeof(text)) > sizeof(text) && strcmp(text, "pool: 3") == 0,
 	      "that a dump is cut");

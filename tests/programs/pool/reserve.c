@@ -72,8 +72,11 @@ static void run(void *arg, void *task)
 
 static void open_reserve(uint32_t least, int64_t idle_ns)
 {
-	wp_reserve_config config = {.capacity = CAPACITY, .least = least, .idle_ns = idle_ns,
-				    .start = start, .run = run};
+	wp_reserve_config config = {.capacity = CAPACITY,
+				    .least = least,
+				    .idle_ns = idle_ns,
+				    .start = start,
+				    .run = run};
 
 	check(wp_reserve_init(&reserve, &config, slots) == WP_OK, "a reserve");
 }

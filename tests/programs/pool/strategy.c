@@ -132,10 +132,14 @@ static void *member(void *arg)
 
 static void open_pool(enum wp_strategy_mode mode, enum wp_kind even, enum wp_kind odd)
 {
-	wp_strategy_init(&strategy, &(wp_strategy_config){
-					    .mode = mode, .produce = produce, .kind = kind_of,
-					    .run = run, .execute = execute, .reject = reject,
-					    .start = start, .try_start = try_start});
+	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
+							  .produce = produce,
+							  .kind = kind_of,
+							  .run = run,
+							  .execute = execute,
+							  .reject = reject,
+							  .start = start,
+							  .try_start = try_start});
 	kinds[0] = even;
 	kinds[1] = odd;
 	memset((void *)fates, 0, sizeof(fates));
@@ -162,7 +166,8 @@ static void close_pool(uint32_t tasks)
 	pthread_mutex_unlock(&lock);
 	for (int at = 0; at < THREADS; at++)
 		pthread_join(threads[at], NULL);
-	check((int32_t)(wp_load_relaxed(&strategy.word) >> 32) == 0, "that nobody is thought to come");
+	check((int32_t)(wp_load_relaxed(&strategy.word) >> 32) == 0,
+	      "that nobody is thought to come");
 	is_over = false;
 	wp_init(&ran, 0);
 	wp_init(&next_task, 0);
@@ -189,11 +194,13 @@ CASE(modes)
 				if (each % 2 == 0)
 					wp_strategy_produce(&strategy);
 				else
-					check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+					check(wp_strategy_dispatch(&strategy) == WP_OK,
+					      "a dispatch");
 			}
 			close_pool(TASKS);
 			check(count(WP_CONSUMED) + count(WP_CONSUMED_TAGGED) + count(WP_EXECUTED) +
-					      count(WP_HANDED_OVER) == TASKS,
+					      count(WP_HANDED_OVER) ==
+				      TASKS,
 			      "that each task is counted");
 			check(mode != WP_PRODUCE_CONSUME || count(WP_CONSUMED) == TASKS,
 			      "that a producer consumes");

@@ -17,7 +17,7 @@ static wp_atomic(uint32_t) made, taken, produced, done, waiting, hits, virtual_o
 static wp_atomic(uint8_t) fates[TASKS + 1];
 static wp_atomic(bool) is_let_go;
 static wp_parker offered; /* of the producer that waits */
-static bool waits;	  /* to be offered more */
+static bool waits;        /* to be offered more */
 
 static void *produce(void *arg)
 {
@@ -133,7 +133,8 @@ static void open_over(enum pools kind, uint32_t threads)
 	if (kind == WITH_VIRTUAL) {
 		config.execute_virtual = execute_virtual;
 		check(wp_group_new(&group, &(wp_group_config){.carriers = 2, .yield_us = 50}) ==
-			      WP_OK, "a group");
+			      WP_OK,
+		      "a group");
 	}
 	check(wp_pool_new(&config, &pool) == WP_OK, "a pool");
 	memset((void *)fates, 0, sizeof(fates));
@@ -143,10 +144,14 @@ static void open_over(enum pools kind, uint32_t threads)
 
 static void use(enum wp_strategy_mode mode, void (*runs_it)(void *, void *))
 {
-	wp_strategy_init(&strategy, &(wp_strategy_config){
-					    .mode = mode, .produce = produce, .kind = kind_of,
-					    .run = runs_it, .execute = execute, .reject = reject,
-					    .start = start, .try_start = try_start});
+	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
+							  .produce = produce,
+							  .kind = kind_of,
+							  .run = runs_it,
+							  .execute = execute,
+							  .reject = reject,
+							  .start = start,
+							  .try_start = try_start});
 }
 
 static uint64_t count(enum wp_consumed how)
@@ -176,14 +181,18 @@ static void close_over(enum pools kind, uint32_t tasks)
 /* How tasks that block are run, by mode and pool. */
 static void check_counts(enum wp_strategy_mode mode, enum pools kind)
 {
-	check(mode != WP_PRODUCE_CONSUME || count(WP_CONSUMED) == TASKS, "that the producer runs all");
-	check(mode != WP_PRODUCE_EXECUTE_CONSUME || count(WP_EXECUTED) == TASKS, "that the pool runs all");
-	check(mode != WP_ADAPTIVE || count(WP_CONSUMED) == 0, "that no producer runs what may block");
+	check(mode != WP_PRODUCE_CONSUME || count(WP_CONSUMED) == TASKS,
+	      "that the producer runs all");
+	check(mode != WP_PRODUCE_EXECUTE_CONSUME || count(WP_EXECUTED) == TASKS,
+	      "that the pool runs all");
+	check(mode != WP_ADAPTIVE || count(WP_CONSUMED) == 0,
+	      "that no producer runs what may block");
 	check(mode != WP_ADAPTIVE || kind == WITH_RESERVED || count(WP_EXECUTED) == TASKS,
 	      "that without reserved threads nobody executes, produces and consumes");
 	check((wp_load_relaxed(&hits) > 0) == (mode == WP_ADAPTIVE && kind == WITH_RESERVED),
 	      "that with reserved threads one is taken");
-	check(wp_load_relaxed(&hits) <= count(WP_HANDED_OVER), "that who has one started runs its task");
+	check(wp_load_relaxed(&hits) <= count(WP_HANDED_OVER),
+	      "that who has one started runs its task");
 	check(kind != WITH_VIRTUAL || wp_load_relaxed(&virtual_ones) == count(WP_EXECUTED),
 	      "that virtual threads run what is executed");
 }
@@ -202,7 +211,8 @@ static void run_all(enum wp_strategy_mode mode, enum pools kind)
 	}
 	for (; many < TASKS; many++) {
 		wp_fetch_add_release(&made, 1);
-		if (many % 2 == 0 || (mode == WP_ADAPTIVE && kind != WITH_RESERVED)) /* no start under way */
+		if (many % 2 == 0 ||
+		    (mode == WP_ADAPTIVE && kind != WITH_RESERVED)) /* no start under way */
 			wp_strategy_produce(&strategy);
 		else
 			check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");

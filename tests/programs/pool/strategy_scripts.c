@@ -63,9 +63,12 @@ static void make(uint32_t tasks, enum wp_kind kind)
 	left = tasks;
 	produced = starts = 0;
 	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
-							  .produce = produce, .kind = kind_of,
-							  .run = run, .execute = execute,
-							  .start = start, .arg = &kept});
+							  .produce = produce,
+							  .kind = kind_of,
+							  .run = run,
+							  .execute = execute,
+							  .start = start,
+							  .arg = &kept});
 }
 
 /* All have run once; nobody is to come, or produces. */
@@ -99,7 +102,8 @@ CASE(late)
 {
 	make(3, WP_BLOCKING);
 	wp_strategy_produce(&strategy);
-	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 3 && starts == 1, "one start for all");
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 3 && starts == 1,
+	      "one start for all");
 	wp_strategy_run(&strategy);
 	check(produced == 5, "that who comes late looks once");
 	is_over(3, 1);
@@ -196,7 +200,8 @@ CASE(refused)
 	in_start = relies;
 	is_refused = true;
 	wp_strategy_produce(&strategy);
-	check(executed == 2 && wp_strategy_count(&strategy, WP_EXECUTED) == 2, "that the pool runs both");
+	check(executed == 2 && wp_strategy_count(&strategy, WP_EXECUTED) == 2,
+	      "that the pool runs both");
 	is_over(2, 2);
 }
 

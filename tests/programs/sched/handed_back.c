@@ -84,8 +84,7 @@ int main(void)
 	printf("handed back %u, of these parked %u\n", back, parked);
 	before = wp_group_counts(group, 0).runnable;
 	unpark_all();
-	printf("queued by an unpark %d\n",
-	       (int)(wp_group_counts(group, 0).runnable - before));
+	printf("queued by an unpark %d\n", (int)(wp_group_counts(group, 0).runnable - before));
 	wp_group_free(group);
 	unpark_all();
 	wp_store_relaxed(&runs, 0);

@@ -68,7 +68,8 @@ CASE(sent)
 
 	lay_out();
 	late = &tasks[0];
-	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that it does not sleep");
+	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen),
+	      "that it does not sleep");
 	check(late == NULL && stolen == &tasks[0], "what it was sent for");
 	check(wp_search_start(&domain), "that the next may be sent");
 }
@@ -85,7 +86,8 @@ CASE(turns)
 		wp_private_fifo_push(&home.carrier.lane, &own[at]);
 	}
 	for (int at = 0; at < 4; at++) {
-		wp_mpsc_node *first = wp_carrier_poll(&home.carrier), *second = wp_carrier_poll(&home.carrier);
+		wp_mpsc_node *first = wp_carrier_poll(&home.carrier),
+			     *second = wp_carrier_poll(&home.carrier);
 
 		check((first == &others[at] && second == &own[at]) ||
 			      (first == &own[at] && second == &others[at]),
@@ -162,6 +164,7 @@ CASE(nudged)
 		       wp_load_acquire(word) != WP_PARKED_FUTEX)
 			wp_yield();
 	}
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "the close");
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "the close");
 	wp_group_free(group);
 }

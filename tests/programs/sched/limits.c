@@ -62,7 +62,8 @@ CASE(cached)
 
 CASE(slots)
 {
-	wp_stacks_config config = {.control_bytes = 64, .max_stacks = 8 * WP_STACK_CACHE, .caches = 1};
+	wp_stacks_config config = {
+		.control_bytes = 64, .max_stacks = 8 * WP_STACK_CACHE, .caches = 1};
 	wp_stack_cache cache = {.count = 0};
 	static wp_stack *kept[WP_STACK_CACHE];
 	wp_stacks *pool;
@@ -143,30 +144,36 @@ CASE(ranges)
 	check(made((wp_group_config){.carriers = FEW}) == FEW, "some");
 	check(made((wp_group_config){.carriers = WP_GROUP_CARRIERS + 1}) == WP_MISUSED, "1,025");
 	check(made((wp_group_config){.carriers = UINT32_MAX}) == WP_MISUSED, "2^32 - 1");
-	check(made((wp_group_config){.carriers = WP_GROUP_CARRIERS, .spare_carriers = 1}) == WP_MISUSED,
+	check(made((wp_group_config){.carriers = WP_GROUP_CARRIERS, .spare_carriers = 1}) ==
+		      WP_MISUSED,
 	      "1,024 and one replacement");
-	check(made((wp_group_config){.carriers = 1, .trace_events = 3}) == WP_MISUSED, "a ring of 3");
-	check(made((wp_group_config){.carriers = 1, .trace_events = 2 * WP_TRACE_MOST}) == WP_MISUSED,
+	check(made((wp_group_config){.carriers = 1, .trace_events = 3}) == WP_MISUSED,
+	      "a ring of 3");
+	check(made((wp_group_config){.carriers = 1, .trace_events = 2 * WP_TRACE_MOST}) ==
+		      WP_MISUSED,
 	      "a ring that is too large");
 	check(made((wp_group_config){.carriers = 2, .work_stealing = true, .domain_of = numbers}) ==
-		      WP_MISUSED, "a domain that is not there");
-	check(made((wp_group_config){.carriers = 2, .work_stealing = true, .cluster_of = numbers}) ==
-		      WP_MISUSED, "a cluster that is not there");
+		      WP_MISUSED,
+	      "a domain that is not there");
+	check(made((wp_group_config){
+		      .carriers = 2, .work_stealing = true, .cluster_of = numbers}) == WP_MISUSED,
+	      "a cluster that is not there");
 	check(made((wp_group_config){.carriers = 0, .domain_of = numbers}) == WP_MISUSED,
 	      "domains of nobody knows how many");
 	check(made((wp_group_config){.carriers = 1, .placement = (enum wp_placement_policy)9}) ==
-		      WP_MISUSED, "a policy that is not there");
+		      WP_MISUSED,
+	      "a policy that is not there");
 }
 
 /* Of a frame only the lowest bytes are touched, as of most paths and buffers. */
-#define FRAME_OF(name, bytes)                                 \
-	__attribute__((noinline)) static int name(void)       \
-	{                                                     \
-		volatile char frame[bytes];                   \
-                                                              \
-		for (int at = 0; at < 2500; at++)             \
-			frame[at] = (char)0xAB;               \
-		return frame[9];                              \
+#define FRAME_OF(name, bytes)                           \
+	__attribute__((noinline)) static int name(void) \
+	{                                               \
+		volatile char frame[bytes];             \
+                                                        \
+		for (int at = 0; at < 2500; at++)       \
+			frame[at] = (char)0xAB;         \
+		return frame[9];                        \
 	}
 
 FRAME_OF(a_buffer, 8192)

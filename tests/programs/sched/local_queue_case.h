@@ -38,14 +38,16 @@ static void close_group(uint32_t times)
 {
 	wp_carrier_counts counts;
 
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "a close");
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "a close");
 	for (uint32_t index = 0; index < wp_group_size(group); index++) {
 		counts = wp_group_counts(group, index);
 		check(counts.runnable == 0, "that nothing is queued in the end");
 		check(counts.load == 0, "that no load is left");
 	}
 	for (uint32_t each = 0; each < to_start; each++)
-		check(wp_load_relaxed(&items[each].runs) == times, "that each runs as often as it should");
+		check(wp_load_relaxed(&items[each].runs) == times,
+		      "that each runs as often as it should");
 	wp_group_free(group);
 }
 

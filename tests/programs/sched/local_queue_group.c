@@ -128,7 +128,8 @@ CASE(placed)
 {
 	for (int round = 0; round < 5; round++) {
 		helped((wp_group_config){.carriers = 3, .placement = WP_PLACE_TWO_CHOICES}, TASKS);
-		helped((wp_group_config){.carriers = 2, .placement = WP_PLACE_LEAST_LOADED,
+		helped((wp_group_config){.carriers = 2,
+					 .placement = WP_PLACE_LEAST_LOADED,
 					 .load_at_dequeue = true},
 		       TASKS);
 	}
@@ -162,8 +163,8 @@ CASE(moved)
 	wp_task starter;
 
 	to_start = FEW;
-	open_group((wp_group_config){.carriers = 2, .placement = WP_PLACE_LEAST_LOADED,
-				     .domain_of = apart});
+	open_group((wp_group_config){
+		.carriers = 2, .placement = WP_PLACE_LEAST_LOADED, .domain_of = apart});
 	start_one(&starter, 0, block_step);
 	await(&ran, FEW, "a task");
 	check(wp_group_placement_counts(group, 0).moved == FEW, "that what was moved is counted");
@@ -193,8 +194,8 @@ static void case_looted(void)
 	wp_task starter;
 
 	to_start = FEW;
-	open_group((wp_group_config){.carriers = 3, .placement = WP_PLACE_LEAST_LOADED,
-				     .domain_of = apart});
+	open_group((wp_group_config){
+		.carriers = 3, .placement = WP_PLACE_LEAST_LOADED, .domain_of = apart});
 	start_one(&starter, 0, push_to_thief_step);
 	await(&ran, FEW, "a task");
 	check(wp_group_placement_counts(group, 1).moved > 0, "that some were moved");
@@ -233,7 +234,8 @@ CASE(closed)
 		open_group((wp_group_config){.carriers = carriers});
 		start_one(&starter, 0, push_forever_step);
 		await(&lets_go, 1, "the starter");
-		while (wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_handed, NULL) != WP_OK)
+		while (wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_handed, NULL) !=
+		       WP_OK)
 			wp_yield();
 		check(handed == TASKS, "that all are handed back");
 		for (uint32_t each = 0; each < TASKS; each++)

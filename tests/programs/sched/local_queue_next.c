@@ -141,7 +141,8 @@ static void storm(wp_group_config config)
 	start_all(count_step);
 	await(&ran, 2 * LEAVES - 1 + FEW, "a task of the storm");
 	for (uint32_t at = 1; at < 2 * LEAVES; at++)
-		check(wp_load_relaxed(&nodes[at].runs) == 2, "that each yields once, and ends once");
+		check(wp_load_relaxed(&nodes[at].runs) == 2,
+		      "that each yields once, and ends once");
 	close_group(1);
 }
 

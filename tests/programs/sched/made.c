@@ -30,8 +30,11 @@ CASE(clusters)
 {
 	static const uint32_t near[CARRIERS] = {0, 1, 0, 1}, ends[] = {2, 4, 5}, all[] = {CARRIERS};
 	static const uint32_t apart[] = {0, 2, 1, 3, 4}, in_order[] = {0, 1, 2, 3};
-	wp_group_config config = {.carriers = CARRIERS, .yield_us = 50, .work_stealing = true,
-				  .placement = WP_PLACE_CLUSTER_TWO_CHOICES, .cluster_of = near};
+	wp_group_config config = {.carriers = CARRIERS,
+				  .yield_us = 50,
+				  .work_stealing = true,
+				  .placement = WP_PLACE_CLUSTER_TWO_CHOICES,
+				  .cluster_of = near};
 
 	clusters_are(&config, 2, ends, apart);
 	config.spare_carriers = 1;
@@ -76,7 +79,8 @@ CASE(rings)
 	}
 	for (uint32_t ring = 0; ring < 3; ring++)
 		for (uint32_t on = 0; on < 3; on++)
-			check(has(ring, names[on]) == (ring == on), "an event in its carrier's ring");
+			check(has(ring, names[on]) == (ring == on),
+			      "an event in its carrier's ring");
 	number = 0;
 	check(wp_group_trace(group, 0, &number, &first, 1) == 1 && number == 1,
 	      "as many as there is room for");
@@ -113,7 +117,8 @@ CASE(largest)
 	open_group(1, false, 0);
 	check(wp_group_trace_on(group, WP_TRACE_MOST) == WP_OK, "the largest ring");
 	check(wp_group_tracing(group) == WP_TRACE_MOST, "its size");
-	check(wp_group_trace_on(group, 2 * WP_TRACE_MOST) == WP_MISUSED, "that there is none larger");
+	check(wp_group_trace_on(group, 2 * WP_TRACE_MOST) == WP_MISUSED,
+	      "that there is none larger");
 	close_group();
 }
 

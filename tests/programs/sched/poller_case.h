@@ -18,7 +18,7 @@ struct one {
 	uint32_t carrier;
 	bool has_io, leaves, steps_aside, spins;
 	bool has_yielded, is_aside; /* one without a stack, when it goes on */
-	wp_vthread *resumes; /* by the poller, when it has parked its carrier */
+	wp_vthread *resumes;        /* by the poller, when it has parked its carrier */
 	int result;
 	wp_atomic(uint32_t) told; /* to end */
 	wp_atomic(uint32_t) looks, blocks, wakeups, aside, unasked;
@@ -40,8 +40,9 @@ static void wake(void *arg)
 static void block(struct one *one)
 {
 	int64_t until_ns = wp_poller_until(), now_ns = wp_clock_ns();
-	int ms = until_ns == WP_FOREVER ? PATIENCE_S * 1000
-					: (int)((until_ns > now_ns ? until_ns - now_ns : 0) / MS + 1);
+	int ms = until_ns == WP_FOREVER
+			 ? PATIENCE_S * 1000
+			 : (int)((until_ns > now_ns ? until_ns - now_ns : 0) / MS + 1);
 	eventfd_t signals;
 
 	if (!wp_poller_can_park())

@@ -83,7 +83,8 @@ static void check(void)
 			fail("the token is taken, or somebody idle");
 		runs += counts.runs;
 		stolen += counts.directed + counts.probed + counts.recheck;
-		ends += counts.directed + counts.fruitless + wp__count_read(&domain->counts.no_idle);
+		ends += counts.directed + counts.fruitless +
+			wp__count_read(&domain->counts.no_idle);
 		searches += wp__count_read(&domain->counts.started);
 	}
 	for (uint32_t k = 0; k < count; k++) {

@@ -7,8 +7,15 @@
 #include "base/error.h"
 #include "sched/worker.h"
 
-enum { ROUNDS = 20, THREADS = 4, EACH = 64, TURNS = 200, MS = 1000000, HOUR_MS = 3600000,
-       CROWD = 10 * WP_HOME_FIRED };
+enum {
+	ROUNDS = 20,
+	THREADS = 4,
+	EACH = 64,
+	TURNS = 200,
+	MS = 1000000,
+	HOUR_MS = 3600000,
+	CROWD = 10 * WP_HOME_FIRED
+};
 
 typedef struct sleeper {
 	wp_task task;
@@ -125,9 +132,10 @@ static void *storm(void *arg)
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (int index = 0; index < EACH; index++) {
 			random = random * UINT64_C(6364136223846793005) + 1;
-			wp_carrier_tasks_arm(home_of((uint32_t)(random >> 63)), NULL, &timers[index],
-				    wp_deadline_in(index == 0 ? (int64_t)HOUR_MS * MS
-							      : (int64_t)(random >> 40 & 0x3ffff)));
+			wp_carrier_tasks_arm(
+				home_of((uint32_t)(random >> 63)), NULL, &timers[index],
+				wp_deadline_in(index == 0 ? (int64_t)HOUR_MS * MS
+							  : (int64_t)(random >> 40 & 0x3ffff)));
 		}
 		while (turn == 0 && wp_load_acquire(&timers[1].armed) != NULL)
 			wp_yield();

@@ -26,7 +26,7 @@ enum { CARRIERS = 4, PINNED_MOST = 2, LOOK_S = 2, TURNS_LOST = 4 };
 typedef struct peer {
 	wp_vthread *thread;
 	wp_atomic(uint64_t) mail;
-	int settled_at; /* -1: nowhere yet */
+	int settled_at;   /* -1: nowhere yet */
 	uint32_t suspect; /* the park in which it had mail, when last looked at; 0: none */
 	uint64_t since;   /* parks of all when it was first seen so */
 	bool is_over;
@@ -182,7 +182,8 @@ static void look_for_the_lost(void)
 static void start_all(void)
 {
 	for (uint32_t at = 0; at < count; at++) {
-		wp_vthread_config config = {.run = live, .arg = &peers[at],
+		wp_vthread_config config = {.run = live,
+					    .arg = &peers[at],
 					    .carrier = (int)(at % CARRIERS),
 					    .is_pinned = at % 8 == 0};
 

@@ -44,8 +44,8 @@ static void permits_where(bool stealing)
 			wp_vthread_unpark(thread);
 		else
 			wp_vthread_interrupt(thread);
-		check(join(thread, "an unpark from outside") ==
-			      (turn % 2 ? WP_OK : WP_INTERRUPTED), "how it ended");
+		check(join(thread, "an unpark from outside") == (turn % 2 ? WP_OK : WP_INTERRUPTED),
+		      "how it ended");
 	}
 	close_group();
 }
@@ -142,8 +142,10 @@ static int link_in_chain(void *arg)
 static void run_chain(const wp_scheduler *scheduler)
 {
 	for (uintptr_t at = 0; at < MANY; at++) {
-		wp_vthread_config config = {.run = link_in_chain, .arg = (void *)at,
-					    .carrier = WP_VTHREAD_HERE, .scheduler = scheduler};
+		wp_vthread_config config = {.run = link_in_chain,
+					    .arg = (void *)at,
+					    .carrier = WP_VTHREAD_HERE,
+					    .scheduler = scheduler};
 
 		if (wp_vthread_new(group, &config, &chain[at]) != WP_OK)
 			exit(1);
@@ -280,7 +282,8 @@ CASE(again)
 	one = start_as(&config);
 	wp_vthread_interrupt(one);
 	join(one, "the first");
-	while (wp_vthread_new(group, &config, &again) != WP_OK) { /* its carrier has it for a moment */
+	while (wp_vthread_new(group, &config, &again) !=
+	       WP_OK) { /* its carrier has it for a moment */
 		if (wp_clock_ns() > until_ns)
 			lost("its memory");
 		wp_yield();
@@ -300,8 +303,10 @@ static int yields_to(void *arg)
 CASE(yielded)
 {
 	for (int kind = 0; kind < 3; kind++) {
-		wp_group_config group_config = {.carriers = 1 + (kind > 0), .yield_us = 50,
-						.work_stealing = kind > 0, .bounded = kind > 1};
+		wp_group_config group_config = {.carriers = 1 + (kind > 0),
+						.yield_us = 50,
+						.work_stealing = kind > 0,
+						.bounded = kind > 1};
 		wp_vthread_config config = {.run = notes_interrupt, .carrier = 0};
 		wp_vthread *next;
 

@@ -194,7 +194,8 @@ static int uses_much(void *arg)
 /* On a carrier: what small ones give back is not for those of the usual size. */
 static int starts_all(void *arg)
 {
-	wp_vthread_config small = {.run = nothing, .stack_bytes = SMALL, .carrier = WP_VTHREAD_HERE};
+	wp_vthread_config small = {
+		.run = nothing, .stack_bytes = SMALL, .carrier = WP_VTHREAD_HERE};
 	wp_vthread *threads[4];
 
 	for (int round = 0; round < 4; round++) {

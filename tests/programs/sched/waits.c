@@ -29,8 +29,9 @@ static uint64_t read_all(enum wp_trace_kind kind, const char *name)
 	uint64_t found = 0;
 
 	for (uint32_t ring = 0; ring <= wp_group_size(group); ring++) {
-		uint64_t number = 0, read = wp_group_trace(group, ring, &number, events + found,
-							   ROOM - found), kept = found;
+		uint64_t number = 0,
+			 read = wp_group_trace(group, ring, &number, events + found, ROOM - found),
+			 kept = found;
 
 		for (uint64_t at = found; at < found + read; at++)
 			if (events[at].kind == (uint32_t)kind &&
@@ -43,8 +44,8 @@ static uint64_t read_all(enum wp_trace_kind kind, const char *name)
 
 static void open_traced(uint32_t carriers, uint32_t most)
 {
-	wp_group_config config = {.carriers = carriers, .yield_us = 50, .trace_events = most,
-				  .work_stealing = true};
+	wp_group_config config = {
+		.carriers = carriers, .yield_us = 50, .trace_events = most, .work_stealing = true};
 
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
 }
@@ -152,10 +153,10 @@ CASE(reasons)
 	static const struct {
 		uint32_t why, on, ended;
 	} expected[] = {
-		{WP_WAIT_PARK, 0, 1}, {WP_WAIT_SLEEP, 0, 1}, {WP_WAIT_JOIN, 0, 0},
-		{WP_WAIT_MUTEX, 0, 0}, {WP_WAIT_CONDITION, 0, 0}, {WP_WAIT_SEMAPHORE, 2, 0},
-		{WP_WAIT_RECEIVE, 0, 0}, {WP_WAIT_SEND, 0, 0}, {WP_WAIT_LATCH, 0, 0},
-		{WP_WAIT_READ, 1, 0}, {WP_WAIT_ACCEPT, 2, 0}};
+		{WP_WAIT_PARK, 0, 1},    {WP_WAIT_SLEEP, 0, 1},     {WP_WAIT_JOIN, 0, 0},
+		{WP_WAIT_MUTEX, 0, 0},   {WP_WAIT_CONDITION, 0, 0}, {WP_WAIT_SEMAPHORE, 2, 0},
+		{WP_WAIT_RECEIVE, 0, 0}, {WP_WAIT_SEND, 0, 0},      {WP_WAIT_LATCH, 0, 0},
+		{WP_WAIT_READ, 1, 0},    {WP_WAIT_ACCEPT, 2, 0}};
 	enum { KINDS = sizeof(expected) / sizeof(*expected) };
 	wp_vthread_config config = {.name = "waiter", .run = waits_for_all};
 	wp_vthread *thread;
@@ -248,7 +249,8 @@ CASE(switch)
 	while (read_all(WP_TRACE_WAIT, NULL) == 0)
 		wp_yield();
 	wp_group_trace_off(group);
-	check(wp_group_tracing(group) == 0 && wp_group_traced(group) == 4096, "that it is off again");
+	check(wp_group_tracing(group) == 0 && wp_group_traced(group) == 4096,
+	      "that it is off again");
 	wp_store_relaxed(&is_over, 1);
 	for (int at = 0; at < BUSY; at++)
 		join(threads[at], "who is busy");

@@ -5,7 +5,8 @@
 
 enum { FORKS = 50 };
 
-static const wp_scope_config all = {.policy = WP_SCOPE_ALL, .deadline_ns = WP_FOREVER,
+static const wp_scope_config all = {.policy = WP_SCOPE_ALL,
+				    .deadline_ns = WP_FOREVER,
 				    .forks = {.name = "fork", .carrier = WP_VTHREAD_HERE}};
 
 static wp_scope_config as(enum wp_scope_policy policy, int64_t deadline_ns)

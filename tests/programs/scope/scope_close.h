@@ -81,7 +81,10 @@ static int meets(void *arg)
 		open_scope(&scope, &config);
 		for (int at = 0; at < FORKS; at++)
 			fork_one(&scope, &subtasks[at],
-				 at % 3 == 0 ? waits : at % 3 == 1 ? fails : counts, &failure);
+				 at % 3 == 0   ? waits
+				 : at % 3 == 1 ? fails
+					       : counts,
+				 &failure);
 		if (turn % 5 == 0)
 			wp_scope_cancel(&scope);
 		check(wp_scope_join(&scope, NULL) != WP_INTERRUPTED, "a join");

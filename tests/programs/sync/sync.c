@@ -15,8 +15,16 @@
 #ifndef PATIENCE_S
 #define PATIENCE_S 60
 #endif
-enum { CARRIERS = 2, VIRTUALS = 12, OS_THREADS = 3, THREADS = VIRTUALS + OS_THREADS, SLOTS = 2,
-       PERMITS = 3, TURNS = 40, KINDS = 5 };
+enum {
+	CARRIERS = 2,
+	VIRTUALS = 12,
+	OS_THREADS = 3,
+	THREADS = VIRTUALS + OS_THREADS,
+	SLOTS = 2,
+	PERMITS = 3,
+	TURNS = 40,
+	KINDS = 5
+};
 #define US 1000ll
 
 static struct {
@@ -162,13 +170,14 @@ static void pinned(struct one *one, void (*kind)(struct one *))
 static int work(void *arg)
 {
 	static void (*const kinds[KINDS])(struct one *) = {hold, use_permits, send, receive,
-							    pass_baton};
+							   pass_baton};
 	struct one *one = arg;
 
 	while (wp_latch_wait_until(&all.start, WP_FOREVER) == WP_INTERRUPTED)
 		wp_vthread_clear_interrupt();
 	for (int turn = 0; turn < TURNS; turn++)
-		(draw(&one->random, 8) == 0 ? pinned : plain)(one, kinds[draw(&one->random, KINDS)]);
+		(draw(&one->random, 8) == 0 ? pinned : plain)(one,
+							      kinds[draw(&one->random, KINDS)]);
 	wp_fetch_add_relaxed(&all.did, TURNS);
 	wp_latch_open(&one->done);
 	return 0;
@@ -189,8 +198,8 @@ static void begin(struct one *ones, uint64_t *random, wp_group *group)
 	wp_channel_init(&all.channel, all.slots, draw(random, SLOTS + 1));
 	wp_latch_init(&all.start);
 	for (int i = 0; i < THREADS; i++) {
-		wp_vthread_config config = {.run = work, .arg = &ones[i],
-					    .carrier = WP_VTHREAD_HERE};
+		wp_vthread_config config = {
+			.run = work, .arg = &ones[i], .carrier = WP_VTHREAD_HERE};
 
 		ones[i] = (struct one){.random = 1 + draw(random, UINT32_MAX)};
 		if (i >= VIRTUALS)
@@ -231,7 +240,8 @@ static bool end(struct one *ones)
 		if (i >= VIRTUALS) {
 			pthread_join(ones[i].os, NULL);
 		} else {
-			check(wp_vthread_join(ones[i].thread, WP_FOREVER, &failure) == WP_OK, "a join");
+			check(wp_vthread_join(ones[i].thread, WP_FOREVER, &failure) == WP_OK,
+			      "a join");
 			wp_vthread_free(ones[i].thread);
 		}
 		holds += ones[i].holds;

@@ -19,9 +19,9 @@ __asm__(".text\n.globl keep\n.type keep, @function\nkeep:\n"
 	"pop %r15\npop %r14\npop %r13\npop %r12\npop %rbp\npop %rbx\nret\n.size keep, . - keep\n");
 #else
 enum { REGISTERS = 19 };
-static const char *const names[REGISTERS] = {
-	"x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
-	"x29", "d8",  "d9",  "d10", "d11", "d12", "d13", "d14", "d15"};
+static const char *const names[REGISTERS] = {"x19", "x20", "x21", "x22", "x23", "x24", "x25",
+					     "x26", "x27", "x28", "x29", "d8",  "d9",  "d10",
+					     "d11", "d12", "d13", "d14", "d15"};
 __asm__(".text\n.globl keep\n.type keep, %function\nkeep:\n"
 	"stp x29, x30, [sp, #-176]!\nstp x19, x20, [sp, #16]\nstp x21, x22, [sp, #32]\n"
 	"stp x23, x24, [sp, #48]\nstp x25, x26, [sp, #64]\nstp x27, x28, [sp, #80]\n"

@@ -81,8 +81,10 @@ static void fail(const char *what)
 
 static void prepare(enum wp_stack_guard guard, bool is_named)
 {
-	wp_stacks_config config = {.control_bytes = sizeof(control), .max_stacks = 4,
-				   .guard = guard, .name = is_named ? name_of : NULL};
+	wp_stacks_config config = {.control_bytes = sizeof(control),
+				   .max_stacks = 4,
+				   .guard = guard,
+				   .name = is_named ? name_of : NULL};
 	control *self;
 
 	if (wp_stacks_new(&pool, &config) != 0 || wp_stacks_take(pool, NULL) == NULL)

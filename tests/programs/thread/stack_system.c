@@ -70,7 +70,8 @@ CASE(locked)
 	}
 	check(wp_stacks_take(pool, NULL)->guard >= WP_STACK_PROTECTED, "a guard that works");
 	check(wp_stacks_statistics(pool).guards[WP_STACK_CANARY] == 0 ||
-		       config.guard == WP_STACK_CANARY, "the next best");
+		      config.guard == WP_STACK_CANARY,
+	      "the next best");
 	munlockall();
 }
 
@@ -97,7 +98,8 @@ CASE(small_pages)
 {
 	open_pool();
 	check(has_flag(wp_stack_control(wp_stacks_take(pool, NULL)), " nh") ||
-		       access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0, "no huge pages");
+		      access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0,
+	      "no huge pages");
 }
 
 static void park_for_ever(void *arg)

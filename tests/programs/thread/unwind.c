@@ -4,7 +4,12 @@
 #include "../case_main.h"
 #include "thread/unwind.h"
 
-enum { WORDS = 64, FRAMES = 4, ROOM = 8 /* words above what a switch has left */, WORD = sizeof(uintptr_t) };
+enum {
+	WORDS = 64,
+	FRAMES = 4,
+	ROOM = 8 /* words above what a switch has left */,
+	WORD = sizeof(uintptr_t)
+};
 
 /* Words that a switch leaves: fiber_*.S. And DWARF's number of a register that it saves. */
 #if defined(__x86_64__)
@@ -34,8 +39,8 @@ static void lay_out(const wp_unwind_row *row)
 
 static uint32_t walk(int from)
 {
-	return wp__unwind(&rows, (uintptr_t)&words[from], (uintptr_t)words, (uintptr_t)&words[WORDS],
-			  frames, FRAMES);
+	return wp__unwind(&rows, (uintptr_t)&words[from], (uintptr_t)words,
+			  (uintptr_t)&words[WORDS], frames, FRAMES);
 }
 
 /* What a switch leaves may be the lowest of a stack, and no lower. */
@@ -55,8 +60,8 @@ CASE(lowest)
  * top. */
 static uint32_t depth(int above, int offset)
 {
-	wp_unwind_row row = {.pc = known, .cfa_register = WP_UNWIND_SP,
-			     .cfa_offset = (ROOM + above) * WORD};
+	wp_unwind_row row = {
+		.pc = known, .cfa_register = WP_UNWIND_SP, .cfa_offset = (ROOM + above) * WORD};
 
 	row.saved[WP_UNWIND_PC] = (int16_t)(offset * WORD);
 	lay_out(&row);
@@ -72,9 +77,10 @@ CASE(highest)
 }
 
 /* Two functions that nobody calls: a register is saved near, or too far for a row. */
-#define TABLED(name, offset)                                                                       \
-	".globl " name "\n.type " name ", %function\n" name ":\n.cfi_startproc\n"                   \
-	".cfi_offset " REGISTER ", " offset "\nnop\nnop\n.cfi_endproc\n.size " name ", .-" name "\n"
+#define TABLED(name, offset)                                                                    \
+	".globl " name "\n.type " name ", %function\n" name ":\n.cfi_startproc\n"               \
+	".cfi_offset " REGISTER ", " offset "\nnop\nnop\n.cfi_endproc\n.size " name ", .-" name \
+	"\n"
 
 __asm__(".text\n" TABLED("saved_near", "-16") TABLED("saved_far", "-40000"));
 

@@ -85,7 +85,8 @@ static int locks(void *arg)
 
 static void *locks_outside(void *arg)
 {
-	check(wp_mutex_lock_until(&mutex, in_ms(1000 * PATIENCE_S)) == WP_OK, "a mutex: who is behind");
+	check(wp_mutex_lock_until(&mutex, in_ms(1000 * PATIENCE_S)) == WP_OK,
+	      "a mutex: who is behind");
 	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
 	return NULL;
 }
@@ -471,8 +472,7 @@ CASE(stack)
 	wp_vthread *thread;
 
 	open_group();
-	check(wp_vthread_new(group, &config, &thread) == WP_OK &&
-		      wp_vthread_start(thread) == WP_OK,
+	check(wp_vthread_new(group, &config, &thread) == WP_OK && wp_vthread_start(thread) == WP_OK,
 	      "a thread");
 	while ((wp__vthread_look(thread) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
 		wp_yield();

@@ -35,7 +35,7 @@ static struct {
 	wp_semaphore semaphore;
 	wp_channel channel;
 	void *slots[SLOTS];
-	uint64_t holds; /* plain: under the mutex */
+	uint64_t holds;  /* plain: under the mutex */
 	uint32_t batons; /* plain: under baton_lock */
 	wp_atomic(uint32_t) is_over, is_lost;
 	wp_atomic(uint64_t) sent, received, held, back, ended;
@@ -83,14 +83,15 @@ static void send(uint64_t *random)
 {
 	uint32_t item = 1 + draw(random, 1000);
 
-	if (wp_channel_send_until(&all.channel, (void *)(uintptr_t)item,
-				  wp_clock_ns() + 1000000) == WP_OK)
+	if (wp_channel_send_until(&all.channel, (void *)(uintptr_t)item, wp_clock_ns() + 1000000) ==
+	    WP_OK)
 		wp_fetch_add_relaxed(&all.sent, item);
 }
 
 static void lock_batons(void)
 {
-	check(wp_mutex_lock_until(&all.baton_lock, patience()) == WP_OK, "the mutex of a condition");
+	check(wp_mutex_lock_until(&all.baton_lock, patience()) == WP_OK,
+	      "the mutex of a condition");
 }
 
 /* One baton at a time, and one signal for it: an OS thread that waits gets it, or sees it. */
@@ -172,14 +173,15 @@ static void count_back(void *arg, wp_task *task, bool was_parked)
 /* One group, from its start to its free. */
 static void one_group(uint64_t *random)
 {
-	wp_group_config config = {.carriers = 1 + draw(random, 2), .yield_us = 50,
-				  .work_stealing = draw(random, 2)};
+	wp_group_config config = {
+		.carriers = 1 + draw(random, 2), .yield_us = 50, .work_stealing = draw(random, 2)};
 	wp_vthread *threads[VIRTUALS];
 	wp_group *group;
 
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
 	for (int at = 0; at < VIRTUALS; at++) {
-		wp_vthread_config one = {.run = live, .carrier = WP_VTHREAD_HERE,
+		wp_vthread_config one = {.run = live,
+					 .carrier = WP_VTHREAD_HERE,
 					 .arg = (void *)(uintptr_t)(1 + draw(random, UINT32_MAX))};
 
 		check(wp_vthread_new(group, &one, &threads[at]) == WP_OK &&
@@ -187,7 +189,8 @@ static void one_group(uint64_t *random)
 		      "a thread");
 	}
 	for (uint32_t turn = draw(random, 40); turn > 0; turn--) {
-		wp_vthread_unpark(threads[draw(random, VIRTUALS)]); /* it looks before it is woken */
+		wp_vthread_unpark(
+			threads[draw(random, VIRTUALS)]); /* it looks before it is woken */
 		if (draw(random, 8) == 0)
 			nanosleep(&(struct timespec){0, 50000}, NULL);
 	}

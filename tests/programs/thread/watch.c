@@ -118,7 +118,8 @@ CASE(stray)
 	begin(&watch);
 	check(is_passed_on(low - 1, low + slot - 8), "what is below all stacks");
 	check(is_passed_on(top, top - 8), "what is above all stacks");
-	check(is_passed_on(low + slot + stacks->guard_bytes, low + 2 * slot - 8), "what is no guard");
+	check(is_passed_on(low + slot + stacks->guard_bytes, low + 2 * slot - 8),
+	      "what is no guard");
 	check(is_passed_on(low + slot, low + 2 * slot), "who runs on the stack above");
 	check(is_passed_on(low + 3 * slot, low + 2 * slot - 8), "who runs far below");
 	check(is_passed_on(low, low - 8), "who runs on no stack");
@@ -129,8 +130,9 @@ CASE(stray)
 /* In a child, which would die of it next. */
 static void reports(FILE *told, uintptr_t address, uintptr_t sp)
 {
-	static const char wanted[] = "wakeproof: stack overflow in virtual thread \"?\" (64 KiB; give it "
-				     "a larger stack)\n";
+	static const char wanted[] =
+		"wakeproof: stack overflow in virtual thread \"?\" (64 KiB; give it "
+		"a larger stack)\n";
 	char said[2 * sizeof(wanted)] = "";
 	int status = -1;
 	pid_t child;
@@ -201,7 +203,8 @@ int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
 	masks += how == SIG_BLOCK;
-	masked += how == SIG_BLOCK && sigismember(set, SIGSEGV) == 1 && sigismember(set, SIGBUS) == 1;
+	masked +=
+		how == SIG_BLOCK && sigismember(set, SIGSEGV) == 1 && sigismember(set, SIGBUS) == 1;
 	return __real_pthread_sigmask(how, set, before);
 }
 
@@ -215,8 +218,8 @@ CASE(masked)
 	wp_stack_watch_end(&watch);
 	wp_stacks_free(stacks);
 	check(masks == 4 && masked == masks, "that both signals wait");
-	check(__real_pthread_sigmask(SIG_BLOCK, NULL, &now) == 0 && sigismember(&now, SIGSEGV) == 0 &&
-		      sigismember(&now, SIGBUS) == 0,
+	check(__real_pthread_sigmask(SIG_BLOCK, NULL, &now) == 0 &&
+		      sigismember(&now, SIGSEGV) == 0 && sigismember(&now, SIGBUS) == 0,
 	      "that they wait no more");
 }
 

@@ -50,19 +50,19 @@ STRESS_ACTOR(read_word)
 }
 
 STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
-	.upholds = "Monitor!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,
-	.actors = {ends, suspects}, .arbiter = read_word, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "the monitor saw the end"},
-		{"0,1", ACCEPTABLE, "the end saw the mark"},
-		{"*", FORBIDDEN, "it runs nothing, and is marked"},
-	});
+	    .upholds = "Monitor!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,
+	    .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the monitor saw the end"},
+		    {"0,1", ACCEPTABLE, "the end saw the mark"},
+		    {"*", FORBIDDEN, "it runs nothing, and is marked"},
+	    });
 
 STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued: none is left.",
-	.upholds = "Monitor!MarkEnds", .state_size = sizeof(struct state),
-	.init = init_dequeue, .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "the monitor saw the end"},
-		{"0,1", ACCEPTABLE, "the end saw the mark"},
-		{"*", FORBIDDEN, "it runs nothing, and is marked"},
-	});
+	    .upholds = "Monitor!MarkEnds", .state_size = sizeof(struct state), .init = init_dequeue,
+	    .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the monitor saw the end"},
+		    {"0,1", ACCEPTABLE, "the end saw the mark"},
+		    {"*", FORBIDDEN, "it runs nothing, and is marked"},
+	    });

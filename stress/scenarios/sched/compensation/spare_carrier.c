@@ -30,18 +30,19 @@ STRESS_ACTOR(read_all)
 }
 
 STRESS_TEST(spare_carrier, .claim = "As many may be given tasks as are configured.",
-	.upholds = "SpareCarrier!EligibleKept", .state_size = sizeof(struct state), .init = init,
-	.actors = {blocks, blocks_a_while}, .arbiter = read_all, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"2,1,0", ACCEPTABLE, "one is marked, and one stands in for it"},
-		{"*", FORBIDDEN, "too few, too many, or two threads of one"},
-	});
+	    .upholds = "SpareCarrier!EligibleKept", .state_size = sizeof(struct state),
+	    .init = init, .actors = {blocks, blocks_a_while}, .arbiter = read_all, .results = 3,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"2,1,0", ACCEPTABLE, "one is marked, and one stands in for it"},
+		    {"*", FORBIDDEN, "too few, too many, or two threads of one"},
+	    });
 
 STRESS_TWIN(spare_carrier_mark_silent, .of = "spare_carrier",
-	.defect = "who has marked a carrier does not see to a replacement", .shows = "1,0,0",
-	.seen_by = SEEN_ALL);
+	    .defect = "who has marked a carrier does not see to a replacement", .shows = "1,0,0",
+	    .seen_by = SEEN_ALL);
 STRESS_TWIN(spare_carrier_unmark_silent, .of = "spare_carrier",
-	.defect = "the end of a mark retires nobody", .shows = "3,2,0", .seen_by = SEEN_ALL);
+	    .defect = "the end of a mark retires nobody", .shows = "3,2,0", .seen_by = SEEN_ALL);
 
 /* As the mark of 0 ends, 1 and 2, who stood in, are marked: who has counted one too many finds
  * nobody to retire. Result: "eligible, configured ones that are dormant". */
@@ -71,22 +72,22 @@ STRESS_ACTOR(read_configured)
 }
 
 STRESS_TEST(spare_carrier_none, .claim = "Who is configured is never retired.",
-	.upholds = "SpareCarrier!EligibleKept", .state_size = sizeof(struct state),
-	.init = init_stand_in, .actors = {goes_on, blocks_1, blocks_2},
-	.arbiter = read_configured, .results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,0", ACCEPTABLE, "0 may be given tasks, and nobody is left to stand in"},
-		{"*", FORBIDDEN, "too few, or a configured one is dormant"},
-	});
+	    .upholds = "SpareCarrier!EligibleKept", .state_size = sizeof(struct state),
+	    .init = init_stand_in, .actors = {goes_on, blocks_1, blocks_2},
+	    .arbiter = read_configured, .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "0 may be given tasks, and nobody is left to stand in"},
+		    {"*", FORBIDDEN, "too few, or a configured one is dormant"},
+	    });
 
 /* Both are marked. */
 STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
-	.upholds = "SpareCarrier!OneThread", .state_size = sizeof(struct state), .init = init,
-	.actors = {blocks, blocks_1}, .arbiter = read_all, .results = 3, .blocking = 1,
-	.outcomes = {
-		{"2,2,0", ACCEPTABLE, "two stand in"},
-		{"*", FORBIDDEN, "too few, or two threads of one"},
-	});
+	    .upholds = "SpareCarrier!OneThread", .state_size = sizeof(struct state), .init = init,
+	    .actors = {blocks, blocks_1}, .arbiter = read_all, .results = 3, .blocking = 1,
+	    .outcomes = {
+		    {"2,2,0", ACCEPTABLE, "two stand in"},
+		    {"*", FORBIDDEN, "too few, or two threads of one"},
+	    });
 
 /* No thread is to be had. Result: "tasks that are left with a replacement". */
 STRESS_INIT(init_refusing)
@@ -113,23 +114,23 @@ STRESS_ACTOR(read_left)
 }
 
 STRESS_TEST(spare_carrier_refused, .claim = "Nobody is given tasks who has no thread.",
-	.upholds = "SpareCarrier!TargetHasThread", .state_size = sizeof(struct state),
-	.init = init_refusing, .actors = {blocks, submits}, .arbiter = read_left, .results = 1,
-	.blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "its carrier runs it, or whoever is next"},
-		{"*", FORBIDDEN, "nobody will run it"},
-	});
+	    .upholds = "SpareCarrier!TargetHasThread", .state_size = sizeof(struct state),
+	    .init = init_refusing, .actors = {blocks, submits}, .arbiter = read_left, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "its carrier runs it, or whoever is next"},
+		    {"*", FORBIDDEN, "nobody will run it"},
+	    });
 
 /* Result: as above. */
 STRESS_TEST(spare_carrier_retired, .claim = "Who is retired is left without tasks.",
-	.upholds = "SpareCarrier!RetiredIsEmpty", .state_size = sizeof(struct state),
-	.init = init_marked, .actors = {goes_on, submits}, .arbiter = read_left, .results = 1,
-	.blocking = 1,
-	.outcomes = {
-		{"0", ACCEPTABLE, "moved, or given to the other one"},
-		{"*", LOST_WORK, "a task waits for a carrier that is dormant"},
-	});
+	    .upholds = "SpareCarrier!RetiredIsEmpty", .state_size = sizeof(struct state),
+	    .init = init_marked, .actors = {goes_on, submits}, .arbiter = read_left, .results = 1,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "moved, or given to the other one"},
+		    {"*", LOST_WORK, "a task waits for a carrier that is dormant"},
+	    });
 
 /* Result: "threads that get a stop, threads". */
 STRESS_INIT(init_one)
@@ -152,15 +153,15 @@ STRESS_ACTOR(read_threads)
 }
 
 STRESS_TEST(spare_carrier_close, .claim = "The close knows each thread.",
-	.upholds = "SpareCarrier!StopReachesAll", .state_size = sizeof(struct state),
-	.init = init_one, .actors = {blocks, closes}, .arbiter = read_threads, .results = 2,
-	.blocking = 1,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "none was started"},
-		{"1,1", ACCEPTABLE, "it is stopped"},
-		{"*", FORBIDDEN, "a thread is left"},
-	});
+	    .upholds = "SpareCarrier!StopReachesAll", .state_size = sizeof(struct state),
+	    .init = init_one, .actors = {blocks, closes}, .arbiter = read_threads, .results = 2,
+	    .blocking = 1,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "none was started"},
+		    {"1,1", ACCEPTABLE, "it is stopped"},
+		    {"*", FORBIDDEN, "a thread is left"},
+	    });
 
 STRESS_TWIN(spare_carrier_stops_first, .of = "spare_carrier_close",
-	.defect = "the close sends its stops before it has the lock", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
+	    .defect = "the close sends its stops before it has the lock", .shows = "0,1",
+	    .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

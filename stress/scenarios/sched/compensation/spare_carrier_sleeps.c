@@ -50,14 +50,14 @@ STRESS_ACTOR(read_woken)
 }
 
 STRESS_TEST(spare_carrier_sleeps, .claim = "Who is to stand in is told so, and of tasks.",
-	.upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
-	.init = init_cached, .actors = {blocks, parks, spills}, .arbiter = read_woken,
-	.results = 2, .blocking = 1,
-	.outcomes = {
-		{"0,*", ACCEPTABLE, "it saw the task"},
-		{"*,1", ACCEPTABLE, "it is woken"},
-		{"*", FORBIDDEN, "it sleeps, and nobody will wake it"},
-	});
+	    .upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
+	    .init = init_cached, .actors = {blocks, parks, spills}, .arbiter = read_woken,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"0,*", ACCEPTABLE, "it saw the task"},
+		    {"*,1", ACCEPTABLE, "it is woken"},
+		    {"*", FORBIDDEN, "it sleeps, and nobody will wake it"},
+	    });
 
 /* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task.
  * Result: "2 took the task, 1 was woken". */
@@ -89,15 +89,17 @@ STRESS_ACTOR(spills_two)
 }
 
 STRESS_TEST(spare_carrier_passes, .claim = "Who is retired passes on what it was woken for.",
-	.upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
-	.init = init_idle, .actors = {goes_on, spills_two, is_woken}, .arbiter = read_woken,
-	.results = 2, .blocking = 1,
-	.outcomes = {
-		{"1,*", ACCEPTABLE, "it took the task"},
-		{"0,1", ACCEPTABLE, "the other one is woken"},
-		{"*", FORBIDDEN, "a carrier is idle, and nobody will wake it"},
-	});
+	    .upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
+	    .init = init_idle, .actors = {goes_on, spills_two, is_woken}, .arbiter = read_woken,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,*", ACCEPTABLE, "it took the task"},
+		    {"0,1", ACCEPTABLE, "the other one is woken"},
+		    {"*", FORBIDDEN, "a carrier is idle, and nobody will wake it"},
+	    });
 
-STRESS_TWIN(spare_carrier_wake_kept, .of = "spare_carrier_passes",
-	.defect = "a dormant one that is woken for a task of the group passes the wake on to nobody",
+STRESS_TWIN(
+	spare_carrier_wake_kept, .of = "spare_carrier_passes",
+	.defect =
+		"a dormant one that is woken for a task of the group passes the wake on to nobody",
 	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

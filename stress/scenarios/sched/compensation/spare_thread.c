@@ -20,7 +20,7 @@ enum { ITEMS = 8 };
 struct state {
 	wp_roles roles;
 	wp_role role;
-	wp_parker bell;		  /* whoever carries sleeps there when nothing is queued */
+	wp_parker bell;           /* whoever carries sleeps there when nothing is queued */
 	wp_parker parkers[ITEMS]; /* who pins, by its place in the queue */
 	wp_atomic(uint32_t) armed, carrying;
 	/* plain: who has the role */
@@ -162,25 +162,27 @@ STRESS_INIT(init)
 	init_with(state, items);
 }
 
-STRESS_TEST(spare_thread_holder, .claim = "One thread at a time carries, or runs what is on its stack.",
-	.upholds = "SpareThread!OneHolder", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
-	.whole = SEEN_SC | SEEN_TSO,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "the role went to the spare, and came back"},
-		{"asleep", FORBIDDEN, "the role is with nobody"},
-		{"*,*", FORBIDDEN, "two carry at once"},
-	});
+STRESS_TEST(spare_thread_holder,
+	    .claim = "One thread at a time carries, or runs what is on its stack.",
+	    .upholds = "SpareThread!OneHolder", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
+	    .whole = SEEN_SC | SEEN_TSO,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the role went to the spare, and came back"},
+		    {"asleep", FORBIDDEN, "the role is with nobody"},
+		    {"*,*", FORBIDDEN, "two carry at once"},
+	    });
 
 STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, and it goes on.",
-	.upholds = "SpareThread!OthersRun", .state_size = sizeof(struct state), .init = init,
-	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
-	.whole = SEEN_SC | SEEN_TSO,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "the second unparks the first"},
-		{"asleep", FORBIDDEN, "one waits for what does not run, or for a role that is kept"},
-		{"*,*", FORBIDDEN, "two carry at once"},
-	});
+	    .upholds = "SpareThread!OthersRun", .state_size = sizeof(struct state), .init = init,
+	    .actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
+	    .whole = SEEN_SC | SEEN_TSO,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the second unparks the first"},
+		    {"asleep", FORBIDDEN,
+		     "one waits for what does not run, or for a role that is kept"},
+		    {"*,*", FORBIDDEN, "two carry at once"},
+	    });
 
 /* The spare reads the stop; behind it is what the close hands back. */
 STRESS_INIT(init_stopped)
@@ -191,24 +193,24 @@ STRESS_INIT(init_stopped)
 }
 
 STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread that it was lent by.",
-	.upholds = "SpareThread!ExitsAlone", .state_size = sizeof(struct state), .init = init_stopped,
-	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
-	.whole = SEEN_SC | SEEN_TSO,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "who had lent it ends it"},
-		{"asleep", FORBIDDEN, "it has ended, and somebody wants it back"},
-		{"*,*", FORBIDDEN, "it runs on"},
-	});
+	    .upholds = "SpareThread!ExitsAlone", .state_size = sizeof(struct state),
+	    .init = init_stopped, .actors = {carrier, spare}, .results = 2, .blocking = 1,
+	    .preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "who had lent it ends it"},
+		    {"asleep", FORBIDDEN, "it has ended, and somebody wants it back"},
+		    {"*,*", FORBIDDEN, "it runs on"},
+	    });
 
 STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs nothing anew.",
-	.upholds = "SpareThread!StopIsLast", .state_size = sizeof(struct state), .init = init_stopped,
-	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
-	.whole = SEEN_SC | SEEN_TSO,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "what is behind it is left to the close"},
-		{"asleep", FORBIDDEN, "the role is with nobody"},
-		{"*,*", FORBIDDEN, "who has the role back runs what is behind the stop"},
-	});
+	    .upholds = "SpareThread!StopIsLast", .state_size = sizeof(struct state),
+	    .init = init_stopped, .actors = {carrier, spare}, .results = 2, .blocking = 1,
+	    .preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "what is behind it is left to the close"},
+		    {"asleep", FORBIDDEN, "the role is with nobody"},
+		    {"*,*", FORBIDDEN, "who has the role back runs what is behind the stop"},
+	    });
 
 /* The second that pins needs the thread that has just given the role up. */
 STRESS_INIT(init_again)
@@ -221,11 +223,11 @@ STRESS_INIT(init_again)
 }
 
 STRESS_TEST(spare_thread_again, .claim = "No thread is idle while the role sleeps.",
-	.upholds = "SpareThread!KeepsIfAlone", .state_size = sizeof(struct state), .init = init_again,
-	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
-	.whole = SEEN_SC | SEEN_TSO,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "the spare carries twice"},
-		{"asleep", FORBIDDEN, "the role is kept asleep beside an idle thread"},
-		{"*,*", FORBIDDEN, "two carry at once"},
-	});
+	    .upholds = "SpareThread!KeepsIfAlone", .state_size = sizeof(struct state),
+	    .init = init_again, .actors = {carrier, spare}, .results = 2, .blocking = 1,
+	    .preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "the spare carries twice"},
+		    {"asleep", FORBIDDEN, "the role is kept asleep beside an idle thread"},
+		    {"*,*", FORBIDDEN, "two carry at once"},
+	    });

@@ -102,7 +102,8 @@ static int32_t high_of(wp_atomic(uint64_t) *word)
 
 static int32_t uncounted(struct state *state)
 {
-	return (int32_t)wp_load_relaxed(&state->global) - (int32_t)wp_load_relaxed(&state->placement.global);
+	return (int32_t)wp_load_relaxed(&state->global) -
+	       (int32_t)wp_load_relaxed(&state->placement.global);
 }
 
 STRESS_ACTOR(read_marked)
@@ -113,13 +114,13 @@ STRESS_ACTOR(read_marked)
 }
 
 STRESS_TEST(placement_mark, .claim = "No task stays with a marked carrier, nor is counted there.",
-	.upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
-	.init = init, .actors = {submits, blocks}, .arbiter = read_marked, .results = 3,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "the task is in the global queue"},
-		{"0,*,*", FORBIDDEN, "what was moved is not what was taken off"},
-		{"*", LOST_WORK, "a task waits for a carrier that blocks"},
-	});
+	    .upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
+	    .init = init, .actors = {submits, blocks}, .arbiter = read_marked, .results = 3,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "the task is in the global queue"},
+		    {"0,*,*", FORBIDDEN, "what was moved is not what was taken off"},
+		    {"*", LOST_WORK, "a task waits for a carrier that blocks"},
+	    });
 
 /* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what
  * is queued, global tasks not counted". */
@@ -139,12 +140,12 @@ STRESS_ACTOR(read_after)
 }
 
 STRESS_TEST(placement_unmark, .claim = "A task that meets a block is there, and counted once.",
-	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
-	.actors = {submits, submits, blocks_a_while}, .arbiter = read_after, .results = 3,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "both tasks are where they are counted"},
-		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
-	});
+	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
+	    .actors = {submits, submits, blocks_a_while}, .arbiter = read_after, .results = 3,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "both tasks are where they are counted"},
+		    {"*", FORBIDDEN, "a task is lost, or is not counted once"},
+	    });
 
 /* Carrier 0 runs what it has, carrier 1 steals it. Result: "load less what is queued" of both,
  * "tasks that are neither queued nor have run". */
@@ -176,21 +177,22 @@ STRESS_ACTOR(read_counts)
 }
 
 STRESS_TEST(placement_counts, .claim = "A load is what is queued and what runs.",
-	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
-	.init = init_busy, .actors = {submits, runs, steals}, .arbiter = read_counts, .results = 3,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
-		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
-	});
+	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
+	    .init = init_busy, .actors = {submits, runs, steals}, .arbiter = read_counts,
+	    .results = 3,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
+		    {"*", FORBIDDEN, "a task is lost, or is not counted once"},
+	    });
 
 STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that was asked for.",
-	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
-	.init = init_busy_dequeue, .actors = {submits, runs, steals}, .arbiter = read_counts,
-	.results = 3,
-	.outcomes = {
-		{"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
-		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
-	});
+	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
+	    .init = init_busy_dequeue, .actors = {submits, runs, steals}, .arbiter = read_counts,
+	    .results = 3,
+	    .outcomes = {
+		    {"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
+		    {"*", FORBIDDEN, "a task is lost, or is not counted once"},
+	    });
 
 /* Who knows that a carrier is marked. Result: "chosen, it knew". */
 STRESS_ACTOR(marks)
@@ -208,10 +210,10 @@ STRESS_ACTOR(chooses)
 }
 
 STRESS_TEST(placement_choose, .claim = "Who is marked is not chosen while another is not.",
-	.upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
-	.init = init_two, .actors = {marks, chooses}, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it was not marked yet"},
-		{"1,*", ACCEPTABLE, "the other one"},
-		{"*", FORBIDDEN, "the marked one, or none"},
-	});
+	    .upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
+	    .init = init_two, .actors = {marks, chooses}, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it was not marked yet"},
+		    {"1,*", ACCEPTABLE, "the other one"},
+		    {"*", FORBIDDEN, "the marked one, or none"},
+	    });

@@ -47,11 +47,12 @@ STRESS_ACTOR(chooses)
 	result->r[0] = wp_placement_choose(&state->placement, 0, &random);
 }
 
-STRESS_TEST(placement_cluster, .claim = "Nobody of a cluster is to be had: one of another is chosen.",
-	.upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
-	.init = init, .actors = {marks, chooses}, .results = 2,
-	.outcomes = {
-		{"0,0", ACCEPTABLE, "it was not marked yet"},
-		{"1,*", ACCEPTABLE, "the one that is not marked"},
-		{"*", FORBIDDEN, "one that was marked, or none"},
-	});
+STRESS_TEST(placement_cluster,
+	    .claim = "Nobody of a cluster is to be had: one of another is chosen.",
+	    .upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
+	    .init = init, .actors = {marks, chooses}, .results = 2,
+	    .outcomes = {
+		    {"0,0", ACCEPTABLE, "it was not marked yet"},
+		    {"1,*", ACCEPTABLE, "the one that is not marked"},
+		    {"*", FORBIDDEN, "one that was marked, or none"},
+	    });

@@ -58,12 +58,12 @@ STRESS_ACTOR(read_global)
 }
 
 STRESS_TEST(placement_global, .claim = "A global task that is counted is there.",
-	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
-	.actors = {spills, spills, looks}, .arbiter = read_global, .results = 3,
-	.outcomes = {
-		{"*,1,0", ACCEPTABLE, "it took what was counted"},
-		{"*", FORBIDDEN, "what is counted is not what is there"},
-	});
+	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
+	    .actors = {spills, spills, looks}, .arbiter = read_global, .results = 3,
+	    .outcomes = {
+		    {"*,1,0", ACCEPTABLE, "it took what was counted"},
+		    {"*", FORBIDDEN, "what is counted is not what is there"},
+	    });
 
 /* One takes one of two. Result: "left there, a wake owed by who took one". */
 STRESS_ACTOR(spills_two)
@@ -86,10 +86,10 @@ STRESS_ACTOR(read_left)
 }
 
 STRESS_TEST(placement_share, .claim = "Who leaves a global task to others is to wake one of them.",
-	.upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
-	.init = init, .actors = {spills_two, takes_one}, .arbiter = read_left, .results = 2,
-	.outcomes = {
-		{"1,1", ACCEPTABLE, "it took one, and wakes another carrier"},
-		{"2,0", ACCEPTABLE, "it came too soon: the submitter's wake is on its way"},
-		{"*", FORBIDDEN, "a task is left, and nobody will wake anybody"},
-	});
+	    .upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
+	    .init = init, .actors = {spills_two, takes_one}, .arbiter = read_left, .results = 2,
+	    .outcomes = {
+		    {"1,1", ACCEPTABLE, "it took one, and wakes another carrier"},
+		    {"2,0", ACCEPTABLE, "it came too soon: the submitter's wake is on its way"},
+		    {"*", FORBIDDEN, "a task is left, and nobody will wake anybody"},
+	    });

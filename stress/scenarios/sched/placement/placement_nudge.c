@@ -49,18 +49,17 @@ STRESS_ACTOR(read_word)
 }
 
 STRESS_TEST(placement_nudge, .claim = "Who is idle is woken for a global task.",
-	.upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state), .init = init,
-	.actors = {spills, parks}, .arbiter = read_word, .results = 2,
-	.outcomes = {
-		{"0,*", ACCEPTABLE, "it saw the task"},
-		{"1,1", ACCEPTABLE, "it was parked, and is woken"},
-		{"1,0", FORBIDDEN, "it sleeps, and nobody will wake it"},
-	});
+	    .upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
+	    .init = init, .actors = {spills, parks}, .arbiter = read_word, .results = 2,
+	    .outcomes = {
+		    {"0,*", ACCEPTABLE, "it saw the task"},
+		    {"1,1", ACCEPTABLE, "it was parked, and is woken"},
+		    {"1,0", FORBIDDEN, "it sleeps, and nobody will wake it"},
+	    });
 
 STRESS_TWIN(placement_idle_early, .of = "placement_nudge",
-	.defect = "looks for global tasks before its word says that it is parked",
-	.shows = "1,0", .seen_by = SEEN_EXPLORED,
-	.chance = SEEN_CORES);
+	    .defect = "looks for global tasks before its word says that it is parked",
+	    .shows = "1,0", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(placement_rest_unchecked, .of = "placement_nudge",
-	.defect = "a carrier rests though there are global tasks", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
+	    .defect = "a carrier rests though there are global tasks", .shows = "1,0",
+	    .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -60,14 +60,14 @@ STRESS_ACTOR(carries)
 }
 
 STRESS_TEST(placement_runs, .claim = "Who sleeps wakes for a global task, and runs it.",
-	.upholds = "Placement!AllRun", .state_size = sizeof(struct state), .init = init,
-	.actors = {spills, carries}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", REQUIRED, "it has run it"},
-		{"asleep", FORBIDDEN, "it sleeps, and a task waits"},
-		{"stuck", FORBIDDEN, "it looks for ever, and takes nothing"},
-	});
+	    .upholds = "Placement!AllRun", .state_size = sizeof(struct state), .init = init,
+	    .actors = {spills, carries}, .results = 1, .blocking = 1,
+	    .outcomes = {
+		    {"1", REQUIRED, "it has run it"},
+		    {"asleep", FORBIDDEN, "it sleeps, and a task waits"},
+		    {"stuck", FORBIDDEN, "it looks for ever, and takes nothing"},
+	    });
 
 STRESS_TWIN(placement_strand_global, .of = "placement_runs",
-	.defect = "who puts into the global queue wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
+	    .defect = "who puts into the global queue wakes nobody", .shows = "asleep",
+	    .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

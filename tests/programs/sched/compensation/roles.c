@@ -11,8 +11,11 @@ enum { PINNERS = 8, SPARES = 4, LONG_US = 10 * 60000000 /* nobody waits for a qu
 
 static void open_with(uint32_t carriers, uint32_t spares, void (*bind)(void *, uint32_t))
 {
-	wp_group_config config = {.carriers = carriers, .yield_us = LONG_US, .spares = spares,
-				  .work_stealing = carriers > 1, .bind = bind};
+	wp_group_config config = {.carriers = carriers,
+				  .yield_us = LONG_US,
+				  .spares = spares,
+				  .work_stealing = carriers > 1,
+				  .bind = bind};
 
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
 }
@@ -134,8 +137,7 @@ CASE(mounted)
 {
 	static const wp_scheduler scheduler = {.submit = keep};
 	static wp_task task;
-	wp_vthread_config config = {.run = pins, .carrier = 1,
-				    .scheduler = &scheduler};
+	wp_vthread_config config = {.run = pins, .carrier = 1, .scheduler = &scheduler};
 	wp_vthread *thread;
 
 	open_with(2, 1, NULL);
@@ -229,9 +231,13 @@ static int asks(void *arg)
 
 static void kept(int before)
 {
-	wp_group_config config = {.carriers = 1, .yield_us = LONG_US, .spares = 1, .bounded = true,
+	wp_group_config config = {.carriers = 1,
+				  .yield_us = LONG_US,
+				  .spares = 1,
+				  .bounded = true,
 				  .work_stealing = true};
-	wp_vthread_config pinned = {.run = does_not_end, .is_pinned = true}, queued = {.run = is_taken};
+	wp_vthread_config pinned = {.run = does_not_end, .is_pinned = true},
+			  queued = {.run = is_taken};
 	wp_vthread *first[LOOK], *one;
 
 	wp_store_relaxed(&ready, 0);

@@ -71,13 +71,12 @@ CASE(all)
 {
 	for (int policy = WP_PLACE_HOME; policy <= WP_PLACE_CLUSTER_TWO_CHOICES; policy++)
 		for (int form = 0; form < 8; form++) {
-			open_placed((wp_group_config){
-				.carriers = CARRIERS,
-				.placement = (enum wp_placement_policy)policy,
-				.load_at_dequeue = form % 2,
-				.work_stealing = form / 2 % 2,
-				.bounded = form / 4,
-				.spare_carriers = CARRIERS});
+			open_placed((wp_group_config){.carriers = CARRIERS,
+						      .placement = (enum wp_placement_policy)policy,
+						      .load_at_dequeue = form % 2,
+						      .work_stealing = form / 2 % 2,
+						      .bounded = form / 4,
+						      .spare_carriers = CARRIERS});
 			check(wp_group_size(group) == CARRIERS, "the size");
 			for (uint32_t episode = 0; episode < 2; episode++) {
 				hold_all(true);
@@ -158,9 +157,10 @@ static void kept(bool place_at_resume)
 	wp_vthread_config settled = {.run = parks_pinned, .carrier = WP_VTHREAD_HERE};
 	wp_vthread *sleeper, *other;
 
-	open_placed((wp_group_config){
-		.carriers = CARRIERS, .placement = WP_PLACE_LEAST_LOADED,
-		.place_at_resume = place_at_resume, .spare_carriers = CARRIERS});
+	open_placed((wp_group_config){.carriers = CARRIERS,
+				      .placement = WP_PLACE_LEAST_LOADED,
+				      .place_at_resume = place_at_resume,
+				      .spare_carriers = CARRIERS});
 	hold_all(true);
 	sleeper = start_as(&config);
 	other = start_as(&settled);
@@ -195,7 +195,8 @@ CASE(closed)
 		hold_all(true);
 		for (int each = 0; each < OTHERS; each++)
 			wp_vthread_free(start_as(&config));
-		check(wp_group_close(group, 0, !waits, count_back, &back) == WP_TIMEOUT, "a holder");
+		check(wp_group_close(group, 0, !waits, count_back, &back) == WP_TIMEOUT,
+		      "a holder");
 		wp_store_release(&lets_go, 1);
 		check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) ==
 			      WP_OK,
@@ -216,7 +217,8 @@ int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *)
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			  void *(*body)(void *), void *arg)
 {
-	return wp_load_acquire(&refuses) ? 11 : __real_pthread_create(thread, attributes, body, arg);
+	return wp_load_acquire(&refuses) ? 11
+					 : __real_pthread_create(thread, attributes, body, arg);
 }
 
 /* No thread is to be had: what is moved waits for the next one who may run it. The next marks find

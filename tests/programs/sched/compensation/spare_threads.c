@@ -15,7 +15,9 @@ static wp_atomic(uint32_t) ended;
 
 static void open_with(uint32_t carriers, uint32_t spares)
 {
-	wp_group_config config = {.carriers = carriers, .yield_us = 50, .spares = spares,
+	wp_group_config config = {.carriers = carriers,
+				  .yield_us = 50,
+				  .spares = spares,
 				  .work_stealing = carriers > 1};
 
 	check(wp_group_new(&group, &config) == WP_OK, "a group");

@@ -25,7 +25,8 @@ CASE(chosen)
 			others[each] = start_as(&fill);
 		check(load_of(0) == (form % 2 ? 3 : 4), "what is queued, and runs, is counted");
 		for (int each = 0; each < 20; each++) {
-			wp_vthread_config config = {.run = notes_carrier, .carrier = WP_VTHREAD_HERE};
+			wp_vthread_config config = {.run = notes_carrier,
+						    .carrier = WP_VTHREAD_HERE};
 
 			join(start_as(&config), "who was placed");
 			check(wp_load_relaxed(&ran_on) == 1, "that the lesser is chosen");
@@ -71,7 +72,8 @@ static void moved(uint32_t carriers, bool at_dequeue, bool has_poller)
 	wp_vthread *holder, *others[2];
 	wp_vthread_config config = {.run = meets};
 
-	open_placed((wp_group_config){.carriers = carriers, .placement = WP_PLACE_LEAST_LOADED,
+	open_placed((wp_group_config){.carriers = carriers,
+				      .placement = WP_PLACE_LEAST_LOADED,
 				      .load_at_dequeue = at_dequeue});
 	if (has_poller)
 		check(wp_io_start(group, 1) == WP_OK, "a poller");
@@ -134,8 +136,10 @@ CASE(stolen)
 		wp_vthread_config config = {.run = notes_carrier};
 		wp_vthread *holder;
 
-		open_placed((wp_group_config){.carriers = 2, .placement = WP_PLACE_TWO_CHOICES,
-					      .load_at_dequeue = form == 1, .work_stealing = true});
+		open_placed((wp_group_config){.carriers = 2,
+					      .placement = WP_PLACE_TWO_CHOICES,
+					      .load_at_dequeue = form == 1,
+					      .work_stealing = true});
 		holder = hold(0, false);
 		join(start_as(&config), "who is stolen");
 		check(wp_load_relaxed(&ran_on) == 1, "a thief");
@@ -152,7 +156,8 @@ CASE(watched)
 		wp_vthread_config config = {.run = meets};
 		wp_vthread *holder;
 
-		open_placed((wp_group_config){.carriers = 2, .load_at_dequeue = form % 2,
+		open_placed((wp_group_config){.carriers = 2,
+					      .load_at_dequeue = form % 2,
 					      .placement = form < 2 ? WP_PLACE_HOME
 								    : WP_PLACE_LEAST_LOADED,
 					      .monitor_ms = 1});
@@ -171,7 +176,8 @@ CASE(ends)
 	for (int form = 0; form < 2; form++) {
 		wp_vthread_config config = {.run = blocks_and_ends};
 
-		open_placed((wp_group_config){.carriers = 1, .placement = WP_PLACE_TWO_CHOICES,
+		open_placed((wp_group_config){.carriers = 1,
+					      .placement = WP_PLACE_TWO_CHOICES,
 					      .load_at_dequeue = form == 1});
 		join(start_as(&config), "who blocks");
 		close_placed();
@@ -230,8 +236,8 @@ CASE(first)
 	wp_vthread *holder, *one, *other;
 
 	signal(SIGUSR1, stick);
-	open_placed((wp_group_config){.carriers = 2, .placement = WP_PLACE_LEAST_LOADED,
-				      .bind = note_thread});
+	open_placed((wp_group_config){
+		.carriers = 2, .placement = WP_PLACE_LEAST_LOADED, .bind = note_thread});
 	await(&is_bound, 1);
 	holder = hold(0, true);
 	wp_store_relaxed(&to_meet, 1);
@@ -284,7 +290,8 @@ CASE(spread)
 		holders[each] = hold(each, false);
 	for (int each = 0; each < MANY; each++)
 		wp_vthread_free(start_as(&config));
-	third = wp_group_placement_counts(group, 2).home + wp_group_placement_counts(group, 2).other;
+	third = wp_group_placement_counts(group, 2).home +
+		wp_group_placement_counts(group, 2).other;
 	check(third > 0, "a choice of the third");
 	wp_store_release(&lets_go, 1);
 	for (int each = 0; each < 2; each++)

@@ -102,8 +102,8 @@ static int holds(void *blocks)
 /* It runs. */
 static inline wp_vthread *hold(int carrier, bool blocks)
 {
-	wp_vthread_config config = {.run = holds, .carrier = carrier, .is_pinned = true,
-				    .arg = blocks ? &group : NULL};
+	wp_vthread_config config = {
+		.run = holds, .carrier = carrier, .is_pinned = true, .arg = blocks ? &group : NULL};
 	uint32_t before = wp_load_relaxed(&ready);
 	wp_vthread *thread = start_as(&config);
 

@@ -10,8 +10,10 @@ static wp_atomic(uint32_t) ran_home, ended;
 
 static void open_resuming(bool at_dequeue)
 {
-	open_placed((wp_group_config){.carriers = 2, .placement = WP_PLACE_LEAST_LOADED,
-				      .load_at_dequeue = at_dequeue, .place_at_resume = true});
+	open_placed((wp_group_config){.carriers = 2,
+				      .placement = WP_PLACE_LEAST_LOADED,
+				      .load_at_dequeue = at_dequeue,
+				      .place_at_resume = true});
 	wp_store_relaxed(&ended, 0);
 }
 

@@ -28,7 +28,8 @@ static int child(void *arg)
 
 static void start_child(bool is_pinned)
 {
-	wp_vthread_config config = {.run = child, .carrier = WP_VTHREAD_HERE, .is_pinned = is_pinned};
+	wp_vthread_config config = {
+		.run = child, .carrier = WP_VTHREAD_HERE, .is_pinned = is_pinned};
 
 	join(start_as(&config), "a child");
 }
@@ -85,8 +86,8 @@ int main(int argc, char **argv)
 				      .place_at_resume = atoi(argv[3]) != 0,
 				      .work_stealing = atoi(argv[4]) != 0});
 	for (uintptr_t each = 0; each < THREADS; each++) {
-		wp_vthread_config config = {.run = acts, .arg = (void *)each,
-					    .carrier = WP_VTHREAD_HERE};
+		wp_vthread_config config = {
+			.run = acts, .arg = (void *)each, .carrier = WP_VTHREAD_HERE};
 
 		if (wp_vthread_new(group, &config, &threads[each]) != WP_OK)
 			lost("a thread");

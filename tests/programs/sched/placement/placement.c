@@ -77,7 +77,8 @@ CASE(least)
 	for (uint32_t carrier = 0; carrier < CARRIERS; carrier++)
 		load(carrier, carrier == 41 ? 1 : 2);
 	for (int draw = 0; draw < 1000; draw++)
-		check(wp_placement_choose(&placement, 0, &random) == 41, "that the least is chosen");
+		check(wp_placement_choose(&placement, 0, &random) == 41,
+		      "that the least is chosen");
 
 	init(WP_PLACE_LEAST_LOADED, 4, false);
 	wp_placement_moved(&placement, 2, 3);
