@@ -4,9 +4,9 @@
  *   litmus_store(&state->x, 1, seq_cst);    relaxed | release | seq_cst
  *   litmus_load(&state->y, acquire)         relaxed | acquire | seq_cst
  *
- * The kernel has no sequentially consistent accesses (kernel/base/order.h says why), other people's code
- * does: a race of theirs is written down with these. All go through the seam, so stress and the
- * explorer both run them.
+ * The kernel has no sequentially consistent accesses (kernel/base/order.h says why), other people's
+ * code does: a race of theirs is written down with these. All go through the seam, so stress and
+ * the explorer both run them.
  *
  * Spec  none. Evidence  tests/judge/scenarios/litmus.c, tests/judge/explore/test_trust.py. */
 #ifndef WP_LITMUS_H

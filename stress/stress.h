@@ -7,8 +7,8 @@
  * for ever makes the outcome "asleep", one that would loop for ever "stuck".
  *
  * A scenario file knows nothing of the engine that runs it, has no main and no mutable static data.
- * A twin is one named defect. Of the kernel, it is an edit of its text (stress/twins/); of the actors,
- * a branch that asks wp_twin(<name>). It must show the outcome that the scenario forbids.
+ * A twin is one named defect. Of the kernel, it is an edit of its text (stress/twins/); of the
+ * actors, a branch that asks wp_twin(<name>). It must show the outcome that the scenario forbids.
  *
  * Spec      none: this is the language. Evidence  tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_H
@@ -97,9 +97,9 @@ typedef struct stress_twin {
 void stress_add_test(const stress_test *test);
 void stress_add_twin(const stress_twin *twin);
 
-/* STRESS_ACTOR(carrier) { ... }: an actor, or an arbiter, in a file whose state is a `struct state`,
- * with its two parameters: `state` and `result`. STRESS_INIT(init) { ... }: an init, with `state`.
- * STRESS_ACTOR_OF(turns, carrier), STRESS_INIT_OF: where the state is a `struct turns`. */
+/* STRESS_ACTOR(carrier) { ... }: an actor, or an arbiter, in a file whose state is a `struct
+ * state`, with its two parameters: `state` and `result`. STRESS_INIT(init) { ... }: an init, with
+ * `state`. STRESS_ACTOR_OF(turns, carrier), STRESS_INIT_OF: where the state is a `struct turns`. */
 #define STRESS_ACTOR(name_) STRESS_ACTOR_OF(state, name_)
 #define STRESS_INIT(name_) STRESS_INIT_OF(state, name_)
 #define STRESS_ACTOR_OF(state_, name_)                                         \
@@ -120,7 +120,8 @@ void stress_add_twin(const stress_twin *twin);
 #include "harness/engine/loops.h"
 
 /* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(race_early, .of = "race",
- * ...): a defect of this file, a branch wp_twin(race_early); edits of the kernel stand in twins/. */
+ * ...): a defect of this file, a branch wp_twin(race_early); edits of the kernel stand in
+ * twins/. */
 #define STRESS_TEST(name_, ...)                                                 \
 	static const stress_test stress__test_##name_;                          \
 	STRESS__LOOPS(name_)                                                    \

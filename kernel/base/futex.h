@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * futex.h - where a thread blocks: wait, wake, events, the clock, and the lock and condition made of
- * futexes.
+ * futex.h - where a thread blocks: wait, wake, events, the clock, and the lock and condition made
+ * of futexes.
  *
  *   sleeper                              waker
  *   wait while *word = expected          change *word, then wake n
@@ -9,8 +9,8 @@
  *               return at once and a change after it finds the sleeper in the queue. A return
  *               orders nothing: the caller reads its word again with acquire. Spurious returns
  *               are allowed; callers loop.
- * Spec          specs/wakeup/Parker.tla, Carrier.tla and Guard.tla contain the compare-and-queue step as
- *               one action.
+ * Spec          specs/wakeup/Parker.tla, Carrier.tla and Guard.tla contain the compare-and-queue
+ *               step as one action.
  * Evidence      make stress T=parker.
  *
  * The stress engine learns of each wait by WP__SLEEP (instrument.h): its watchdog proves missed
@@ -33,8 +33,8 @@ int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline
  * address here. [any thread | a system call] */
 int wp_futex_wake(wp_atomic(uint32_t) *word, int count);
 
-/* An event that is kept until it is taken, and that a poller can wait for: an eventfd. -1: the system
- * has none left. [any thread | a system call] */
+/* An event that is kept until it is taken, and that a poller can wait for: an eventfd. -1: the
+ * system has none left. [any thread | a system call] */
 int wp_event_open(void);
 void wp_event_close(int event);
 void wp_event_signal(int event);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * instrument.h - what each operation of order.h becomes: the C11 operation, or what a judge puts there.
+ * instrument.h - what each operation of order.h becomes: the C11 operation, or what a judge puts
+ * there.
  *
  *   product                        the C11 operation
  *   -DWP_INSTRUMENT='"FILE"'       what that header defines in place of every macro below
  *
  *     stress/harness/engine/instrument.h   the C11 operation after a random delay; sleeps are announced
  *     stress/harness/recorder/instrument.h the C11 operation, recorded with stamps before and after
- *     stress/explorer/instrument.h a call of the explorer, which does it when and as the model allows
+ *     stress/explorer/instrument.h a call of the explorer, which does it when and as the model
+ *     allows
  *
  * Why it works  Every shared access of the kernel is one of these macros, futex and eventfd calls
- *               included, so a judge that is here sees everything that threads can see of one another.
- *               The explorer sees plain accesses through the hooks of -fsanitize=thread. A judge may
- *               also define a smaller size here (WP_LOCAL_CAPACITY, say), for fewer states.
+ *               included, so a judge that is here sees everything that threads can see of one
+ *               another. The explorer sees plain accesses through the hooks of -fsanitize=thread. A
+ *               judge may also define a smaller size here (WP_LOCAL_CAPACITY, say), for fewer
+ *               states.
  * Included by   order.h alone, after <stdatomic.h>.
  * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_INSTRUMENT_H

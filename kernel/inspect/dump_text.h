@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_text.h - what a dump writes with: text that goes out by the page, and names of addresses. For
- * dump_text.c and dump_write.c alone. */
+ * dump_text.h - what a dump writes with: text that goes out by the page, and names of addresses.
+ * For dump_text.c and dump_write.c alone. */
 #ifndef WP_DUMP_TEXT_H
 #define WP_DUMP_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_write.c - a dump as text or JSON: the threads one by one, up to a limit, then the stacks, each
- * with those that share it. See dump.h. Not explored: it writes. */
+ * dump_write.c - a dump as text or JSON: the threads one by one, up to a limit, then the stacks,
+ * each with those that share it. See dump.h. Not explored: it writes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>

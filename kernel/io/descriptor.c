@@ -203,8 +203,8 @@ static int nap(wp_io *io, int64_t until_ns)
 	return code == WP_TIMEOUT ? WP_OK : code;
 }
 
-/* connect(2) of a unix-domain socket waits until the other side has accepted another; the system tells
- * nobody when that is, so it is tried again. */
+/* connect(2) of a unix-domain socket waits until the other side has accepted another; the system
+ * tells nobody when that is, so it is tried again. */
 int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
 {
 	int64_t result, nap_ns = FIRST_NAP_NS;

@@ -16,8 +16,8 @@
  *               that is. It is registered once, edge-triggered, with the poller of one carrier: the
  *               home of whoever made it, also if that was stolen; there, threads go on at home. An
  *               event may lie in the poller's array when its memory is freed, so that goes to the
- *               poller [descriptor_poller.1], which frees it between two rounds [descriptor_poller.2]. OS
- *               threads may call as well: they sleep in a futex.
+ *               poller [descriptor_poller.1], which frees it between two rounds
+ *               [descriptor_poller.2]. OS threads may call as well: they sleep in a futex.
  * What parks    read, write, accept, connect, and any call of yours by wp_io_call: on sockets, pipes,
  *               terminals, eventfds, timerfds, pidfds. Not what its driver refuses
  *               (WP_UNSUPPORTED): regular files. Not getaddrinfo, open, fsync: they block the
@@ -28,8 +28,8 @@
  *               A thread that a close hands back is in no call and in no line any more.
  * Spec          specs/io/Descriptor.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
  *               EndWakesWaiter, ClosedInTheEnd.
- * Evidence      make check-specs T=Descriptor, make stress T='readiness|descriptor', make conform T='^descriptor',
- *               tests/io/test_descriptor.py. */
+ * Evidence      make check-specs T=Descriptor, make stress T='readiness|descriptor', make conform
+ *               T='^descriptor', tests/io/test_descriptor.py. */
 #ifndef WP_IO_H
 #define WP_IO_H
 

@@ -50,9 +50,9 @@ enum { WP_DRIVERS(WP__DRIVER_IS_LISTED) WP__DRIVERS_COUNT };
 #define WP__DRIVER_IS_SOMEWHERE(name) extern const wp_driver wp__driver_##name;
 WP_DRIVERS(WP__DRIVER_IS_SOMEWHERE)
 
-/* retired: descriptor_poller.1, descriptor_poller.2; holders: descriptor_poller.3, descriptor_poller.4; looks, events,
- * sleeps: its poller; wakeups: whoever wakes it; first, is_over: under the lock; the rest: who
- * makes it. */
+/* retired: descriptor_poller.1, descriptor_poller.2; holders: descriptor_poller.3,
+ * descriptor_poller.4; looks, events, sleeps: its poller; wakeups: whoever wakes it; first,
+ * is_over: under the lock; the rest: who makes it. */
 typedef struct wp_io_poller {
 	wp_carrier_io of_carrier; /* the first: its address is what the worker has */
 	const wp_driver *driver;
@@ -129,8 +129,8 @@ WP_INLINE void wp__io_poller_end(wp_io_poller *poller)
 /* [a holder | wait-free] */
 WP_INLINE void wp__io_poller_hold(wp_io_poller *poller)
 {
-	/* [descriptor_poller.3] relaxed: atomicity is enough: the caller has one that holds it; pairs
-	 * descriptor_poller.4; upholds Descriptor!EventIsAlive. */
+	/* [descriptor_poller.3] relaxed: atomicity is enough: the caller has one that holds it;
+	 * pairs descriptor_poller.4; upholds Descriptor!EventIsAlive. */
 	wp_fetch_add_relaxed(&poller->holders, 1);
 }
 
@@ -149,15 +149,16 @@ WP_INLINE void wp__io_poller_retire(wp_io_poller *poller, wp_io *io)
 
 	do
 		io->next = first;
-	/* [descriptor_poller.1] release; pairs descriptor_poller.2; upholds Descriptor!EventIsAlive: whoever
-	 * frees it comes after all that was done with it. */
+	/* [descriptor_poller.1] release; pairs descriptor_poller.2; upholds
+	 * Descriptor!EventIsAlive: whoever frees it comes after all that was done with it. */
 	while (!wp_cas_release(&poller->retired, &first, io));
 }
 
 /* All that were retired, linked by next. [its poller, between two rounds | wait-free] */
 WP_INLINE wp_io *wp__io_poller_retired(wp_io_poller *poller)
 {
-	/* [descriptor_poller.2] acquire; pairs descriptor_poller.1; upholds Descriptor!EventIsAlive. */
+	/* [descriptor_poller.2] acquire; pairs descriptor_poller.1; upholds
+	 * Descriptor!EventIsAlive. */
 	return wp_exchange_acquire(&poller->retired, NULL);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * driver_epoll.c - a poller that waits with epoll(7), edge-triggered; see wp_driver in poller.h.
  *
- * Why it works  The wakeup is edge-triggered, too: each write to it is an edge, so nobody has to read it.
+ * Why it works  The wakeup is edge-triggered, too: each write to it is an edge, so nobody has to
+ *               read it.
  * Not explored  It blocks in the system. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_uring.c - has files read and written by io_uring; see wp_file_driver in file_queue.h. Not explored,
- * for it talks to the system; without WP_URING, which says that liburing is there to be linked, no ring
- * can be made. */
+ * driver_uring.c - has files read and written by io_uring; see wp_file_driver in file_queue.h. Not
+ * explored, for it talks to the system; without WP_URING, which says that liburing is there to be
+ * linked, no ring can be made. */
 #define _GNU_SOURCE
 #include "io/file_queue.h"
 

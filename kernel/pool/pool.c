@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* The queue of jobs: a ring that is doubled when it is full, and stays so long. All of it is under the
- * lock of the pool. */
+/* The queue of jobs: a ring that is doubled when it is full, and stays so long. All of it is under
+ * the lock of the pool. */
 
 void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room)
 {

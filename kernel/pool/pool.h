@@ -16,18 +16,19 @@
  *   coming   threads that will look at the queue before they rest or leave: chosen, not there yet
  *   idle     resting + coming
  *
- * Why it works  One lock guards the queue, the counts and who rests, also while a thread is started:
- *               that is rare, and so a job is in the queue only if there is a thread, and a thread
- *               that finds the queue empty leaves, rests or is counted in the same step. Where
- *               somebody rests no more jobs are queued than threads are coming.
+ * Why it works  One lock guards the queue, the counts and who rests, also while a thread is
+ *               started: that is rare, and so a job is in the queue only if there is a thread, and
+ *               a thread that finds the queue empty leaves, rests or is counted in the same step.
+ *               Where somebody rests no more jobs are queued than threads are coming.
  *               Who is chosen is no more among those that rest, and waits for its unpark even when
  *               its time is over: the unpark is the last that touches it (parker.h).
  *               Who has rested least is chosen: so few threads do what few can, and the others'
  *               time passes, though there is always something to do.
  * Not promised  Progress, if all threads wait for a job that is queued (WP_BLOCKING jobs of a
- *               strategy; `max`). That a job which runs ends: it is not interrupted. An order between
- *               jobs of several threads. A fork: the child has no threads.
- * Spec          specs/pool/Pool.tla: QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce.
+ *               strategy; `max`). That a job which runs ends: it is not interrupted. An order
+ *               between jobs of several threads. A fork: the child has no threads.
+ * Spec          specs/pool/Pool.tla: QtpCounterBalance, NoStrandedJob, NoSpuriousThread,
+ *               StopDrainsOnce.
  * Evidence      make check-specs T=Pool, make stress T=pool, tests/pool/test_pool.py. */
 #ifndef WP_POOL_H
 #define WP_POOL_H
@@ -54,8 +55,8 @@ typedef struct wp_job {
 
 enum { WP_POOL_NAME = 12 }; /* bytes of a name, with its end */
 
-/* As wp_pool_config_init has it, in brackets. With `max` 0, as if zeroed, each number that is 0 is what
- * the brackets say. */
+/* As wp_pool_config_init has it, in brackets. With `max` 0, as if zeroed, each number that is 0 is
+ * what the brackets say. */
 typedef struct wp_pool_config {
 	uint32_t min, max;  /* threads [8, 200] */
 	int64_t idle_ns;    /* until one that is not needed leaves; WP_FOREVER [60 s] */
@@ -68,7 +69,8 @@ typedef struct wp_pool_config {
 	/* Each thread calls them, first and last; NULL: nothing. */
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
-	/* An executor of virtual threads for jobs that may block: as wp_pool_execute; NULL: none. */
+	/* An executor of virtual threads for jobs that may block: as wp_pool_execute; NULL:
+	 * none. */
 	int (*execute_virtual)(void *arg, const wp_job *job);
 	void *arg;
 } wp_pool_config;
@@ -98,9 +100,9 @@ WP_API int wp_pool_new(const wp_pool_config *config, wp_pool **pool);
 /* After a wait that said WP_OK, when nobody uses it any more. [not its threads | system calls] */
 WP_API void wp_pool_free(wp_pool *pool);
 
-/* WP_OK: it is run by one of its threads, or closed; *job is copied. WP_CLOSED. WP_SYSTEM and errno:
- * no memory, or the system refuses a first thread: it is not accepted. [any thread | shortly; may
- * start a thread] */
+/* WP_OK: it is run by one of its threads, or closed; *job is copied. WP_CLOSED. WP_SYSTEM and
+ * errno: no memory, or the system refuses a first thread: it is not accepted. [any thread |
+ * shortly; may start a thread] */
 WP_API int wp_pool_execute(wp_pool *pool, const wp_job *job);
 
 /* By the executor of virtual threads, if there is one. [any thread | as that] */
@@ -111,12 +113,12 @@ WP_API bool wp_pool_has_virtual(const wp_pool *pool); /* [any thread | wait-free
  * *job is as it was. *job stays until it runs. Never queues. [any thread | as wp_pool_execute] */
 WP_API bool wp_pool_try_execute(wp_pool *pool, const wp_job *job);
 
-/* Nothing is accepted any more; what was is run, and the threads leave. Again: nothing. [any thread |
- * system calls] */
+/* Nothing is accepted any more; what was is run, and the threads leave. Again: nothing. [any thread
+ * | system calls] */
 WP_API void wp_pool_close(wp_pool *pool);
 
-/* After a close: closes what is queued, in the calling thread; says how many. [any thread | as their
- * close] */
+/* After a close: closes what is queued, in the calling thread; says how many. [any thread | as
+ * their close] */
 WP_API uint64_t wp_pool_drain(wp_pool *pool);
 
 /* After a close: until its threads have left, but for those that are in here themselves. WP_OK,
@@ -132,20 +134,20 @@ WP_API void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts); /* [any 
 /* Few threads are free, or could be started, beyond what is queued. [any thread | shortly] */
 WP_API bool wp_pool_is_low(wp_pool *pool);
 
-/* So many threads are promised to something that keeps them. WP_OK; WP_MISUSED: none would be left, or
- * less is leased than is given back. [any thread | shortly] */
+/* So many threads are promised to something that keeps them. WP_OK; WP_MISUSED: none would be left,
+ * or less is leased than is given back. [any thread | shortly] */
 WP_API int wp_pool_lease(wp_pool *pool, uint32_t threads);
 WP_API int wp_pool_unlease(wp_pool *pool, uint32_t threads);
 
-/* What the calling thread of a pool does, for its dump, until the job ends: a text that stays; NULL:
- * nothing special. Elsewhere: nothing. [any thread | wait-free] */
+/* What the calling thread of a pool does, for its dump, until the job ends: a text that stays;
+ * NULL: nothing special. Elsewhere: nothing. [any thread | wait-free] */
 WP_API void wp_pool_tag(const char *tag);
 
 /* The pool it is a thread of, or NULL. [any OS thread | wait-free] */
 WP_API wp_pool *wp_pool_current(void);
 
-/* As text, a line for the pool and one for each thread; cut to `bytes`, with its end. Says how long it
- * is uncut, without the end. [any thread | shortly] */
+/* As text, a line for the pool and one for each thread; cut to `bytes`, with its end. Says how long
+ * it is uncut, without the end. [any thread | shortly] */
 WP_API size_t wp_pool_dump(wp_pool *pool, char *text, size_t bytes);
 /* cdef: end */
 
@@ -170,8 +172,8 @@ typedef struct wp_pool_thread {
 /* All under the lock, but for what is `config`, and `refuses`. */
 struct wp_pool {
 	wp_pool_config config;
-	/* Starts a thread that runs jobs while wp__pool_next has one; first: which it has already, or
-	 * NULL. WP_OK, WP_SYSTEM. [under the lock] */
+	/* Starts a thread that runs jobs while wp__pool_next has one; first: which it has already,
+	 * or NULL. WP_OK, WP_SYSTEM. [under the lock] */
 	int (*start)(wp_pool *pool, const wp_job *first);
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond left; /* some thread */
@@ -191,10 +193,12 @@ struct wp_pool {
 };
 
 /* The parts of it. [before it is shared] */
-/* `jobs`, from malloc if it is ever to grow, has room for `room`, a power of two. [before it is shared] */
+/* `jobs`, from malloc if it is ever to grow, has room for `room`, a power of two. [before it is
+ * shared] */
 void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room);
 void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *first);
-/* Its last job, if it had one, is over. Its next job; false: it has left, and touches the pool no more. [a thread | blocks] */
+/* Its last job, if it had one, is over. Its next job; false: it has left, and touches the pool no
+ * more. [a thread | blocks] */
 bool wp__pool_next(wp_pool_thread *self, wp_job *job);
 /* True: it was open. */
 bool wp__pool_close(wp_pool *pool);

@@ -3,7 +3,8 @@
  * queues for itself.
  *
  * Why it works  Nobody else reads it: no order, no locked instruction. Who may take tasks elsewhere
- *               looks at the run queue (mpsc.h); so a carrier that others steal from uses no lane.
+ *               looks at the run queue (mpsc.h); so a carrier that others steal from uses no
+ *               private FIFO.
  * Spec          specs/sched/Group.tla: NoTaskLost.
  * Evidence      make check-specs T=Group, make stress T=carrier_tasks. */
 #ifndef WP_LANE_H
@@ -17,33 +18,33 @@ typedef struct wp_private_fifo {
 } wp_private_fifo;
 
 /* [its thread | wait-free] */
-WP_INLINE bool wp_private_fifo_is_empty(const wp_private_fifo *lane)
+WP_INLINE bool wp_private_fifo_is_empty(const wp_private_fifo *fifo)
 {
-	return lane->first == NULL;
+	return fifo->first == NULL;
 }
 
 /* Appends the node, which must be in no queue. [its thread | wait-free] */
-WP_INLINE void wp_private_fifo_push(wp_private_fifo *lane, wp_mpsc_node *node)
+WP_INLINE void wp_private_fifo_push(wp_private_fifo *fifo, wp_mpsc_node *node)
 {
-	if (lane->first == NULL)
-		lane->first = node;
+	if (fifo->first == NULL)
+		fifo->first = node;
 	else
 		/* [private_fifo.1] relaxed: ordered by the program, for one thread reads it; pairs
 		 * private_fifo.2; upholds Group!NoTaskLost. */
-		wp_store_relaxed(&lane->last->next, node);
-	lane->last = node;
+		wp_store_relaxed(&fifo->last->next, node);
+	fifo->last = node;
 }
 
 /* The oldest, or NULL. [its thread | wait-free] */
-WP_INLINE wp_mpsc_node *wp_private_fifo_pop(wp_private_fifo *lane)
+WP_INLINE wp_mpsc_node *wp_private_fifo_pop(wp_private_fifo *fifo)
 {
-	wp_mpsc_node *node = lane->first;
+	wp_mpsc_node *node = fifo->first;
 
 	if (node == NULL)
 		return NULL;
 	/* [private_fifo.2] relaxed: ordered by the program; pairs private_fifo.1; upholds
 	 * Group!NoTaskLost. */
-	lane->first = node == lane->last ? NULL : wp_load_relaxed(&node->next);
+	fifo->first = node == fifo->last ? NULL : wp_load_relaxed(&node->next);
 	return node;
 }
 

@@ -19,7 +19,7 @@ void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 	carrier->near_end = domain == NULL ? 0 : domain->count;
 	carrier->poller = NULL;
 	carrier->bounded = NULL;
-	carrier->lane = (wp_private_fifo){0};
+	carrier->private_fifo = (wp_private_fifo){0};
 	carrier->next = NULL;
 	carrier->slot = NULL;
 	carrier->pushed_next = false;

@@ -55,7 +55,8 @@ struct wp_task;
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, what is written before it is shared 1, what
  * only the owner reads and writes 1. Writers: word as in the table; queue, inbox: any producer and
  * the consumer; ticket: owner and stealers; domain, index, near_*: init, near_*, poller, bounded,
- * is_placed also who makes it; from lane on: the owner. Who polls what, and when: run_queues.h. */
+ * is_placed also who makes it; from private FIFO on: the owner. Who polls what, and when:
+ * run_queues.h. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;         /* what siblings may steal; consumers hold the ticket */
@@ -68,13 +69,13 @@ typedef struct wp_carrier {
 	struct wp_local_queue_carrier *
 		bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
 	bool is_placed; /* what is pushed to it is counted (group_placement.h) */
-	_Alignas(WP_LINE)
-		wp_private_fifo lane; /* what it has pushed to itself, where nobody steals */
-	wp_mpsc_node *next;           /* what its poller has stolen */
-	struct wp_task *slot;         /* its poller, when it has yielded */
-	bool pushed_next; /* what others pushed has a turn, and then what it pushed to itself */
-	bool inbox_next;  /* of what others pushed: the inbox has a turn, and then the queue */
-	uint32_t left;    /* what the word was when its last park ended; for counts */
+	_Alignas(WP_LINE) wp_private_fifo
+		private_fifo; /* what it has pushed to itself, where nobody steals */
+	wp_mpsc_node *next;   /* what its poller has stolen */
+	struct wp_task *slot; /* its poller, when it has yielded */
+	bool pushed_next;     /* what others pushed has a turn, and then what it pushed to itself */
+	bool inbox_next;      /* of what others pushed: the inbox has a turn, and then the queue */
+	uint32_t left;        /* what the word was when its last park ended; for counts */
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,

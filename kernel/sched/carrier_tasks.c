@@ -55,8 +55,8 @@ static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
 	if (is_own && is_to_keep(home, task) && !task->is_pinned && home->carrier.bounded != NULL)
 		home->kept = task;
-	else if (is_own && wp__carrier_has_lane(&home->carrier))
-		wp_private_fifo_push(&home->carrier.lane, &task->node);
+	else if (is_own && wp__carrier_has_private_fifo(&home->carrier))
+		wp_private_fifo_push(&home->carrier.private_fifo, &task->node);
 	else if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (is_own && again)
@@ -96,18 +96,19 @@ void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task)
 wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields)
 {
 	wp_carrier *carrier = &self->carrier;
-	wp_task *next = (wp_task *)(void *)carrier->lane.first;
+	wp_task *next = (wp_task *)(void *)carrier->private_fifo.first;
 
 	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
 		return NULL;
-	if (task->home != self || !wp__carrier_has_lane(carrier) || wp__carrier_has_pushed(carrier))
+	if (task->home != self || !wp__carrier_has_private_fifo(carrier) ||
+	    wp__carrier_has_pushed(carrier))
 		return NULL;
 	wp__counted(wp__count(&self->own.begun));
 	if (yields) {
 		wp__counted(wp__count(&self->own.pushed));
-		wp_private_fifo_push(&carrier->lane, &task->node);
+		wp_private_fifo_push(&carrier->private_fifo, &task->node);
 	}
-	return (wp_task *)(void *)wp_private_fifo_pop(&carrier->lane);
+	return (wp_task *)(void *)wp_private_fifo_pop(&carrier->private_fifo);
 }
 
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,

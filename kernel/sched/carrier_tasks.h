@@ -6,7 +6,7 @@
  *   lock; shut? refused            [task.2] run a step           lock; shut
  *         else on the list         yield, unparked: push home    until the list is empty:
  *   push; on the own carrier,      done: lock; off the list;          sleep on it
- *   without a domain: lane               shut and empty: wake the close
+ *   without a domain: private FIFO               shut and empty: wake the close
  *                                  run for a scheduler, parks:   hand back: what a scheduler has
  *                                    lock; [vthread.3]; shut: wake        is not the close's: sleep
  *
@@ -21,7 +21,7 @@
  *               close that hands back sleeps, until one of them has ended or parked. Both are under
  *               the lock of the list, so the close sees it, and the group is not freed before.
  *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
- *               lane, which nobody else reads (run_queues.h).
+ *               private FIFO, which nobody else reads (run_queues.h).
  *               A step that submits a task and yields to it keeps that one, alone: if the task has
  *               a scheduler, that may start others meanwhile, and these are queued.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.

@@ -15,8 +15,8 @@
  *               behind, so nobody waits for these once a stop may be out.
  * Spec          specs/sched/GroupClose.tla: TurnIsPassedOn, WaitsForWhatRuns, WaitsForAll,
  *               OneConsumer, Returns; specs/sched/Group.tla: WaitsForAll, NothingRunsAfterClose.
- * Evidence      make check-specs T='Group|GroupClose', make stress T=group_close, wakeproof conform -t
- *               close. */
+ * Evidence      make check-specs T='Group|GroupClose', make stress T=group_close, wakeproof conform
+ *               -t close. */
 #ifndef WP_CLOSING_H
 #define WP_CLOSING_H
 

@@ -215,7 +215,7 @@ void wp__poller_leave_behind(wp_worker *mine)
 	wp_mpsc_node *node;
 
 	while ((node = wp_private_fifo_pop(&mine->behind)) != NULL)
-		wp_private_fifo_push(&mine->home.carrier.lane, node);
+		wp_private_fifo_push(&mine->home.carrier.private_fifo, node);
 }
 
 bool wp__poller_stays(wp_worker *mine)

@@ -14,8 +14,9 @@ bool wp__carrier_is_hit(wp_carrier *carrier, bool looks_at_ring)
 	published = wp_mpsc_published(&carrier->queue);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
-	/* [run_queues.1] relaxed: ordered by mpsc.10, mpsc.11 and mpsc.12; pairs carrier.3, timer.11;
-	 * upholds Search!WorkConservation: who was woken for its one task is not robbed of it. */
+	/* [run_queues.1] relaxed: ordered by mpsc.10, mpsc.11 and mpsc.12; pairs carrier.3,
+	 * timer.11; upholds Search!WorkConservation: who was woken for its one task is not robbed
+	 * of it. */
 	return wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
@@ -56,11 +57,12 @@ wp_mpsc_node *wp__local_queue_carrier_next(wp_carrier *carrier)
 	return wp__local_queue_has_next(local) ? wp__local_queue_take_next(local) : NULL;
 }
 
-/* What the carrier has pushed to itself, if it has a ring or a lane. [the owner | lock-free] */
+/* What the carrier has pushed to itself, if it has a ring or a private FIFO. [the owner |
+ * lock-free] */
 static wp_mpsc_node *poll_own(wp_carrier *carrier)
 {
 	return carrier->bounded != NULL ? wp_local_queue_pop(&carrier->bounded->local)
-					: wp_private_fifo_pop(&carrier->lane);
+					: wp_private_fifo_pop(&carrier->private_fifo);
 }
 
 /* The turn of what others have pushed, or has spilt. [the owner | wait-free] */
@@ -97,7 +99,7 @@ wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
 	}
 	if (carrier->bounded != NULL)
 		task = wp__local_queue_carrier_next(carrier);
-	else if (wp_private_fifo_is_empty(&carrier->lane))
+	else if (wp_private_fifo_is_empty(&carrier->private_fifo))
 		return poll_pushed(carrier);
 	return task != NULL ? task : poll_both(carrier);
 }
@@ -157,7 +159,7 @@ wp_mpsc_node *wp__local_queue_carrier_steal_more(wp_carrier *carrier, uint32_t v
 
 wp_mpsc_node *wp__carrier_take_left(wp_carrier *carrier)
 {
-	wp_mpsc_node *task = wp_private_fifo_pop(&carrier->lane);
+	wp_mpsc_node *task = wp_private_fifo_pop(&carrier->private_fifo);
 
 	if (task == NULL) {
 		task = carrier->next;

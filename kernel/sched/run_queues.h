@@ -8,10 +8,10 @@
  *   2  stolen: `next`         its poller, which stole it     the carrier           private
  *   3  ring's next slot       the end of a step that yields  the carrier, also     own
  *                             to that task                   right after the step
- *   4  lane                   the carrier; nobody steals     the carrier           private
+ *   4  private FIFO                   the carrier; nobody steals     the carrier           private
  *   5  ring                   the carrier; others steal      the carrier, thieves  own, some, hit
  *   6  run queue: `queue`     others; the carrier, if it     the carrier, thieves  own, some, hit
- *                             has neither lane nor ring;     (by its ticket)
+ *                             has neither private FIFO nor ring;     (by its ticket)
  *                             a full ring: half of it
  *   7  inbox: `inbox`         anybody, what is pinned        the carrier           own
  *   8  poller: `slot`         the poller, when it yields     the carrier, once in  nothing
@@ -41,10 +41,10 @@
  * (`behind`, worker.h), for the close.
  *
  * Why it works  A recheck looks where somebody may have pushed since the last poll. Its own thread
- *               alone pushes to `next`, `slot` and lane, and that thread is the one that parks: so
- *               these have no recheck, but whoever parks in the middle of a step (a poller) looks
- *               there first. Both of two sources get their turns: a task that yields for ever keeps
- *               nobody out.
+ *               alone pushes to `next`, `slot` and private FIFO, and that thread is the one that
+ *               parks: so these have no recheck, but whoever parks in the middle of a step (a
+ *               poller) looks there first. Both of two sources get their turns: a task that yields
+ *               for ever keeps nobody out.
  * Not promised  That a poll succeeds when a question says yes: a producer may stand between the two
  *               steps of its push (mpsc.h), or a thief was faster.
  * Spec          specs/sched/Search.tla: WorkConservation; specs/sched/LocalQueueCarrier.tla:
@@ -60,7 +60,7 @@
 #include "sched/local_queue_carrier.h"
 
 /* What it pushes to itself it alone takes. [any thread | wait-free] */
-WP_INLINE bool wp__carrier_has_lane(const wp_carrier *carrier)
+WP_INLINE bool wp__carrier_has_private_fifo(const wp_carrier *carrier)
 {
 	return carrier->domain == NULL;
 }
@@ -70,7 +70,7 @@ WP_INLINE bool wp__carrier_has_lane(const wp_carrier *carrier)
 /* In what its owner alone pushes to and takes from. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_private(const wp_carrier *carrier)
 {
-	return carrier->next != NULL || !wp_private_fifo_is_empty(&carrier->lane);
+	return carrier->next != NULL || !wp_private_fifo_is_empty(&carrier->private_fifo);
 }
 
 /* Others may have pushed something that is not taken. [the owner | wait-free] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_stackful.h - what a virtual thread is besides its word, and the memory of those of one group. For
- * vthread_start.c, vthread_stackful.c and group.c alone.
+ * vthread_stackful.h - what a virtual thread is besides its word, and the memory of those of one
+ * group. For vthread_start.c, vthread_stackful.c and group.c alone.
  *
  *   with a stack      at the top of a slot of its size (stack.h)
  *   without           in a block of this pool
@@ -64,8 +64,9 @@ void wp__body_waited(wp_body *body, int code);
 /* The calling OS thread mounts from there; where it did before. [an OS thread | wait-free] */
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber);
 
-/* The caller is to leave its stack: the thread to which it is to switch; if it yields, itself perhaps.
- * NULL: it leaves by way of the loop. [a virtual thread that may leave its carrier | wait-free] */
+/* The caller is to leave its stack: the thread to which it is to switch; if it yields, itself
+ * perhaps. NULL: it leaves by way of the loop. [a virtual thread that may leave its carrier |
+ * wait-free] */
 wp_body *wp__vthread_pass(wp_body *body, bool yields);
 
 /* Of one group: stacks by size, blocks. Zeroed is empty. Under the lock. */

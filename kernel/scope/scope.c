@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * scope.c - see scope.h. Not explored, for it starts threads; stress/scenarios/scope/scope.c has
- * the flock. */
+ * the children. */
 #include "scope/scope.h"
 
 #include "sched/vthread_stackful.h"
@@ -24,12 +24,12 @@ wp_scope *wp_scope_current(void)
 
 bool wp_scope_is_cancelled(wp_scope *scope)
 {
-	return wp__scope_children_is_cancelled(&scope->flock);
+	return wp__scope_children_is_cancelled(&scope->children);
 }
 
 void wp_scope_cancel(wp_scope *scope)
 {
-	wp__scope_children_cancel(&scope->flock, wp_vthread_current(), false);
+	wp__scope_children_cancel(&scope->children, wp_vthread_current(), false);
 }
 
 /* The deadline's thread, without a stack. */
@@ -44,7 +44,7 @@ static enum wp_step time_out(wp_task *task)
 	if (code == WP_MUST_PARK)
 		return WP_STEP_PARK;
 	if (code == WP_TIMEOUT)
-		wp__scope_children_cancel(&scope->flock, NULL, true);
+		wp__scope_children_cancel(&scope->children, NULL, true);
 	return WP_STEP_DONE;
 }
 
@@ -59,7 +59,7 @@ static int start_timer(wp_scope *scope)
 	if (scope->config.deadline_ns == 0 || scope->config.deadline_ns == WP_FOREVER)
 		return WP_OK;
 	if (scope->config.deadline_ns <= wp_clock_ns()) {
-		wp__scope_children_cancel(&scope->flock, NULL, true);
+		wp__scope_children_cancel(&scope->children, NULL, true);
 		return WP_OK;
 	}
 	code = wp_vthread_new(scope->group, &config, &scope->timer);
@@ -87,7 +87,7 @@ int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *confi
 {
 	int code;
 
-	wp__scope_children_init(&scope->flock, decisive_of(config->policy), wp__vthread_push,
+	wp__scope_children_init(&scope->children, decisive_of(config->policy), wp__vthread_push,
 				wp_vthread_free);
 	scope->state = WP_SCOPE_OPEN;
 	scope->owner = innermost();
@@ -107,12 +107,12 @@ int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *confi
 /* What came of it; the first that decides cancels. */
 static void complete(wp_subtask *subtask, int failure)
 {
-	wp_scope_children *flock = &subtask->scope->flock;
+	wp_scope_children *children = &subtask->scope->children;
 
 	subtask->failure = failure;
-	if (wp__scope_children_record(flock, &subtask->member,
+	if (wp__scope_children_record(children, &subtask->member,
 				      failure == 0 ? WP_SUCCESS : WP_FAILURE))
-		wp__scope_children_cancel(flock, subtask->member.thread, false);
+		wp__scope_children_cancel(children, subtask->member.thread, false);
 }
 
 /* Its thread has ended, or was handed back by a close of its group. */
@@ -122,7 +122,7 @@ static void leave(wp_vthread *thread)
 
 	if (!wp_vthread_is_done(thread))
 		complete(subtask, WP_CLOSED);
-	if (wp__scope_children_leave(&subtask->scope->flock, &subtask->member))
+	if (wp__scope_children_leave(&subtask->scope->children, &subtask->member))
 		wp_vthread_free(thread);
 }
 
@@ -134,7 +134,7 @@ static bool wait_for_all(wp_scope *scope)
 	int failure;
 
 	wp__waiter_init_self(&waiter, WP_WAIT_JOIN);
-	while (wp__scope_children_wait(&scope->flock, &waiter, false) != WP_OK)
+	while (wp__scope_children_wait(&scope->children, &waiter, false) != WP_OK)
 		was_interrupted |= wp_vthread_clear_interrupt();
 	if (scope->timer == NULL)
 		return was_interrupted;
@@ -172,7 +172,7 @@ static int run_subtask(void *arg)
 	wp_subtask *subtask = arg;
 	int failure;
 
-	if (!wp__scope_children_may_begin(&subtask->scope->flock))
+	if (!wp__scope_children_may_begin(&subtask->scope->children))
 		return 0;
 	failure = subtask->run(subtask->arg);
 	end_within(subtask->scope);
@@ -187,12 +187,12 @@ static int start(wp_scope *scope, wp_subtask *subtask)
 	int code;
 
 	wp__body_of(thread)->scope = scope;
-	if (!wp__scope_children_enter(&scope->flock, &subtask->member)) {
+	if (!wp__scope_children_enter(&scope->children, &subtask->member)) {
 		wp_vthread_free(thread);
 		return WP_OK;
 	}
 	code = wp_vthread_start(thread);
-	if (code != WP_OK && wp__scope_children_leave(&scope->flock, &subtask->member))
+	if (code != WP_OK && wp__scope_children_leave(&scope->children, &subtask->member))
 		wp_vthread_free(thread);
 	return code;
 }
@@ -224,11 +224,11 @@ int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), v
 /* Of a joined scope: nobody records any more. */
 static int verdict(wp_scope *scope, bool is_late)
 {
-	const wp_scope_children *flock = &scope->flock;
+	const wp_scope_children *children = &scope->children;
 
-	if (scope->config.policy == WP_SCOPE_ANY && flock->first[WP_SUCCESS] != NULL)
+	if (scope->config.policy == WP_SCOPE_ANY && children->first[WP_SUCCESS] != NULL)
 		return WP_OK;
-	if (scope->config.policy == WP_SCOPE_ALL && flock->first[WP_FAILURE] != NULL)
+	if (scope->config.policy == WP_SCOPE_ALL && children->first[WP_FAILURE] != NULL)
 		return WP_FAILED;
 	if (is_late)
 		return WP_TIMEOUT;
@@ -249,16 +249,16 @@ int wp_scope_join(wp_scope *scope, wp_subtask **decisive)
 		return WP_MISUSED;
 	scope->state = WP_SCOPE_JOINING;
 	wp__waiter_init_self(&waiter, WP_WAIT_JOIN);
-	code = wp__scope_children_wait(&scope->flock, &waiter, true);
+	code = wp__scope_children_wait(&scope->children, &waiter, true);
 	if (code != WP_OK)
 		return code;
-	is_late = wp__scope_children_end(&scope->flock);
+	is_late = wp__scope_children_end(&scope->children);
 	scope->state = WP_SCOPE_JOINED;
 	code = verdict(scope, is_late);
 	if (decisive != NULL) { /* a subtask begins with its member */
 		bool is_won = scope->config.policy == WP_SCOPE_ANY && code == WP_OK;
 
-		*decisive = (void *)scope->flock.first[is_won ? WP_SUCCESS : WP_FAILURE];
+		*decisive = (void *)scope->children.first[is_won ? WP_SUCCESS : WP_FAILURE];
 	}
 	return code;
 }

@@ -9,9 +9,9 @@
  *   close    cancels it, unless joined;  leaves when it has ended
  *            waits until all have left
  *
- * Why it works  The steps that meet are the flock's (scope_children.h). A subtask leaves when its
- *               thread has ended (vthread_start.h, `left`), and only then its memory is given back.
- *               A thread's open scopes are a stack, innermost last: a close ends those within
+ * Why it works  The steps that meet are the children's (scope_children.h). A subtask leaves when
+ *               its thread has ended (vthread_start.h, `left`), and only then its memory is given
+ *               back. A thread's open scopes are a stack, innermost last: a close ends those within
  *               first, and a subtask that ends closes what it left open. A deadline is a virtual
  *               thread without a stack, which a close interrupts and waits for.
  * Handed back   If a close hands the owner back, nobody closes its scope: it leaves the line of its join,
@@ -53,10 +53,10 @@ enum wp_scope_state {
 	WP_SCOPE_CLOSED,
 };
 
-/* flock: see there. timer, is_timing: the deadline's. The rest: the owner. It stays where it is
+/* children: see there. timer, is_timing: the deadline's. The rest: the owner. It stays where it is
  * from its open to its close. */
 typedef struct wp_scope {
-	wp_scope_children flock;
+	wp_scope_children children;
 	enum wp_scope_state state;
 	struct wp_scope **owner; /* where its thread has its innermost scope: that thread's alone */
 	struct wp_scope *outer;  /* around it, or that has forked its owner; NULL: none */

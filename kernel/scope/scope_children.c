@@ -2,182 +2,183 @@
  * scope_children.c - see scope_children.h. */
 #include "scope/scope_children.h"
 
-static void add(wp_scope_children *flock, wp_member *member)
+static void add(wp_scope_children *children, wp_member *member)
 {
 	member->prev = NULL;
-	member->next = flock->members;
+	member->next = children->members;
 	if (member->next != NULL)
 		member->next->prev = member;
-	flock->members = member;
+	children->members = member;
 }
 
-static void discard(wp_scope_children *flock, wp_member *member)
+static void discard(wp_scope_children *children, wp_member *member)
 {
 	if (member->prev != NULL)
 		member->prev->next = member->next;
 	else
-		flock->members = member->next;
+		children->members = member->next;
 	if (member->next != NULL)
 		member->next->prev = member->prev;
 }
 
 /* Under the lock, released here: the owner is off its line, and granted. */
-static void release_and_wake(wp_scope_children *flock)
+static void release_and_wake(wp_scope_children *children)
 {
-	wp_waiter *waiter = flock->line.first;
+	wp_waiter *waiter = children->line.first;
 
 	if (waiter != NULL)
 		wp__wait_queue_remove(waiter);
-	wp_lock_release(&flock->lock);
+	wp_lock_release(&children->lock);
 	if (waiter != NULL)
 		wp__waiter_grant(waiter);
 }
 
-bool wp__scope_children_enter(wp_scope_children *flock, wp_member *member)
+bool wp__scope_children_enter(wp_scope_children *children, wp_member *member)
 {
 	bool is_open;
 
 	member->outcome = WP_UNAVAILABLE;
 	member->has_left = false;
-	wp_lock_acquire(&flock->lock);
-	is_open = !wp__scope_children_is_cancelled(flock);
+	wp_lock_acquire(&children->lock);
+	is_open = !wp__scope_children_is_cancelled(children);
 	if (is_open)
-		add(flock, member);
-	wp_lock_release(&flock->lock);
+		add(children, member);
+	wp_lock_release(&children->lock);
 	return is_open;
 }
 
-bool wp__scope_children_record(wp_scope_children *flock, wp_member *member, enum wp_outcome outcome)
+bool wp__scope_children_record(wp_scope_children *children, wp_member *member,
+			       enum wp_outcome outcome)
 {
 	bool is_open, is_first;
 
-	wp_lock_acquire(&flock->lock);
-	is_open = !wp__scope_children_is_cancelled(flock);
-	is_first = is_open && flock->first[outcome] == NULL;
+	wp_lock_acquire(&children->lock);
+	is_open = !wp__scope_children_is_cancelled(children);
+	is_first = is_open && children->first[outcome] == NULL;
 	if (is_open)
 		member->outcome = outcome;
 	if (is_first)
-		flock->first[outcome] = member;
-	wp_lock_release(&flock->lock);
-	return is_first && outcome == flock->decides;
+		children->first[outcome] = member;
+	wp_lock_release(&children->lock);
+	return is_first && outcome == children->decides;
 }
 
-bool wp__scope_children_leave(wp_scope_children *flock, wp_member *member)
+bool wp__scope_children_leave(wp_scope_children *children, wp_member *member)
 {
 	bool is_in_hand;
 
-	wp_lock_acquire(&flock->lock);
-	is_in_hand = flock->hand == member;
+	wp_lock_acquire(&children->lock);
+	is_in_hand = children->hand == member;
 	if (is_in_hand)
 		member->has_left = true;
 	else
-		discard(flock, member);
-	if (flock->members == NULL)
-		release_and_wake(flock);
+		discard(children, member);
+	if (children->members == NULL)
+		release_and_wake(children);
 	else
-		wp_lock_release(&flock->lock);
+		wp_lock_release(&children->lock);
 	return !is_in_hand;
 }
 
-/* What an interrupt owes is paid. [who cancels | as flock->push] */
-static void interrupt(wp_scope_children *flock, wp_vthread *thread)
+/* What an interrupt owes is paid. [who cancels | as children->push] */
+static void interrupt(wp_scope_children *children, wp_vthread *thread)
 {
 	enum wp_owed owed = wp__vthread_interrupt(thread);
 
 	if (owed == WP_OWES_PUSH)
-		flock->push(thread);
+		children->push(thread);
 	else if (owed == WP_OWES_WAKE)
 		wp_futex_wake(&thread->task.word, 1);
 }
 
 /* Under the lock: into the hand of who cancels, it or the next one that is not the caller. */
-static wp_member *take(wp_scope_children *flock, wp_member *member, const wp_vthread *caller)
+static wp_member *take(wp_scope_children *children, wp_member *member, const wp_vthread *caller)
 {
 	while (member != NULL && member->thread == caller)
 		member = member->next;
-	flock->hand = member;
+	children->hand = member;
 	return member;
 }
 
 /* Under the lock: out of the hand; the next one. */
-static wp_member *put_back(wp_scope_children *flock, wp_member *member, const wp_vthread *caller)
+static wp_member *put_back(wp_scope_children *children, wp_member *member, const wp_vthread *caller)
 {
-	wp_member *next = take(flock, member->next, caller);
+	wp_member *next = take(children, member->next, caller);
 
 	if (!member->has_left)
 		return next;
-	discard(flock, member);
-	flock->let_go(member->thread);
+	discard(children, member);
+	children->let_go(member->thread);
 	return next;
 }
 
 /* Under the lock, which is not held while one is interrupted. */
-static void interrupt_all(wp_scope_children *flock, const wp_vthread *caller)
+static void interrupt_all(wp_scope_children *children, const wp_vthread *caller)
 {
-	wp_member *member = take(flock, flock->members, caller);
+	wp_member *member = take(children, children->members, caller);
 
 	while (member != NULL) {
 		/* It has not ended, or has not left: its group is there. */
 		wp_wakers *wakers = wp__wakers_enter(member->thread->wakers);
 
-		wp_lock_release(&flock->lock);
-		interrupt(flock, member->thread);
+		wp_lock_release(&children->lock);
+		interrupt(children, member->thread);
 		wp__wakers_exit(wakers);
-		wp_lock_acquire(&flock->lock);
-		member = put_back(flock, member, caller);
+		wp_lock_acquire(&children->lock);
+		member = put_back(children, member, caller);
 	}
 }
 
-bool wp__scope_children_cancel(wp_scope_children *flock, const wp_vthread *caller, bool is_late)
+bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *caller, bool is_late)
 {
 	bool is_over;
 
-	wp_lock_acquire(&flock->lock);
-	is_over = is_late && flock->is_over;
-	if (wp__scope_children_is_cancelled(flock) || is_over) {
-		wp_lock_release(&flock->lock);
+	wp_lock_acquire(&children->lock);
+	is_over = is_late && children->is_over;
+	if (wp__scope_children_is_cancelled(children) || is_over) {
+		wp_lock_release(&children->lock);
 		return false;
 	}
 	/* [scope_children.1] relaxed: ordered by the lock, for all whom it must not escape; pairs
 	 * scope_children.2; upholds Scope!NoForkRunsAfterCancel. */
-	wp_store_relaxed(&flock->is_cancelled, 1);
-	flock->is_late = is_late;
-	interrupt_all(flock, caller);
-	release_and_wake(flock);
+	wp_store_relaxed(&children->is_cancelled, 1);
+	children->is_late = is_late;
+	interrupt_all(children, caller);
+	release_and_wake(children);
 	return true;
 }
 
 /* See wait_queue.h. The owner; that there is nothing to wait for is not given back. */
 static void leave_wait(wp_waiter *waiter)
 {
-	wp_scope_children *flock = waiter->object;
+	wp_scope_children *children = waiter->object;
 
-	wp__waiter_cancel(&flock->lock, waiter);
+	wp__waiter_cancel(&children->lock, waiter);
 }
 
-bool wp__scope_children_begin(wp_scope_children *flock, wp_waiter *waiter, bool or_cancelled)
+bool wp__scope_children_begin(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled)
 {
 	bool is_over;
 
 	wp__waiter_init(waiter, waiter->thread, waiter->push);
 	waiter->why = WP_WAIT_JOIN;
-	wp__waiter_stands(waiter, leave_wait, flock);
-	wp_lock_acquire(&flock->lock);
-	is_over = flock->members == NULL;
-	if (or_cancelled && wp__scope_children_is_cancelled(flock))
+	wp__waiter_stands(waiter, leave_wait, children);
+	wp_lock_acquire(&children->lock);
+	is_over = children->members == NULL;
+	if (or_cancelled && wp__scope_children_is_cancelled(children))
 		is_over = true;
 	if (!is_over)
-		wp__wait_queue_add(&flock->line, waiter);
-	wp_lock_release(&flock->lock);
+		wp__wait_queue_add(&children->line, waiter);
+	wp_lock_release(&children->lock);
 	if (is_over)
 		wp__waiter_over(waiter);
 	return is_over;
 }
 
-int wp__scope_children_wait(wp_scope_children *flock, wp_waiter *waiter, bool or_cancelled)
+int wp__scope_children_wait(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled)
 {
-	while (!wp__scope_children_begin(flock, waiter, or_cancelled)) {
-		int rc = wp__waiter_wait(&flock->lock, waiter, WP_FOREVER);
+	while (!wp__scope_children_begin(children, waiter, or_cancelled)) {
+		int rc = wp__waiter_wait(&children->lock, waiter, WP_FOREVER);
 
 		if (rc != WP_OK)
 			return rc;
@@ -185,13 +186,13 @@ int wp__scope_children_wait(wp_scope_children *flock, wp_waiter *waiter, bool or
 	return WP_OK;
 }
 
-bool wp__scope_children_end(wp_scope_children *flock)
+bool wp__scope_children_end(wp_scope_children *children)
 {
 	bool is_late;
 
-	wp_lock_acquire(&flock->lock);
-	flock->is_over = true;
-	is_late = flock->is_late;
-	wp_lock_release(&flock->lock);
+	wp_lock_acquire(&children->lock);
+	children->is_over = true;
+	is_late = children->is_late;
+	wp_lock_release(&children->lock);
 	return is_late;
 }

@@ -5,7 +5,7 @@
  *   owner                                     subtask
  *   enter: not cancelled? in the list         [scope_children.2] cancelled? it runs nothing
  *   wait until the list is empty, or the      record: not cancelled? what came of it;
- *     flock is cancelled: look, or in line      the first that decides? cancel
+ *     children is cancelled: look, or in line      the first that decides? cancel
  *                                             leave, when it has ended: off the list, unless it
  *   whoever cancels, once                       is in the canceller's hand; empty: wake
  *   [scope_children.1] cancelled
@@ -30,7 +30,7 @@
 
 enum wp_outcome { WP_UNAVAILABLE, WP_SUCCESS, WP_FAILURE, WP_OUTCOMES };
 
-/* Under the flock's lock, once it is in; thread: whoever makes it. */
+/* Under the children's lock, once it is in; thread: whoever makes it. */
 typedef struct wp_member {
 	struct wp_member *next, *prev;
 	wp_vthread *thread;
@@ -53,61 +53,62 @@ typedef struct wp_scope_children {
 } wp_scope_children;
 
 /* [before it is shared | wait-free] */
-WP_INLINE void wp__scope_children_init(wp_scope_children *flock, enum wp_outcome decides,
+WP_INLINE void wp__scope_children_init(wp_scope_children *children, enum wp_outcome decides,
 				       void (*push)(wp_vthread *thread),
 				       void (*let_go)(wp_vthread *thread))
 {
-	wp_init(&flock->lock.state, 0);
-	wp_init(&flock->is_cancelled, 0);
-	flock->is_late = flock->is_over = false;
-	flock->members = flock->hand = NULL;
+	wp_init(&children->lock.state, 0);
+	wp_init(&children->is_cancelled, 0);
+	children->is_late = children->is_over = false;
+	children->members = children->hand = NULL;
 	for (int outcome = 0; outcome < WP_OUTCOMES; outcome++)
-		flock->first[outcome] = NULL;
-	flock->decides = decides;
-	flock->line.first = flock->line.last = NULL;
-	flock->push = push;
-	flock->let_go = let_go;
+		children->first[outcome] = NULL;
+	children->decides = decides;
+	children->line.first = children->line.last = NULL;
+	children->push = push;
+	children->let_go = let_go;
 }
 
 /* [any thread | wait-free] */
-WP_INLINE bool wp__scope_children_is_cancelled(wp_scope_children *flock)
+WP_INLINE bool wp__scope_children_is_cancelled(wp_scope_children *children)
 {
 	/* [scope_children.2] relaxed: stale costs a run that is interrupted, or is ordered by the
 	 * lock; pairs scope_children.1; upholds Scope!NoForkRunsAfterCancel. */
-	return wp_load_relaxed(&flock->is_cancelled) != 0;
+	return wp_load_relaxed(&children->is_cancelled) != 0;
 }
 
 /* Before its thread runs anything. [the member | wait-free] */
-WP_INLINE bool wp__scope_children_may_begin(wp_scope_children *flock)
+WP_INLINE bool wp__scope_children_may_begin(wp_scope_children *children)
 {
-	return !wp__scope_children_is_cancelled(flock);
+	return !wp__scope_children_is_cancelled(children);
 }
 
 /* Counts it in; false: cancelled, it must not start. [the owner | blocks shortly] */
-bool wp__scope_children_enter(wp_scope_children *flock, wp_member *member);
+bool wp__scope_children_enter(wp_scope_children *children, wp_member *member);
 
 /* What came of it. True: the caller is to cancel. [the member | blocks shortly] */
-bool wp__scope_children_record(wp_scope_children *flock, wp_member *member,
+bool wp__scope_children_record(wp_scope_children *children, wp_member *member,
 			       enum wp_outcome outcome);
 
 /* It has ended, or never started. True: the caller lets go of its thread; false: who cancels will.
- * The flock may be gone when this returns. [its runner, or who counted it in | blocks shortly] */
-bool wp__scope_children_leave(wp_scope_children *flock, wp_member *member);
+ * The children may be gone when this returns. [its runner, or who counted it in | blocks
+ * shortly] */
+bool wp__scope_children_leave(wp_scope_children *children, wp_member *member);
 
 /* True: it was this call that cancelled it. `caller`: its thread, or NULL. `is_late`: it is the
  * deadline's. [the owner, a member, or any thread that is back before the owner's last wait | as
- * flock->push] */
-bool wp__scope_children_cancel(wp_scope_children *flock, const wp_vthread *caller, bool is_late);
+ * children->push] */
+bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *caller, bool is_late);
 
 /* True: nobody is in; or it is cancelled, and that is enough. False: in line, park, and begin
  * again.
  * [the owner | blocks shortly] */
-bool wp__scope_children_begin(wp_scope_children *flock, wp_waiter *waiter, bool or_cancelled);
+bool wp__scope_children_begin(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
 /* The whole wait: WP_OK, or WP_INTERRUPTED. [the owner | blocks] */
-int wp__scope_children_wait(wp_scope_children *flock, wp_waiter *waiter, bool or_cancelled);
+int wp__scope_children_wait(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
 /* Its deadline cannot cancel it any more. True: it has. [the owner | blocks shortly] */
-bool wp__scope_children_end(wp_scope_children *flock);
+bool wp__scope_children_end(wp_scope_children *children);
 
 #endif

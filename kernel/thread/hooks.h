@@ -28,8 +28,8 @@ void wp__vthread_push(wp_vthread *thread);
 bool wp__wakers_are_mine(const struct wp_wakers *wakers);
 
 /* cdef: begin */
-/* It has ended, or will not run any more: the mutexes that it has are marked and unlocked. [its runner,
- * or the close of its group | as wp_mutex_unlock] */
+/* It has ended, or will not run any more: the mutexes that it has are marked and unlocked. [its
+ * runner, or the close of its group | as wp_mutex_unlock] */
 void wp__vthread_abandon_held(wp_vthread *thread);
 /* cdef: end */
 

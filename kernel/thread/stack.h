@@ -110,8 +110,8 @@ typedef struct wp_stack_cache {
 } wp_stack_cache;
 
 /* WP_OK; or WP_SYSTEM and errno. EINVAL: a control block that leaves too little of its page, no
- * stacks at all, or more bytes each than WP_STACK_BYTES_MOST. ENOMEM: there are not so many addresses,
- * or, if it may be fewer, not for one. [any thread | system calls] */
+ * stacks at all, or more bytes each than WP_STACK_BYTES_MOST. ENOMEM: there are not so many
+ * addresses, or, if it may be fewer, not for one. [any thread | system calls] */
 int wp_stacks_new(wp_stacks **pool, const wp_stacks_config *config);
 
 /* All memory goes. [the last that uses it | system calls] */

@@ -8,14 +8,14 @@
  *   and the place that is returned to
  *
  * Why it works  A row says where things are, so the code needs no frame pointers, and a run pays
- *               nothing. Words are read from the stack alone, below CFA, and CFA only rises: the walk
- *               ends.
+ *               nothing. Words are read from the stack alone, below CFA, and CFA only rises: the
+ *               walk ends.
  *               Rows are kept, one for each hash of a place: stacks that are alike cost a few
  *               nanoseconds a frame, a table a microsecond.
- * Not promised  To go on past a function without a table (-fno-asynchronous-unwind-tables, code that is
- *               made at run time), with a frame that only an expression finds (one that aligns its
- *               stack), or with a signed return address (AArch64, pac-ret): the frames end there. That
- *               a library may be unloaded meanwhile.
+ * Not promised  To go on past a function without a table (-fno-asynchronous-unwind-tables, code
+ *               that is made at run time), with a frame that only an expression finds (one that
+ *               aligns its stack), or with a signed return address (AArch64, pac-ret): the frames
+ *               end there. That a library may be unloaded meanwhile.
  * Spec          none: what is read is one thread's, or is thrown away (snapshot.h).
  * Evidence      tests/inspect/test_dump.py, tests/thread/test_unwind.py. */
 #ifndef WP_UNWIND_H
@@ -48,9 +48,9 @@ typedef struct wp_unwind_rows {
 	wp_unwind_row rows[WP_UNWIND_ROWS];
 } wp_unwind_rows;
 
-/* The addresses that are returned to, the innermost first, of a stack from `low` to `top` that a switch
- * has left at `sp`; and how many, `most` at the most. What it reads may be written meanwhile: then they
- * mean nothing. [any thread | looks for tables] */
+/* The addresses that are returned to, the innermost first, of a stack from `low` to `top` that a
+ * switch has left at `sp`; and how many, `most` at the most. What it reads may be written
+ * meanwhile: then they mean nothing. [any thread | looks for tables] */
 uint32_t wp__unwind(wp_unwind_rows *rows, uintptr_t sp, uintptr_t low, uintptr_t top,
 		    uintptr_t *frames, uint32_t most);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unwind_table.c - a row of a function's table (.eh_frame, as DWARF 4 has it, 6.4): see unwind.h. Not
- * explored: it reads tables of the program. */
+ * unwind_table.c - a row of a function's table (.eh_frame, as DWARF 4 has it, 6.4): see unwind.h.
+ * Not explored: it reads tables of the program. */
 #include "thread/unwind.h"
 
 #include <string.h>
@@ -154,7 +154,8 @@ static void set_cfa(table *made, uint64_t reg, int64_t offset)
 	made->row.cfa_offset = (int32_t)offset;
 }
 
-/* An instruction about where the frame ends. DW_CFA_..., by number. False: it is of another kind. */
+/* An instruction about where the frame ends. DW_CFA_..., by number. False: it is of another
+ * kind. */
 static bool about_cfa(table *made, reader *in, uint8_t code)
 {
 	uint64_t reg = made->row.cfa_register;

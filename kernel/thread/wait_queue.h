@@ -40,7 +40,8 @@
  *               takes, if the granter has lost its CPU.
  * Spec          specs/thread/WaitQueue.tla: NoLostGrant, NothingLost, UntouchedAfterGrant,
  *               NoStrayPermit.
- * Evidence      make check-specs T=WaitQueue, make stress T=wait_queue, wakeproof conform -t wait_queue. */
+ * Evidence      make check-specs T=WaitQueue, make stress T=wait_queue, wakeproof conform -t
+ *               wait_queue. */
 #ifndef WP_WAITQ_H
 #define WP_WAITQ_H
 

@@ -28,7 +28,7 @@ from wakeproof import joiner as joiners
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.held import naming
 from wakeproof._runtime.nesting import me, parent, stack
-from wakeproof._runtime.scope_children import Flock, cancel_in
+from wakeproof._runtime.scope_children import ScopeChildren, cancel_in
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
 from wakeproof._runtime.vthread_base import check_callable, is_coroutine
@@ -101,7 +101,7 @@ class Scope:
         self._joiner = joiners.taken(joiner or joiners.await_all_successful_or_raise())
         self._timeout_s, self._group = timeout_s, group
         self._broken: BaseException | None = None
-        self._flock, self._state = Flock(), NEW
+        self._children, self._state = ScopeChildren(), NEW
         self._owner: object = None
         self._is_interrupted = False  # by Ctrl-C
         self._timer: VirtualThread | None = None
@@ -112,7 +112,7 @@ class Scope:
     @property
     def is_cancelled(self) -> bool:
         """Whether it was cancelled: by its joiner, its time, `cancel`, or the end of its block."""
-        return self._flock.is_cancelled
+        return self._children.is_cancelled
 
     @property
     def is_joined(self) -> bool:
@@ -127,7 +127,7 @@ class Scope:
         self.parent, self._owner = parent(), me()
         self._bindings, self._pid = bindings(), os.getpid()
         if self._timeout_s is not None:
-            self._timer = cancel_in(self._flock, self._timeout_s, self._group)
+            self._timer = cancel_in(self._children, self._timeout_s, self._group)
         self._state = OPEN
         stack().append(self)
         return self
@@ -163,11 +163,11 @@ class Scope:
         if self._joiner.on_fork(subtask):
             self.cancel()
         try:
-            if self._flock.enter(thread):
+            if self._children.enter(thread):
                 thread._start(contextvars.copy_context())
         except BaseException:  # Ctrl-C, too
             if not thread._is_started:
-                self._flock.leave(thread)
+                self._children.leave(thread)
             raise
         return subtask
 
@@ -187,7 +187,7 @@ class Scope:
 
     def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
         """Record an outcome, and tell the joiner; after a cancellation, nothing."""
-        if not self._flock.record(subtask, value, error):
+        if not self._children.record(subtask, value, error):
             return
         try:
             cancels = self._joiner.on_complete(subtask)
@@ -200,11 +200,11 @@ class Scope:
         thread = subtask._thread
         if thread._is_closed:  # its group was closed under it
             self._complete(subtask, None, ClosedError(f"{thread.name}: its group was closed"))
-        self._flock.leave(thread)
+        self._children.leave(thread)
 
     def cancel(self) -> None:
         """Forbid forks, interrupt all subtasks but the caller, wake the owner's join; once."""
-        self._flock.cancel()
+        self._children.cancel()
 
     def join(self) -> Any:
         """Wait until all subtasks have ended, or the scope is cancelled; what the joiner returns.
@@ -220,12 +220,12 @@ class Scope:
         if not OPEN <= self._state <= JOIN_STARTED:
             raise StateError(f"{self.name}: join comes once, in its block")
         self._state = JOIN_STARTED
-        self._flock.wait(or_cancelled=True)
+        self._children.wait(or_cancelled=True)
         self._state = JOIN_COMPLETED
-        self._flock.end()
+        self._children.end()
         if self._broken is not None:
             raise SubtaskError(f"{self.name}: its joiner failed") from self._broken
-        if self._flock.is_late:
+        if self._children.is_late:
             self._joiner.on_timeout()
         try:
             return self._joiner.result()
@@ -257,10 +257,10 @@ class Scope:
         while True:
             try:
                 if self._is_interrupted:
-                    wait = partial(self._flock.wait, or_cancelled=False)
-                    naming(self.name, wait, self._flock.alive)
+                    wait = partial(self._children.wait, or_cancelled=False)
+                    naming(self.name, wait, self._children.alive)
                 else:
-                    self._flock.wait(or_cancelled=False)
+                    self._children.wait(or_cancelled=False)
                 if self._timer is not None:
                     self._timer.interrupt()
                     self._timer._done.wait()

@@ -27,35 +27,35 @@ Resume(s) ==                  \* whoever owes the push has the task alone: it st
   /\ LET t == at[s].task IN
      \E c \in Carriers : home' = [home EXCEPT ![t] = IF t \in settled THEN @ ELSE c]
   /\ Goto(s, "push", at[s].task)
-  /\ UNCHANGED <<word, notified, list, settled, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, list, settled, live, open, queue, stop, budget, told, back, private>>
 
 (* The close: shut every list; wait, or not any longer; stop every carrier; hand back. *)
 Shut(c) ==                    \* under the list's lock
   /\ at[Closer].pc = "idle" /\ c \in open
   /\ open' = open \ {c}
   /\ at' = [at EXCEPT ![Closer].pc = IF open = {c} THEN "wait" ELSE "idle"]
-  /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back, private>>
 NoneLeft == \A c \in Carriers : live[c] = {}
 Sleep ==                      \* under the lock of the first list that is not empty
   /\ at[Closer].pc = "wait"
   /\ ~NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
 Enough ==                     \* all lists are empty; the deadline passes; or it cancels
   /\ at[Closer].pc \in {"wait", "asleep"}
   /\ Patient => at[Closer].pc = "wait" /\ NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "stop"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
 SendStop(c) ==                \* wp_carrier_submit_pinned
   /\ at[Closer].pc = "stop" /\ stop[c] = "no"
   /\ stop' = [stop EXCEPT ![c] = "sent"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back, private>>
 Join ==                       \* [group.1]
   /\ at[Closer].pc = "stop"
   /\ \A c \in Carriers : stop[c] # "no"
   /\ \A c \in Carriers : at[c].pc = "exited"
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
 HandBack(t) ==                \* nobody's any more, but its user's: an unpark may come all the same
   /\ live' = [live EXCEPT ![list[t]] = @ \ {t}]
   /\ back' = back \cup {t}
@@ -64,11 +64,11 @@ DrainQueue(q) ==              \* its word stays: BUSY, or PARKED and notified
   /\ CanPop(q)
   /\ HandBack(queue[q][1].task)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
-  /\ UNCHANGED <<word, notified, Where, open, stop, at, budget, told, lane>>
+  /\ UNCHANGED <<word, notified, Where, open, stop, at, budget, told, private>>
 DrainPrivate(c) ==
-  /\ at[Closer].pc = "drain" /\ lane[c] # <<>>
-  /\ HandBack(Head(lane[c]))
-  /\ lane' = [lane EXCEPT ![c] = Tail(@)]
+  /\ at[Closer].pc = "drain" /\ private[c] # <<>>
+  /\ HandBack(Head(private[c]))
+  /\ private' = [private EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, open, queue, stop, at, budget, told>>
 DrainParked(t) ==             \* [task.6]
   /\ at[Closer].pc = "drain"
@@ -77,12 +77,12 @@ DrainParked(t) ==             \* [task.6]
   /\ t \notin notified
   /\ HandBack(t)
   /\ word' = [word EXCEPT ![t] = "CANCELLED"]
-  /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told, lane>>
+  /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told, private>>
 Closed ==                     \* every list is empty: an unparker that owes a push has made it
   /\ at[Closer].pc = "drain"
   /\ NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "closed"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
 
 Carrier(c) ==
   \/ \E q \in Queues : Pop(c, q)
@@ -103,7 +103,7 @@ Close ==
 \* Nobody will unpark what is parked, and the close waits for it.
 WaitsForEver ==
   /\ Patient /\ at[Closer].pc = "asleep" /\ budget.unpark = 0
-  /\ \A c \in Carriers : at[c].pc = "poll" /\ lane[c] = <<>>
+  /\ \A c \in Carriers : at[c].pc = "poll" /\ private[c] = <<>>
   /\ \A q \in Queues : queue[q] = <<>>
   /\ \A s \in Starters : at[s].pc = "done"
   /\ at[Unparker].pc = "idle"
@@ -122,12 +122,12 @@ Spec == Init /\ [][Next]_vars
 Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
 Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
-  \cup {x \in Carriers \X {0} : t \in {lane[x[1]][i] : i \in DOMAIN lane[x[1]]}}
+  \cup {x \in Carriers \X {0} : t \in {private[x[1]][i] : i \in DOMAIN private[x[1]]}}
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
 HomeReturn ==
   \A c \in Carriers :
     /\ \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
-    /\ \A i \in DOMAIN lane[c] : home[lane[c][i]] = c
+    /\ \A i \in DOMAIN private[c] : home[private[c][i]] = c
 StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
 HomeStaysSettled == [][\A t \in settled : home'[t] = home[t]]_vars
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"place", "push", "again", "publish"}
@@ -150,7 +150,7 @@ AcceptsWhileOpen ==
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
 NothingRunsAfterClose ==
   at[Closer].pc = "closed" =>
-    /\ \A c \in Carriers : at[c].pc = "exited" /\ lane[c] = <<>>
+    /\ \A c \in Carriers : at[c].pc = "exited" /\ private[c] = <<>>
     /\ \A q \in Queues : queue[q] = <<>>
     /\ \A t \in Tasks : ~IsOwed(t)
 StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"

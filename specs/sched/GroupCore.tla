@@ -29,14 +29,14 @@ VARIABLES
   live,     \* carrier -> its list: tasks that are accepted and have not ended
   open,     \* carriers whose list still takes tasks
   queue,    \* carrier, inbox of one -> cells: a task, and the thread that has yet to publish it
-  lane,     \* carrier -> what it queued for itself: where nobody steals
+  private,     \* carrier -> what it queued for itself: where nobody steals
   stop,     \* carrier -> its inbox holds the stop: "no", "sent"; "read"
   at,       \* thread -> what it does next, and the task it has in its hands
   budget,   \* what is left of Children, Unparks, Yields, Settling
   told,     \* ghost: tasks that were unparked, and no run has begun since
   back      \* tasks that the close hands back
 Where == <<home, list, settled>>
-vars == <<word, notified, Where, live, open, queue, stop, at, budget, told, back, lane>>
+vars == <<word, notified, Where, live, open, queue, stop, at, budget, told, back, private>>
 
 None == "none"
 Closer == "closer"
@@ -52,7 +52,7 @@ TypeOK ==
   /\ {home, list} \subseteq [Tasks -> Carriers \cup {None}] /\ settled \subseteq Tasks
   /\ live \in [Carriers -> SUBSET Tasks] /\ open \subseteq Carriers
   /\ \A q \in Queues : \A i \in DOMAIN queue[q] : queue[q][i] \in Cell
-  /\ lane \in [Carriers -> Seq(Tasks)]
+  /\ private \in [Carriers -> Seq(Tasks)]
   /\ stop \in [Carriers -> {"no", "sent", "read"}]
   /\ \A t \in Threads : at[t].task \in Tasks \cup {None}
 
@@ -60,7 +60,7 @@ Init ==
   /\ word = [t \in Tasks |-> "NEW"] /\ notified = {} /\ told = {} /\ back = {}
   /\ home = [t \in Tasks |-> None] /\ list = home /\ settled = {}
   /\ live = [c \in Carriers |-> {}] /\ open = Carriers
-  /\ queue = [q \in Queues |-> <<>>] /\ lane = [c \in Carriers |-> <<>>]
+  /\ queue = [q \in Queues |-> <<>>] /\ private = [c \in Carriers |-> <<>>]
   /\ stop = [c \in Carriers |-> "no"]
   /\ at = [t \in Threads |-> [pc |-> IF t \in Carriers THEN "poll" ELSE "idle", task |-> None]]
   /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields, settle |-> Settling]
@@ -75,20 +75,20 @@ HasPrivate == ~Stealing
 IsOwn(t) == t \in Carriers /\ HasPrivate /\ Target(t) \in {t, Inbox(t)}
 Keep(c) ==                    \* [private_fifo.1] to itself
   /\ at[c].pc \in {"push", "again"} /\ IsOwn(c)
-  /\ lane' = [lane EXCEPT ![c] = Append(@, at[c].task)]
+  /\ private' = [private EXCEPT ![c] = Append(@, at[c].task)]
   /\ Goto(c, "poll", None)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 Reserve(t) ==                 \* [mpsc.2] wp_carrier_submit, submit_internal, reenqueue
   /\ at[t].pc \in {"push", "again"} /\ ~IsOwn(t)
   /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
   /\ Goto(t, "publish", at[t].task)
-  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
 Publish(t) ==                 \* [mpsc.3]
   /\ at[t].pc = "publish"
   /\ queue' = [q \in Queues |-> [i \in DOMAIN queue[q] |->
                  IF queue[q][i].by = t THEN [queue[q][i] EXCEPT !.by = None] ELSE queue[q][i]]]
   /\ Goto(t, IF t \in Carriers THEN "poll" ELSE IF t \in Starters THEN "done" ELSE "idle", None)
-  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
 
 (* Starting a task: under the lock of its home. *)
 Accept(t, c) ==
@@ -106,7 +106,7 @@ Start(s, t, c) ==             \* wp_group_start
           /\ UNCHANGED <<word, home, list, live>>
      ELSE /\ Accept(t, c)
           /\ Goto(s, "push", t)
-  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, private>>
 
 (* A carrier. *)
 \* [counters.1] [counters.2] [counters.3] [counters.4] count: they choose the sibling; [counters.5] [counters.6] are statistics alone.
@@ -119,12 +119,12 @@ Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
   /\ q \in {c, Inbox(c)} \/ (Stealing /\ q \in Carriers)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ Goto(c, "begin", queue[q][1].task)
-  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
 PopPrivate(c) ==                 \* [private_fifo.2] wp_carrier_poll: one thread, so one step
   /\ at[c].pc = "poll"
-  /\ lane[c] # <<>>
-  /\ Goto(c, "begin", Head(lane[c]))
-  /\ lane' = [lane EXCEPT ![c] = Tail(@)]
+  /\ private[c] # <<>>
+  /\ Goto(c, "begin", Head(private[c]))
+  /\ private' = [private EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 Begin(c) ==                   \* [task.2]
   /\ at[c].pc = "begin"
@@ -132,7 +132,7 @@ Begin(c) ==                   \* [task.2]
   /\ notified' = notified \ {at[c].task}
   /\ told' = told \ {at[c].task}
   /\ Goto(c, "run", at[c].task)
-  /\ UNCHANGED <<Where, live, open, queue, stop, budget, back, lane>>
+  /\ UNCHANGED <<Where, live, open, queue, stop, budget, back, private>>
 Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
   /\ at[c].pc = "run"
   /\ budget.child > 0
@@ -140,10 +140,10 @@ Spawn(c, t) ==                \* the running task starts one, on the carrier tha
   /\ c \in open
   /\ Accept(t, c)
   /\ IF HasPrivate
-     THEN /\ lane' = [lane EXCEPT ![c] = Append(@, t)]
+     THEN /\ private' = [private EXCEPT ![c] = Append(@, t)]
           /\ UNCHANGED queue
      ELSE /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
-          /\ UNCHANGED lane
+          /\ UNCHANGED private
   /\ budget' = [budget EXCEPT !.child = @ - 1]
   /\ UNCHANGED <<notified, settled, open, stop, at, told, back>>
 Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it is on
@@ -154,12 +154,12 @@ Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it
   /\ home' = [home EXCEPT ![at[c].task] = c]
   /\ UNCHANGED list
   /\ budget' = [budget EXCEPT !.settle = @ - 1]
-  /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back, lane>>
+  /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back, private>>
 Yield(c) ==
   /\ at[c].pc = "run" /\ budget.yield > 0
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ Goto(c, "again", at[c].task)
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back, private>>
 Park(c) ==                    \* [task.3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
@@ -168,7 +168,7 @@ Park(c) ==                    \* [task.3]
           /\ UNCHANGED word
      ELSE /\ Goto(c, "poll", None)
           /\ word' = [word EXCEPT ![t] = "PARKED"]
-  /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, private>>
 Done(c) ==                    \* [task.4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
@@ -180,13 +180,13 @@ Done(c) ==                    \* [task.4], off the list first, under its lock
                             ![Closer].pc = IF @ = "asleep" /\ is_last THEN "wait" ELSE @]
         /\ notified' = notified \ {t}
         /\ told' = told \ {t}
-  /\ UNCHANGED <<Where, open, queue, stop, budget, back, lane>>
+  /\ UNCHANGED <<Where, open, queue, stop, budget, back, private>>
 Stop(c) ==                    \* [worker.3] the stop is in the inbox, which is the owner's alone
   /\ at[c].pc = "poll"
   /\ stop[c] = "sent"
   /\ stop' = [stop EXCEPT ![c] = "read"]
   /\ Goto(c, "exited", None)
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back, private>>
 
 (* Somebody unparks. *)
 Unpark(t) ==                  \* [task.1]
@@ -201,5 +201,5 @@ Unpark(t) ==                  \* [task.1]
           /\ IF word[t] = "PARKED" /\ t \notin notified
              THEN Goto(Unparker, IF Resuming THEN "place" ELSE "push", t)
              ELSE UNCHANGED at
-  /\ UNCHANGED <<word, Where, live, open, queue, stop, back, lane>>
+  /\ UNCHANGED <<word, Where, live, open, queue, stop, back, private>>
 =============================================================================

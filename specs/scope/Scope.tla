@@ -19,7 +19,7 @@
 EXTENDS ScopeCore
 
 (* The owner. *)
-Fork(s) ==                    \* wp__scope_children_enter, Flock.enter: counts it in, or shuts it out
+Fork(s) ==                    \* wp__scope_children_enter, ScopeChildren.enter: counts it in, or shuts it out
   /\ pc[Owner] = "open"
   /\ pc[s] = "new"
   /\ IF cancelled
@@ -44,7 +44,7 @@ Join ==                       \* wp_scope_join, Scope.join
   /\ Goto(Owner, "join")
   /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
 
-Look ==                       \* wp__scope_children_begin, Flock.wait: under the lock, or in line
+Look ==                       \* wp__scope_children_begin, ScopeChildren.wait: under the lock, or in line
   /\ pc[Owner] = "join"
   /\ IF members = {} \/ cancelled
      THEN /\ Goto(Owner, "end")
@@ -75,7 +75,7 @@ GetOut ==                     \* wp__waiter_cancel: out of line; or the wake is 
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-EndJoin ==                    \* wp__scope_children_end, Flock.end
+EndJoin ==                    \* wp__scope_children_end, ScopeChildren.end
   /\ pc[Owner] = "end"
   /\ state' = "joined"
   /\ over' = TRUE
@@ -91,7 +91,7 @@ Close ==                      \* wp_scope_close, Scope.close: not joined? cancel
   /\ Goto(Owner, IF pc[Owner] = "joined" THEN "closing" ELSE "cancel")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-LookEmpty ==                  \* wp__scope_children_begin, Flock.wait: nobody is counted in; or in line
+LookEmpty ==                  \* wp__scope_children_begin, ScopeChildren.wait: nobody is counted in; or in line
   /\ pc[Owner] = "closing"
   /\ IF members = {}
      THEN /\ Goto(Owner, "timer")

@@ -112,7 +112,7 @@ Begin(s) ==                   \* [scope_children.2] Subtask._run: cancelled? end
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, cancels, winners, released,
                  was, by>>
 
-Record(s) ==                  \* wp__scope_children_record, Flock.record: not cancelled: what came of it
+Record(s) ==                  \* wp__scope_children_record, ScopeChildren.record: not cancelled: what came of it
   /\ pc[s] = "run"
   /\ IF cancelled
      THEN /\ Goto(s, "leave")
@@ -132,7 +132,7 @@ Tell(s) ==                    \* the policy, Joiner.on_complete: the first failu
           /\ UNCHANGED <<first, winners>>
   /\ UNCHANGED <<state, locked, told, granted, outcome, left, cancels, tardy, released, was, by>>
 
-Leave(s) ==                   \* wp__scope_children_leave, Flock.leave: it has ended
+Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave: it has ended
   /\ pc[s] = "leave"
   /\ IF hand = s
      THEN /\ gone' = TRUE
@@ -168,7 +168,7 @@ Claim(t) ==
   /\ by' = t
   /\ was' = [was EXCEPT !.outcome = outcome]
 
-Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, Flock.cancel: once
+Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, ScopeChildren.cancel: once
   /\ pc[t] = "cancel"
   /\ t \in Others => pc[Owner] \in Before
   /\ IF IsRefused(t)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_system.c - the system calls of kernel/base/futex.c and membarrier.c, as the model has them. */
+ * compiled_system.c - the system calls of kernel/base/futex.c and membarrier.c, as the model has
+ * them. */
 #include "compiled.h"
 
 #include <errno.h>

@@ -64,7 +64,8 @@ enum { FRAME = 160, RETURN = 88 };
 #error "the explorer runs compiled code on x86-64 and AArch64"
 #endif
 
-/* An actor that runs since the last tick, for half a second of CPU time or more, will never pause. */
+/* An actor that runs since the last tick, for half a second of CPU time or more, will never
+ * pause. */
 static void on_tick(int signal)
 {
 	if (is_running && turns == turns_at_tick)

@@ -121,8 +121,8 @@ typedef struct explore_program {
 	 * (final), `ends` per thread. */
 	void (*outcome)(struct explore_program *, const uint64_t *values,
 			const explore_position *ends, char text[EXPLORE_TEXT]);
-	/* Negative, 0, positive: orders a thread's ends by what they add to the outcome; NULL: no two
-	 * add the same. */
+	/* Negative, 0, positive: orders a thread's ends by what they add to the outcome; NULL: no
+	 * two add the same. */
 	int (*compare_ends)(struct explore_program *, int thread, explore_position a,
 			    explore_position b);
 	/* Not NULL: may set `error` to EXPLORE_START_AGAIN, and then wants this, and a new run. */

@@ -7,7 +7,8 @@
 
 #include "explore.h"
 
-/* What limits are in: the processor time of this process, which other work on the machine leaves alone.
+/* What limits are in: the processor time of this process, which other work on the machine leaves
+ * alone.
  */
 double explore_cpu_seconds(void);
 

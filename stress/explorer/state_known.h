@@ -40,7 +40,8 @@ bool explore_machine_ask(explore_machine *machine, int thread, explore_position 
 			 const explore_way *value);
 
 /* state_merge.c: finds the positions that behave equally by all that was met, and makes one stand
- * for all. Part: the exploration was cut short. For how many positions another one stands now than before; 0 also with machine->error. */
+ * for all. Part: the exploration was cut short. For how many positions another one stands now than
+ * before; 0 also with machine->error. */
 uint32_t explore_machine_merge(explore_machine *machine, bool is_part);
 
 /* True: so does every position as the one that stands for it, by what was met since as well. */

@@ -5,9 +5,9 @@
  *   them leads both to positions that are one, or are supposed to be: then they are one
  *   else                                  what was supposed is taken back
  *
- * Why it works  Of a class, every member is asked for every value that the exploration met at any of
- *               them, and all are led into one class. So the states that differ only by members of
- *               a class are bisimilar along every step that was explored, whatever the memory. A
+ * Why it works  Of a class, every member is asked for every value that the exploration met at any
+ *               of them, and all are led into one class. So the states that differ only by members
+ *               of a class are bisimilar along every step that was explored, whatever the memory. A
  *               value that was never met at the class does not matter: it leads out of no state.
  *               Should the exploration with merged positions meet one later, explore_machine_verify
  *               asks all members for it, and finds a class that no longer agrees. A question that
@@ -449,7 +449,8 @@ static bool differ(const merge *merge, explore_position one, explore_position ot
 	return false;
 }
 
-/* A class for the position, among those with its step; `latest` of these, + 1, is where they begin. */
+/* A class for the position, among those with its step; `latest` of these, + 1, is where they
+ * begin. */
 static void place(merge *merge, explore_position position, explore_position *latest)
 {
 	int tries = 0;
@@ -500,8 +501,9 @@ static explore_position *collect(merge *merge, uint32_t *count, uint32_t *steps)
 	return met;
 }
 
-/* The least met member stands for a class, and the least of all where none was met: what leads there
- * later is compared by what stands for it. How many positions another one stands for than before. */
+/* The least met member stands for a class, and the least of all where none was met: what leads
+ * there later is compared by what stands for it. How many positions another one stands for than
+ * before. */
 static uint32_t choose(merge *merge)
 {
 	explore_known *known = merge->machine->known[merge->thread];

@@ -16,7 +16,8 @@
 
 #define MARK UINT32_C(0x80000000) /* the rest is the number of a pair */
 
-/* Of a thread's word: position, whether it sleeps, the number of its last segment if it is small. */
+/* Of a thread's word: position, whether it sleeps, the number of its last segment if it is
+ * small. */
 enum { ASLEEP = EXPLORE_POSITIONS, SEGMENT_AT = 25, SEGMENTS = 1 << 6 };
 
 /* Values. */

@@ -11,18 +11,19 @@
  *                 comes to two threads whose next steps conflict. What C11 calls a race besides,
  *                 for nothing but a relaxed access orders the two, the graphs judge under RC11.
  * No false alarm  Let thread A have made its last segment, and B then, after any number of steps by
- *                 others, an access that conflicts with access a of that segment. A has made no step
- *                 since, and nobody has conflicted with a or what follows it there, or that would
- *                 have been the race. So a and what follows it can wait: nobody could tell. Then a is
- *                 A's next step when B comes to its access. Under TSO what A has stored since is in
- *                 its buffer or has drained unseen, and is later in the buffer than all before it.
+ *                 others, an access that conflicts with access a of that segment. A has made no
+ *                 step since, and nobody has conflicted with a or what follows it there, or that
+ *                 would have been the race. So a and what follows it can wait: nobody could tell.
+ *                 Then a is A's next step when B comes to its access. Under TSO what A has stored
+ *                 since is in its buffer or has drained unseen, and is later in the buffer than all
+ *                 before it.
  * None missed     Take a shortest execution that comes to two such next steps, a of A and b of B.
- *                 Before them no two neighbours conflict, or it were not the shortest. So each plain
- *                 access can be moved, past its neighbours, to behind the last step of its own
- *                 thread: that is the execution that the engine runs, but that A and B stand inside
- *                 their segments. Say B's is the later one. A's segment, completed, holds a and is
- *                 still A's last when B's comes to b; should anybody conflict with what else it
- *                 holds, that is reported. If a is no plain access but a step, then b is in the
+ *                 Before them no two neighbours conflict, or it were not the shortest. So each
+ *                 plain access can be moved, past its neighbours, to behind the last step of its
+ *                 own thread: that is the execution that the engine runs, but that A and B stand
+ *                 inside their segments. Say B's is the later one. A's segment, completed, holds a
+ *                 and is still A's last when B's comes to b; should anybody conflict with what else
+ *                 it holds, that is reported. If a is no plain access but a step, then b is in the
  *                 segment that stands when A takes it.
  * In the state    A place that a thread comes to after different accesses is two states. Positions
  *                 may be merged: what a thread has done is no part of them.

@@ -106,8 +106,8 @@ static bool follow(explore_space *space, const char *schedule, mark *mark)
 	return true;
 }
 
-/* Does the cycle come back to where it was? Positions that the exploration took for one may take a few
- * turns more: of each number of turns that is a power of two, the state is noted anew. */
+/* Does the cycle come back to where it was? Positions that the exploration took for one may take a
+ * few turns more: of each number of turns that is a power of two, the state is noted anew. */
 static bool goes_round(explore_space *space, mark *mark)
 {
 	explore_machine *machine = &space->machine;

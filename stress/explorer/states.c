@@ -50,8 +50,8 @@ static void explain(const explore_space *space, explore_report *report)
 		report->stopped = "max_executions";
 }
 
-/* A thread that is cut off after so many turns may have been met by a question before: so the program
- * hears of it when a state has it. */
+/* A thread that is cut off after so many turns may have been met by a question before: so the
+ * program hears of it when a state has it. */
 static void note_turns(explore_machine *machine)
 {
 	for (int t = 0; t < machine->program->threads; t++) {
@@ -275,8 +275,8 @@ static int choice_of(const explore_choice *choices, int count, int thread, int o
 	return other;
 }
 
-/* Walks at random, with each position for itself, until walks meet nothing new: so what is supposed to
- * be one is seldom wrong. */
+/* Walks at random, with each position for itself, until walks meet nothing new: so what is supposed
+ * to be one is seldom wrong. */
 static void walk(explore_space *space, uint64_t *seed)
 {
 	explore_machine *machine = &space->machine;
@@ -307,9 +307,9 @@ static void walk(explore_space *space, uint64_t *seed)
 }
 
 /* What a compiled thread no longer needs is still on its stack, and tells positions apart that
- * behave equally. So a part is explored, and walked beyond; what behaves equally by that becomes one,
- * and all is explored. If then a value was met that tells some apart after all, that is learned, and
- * all is explored anew. Where this does not come to an end, none are made one. */
+ * behave equally. So a part is explored, and walked beyond; what behaves equally by that becomes
+ * one, and all is explored. If then a value was met that tells some apart after all, that is
+ * learned, and all is explored anew. Where this does not come to an end, none are made one. */
 static void search_merged(explore_space *space, double start, explore_report *report)
 {
 	/* A graph that is compared with another one needs it: states that are kept apart differ. */

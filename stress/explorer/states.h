@@ -22,8 +22,8 @@ typedef struct explore_view {
 /* Explores, then calls `state` for every state, by index from 0 (the initial one), and `edge` for
  * every edge, after its `from` and before the next state. `step` is the step as announced (of a
  * drain, a store; of a time-out, the wait), `value` what it gave (of a drain, the value; of a wait
- * that falls asleep, EXPLORE_WOKEN). Nothing is called if the exploration was not complete; `report`
- * (see explore.h) says how it went. */
+ * that falls asleep, EXPLORE_WOKEN). Nothing is called if the exploration was not complete;
+ * `report` (see explore.h) says how it went. */
 typedef void explore_on_state(void *own, uint32_t index, const explore_view *view);
 typedef void explore_on_edge(void *own, uint32_t from, uint32_t to, int thread,
 			     const explore_step *step, uint64_t value, bool is_drain);

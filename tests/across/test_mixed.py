@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 IS_LONG = SECONDS >= 60
-BUILDS = {"plain": "lanes", "address": "stealing", "thread": "lanes", "delayed": "stealing"}
+BUILDS = {"plain": "private", "address": "stealing", "thread": "private", "delayed": "stealing"}
 TWINS = ("spare_thread_goes_on", "dump_one_look", "scope_close_as_join")
 
 
@@ -36,7 +36,7 @@ def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize("build", BUILDS)
 def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) -> None:
     seconds = SECONDS if IS_LONG else 2
-    for way in ("lanes", "stealing") if IS_LONG else (BUILDS[build],):
+    for way in ("private", "stealing") if IS_LONG else (BUILDS[build],):
         limits = (str(seconds), SEED, str(PATIENCE_S), way)
         ended = ran([*compiled("mixed", build), *limits], seconds + 5 * PATIENCE_S)
         assert ended.returncode == 0, f"seed {SEED}, {way}: {ended.stdout}{ended.stderr}"
@@ -50,4 +50,4 @@ def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) ->
 def test_a_defect_of_one_is_seen_among_all(twin: str, compiled: Compiled) -> None:
     mixed = compiled("mixed", "delayed", f"-DWP_TWIN_{twin}=1")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
-        assert ran([*mixed, "60", SEED, "5", "lanes"], 4 * PATIENCE_S).returncode != 0
+        assert ran([*mixed, "60", SEED, "5", "private"], 4 * PATIENCE_S).returncode != 0

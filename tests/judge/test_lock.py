@@ -302,11 +302,11 @@ def test_recorded_runs_are_taken_and_nothing_is_built_for_them(
     file: Path, built: list[Build]
 ) -> None:
     first = Rows()
-    before = traces.traces("^ticket$", count=50, rows=first)
+    before = traces.traces("^biased_lock$", count=50, rows=first)
     assert before.holds
     built.clear()
     second = of_lock(file, first)
-    after = traces.traces("^ticket$", count=50, rows=second)
+    after = traces.traces("^biased_lock$", count=50, rows=second)
     assert built == []
     assert [row.date for row in second.all] == [DATE] * len(first.all)
     assert [replace(r, seconds=0.0, stuck=()) for r in before.results] == list(after.results)
@@ -317,7 +317,7 @@ def lacking(judge: Callable[..., object], first: Rows, file: Path) -> Rows:
     """Judge with a file that has other inputs for each row."""
     lock.write(file, [replace(row, inputs="0" * 64) for row in first.all], DATE)
     rows = Rows(lock.read(file), ())
-    judge("^ticket$", count=50, rows=rows)
+    judge("^biased_lock$", count=50, rows=rows)
     return rows
 
 
@@ -326,7 +326,7 @@ def test_what_does_not_hold_is_judged_again_whatever_the_file_says(file: Path) -
     scenario = buffering(file.parent)
     first = Rows()
     explore.explore([scenario], rows=first)
-    conform.conform("^ticket$", twins=False, rows=first)
+    conform.conform("^biased_lock$", twins=False, rows=first)
     orders.orders([SCENARIOS / "orders.c"], rows=first)
     forged = [
         replace(row, counts=[_bad(result) for result in row.counts])
@@ -338,10 +338,10 @@ def test_what_does_not_hold_is_judged_again_whatever_the_file_says(file: Path) -
     known = locked(file, *forged)
     again = Rows(known, ())
     assert explore.explore([scenario], rows=again).statuses["buffering_bare"] == HELD
-    assert conform.conform("^ticket$", twins=False, rows=again).holds
+    assert conform.conform("^biased_lock$", twins=False, rows=again).holds
     orders.orders([SCENARIOS / "orders.c"], rows=again)
     names = {row.name for row in again.all if not row.date}
-    assert names >= {"buffering_bare", "ticket; no twin"}
+    assert names >= {"buffering_bare", "biased_lock; no twin"}
     assert [row.date for row in again.all if row.judge == "orders" and row.verdict == "killed"]
     assert not any(row.date for row in again.all
                    if row.judge == "orders" and row.verdict == "killed")  # fmt: skip

@@ -90,7 +90,7 @@ def test_the_code_follows_every_edge_of_its_spec_and_twins_do_not() -> None:
 
 @pytest.mark.slow
 def test_what_is_done_as_plain_memory_under_a_lock_is_part_of_the_step() -> None:
-    own, *twins = paths_tests.paths("^waitq$").results
+    own, *twins = paths_tests.paths("^wait_queue$").results
     assert own.failures == ()
     assert [twin.holds for twin in twins] == [True] * 4
 
@@ -108,5 +108,5 @@ def test_the_command_says_how_much_was_covered_and_where_a_twin_left(wakeproof: 
 
 
 def test_an_unknown_concept_is_named() -> None:
-    with pytest.raises(UsageError, match=r"nothing: there are parker, ticket"):
+    with pytest.raises(UsageError, match=r"nothing: there are parker, biased_lock"):
         paths_tests.paths("nothing")

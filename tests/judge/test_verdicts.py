@@ -160,7 +160,7 @@ def test_what_a_verdict_rests_on_is_the_same_in_two_checkouts(
 @pytest.mark.parametrize(
     ("file", "pattern"),
     [
-        ("specs/queue/BiasedLock.tla", "(check MC|conform )[Tt]icket"),
+        ("specs/queue/BiasedLock.tla", "(check MCBiasedLock|conform biased_lock)"),
         ("kernel/sched/search.c", "conform search"),
         ("stress/conform/queue/conform_mpsc.c", "conform mpsc"),
         ("stress/linear/queue/linear_mpsc.c", "linear linear_mpsc"),
@@ -182,7 +182,7 @@ def test_a_change_of_a_source_changes_what_rests_on_it_alone(
 @pytest.mark.slow
 def test_a_comparison_and_a_check_of_histories_come_back_as_they_were() -> None:
     first, second = Rows(), Rows()
-    for judge in (lambda rows: conform.conform("^ticket$", rows=rows),
+    for judge in (lambda rows: conform.conform("^biased_lock$", rows=rows),
                   lambda rows: linear.linear("^linear_biased_lock$", rows=rows)):  # fmt: skip
         before, after = judge(first), judge(second)
         assert before.holds

@@ -15,12 +15,15 @@ from wakeproof import locations
 pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 CASES = {
     "asked": "each question says yes to the places that it is about, and to no other",
-    "lane": "without siblings: what its poller stole; then lane, queue and inbox in turn",
+    "private": "without siblings: what its poller stole; then its own, queue and inbox in turn",
     "ring": "with a ring: what its poller stole, the next slot; then ring, queue and inbox in turn",
     "left": "a close finds all that is left",
 }
 TWINS = {  # case, what stands there, and what is put there
-    "lane": ("\tif (task != NULL) {\n\t\tcarrier->next = NULL;", "\tif (task != NULL && false) {"),
+    "private": (
+        "\tif (task != NULL) {\n\t\tcarrier->next = NULL;",
+        "\tif (task != NULL && false) {",
+    ),
     "ring": ("\t\ttask = wp__local_queue_carrier_next(carrier);\n", "\t\ttask = NULL;\n"),
     "left": ("\tif (task == NULL && carrier->bounded != NULL)\n", "\tif (false)\n"),
 }

@@ -38,7 +38,7 @@ def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
 
 
-@pytest.mark.parametrize("way", ["stealing", "lanes"])
+@pytest.mark.parametrize("way", ["stealing", "private"])
 @pytest.mark.parametrize("build", THREADS)
 def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> None:
     is_first = build == "plain" and way == "stealing"

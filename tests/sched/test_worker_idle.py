@@ -19,7 +19,7 @@ pytestmark = [
 CASES = {
     "woken": "a carrier that was woken for its one task is not robbed of it",
     "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
-    "turns": "what others push keeps nobody in the lane from its turn",
+    "turns": "what others push keeps nobody in the private FIFO from its turn",
     "probed": "whoever has one sibling looks for tasks there, and not at home",
     "nudged": "a carrier that is woken for nothing takes nothing from others before it sleeps",
 }

@@ -16,7 +16,7 @@ from tests.support.virtual import PATIENCE_S, Owner, interrupt, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, Scope, ThreadInterruptedError, VirtualThread, joiner
-from wakeproof._runtime.scope_children import Flock
+from wakeproof._runtime.scope_children import ScopeChildren
 from wakeproof.errors import (
     ClosedError,
     DeadlineError,
@@ -115,7 +115,7 @@ def test_a_close_ignores_interrupts_and_restores_them(group: CarrierGroup) -> No
     def body() -> tuple[int, bool]:
         with pytest.raises(StateError, match="not joined"), Scope(group=group[1]) as scope:
             block(scope)
-        return len(scope._flock._threads), wakeproof.interrupted()
+        return len(scope._children._threads), wakeproof.interrupted()
 
     assert VirtualThread(body, group=group[0]).start().result(PATIENCE_S) == (0, True)
 
@@ -177,7 +177,7 @@ def test_the_twin_whose_last_subtask_is_silent_is_seen(
             subtasks.append(scope.fork(wakeproof.park)._thread)
             scope.join()
 
-    monkeypatch.setattr(Flock, "leave", lambda flock, thread: flock._threads.pop(thread, None))
+    monkeypatch.setattr(ScopeChildren, "leave", lambda own, thread: own._threads.pop(thread, None))
     thread = VirtualThread(body, group=group[0]).start()
     parked(thread)
     subtasks[0].unpark()
@@ -192,7 +192,7 @@ def test_the_twin_that_lets_forks_in_after_a_cancel_is_seen(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # ChildrenWithinScope: the close finds nobody to wait for.
-    monkeypatch.setattr(Flock, "enter", lambda *_: True)
+    monkeypatch.setattr(ScopeChildren, "enter", lambda *_: True)
     with Scope(joiner.await_all(), group=group) as scope:
         subtask = scope.fork(wakeproof.park)
         scope.join()

@@ -91,7 +91,7 @@ def run(script: str) -> str:
 
 
 def test_a_signal_handler_may_cancel() -> None:
-    # It hung within 0.1 s: the handler ran in a fork or a join that held the flock's lock.
+    # It hung within 0.1 s: the handler ran in a fork or a join that held the children's lock.
     assert run(CANCELS) == "done\n"
 
 

@@ -55,7 +55,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "http_fuzz": (),
     "inbox": ((),),
     "wait_queue_leave_soak": (("0.5", "1"),),
-    "mixed": (("1", "1", "10", "stealing"), ("1", "1", "10", "lanes")),
+    "mixed": (("1", "1", "10", "stealing"), ("1", "1", "10", "private")),
     "near": ((),),
     "no_threads": ((),),
     "overflow": (),
@@ -70,7 +70,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "sync": (("0.3", "1"),),
     "timer": ((),),
     "timer_group": ((),),
-    "vsoak": (("1", "1", "10", "100", "stealing"), ("1", "1", "10", "100", "lanes")),
+    "vsoak": (("1", "1", "10", "100", "stealing"), ("1", "1", "10", "100", "private")),
 }
 """What programs without a table of cases take; for others, what they take beside their cases."""
 

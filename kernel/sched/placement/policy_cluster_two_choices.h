@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy_cluster_two_choices.h - a placement policy: the lesser of two carriers in the lesser of two clusters,
- * all of them drawn; of one cluster, the lesser of two carriers.
+ * policy_cluster_two_choices.h - a placement policy: the lesser of two carriers in the lesser of
+ * two clusters, all of them drawn; of one cluster, the lesser of two carriers.
  *
  * The load of a cluster is that of its carriers that are not marked, by their number; one without
- * such is passed over. If all inside were marked meanwhile, any carrier that is not marked is taken. */
+ * such is passed over. If all inside were marked meanwhile, any carrier that is not marked is
+ * taken. */
 #ifndef WP_POLICY_CLUSTER_TWO_CHOICES_H
 #define WP_POLICY_CLUSTER_TWO_CHOICES_H
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wakeproof.subtask import Subtask
 
 
-class Flock:
+class ScopeChildren:
     """Threads that one thread waits for, until it cancels them."""
 
     def __init__(self) -> None:
@@ -100,19 +100,19 @@ class Flock:
             self.is_over = True
 
 
-async def _expire(flock: Flock, timeout_s: float) -> None:
+async def _expire(children: ScopeChildren, timeout_s: float) -> None:
     try:
         await coroutine.sleep(timeout_s)
     except ThreadInterruptedError:
         return
-    flock.cancel(late=True)
+    children.cancel(late=True)
 
 
 def cancel_in(
-    flock: Flock, timeout_s: float, group: CarrierGroup | Carrier | None
+    children: ScopeChildren, timeout_s: float, group: CarrierGroup | Carrier | None
 ) -> VirtualThread | None:
     """Have it cancelled then, by a thread that whoever ends it interrupts; None: it is, at once."""
     if timeout_s == 0:
-        flock.cancel(late=True)
+        children.cancel(late=True)
         return None
-    return VirtualThread(_expire, flock, timeout_s, name="time of a scope", group=group).start()
+    return VirtualThread(_expire, children, timeout_s, name="time of a scope", group=group).start()

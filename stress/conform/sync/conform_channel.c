@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_channel.c - the threads of specs/sync/Channel.tla: one sends two items, one receives until the
- * end, one closes.
+ * conform_channel.c - the threads of specs/sync/Channel.tla: one sends two items, one receives
+ * until the end, one closes.
  *
  *   sender                     receiver                   closer
  *   send; too late: again      receive; too late: again   close
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
- *               come at any time while one sleeps. An item is its number.
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline
+ *               may come at any time while one sleeps. An item is its number.
  * Spec          specs/sync/Channel.tla. Compared by wakeproof conform -t channel. */
 #include "sync/channel.h"
 #include "litmus.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_condition.c - the threads of specs/sync/ConditionSteps.tla: one waits, one signals, one wants the
- * mutex.
+ * conform_condition.c - the threads of specs/sync/ConditionSteps.tla: one waits, one signals, one
+ * wants the mutex.
  *
  *   waiter                           signaller     locker
  *   has the mutex: wait; unlock      signal        lock; unlock
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: a deadline may come at
- *               any time while one sleeps in the condition's line. In the mutex's there is none.
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter: a deadline
+ *               may come at any time while one sleeps in the condition's line. In the mutex's there
+ *               is none.
  * Spec          specs/sync/ConditionSteps.tla. Compared by wakeproof conform -t condition. */
 #include "sync/condition.h"
 #include "stress.h"

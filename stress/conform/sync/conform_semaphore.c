@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_semaphore.c - the threads of specs/sync/Semaphore.tla, which acquire and release for ever.
+ * conform_semaphore.c - the threads of specs/sync/Semaphore.tla, which acquire and release for
+ * ever.
  *
  *   thread
  *   acquire one, or two, until a deadline; had: release them
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
- *               come at any time while one sleeps, where it has one.
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline
+ *               may come at any time while one sleeps, where it has one.
  * Spec          specs/sync/Semaphore.tla. Compared by wakeproof conform -t semaphore. */
 #include "sync/semaphore.h"
 #include "litmus.h"

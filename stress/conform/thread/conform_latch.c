@@ -4,8 +4,8 @@
  *   opener          waiter
  *   work; open      wait until a deadline; say whether it is open
  *
- * Why it works  The waiters are OS threads, which sleep in their futex: the deadline may come at any
- *               time while one sleeps.
+ * Why it works  The waiters are OS threads, which sleep in their futex: the deadline may come at
+ *               any time while one sleeps.
  * Spec          specs/thread/Latch.tla. Compared by wakeproof conform -t latch. */
 #include "thread/latch.h"
 #include "litmus.h"

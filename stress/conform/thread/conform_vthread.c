@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_vthread.c - the threads of specs/thread/VThread.tla: carriers, an unparker, an interrupter, a
- * timer, a canceller; the virtual thread between its parks is what the carriers choose.
+ * conform_vthread.c - the threads of specs/thread/VThread.tla: carriers, an unparker, an
+ * interrupter, a timer, a canceller; the virtual thread between its parks is what the carriers
+ * choose.
  *
  *   carrier, for ever            unparker, interrupter      timer, for ever        canceller
  *   take it; begin; its timer    is it done? notify; pay    armed: lock it; time   cancel, until

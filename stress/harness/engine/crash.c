@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * crash.c - where an actor touched memory that is not there: a line on stderr, then the crash itself.
+ * crash.c - where an actor touched memory that is not there: a line on stderr, then the crash
+ * itself.
  *
  *   actor 0 of race: touches memory that is not there, at 0x10, in +1a2b
  *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sleep.h - the engine learns that a thread is about to sleep while a word has a value, and is back. */
+ * sleep.h - the engine learns that a thread is about to sleep while a word has a value, and is
+ * back. */
 #ifndef WP_ENGINE_SLEEP_H
 #define WP_ENGINE_SLEEP_H
 

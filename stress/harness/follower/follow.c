@@ -10,8 +10,8 @@
  *
  * A step's VALUE says what a choice gives, and how a sleeper wakes by itself (enum explore_woken);
  * WOKEN, a bit per thread, whom a wake chooses. Printed are the site, what the step gave (of joined
- * steps the last), who sleeps, and the places that were touched, as they are now: also those that the
- * actors wrote as plain memory before their next operations.
+ * steps the last), who sleeps, and the places that were touched, as they are now: also those that
+ * the actors wrote as plain memory before their next operations.
  *
  * Why it works  Each actor is a coroutine that stops at every operation of the seam. The
  *               operation is then done on the real memory, and the actor runs on.

@@ -111,7 +111,8 @@ void wp__explore_yield(void)
 {
 }
 
-/* What -fsanitize=thread calls: plain accesses happen as they are, and writes of the state are noted. */
+/* What -fsanitize=thread calls: plain accesses happen as they are, and writes of the state are
+ * noted. */
 static void wrote(void *at, unsigned size)
 {
 	char *place = at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * access_log.h - what a thread did, step by step, with stamps that order its steps among all threads'.
+ * access_log.h - what a thread did, step by step, with stamps that order its steps among all
+ * threads'.
  *
  *   thread, at each shared access          whoever reads the rings, when the thread has ended
  *   begin := clock++                       an event whose end lies before another's begin came

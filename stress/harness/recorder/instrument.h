@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recorder/instrument.h - each operation of the kernel as an event of its thread's ring (access_log.h).
+ * recorder/instrument.h - each operation of the kernel as an event of its thread's ring
+ * (access_log.h).
  *
  * Included by kernel/base/instrument.h, which names every macro, where -DWP_INSTRUMENT says so. */
 #ifndef WP_RECORDER_INSTRUMENT_H

@@ -7,7 +7,8 @@
  *
  * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
  *               history of these rounds.
- * Spec          judge/linear/objects.py: biased_lock. Checked by wakeproof linear -t biased_lock. */
+ * Spec          judge/linear/objects.py: biased_lock. Checked by wakeproof linear -t
+ *               biased_lock. */
 #include "litmus.h"
 #include "stress.h"
 #include "queue/biased_lock.h"

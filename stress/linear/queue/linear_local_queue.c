@@ -10,7 +10,8 @@
  * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
  *               history of these rounds. A node n is the number n, nothing is 0. No push finds the
  *               ring full: linear_overflow.c has that.
- * Spec          judge/linear/objects.py: local_queue. Checked by wakeproof linear -t local_queue. */
+ * Spec          judge/linear/objects.py: local_queue. Checked by wakeproof linear -t
+ *               local_queue. */
 enum { NODES = 2, ROUNDS = 2, STEALS = 1 };
 #include "numbered.h"
 

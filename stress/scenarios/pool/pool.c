@@ -50,8 +50,8 @@ STRESS_TEST(pool_job, .claim = "A job that was accepted is run.", .upholds = "Po
 		    {"*,*", FORBIDDEN, "it was refused"},
 	    });
 
-/* Both jobs are queued before the thread looks. Result: "accepted, runs of the first, of the second,
- * when one was taken". */
+/* Both jobs are queued before the thread looks. Result: "accepted, runs of the first, of the
+ * second, when one was taken". */
 STRESS_INIT(init_queued)
 {
 	init_with(state, 1, 1);

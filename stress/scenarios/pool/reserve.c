@@ -4,8 +4,8 @@
  *   thread                      trier                     stopper       `reserve`: "handed, run"
  *   offer; wait; run            try: hand it the task     stop
  *
- * Why it works  The task is a plain word: who runs it before it is handed over is a race. All really
- *               sleep. `starts` is the pool: nobody comes for them.
+ * Why it works  The task is a plain word: who runs it before it is handed over is a race. All
+ *               really sleep. `starts` is the pool: nobody comes for them.
  * Spec          specs/pool/Reserve.tla. */
 #include "pool/reserve.h"
 #include "stress.h"
@@ -133,7 +133,8 @@ STRESS_TEST(reserve_take, .claim = "One of two tasks gets the thread.",
 		    {"*,*", FORBIDDEN, "both, or nobody"},
 	    });
 
-/* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts, pending". */
+/* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts,
+ * pending". */
 STRESS_ACTOR(read_starts)
 {
 	result->r[2] = wp_load_relaxed(&state->starts);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * strategies.h - what is produced, and by whom; a pool of one actor, and of the arbiter.
  *
- * Why it works  `made` is plain: two producers at once, or one that does not see what another did, are
- *               a race. `items` is relaxed, as what a poller would find: only the word orders it.
+ * Why it works  `made` is plain: two producers at once, or one that does not see what another did,
+ *               are a race. `items` is relaxed, as what a poller would find: only the word orders
+ *               it.
  * Spec          specs/pool/Strategy.tla. */
 #ifndef STRESS_STRATEGIES_H
 #define STRESS_STRATEGIES_H

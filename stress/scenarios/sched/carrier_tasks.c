@@ -162,8 +162,8 @@ STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields goes on at
 		    {"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
 	    });
 
-/* What a carrier without siblings starts itself is in its lane; it runs that, and what comes from
- * outside, before it sleeps. Result: "ran". */
+/* What a carrier without siblings starts itself is in its private FIFO; it runs that, and what
+ * comes from outside, before it sleeps. Result: "ran". */
 struct both {
 	wp_carrier_tasks home;
 	wp_task own, other;
@@ -203,7 +203,8 @@ STRESS_ACTOR_OF(both, outsider)
 	wp_carrier_tasks_start(&state->home, NULL, &state->other);
 }
 
-STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empty, and its queues.",
+STRESS_TEST(carrier_tasks_private,
+	    .claim = "A carrier sleeps when its private FIFO is empty, and its queues.",
 	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct both), .init = init_both,
 	    .actors = {lone_carrier, outsider}, .results = 1, .blocking = 1,
 	    .outcomes = {
@@ -212,9 +213,9 @@ STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empt
 		    {"*", FORBIDDEN, "one ran twice"},
 	    });
 
-/* The carrier has left two parked tasks behind, and one in its lane. Somebody unparks one, somebody
- * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late,
- * still listed". */
+/* The carrier has left two parked tasks behind, and one in its private FIFO. Somebody unparks one,
+ * somebody starts a fourth, while the close hands back. Result: "accepted, handed back, of these
+ * too late, still listed". */
 struct rest {
 	wp_carrier_tasks home;
 	wp_task parked, unparked, queued, started;

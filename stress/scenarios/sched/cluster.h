@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cluster.h - carriers of one domain, and tasks for them: a state that several scenarios start from.
+ * cluster.h - carriers of one domain, and tasks for them: a state that several scenarios start
+ * from.
  *
  *   enum { CARRIERS = 2, TASKS = 2 };
  *   #include "cluster.h"
  *
- * Why it works  A carrier that runs no actor is in a long task. The carriers stand first, then lines
- *               of their own: wakeproof conform finds words by their place.
+ * Why it works  A carrier that runs no actor is in a long task. The carriers stand first, then
+ *               lines of their own: wakeproof conform finds words by their place.
  * Spec          none. Evidence  tests/judge/conform/test_conform.py. */
 #ifndef WP_CLUSTER_H
 #define WP_CLUSTER_H

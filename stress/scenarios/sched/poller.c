@@ -6,8 +6,9 @@
  *   descheduled: its loop leaves    wake: wakeup(arg)
  *   goes on: can_park?
  *
- * Why it works  Nobody blocks in a system call: that it would is the result. `poller_ends` frees what the wakeup uses
- *               with a plain write, as soon as it may: a waker that is still inside is a race.
+ * Why it works  Nobody blocks in a system call: that it would is the result. `poller_ends` frees
+ *               what the wakeup uses with a plain write, as soon as it may: a waker that is still
+ *               inside is a race.
  * Spec          specs/sched/Poller.tla. */
 #include "sched/poller.h"
 #include "sched/run_queues.h"

@@ -20,7 +20,8 @@ STRESS_INIT(init)
 	cluster_init(state, CARRIERS);
 }
 
-/* Twin search_shipped: the longer queue of both siblings is stolen from before the carrier parks. */
+/* Twin search_shipped: the longer queue of both siblings is stolen from before the carrier
+ * parks. */
 static wp_mpsc_node *pull(wp_carrier *carrier)
 {
 	wp_carrier *one = carrier->domain->carriers[(carrier->index + 1) % CARRIERS];
@@ -81,7 +82,8 @@ STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take
 		     "stranded: a task waits for the long one, a carrier is idle"},
 	    });
 
-/* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got one". */
+/* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got
+ * one". */
 STRESS_INIT(init_two)
 {
 	cluster_init(state, 2);
@@ -105,8 +107,8 @@ STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of 
 		    {"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
 	    });
 
-/* Carrier 0 is in a long task. Carrier 1 gives up a park for what comes to itself, and may have been
- * sent to carrier 0. Result: "tasks of carrier 1, token". */
+/* Carrier 0 is in a long task. Carrier 1 gives up a park for what comes to itself, and may have
+ * been sent to carrier 0. Result: "tasks of carrier 1, token". */
 STRESS_ACTOR(takes_two)
 {
 	wp_carrier *carrier = &state->carriers[1];

@@ -129,8 +129,8 @@ STRESS_TWIN(timer_full_unpark, .of = "timer_stale",
 	    .defect = "a timer unparks its thread, whatever park it is in", .shows = "1,*,*",
 	    .seen_by = SEEN_ALL);
 
-/* Both are due, and one of them may be cancelled meanwhile. Neither is a thread's, so one look fires
- * both. Result: "the first fired, it was cancelled, the second fired". */
+/* Both are due, and one of them may be cancelled meanwhile. Neither is a thread's, so one look
+ * fires both. Result: "the first fired, it was cancelled, the second fired". */
 static wp_task *drain_and_fire(wp_timer *timer)
 {
 	wp_fence_seq_cst(); /* under TSO the look's stores exceed what the explorer buffers */

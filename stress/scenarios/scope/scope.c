@@ -28,7 +28,7 @@ STRESS_ACTOR(second)
 
 STRESS_ACTOR(join)
 {
-	wp__scope_children_wait(&state->flock, &state->waiters[0], true);
+	wp__scope_children_wait(&state->children, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 	result->r[1] = state->data[1];
 }
@@ -45,7 +45,7 @@ STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what a
 /* One is in. Result: "data seen". */
 STRESS_ACTOR(join_one)
 {
-	wp__scope_children_wait(&state->flock, &state->waiters[0], true);
+	wp__scope_children_wait(&state->children, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 }
 
@@ -63,10 +63,10 @@ STRESS_ACTOR(join_virtual)
 {
 	wp_waiter *waiter = &state->waiters[1];
 
-	while (!wp__scope_children_begin(&state->flock, waiter, true))
+	while (!wp__scope_children_begin(&state->children, waiter, true))
 		do
 			virtual_park(&state->owner);
-		while (!wp__waiter_check(&state->flock.lock, waiter));
+		while (!wp__waiter_check(&state->children.lock, waiter));
 	result->r[0] = 1;
 }
 
@@ -93,7 +93,7 @@ STRESS_ACTOR(end_and_tell)
 
 STRESS_ACTOR(close)
 {
-	wp__scope_children_wait(&state->flock, &state->waiters[0], false);
+	wp__scope_children_wait(&state->children, &state->waiters[0], false);
 	result->r[0] = wp_load_relaxed(&state->is_told);
 }
 
@@ -109,7 +109,7 @@ STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled sco
 /* The last one ends. Result: "the owner's close has returned". */
 STRESS_ACTOR(close_and_say)
 {
-	wp__scope_children_wait(&state->flock, &state->waiters[0], false);
+	wp__scope_children_wait(&state->children, &state->waiters[0], false);
 	result->r[0] = 1;
 }
 

@@ -11,7 +11,7 @@
 /* One more is counted in while it is cancelled. Result: "counted in, not interrupted". */
 STRESS_ACTOR(enter)
 {
-	state->is_in = wp__scope_children_enter(&state->flock, &state->members[1]);
+	state->is_in = wp__scope_children_enter(&state->children, &state->members[1]);
 }
 
 static bool is_interrupted(struct state *state, int one)
@@ -43,7 +43,7 @@ STRESS_ACTOR(cancel_and_tell)
 STRESS_ACTOR(begin)
 {
 	if (wp_load_acquire(&state->is_told))
-		result->r[0] = wp__scope_children_may_begin(&state->flock);
+		result->r[0] = wp__scope_children_may_begin(&state->children);
 }
 
 STRESS_TEST(scope_begin, .claim = "Who begins after the cancel runs nothing.",
@@ -63,7 +63,7 @@ STRESS_INIT(init_none)
 
 STRESS_ACTOR(try_cancel)
 {
-	result->r[0] = wp__scope_children_cancel(&state->flock, NULL, false);
+	result->r[0] = wp__scope_children_cancel(&state->children, NULL, false);
 }
 
 STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!CancelOnce",
@@ -111,12 +111,12 @@ STRESS_TEST(scope_all, .claim = "A cancel interrupts all, though some end meanwh
 /* Two fail at once. Result: "who is to cancel". */
 STRESS_ACTOR(fail_first)
 {
-	result->r[0] = wp__scope_children_record(&state->flock, &state->members[0], WP_FAILURE);
+	result->r[0] = wp__scope_children_record(&state->children, &state->members[0], WP_FAILURE);
 }
 
 STRESS_ACTOR(fail_second)
 {
-	result->r[0] = wp__scope_children_record(&state->flock, &state->members[1], WP_FAILURE);
+	result->r[0] = wp__scope_children_record(&state->children, &state->members[1], WP_FAILURE);
 }
 
 STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope!FirstFailureWins",
@@ -131,14 +131,14 @@ STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope
 STRESS_ACTOR(cancel_and_look)
 {
 	cancel(state, result);
-	wp_lock_acquire(&state->flock.lock);
+	wp_lock_acquire(&state->children.lock);
 	state->outcome = state->members[0].outcome;
-	wp_lock_release(&state->flock.lock);
+	wp_lock_release(&state->children.lock);
 }
 
 STRESS_ACTOR(record)
 {
-	wp__scope_children_record(&state->flock, &state->members[0], WP_SUCCESS);
+	wp__scope_children_record(&state->children, &state->members[0], WP_SUCCESS);
 }
 
 STRESS_ACTOR(compare_outcomes)
@@ -158,17 +158,17 @@ STRESS_TEST(scope_late, .claim = "What ends after the cancel records nothing.",
 /* The deadline comes with the end of a join. Result: "it came after it". */
 STRESS_ACTOR(time_out)
 {
-	wp__scope_children_cancel(&state->flock, NULL, true);
+	wp__scope_children_cancel(&state->children, NULL, true);
 }
 
 STRESS_ACTOR(end_join)
 {
-	state->is_late = wp__scope_children_end(&state->flock);
+	state->is_late = wp__scope_children_end(&state->children);
 }
 
 STRESS_ACTOR(compare_ends)
 {
-	result->r[0] = state->is_late != wp__scope_children_end(&state->flock);
+	result->r[0] = state->is_late != wp__scope_children_end(&state->children);
 }
 
 STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels nothing.",

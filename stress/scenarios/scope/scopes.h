@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scopes.h - a flock with two members, for scenarios: what is forked there, without the threads.
+ * scopes.h - a scope's children with two members, for scenarios: what is forked there, without the
+ * threads.
  *
  * Why it works  Subtasks are actors that call what their threads do; the threads themselves are
  *               words (kernel/thread/vthread.h), where an interrupt shows.
@@ -13,9 +14,9 @@
 
 enum { LET_GO = 2 }; /* a thread's flag: its memory is another's */
 
-/* As the flock says. owner, waiters: of its owner, virtual or not. */
+/* As the children says. owner, waiters: of its owner, virtual or not. */
 struct state {
-	wp_scope_children flock;
+	wp_scope_children children;
 	wp_member members[2];
 	struct virtual threads[2];
 	struct virtual owner;
@@ -36,12 +37,12 @@ WP_INLINE void init(void *at)
 {
 	struct state *state = at;
 
-	wp__scope_children_init(&state->flock, WP_FAILURE, virtual_push, let_go);
+	wp__scope_children_init(&state->children, WP_FAILURE, virtual_push, let_go);
 	virtual_init(&state->owner);
 	for (int one = 0; one < 2; one++) {
 		virtual_init(&state->threads[one]);
 		state->members[one].thread = &state->threads[one].thread;
-		wp__scope_children_enter(&state->flock, &state->members[one]);
+		wp__scope_children_enter(&state->children, &state->members[one]);
 	}
 	wp__waiter_init(&state->waiters[0], NULL, NULL);
 	wp__waiter_init(&state->waiters[1], &state->owner.thread, virtual_push);
@@ -49,7 +50,7 @@ WP_INLINE void init(void *at)
 
 WP_INLINE void leave(struct state *state, int one)
 {
-	if (wp__scope_children_leave(&state->flock, &state->members[one]))
+	if (wp__scope_children_leave(&state->children, &state->members[one]))
 		let_go(state->members[one].thread);
 }
 
@@ -65,7 +66,7 @@ WP_INLINE void init_one(void *at)
 
 WP_INLINE void cancel(void *at, stress_result *result)
 {
-	wp__scope_children_cancel(&((struct state *)at)->flock, NULL, false);
+	wp__scope_children_cancel(&((struct state *)at)->children, NULL, false);
 }
 
 #endif

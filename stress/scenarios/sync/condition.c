@@ -147,7 +147,8 @@ STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goe
 		    {"*", FORBIDDEN, "swallowed by a waiter that says it was late, or taken twice"},
 	    });
 
-/* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change seen". */
+/* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change
+ * seen". */
 STRESS_INIT(init_one)
 {
 	init(state);

@@ -207,8 +207,8 @@ STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the o
 		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	    });
 
-/* The second looks at once, for nothing; each notes how many held it before. Result: "the first in line;
- * the second". */
+/* The second looks at once, for nothing; each notes how many held it before. Result: "the first in
+ * line; the second". */
 struct order {
 	struct state state; /* first */
 	uint32_t places[2]; /* plain: under the mutex */

@@ -5,7 +5,8 @@
  *   data := 1        acquire 2        acquire 1          one permit is there
  *   release 2        data?            data?
  *
- * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the permits that are left.
+ * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the
+ *               permits that are left.
  * Spec          specs/sync/Semaphore.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"

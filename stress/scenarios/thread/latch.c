@@ -59,8 +59,8 @@ STRESS_TEST(latch, .claim = "Who waits for the event is woken, and sees what cam
 		    {"*,*", FORBIDDEN, "awake without the data"},
 	    });
 
-/* Too late, or just in time; then its memory is used for something else. Result: "opened without the
- * data, memory written to". */
+/* Too late, or just in time; then its memory is used for something else. Result: "opened without
+ * the data, memory written to". */
 STRESS_ACTOR(hasty)
 {
 	if (wp_latch_is_open(&state->latch) ||

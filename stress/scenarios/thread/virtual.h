@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * virtual.h - one virtual thread of a scenario, with a carrier of its own: the actor that calls.
  *
- * Why it works  The carrier has one thread to run, so its queue is one permit: a push gives it, a pop
- *               takes it or sleeps. What a carrier does around a park is what kernel/thread/vthread.h asks.
+ * Why it works  The carrier has one thread to run, so its queue is one permit: a push gives it, a
+ *               pop takes it or sleeps. What a carrier does around a park is what
+ *               kernel/thread/vthread.h asks.
  * Spec          none: this is the scenarios' harness. */
 #ifndef WP_VIRTUAL_H
 #define WP_VIRTUAL_H

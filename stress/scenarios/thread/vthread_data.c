@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_data.c - a run sees what the last one wrote, and the end of a park what was written before
- * each unpark that it answers; who queues the thread has its node alone.
+ * vthread_data.c - a run sees what the last one wrote, and the end of a park what was written
+ * before each unpark that it answers; who queues the thread has its node alone.
  *
  *   unparker, timer             carrier               `vthread_both`: "permit left, ran, seen"
  *   work |= 1                   pop; run: look at work
@@ -85,8 +85,8 @@ STRESS_TEST(vthread_granted, .claim = "A park that a waker of a queue ends sees 
 		    {"*,*,*", FORBIDDEN, "ended, and not seen"},
 	    });
 
-/* The thread's node was in a queue, with another one behind it, and goes into a queue again. Result:
- * "nodes at the end". */
+/* The thread's node was in a queue, with another one behind it, and goes into a queue again.
+ * Result: "nodes at the end". */
 STRESS_ACTOR(pop_and_park)
 {
 	if (wp_mpsc_pop(&state->queue) == NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_run.h - a virtual thread without a stack, for scenarios: run() is what it does between two
- * parks. What runs write is plain, so two at once are a race. */
+ * vthread_run.h - a virtual thread without a stack, for scenarios: run() is what it does between
+ * two parks. What runs write is plain, so two at once are a race. */
 #include "thread/vthread.h"
 #include "twin.h"
 

@@ -16,7 +16,10 @@ from wakeproof.judge.stress.grading import HELD
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = STATES
-SMALL = "^(parker|guard|mpsc|ticket|idleset|carrier|cuts|search_(internal|reenqueue|unstealable))"
+SMALL = (
+    "^(parker|guard|mpsc|biased_lock|idle_set|carrier(?!_tasks)"
+    "|search_(fragments|internal|reenqueue|unstealable))"
+)
 
 
 def states_of(name: str, **options: object) -> Result:

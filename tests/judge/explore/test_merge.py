@@ -46,7 +46,10 @@ over:
   r3 = 0
 """
 )
-KERNEL = "^(semaphore|mutex|latch|waitq|timer|local|vthread|io|scope|home|reserve|strategy)"
+KERNEL = (
+    "^(semaphore|mutex|latch|wait_queue(?!_leave)|timer|local_queue(?!_carrier)|vthread|descriptor"
+    "|scope|carrier_tasks|reserve|strategy)"
+)
 
 
 def run(name: str, twin: str | None = None, **options: object) -> dict[Model, Result]:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mixed.c SECONDS SEED PATIENCE_S stealing/lanes - virtual threads that pass to one another, block
+ * mixed.c SECONDS SEED PATIENCE_S stealing/private - virtual threads that pass to one another, block
  * their carriers while spares carry on, fork in scopes until the stacks run out, are interrupted
  * and dumped, all at random; group after group, every other one cut off by a close.
  *
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[2], NULL, 10);
 	random_main = seed + 1;
 	patience_ns = atoll(argv[3]) * 1000 * MS;
-	config.work_stealing = strcmp(argv[4], "stealing") == 0; /* else lanes */
+	config.work_stealing = strcmp(argv[4], "stealing") == 0; /* else private FIFOs */
 	until_ns = wp_clock_ns() + atoll(argv[1]) * 1000 * MS;
 	for (uint32_t round = 0; wp_clock_ns() < until_ns; round++) {
 		int64_t round_ns = wp_clock_ns() + ROUND_MS * MS;

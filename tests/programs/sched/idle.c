@@ -83,7 +83,7 @@ CASE(turns)
 	wp_carrier_tasks_init(&home, NULL, 0);
 	for (int at = 0; at < 4; at++) {
 		wp_mpsc_push(&home.carrier.queue, &others[at]);
-		wp_private_fifo_push(&home.carrier.lane, &own[at]);
+		wp_private_fifo_push(&home.carrier.private_fifo, &own[at]);
 	}
 	for (int at = 0; at < 4; at++) {
 		wp_mpsc_node *first = wp_carrier_poll(&home.carrier),

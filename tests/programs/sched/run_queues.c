@@ -46,8 +46,8 @@ CASE(asked)
 	carrier.next = &tasks[0];
 	check(answers(true, false, false), "what its poller has stolen");
 	polls(0, "that");
-	wp_private_fifo_push(&carrier.lane, &tasks[0]);
-	check(answers(true, false, false), "what is in its lane");
+	wp_private_fifo_push(&carrier.private_fifo, &tasks[0]);
+	check(answers(true, false, false), "what is in its private FIFO");
 	polls(0, "that");
 	wp_mpsc_push(&carrier.queue, &tasks[0]);
 	check(answers(false, true, true), "what others have pushed");
@@ -65,21 +65,21 @@ CASE(asked)
 	check(answers(false, false, false), "that there is nothing more");
 }
 
-/* Without siblings: what its poller has stolen, and then lane and queues in turn. */
-CASE(lane)
+/* Without siblings: what its poller has stolen, and then private FIFO and queues in turn. */
+CASE(private)
 {
 	lay_out(false);
 	for (int task = 1; task < 4; task++)
-		wp_private_fifo_push(&carrier.lane, &tasks[task]);
+		wp_private_fifo_push(&carrier.private_fifo, &tasks[task]);
 	wp_mpsc_push(&carrier.queue, &tasks[4]);
 	wp_mpsc_push(&carrier.inbox, &tasks[5]);
 	carrier.next = &tasks[0];
 	polls(0, "what its poller has stolen: first");
-	polls(1, "the lane's turn");
+	polls(1, "the private FIFO's turn");
 	polls(4, "the turn of what others push: the queue");
-	polls(2, "the lane's turn again");
+	polls(2, "the private FIFO's turn again");
 	polls(5, "the inbox after the queue");
-	polls(3, "the end of the lane");
+	polls(3, "the end of the private FIFO");
 	check(wp_carrier_poll(&carrier) == NULL, "that there is nothing more");
 }
 
@@ -114,7 +114,7 @@ CASE(left)
 	wp__local_queue_carrier_push(&carrier, &tasks[2]);
 	wp_mpsc_push(&carrier.inbox, &tasks[3]);
 	wp_mpsc_push(&carrier.queue, &tasks[4]);
-	wp_private_fifo_push(&carrier.lane, &tasks[5]);
+	wp_private_fifo_push(&carrier.private_fifo, &tasks[5]);
 	while ((node = wp__carrier_take_left(&carrier)) != NULL)
 		many++;
 	check(many == 6, "one of them");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vsoak.c SECONDS SEED PATIENCE_S THREADS stealing/lanes - virtual threads that send one another
+ * vsoak.c SECONDS SEED PATIENCE_S THREADS stealing/private - virtual threads that send one another
  * mail, park until some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
  *
  *   sender                     receiver
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[2], NULL, 10);
 	patience_ns = atoll(argv[3]) * 1000000000;
 	count = (uint32_t)atoll(argv[4]);
-	config.work_stealing = strcmp(argv[5], "stealing") == 0; /* else lanes */
+	config.work_stealing = strcmp(argv[5], "stealing") == 0; /* else private FIFOs */
 	config.max_stacks = count + count / 8 + 64;
 	peers = calloc(count, sizeof(*peers));
 	if (peers == NULL || wp_group_new(&group, &config) != WP_OK)

@@ -28,7 +28,7 @@ static int permits(void *arg)
 	return 7;
 }
 
-/* By way of the lane, or of the queue. */
+/* By way of the private FIFO, or of the queue. */
 static void permits_where(bool stealing)
 {
 	int64_t long_ms = PATIENCE_S * 1000;

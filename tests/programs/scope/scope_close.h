@@ -89,7 +89,7 @@ static int meets(void *arg)
 			wp_scope_cancel(&scope);
 		check(wp_scope_join(&scope, NULL) != WP_INTERRUPTED, "a join");
 		check(wp_scope_close(&scope) == WP_OK, "a close");
-		check(scope.flock.members == NULL, "that all have left");
+		check(scope.children.members == NULL, "that all have left");
 	}
 	return arg != NULL;
 }

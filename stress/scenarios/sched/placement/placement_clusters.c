@@ -5,7 +5,8 @@
  *   mark; says so                knows? weigh both clusters
  *                                choose in the lesser one
  *
- * Why it works  The other cluster has a carrier that nobody marks, so one is to be had at all times.
+ * Why it works  The other cluster has a carrier that nobody marks, so one is to be had at all
+ *               times.
  * Spec          specs/sched/placement/Placement.tla: Choose. */
 #include "sched/placement/placement.h"
 #include "stress.h"

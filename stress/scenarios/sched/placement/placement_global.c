@@ -5,8 +5,8 @@
  *   push; count                  global tasks: take them      2: it was told of a task and found none;
  *                                none: done                   not counted"
  *
- * Why it works  As placement.c: the queues are numbers, and only the word orders them. That who sleeps
- *               is woken: placement_nudge.c, placement_runs.c.
+ * Why it works  As placement.c: the queues are numbers, and only the word orders them. That who
+ *               sleeps is woken: placement_nudge.c, placement_runs.c.
  * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
