@@ -7,6 +7,7 @@
 #define wp__local_queue_carrier_next VARIANT(wp__local_queue_carrier_next)
 #define wp__local_queue_carrier_steal VARIANT(wp__local_queue_carrier_steal)
 #define wp__local_queue_carrier_steal_more VARIANT(wp__local_queue_carrier_steal_more)
+#define wp__carrier_is_hit VARIANT(wp__carrier_is_hit)
 #define wp__carrier_take_left VARIANT(wp__carrier_take_left)
 #define wp__search_around VARIANT(wp__search_around)
 #define wp__search_recheck VARIANT(wp__search_recheck)

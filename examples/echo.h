@@ -41,7 +41,7 @@ void echo_answer(void *handlers, const http_parser *request, uint32_t number, ht
 /* Each serves until a signal, and ends. False: it could not begin; errno. */
 bool echo_run(const echo_config *config, int fd, echo_counts *counts); /* unified, split */
 bool echo_react(const echo_config *config, int fd, echo_counts *counts);
-bool echo_eat(const echo_config *config, int fd, echo_counts *counts);
+bool echo_strategy(const echo_config *config, int fd, echo_counts *counts);
 
 /* Hands over each connection, none of which blocks, until a signal; closes the listener. [blocks] */
 void echo_accept(int listener, void (*take)(void *arg, int fd, uint32_t number), void *arg);

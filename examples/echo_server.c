@@ -174,8 +174,8 @@ static void print_counts(const echo_counts *counts)
 
 int main(int argc, char **argv)
 {
-	static bool (*const runs[])(const echo_config *, int,
-				    echo_counts *) = {echo_run, echo_run, echo_react, echo_eat};
+	static bool (*const runs[])(const echo_config *, int, echo_counts *) = {
+		echo_run, echo_run, echo_react, echo_strategy};
 	static echo_counts counts;
 	int fd;
 

@@ -12,8 +12,8 @@
 
 static void add_client(void *arg, int fd, uint32_t number)
 {
-	eater *of = arg;
-	eat_client *client = calloc(1, sizeof(*client));
+	strategy_server *of = arg;
+	strategy_client *client = calloc(1, sizeof(*client));
 
 	if (client == NULL) {
 		close(fd);
@@ -23,12 +23,12 @@ static void add_client(void *arg, int fd, uint32_t number)
 	client->fd = fd;
 	client->until_ns = WP_FOREVER;
 	http_parser_init(&client->parser, HTTP_REQUEST);
-	eat_client_wants(client, EAT_JOIN);
+	strategy_client_wants(client, STRATEGY_JOIN);
 }
 
 static void bind_thread(void *arg)
 {
-	eater *of = arg;
+	strategy_server *of = arg;
 	const echo_config *config = of->config;
 
 	echo_bind((void *)(uintptr_t)config,
@@ -37,7 +37,7 @@ static void bind_thread(void *arg)
 
 /* Each selector has a thread that waits, and two that are reserved; but no more than every second
  * of the others is, for those run what is queued. */
-static int open_pool(eater *of)
+static int open_pool(strategy_server *of)
 {
 	uint32_t threads = of->config->threads, selectors = of->config->carriers;
 	uint32_t enough = 2 * selectors, most = (threads - selectors) / 2;
@@ -47,13 +47,13 @@ static int open_pool(eater *of)
 	config.min = 0;
 	config.max = threads;
 	config.reserved = (int32_t)(enough < most ? enough : most);
-	config.name = "eater";
+	config.name = "strategy_server";
 	config.begin = bind_thread;
 	config.arg = of;
 	return wp_pool_new(&config, &of->pool);
 }
 
-static bool open_all(eater *of)
+static bool open_all(strategy_server *of)
 {
 	uint32_t many = of->config->carriers;
 	size_t size = many * sizeof(*of->selectors);
@@ -62,16 +62,16 @@ static bool open_all(eater *of)
 	if (of->selectors == NULL || open_pool(of) != WP_OK)
 		return false;
 	memset(of->selectors, 0, size);
-	eat_lines_init(&of->lines, &of->config->address);
+	strategy_lines_init(&of->lines, &of->config->address);
 	for (uint32_t index = 0; index < many; index++)
-		if (!eat_selector_open(&of->selectors[index], of, index))
+		if (!strategy_selector_open(&of->selectors[index], of, index))
 			return false;
 	return true;
 }
 
-bool echo_eat(const echo_config *config, int fd, echo_counts *counts)
+bool echo_strategy(const echo_config *config, int fd, echo_counts *counts)
 {
-	eater all = {.config = config};
+	strategy_server all = {.config = config};
 	wp_pool_counts pool;
 
 	if (!open_all(&all))
@@ -80,17 +80,17 @@ bool echo_eat(const echo_config *config, int fd, echo_counts *counts)
 	echo_accept(fd, add_client, &all);
 	wp_store_relaxed(&all.is_stopping, true);
 	for (uint32_t index = 0; index < config->carriers; index++)
-		eat_selector_stop(&all.selectors[index]);
+		strategy_selector_stop(&all.selectors[index]);
 	for (uint32_t index = 0; index < config->carriers; index++)
 		wp_parker_park(&all.selectors[index].ended);
 	wp_pool_close(all.pool);
 	wp_pool_wait(all.pool, WP_FOREVER);
 	for (uint32_t index = 0; index < config->carriers; index++)
-		eat_selector_close(&all.selectors[index], counts);
+		strategy_selector_close(&all.selectors[index], counts);
 	wp_pool_counts_read(all.pool, &pool);
 	counts->threads = pool.started;
 	wp_pool_free(all.pool);
-	eat_lines_fini(&all.lines);
+	strategy_lines_fini(&all.lines);
 	free(all.selectors);
 	return true;
 }

@@ -17,7 +17,8 @@ EXAMPLES_SHARED := $(addprefix $(EXAMPLES_OUT)/,http.o options.o serve.o connect
 
 EXAMPLES_ECHO   := $(addprefix $(EXAMPLES_OUT)/,upstream.o echo_handlers.o echo_modes.o \
 		echo_accept.o echo_reactive.o reactive_client.o reactive_line.o \
-		echo_eat.o eat_selector.o eat_client.o eat_line.o)
+		echo_strategy_server.o strategy_server_selector.o strategy_server_client.o \
+		strategy_server_line.o)
 
 examples: $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)) ## Build the HTTP examples in C  [SAN=address|thread]
 

@@ -21,8 +21,8 @@
  *               SingleProducer.
  * Evidence      tests/examples/test_http*.py; twins strategy_server_unwoken,
  *               strategy_server_arms_early. */
-#ifndef EAT_H
-#define EAT_H
+#ifndef STRATEGY_SERVER_H
+#define STRATEGY_SERVER_H
 
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -34,84 +34,84 @@
 #include "pool/pool.h"
 #include "pool/strategy.h"
 
-enum { EAT_EVENTS = 128 };
+enum { STRATEGY_EVENTS = 128 };
 
 /* Connections to the backend that are kept. */
-typedef struct eat_lines {
+typedef struct strategy_lines {
 	struct sockaddr_in address;
 	pthread_mutex_t lock;
-	struct eat_line *idle;
-} eat_lines;
+	struct strategy_line *idle;
+} strategy_lines;
 
-void eat_lines_init(eat_lines *lines, const struct sockaddr_in *address);
-void eat_lines_fini(eat_lines *lines);
+void strategy_lines_init(strategy_lines *lines, const struct sockaddr_in *address);
+void strategy_lines_fini(strategy_lines *lines);
 /* `many` calls at once; each reply is the backend's, or 502 and why. [any thread | blocks] */
-void eat_call(eat_lines *lines, http_reply *replies, uint32_t many);
+void strategy_call(strategy_lines *lines, http_reply *replies, uint32_t many);
 
 /* Of all selectors. */
-typedef struct eater {
+typedef struct strategy_server {
 	const echo_config *config;
 	wp_pool *pool;
 	wp_atomic(uint32_t) bound; /* threads */
-	eat_lines lines;
+	strategy_lines lines;
 	wp_atomic(bool) is_stopping; /* stale costs a request more */
-	struct eat_selector *selectors;
-} eater;
+	struct strategy_selector *selectors;
+} strategy_server;
 
 /* From `events` on: the producer's. */
-typedef struct eat_selector {
+typedef struct strategy_selector {
 	_Alignas(WP_LINE) wp_mpsc updates;
 	wp_guard guard;
 	wp_atomic(uint64_t) wakeups;
 	wp_strategy strategy;
-	eater *of;
+	strategy_server *of;
 	uint32_t index;
 	int epoll, event;
 	wp_mpsc_node stop; /* an update, too */
 	wp_parker ended;
 	wp_job production; /* what a thread that is to produce runs */
-	struct epoll_event events[EAT_EVENTS];
+	struct epoll_event events[STRATEGY_EVENTS];
 	int at, count;
-	struct eat_client *first;
+	struct strategy_client *first;
 	uint32_t timed;   /* armed clients that have a deadline */
 	int64_t until_ns; /* is_told: how long clients may take */
 	bool is_told, is_over;
 	server_counts served;
 	wp_poll_counts polled;
-} eat_selector;
+} strategy_selector;
 
-enum eat_next { EAT_JOIN, EAT_READ, EAT_LEAVE, EAT_POOL, EAT_ON };
-enum eat_state { EAT_READING, EAT_ANSWERING, EAT_WRITING, EAT_LINGERING };
+enum strategy_next { STRATEGY_JOIN, STRATEGY_READ, STRATEGY_LEAVE, STRATEGY_POOL, STRATEGY_ON };
+enum strategy_state { STRATEGY_READING, STRATEGY_ANSWERING, STRATEGY_WRITING, STRATEGY_LINGERING };
 
 /* next, back, is_armed: the producer; the rest: whose it is. */
-typedef struct eat_client {
+typedef struct strategy_client {
 	wp_mpsc_node update;
-	struct eat_client *next, **back;
-	eat_selector *selector;
+	struct strategy_client *next, **back;
+	strategy_selector *selector;
 	int fd;
 	bool is_armed;
 	bool is_ready;    /* one read is due */
 	bool goes_on;     /* after this reply */
 	int64_t until_ns; /* of the next event */
-	enum eat_next wants;
-	enum eat_state state;
+	enum strategy_next wants;
+	enum strategy_state state;
 	uint64_t requests;
 	http_parser parser;
 	size_t at, end, out_at, out_end;
 	char bytes[SERVE_BUFFER], out[HTTP_REPLY];
-} eat_client;
+} strategy_client;
 
 /* False and errno. */
-bool eat_selector_open(eat_selector *selector, eater *of, uint32_t index);
-/* It is to end, when its clients have; then eat_selector_close, when the pool is closed. */
-void eat_selector_stop(eat_selector *selector);
-void eat_selector_close(eat_selector *selector, echo_counts *counts);
+bool strategy_selector_open(strategy_selector *selector, strategy_server *of, uint32_t index);
+/* It is to end, when its clients have; then strategy_selector_close, when the pool is closed. */
+void strategy_selector_stop(strategy_selector *selector);
+void strategy_selector_close(strategy_selector *selector, echo_counts *counts);
 
 /* Hands the client back. [whose it is | wait-free, or a system call] */
-void eat_client_wants(eat_client *client, enum eat_next wants);
+void strategy_client_wants(strategy_client *client, enum strategy_next wants);
 /* A task: as far as it comes. [whose it is | blocks, if it may] */
-void eat_client_go(eat_client *client, bool may_block);
+void strategy_client_go(strategy_client *client, bool may_block);
 /* The same, by the pool: WP_OK, or as wp_pool_execute. [whose it is | as that] */
-int eat_client_execute(eat_client *client);
+int strategy_client_execute(strategy_client *client);
 
 #endif

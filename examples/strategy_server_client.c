@@ -12,15 +12,15 @@
 
 enum { NS_PER_MS = 1000000 };
 
-static void reply_with(eat_client *one, const http_reply *reply, bool goes_on)
+static void reply_with(strategy_client *one, const http_reply *reply, bool goes_on)
 {
 	one->goes_on = goes_on && !wp_load_relaxed(&one->selector->of->is_stopping);
 	one->out_at = 0;
 	one->out_end = http_write(reply, &one->parser, one->goes_on, one->out);
-	one->state = EAT_WRITING;
+	one->state = STRATEGY_WRITING;
 }
 
-static enum eat_next parse(eat_client *one)
+static enum strategy_next parse(strategy_client *one)
 {
 	http_reply reply;
 	size_t used = 0;
@@ -28,47 +28,47 @@ static enum eat_next parse(eat_client *one)
 	switch (http_parse(&one->parser, one->bytes + one->at, one->end - one->at, &used)) {
 	case HTTP_MESSAGE:
 		one->at += used;
-		one->state = EAT_ANSWERING;
-		return EAT_ON;
+		one->state = STRATEGY_ANSWERING;
+		return STRATEGY_ON;
 	case HTTP_BAD:
 		http_say(&reply, one->parser.status, "%s\n",
 			 llhttp_status_name((llhttp_status_t)one->parser.status));
 		reply_with(one, &reply, false);
-		return EAT_ON;
+		return STRATEGY_ON;
 	default:
 		one->at = one->end;
-		return EAT_READ;
+		return STRATEGY_READ;
 	}
 }
 
 /* One read for each event: if there is more, it is told at once. */
-static enum eat_next read_some(eat_client *one)
+static enum strategy_next read_some(strategy_client *one)
 {
-	bool is_lingering = one->state == EAT_LINGERING;
+	bool is_lingering = one->state == STRATEGY_LINGERING;
 	ssize_t size;
 
 	if (one->at < one->end && !is_lingering)
 		return parse(one);
 	if (!one->is_ready)
-		return EAT_READ;
+		return STRATEGY_READ;
 	one->is_ready = false;
 	do
 		size = recv(one->fd, one->bytes, sizeof(one->bytes), MSG_DONTWAIT);
 	while (size < 0 && errno == EINTR);
 	if (size <= 0)
-		return size < 0 && errno == EAGAIN ? EAT_READ : EAT_LEAVE;
+		return size < 0 && errno == EAGAIN ? STRATEGY_READ : STRATEGY_LEAVE;
 	one->at = 0;
 	one->end = (size_t)size;
-	return is_lingering ? EAT_READ : EAT_ON;
+	return is_lingering ? STRATEGY_READ : STRATEGY_ON;
 }
 
 /* Two calls at once for /parallel. */
-static void call(eat_client *one, uint32_t many, http_reply *reply)
+static void call(strategy_client *one, uint32_t many, http_reply *reply)
 {
 	unsigned index = one->selector->index;
 	http_reply halves[2];
 
-	eat_call(&one->selector->of->lines, halves, many);
+	strategy_call(&one->selector->of->lines, halves, many);
 	if (many == 1)
 		*reply = halves[0];
 	else
@@ -79,7 +79,7 @@ static void call(eat_client *one, uint32_t many, http_reply *reply)
 			 (int)halves[1].size, halves[1].body);
 }
 
-static enum eat_next answer(eat_client *one, bool may_block)
+static enum strategy_next answer(strategy_client *one, bool may_block)
 {
 	bool is_root = http_is_path(&one->parser, "/");
 	int refusal = http_refusal(&one->parser);
@@ -92,47 +92,47 @@ static enum eat_next answer(eat_client *one, bool may_block)
 	else if (may_block)
 		call(one, is_root ? 1 : 2, &reply);
 	else
-		return EAT_POOL;
+		return STRATEGY_POOL;
 	one->requests++;
 	reply_with(one, &reply, one->parser.is_kept_alive);
-	return EAT_ON;
+	return STRATEGY_ON;
 }
 
-static bool await_room(const eat_client *one)
+static bool await_room(const strategy_client *one)
 {
 	struct pollfd room = {.fd = one->fd, .events = POLLOUT};
 
 	return poll(&room, 1, SERVE_PATIENCE_MS) > 0;
 }
 
-static enum eat_next write_some(eat_client *one, bool may_block)
+static enum strategy_next write_some(strategy_client *one, bool may_block)
 {
 	ssize_t size = send(one->fd, one->out + one->out_at, one->out_end - one->out_at,
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	if (size < 0 && errno != EAGAIN && errno != EINTR)
-		return EAT_LEAVE;
+		return STRATEGY_LEAVE;
 	if (size < 0 && errno == EAGAIN) {
 		if (!may_block)
-			return EAT_POOL;
-		return await_room(one) ? EAT_ON : EAT_LEAVE;
+			return STRATEGY_POOL;
+		return await_room(one) ? STRATEGY_ON : STRATEGY_LEAVE;
 	}
 	one->out_at += size < 0 ? 0 : (size_t)size;
 	if (one->out_at < one->out_end)
-		return EAT_ON;
-	one->state = one->goes_on ? EAT_READING : EAT_LINGERING;
+		return STRATEGY_ON;
+	one->state = one->goes_on ? STRATEGY_READING : STRATEGY_LINGERING;
 	one->until_ns = wp_deadline_in((int64_t)SERVE_LINGER_MS * NS_PER_MS);
 	if (!one->goes_on)
 		shutdown(one->fd, SHUT_WR);
-	return EAT_ON;
+	return STRATEGY_ON;
 }
 
-static enum eat_next step(eat_client *one, bool may_block)
+static enum strategy_next step(strategy_client *one, bool may_block)
 {
 	switch (one->state) {
-	case EAT_ANSWERING:
+	case STRATEGY_ANSWERING:
 		return answer(one, may_block);
-	case EAT_WRITING:
+	case STRATEGY_WRITING:
 		return write_some(one, may_block);
 	default:
 		return read_some(one);
@@ -141,28 +141,28 @@ static enum eat_next step(eat_client *one, bool may_block)
 
 static void go_in_pool(void *client)
 {
-	eat_client_go(client, true);
+	strategy_client_go(client, true);
 }
 
-int eat_client_execute(eat_client *one)
+int strategy_client_execute(strategy_client *one)
 {
 	return wp_pool_execute(one->selector->of->pool, &(wp_job){.run = go_in_pool, .arg = one});
 }
 
-void eat_client_go(eat_client *one, bool may_block)
+void strategy_client_go(strategy_client *one, bool may_block)
 {
-	enum eat_next next;
+	enum strategy_next next;
 
-	while ((next = step(one, may_block)) == EAT_ON)
+	while ((next = step(one, may_block)) == STRATEGY_ON)
 		;
-	if (next == EAT_POOL) {
-		if (eat_client_execute(one) == WP_OK)
+	if (next == STRATEGY_POOL) {
+		if (strategy_client_execute(one) == WP_OK)
 			return;
-		next = EAT_LEAVE;
+		next = STRATEGY_LEAVE;
 	}
-	if (one->state == EAT_READING) /* as long as it likes between requests */
+	if (one->state == STRATEGY_READING) /* as long as it likes between requests */
 		one->until_ns = !one->parser.is_begun
 					? WP_FOREVER
 					: wp_deadline_in((int64_t)SERVE_PATIENCE_MS * NS_PER_MS);
-	eat_client_wants(one, next);
+	strategy_client_wants(one, next);
 }

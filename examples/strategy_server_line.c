@@ -17,35 +17,35 @@ enum { BUFFER = 1024, MS_PER_S = 1000 };
 static const char request[] = "GET /x HTTP/1.1\r\nHost: backend\r\n\r\n";
 
 /* One connection: idle, or of who calls. */
-typedef struct eat_line {
-	struct eat_line *next;
+typedef struct strategy_line {
+	struct strategy_line *next;
 	int fd;
 	bool is_used; /* it had a reply before */
 	http_parser parser;
-} eat_line;
+} strategy_line;
 
-void eat_lines_init(eat_lines *lines, const struct sockaddr_in *address)
+void strategy_lines_init(strategy_lines *lines, const struct sockaddr_in *address)
 {
 	lines->address = *address;
 	pthread_mutex_init(&lines->lock, NULL);
 	lines->idle = NULL;
 }
 
-static void drop(eat_line *line)
+static void drop(strategy_line *line)
 {
 	close(line->fd);
 	free(line);
 }
 
-void eat_lines_fini(eat_lines *lines)
+void strategy_lines_fini(strategy_lines *lines)
 {
-	for (eat_line *line = lines->idle, *next; line != NULL; line = next) {
+	for (strategy_line *line = lines->idle, *next; line != NULL; line = next) {
 		next = line->next;
 		drop(line);
 	}
 }
 
-static void keep(eat_lines *lines, eat_line *line)
+static void keep(strategy_lines *lines, strategy_line *line)
 {
 	line->is_used = true;
 	pthread_mutex_lock(&lines->lock);
@@ -55,11 +55,11 @@ static void keep(eat_lines *lines, eat_line *line)
 }
 
 /* NULL and errno. */
-static eat_line *open_line(const eat_lines *lines)
+static strategy_line *open_line(const strategy_lines *lines)
 {
 	const struct sockaddr *address = (const struct sockaddr *)&lines->address;
 	struct timeval patience = {.tv_sec = UPSTREAM_PATIENCE_MS / MS_PER_S};
-	eat_line *line = calloc(1, sizeof(*line));
+	strategy_line *line = calloc(1, sizeof(*line));
 	int failed;
 
 	if (line == NULL)
@@ -81,9 +81,9 @@ static eat_line *open_line(const eat_lines *lines)
 	return NULL;
 }
 
-static eat_line *take(eat_lines *lines)
+static strategy_line *take(strategy_lines *lines)
 {
-	eat_line *line;
+	strategy_line *line;
 
 	pthread_mutex_lock(&lines->lock);
 	line = lines->idle;
@@ -93,15 +93,15 @@ static eat_line *take(eat_lines *lines)
 	return line != NULL ? line : open_line(lines);
 }
 
-static bool is_stale(const eat_line *line)
+static bool is_stale(const strategy_line *line)
 {
 	return line->is_used && !line->parser.is_begun;
 }
 
 /* A line that has the request; NULL and errno. */
-static eat_line *ask(eat_lines *lines)
+static strategy_line *ask(strategy_lines *lines)
 {
-	eat_line *line;
+	strategy_line *line;
 
 	while ((line = take(lines)) != NULL &&
 	       send(line->fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0) {
@@ -117,7 +117,7 @@ static eat_line *ask(eat_lines *lines)
 }
 
 /* HTTP_MESSAGE: *is_kept: another one may follow; HTTP_BAD; HTTP_MORE: it broke: errno. */
-static enum http_said hear(eat_line *line, bool *is_kept)
+static enum http_said hear(strategy_line *line, bool *is_kept)
 {
 	char bytes[BUFFER];
 	ssize_t size;
@@ -146,7 +146,7 @@ static void fail(http_reply *reply, const char *why)
 }
 
 /* line: who was asked, or NULL and errno. */
-static void finish(eat_lines *lines, eat_line *line, http_reply *reply)
+static void finish(strategy_lines *lines, strategy_line *line, http_reply *reply)
 {
 	enum http_said said = HTTP_MORE;
 	bool is_kept = false;
@@ -168,9 +168,9 @@ static void finish(eat_lines *lines, eat_line *line, http_reply *reply)
 		drop(line);
 }
 
-void eat_call(eat_lines *lines, http_reply *replies, uint32_t many)
+void strategy_call(strategy_lines *lines, http_reply *replies, uint32_t many)
 {
-	eat_line *asked[2];
+	strategy_line *asked[2];
 	int failed[2];
 
 	for (uint32_t at = 0; at < many; at++) {

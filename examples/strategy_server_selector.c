@@ -13,7 +13,7 @@
 
 enum { NS_PER_MS = 1000000, SWEEP_MS = 100 };
 
-static void tell(eat_selector *of, wp_mpsc_node *update)
+static void tell(strategy_selector *of, wp_mpsc_node *update)
 {
 	wp_mpsc_push(&of->updates, update);
 	if (wp_guard_signal(&of->guard)) {
@@ -22,20 +22,20 @@ static void tell(eat_selector *of, wp_mpsc_node *update)
 	}
 }
 
-void eat_client_wants(eat_client *client, enum eat_next wants)
+void strategy_client_wants(strategy_client *client, enum strategy_next wants)
 {
 	client->wants = wants;
 	tell(client->selector, &client->update);
 }
 
-void eat_selector_stop(eat_selector *of)
+void strategy_selector_stop(strategy_selector *of)
 {
 	tell(of, &of->stop);
 }
 
-static void drop(eat_client *client)
+static void drop(strategy_client *client)
 {
-	eat_selector *of = client->selector;
+	strategy_selector *of = client->selector;
 
 	*client->back = client->next;
 	if (client->next != NULL)
@@ -46,9 +46,9 @@ static void drop(eat_client *client)
 	free(client);
 }
 
-static void arm(eat_client *client, int operation)
+static void arm(strategy_client *client, int operation)
 {
-	eat_selector *of = client->selector;
+	strategy_selector *of = client->selector;
 	struct epoll_event once = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = client};
 
 	client->is_armed = true;
@@ -59,9 +59,9 @@ static void arm(eat_client *client, int operation)
 	}
 }
 
-static void join(eat_client *client)
+static void join(strategy_client *client)
 {
-	eat_selector *of = client->selector;
+	strategy_selector *of = client->selector;
 
 	client->next = of->first;
 	client->back = &of->first;
@@ -72,26 +72,26 @@ static void join(eat_client *client)
 }
 
 /* Nobody sends a request any more; those that wait for one see the end. */
-static void begin_stop(eat_selector *of)
+static void begin_stop(strategy_selector *of)
 {
 	of->is_told = true;
 	of->until_ns = wp_deadline_in((int64_t)SERVE_PATIENCE_MS * NS_PER_MS);
-	for (eat_client *client = of->first; client != NULL; client = client->next)
+	for (strategy_client *client = of->first; client != NULL; client = client->next)
 		shutdown(client->fd, SHUT_RD);
 }
 
-static void take_updates(eat_selector *of)
+static void take_updates(strategy_selector *of)
 {
 	wp_mpsc_node *update;
 
 	while ((update = wp_mpsc_pop(&of->updates)) != NULL) {
-		eat_client *client = (eat_client *)(void *)update;
+		strategy_client *client = (strategy_client *)(void *)update;
 
 		if (update == &of->stop)
 			begin_stop(of);
-		else if (client->wants == EAT_JOIN)
+		else if (client->wants == STRATEGY_JOIN)
 			join(client);
-		else if (client->wants == EAT_READ)
+		else if (client->wants == STRATEGY_READ)
 			arm(client, EPOLL_CTL_MOD);
 		else
 			drop(client);
@@ -99,30 +99,30 @@ static void take_updates(eat_selector *of)
 }
 
 /* Who is too late is at its end, which its next task sees. */
-static void sweep(eat_selector *of)
+static void sweep(strategy_selector *of)
 {
 	int64_t now_ns = wp_clock_ns();
 
-	for (eat_client *client = of->first; client != NULL; client = client->next)
+	for (strategy_client *client = of->first; client != NULL; client = client->next)
 		if ((client->is_armed && now_ns > client->until_ns) ||
 		    (of->is_told && now_ns > of->until_ns))
 			shutdown(client->fd, SHUT_RDWR);
 }
 
 /* Blocks, if nothing has happened, until an event or an update. */
-static void look(eat_selector *of)
+static void look(strategy_selector *of)
 {
 	bool sweeps = of->timed != 0 || of->is_told;
 
 	of->at = 0;
 	of->polled.looks++;
-	of->count = epoll_wait(of->epoll, of->events, EAT_EVENTS, 0);
+	of->count = epoll_wait(of->epoll, of->events, STRATEGY_EVENTS, 0);
 	if (of->count == 0) {
 		wp_guard_announce(&of->guard);
 		of->polled.sleeps++;
 		if (!wp_mpsc_has_published(&of->updates)) {
 			of->polled.looks++;
-			of->count = epoll_wait(of->epoll, of->events, EAT_EVENTS,
+			of->count = epoll_wait(of->epoll, of->events, STRATEGY_EVENTS,
 					       sweeps ? SWEEP_MS : -1);
 		}
 		wp_guard_leave(&of->guard);
@@ -132,10 +132,10 @@ static void look(eat_selector *of)
 }
 
 /* The next event's client; NULL: there is none. */
-static eat_client *next_ready(eat_selector *of)
+static strategy_client *next_ready(strategy_selector *of)
 {
 	while (of->at < of->count) {
-		eat_client *client = of->events[of->at++].data.ptr;
+		strategy_client *client = of->events[of->at++].data.ptr;
 
 		if (client == NULL) /* the eventfd */
 			continue;
@@ -151,8 +151,8 @@ static eat_client *next_ready(eat_selector *of)
 /* Blocks until there is a task; NULL: there will be none. */
 static void *produce(void *arg)
 {
-	eat_selector *of = arg;
-	eat_client *client;
+	strategy_selector *of = arg;
+	strategy_client *client;
 
 	while ((client = next_ready(of)) == NULL) {
 		take_updates(of);
@@ -170,47 +170,47 @@ static void *produce(void *arg)
 static enum wp_kind kind(void *arg, void *task)
 {
 	(void)task;
-	return ((eat_selector *)arg)->of->config->kind;
+	return ((strategy_selector *)arg)->of->config->kind;
 }
 
 static void run(void *arg, void *task)
 {
-	eat_client_go(task, kind(arg, task) != WP_NON_BLOCKING && !wp_is_non_blocking());
+	strategy_client_go(task, kind(arg, task) != WP_NON_BLOCKING && !wp_is_non_blocking());
 }
 
 static int execute(void *arg, void *task)
 {
 	(void)arg;
-	return eat_client_execute(task);
+	return strategy_client_execute(task);
 }
 
 static void reject(void *arg, void *task, int code)
 {
 	(void)arg;
 	(void)code;
-	eat_client_wants(task, EAT_LEAVE);
+	strategy_client_wants(task, STRATEGY_LEAVE);
 }
 
 static void run_strategy(void *arg)
 {
-	wp_strategy_run(&((eat_selector *)arg)->strategy);
+	wp_strategy_run(&((strategy_selector *)arg)->strategy);
 }
 
 static int start(void *arg)
 {
-	eat_selector *of = arg;
+	strategy_selector *of = arg;
 
 	return wp_pool_execute(of->of->pool, &of->production);
 }
 
 static bool try_start(void *arg)
 {
-	eat_selector *of = arg;
+	strategy_selector *of = arg;
 
 	return wp_pool_try_execute(of->of->pool, &of->production);
 }
 
-bool eat_selector_open(eat_selector *one, eater *of, uint32_t index)
+bool strategy_selector_open(strategy_selector *one, strategy_server *of, uint32_t index)
 {
 	struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
 	wp_strategy_config config = {.mode = of->config->strategy,
@@ -239,7 +239,7 @@ bool eat_selector_open(eat_selector *one, eater *of, uint32_t index)
 	return wp_strategy_dispatch(&one->strategy) == WP_OK;
 }
 
-void eat_selector_close(eat_selector *one, echo_counts *counts)
+void strategy_selector_close(strategy_selector *one, echo_counts *counts)
 {
 	wp_event_close(one->event);
 	close(one->epoll);

@@ -22,7 +22,7 @@ def problems(root: Path) -> list[str]:
     """Return what is wrong with the tables below `root`, a sentence for each twin."""
     found = []
     texts = (file.read_text("utf-8") for file in (root / "stress" / "scenarios").rglob("*.c"))
-    scenarios = {name for text in texts for name in re.findall(r"\bSTRESS_TEST\((\w+)", text)}
+    scenarios = {name for text in texts for name in re.findall(r"\bSTRESS_TEST\(\s*(\w+)", text)}
     try:
         for twin in twins.of_code(root).values():
             try:

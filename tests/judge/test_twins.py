@@ -48,7 +48,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     None
 ):
     edits = twins.of_code(ROOT)
-    declared = set(re.findall(r"\bSTRESS_TWIN\((\w+),", texts("stress/scenarios")))
+    declared = set(re.findall(r"\bSTRESS_TWIN\(\s*(\w+),", texts("stress/scenarios")))
     declared |= {name for name, twin in edits.items() if twin.scenario}
     # spare.c makes threads, and worker.c never ends: not explored.
     unexplored = {*test_spare.TWINS, *test_spare.TWINS_OF_ROLES, *test_poller.TWINS}

@@ -356,7 +356,7 @@ def test_the_tree_s_inventory_has_what_others_count() -> None:
     assert {name: number for name, number in own.items() if number is not None} == states
     text = "".join(file.read_text() for file in files)
     assert len(found["scenarios"]) == len(re.findall(r"^STRESS_TEST\(", text, re.MULTILINE)) > 0
-    twins = re.findall(r"^STRESS_TWIN\((\w+)", text, re.MULTILINE)
+    twins = re.findall(r"^STRESS_TWIN\(\s*(\w+)", text, re.MULTILINE)
     own = set(found["scenarios"])
     twins += [name for name, twin in edits.of_code(ROOT).items() if twin.scenario in own]
     seen = {name for name, facts in found["code_twins"].items() if "scenario" in facts}

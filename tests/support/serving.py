@@ -26,7 +26,8 @@ EXAMPLES = locations.sources() / "examples"
 PARTS = ("http", "options", "serve", "connection")
 ECHO = ("echo_handlers", "echo_modes", "upstream",
         "echo_accept", "echo_reactive", "reactive_client", "reactive_line",
-        "echo_eat", "eat_selector", "eat_client", "eat_line")  # fmt: skip
+        "echo_strategy_server", "strategy_server_selector", "strategy_server_client",
+        "strategy_server_line")  # fmt: skip
 HELLO = b"the backend says hello\n"
 
 

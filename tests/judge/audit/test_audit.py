@@ -253,7 +253,7 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
 def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_round() -> None:
     root = locations.sources()
     texts = "".join(file.read_text(encoding="utf-8") for file in scenarios.find())
-    found = re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", texts, re.DOTALL)
+    found = re.findall(r"STRESS_TWIN\(\s*(\w+),(.*?)\);", texts, re.DOTALL)
     twins = {name: bool(re.search("SEEN_(CHECK|ALL)", text)) for name, text in found}
     tables = edits.of_code(root).values()
     twins |= {twin.name: "check" in twin.seen_by for twin in tables if twin.scenario}

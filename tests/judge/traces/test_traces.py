@@ -130,7 +130,7 @@ def test_what_came_before_a_value_that_no_table_knows_is_judged() -> None:
 
 
 def test_an_unknown_concept_and_a_bad_number_are_named() -> None:
-    with pytest.raises(UsageError, match=r"nothing.*there are parker, ticket"):
+    with pytest.raises(UsageError, match=r"nothing.*there are parker, biased_lock"):
         traces.traces("nothing")
     with pytest.raises(UsageError, match="is not a regular expression"):
         traces.traces("[")

@@ -34,7 +34,7 @@ _SETS: Final = {
 }
 """What stress.h calls several judges at once."""
 
-_DECLARED: Final = re.compile(r"\bSTRESS_TWIN\((\w+),(.*?)\);", re.DOTALL)
+_DECLARED: Final = re.compile(r"\bSTRESS_TWIN\(\s*(\w+),(.*?)\);", re.DOTALL)
 _FIELD: Final = r"\.{}\s*=\s*((?:\"(?:[^\"\\]|\\.)*\"\s*|\w+\s*\|?\s*)+)"
 
 
