@@ -106,9 +106,10 @@ STRESS_ACTOR(poller)
 {
 	while (wp__io_poller_retired(&state->poller) == NULL) {
 		uint64_t word = litmus_load(&state->system, relaxed); /* [Poll] */
+		uint64_t less = word & ~(uint64_t)EDGE;
 
-		if (word & EDGE && litmus_cas(&state->system, &word, word & ~(uint64_t)EDGE,
-					      relaxed, relaxed)) /* [Take] */
+		if (word & EDGE &&
+		    litmus_cas(&state->system, &word, less, relaxed, relaxed)) /* [Take] */
 			wp_ready_tell(&state->io.ready[WP_IO_READ]);
 	}
 }
@@ -117,10 +118,12 @@ static void arrive(struct state *state, int count)
 {
 	uint64_t word = OPEN;
 
-	while (count > 0 && word & OPEN)
-		if (litmus_cas(&state->system, &word, (word + DATA) | EDGE, relaxed,
-			       relaxed)) /* [Arrive] */
+	while (count > 0 && word & OPEN) {
+		uint64_t more = (word + DATA) | EDGE;
+
+		if (litmus_cas(&state->system, &word, more, relaxed, relaxed)) /* [Arrive] */
 			count--;
+	}
 }
 
 STRESS_ACTOR(arrives)

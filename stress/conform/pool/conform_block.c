@@ -43,11 +43,11 @@ static void poll_all(struct state *state)
 {
 	for (;;) {
 		unsigned item = litmus_choose(ITEMS + 1); /* [Poll] */
+		uint64_t others = ~(UINT64_C(1) << item);
 
 		if (item < ITEMS)
-			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item),
-					 relaxed);                 /* [Take] */
-		else if (litmus_load(&state->queue, relaxed) == 0) /* [Empty] */
+			litmus_fetch_and(&state->queue, others, relaxed); /* [Take] */
+		else if (litmus_load(&state->queue, relaxed) == 0)        /* [Empty] */
 			return;
 	}
 }

@@ -43,9 +43,9 @@ _Noreturn static void consumer(void *at, stress_result *result)
 	for (;;) {
 		wp_mpsc_node *node = wp_mpsc_pop(&state->queue);
 
-		if (node != NULL)
-			litmus_store(&state->is_used[node - state->nodes], 0,
-				     relaxed); /* [GiveAway] */
+		if (node == NULL)
+			continue;
+		litmus_store(&state->is_used[node - state->nodes], 0, relaxed); /* [GiveAway] */
 	}
 }
 

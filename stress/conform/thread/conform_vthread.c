@@ -189,10 +189,11 @@ _Noreturn static void timer(void *at, stress_result *result)
 
 	for (;;) {
 		uint32_t armed = litmus_load(&state->timer, relaxed); /* [Armed] */
+		uint32_t locked = armed | LOCKED;
 		enum wp_owed owed;
 
-		if (armed == 0 || !litmus_cas(&state->timer, &armed, armed | LOCKED, acq_rel,
-					      relaxed)) /* [IsDue] */
+		if (armed == 0 ||
+		    !litmus_cas(&state->timer, &armed, locked, acq_rel, relaxed)) /* [IsDue] */
 			continue;
 		owed = wp__vthread_time_out(&state->thread, armed / PARK);
 		litmus_store(&state->timer, 0, release); /* [Fired] */

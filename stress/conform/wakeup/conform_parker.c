@@ -62,12 +62,15 @@ static void unparker(struct state *state, int which)
 		wp_store_relaxed(&state->data[which], round); /* [Write] */
 		/* The twin forgets the wake every second time: other states show each of its steps,
 		 * so edges alone would not tell. */
-		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0)
-			gave = !(wp_fetch_or_release(&state->parker.word,
-						     WP_PARKER_PERMIT) & /* [parker.4] */
-				 (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
-		else
+		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0) {
+			wp_parker *parker = &state->parker;
+			uint32_t had;
+
+			had = wp_fetch_or_release(&parker->word, WP_PARKER_PERMIT); /* [parker.4] */
+			gave = (had & (WP_PARKER_PERMIT | WP_PARKER_CLOSED)) == 0;
+		} else {
 			gave = wp_parker_unpark(&state->parker);
+		}
 		litmus_return(unpark, gave != wp_twin(conform_unpark_lies)); /* [Gave] */
 	}
 }

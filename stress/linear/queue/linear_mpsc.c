@@ -33,9 +33,9 @@ static unsigned own_any(struct state *state, unsigned nodes)
 {
 	unsigned node = litmus_choose(nodes); /* [Node] */
 	uint64_t no = 0;
+	bool is_ours = litmus_cas(&state->is_used[node], &no, 1, relaxed, relaxed); /* [Own] */
 
-	return litmus_cas(&state->is_used[node], &no, 1, relaxed, relaxed) ? node + 1
-									   : 0; /* [Own] */
+	return is_ours ? node + 1 : 0;
 }
 
 _Noreturn static void produce(struct state *state, unsigned nodes, bool is_fenced)

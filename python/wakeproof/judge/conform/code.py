@@ -23,7 +23,7 @@ LOAD, STORE, CAS, CHOOSE, WAIT, END = 1, 2, 7, 19, 11, 16
 """Kinds in ``program.h``."""
 ACQUIRING, RELEASING = (2, 4, 5), (3, 4, 5)
 """Memory orders in ``program.h``: acquire, release; acq_rel and seq_cst are both."""
-_NAMED = re.compile(r"/\* \[(\w+)\] \*/\s*$")
+_NAMED = re.compile(r"/\* \[([\w.]+)\] \*/\s*$")
 _CALL = re.compile(r'WP__SITE\("(\w+)"\)')
 
 
