@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placed.c - how evenly a group of two carriers spreads a burst, and how long its tasks wait.
+ * group_placement.c - how evenly a group of two carriers spreads a burst, and how long its tasks wait.
  *
  * A burst is 64 unequal tasks (policies.h; a unit is about a microsecond), which a task of carrier
  * 0 submits one after the other, while a task keeps carrier 1 awake; both then end. When all have

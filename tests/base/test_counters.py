@@ -73,7 +73,7 @@ def moves(kernel: Path, program: Path) -> list[str]:
                                          "sched/carrier", "sched/local_queue_carrier",
                                          "sched/run_queues",
                                          "sched/search")]  # fmt: skip
-    files.append(Path(__file__).parents[1] / "programs" / "base" / "counts.c")
+    files.append(Path(__file__).parents[1] / "programs" / "base" / "counters.c")
     flags = ["-std=c11", "-O1", f"-I{kernel}", "-pthread"]
     subprocess.run(["cc", *flags, *files, "-o", program], check=True)
     return said([str(program)])

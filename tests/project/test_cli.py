@@ -38,7 +38,7 @@ ERRORS = {
     "twins hide guard.no_fence": "wakeproof twins [show NAME], as in: ",
     "twins show guard.no_fence -t guard": "-t is for the list: `show` has one name",
     "twins show guard.nofence": "no twin is guard.nofence; near: guard.no_fence, ",
-    "twins show spare.": "no twin is spare.; near: spare.",
+    "twins show spare_carrier.": "no twin is spare_carrier.; near: spare_carrier.",
     "twins show xyzzy": "no twin is xyzzy: `wakeproof twins` lists all",
 }
 

@@ -12,12 +12,12 @@ from wakeproof import locations
 
 TOOL = locations.sources() / "tools" / "pairs.py"
 GOOD = """\
-/* [A1] release; pairs A2; upholds Toy!Seen: the data. */
+/* [toy.1] release; pairs toy.2; upholds Toy!Seen: the data. */
 wp_store_release(&toy->flag, 1);
-/* [A2] acquire; pairs A1; upholds Toy!Seen. */
+/* [toy.2] acquire; pairs toy.1; upholds Toy!Seen. */
 wp_load_acquire(&toy->flag);
 """
-SPEC = "Seen == TRUE\nStep == TRUE \\* [A1] [A2] wp_toy_step\n"
+SPEC = "Seen == TRUE\nStep == TRUE \\* [toy.1] [toy.2] wp_toy_step\n"
 
 
 def pairs(folder: Path, code: str, spec: str = SPEC) -> tuple[int, str]:
@@ -43,16 +43,16 @@ def test_a_file_whose_links_hold_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("/* [A2] acquire; pairs A1; upholds Toy!Seen. */\n", "", "has no label of its own"),
-        ("[A2] acquire", "[A2] release", "[A2] says release, the operation is acquire"),
-        ("pairs A1;", "pairs A9;", "[A2] pairs A9: no such label"),
-        ("pairs A1;", "pairs A2;", "[A1] pairs A2, which does not pair A1"),
-        ("; pairs A1", "", "[A2] names no partner"),
-        ("[A2] acquire", "[A1] acquire", "[A1] is also in toy.h"),
-        ("; upholds Toy!Seen.", ".", "[A2] upholds no claim"),
+        ("/* [toy.2] acquire; pairs toy.1; upholds Toy!Seen. */\n", "", "has no label of its own"),
+        ("[toy.2] acquire", "[toy.2] release", "[toy.2] says release, the operation is acquire"),
+        ("pairs toy.1;", "pairs toy.9;", "[toy.2] pairs toy.9: no such label"),
+        ("pairs toy.1;", "pairs toy.2;", "[toy.1] pairs toy.2, which does not pair toy.1"),
+        ("; pairs toy.1", "", "[toy.2] names no partner"),
+        ("[toy.2] acquire", "[toy.1] acquire", "[toy.1] is also in toy.h"),
+        ("; upholds Toy!Seen.", ".", "[toy.2] upholds no claim"),
         ("upholds Toy!Seen.", "upholds Toy!Lost.", "upholds Toy!Lost: not in specs"),
         ("upholds Toy!Seen.", "upholds Joy!Seen.", "upholds Joy!Seen: not in specs"),
-        ("wp_load_acquire", "wp_load_relaxed", "[A2] says acquire, the operation is relaxed"),
+        ("wp_load_acquire", "wp_load_relaxed", "[toy.2] says acquire, the operation is relaxed"),
     ],
 )
 def test_a_broken_link_is_named(tmp_path: Path, old: str, new: str, complaint: str) -> None:
@@ -63,7 +63,7 @@ def test_a_broken_link_is_named(tmp_path: Path, old: str, new: str, complaint: s
 
 
 def test_a_relaxed_operation_says_why_that_is_enough(tmp_path: Path) -> None:
-    code = GOOD.replace("acquire(", "relaxed(").replace("[A2] acquire", "[A2] relaxed")
+    code = GOOD.replace("acquire(", "relaxed(").replace("[toy.2] acquire", "[toy.2] relaxed")
     assert "is relaxed and does not say why" in pairs(tmp_path, code)[1]
 
 
@@ -71,8 +71,8 @@ def test_a_relaxed_operation_says_why_that_is_enough(tmp_path: Path) -> None:
     ("old", "new", "complaint"),
     [
         ("the data. */", "the data. kept: free on x86 and simple to see. */", None),
-        ("the data. */", "the data. kept: */", "[A1] is kept: and does not say why"),
-        ("the data. */", "the data. kept: just so. */", "[A1] is kept: and does not say why"),
+        ("the data. */", "the data. kept: */", "[toy.1] is kept: and does not say why"),
+        ("the data. */", "the data. kept: just so. */", "[toy.1] is kept: and does not say why"),
     ],
 )
 def test_an_order_that_is_kept_says_why(
@@ -84,18 +84,18 @@ def test_an_order_that_is_kept_says_why(
 
 
 def test_a_relaxed_operation_has_nothing_to_keep(tmp_path: Path) -> None:
-    code = GOOD.replace("acquire(", "relaxed(").replace("[A2] acquire", "[A2] relaxed")
+    code = GOOD.replace("acquire(", "relaxed(").replace("[toy.2] acquire", "[toy.2] relaxed")
     code = code.replace(
         "Toy!Seen. */", "Toy!Seen: stale costs a turn. kept: for good luck only. */"
     )
-    assert "[A2] is kept: and relaxed: nothing is weaker" in pairs(tmp_path, code)[1]
+    assert "[toy.2] is kept: and relaxed: nothing is weaker" in pairs(tmp_path, code)[1]
 
 
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("Seen == TRUE \\* [A1]\n", "[A2] stands in no spec"),
-        (SPEC + "Old == TRUE \\* [A7]\n", "Toy.tla: [A7] is not in kernel/"),
+        ("Seen == TRUE \\* [toy.1]\n", "[toy.2] stands in no spec"),
+        (SPEC + "Old == TRUE \\* [toy.7]\n", "Toy.tla: [toy.7] is not in kernel/"),
     ],
 )
 def test_labels_of_code_and_spec_may_not_drift_apart(
@@ -108,13 +108,13 @@ def test_labels_of_code_and_spec_may_not_drift_apart(
 
 def test_a_twin_s_line_is_no_site(tmp_path: Path) -> None:
     twin = "wp_store_relaxed(&toy->flag, 2); /* twin */\n"
-    assert pairs(tmp_path, GOOD + twin + twin.replace("twin", "twin writes A1"))[0] == 0
+    assert pairs(tmp_path, GOOD + twin + twin.replace("twin", "twin writes toy.1"))[0] == 0
 
 
 def test_a_twin_stands_for_a_site_that_there_is(tmp_path: Path) -> None:
-    code, output = pairs(tmp_path, GOOD + "wp_load_relaxed(&toy->flag); /* twin reads A7 */\n")
+    code, output = pairs(tmp_path, GOOD + "wp_load_relaxed(&toy->flag); /* twin reads toy.7 */\n")
     assert code == 1
-    assert "a twin stands for [A7]: no such label" in output
+    assert "a twin stands for [toy.7]: no such label" in output
 
 
 def test_a_folder_without_a_kernel_is_a_usage_error(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_io.c - the threads of specs/io/Descriptor.tla: each reader reads once from a descriptor,
+ * conform_descriptor.c - the threads of specs/io/Descriptor.tla: each reader reads once from a descriptor,
  * until a deadline; the system, its poller, and who closes and frees it.
  *
  *   reader                    system             poller                        closer

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_ticket.c - the threads of specs/queue/BiasedLock.tla: an owner and two stealers, two
+ * conform_biased_lock.c - the threads of specs/queue/BiasedLock.tla: an owner and two stealers, two
  * rounds each.
  *
  * Why it works  The counters of the code never come back, so the rounds are bounded here, and in

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_idleset.c - the threads of specs/queue/IdleSet.tla: three members in two words, a
+ * conform_idle_set.c - the threads of specs/queue/IdleSet.tla: three members in two words, a
  * searcher.
  *
  *   member, for ever                         searcher, for ever

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_close.c - the threads of specs/sched/GroupClose.tla: closers, and a carrier, whose run
+ * conform_group_close.c - the threads of specs/sched/GroupClose.tla: closers, and a carrier, whose run
  * and whose exit are a thread each.
  *
  *   closer                  runs                    exits

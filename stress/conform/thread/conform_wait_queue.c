@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_waitq.c - the threads of specs/thread/WaitQueue.tla: two wait once, and may be late; two
+ * conform_wait_queue.c - the threads of specs/thread/WaitQueue.tla: two wait once, and may be late; two
  * give.
  *
  *   waiter                     granter

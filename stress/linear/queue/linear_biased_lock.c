@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear_ticket.c - histories of the ticket: calls and returns of its operations.
+ * linear_biased_lock.c - histories of the ticket: calls and returns of its operations.
  *
  *   owner, 2 rounds                     stealer, 2 rounds
  *   call acquire, acquire, return       call try, try, return whether it has it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear_local.c - histories of the bounded run queue: calls and returns of its operations.
+ * linear_local_queue.c - histories of the bounded run queue: calls and returns of its operations.
  *
  *   owner, 2 rounds                         thief, once             sibling
  *   call push or keep, with a new node      call steal              call has

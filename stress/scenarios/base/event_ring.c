@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ring.c - an event that is read while its slot is overwritten is whole, or not there.
+ * event_ring.c - an event that is read while its slot is overwritten is whole, or not there.
  *
  *   writer                 reader                 `event_ring`: "events torn or of another number, got"
  *   add event 1            get event 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io.c - a descriptor is closed by the last that uses it; its memory is freed by its poller; and
+ * descriptor.c - a descriptor is closed by the last that uses it; its memory is freed by its poller; and
  * the end of that ends who waits for it.
  *
  *   callers                  closer                    `descriptor_close`: "used when closed, closed"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io_stolen.c - a stolen thread waits for a descriptor of its home, and goes on there.
+ * descriptor_stolen.c - a stolen thread waits for a descriptor of its home, and goes on there.
  *
  *   a sibling, which runs it             its home                   `descriptor_stolen`: "where, wakeups"
  *   look; try: no data                   data++, and an edge: tell:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does;
+ * readiness.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does;
  * and one whose group is closed tries no more.
  *
  *   reader                     system and poller         `readiness`: "read"

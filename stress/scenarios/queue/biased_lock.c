@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ticket.c - the biased consumer lock: one holder, an owner who is served, stealers who never wait.
+ * biased_lock.c - the biased consumer lock: one holder, an owner who is served, stealers who never wait.
  *
  *   owner             stealer             `biased_lock`: "crossings seen, stealer got it, owner got it"
  *   acquire           try

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * idleset.c - two members of one word come and go at once.
+ * idle_set.c - two members of one word come and go at once.
  *
  *   member 0          member 1                     result: "bits left"
  *   add               add            (idleset)

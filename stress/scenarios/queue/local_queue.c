@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local.c - the bounded run queue, of two slots: each task is taken once, by whoever comes first.
+ * local_queue.c - the bounded run queue, of two slots: each task is taken once, by whoever comes first.
  *
  *   owner                          thief          who hands over     "times each was taken, order"
  *   push, pop, overflow, keep      steal          all to the global queue

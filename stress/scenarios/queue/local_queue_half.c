@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_half.c - the bounded run queue, of four slots: two tasks are taken at a time.
+ * local_queue_half.c - the bounded run queue, of four slots: two tasks are taken at a time.
  *
  *   owner                  thief                   thief of the thief       "times each was taken"
  *   push, pop, overflow    steal two: one runs,    steal

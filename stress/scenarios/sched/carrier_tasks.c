@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * home.c - a task that is accepted is waited for, or handed back; a stolen one comes home.
+ * carrier_tasks.c - a task that is accepted is waited for, or handed back; a stolen one comes home.
  *
  *   starter, carrier            the close               `carrier_tasks_shut`: "accepted, ran at the end"
  *   start                       shut

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * home_once.c - a task has one carrier at a time, runs for each unpark, ends once, is handed back
+ * carrier_tasks_once.c - a task has one carrier at a time, runs for each unpark, ends once, is handed back
  * once.
  *
  *   owner        thief          unparker            `carrier_tasks_hands`: "two ran it at once, runs"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * home_resume.c - whoever unparks a parked task chooses where it goes on.
+ * carrier_tasks_resume.c - whoever unparks a parked task chooses where it goes on.
  *
  *   first_carrier           other_carrier     chooser            `carrier_tasks_resume`: "runs, polled where it
  *   poll, run: it parks     poll, run         unpark; owed:        is not at home, listed, its last

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * home_settle.c - a virtual thread settles with whoever runs it first, and parks there.
+ * carrier_tasks_settle.c - a virtual thread settles with whoever runs it first, and parks there.
  *
  *   first_home        settles_away     settled_unparker      `carrier_tasks_settle`: "runs, by another than
  *   poll, run         steal, run       unpark, push           the first"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * closing.c - closes of a group, by several threads, beside a carrier, without the group's threads.
+ * group_close.c - closes of a group, by several threads, beside a carrier, without the group's threads.
  *
  *   closer                          carrier
  *   closing.h                       poll and run, park; the stop: says that it has exited

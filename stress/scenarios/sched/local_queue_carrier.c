@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bounded.c - carriers with rings of four: what is pushed, spilt, or stolen with another one
+ * local_queue_carrier.c - carriers with rings of four: what is pushed, spilt, or stolen with another one
  * reaches an idle sibling.
  *
  *   carrier 0, carrier 1           carrier 2                         result: "tasks that they got"

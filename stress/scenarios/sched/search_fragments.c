@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuts.c - the search protocol from the middle: small enough for every reordering of RC11.
+ * search_fragments.c - the search protocol from the middle: small enough for every reordering of RC11.
  *
  *   carrier 0          parks, or sleeps from the start
  *   carrier 1          holds the token: was sent to carrier 3, which has nothing

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * waitq.c - a grant ends the wait that it is for, and nothing else; here a semaphore's.
+ * wait_queue.c - a grant ends the wait that it is for, and nothing else; here a semaphore's.
  *
  *   releaser         virtual thread        user             result of `wait_queue_stray`: "acquired"
  *   release 1        acquire 1             unpark

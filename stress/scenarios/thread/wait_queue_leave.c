@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * leave.c - a close has its threads leave the lines where they stand, and its free waits for who
+ * wait_queue_leave.c - a close has its threads leave the lines where they stand, and its free waits for who
  * wakes them.
  *
  *   releaser        close of the virtual thread's group     OS thread, behind it   `wait_queue_leave_line`: "served"

@@ -61,7 +61,7 @@ class _AskedError(Exception):
         ("conform_timer.c", EXPLORED),
         ("conform_parker.c", Build(kind="explored", twin="conform_unpark_lies")),
         ("conform_parker.c", RECORDED),
-        ("linear_local.c", EXPLORED),
+        ("linear_local_queue.c", EXPLORED),
         ("wait_queue.c", EXPLORED),
         ("wait_queue.c", Build("O2")),
         ("wait_queue.c", Build("O2", delayed=True)),

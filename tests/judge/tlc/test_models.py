@@ -309,7 +309,7 @@ def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) 
     assert " MODULE MCBiasedLock ---" in shown.stdout
     unknown = wakeproof("check", "--show", "biased_lock")
     assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert "no configuration is ticket; near: MCBiasedLock" in unknown.stderr
+    assert "no configuration is biased_lock; near: MCBiasedLock" in unknown.stderr
     out = tmp_path / "tla"
     assert wakeproof("check", "--export", str(out)).returncode == 0
     names = {file.name for file in out.rglob("*.*")}

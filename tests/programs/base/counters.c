@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * counts.c - three carriers of one domain, moved by hand: which count each search moves.
+ * counters.c - three carriers of one domain, moved by hand: which count each search moves.
  * Prints, after each move: started, denied, denied for another victim, no idle, lost tickets. */
 #include <pthread.h>
 #include <stdio.h>

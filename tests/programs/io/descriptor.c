@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io.c CASE - virtual threads that read and write, and how that ends. Prints what is lost. */
+ * descriptor.c CASE - virtual threads that read and write, and how that ends. Prints what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>

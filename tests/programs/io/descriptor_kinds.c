@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io_kinds.c CASE - calls of one's own on a descriptor: datagrams, the end of a child; and a
+ * descriptor_kinds.c CASE - calls of one's own on a descriptor: datagrams, the end of a child; and a
  * connection to a unix-domain socket whose queue is full. Prints what is lost. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io_server.c CASE - virtual threads that accept, and others that connect. Prints what is lost. */
+ * descriptor_server.c CASE - virtual threads that accept, and others that connect. Prints what is lost. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>

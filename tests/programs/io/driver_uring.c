@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of aligned_alloc, free,
+ * driver_uring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of aligned_alloc, free,
  * io_uring_queue_exit, io_uring_queue_init and io_uring_submit. Prints what is lost. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "io/file.h"
 #include "descriptor_case.h"
+#include "../case_main.h"
 #include "io/file_queue.h"
 
 enum { MANY_REFUSED = 1000 };

@@ -11,6 +11,7 @@
 
 #include "io/file.h"
 #include "descriptor_case.h"
+#include "../case_main.h"
 #include "io/descriptor_poller.h"
 
 enum { BLOCK = 4096, BLOCKS = 64, THREADS = 8 };

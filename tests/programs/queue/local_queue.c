@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local.c CASE - a bounded run queue on real cores, and what it does step by step.
+ * local_queue.c CASE - a bounded run queue on real cores, and what it does step by step.
  *
  *   storm TASKS SEED    owner and two thieves, who steal from each other, too; one hands over
  *   updates             300 tasks that yield once, through a queue that overflows; a thief

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_group.c CASE - groups with bounded run queues: what is pushed, spilt, stolen by halves,
+ * local_queue_group.c CASE - groups with bounded run queues: what is pushed, spilt, stolen by halves,
  * moved, handed back is run once. Prints what is lost.
  *
  * Why it works  A starter pushes from within one step, so its own ring is filled; others are held,
@@ -188,7 +188,7 @@ static enum wp_step push_to_thief_step(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-static void case_looted(void)
+CASE(looted)
 {
 	static const uint32_t apart[3] = {0, 0, 1};
 	wp_task starter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_next.c CASE - groups with bounded run queues: who is yielded to is next; a storm of tasks
+ * local_queue_next.c CASE - groups with bounded run queues: who is yielded to is next; a storm of tasks
  * that start one another. Prints what is lost. */
 #include "local_queue_case.h"
 #include "../case_main.h"

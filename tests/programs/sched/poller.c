@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pollers.c CASE [step] - what runs on a carrier with a poller. Prints what is lost. */
+ * poller.c CASE [step] - what runs on a carrier with a poller. Prints what is lost. */
 #include "poller_case.h"
 
 enum { CALLS = 2000 };

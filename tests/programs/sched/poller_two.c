@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pollers_two.c CASE [step] - two carriers with pollers, and two pollers of a carrier. Prints what
+ * poller_two.c CASE [step] - two carriers with pollers, and two pollers of a carrier. Prints what
  * is lost. */
 #include "io/descriptor.h"
 #include "poller_case.h"

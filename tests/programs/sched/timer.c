@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timers.c - the timers of one carrier, told line by line what to do; test_timer.py compares.
+ * timer.c - the timers of one carrier, told line by line what to do; test_timer.py compares.
  *
  *   a NUMBER DEADLINE   arm: is it the first? where not armed
  *   c NUMBER            cancel: was it armed?

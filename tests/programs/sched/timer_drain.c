@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timers_drain.c - a carrier whose queue is never empty, in drains of 100 ms: how many drains it
+ * timer_drain.c - a carrier whose queue is never empty, in drains of 100 ms: how many drains it
  * took until as many timers as are asked for have fired, each armed for now when the last one
  * had. */
 #include <stdio.h>

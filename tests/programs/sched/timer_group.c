@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timers_group.c - timers of carriers that sleep: armed by other threads, and cancelled by them.
+ * timer_group.c - timers of carriers that sleep: armed by other threads, and cancelled by them.
  * Prints how late the latest was, then what became of all in a storm, then what a close leaves. */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * leave.c CASE - a group is closed while its threads stand in lines that outlive it, then freed,
+ * wait_queue_leave.c CASE - a group is closed while its threads stand in lines that outlive it, then freed,
  * while they are still being woken, or run: prints what is lost. */
 #include <time.h>
 

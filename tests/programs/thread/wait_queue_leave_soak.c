@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * leave_soak.c SECONDS SEED - groups come, are closed at any time, and are freed at once, while
+ * wait_queue_leave_soak.c SECONDS SEED - groups come, are closed at any time, and are freed at once, while
  * their threads stand in lines of objects that outlive them, together with OS threads. Prints what
  * is lost, else what it did.
  *

@@ -420,7 +420,8 @@ def show(specs: Path, name: str) -> tuple[str, ...]:
     entries = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
     entry = entries.get(f"{name.removesuffix('.cfg')}.cfg")
     if entry is None:
-        close = [known for known in entries if name.casefold() in known.casefold()]
+        wanted = name.replace("_", "").casefold()
+        close = [known for known in entries if wanted in known.replace("_", "").casefold()]
         hint = ", ".join(known.removesuffix(".cfg") for known in close[:8])
         raise UsageError(f"no configuration is {name}" + (f"; near: {hint}" if hint else ""))
     own = made / entry.get("folder", "")

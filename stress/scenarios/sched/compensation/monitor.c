@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * supervise.c - a step that is taken for one that makes no progress ends.
+ * monitor.c - a step that is taken for one that makes no progress ends.
  *
  *   carrier                      monitor                  result: "a mark is left, it was to move
  *   ends: progress; load--       mark                          the queue"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * replacement.c - carriers that are marked are replaced while others mark, submit, sleep, close.
+ * spare_carrier.c - carriers that are marked are replaced while others mark, submit, sleep, close.
  *
  *   marks 0                      marks 1, and unmarks it     `spare_carrier`: "eligible, active,
  *   lock; decide; unlock         lock; decide; unlock        threads that were started twice"

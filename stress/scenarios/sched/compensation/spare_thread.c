@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare.c - two OS threads carry one carrier in turn: who blocks lends the role, and has it back.
+ * spare_thread.c - two OS threads carry one carrier in turn: who blocks lends the role, and has it back.
  *
  *   carries                         a spare                        `spare_thread_others`: "two carried at once"
  *   pins: lend; sleeps              next: carries, runs others: unparks the first

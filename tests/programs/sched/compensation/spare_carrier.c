@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * replacement.c CASE - groups whose marked carriers are replaced: what runs meanwhile, which
+ * spare_carrier.c CASE - groups whose marked carriers are replaced: what runs meanwhile, which
  * threads are started, what a close finds. Prints what is lost. For the case refused link with
  * -Wl,--wrap=pthread_create.
  *

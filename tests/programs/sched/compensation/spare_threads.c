@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spares.c CASE - spare OS threads that carry on while pinned parks block a carrier. Prints what is
+ * spare_threads.c CASE - spare OS threads that carry on while pinned parks block a carrier. Prints what is
  * lost.
  *
  * Why it works  `turns` is plain: threads of one carrier take turns at it, whichever OS thread runs

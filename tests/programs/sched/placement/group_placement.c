@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placed.c CASE - groups that count loads: where threads start, what moves, what is counted. Prints
+ * group_placement.c CASE - groups that count loads: where threads start, what moves, what is counted. Prints
  * what is lost.
  *
  * Why it works  A holder has its carrier until main lets go of it, or until others have run.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placed_resume.c CASE - groups that place a task where it goes on. Prints what is lost.
+ * group_placement_resume.c CASE - groups that place a task where it goes on. Prints what is lost.
  *
  * Why it works  A holder has carrier 0 until main lets go of it: whoever was parked there goes on
  *               at carrier 1, or not before. */

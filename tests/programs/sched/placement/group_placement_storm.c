@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placed_storm.c POLICY AT_DEQUEUE RESUMES STEALING CARRIERS ROUNDS SEED - threads start others,
+ * group_placement_storm.c POLICY AT_DEQUEUE RESUMES STEALING CARRIERS ROUNDS SEED - threads start others,
  * park, yield, and block, at once; placed anew where they go on, if RESUMES; a monitor watches
  * them, where AT_DEQUEUE is 1. In the end nothing is counted, nor marked. Prints what is lost. */
 #include "group_placement_case.h"
