@@ -207,7 +207,8 @@ def test_each_reason_has_its_defect_in_the_kernel() -> None:
 
 
 def test_an_order_that_its_site_keeps_is_explained() -> None:
-    site = "/* [toy.1] acquire; pairs toy.2. kept: a reader needs it. */\n\treturn wp_load_acquire(&w);"
+    site = "/* [toy.1] acquire; pairs toy.2. kept: a reader needs it. */\n\t"
+    site += "return wp_load_acquire(&w);"
     text = f"int f(void)\n{{\n\t{site}\n}}\n"
     [defect] = [m for m in mutants("toy.c", text) if m.rule == "weaker"]
     assert kept_orders("toy.c", text, [defect]) == {defect: "kept: a reader needs it."}

@@ -76,7 +76,8 @@ def test_nothing_is_lost_while_groups_come_and_go(build: str, compiled: Compiled
 
 
 def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
-    soak = compiled("wait_queue_leave_soak", "plain", "-DWP_TWIN_wait_queue_leave_stays=1", "-DPATIENCE_S=2")
+    flags = ("-DWP_TWIN_wait_queue_leave_stays=1", "-DPATIENCE_S=2")
+    soak = compiled("wait_queue_leave_soak", "plain", *flags)
     ended = ran([*soak, "120", SEED])
     assert "lost " in ended.stdout or ended.returncode < 0, f"seed {SEED}"
     assert ended.returncode != 0

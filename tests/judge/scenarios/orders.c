@@ -1,9 +1,9 @@
 /* Orders that are needed, and one that is not: what the order audit must tell apart.
  *
  *   writer                    reader            left and right: store buffering, fenced
- *   data := 1                 [A2] flag?
- *   [A1] flag := 1            data?
- *   [A3] done := 1, which nobody reads
+ *   data := 1                 [orders.2] flag?
+ *   [orders.1] flag := 1            data?
+ *   [orders.3] done := 1, which nobody reads
  */
 #include "stress.h"
 
@@ -14,27 +14,27 @@ struct state {
 STRESS_ACTOR(writer)
 {
 	wp_store_relaxed(&state->data, 1);
-	/* [A1] release; hands the data over. */
+	/* [orders.1] release; hands the data over. */
 	wp_store_release(&state->flag, 1);
-	/* [A3] release; NEEDLESS */
+	/* [orders.3] release; NEEDLESS */
 	wp_store_release(&state->done, 1);
 }
 
 STRESS_ACTOR(reader)
 {
-	/* [A2] acquire; takes the data over. */
+	/* [orders.2] acquire; takes the data over. */
 	result->r[0] = wp_load_acquire(&state->flag);
 	if (result->r[0] == 2)
-		/* [A4] acquire; nobody comes here. */
+		/* [orders.4] acquire; nobody comes here. */
 		result->r[1] = wp_load_acquire(&state->done);
-	/* [A5] relaxed; A2 orders it. */
+	/* [orders.5] relaxed; orders.2 orders it. */
 	result->r[1] = wp_load_relaxed(&state->data);
 }
 
 STRESS_ACTOR(left)
 {
 	wp_store_relaxed(&state->x, 1);
-	/* [orders.1] light; the hot side. */
+	/* [orders.6] light; the hot side. */
 	wp_fence_light();
 	result->r[0] = wp_load_relaxed(&state->y);
 }
@@ -42,7 +42,7 @@ STRESS_ACTOR(left)
 STRESS_ACTOR(right)
 {
 	wp_store_relaxed(&state->y, 1);
-	/* [orders.2] heavy; the rare side. */
+	/* [orders.7] heavy; the rare side. */
 	wp_fence_heavy();
 	result->r[1] = wp_load_relaxed(&state->x);
 }
@@ -50,7 +50,7 @@ STRESS_ACTOR(right)
 STRESS_ACTOR(symmetric)
 {
 	wp_store_relaxed(&state->y, 1);
-	/* [orders.3] seq_cst fence; as orders.2. */
+	/* [orders.8] seq_cst fence; as orders.7. */
 	wp_fence_seq_cst();
 	result->r[1] = wp_load_relaxed(&state->x);
 }
