@@ -231,7 +231,9 @@ def test_a_kill_by_a_scenario_that_is_sampled_as_it_is_says_so(
 
 @pytest.mark.slow
 def test_the_command_fails_and_says_what_to_do(wakeproof: Command, tmp_path: Path) -> None:
-    ended = wakeproof("orders", str(SCENARIO), "-t", "A[123]", "--save", str(tmp_path / "saved"))
+    ended = wakeproof(
+        "orders", str(SCENARIO), "-t", "orders.[123]", "--save", str(tmp_path / "saved")
+    )
     assert ended.returncode == 1
     assert (
         "[orders.3] relaxed instead of release: 1 exhaustive runs show nothing bad" in ended.stdout
@@ -250,7 +252,7 @@ def test_the_report_as_json_names_the_evidence(
     wakeproof: Command, explained: Callable[[str], Path]
 ) -> None:
     file = explained("kept: the next version reads it.")
-    ended = wakeproof("orders", str(file), "-t", "A[13]", "--jobs", "1", "--json")
+    ended = wakeproof("orders", str(file), "-t", "orders.[13]", "--jobs", "1", "--json")
     found = json.loads(ended.stdout)
     assert (ended.returncode, found["holds"], found["score"], found["of"]) == (0, True, 2, 2)
     needed, needless = found["sites"]
