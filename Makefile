@@ -9,6 +9,8 @@ T      ?=
 # FRESH=1: judge all, whatever was judged before; `audit` then writes verdicts.lock.
 export WAKEPROOF_FRESH := $(FRESH)
 
+C_FOLDERS := bench examples kernel python stress tests
+
 .DEFAULT_GOAL := help
 .SECONDARY:
 .PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables
@@ -88,7 +90,7 @@ results: venv ## What a release printed, into docs/results/: an hour, on a quiet
 lint: venv ## ruff, mypy --strict, clang-format, and labels of code and specs against each other
 	$(Q)$(BIN)/ruff check
 	$(Q)$(BIN)/ruff format --check
-	$(Q)git ls-files '*.[ch]' | xargs $(BIN)/clang-format --dry-run -Werror
+	$(Q)$(BIN)/clang-format --dry-run -Werror $(shell find $(C_FOLDERS) -name '*.[ch]')
 	$(Q)$(BIN)/mypy
 	$(Q)$(BIN)/python tools/pairs.py
 	$(Q)$(BIN)/python tools/layers.py

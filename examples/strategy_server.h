@@ -3,11 +3,11 @@
  * pool waits for descriptors, and which one runs the handler of a client that has something to
  * read.
  *
- *   the producer, one thread at a time       a task: a thread that has a client
- *     events left? their client: a task      read, parse, call the backend, write
- *     updates: join, read, leave             say what is next: push the client
- *     look; [guard.1] [guard.2] updates? else block    [guard.4] [guard.5] [guard.6] asleep: write its eventfd
- *     [guard.7] leave                             the client is not its own any more
+ *   the producer, one thread at a time               a task: a thread that has a client
+ *     events left? their client: a task              read, parse, call the backend, write
+ *     updates: join, read, leave                     say what is next: push the client
+ *     look; [guard.1] [guard.2] updates? else block  [guard.4] [guard.5] [guard.6] asleep: write its eventfd
+ *     [guard.7] leave                                the client is not its own any more
  *
  * Why it works  A client is armed for one event (EPOLLONESHOT), so it is the producer's or one
  *               task's, and the queue of updates hands it back: it has one update at a time. Who

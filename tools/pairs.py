@@ -9,7 +9,8 @@ Every atomic operation in kernel/ has a comment of its own right before it:
 Checked: the label is unique and begins with its file's stem; the order is the one in the
 operation's name; pairs are mutual; the claim is an operator in specs/; a relaxed operation says why
 that is enough ("ordered by", "atomicity is enough", "stale costs"); the labels that specs mention
-exist in kernel/, and each label of kernel/ stands in some spec. A line of a twin says `/* twin */`
+exist in kernel/, and so do those that a file of kernel/ mentions of another one; each label of
+kernel/ stands in some spec. A line of a twin says `/* twin */`
 and is not a site; where it stands for one it names it: `/* twin of mpsc.7 */`, or
 `/* twin reads mpsc.7 */` and `/* twin writes mpsc.7 */`.
 
@@ -68,6 +69,7 @@ class Links:
     sites: dict[str, Site] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     twins: list[tuple[str, str]] = field(default_factory=list)  # file, site that a line stands for
+    others: list[tuple[str, str]] = field(default_factory=list)  # file, label of another file
 
 
 def blank_comments(text: str) -> str:
@@ -86,6 +88,9 @@ def read_file(path: Path, name: str, links: Links) -> None:
     comments = [(m.end(), re.sub(r"\s+\*?\s*", " ", m.group())) for m in COMMENT.finditer(text)]
     previous = 0
     links.twins += [(name, label) for label in TWIN.findall(text) if label]
+    mentioned = {label for _, comment in comments for label in SPEC_LABEL.findall(comment)}
+    stem = Path(name).stem
+    links.others += [(name, label) for label in sorted(mentioned) if label.split(".")[0] != stem]
     for operation in OPERATION.finditer(code):
         where = f"{name}:{text.count(chr(10), 0, operation.start()) + 1}"
         near = [
@@ -135,12 +140,13 @@ def add_site(where: str, operation: re.Match[str], comment: str, links: Links) -
 
 
 def check_partners(links: Links) -> None:
-    """Pairs are mutual; a twin stands for a site that there is."""
-    links.errors += [
-        f"{file}: a twin stands for [{label}]: no such label"
-        for file, label in links.twins
-        if label not in links.sites
-    ]
+    """Pairs are mutual; a twin stands for a site that there is, and so does each mention."""
+    for said, places in (("a twin stands for", links.twins), ("mentions", links.others)):
+        links.errors += [
+            f"{file}: {said} [{label}]: no such label"
+            for file, label in places
+            if label not in links.sites
+        ]
     for site in links.sites.values():
         for partner in site.pairs:
             other = links.sites.get(partner)

@@ -2,8 +2,7 @@
  * counters.h - what carriers and searches came to: statistics, and how long a queue is, about.
  *
  *   one writer at a time                            any writer
- *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path of
- *   searches
+ *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path of searches
  *
  *   the token's holder                           who is refused
  *   [counters.5] victim of the search in flight  [counters.6] another one than mine?
@@ -16,8 +15,8 @@
  * Explored      and recorded (instrument.h) nothing is counted: counts would multiply the states.
  * Spec          none. Evidence  tests/base/test_counters.py; they balance in
  *               tests/programs/sched/soak.h. */
-#ifndef WP_COUNTS_H
-#define WP_COUNTS_H
+#ifndef WP_COUNTERS_H
+#define WP_COUNTERS_H
 
 #include "base/order.h"
 

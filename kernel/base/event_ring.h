@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * event_ring.h - the newest events of one thread, which others may read while it goes on writing.
  *
- *   writer (event n, into slot n mod size)      reader (event n)
- *   [event_ring.1] seq := 2n + 1                [event_ring.4] seq = 2n + 2? else it is gone, or not there
- *   [event_ring.2] the words                    [event_ring.5] the words
- *   [event_ring.3] seq := 2n + 2                [event_ring.6] seq = 2n + 2 still? else it is torn
+ *   writer (event n, into slot n mod size)  reader (event n)
+ *   [event_ring.1] seq := 2n + 1            [event_ring.4] seq = 2n + 2? else it is gone, or not there
+ *   [event_ring.2] the words                [event_ring.5] the words
+ *   [event_ring.3] seq := 2n + 2            [event_ring.6] seq = 2n + 2 still? else it is torn
  *   [event_ring.7] count := n + 1
  *
- *   who switches                                who writes
- *   makes rings; [event_ring.11] to := these    [event_ring.12] to = NULL? nothing is written, nothing is read
- *   [event_ring.11] to := NULL                  [event_ring.10] to = NULL? nothing; else into these
+ *   who switches                              who writes
+ *   makes rings; [event_ring.11] to := these  [event_ring.12] to = NULL? nothing is written, nothing is read
+ *   [event_ring.11] to := NULL                [event_ring.10] to = NULL? nothing; else into these
  *   frees them: when nobody writes any more
  *
  * Why it works  A reader that gets a word of a later event has acquired that event's event_ring.1,

@@ -30,8 +30,8 @@
  *               EndWakesWaiter, ClosedInTheEnd.
  * Evidence      make check-specs T=Descriptor, make stress T='readiness|descriptor', make conform
  *               T='^descriptor', tests/io/test_descriptor.py. */
-#ifndef WP_IO_H
-#define WP_IO_H
+#ifndef WP_DESCRIPTOR_H
+#define WP_DESCRIPTOR_H
 
 #include <sys/socket.h>
 

@@ -3,7 +3,8 @@
  * and has operations on files done, where the system has a way (file_queue.h).
  *
  *   its body                                 who frees a descriptor
- *   look at once; tell who waits (readiness.h)   off the driver; [descriptor_poller.1] onto `retired`
+ *   look at once; tell who waits             off the driver; [descriptor_poller.1] onto
+ *     (readiness.h)                            `retired`
  *   [descriptor_poller.2] all of `retired`: free
  *   a turn of the files (file_queue.h)
  *   the others run; nothing did: park, ask,

@@ -2,16 +2,15 @@
  * file_queue.h - operations on files: threads ask, the poller of their home gives them to the
  * system, by a driver.
  *
- *   caller, on any carrier                   poller of its home, each turn (descriptor_poller.c)
- *   lock; over? refused                      its event came: what has ended:
- *         else at the end of the list; [file_queue.1]  lock; ended; unlock; open its latch, unless
- *         listed
- *   unlock; nudge that carrier (timer.h)     [file_queue.2] something is asked:
- *   wait for its latch                                 lock; one off the list; unlock
- *   too late: lock; ended? no more to do               ended: open its latch
- *         else cancelled; listed; [file_queue.1]       begun: tell the system to end it
- *   unlock; nudge; wait for its latch                  else: give it to the system, or, cancelled, open
- *                                            [file_queue.2] once more before it blocks
+ *   caller, on any carrier                             poller of its home, each turn (descriptor_poller.c)
+ *   lock; over? refused                                its event came: what has ended:
+ *         else at the end of the list; [file_queue.1]    lock; ended; unlock; open its latch, unless listed
+ *   unlock; nudge that carrier (timer.h)               [file_queue.2] something is asked:
+ *   wait for its latch                                   lock; one off the list; unlock
+ *   too late: lock; ended? no more to do                 ended: open its latch
+ *         else cancelled; listed; [file_queue.1]         begun: tell the system to end it
+ *   unlock; nudge; wait for its latch                    else: give it to the system, or, cancelled, open
+ *                                                      [file_queue.2] once more before it blocks
  *
  * Why it works  The system has one user, the poller of a carrier, which that alone runs: so that
  *               needs no lock, and what ends is told at home. Each end signals the event that

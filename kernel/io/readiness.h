@@ -20,8 +20,8 @@
  *               or, if it was told, passes that on in its stead.
  * Spec          specs/io/Descriptor.tla: ReadinessNotLost, CloseWakesWaiter, ReadsAll.
  * Evidence      make check-specs T=Descriptor, make stress T=readiness. */
-#ifndef WP_READY_H
-#define WP_READY_H
+#ifndef WP_READINESS_H
+#define WP_READINESS_H
 
 #include "thread/wait_queue.h"
 

@@ -5,8 +5,8 @@
  *               another OS thread.
  * Spec          specs/pool/Strategy.tla: NonBlockingRespected.
  * Evidence      tests/pool/test_strategy.py. */
-#ifndef WP_INVOKE_H
-#define WP_INVOKE_H
+#ifndef WP_NONBLOCKING_TAG_H
+#define WP_NONBLOCKING_TAG_H
 
 #include <stdbool.h>
 

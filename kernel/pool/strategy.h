@@ -2,16 +2,15 @@
  * strategy.h - who runs what is produced: one thread at a time produces, and each task is run by
  * that thread, by another one, or by that thread while another produces on.
  *
- *   asks: produce, or a started thread         produces
- *   IDLE: [strategy.3] PRODUCING, it produces  nothing there: REPRODUCING: [strategy.4] PRODUCING,
- *   once more
- *   else: [strategy.1] REPRODUCING                                  PRODUCING: [strategy.6] IDLE, leave
- *                                              a task:
- *   asks: dispatch                             runs it; or the pool does; or: [strategy.5] IDLE, and
- *   IDLE, pending <= 0: start somebody;          pending > 0: somebody is to come
- *     [strategy.2] pending++                     else: pending++; starts somebody; refused: pending--,
- *   else: [strategy.1] REPRODUCING, if PRODUCING           and [strategy.8] PRODUCING, or [strategy.9] somebody else is
- *                                              runs it; IDLE: [strategy.3] produces on
+ *   asks: produce, or a started thread            produces
+ *   IDLE: [strategy.3] PRODUCING, it produces     nothing there: REPRODUCING: [strategy.4] PRODUCING, once more
+ *   else: [strategy.1] REPRODUCING                               PRODUCING: [strategy.6] IDLE, leave
+ *                                                 a task:
+ *   asks: dispatch                                  runs it; or the pool does; or: [strategy.5] IDLE, and
+ *   IDLE, pending <= 0: start somebody;               pending > 0: somebody is to come
+ *     [strategy.2] pending++                          else: pending++; starts somebody; refused: pending--,
+ *   else: [strategy.1] REPRODUCING, if PRODUCING        and [strategy.8] PRODUCING, or [strategy.9] somebody else is
+ *                                                   runs it; IDLE: [strategy.3] produces on
  *
  *   state          means
  *   IDLE           nobody produces

@@ -3,9 +3,8 @@
  *
  *   owner                                       stealer
  *   [biased_lock.1] my := fetch_add(next, 1)    [biased_lock.3] s := serving
- *   [biased_lock.2] until serving = my: pause,  [biased_lock.4] compare-and-swap(next, s, s + 1),
- *   once; lost: give up
- *        then yield the CPU
+ *   [biased_lock.2] until serving = my: pause,  [biased_lock.4] compare-and-swap(next, s, s + 1), once; lost: give up
+ *                   then yield the CPU
  *   [biased_lock.5] serving := my + 1           [biased_lock.5] serving := s + 1
  *
  * Why it works  serving <= next always, so next = s proves that nobody holds or waits: the
@@ -20,8 +19,8 @@
  *               closes or submits to them.
  * Spec          specs/queue/BiasedLock.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
  * Evidence      make check-specs T=BiasedLock, make stress T=biased_lock. */
-#ifndef WP_TICKET_H
-#define WP_TICKET_H
+#ifndef WP_BIASED_LOCK_H
+#define WP_BIASED_LOCK_H
 
 #include "base/order.h"
 

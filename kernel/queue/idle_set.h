@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * idle_set.h - bitmap of idle carriers: a hint that is set whenever a carrier is stably parked.
  *
- *   member                       searcher
- *   [idle_set.1] set my bit      [idle_set.3] read the words; for each bit: try to wake that member
+ *   member                   searcher
+ *   [idle_set.1] set my bit  [idle_set.3] read the words; for each bit: try to wake that member
  *   [idle_set.2] clear my bit
  *
  * Why it works  Each bit has one writer, its member, but a word holds 64 of them: idle_set.1 and
@@ -10,8 +10,8 @@
  *               bits only say where to look.
  * Spec          specs/queue/IdleSet.tla: BitSetWhileParked, NoLostBit.
  * Evidence      make check-specs T=IdleSet, make stress T=idle_set. */
-#ifndef WP_IDLESET_H
-#define WP_IDLESET_H
+#ifndef WP_IDLE_SET_H
+#define WP_IDLE_SET_H
 
 #include "base/order.h"
 

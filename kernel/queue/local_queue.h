@@ -6,7 +6,8 @@
  *   push: [local_queue.1] full: [local_queue.4] head := head + half,  [local_queue.7] h := head
  *              which go to the global queue                           [local_queue.8] t := tail; t <= h: nothing
  *         [local_queue.2] slot := task                                [local_queue.9] copy the oldest half, or all
- *         [local_queue.3] tail := tail + 1                            [local_queue.10] compare-and-swap(head, h, h + n); lost: again
+ *         [local_queue.3] tail := tail + 1                            [local_queue.10] head: h to h + n;
+ *                                                                       lost: again
  *   pop:  [local_queue.12] the next slot: [local_queue.13] take it
  *         else [local_queue.5] h := head; [local_queue.6] [local_queue.4] take one from there
  *   keep: next slot and ring are empty: [local_queue.11] put it there
@@ -31,8 +32,8 @@
  *               tests/queue/test_local_queue.py.
  *
  * What others do: local_queue.h. */
-#ifndef WP_LOCAL_H
-#define WP_LOCAL_H
+#ifndef WP_LOCAL_QUEUE_H
+#define WP_LOCAL_QUEUE_H
 
 #include "base/order.h"
 #include "queue/mpsc.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mpsc.h - unbounded FIFO run queue, many producers, one consumer: intrusive, push never fails.
  *
- *   producer                                  consumer
- *   [mpsc.1] node.next := 0                   [mpsc.15] n := head; 0: [mpsc.4] n := first; 0: NULL
- *   [mpsc.2] cell := exchange(tail, &node.next)         [mpsc.13] head := n, [mpsc.8] first := 0
- *        reserved; until mpsc.3 a bubble      [mpsc.5] n.next # 0: [mpsc.6] head := n.next, take n
- *   [mpsc.3] *cell := node: published         [mpsc.7] else tail from &n.next back to &first, [mpsc.6]
- *                                                  head := 0, take n; fails: n is hostage of a
- *                                                  producer before mpsc.3
+ *   producer                                     consumer
+ *   [mpsc.1] node.next := 0                      [mpsc.15] n := head; 0: [mpsc.4] n := first; 0: NULL
+ *   [mpsc.2] cell := exchange(tail, &node.next)        [mpsc.13] head := n, [mpsc.8] first := 0
+ *            reserved; until mpsc.3 a bubble     [mpsc.5] n.next # 0: [mpsc.6] head := n.next, take n
+ *   [mpsc.3] *cell := node: published            [mpsc.7] else tail from &n.next back to &first, [mpsc.6]
+ *                                                         head := 0, take n; fails: n is hostage of a
+ *                                                         producer before mpsc.3
  *
  * The queue is a chain of link cells: `first`, then the `next` of each node. tail names the last
  * cell. The front of the chain lies in the queue itself: in `first` as its producer left it, or in

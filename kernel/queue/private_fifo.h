@@ -7,8 +7,8 @@
  *               private FIFO.
  * Spec          specs/sched/Group.tla: NoTaskLost.
  * Evidence      make check-specs T=Group, make stress T=carrier_tasks. */
-#ifndef WP_LANE_H
-#define WP_LANE_H
+#ifndef WP_PRIVATE_FIFO_H
+#define WP_PRIVATE_FIFO_H
 
 #include "queue/mpsc.h"
 

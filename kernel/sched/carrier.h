@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * carrier.h - one word says what a carrier does: run, sleep (and where), wake, search for a victim.
  *
- *   from             to               by whom, how
- *   RUNNING          PARKED_FUTEX    owner, store                 [carrier.1] will sleep at this word
- *   RUNNING          PARKED_POLLER   owner, store                 [carrier.1] will block in its poller
- *   PARKED_x         WAKING          submitter, compare-and-swap  [carrier.3] work for you
- *   PARKED_x         SEARCHING + v   searcher, compare-and-swap   [search.1] help v; you hold the token
- *   any but RUNNING  RUNNING         owner, one exchange          [carrier.2]
+ *   from             to             by whom, how
+ *   RUNNING          PARKED_FUTEX   owner, store                 [carrier.1] will sleep at this word
+ *   RUNNING          PARKED_POLLER  owner, store                 [carrier.1] will block in its poller
+ *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] work for you
+ *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] help v; you hold the token
+ *   any but RUNNING  RUNNING        owner, one exchange          [carrier.2]
  *
  *   submitter                                            sleeper
  *   push                                                 [carrier.1] word := PARKED_x
  *   [carrier.7] fence                                    [idle_set.1] set the idle bit
  *   [carrier.3] wake its carrier, or                     [carrier.6] fence
- *   [idle_set.3] [search.5] [search.1] wake an idle one  own queues? every sibling's? a hit: give
- *   up the park
+ *   [idle_set.3] [search.5] [search.1] wake an idle one  own queues? every sibling's? a hit: give up the park
  *
  *   after each release of the token
  *   [search.7] fence; somebody idle and a hit in any queue: search again
  *
- * Why it works  Any two of S, P, R are ordered. S before P: the sleeper sees the task. P before S:
- *               the submitter sees word and bit. If the token was taken, S before R: its holder
- *               sees the task when it looks again; R before S: the token was free, or its next
- *               holder looks after S. R before P: the sleeper sees what the holder left; P before
- *               R: the holder sees the sleeper. S before S: of two submissions, to queue and inbox
- *               of one carrier, the later sees the earlier. A read-modify-write replaces no fence.
- *               The waker makes the one system call that fits the value its own compare-and-swap
- *               replaced. The exit is one exchange: a victim is read exactly once.
+ * Why it works  Any two of the three fences are ordered: [carrier.7] of a submission, [carrier.6]
+ *               of a park, [search.7] of a release. Submission before park: the sleeper sees the
+ *               task. Park before submission: the submitter sees word and bit. The token was taken,
+ *               and submission before release: its holder sees the task when it looks again.
+ *               Release before submission: the token was free, or its next holder looks later.
+ *               Release before park: the sleeper sees what the holder left. Park before release:
+ *               the holder sees the sleeper. Of two submissions, to queue and inbox of one carrier,
+ *               the later sees the earlier. A read-modify-write replaces no fence. The waker makes
+ *               the one system call that fits the value its own compare-and-swap replaced. The exit
+ *               is one exchange: a victim is read exactly once.
  * Not promised  Fairness between carriers; that a hit can be taken (its node may be hostage, see
  *               mpsc.h).
  * Spec          specs/sched/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission,
@@ -66,11 +67,11 @@ typedef struct wp_carrier {
 	uint32_t index;
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
-	struct wp_local_queue_carrier *
-		bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
+	/* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
+	struct wp_local_queue_carrier *bounded;
 	bool is_placed; /* what is pushed to it is counted (group_placement.h) */
-	_Alignas(WP_LINE) wp_private_fifo
-		private_fifo; /* what it has pushed to itself, where nobody steals */
+	/* what it has pushed to itself, where nobody steals */
+	_Alignas(WP_LINE) wp_private_fifo private_fifo;
 	wp_mpsc_node *next;   /* what its poller has stolen */
 	struct wp_task *slot; /* its poller, when it has yielded */
 	bool pushed_next;     /* what others pushed has a turn, and then what it pushed to itself */

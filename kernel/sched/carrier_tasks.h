@@ -6,9 +6,10 @@
  *   lock; shut? refused            [task.2] run a step           lock; shut
  *         else on the list         yield, unparked: push home    until the list is empty:
  *   push; on the own carrier,      done: lock; off the list;          sleep on it
- *   without a domain: private FIFO               shut and empty: wake the close
- *                                  run for a scheduler, parks:   hand back: what a scheduler has
- *                                    lock; [vthread.3]; shut: wake        is not the close's: sleep
+ *   without a domain:                shut and empty: wake the close
+ *     private FIFO                 run for a scheduler, parks:   hand back: what a scheduler has
+ *                                    lock; [vthread.3]; shut:      is not the close's: sleep
+ *                                    wake
  *
  * Why it works  The list and its gate change under one lock: a start that the close does not see is
  *               refused, and one that it sees is listed. A task leaves the list when nothing runs
@@ -29,8 +30,8 @@
  *               NoTaskLost, BackIsLeftAlone, WaitsForAll, CloserIsWoken;
  *               specs/queue/LocalQueue.tla: NothingLost; specs/sched/GroupClose.tla: SleepsForHeld.
  * Evidence      make check-specs T=Group, make stress T=carrier_tasks. */
-#ifndef WP_HOME_H
-#define WP_HOME_H
+#ifndef WP_CARRIER_TASKS_H
+#define WP_CARRIER_TASKS_H
 
 #include "base/futex.h"
 #include "sched/carrier.h"
@@ -49,8 +50,8 @@ typedef struct wp_carrier_tasks {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
 	_Alignas(WP_LINE) wp_tally own;
-	const wp_task *
-		keeps; /* the step that runs is to yield to that one, which it starts or unparks now */
+	/* the step that runs is to yield to that one, which it starts or unparks now */
+	const wp_task *keeps;
 	wp_task *kept; /* that task, until the step has ended */
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended;  /* shut, and the list is empty */

@@ -316,7 +316,7 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* Without stealing each is in one of its own; so is a replacement. [before it is shared |
+/* Without stealing each is in one of its own; so is a spare carrier. [before it is shared |
  * wait-free] */
 static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t number)
 {

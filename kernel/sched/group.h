@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * group.h - carriers from start to close: permanent threads that run tasks.
  *
- *   carrier                                    the close
- *   bind, then again and again:                shut every list (carrier_tasks.h)
- *     drain the queues, for yield_us           wait for every list, or not (any longer)
- *     nothing: steal from the longer queue     to each inbox: the stop
- *              of two siblings                 [group.1] wait for each exit, join
- *     nothing: park; run what the wake         hand back what is queued or parked, until every
- *              brought                              list is empty
+ *   carrier                                 the close
+ *   bind, then again and again:             shut every list (carrier_tasks.h)
+ *     drain the queues, for yield_us        wait for every list, or not (any longer)
+ *     nothing: steal from the longer queue  to each inbox: the stop
+ *              of two siblings              [group.1] wait for each exit, join
+ *     nothing: park; run what the wake      hand back what is queued or parked, until every
+ *              brought                           list is empty
  *   the stop: [worker.3] exited
  *
  * Why it works  The stop is a task that its carrier alone can take, so it is woken to stop as for
@@ -63,8 +63,8 @@ typedef struct wp_group_config {
 	 * eighth more, for what carriers keep (stack.h). 0: WP_GROUP_STACKS, or what the process
 	 * has addresses for: of 2^43, or an eighth of its limit, for each size. */
 	uint32_t max_stacks;
-	uint32_t
-		spares; /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
+	/* OS threads, at most, that carry on while pinned parks block carriers; 0 */
+	uint32_t spares;
 	/* To keep of each carrier, a power of two; 0: none, until wp_group_trace_on (trace.h). */
 	uint32_t trace_events;
 	/* Of a task for which nobody has a carrier (group_placement.h). Home: the calling one, or
@@ -99,7 +99,7 @@ WP_API int wp_group_new(wp_group **group, const wp_group_config *config);
 WP_API void wp_group_free(wp_group *group);
 
 WP_API uint32_t
-wp_group_size(const wp_group *group); /* without spare_carriers [any thread | wait-free] */
+wp_group_size(const wp_group *group); /* without spare carriers [any thread | wait-free] */
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that

@@ -17,8 +17,8 @@
  *               OneConsumer, Returns; specs/sched/Group.tla: WaitsForAll, NothingRunsAfterClose.
  * Evidence      make check-specs T='Group|GroupClose', make stress T=group_close, wakeproof conform
  *               -t close. */
-#ifndef WP_CLOSING_H
-#define WP_CLOSING_H
+#ifndef WP_GROUP_CLOSE_H
+#define WP_GROUP_CLOSE_H
 
 #include "sched/carrier_tasks.h"
 

@@ -2,13 +2,13 @@
  * local_queue_carrier.h - carriers with a bounded local queue: what a carrier queues for itself is
  * in a ring, half of a full one goes to its run queue, and thieves take half of a ring.
  *
- *   the carrier pushes to itself             polls (run_queues.h)        is a thief
- *   [local_queue.3] ring; a full one first:  the next slot               [local_queue.10] half of a ring:
- *     half to its run queue                  ring and what others pushed,    one is run, the others
- *   [carrier.7] as of carrier.h: an idle          or spilt, in turn          are in its own ring
- *     one is told                                                          woken: [search.7], else [carrier.7]:
- *                                                                            an idle one is told
- *                                                                          or one of the queue
+ *   the carrier pushes to itself       polls (run_queues.h)     is a thief
+ *   [local_queue.3] ring; a full one   the next slot            [local_queue.10] half of a ring:
+ *     first: half to its run queue     ring and what others       one is run, the others are in
+ *   [carrier.7] as of carrier.h: an      pushed, or spilt, in     its own ring
+ *     idle one is told                   turn                   woken: [search.7], else
+ *                                                                 [carrier.7]: an idle one is told
+ *                                                               or one of the queue
  *
  *   before a sleep [carrier.6], after a release of the token [search.7]: a hit is a ring, or a
  *   queue
@@ -28,8 +28,8 @@
  *               specs/queue/LocalQueue.tla: the ring.
  * Evidence      make check-specs T='LocalQueue', make stress T=local_queue_carrier,
  *               tests/sched/test_local_queue_carrier.py. */
-#ifndef WP_BOUNDED_H
-#define WP_BOUNDED_H
+#ifndef WP_LOCAL_QUEUE_CARRIER_H
+#define WP_LOCAL_QUEUE_CARRIER_H
 
 #include "queue/local_queue.h"
 #include "sched/carrier.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * poller.h - a virtual thread of a carrier that may block in the system for all of them.
  *
- *   its body, for ever                                     another thread
- *   look, without blocking; unpark whom that resumes       push; fence
- *   wp_poller_maybe_yield: the others run                  [carrier.3] its word PARKED_POLLER: WAKING
- *   wp_poller_try_park: [carrier.1] word := PARKED_POLLER; look        call its wakeup; [poller.1] woken++
+ *   its body, for ever                                           another thread
+ *   look, without blocking; unpark whom that resumes             push; fence
+ *   wp_poller_maybe_yield: the others run                        [carrier.3] its word PARKED_POLLER: WAKING
+ *   wp_poller_try_park: [carrier.1] word := PARKED_POLLER; look    call its wakeup; [poller.1] woken++
  *     [poller.3] wp_poller_can_park? block in the system until
- *           wp_poller_until
+ *                wp_poller_until
  *     wp_poller_unpark: [carrier.2]
  *
  *   its end: [poller.2] woken = wakeups that its parks have seen claimed? the carrier has none now
@@ -137,8 +137,8 @@ enum { WP_DRIVER_READ = 1, WP_DRIVER_WRITE = 2, WP_DRIVER_EVENTS = 128 /* of one
 
 typedef struct wp_driver_event {
 	void *of; /* as it was added; NULL: the wakeup */
-	uint32_t
-		what; /* WP_DRIVER_READ, WP_DRIVER_WRITE: what may be ready; one that has failed is both */
+	/* WP_DRIVER_READ, WP_DRIVER_WRITE: what may be ready; one that has failed is both */
+	uint32_t what;
 } wp_driver_event;
 
 typedef struct wp_driver {

@@ -97,10 +97,10 @@ wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
 		carrier->next = NULL;
 		return task;
 	}
-	if (carrier->bounded != NULL)
-		task = wp__local_queue_carrier_next(carrier);
-	else if (wp_private_fifo_is_empty(&carrier->private_fifo))
-		return poll_pushed(carrier);
+	if (carrier->bounded == NULL)
+		return wp_private_fifo_is_empty(&carrier->private_fifo) ? poll_pushed(carrier)
+									: poll_both(carrier);
+	task = wp__local_queue_carrier_next(carrier);
 	return task != NULL ? task : poll_both(carrier);
 }
 

@@ -8,11 +8,11 @@
  *   2  stolen: `next`         its poller, which stole it     the carrier           private
  *   3  ring's next slot       the end of a step that yields  the carrier, also     own
  *                             to that task                   right after the step
- *   4  private FIFO                   the carrier; nobody steals     the carrier           private
+ *   4  private FIFO           the carrier; nobody steals     the carrier           private
  *   5  ring                   the carrier; others steal      the carrier, thieves  own, some, hit
  *   6  run queue: `queue`     others; the carrier, if it     the carrier, thieves  own, some, hit
- *                             has neither private FIFO nor ring;     (by its ticket)
- *                             a full ring: half of it
+ *                             has neither 4 nor 5; a full    (by its ticket)
+ *                             ring: half of it
  *   7  inbox: `inbox`         anybody, what is pinned        the carrier           own
  *   8  poller: `slot`         the poller, when it yields     the carrier, once in  nothing
  *                                                            a turn of its loop
@@ -25,7 +25,8 @@
  *                    and 7
  *   one turn of the  10, and again every 16 tasks; 1; polls, until they give nothing or time is
  *   loop (worker.c)  over; 8; nothing was run: 9, of two siblings drawn at random; nothing: park
- *   before a sleep   [carrier.1] parked, [carrier.6] fence; own; 9, the nearest first, without taking; rest
+ *   before a sleep   [carrier.1] parked, [carrier.6] fence; own; 9, the nearest first, without
+ *                    taking; rest
  *   a close          4, 2, 6, 7, 3, 5; before that it returns 1 to the tasks' homes
  *
  *   private   wp__carrier_has_private: what its owner alone pushes and takes
@@ -51,7 +52,7 @@
  *               NothingStrands, SlotIsNext; specs/sched/Group.tla: NoTaskLost;
  *               specs/sched/Poller.tla: StolenIsKept, PollerRuns.
  * Evidence      make check-specs T='Search|Group|Poller',
- *               make stress T='carrier|search|bounded|home|poller',
+ *               make stress T='carrier|search|local_queue|poller',
  *               tests/sched/test_run_queues.py, test_worker_idle.py. */
 #ifndef WP_RUN_QUEUES_H
 #define WP_RUN_QUEUES_H

@@ -114,9 +114,12 @@ bool wp__search_around(wp_carrier *carrier, uint32_t *victim)
 	wp_domain *domain = carrier->domain;
 
 	for (uint32_t step = 1; step < domain->count; step++) {
-		*victim = sibling_at(carrier, step);
-		if (wp__carrier_is_hit(domain->carriers[*victim], true))
+		uint32_t sibling = sibling_at(carrier, step);
+
+		if (wp__carrier_is_hit(domain->carriers[sibling], true)) {
+			*victim = sibling;
 			return true;
+		}
 	}
 	return false;
 }

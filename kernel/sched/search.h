@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * search.h - the search token (nSearching) of a steal domain: at most one search is in flight.
  *
- *   searcher                                  somebody who is refused
- *   [search.5] compare-and-swap(token, 0, 1)  [search.5] fails: leaves its task to the holder, who
- *   [search.6] token := 0, when nobody was found         looks again after search.6 ([search.7] in carrier.c)
- *        or the steal is done
+ *   searcher                                      somebody who is refused
+ *   [search.5] compare-and-swap(token, 0, 1)      [search.5] fails: leaves its task to the holder, who
+ *   [search.6] token := 0, when nobody was found             looks again after search.6 ([search.7] in carrier.c)
+ *              or the steal is done
  *
  * Why it works  The token limits wake-ups to one at a time, so a burst of submissions does not
  *               wake everybody. That is safe only because every release is followed by fence

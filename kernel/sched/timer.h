@@ -3,18 +3,18 @@
  *
  *   who arms, on any carrier                    the carrier
  *   lock; [timer.1] into a heap                 [timer.8] earliest <= now? fire what is due, one by one:
- *   [timer.2] the first: earliest := it      lock; off its heap; due; [timer.7] armed := NULL
- *   unlock                                   [timer.3] earliest := the first; unlock; push
+ *   [timer.2] the first: earliest := it                   lock; off its heap; due; [timer.7] armed := NULL
+ *   unlock                                           [timer.3] earliest := the first; unlock; push
  *   it was the first, and another's:            [carrier.1] word := PARKED
  *   [timer.9] fence                             [carrier.6] fence
  *   [timer.10] [timer.11] word PARKED: WAKING,  [timer.8] sleep until earliest
- *         and one wake
+ *              and one wake
  *
  *   who cancels
  *   [timer.4] armed = NULL? it has fired, and nobody touches it
- *   lock; [timer.5] still armed? [timer.6] off its heap; [timer.3]; unlock      the close: [timer.12] all off
+ *   lock; [timer.5] still armed? [timer.6] off its heap; [timer.3]; unlock  the close: [timer.12] all off
  *
- * Why it works  timer.9 and P are ordered: the carrier reads the new deadline before it sleeps, or
+ * Why it works  timer.9 and carrier.6 are ordered: the carrier reads the new deadline before it sleeps, or
  *               the armer sees it parked. `due` runs under the lock and timer.7 is the last that
  *               touches the timer, so a cancel that has returned leaves it to its owner alone: it
  *               may lie on a stack. Links are in the timer: arming never fails.

@@ -66,8 +66,8 @@ enum wp_trace_steal {
 
 typedef struct wp_trace_event {
 	int64_t begin_ns, duration_ns; /* CLOCK_MONOTONIC */
-	uint64_t
-		task; /* a virtual thread's number in its group, else the task's address; 0: none */
+	/* a virtual thread's number in its group, else the task's address; 0: none */
+	uint64_t task;
 	uint32_t kind, a, b, c;
 	char name[WP_TRACE_NAME]; /* the task's; "": none */
 } wp_trace_event;

@@ -6,8 +6,8 @@
  *   without           in a block of this pool
  *
  * Why it works  Either is type-stable: it stays memory until the group is freed. */
-#ifndef WP_BODY_H
-#define WP_BODY_H
+#ifndef WP_VTHREAD_STACKFUL_H
+#define WP_VTHREAD_STACKFUL_H
 
 #include "sched/timer.h"
 #include "sched/vthread_start.h"
@@ -73,8 +73,8 @@ wp_body *wp__vthread_pass(wp_body *body, bool yields);
 typedef struct wp_bodies {
 	wp_lock lock;
 	uint32_t sizes;
-	uint64_t
-		made; /* threads under the lock: their numbers; those of a carrier's cache have its own */
+	/* threads under the lock: their numbers; those of a carrier's cache have its own */
+	uint64_t made;
 	uint64_t bytes[WP_VTHREAD_SIZES];
 	wp_stacks *stacks[WP_VTHREAD_SIZES];
 	wp_body *idle;

@@ -22,8 +22,8 @@
  * Not promised  Time slices. errno across a park, and what else is an OS thread's.
  * Spec          specs/thread/VThread.tla.
  * Evidence      make check-specs T=VThread, tests/sched/test_vthread_stackful.py. */
-#ifndef WP_VTHREADS_H
-#define WP_VTHREADS_H
+#ifndef WP_VTHREAD_START_H
+#define WP_VTHREAD_START_H
 
 #include "sched/group.h"
 #include "thread/hooks.h"

@@ -63,12 +63,12 @@ typedef struct wp_taken {
 } wp_taken;
 
 struct wp_group {
-	wp_group_config config; /* its carriers: with spare_carriers */
+	wp_group_config config; /* its carriers: with spare ones */
 	uint32_t size;          /* without */
 	wp_tracing tracing;
 	wp_closing closing;
-	wp_taken
-		taken; /* to be handed back when all lists are empty: by this close, or the next one */
+	/* to be handed back when all lists are empty: by this close, or the next one */
+	wp_taken taken;
 	wp_domain *domains;                     /* by number */
 	wp_carrier **members;                   /* of all domains, one after the other */
 	struct wp_local_queue_carrier *bounded; /* by carrier; NULL: none is */

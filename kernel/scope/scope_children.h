@@ -5,7 +5,7 @@
  *   owner                                     subtask
  *   enter: not cancelled? in the list         [scope_children.2] cancelled? it runs nothing
  *   wait until the list is empty, or the      record: not cancelled? what came of it;
- *     children is cancelled: look, or in line      the first that decides? cancel
+ *     scope is cancelled: look, or in line      the first that decides? cancel
  *                                             leave, when it has ended: off the list, unless it
  *   whoever cancels, once                       is in the canceller's hand; empty: wake
  *   [scope_children.1] cancelled
@@ -23,14 +23,14 @@
  *               NoResultAfterCancel, FirstFailureWins, JoinWakes, TimerCancelled,
  *               UntouchedAfterEnd.
  * Evidence      make check-specs T=Scope, make stress T=scope. */
-#ifndef WP_FLOCK_H
-#define WP_FLOCK_H
+#ifndef WP_SCOPE_CHILDREN_H
+#define WP_SCOPE_CHILDREN_H
 
 #include "thread/wait_queue.h"
 
 enum wp_outcome { WP_UNAVAILABLE, WP_SUCCESS, WP_FAILURE, WP_OUTCOMES };
 
-/* Under the children's lock, once it is in; thread: whoever makes it. */
+/* Under the lock of its scope's list, once it is in; thread: whoever makes it. */
 typedef struct wp_member {
 	struct wp_member *next, *prev;
 	wp_vthread *thread;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * condition.h - waits for a change of what a mutex guards; a signal wakes who waited before it.
  *
- *   waiter, holding the mutex                 signaller
- *   under the condition's lock:               [condition.1] nobody waits: done
- *     [condition.2] get in line               under the condition's lock:
- *   unlock the mutex; park                      take the first off the line, all for a broadcast
- *   granted: it holds the mutex again           [condition.2] the line is empty
- *   too late, under the condition's lock:       lock the mutex in its name: taken, or in line there
- *     in line: get out, then lock the mutex   taken: grant it
+ *   waiter, holding the mutex                signaller
+ *   under the condition's lock:              [condition.1] nobody waits: done
+ *     [condition.2] get in line              under the condition's lock:
+ *   unlock the mutex; park                     take the first off the line, all for a broadcast
+ *   granted: it holds the mutex again          [condition.2] the line is empty
+ *   too late, under the condition's lock:      lock the mutex in its name: taken, or in line there
+ *     in line: get out, then lock the mutex  taken: grant it
  *     else it waits for the mutex: go on
  *
  * Why it works  A waiter is in line before it frees the mutex, so whoever changes something after

@@ -4,7 +4,7 @@
  *   lock                                      unlock
  *   [mutex.1] 0 to LOCKED: done               [mutex.4] LOCKED to 0: done
  *   [mutex.2] free, others wait: LOCKED, one  others wait, and
- *         pass more: done                       [mutex.5] the first is coming: free it, done
+ *             pass more: done                   [mutex.5] the first is coming: free it, done
  *   under the list's lock:                    under the list's lock:
  *     [mutex.3] held: QUEUED; get in line       no more passes: hand it to the first
  *   park, look, under the list's lock:          else [mutex.6] free it, WOKEN: tell the first to look

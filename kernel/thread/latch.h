@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * latch.h - one event that any number of threads wait for: shut, then open for good.
  *
- *   opener                                    waiter
- *   [latch.1] nobody waits: OPEN, done        [latch.2] OPEN: done
- *   [latch.3] LOCKED                          [latch.3] LOCKED, unless OPEN
- *   [latch.4] the list is its own: OPEN       [latch.5] in the list, unlocked
- *   grant each of them                        park; granted (wait_queue.h): done
- *                                             too late: [latch.3] [latch.5] out of the list;
- *                                               OPEN: wait for the grant
+ *   opener                               waiter
+ *   [latch.1] nobody waits: OPEN, done   [latch.2] OPEN: done
+ *   [latch.3] LOCKED                     [latch.3] LOCKED, unless OPEN
+ *   [latch.4] the list is its own: OPEN  [latch.5] in the list, unlocked
+ *   grant each of them                   park; granted (wait_queue.h): done
+ *                                        too late: [latch.3] [latch.5] out of the list;
+ *                                          OPEN: wait for the grant
  *
  *   word             means
  *   0                shut, nobody waits

@@ -2,11 +2,11 @@
  * snapshot.h - somebody who only looks reads the stack of a parked virtual thread, and then knows
  * whether it was one moment's.
  *
- *   dump                                     who has the thread
- *   [snapshot.1] the word: PARKED in park k  [vthread.3] PARKED
+ *   dump                                       who has the thread
+ *   [snapshot.1] the word: PARKED in park k    [vthread.3] PARKED
  *   read the stack
- *   [snapshot.2] still PARKED in park k?     [vthread.2] the end of park k: BUSY
- *        no: throw away what was read        run: write the stack
+ *   [snapshot.2] still PARKED in park k?       [vthread.2] the end of park k: BUSY
+ *                no: throw away what was read  run: write the stack
  *
  * Why it works  A parked thread's stack is written by nobody before vthread.2, which changes the
  *               number in the word. snapshot.2 is a compare-and-swap of the word with itself: if it
@@ -19,8 +19,8 @@
  *               park for that 2^27 parks later.
  * Spec          specs/inspect/Dump.tla: StackIsWhole, UnparkIsKept.
  * Evidence      make check-specs T=Dump, make stress T=dump. */
-#ifndef WP_DUMP_LOOK_H
-#define WP_DUMP_LOOK_H
+#ifndef WP_SNAPSHOT_H
+#define WP_SNAPSHOT_H
 
 #include "thread/vthread.h"
 

@@ -59,8 +59,8 @@ typedef struct wp_task {
 	wp_atomic(uint32_t) word;
 	uint8_t is_pinned;  /* only its home may run it */
 	uint8_t is_virtual; /* vthread.h: vthread.1.. in place of task.1.. */
-	uint16_t
-		listed; /* the number of the home where it started, if homes have numbers (carrier_tasks.h) */
+	/* the number of the home where it started, if homes have numbers (carrier_tasks.h) */
+	uint16_t listed;
 	enum wp_step (*step)(struct wp_task *task);
 	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [task.4] is */
 	struct wp_carrier_tasks *home;

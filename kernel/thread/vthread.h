@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread.h - a virtual thread's word: its state, its one permit, and the number of its park.
  *
- *   who runs it                                       unparker, canceller, who waits for its end
- *   [vthread.2] PARKED: the park is over: BUSY,       [vthread.1] give the permit; it had none, and was
- *        no permit, the next number                          PARKED: push it home
- *   run it, until it                                         PINNED: wake its carrier
- *     parks    [vthread.4] takes the permit, goes on  [vthread.5] the same, but of park k alone: a timer
- *              [vthread.3] BUSY to PARKED, or: as vthread.4  (LATE, not PERMIT), a waker of a queue
- *     is pinned and parks                             [vthread.8] PARKED, no permit: CANCELLED
- *              [vthread.6] PINNED, sleeps below it    [vthread.9] DONE?
+ *   who runs it                                               unparker, canceller, who waits for its end
+ *   [vthread.2] PARKED: the park is over: BUSY,               [vthread.1] give the permit; it had none, and was
+ *               no permit, the next number                                PARKED: push it home
+ *   run it, until it                                                      PINNED: wake its carrier
+ *     parks    [vthread.4] takes the permit, goes on          [vthread.5] the same, but of park k alone: a timer
+ *              [vthread.3] BUSY to PARKED, or: as vthread.4               (LATE, not PERMIT), a waker of a queue
+ *     is pinned and parks                                     [vthread.8] PARKED, no permit: CANCELLED
+ *              [vthread.6] PINNED, sleeps below it            [vthread.9] DONE?
  *     yields   push it home
- *     ends     [vthread.7] DONE                       an interrupt: [vthread.12] its flag, then [vthread.1]
+ *     ends     [vthread.7] DONE                              an interrupt: [vthread.12] its flag, then [vthread.1]
  *
  *   word             means                        may be touched by
  *   PARKED           in no queue, in no hand      whoever moves it on
@@ -76,8 +76,8 @@ typedef struct wp_vthread {
 	bool was_unparked;          /* the park that returned last; or: its time was over */
 	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
 	struct wp_carrier_tasks *listed;      /* whose list it is on, wherever it has settled */
-	struct wp_waiter
-		*waits; /* in a line, or granted just now; NULL: it is not (wait_queue.h) */
+	/* in a line, or granted just now; NULL: it is not (wait_queue.h) */
+	struct wp_waiter *waits;
 	struct wp_wakers *wakers; /* of its group (wakers.h) */
 	struct wp_mutex *held;    /* the mutexes that it has, the last first (mutex.h) */
 } wp_vthread;

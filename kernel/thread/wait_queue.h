@@ -11,12 +11,12 @@
  *                      have done so when they say that it has.
  * Who wakes a waiter that stays in line prepares the wake under the object's lock (mutex.c: tell).
  *
- *   waiter                                   granter
- *   under the object's lock: get in line     under the object's lock: take one off the line,
- *     with the number of its park              and give it what it waits for
- *   park, at least once                      after it:
- *   [wait_queue.1] granted: done               [wait_queue.2] state := GRANTED
- *   ended for nothing, under the lock:         wake: a futex, or that park of a virtual thread
+ *   waiter                                granter
+ *   under the object's lock: get in line  under the object's lock: take one off the line,
+ *     with the number of its park           and give it what it waits for
+ *   park, at least once                   after it:
+ *   [wait_queue.1] granted: done            [wait_queue.2] state := GRANTED
+ *   ended for nothing, under the lock:      wake: a futex, or that park of a virtual thread
  *     in line: the next number, park again
  *   too late, or refused, under the lock:
  *     in line: get out
@@ -42,8 +42,8 @@
  *               NoStrayPermit.
  * Evidence      make check-specs T=WaitQueue, make stress T=wait_queue, wakeproof conform -t
  *               wait_queue. */
-#ifndef WP_WAITQ_H
-#define WP_WAITQ_H
+#ifndef WP_WAIT_QUEUE_H
+#define WP_WAIT_QUEUE_H
 
 #include <stddef.h>
 
@@ -197,8 +197,8 @@ typedef struct wp_wake {
 	wp_vthread *thread;
 	void (*push)(wp_vthread *thread);
 	wp_atomic(uint32_t) *state; /* an address: it may be freed */
-	wp_wakers *
-		wakers; /* in which the caller is counted, from here to the end of the wake; or NULL */
+	/* in which the caller is counted, from here to the end of the wake; or NULL */
+	wp_wakers *wakers;
 	uint32_t number;
 } wp_wake;
 

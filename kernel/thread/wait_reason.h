@@ -2,8 +2,8 @@
  * wait_reason.h - what a virtual thread waits for when it parks, for its events (trace.h).
  *
  * Evidence      tests/sched/test_trace_waits.py. */
-#ifndef WP_WAITS_H
-#define WP_WAITS_H
+#ifndef WP_WAIT_REASON_H
+#define WP_WAIT_REASON_H
 
 /* cdef: begin */
 enum wp_wait {

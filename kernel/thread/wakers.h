@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wakers.h - who is inside a group from outside: its free waits for them.
  *
- *   granter, or who runs a thread of its         the free, after the close
- *   scheduler's, on no carrier of the group      [wakers.3] nobody is inside: done
- *     [wakers.1] one more is inside                         else sleep
- *     let the thread see its grant; or let       [wakers.4] SLEEPS, unless somebody came or went
+ *   granter, or who runs a thread of its     the free, after the close
+ *   scheduler's, on no carrier of the group  [wakers.3] nobody is inside: done
+ *     [wakers.1] one more is inside                     else sleep
+ *     let the thread see its grant; or let   [wakers.4] SLEEPS, unless somebody came or went
  *       it run to its end
  *     touch thread, carrier, group
  *     [wakers.2] one less; the last, and SLEEPS:
- *           wake, by address
+ *                wake, by address
  *
  * Why it works  A thread cannot end, and so its group cannot be closed, before it has seen its
  *               grant, or was run; or it stands in line, and leaves that under the object's lock.
@@ -26,8 +26,8 @@
  *               NoTouchAfterFree, NoTouchAfterLeave, FreeEnds.
  * Evidence      make check-specs T=WaitQueueLeave, make stress T=wait_queue_leave,
  *               tests/thread/test_wakers.py. */
-#ifndef WP_LEAVE_H
-#define WP_LEAVE_H
+#ifndef WP_WAKERS_H
+#define WP_WAKERS_H
 
 #include "base/futex.h"
 #include "base/order.h"

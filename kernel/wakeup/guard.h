@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * guard.h - lets one poller block in the kernel without ever missing queued work.
  *
- *   poller                                 producer (any number)
- *   [guard.1] asleep := 1                       push work              (the caller's queue)
- *   [guard.2] fence                        [guard.4] fence
- *   [guard.3] work? yes: leave             [guard.5] asleep = 0? nothing to do
- *        no: block                         [guard.6] claim the wake-up, then wake
- *   [guard.7] exchange(asleep, 0)               (a kernel wake orders nothing)
+ *   poller                         producer (any number)
+ *   [guard.1] asleep := 1               push work              (the caller's queue)
+ *   [guard.2] fence                [guard.4] fence
+ *   [guard.3] work? yes: leave     [guard.5] asleep = 0? nothing to do
+ *             no: block            [guard.6] claim the wake-up, then wake
+ *   [guard.7] exchange(asleep, 0)            (a kernel wake orders nothing)
  *
  * Two pairs of fences. Symmetric: seq_cst on both sides. Asymmetric: light in guard.4, heavy in
  * guard.2, which costs microseconds a sleep and saves about 2 ns a submission: for pollers that

@@ -295,28 +295,21 @@ void wp__explored_fence(const void *from)
 #define ALL(act)                                                                              \
 	act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11) \
 		act(12) act(13) act(14) act(15)
+/* One instruction after the other. */
+/* clang-format off */
 __asm__(".text\n.globl wp__explored_asm_fence\n"
 	".type wp__explored_asm_fence, @function\nwp__explored_asm_fence:\n"
 	"	push %rbp\n	mov %rsp, %rbp\n	pushfq\n	push %rax\n	push %rcx\n"
 	"	push %rdx\n	push %rsi\n	push %rdi\n	push %r8\n	push %r9\n"
-	"	push %r10\n	push %r11\n	sub $256, %rsp\n	and $-16, %rsp\n" ALL(
-		SAVE) "	mov 8(%rbp), %rdi\n	cld\n	call wp__explored_fence\n" ALL(LOAD) "	lea -80(%rbp), %rsp\n	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
-											     "	pop"
-											     " %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
-											     "	popfq\n	pop %rbp\n	ret\n"
-											     ".size"
-											     " wp__"
-											     "explo"
-											     "red_"
-											     "asm_"
-											     "fence"
-											     ", "
-											     ".-wp_"
-											     "_expl"
-											     "ored_"
-											     "asm_"
-											     "fence"
-											     "\n");
+	"	push %r10\n	push %r11\n	sub $256, %rsp\n	and $-16, %rsp\n"
+	ALL(SAVE)
+	"	mov 8(%rbp), %rdi\n	cld\n	call wp__explored_fence\n"
+	ALL(LOAD)
+	"	lea -80(%rbp), %rsp\n	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
+	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
+	"	popfq\n	pop %rbp\n	ret\n"
+	".size wp__explored_asm_fence, .-wp__explored_asm_fence\n");
+/* clang-format on */
 #endif
 
 void wp__explore_yield(void)

@@ -191,6 +191,7 @@ def edit(**changes: str) -> str:
             "twin bad: unknown key edits; allowed: defect, scenario, shows, seen_by",
         ),
         ('[bad]\nseen_by = ["luck"]', "twin bad: seen_by is .'luck'.; allowed: a list of check"),
+        ("[bad]\nseen_by = [[1]]", "twin bad: seen_by is ..1..; allowed: a list of check"),
         ('[bad]\nscenario = "guard"', "twin bad: scenario and shows go together"),
         ('[bad]\nscenario = "guard"\nshows = "0"', "twin bad: a scenario shows an edit of code"),
         ("[bad]\nspec = [{file = 'a/X.tla'}]", "an edit has file, in, find, replace"),

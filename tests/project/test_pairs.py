@@ -49,6 +49,8 @@ def test_a_file_whose_links_hold_passes(tmp_path: Path) -> None:
         ("pairs toy.1;", "pairs toy.2;", "[toy.1] pairs toy.2, which does not pair toy.1"),
         ("; pairs toy.1", "", "[toy.2] names no partner"),
         ("[toy.2] acquire", "[toy.1] acquire", "[toy.1] is also in toy.h"),
+        ("toy.2", "game.2", "[game.2] does not begin with toy"),
+        ("the data. */", "the data, as [game.4]. */", "toy.h: mentions [game.4]: no such label"),
         ("; upholds Toy!Seen.", ".", "[toy.2] upholds no claim"),
         ("upholds Toy!Seen.", "upholds Toy!Lost.", "upholds Toy!Lost: not in specs"),
         ("upholds Toy!Seen.", "upholds Joy!Seen.", "upholds Joy!Seen: not in specs"),

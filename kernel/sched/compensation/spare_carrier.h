@@ -2,13 +2,14 @@
  * spare_carrier.h - carriers that stand in for those that are marked (placement.h): as many as are
  * configured may be given tasks.
  *
- *   who has marked one, or taken a mark off                 a replacement
- *   lock                                                    [spare_carrier.1] dormant: it takes no task of the group's
- *   [spare_carrier.2] fewer may be given tasks:   queue, passes a wake for one on, and sleeps
- *     a dormant one: its thread is started,       whatever is there
- *     if it has none; [spare_carrier.3] it may be; wake it  else: as any other
- *   more: [spare_carrier.4] one is dormant; move its
- *     queue; wake it
+ *   who has marked one, or taken a mark off       a spare carrier
+ *   lock                                          [spare_carrier.1] dormant: it takes no task
+ *   [spare_carrier.2] fewer may be given tasks:     of the group's queue, passes a wake for
+ *     a dormant one: its thread is started,         one on, and sleeps whatever is there
+ *     if it has none; [spare_carrier.3] it may    else: as any other
+ *     be; wake it
+ *   more: [spare_carrier.4] one is dormant; move
+ *     its queue; wake it
  *   until neither is so; unlock
  *
  * Why it works  Whoever changes a word decides afterwards, so the last one who decides has seen
@@ -25,8 +26,8 @@
  *               AllRun.
  * Evidence      make check-specs T=SpareCarrier, make stress T=spare_carrier,
  *               tests/sched/compensation/test_spare_carrier.py. */
-#ifndef WP_REPLACEMENT_H
-#define WP_REPLACEMENT_H
+#ifndef WP_SPARE_CARRIER_H
+#define WP_SPARE_CARRIER_H
 
 #include "base/futex.h"
 #include "sched/placement/placement.h"
@@ -41,8 +42,8 @@ typedef struct wp_spare_carrier_group {
 } wp_spare_carrier_group;
 /* cdef: end */
 
-/* Of a group. All but the calls, and who is replaced: under the lock. Replacements are the carriers
- * of the placement from `carriers` on; those that have threads are the first. */
+/* Of a group. All but the calls, and who is replaced: under the lock. Spare carriers are the
+ * carriers of the placement from `carriers` on; those that have threads are the first. */
 typedef struct wp_spare_carriers {
 	wp_lock lock;
 	wp_placement *placement;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier_group.c - the spare_carriers of a group: their threads, queues, wakes. See
+ * spare_carrier_group.c - the spare carriers of a group: their threads, queues, wakes. See
  * group_placement.h, spare_carrier.h. Not explored, for it makes threads:
  * stress/scenarios/sched/compensation/spare_carrier.c has what it calls. */
 #define _GNU_SOURCE

@@ -23,8 +23,8 @@
  *               up.
  * Evidence      make check-specs T='SpareThread|SearchGiven', make stress T=spare_thread,
  *               tests/sched/compensation/test_spare_thread.py. */
-#ifndef WP_SPARE_H
-#define WP_SPARE_H
+#ifndef WP_SPARE_THREAD_H
+#define WP_SPARE_THREAD_H
 
 #include <pthread.h>
 
@@ -56,8 +56,8 @@ typedef struct wp_loan {
 	wp_timer timer;
 	struct wp_worker *of; /* NULL: no carrier parks */
 	wp_watching *watching;
-	struct wp_task
-		*mounted; /* what the carrier runs: another one, if that has mounted who parks */
+	/* what the carrier runs: another one, if that has mounted who parks */
+	struct wp_task *mounted;
 	struct wp_carrier_tasks *runs_for;
 	int64_t begin_ns; /* if events are kept */
 	bool is_lent;

@@ -24,14 +24,14 @@
  *               (spare_carrier.h). A monitor marks a carrier whose step makes no progress while
  *               something is queued there; the end of that step unmarks it (placement.h).
  *               Decisions are counted on the line of who is chosen, which the push counts on next.
- * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a replacement
- *               or without (spare_thread.h does that for pinned parks). That a moved task stays in
- *               its steal domain.
+ * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a spare
+ *               carrier or without (spare_thread.h does that for pinned parks). That a moved task
+ *               stays in its steal domain.
  * Spec          specs/sched/placement/Placement.tla, Monitor.tla, SpareCarrier.tla;
  *               specs/sched/search_nudged.models.toml: wakes; search_given.models.toml: help.
  * Evidence      tests/sched/placement/test_group_placement.py. */
-#ifndef WP_PLACED_H
-#define WP_PLACED_H
+#ifndef WP_GROUP_PLACEMENT_H
+#define WP_GROUP_PLACEMENT_H
 
 #include <sched.h>
 
@@ -83,7 +83,7 @@ void wp__group_placement_move(wp_group_placement *placed, wp_worker *from);
 /* One that is parked, and not dormant, if any is. [any thread | one system call at the most] */
 void wp__group_placement_wake_one(wp_group_placement *placed, uint32_t after);
 
-/* Replacements (spare_carrier_group.c): the calls; after a mark, or its end; before the stops. */
+/* Spare carriers (spare_carrier_group.c): the calls; after a mark, or its end; before the stops. */
 void wp__spare_carrier_group_init(wp_group_placement *placed);
 void wp__spare_carrier_group_settle(wp_group_placement *placed);
 void wp__spare_carrier_group_end(wp_group_placement *placed);

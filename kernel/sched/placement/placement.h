@@ -5,14 +5,15 @@
  *   [policy.1] read loads, choose          [placement.3] mark its carrier
  *   push it there                          move the carrier's queue to the global one:
  *   [placement.1] load++; marked meanwhile:  pop; [placement.2] load -= what it moved;
- *         move that queue, too               push; [placement.5] count it there; wake one that is parked
+ *         move that queue, too               push; [placement.5] count it there; wake one that
+ *                                            is parked
  *   all are marked: the global queue       .. it has blocked: [placement.4] unmark
  *
  *   carrier
  *   [placement.6] global tasks: take some,  a task ends: [placement.2] load--
  *         [placement.9] count them off;     stolen: [placement.2] from the victim's to the own
- *         there are more: wake one          nothing: word := parked; [carrier.6]; [placement.6] global tasks: leave
- *         that is parked
+ *         there are more: wake one          nothing: word := parked; [carrier.6];
+ *         that is parked                      [placement.6] global tasks: leave
  *
  * Why it works  Load and mark are one word, so who counts its task sees whether the carrier was
  *               marked before; else who marked it sees the push. Who is idle the word of its park

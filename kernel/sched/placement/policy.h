@@ -5,8 +5,8 @@
  * A policy      is one file, policy_<name>.h, one constant here and one entry in the table of policy.c.
  * Not promised  That a chosen carrier has the least load: others choose, too.
  * Spec          specs/sched/placement/Placement.tla: Choose. Evidence  as placement.h. */
-#ifndef WP_PLACEMENT_CHOOSE_H
-#define WP_PLACEMENT_CHOOSE_H
+#ifndef WP_POLICY_H
+#define WP_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ const char *wp_placement_policy_name(uint32_t policy);
 
 #define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
 #define WP_PLACEMENT_MARKS ((uint64_t)3)
-#define WP_PLACE_DORMANT ((uint64_t)4) /* a replacement that is not needed: spare_carrier.h */
+#define WP_PLACE_DORMANT ((uint64_t)4) /* a spare carrier that is not needed: spare_carrier.h */
 #define WP_PLACEMENT_UNWANTED (WP_PLACEMENT_MARKS | WP_PLACE_DORMANT)
 
 /* What groups count (group_placement.h); zeroed by whoever counts. */
@@ -40,8 +40,8 @@ typedef struct wp_placement_tally {
 
 /* A line: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	_Alignas(WP_LINE) wp_atomic(uint64_t)
-		word; /* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
+	/* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
+	_Alignas(WP_LINE) wp_atomic(uint64_t) word;
 	wp_placement_tally tally;
 } wp_placement_slot;
 

@@ -22,8 +22,8 @@
  *
  * recorder/instrument.h makes each operation of the kernel one event; else nothing of this is
  * compiled. */
-#ifndef WP_EVENTS_H
-#define WP_EVENTS_H
+#ifndef WP_ACCESS_LOG_H
+#define WP_ACCESS_LOG_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -25,7 +25,7 @@ static void clusters_are(const wp_group_config *config, uint32_t many, const uin
 	close_group();
 }
 
-/* Those of a cluster are together, in order; spare_carriers are one of their own, behind. */
+/* Those of a cluster are together, in order; spare carriers are one of their own, behind. */
 CASE(clusters)
 {
 	static const uint32_t near[CARRIERS] = {0, 1, 0, 1}, ends[] = {2, 4, 5}, all[] = {CARRIERS};

@@ -141,7 +141,7 @@ def _twin(table: Path, defect: str, section: Any) -> Twin:
 
 def _judges(where: str, section: dict[str, Any], key: str) -> frozenset[str]:
     judges = section.get(key, [])
-    if not isinstance(judges, list) or not set(judges) <= set(JUDGES):
+    if not isinstance(judges, list) or any(judge not in JUDGES for judge in judges):
         raise UsageError(f"{where}: {key} is {judges!r}; allowed: a list of {', '.join(JUDGES)}")
     return frozenset(judges)
 

@@ -39,7 +39,7 @@ STRESS_TEST(spare_carrier, .claim = "As many may be given tasks as are configure
 	    });
 
 STRESS_TWIN(spare_carrier_mark_silent, .of = "spare_carrier",
-	    .defect = "who has marked a carrier does not see to a replacement", .shows = "1,0,0",
+	    .defect = "who has marked a carrier does not see to a spare carrier", .shows = "1,0,0",
 	    .seen_by = SEEN_ALL);
 STRESS_TWIN(spare_carrier_unmark_silent, .of = "spare_carrier",
 	    .defect = "the end of a mark retires nobody", .shows = "3,2,0", .seen_by = SEEN_ALL);
@@ -89,7 +89,7 @@ STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
 		    {"*", FORBIDDEN, "too few, or two threads of one"},
 	    });
 
-/* No thread is to be had. Result: "tasks that are left with a replacement". */
+/* No thread is to be had. Result: "tasks that are left with a spare carrier". */
 STRESS_INIT(init_refusing)
 {
 	init_as(state, 1, 2);

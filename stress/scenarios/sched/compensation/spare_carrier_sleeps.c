@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier_sleeps.c - spare_carriers that sleep, are to stand in, or are retired, and tasks of
+ * spare_carrier_sleeps.c - spare carriers that sleep, are to stand in, or are retired, and tasks of
  * the group.
  *
  *   marks 0                      1, which is dormant           submitter    `spare_carrier_sleeps`

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carriers.h - a group's words, queues and sleepers, for replacement.c,
- * replacement_sleeps.c. */
+ * spare_carriers.h - a group's words, queues and sleepers, for spare_carrier.c
+ * and spare_carrier_sleeps.c. */
 #include "sched/compensation/spare_carrier.h"
 #include "stress.h"
 #include "sched/timer.h"

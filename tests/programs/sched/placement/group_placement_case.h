@@ -18,7 +18,7 @@ static void open_placed(wp_group_config config)
 	wp_store_relaxed(&met, 0);
 }
 
-/* No task is counted anywhere, no carrier is marked, spare_carriers are dormant; what was
+/* No task is counted anywhere, no carrier is marked, spare carriers are dormant; what was
  * moved was taken. */
 static void close_placed(void)
 {
