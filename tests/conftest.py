@@ -2,11 +2,14 @@
 """Shared by all tests: the command line as a user starts it, C programs, carriers, z3.
 
 `make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
+With WAKEPROOF_CI=1 the commit's hash chooses a quarter of the tests that rotate: the cases of slow
+tests that have several, and what is marked `rotates`.
 """
 
 from __future__ import annotations
 
 import fcntl
+import functools
 import importlib
 import os
 import shutil
@@ -24,6 +27,7 @@ from tests.support.polling import Eventfd, Make, One, Pair
 from tests.support.virtual import PATIENCE_S, Owner
 
 from wakeproof import CarrierGroup, VirtualThread, locations
+from wakeproof.judge import lock
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,8 +51,36 @@ def is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=is_alone)  # last, so that nobody waits for them but each other
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=is_alone)  # last, so that no other test waits for them
+    left = [item for item in items if not is_due(item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if is_due(item)]
+
+
+@functools.cache
+def due() -> tuple[int, str] | None:
+    """Return the quarter of rotating tests that runs, and the commit that chose it; None: all."""
+    return lock.quarter_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
+
+
+def is_due(item: pytest.Item) -> bool:
+    found = due()
+    return found is None or not is_rotating(item) or found[0] == lock.quarter(item.nodeid)
+
+
+def is_rotating(item: pytest.Item) -> bool:
+    is_case = hasattr(item, "callspec") and item.get_closest_marker("slow") is not None
+    return is_case or item.get_closest_marker("rotates") is not None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if found := due():
+        terminalreporter.line(
+            f"Of the tests that rotate, quarter {found[0] + 1} of {lock.QUARTERS} ran, which commit "
+            f"{found[1][:8]} chose; make test runs all."
+        )
 
 
 @pytest.hookimpl(wrapper=True)

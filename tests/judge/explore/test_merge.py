@@ -47,9 +47,9 @@ over:
 """
 )
 KERNEL = (
-    "^(semaphore|mutex|latch|wait_queue(?!_leave)|timer|local_queue(?!_carrier)|vthread|descriptor"
-    "|scope|carrier_tasks|reserve|strategy)"
-)
+    "semaphore", "mutex", "latch", "wait_queue(?!_leave)", "timer", "local_queue(?!_carrier)",
+    "vthread", "descriptor", "scope", "carrier_tasks", "reserve", "strategy",
+)  # fmt: skip
 
 
 def run(name: str, twin: str | None = None, **options: object) -> dict[Model, Result]:
@@ -110,18 +110,21 @@ def test_a_counterexample_of_merged_positions_is_an_execution_of_the_code(
 
 
 @pytest.mark.slow
-def test_the_kernel_s_scenarios_have_the_same_outcomes_with_positions_that_are_kept() -> None:
+@pytest.mark.parametrize("scenarios", KERNEL)
+def test_the_kernel_s_scenarios_have_the_same_outcomes_with_positions_that_are_kept(
+    scenarios: str,
+) -> None:
     found = []
     for keeps in (False, True):
         options = ExploreOptions(models=MODELS, engine="states", keep_positions=keeps)
-        report = explore(None, KERNEL, options, twins=False, jobs=2)
+        report = explore(None, f"^{scenarios}", options, twins=False, jobs=2)
         found.append(
             {(s.name, j.result.model): j.result for s in report.scenarios for j in s.judged}
         )
     merged, kept = found
-    assert len(merged) > 60
+    assert len(merged) > 3
     for key, result in merged.items():
         assert outcomes(result) == outcomes(kept[key]), key
         assert (result.exhaustive, result.error) == (kept[key].exhaustive, kept[key].error), key
         assert result.states <= kept[key].states, key
-    assert sum(r.states for r in merged.values()) < 0.7 * sum(r.states for r in kept.values())
+    assert sum(r.states for r in merged.values()) < 0.9 * sum(r.states for r in kept.values())
