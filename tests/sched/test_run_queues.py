@@ -24,7 +24,7 @@ TWINS = {  # case, what stands there, and what is put there
         "\tif (task != NULL) {\n\t\tcarrier->next = NULL;",
         "\tif (task != NULL && false) {",
     ),
-    "ring": ("\t\ttask = wp__local_queue_carrier_next(carrier);\n", "\t\ttask = NULL;\n"),
+    "ring": ("\ttask = wp__local_queue_carrier_next(carrier);\n", "\ttask = NULL;\n"),
     "left": ("\tif (task == NULL && carrier->bounded != NULL)\n", "\tif (false)\n"),
 }
 Compiled = Callable[..., list[str]]

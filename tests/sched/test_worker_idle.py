@@ -21,6 +21,8 @@ CASES = {
     "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
     "turns": "what others push keeps nobody in the private FIFO from its turn",
     "probed": "whoever has one sibling looks for tasks there, and not at home",
+    "rests": "a carrier that has parked does not sleep while a moved task is there for it",
+    "dormant": "a dormant carrier that was woken for a moved task wakes another",
     "nudged": "a carrier that is woken for nothing takes nothing from others before it sleeps",
 }
 WRAPPED = [
@@ -35,6 +37,16 @@ TWINS = {  # file, what stands there, and what is put there
     "sent": ("carrier.c", "if (old >= WP_SEARCHING)", "if (old > WP_SEARCHING)"),
     "turns": ("run_queues.c", "\tcarrier->pushed_next = !carrier->pushed_next;\n", ""),
     "probed": ("worker_idle.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
+    "rests": (
+        "group_placement.c",
+        "\t       !wp_placement_has_global(&placed->placement);\n",
+        "\t       true;\n",
+    ),
+    "dormant": (
+        "group_placement.c",
+        "wp__group_placement_wake_one(placed,\n\t\t\t\t\t     mine->index);",
+        "",
+    ),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
 }
 Compiled = Callable[..., list[str]]

@@ -2,7 +2,7 @@
 """The table that maps the names of one inventory to those of another, as TOML.
 
     [labels.names]                    # exact: the whole name of an item
-    guard.2 = "guard.2"
+    "guard.2" = "event_count.2"
 
     [[code_twins.rules]]              # regular expressions, each on what the earlier ones left
     find = '^body_'

@@ -2,6 +2,7 @@
  * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state
  * out by hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe.
  * Prints what is lost. */
+#include "sched/placement/group_placement.h"
 #include "sched/run_queues.h"
 #include "../case_main.h"
 #include "sched/search.h"
@@ -121,6 +122,45 @@ CASE(probed)
 		check(wp__worker_probe(&workers[here]) == &task.node, "what a sibling has");
 		check(wp__worker_probe(&workers[here]) == NULL, "that it has no more");
 	}
+}
+
+/* A moved task, carrier 0, which is parked, and carrier 1, a spare one that is dormant. */
+static wp_worker *lay_out_moved(void)
+{
+	static wp_worker workers[2];
+	static wp_group_placement placed;
+	static wp_placement_slot slots[2];
+	static wp_group one = {.workers = workers, .placed = &placed};
+
+	placed.group = &one;
+	wp_placement_init(&placed.placement, slots, 2, WP_PLACE_HOME, false);
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_carrier_tasks_init(&workers[index].home, NULL, index);
+		workers[index].group = &one;
+		workers[index].index = index;
+	}
+	wp_store_relaxed(&workers[0].home.carrier.word, WP_PARKED_FUTEX);
+	wp_store_relaxed(&slots[1].word, WP_PLACE_DORMANT);
+	wp_placement_spilled(&placed.placement, 1);
+	return workers;
+}
+
+/* Who has parked looks for moved tasks, and sleeps if they are not for it. */
+CASE(rests)
+{
+	wp_worker *workers = lay_out_moved();
+
+	check(!wp__group_placement_rest(&workers[0]), "that it does not sleep");
+	check(wp__group_placement_rest(&workers[1]), "that a dormant one does");
+}
+
+/* Who was woken for a moved task, and is dormant by now, leaves the task, and wakes another. */
+CASE(dormant)
+{
+	wp_worker *workers = lay_out_moved();
+
+	check(wp__group_placement_take(&workers[1]) == NULL, "that it takes nothing");
+	check(wp_load_relaxed(&workers[0].home.carrier.word) == WP_WAKING, "that another is woken");
 }
 
 /* A carrier is woken, and finds nothing: who woke it may be about to push, and relies on it, so it

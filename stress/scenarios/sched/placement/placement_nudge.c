@@ -27,7 +27,8 @@ STRESS_ACTOR(spills)
 {
 	wp_placement_spilled(&state->placement, 1);
 	wp_spare_carrier_fence();
-	wp__timers_end_sleep(&state->carrier);
+	if (!wp_twin(placement_strand_global))
+		wp__timers_end_sleep(&state->carrier);
 }
 
 /* As a carrier's park: advertise, then look. */
@@ -63,3 +64,6 @@ STRESS_TWIN(placement_idle_early, .of = "placement_nudge",
 STRESS_TWIN(placement_rest_unchecked, .of = "placement_nudge",
 	    .defect = "a carrier rests though there are global tasks", .shows = "1,0",
 	    .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
+STRESS_TWIN(placement_strand_global, .of = "placement_nudge",
+	    .defect = "who puts into the global queue wakes nobody", .shows = "1,0",
+	    .seen_by = SEEN_ALL);
