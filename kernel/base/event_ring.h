@@ -10,7 +10,7 @@
  *
  *   thread that switches                      thread that writes events
  *   make rings; [event_ring.11] to := rings   [event_ring.12] to = NULL? collect nothing
- *   [event_ring.11] to := NULL                [event_ring.10] to = NULL? write nothing; else to these
+ *   [event_ring.11] to := NULL                [event_ring.10] to = NULL? write nothing; else here
  *   free the rings after the last writer
  *
  * Why it works  Each word is stored with release. So a reader that gets a word of a later event has

@@ -4,8 +4,8 @@
  *   product                        the C11 operation
  *   -DWP_INSTRUMENT='"FILE"'       what that header defines in place of every macro below
  *
- *     stress/harness/engine/instrument.h    the C11 operation after a random delay; sleeps are reported
- *     stress/harness/recorder/instrument.h  the C11 operation, recorded with stamps before and after
+ *     stress/harness/engine/instrument.h    the C11 operation after a random delay; reports sleeps
+ *     stress/harness/recorder/instrument.h  the C11 operation, with stamps recorded around it
  *     stress/explorer/instrument.h          a call of the explorer, which decides when it
  *                                           takes effect, as the model allows
  *

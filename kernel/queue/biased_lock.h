@@ -4,7 +4,7 @@
  *
  *   owner                                       stealer
  *   [biased_lock.1] my := fetch_add(next, 1)    [biased_lock.3] s := serving
- *   [biased_lock.2] until serving = my: pause,  [biased_lock.4] one compare-and-swap(next, s, s + 1)
+ *   [biased_lock.2] until serving = my: pause,  [biased_lock.4] one compare-and-swap(next, s, s+1)
  *                   then yield the CPU                          lost: give up
  *   [biased_lock.5] serving := my + 1           [biased_lock.5] serving := s + 1
  *

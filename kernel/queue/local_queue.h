@@ -2,12 +2,12 @@
  * local_queue.h - bounded work-stealing run queue of one carrier: a ring, half of which overflows
  * or is stolen in one step.
  *
- *   owner                                                             thief, or thread that hands the queue over
- *   push: [local_queue.1] full: [local_queue.4] head := head + half,  [local_queue.7] h := head
- *              which go to the global queue                           [local_queue.8] t := tail; t <= h: nothing
- *         [local_queue.2] slot := task                                [local_queue.9] copy the oldest half, or all
- *         [local_queue.3] tail := tail + 1                            [local_queue.10] head: h to h + n;
- *                                                                                      lost: again
+ *   owner                                        thief, or thread that hands the queue over
+ *   push: [local_queue.1] full: [local_queue.4]  [local_queue.7] h := head
+ *           head := head + half, which go to     [local_queue.8] t := tail; t <= h: nothing
+ *           the global queue                     [local_queue.9] copy the oldest half, or all
+ *         [local_queue.2] slot := task           [local_queue.10] head: h to h + n; lost: again
+ *         [local_queue.3] tail := tail + 1
  *   pop:  [local_queue.12] the next slot: [local_queue.13] take it
  *         else [local_queue.5] h := head; [local_queue.6] [local_queue.4] take one from there
  *   keep: next slot and ring are empty: [local_queue.11] put it there
@@ -49,7 +49,7 @@
 
 enum {
 	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
-	WP_LOCAL_TURNS = 2,  /* one poll in so many begins with the global queue */
+	WP_LOCAL_TURNS = 2,  /* one poll of this many begins with the global queue */
 	WP_LOCAL_ROUNDS = 0, /* rounds of the ring after which indices wrap; 0: never */
 };
 
@@ -163,8 +163,8 @@ WP_INLINE bool wp__local_queue_is_full(wp_local_queue *local, uint64_t *head)
 	uint64_t tail = wp__local_queue_tail(local);
 
 	/* [local_queue.1] acquire; pairs local_queue.10; upholds LocalQueue!NothingTwice: a thread
-	 * that has taken a slot's task has read the slot. kept: relaxed, a thief could read the
-	 * slot after its claim, as machines do and RC11 does not (load buffering). */
+	 * that has taken a slot's task has read the slot. kept: if it were relaxed, a thief could
+	 * read the slot after its claim, as machines do and RC11 does not (load buffering). */
 	*head = wp_load_acquire(&local->head);
 	return wp__local_queue_between(*head, tail) >= WP_LOCAL_CAPACITY;
 }

@@ -3,9 +3,9 @@
  * intrusive MPSC queue without a stub node. Push never fails.
  *
  *   producer                                     consumer
- *   [mpsc.1] node.next := 0                      [mpsc.15] n := head; 0: [mpsc.4] n := first; 0: NULL
+ *   [mpsc.1] node.next := 0                      [mpsc.15] n := head; 0: [mpsc.4] first; 0: NULL
  *   [mpsc.2] cell := exchange(tail, &node.next)            [mpsc.13] head := n, [mpsc.8] first := 0
- *            reserved, not published yet         [mpsc.5] n.next # 0: [mpsc.6] head := n.next, take n
+ *            reserved, not published yet         [mpsc.5] n.next # 0: [mpsc.6] head := it, take n
  *   [mpsc.3] *cell := node: published            [mpsc.7] else tail from &n.next back to &first,
  *                                                         [mpsc.6] head := 0, take n; fails: a push
  *                                                         stalled before mpsc.3 holds n's cell

@@ -2,7 +2,7 @@
  * parker.h - one permit for one thread: unpark gives it, park takes it or sleeps until it comes.
  *
  *   owner (park)                                    any thread (unpark)
- *   [parker.1] permit? take it: done                [parker.4] set PERMIT, always by a read-modify-write
+ *   [parker.1] permit? take it: done                [parker.4] set PERMIT, by a read-modify-write
  *   [parker.2] 0 to PARKED, else look again                    it was PARKED, not PERMIT: wake
  *              sleep while the word is PARKED       owner or closer (close)
  *   [parker.3] clear PARKED and PERMIT in one step  [parker.5] set CLOSED; wake
