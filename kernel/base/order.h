@@ -70,8 +70,8 @@
 #define wp_fetch_and_acquire(p, v) WP__FETCH_AND(p, v, memory_order_acquire)
 
 /* For this fence clang emits mfence, which costs nine times as much as a locked instruction on the
- * own stack; both order stores before later loads. ThreadSanitizer keeps the C11 form, which it at
- * least instruments. */
+ * current stack; both order stores before later loads. ThreadSanitizer keeps the C11 form, which it
+ * at least instruments. */
 #if defined(__clang__) && defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WP__TSAN 1
