@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * api.h - what marks a function as public, and how a public type looks from C and from C++.
+ * api.h - the marks of public functions, and how a public type looks from C and from C++.
  *
- *   WP_API int wp_mutex_lock(wp_mutex *mutex);            a user of the library calls it
- *   WP_API_INLINE bool wp_guard_leave(wp_guard *guard)    the same; inline inside the kernel
+ *   WP_API int wp_mutex_lock(wp_mutex *mutex);            a public function
+ *   WP_API_INLINE bool wp_guard_leave(wp_guard *guard)    a public function, inline in the kernel
  *
- * Why it works  The library is compiled with -fvisibility=hidden, so the functions with this mark
- *               are all that it exports. tools/public_headers.py makes the headers of
- *               <wakeproof/...> from the same mark: nothing is listed. Users call the inline
- *               functions as functions; make lib compiles one file with an empty WP_INLINE, which
- *               gives them symbols. An atomic field has the size and the alignment of a plain one;
- *               users do not touch it, so C++, which has no _Atomic, sees the plain type.
+ * Why it works  The library is compiled with -fvisibility=hidden, so it exports the marked
+ *               functions and nothing else. tools/public_headers.py makes the headers of
+ *               <wakeproof/...> from the same marks: no list is kept by hand. Users call the inline
+ *               functions as ordinary functions: make lib compiles one file with an empty
+ *               WP_INLINE, which gives them symbols. An atomic field has the size and the alignment
+ *               of a plain one, and users do not touch it, so C++, which has no _Atomic, sees the
+ *               plain type.
  * Evidence      tests/project/test_clib.py. */
 #ifndef WP_BASE_API_H
 #define WP_BASE_API_H

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * counters.h - what carriers and searches came to: statistics, and how long a queue is, about.
+ * counters.h - statistics of carriers and searches, and approximate queue lengths.
  *
  *   one writer at a time                            any writer
- *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path of searches
+ *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path
  *
- *   the token's holder                           who is refused
- *   [counters.5] victim of the search in flight  [counters.6] another one than mine?
+ *   holder of the search token                   refused searcher
+ *   [counters.5] victim of the search in flight  [counters.6] another victim than mine?
  *
- * Why it works  No protocol reads them; only which queue is probed (carrier_tasks.h) and people do.
- *               A carrier's own counts have one writer. Those of a search are written by the
- *               token's holder, and the token orders holders. All others are counted off the hot
- *               path: a submission that finds nobody idle touches none.
+ * Why it works  No protocol reads the counters: only people do, and the choice of the queue to
+ *               probe (carrier_tasks.h). A carrier's own counters have one writer. A search's
+ *               counters are written by the holder of the search token, and the token orders its
+ *               holders. Everything else is counted off the hot path: a submission that finds no
+ *               idle carrier touches no counter.
  * Not promised  That counts which are read together belong to one moment.
- * Explored      and recorded (instrument.h) nothing is counted: counts would multiply the states.
- * Spec          none. Evidence  tests/base/test_counters.py; they balance in
- *               tests/programs/sched/soak.h. */
+ * Explored      Builds for the explorer and the recorder (instrument.h) count nothing, because
+ *               counts would multiply the states.
+ * Spec          None.
+ * Evidence      tests/base/test_counters.py; tests/programs/sched/soak.h checks that the counts
+ *               balance. */
 #ifndef WP_COUNTERS_H
 #define WP_COUNTERS_H
 
 #include "base/order.h"
 
-/* One line. started, no_idle, victim: the token's holder. The others: anybody. */
+/* One line. The token's holder writes started, no_idle and victim; any thread writes the others. */
 typedef struct wp_search_counts {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) started;
 	wp_atomic(uint64_t) no_idle;
@@ -29,7 +32,7 @@ typedef struct wp_search_counts {
 	wp_atomic(uint32_t) victim;
 } wp_search_counts;
 
-/* So many more. [its only writer now | wait-free] */
+/* Adds `more` to a counter that has one writer at a time. [its current writer | wait-free] */
 WP_INLINE void wp__count_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
 	/* [counters.1] relaxed: stale costs a number, never a task; pairs counters.2; upholds
@@ -41,27 +44,28 @@ WP_INLINE void wp__count_many(wp_atomic(uint64_t) *counter, uint64_t more)
 	wp_store_relaxed(counter, now + more);
 }
 
-/* One more. [its only writer now | wait-free] */
+/* Adds one. [its current writer | wait-free] */
 WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
 {
 	wp__count_many(counter, 1);
 }
 
-/* So many more. [any thread | wait-free] */
+/* Adds `more` to a counter that any thread may write. [any thread | wait-free] */
 WP_INLINE void wp__count_shared_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
-	/* [counters.4] relaxed: atomicity is enough, a number; pairs counters.3; upholds
-	 * Group!EachRunsOnce. */
+	/* [counters.4] relaxed: atomicity is enough, the value is only a number; pairs counters.3;
+	 * upholds Group!EachRunsOnce. */
 	wp_fetch_add_relaxed(counter, more);
 }
 
-/* One more. [any thread | wait-free] */
+/* Adds one. [any thread | wait-free] */
 WP_INLINE void wp__count_shared(wp_atomic(uint64_t) *counter)
 {
 	wp__count_shared_many(counter, 1);
 }
 
-/* One more, in the owner's counter or in that of all others. [any thread | wait-free] */
+/* Adds one to the owner's counter, or to the counter that all other threads share.
+ * [any thread | wait-free] */
 WP_INLINE void wp__count_by(bool is_owner, wp_atomic(uint64_t) *own, wp_atomic(uint64_t) *others)
 {
 	if (is_owner)
@@ -70,7 +74,7 @@ WP_INLINE void wp__count_by(bool is_owner, wp_atomic(uint64_t) *own, wp_atomic(u
 		wp__count_shared(others);
 }
 
-/* [any thread | wait-free] */
+/* Reads a counter; the value may be outdated. [any thread | wait-free] */
 WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 {
 	/* [counters.3] relaxed: stale costs a number, never a task; pairs counters.2, counters.4;
@@ -78,7 +82,7 @@ WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 	return wp_load_relaxed(counter);
 }
 
-/* A search for that victim begins. [the token's holder | wait-free] */
+/* Counts the start of a search for work of `victim`. [the token's holder | wait-free] */
 WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count(&counts->started);
@@ -87,7 +91,8 @@ WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 	wp_store_relaxed(&counts->victim, victim);
 }
 
-/* A search for that victim is refused. [any thread | wait-free] */
+/* Counts a search for work of `victim` that found the token taken, and whether the search in flight
+ * is for another victim. [any thread | wait-free] */
 WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count_shared(&counts->denied);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error.c - the meanings, from the one table. */
+ * error.c - the texts of the codes, from the table in error.h. */
 #include "base/error.h"
 
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * error.h - every code that a kernel function returns, and its meaning, in one table.
  *
- *   negative   a failure                            Python: an exception of its own
+ *   negative   a failure; in Python, an exception class of its own
  *   0          done
- *   positive   an answer: nothing has failed, but the caller goes on in another way
+ *   positive   an answer: nothing has failed, but the caller continues in another way
  *
- * Why it works  One list makes the numbers, the texts and (through python/wakeproof/errors.py)
- *               the exceptions.
+ * Why it works  One table makes the numbers, the texts and (through python/wakeproof/errors.py) the
+ *               exceptions.
  * Evidence      tests/base/test_error.py: each code has a text, and an exception or a documented
  *               meaning in Python. */
 #ifndef WP_ERROR_H
@@ -14,7 +14,7 @@
 
 #include "base/api.h"
 
-/* code, value, meaning. Each means one thing, whichever function returns it. */
+/* Code, value, meaning. A code means the same whichever function returns it. */
 #define WP_ERRORS(X)                                                              \
 	X(WP_OK, 0, "done")                                                       \
 	X(WP_TIMEOUT, -1, "the deadline passed")                                  \
@@ -59,8 +59,9 @@ enum wp_error {
 WP_API const char *wp_error_text(int code);
 /* cdef: end */
 
-/* errno of the OS thread that calls. Compilers take its address for a constant of a function, and a
- * function that parks may go on on another OS thread. [any thread | wait-free] */
+/* Read and write errno of the calling OS thread. They are functions because compilers treat the
+ * address of errno as constant within a function, and a function that parks may continue on another
+ * OS thread. [any thread | wait-free] */
 int wp__errno(void);
 void wp__errno_set(int failed);
 

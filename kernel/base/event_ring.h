@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event_ring.h - the newest events of one thread, which others may read while it goes on writing.
+ * event_ring.h - a ring with one thread's newest events, readable while that thread writes: a
+ * seqlock per slot.
  *
  *   writer (event n, into slot n mod size)  reader (event n)
- *   [event_ring.1] seq := 2n + 1            [event_ring.4] seq = 2n + 2? else it is gone, or not there
+ *   [event_ring.1] seq := 2n + 1            [event_ring.4] seq = 2n + 2? no: gone, or not yet there
  *   [event_ring.2] the words                [event_ring.5] the words
- *   [event_ring.3] seq := 2n + 2            [event_ring.6] seq = 2n + 2 still? else it is torn
+ *   [event_ring.3] seq := 2n + 2            [event_ring.6] still 2n + 2? no: the copy is torn
  *   [event_ring.7] count := n + 1
  *
- *   who switches                              who writes
- *   makes rings; [event_ring.11] to := these  [event_ring.12] to = NULL? nothing is written, nothing is read
- *   [event_ring.11] to := NULL                [event_ring.10] to = NULL? nothing; else into these
- *   frees them: when nobody writes any more
+ *   thread that switches                      thread that writes events
+ *   make rings; [event_ring.11] to := rings   [event_ring.12] to = NULL? collect nothing
+ *   [event_ring.11] to := NULL                [event_ring.10] to = NULL? write nothing; else here
+ *   free the rings after the last writer
  *
- * Why it works  A reader that gets a word of a later event has acquired that event's event_ring.1,
- *               for each word is released: so it sees at event_ring.6 that the slot was taken. A
- *               word that it gets is of event n or later, for it has acquired event_ring.3.
- *               A switch says where the rings are, and is read before each event: so who writes has
- *               rings that were made, and that go only when nobody can have them any more.
+ * Why it works  Each word is stored with release. So a reader that gets a word of a later event has
+ *               acquired event_ring.1 of that event, and event_ring.6 shows it that the slot was
+ *               taken. No word that the reader gets is older than event n, because the reader has
+ *               acquired event_ring.3 of event n. The switch holds the address of the rings, and a
+ *               writer reads it before each event. So a writer only sees rings that are complete,
+ *               and they are freed only when no writer can hold their address any more.
  * Not promised  That an event is still there: the oldest are overwritten, and counted. That nobody
- *               writes when the switch is off: who read it before writes its event.
+ *               writes once the switch is off: a thread that read the switch before still writes
+ *               its event.
  * Spec          specs/base/EventRing.tla: NoTornEvent, NoInventedEvent; specs/sched/Trace.tla:
  *               RingsAreThere.
  * Evidence      make check-specs T=EventRing, make stress T=event_ring. */
@@ -29,26 +32,28 @@
 
 #include "base/order.h"
 
-/* Of an event; their meaning is the writer's. All take the same steps: scenarios have fewer. */
+/* Words of an event; the writer gives them a meaning. All words take the same steps, so scenarios
+ * use fewer. */
 #ifndef WP_EVENT_RING_WORDS
 #define WP_EVENT_RING_WORDS 11
 #endif
 
-/* 96 bytes; written by the ring's thread. */
+/* 96 bytes. The ring's thread writes it. */
 typedef struct wp_event_ring_slot {
-	/* 0: nothing yet; 2n + 1: event n is being written; 2n + 2: is there */
+	/* 0: no event yet; 2n + 1: event n is being written; 2n + 2: event n is complete */
 	wp_atomic(uint64_t) seq;
 	wp_atomic(uint64_t) words[WP_EVENT_RING_WORDS];
 } wp_event_ring_slot;
 
-/* Memory is given by whoever makes it: mask + 1 zeroed slots, a power of two. */
+/* The creator of the ring provides its memory: mask + 1 zeroed slots, a power of two. */
 typedef struct wp_event_ring {
 	wp_event_ring_slot *slots;
 	uint64_t mask;
 	wp_atomic(uint64_t) count; /* events so far */
 } wp_event_ring;
 
-/* Its first event gets that number. [before it is shared | wait-free] */
+/* Makes a ring of `size` slots; its first event gets the number `first`.
+ * [before it is shared | wait-free] */
 WP_INLINE void wp_event_ring_init(wp_event_ring *ring, wp_event_ring_slot *slots, uint64_t size,
 				  uint64_t first)
 {
@@ -57,10 +62,10 @@ WP_INLINE void wp_event_ring_init(wp_event_ring *ring, wp_event_ring_slot *slots
 	wp_init(&ring->count, first);
 }
 
-/* [the ring's thread | wait-free] */
+/* Writes one event over the oldest. [the ring's thread | wait-free] */
 WP_INLINE void wp_event_ring_add(wp_event_ring *ring, const uint64_t *words)
 {
-	/* [event_ring.8] relaxed: ordered by program order, its thread alone writes it; pairs
+	/* [event_ring.8] relaxed: ordered by program order, as only this thread writes it; pairs
 	 * event_ring.7; upholds EventRing!NoInventedEvent. */
 	uint64_t number = wp_load_relaxed(&ring->count);
 	wp_event_ring_slot *slot = &ring->slots[number & ring->mask];
@@ -69,25 +74,27 @@ WP_INLINE void wp_event_ring_add(wp_event_ring *ring, const uint64_t *words)
 	 * event_ring.4, event_ring.6; upholds EventRing!NoTornEvent. */
 	wp_store_relaxed(&slot->seq, 2 * number + 1);
 	for (int word = 0; word < WP_EVENT_RING_WORDS; word++)
-		/* [event_ring.2] release; pairs event_ring.5; upholds EventRing!NoTornEvent: who
-		 * gets this word sees event_ring.1. */
+		/* [event_ring.2] release; pairs event_ring.5; upholds EventRing!NoTornEvent: a
+		 * reader that gets this word sees event_ring.1. */
 		wp_store_release(&slot->words[word], words[word]);
 	/* [event_ring.3] release; pairs event_ring.4, event_ring.6; upholds EventRing!NoTornEvent:
-	 * who sees it sees the words. */
+	 * a reader that sees it sees the words. */
 	wp_store_release(&slot->seq, 2 * number + 2);
 	/* [event_ring.7] release; pairs event_ring.8, event_ring.9; upholds
-	 * EventRing!NoInventedEvent: events below are there. */
+	 * EventRing!NoInventedEvent: events below the count are complete. */
 	wp_store_release(&ring->count, number + 1);
 }
 
-/* Events so far; those from count - size on may still be there. [any thread | wait-free] */
+/* The number of events so far. Those from count - size on may still be there.
+ * [any thread | wait-free] */
 WP_INLINE uint64_t wp_event_ring_count(wp_event_ring *ring)
 {
 	/* [event_ring.9] acquire; pairs event_ring.7; upholds EventRing!NoInventedEvent. */
 	return wp_load_acquire(&ring->count);
 }
 
-/* Copies event `number`. False: it is overwritten, or not written yet. [any thread | wait-free] */
+/* Copies event `number`. False if it is overwritten, or not written yet.
+ * [any thread | wait-free] */
 WP_INLINE bool wp_event_ring_get(wp_event_ring *ring, uint64_t number, uint64_t *words)
 {
 	wp_event_ring_slot *slot = &ring->slots[number & ring->mask];
@@ -104,28 +111,30 @@ WP_INLINE bool wp_event_ring_get(wp_event_ring *ring, uint64_t number, uint64_t 
 	return wp_load_relaxed(&slot->seq) == 2 * number + 2;
 }
 
-/* Where events go, of all who look there. Zeroed is off. */
+/* The switch: the rings that all its readers write events to. Zeroed is off. */
 typedef struct wp_event_ring_switch {
 	wp_atomic(void *) to;
 } wp_event_ring_switch;
 
-/* [any thread | wait-free] */
+/* A cheap first check, before an event is collected. [any thread | wait-free] */
 WP_INLINE bool wp_event_ring_is_on(wp_event_ring_switch *at)
 {
-	/* [event_ring.12] relaxed: stale costs an event, or a look in vain: what is written to is
-	 * read by event_ring.10; pairs event_ring.11; upholds Trace!RingsAreThere. */
+	/* [event_ring.12] relaxed: stale costs an event, or a look in vain, since a writer takes
+	 * the rings from event_ring.10; pairs event_ring.11; upholds Trace!RingsAreThere. */
 	return wp_load_relaxed(&at->to) != NULL;
 }
 
-/* Before each event. NULL: it is off. [any thread | wait-free] */
+/* The rings to write to, read before each event; NULL if the switch is off.
+ * [any thread | wait-free] */
 WP_INLINE void *wp_event_ring_on(wp_event_ring_switch *at)
 {
-	/* [event_ring.10] acquire; pairs event_ring.11; upholds Trace!RingsAreThere: who gets rings
-	 * sees them made. */
+	/* [event_ring.10] acquire; pairs event_ring.11; upholds Trace!RingsAreThere: a writer that
+	 * gets the rings sees them complete. */
 	return wp_load_acquire(&at->to);
 }
 
-/* NULL: off. What it was before is written to for a while. [one thread at a time | wait-free] */
+/* Sets the rings, or NULL for off. The previous rings are still written to for a while.
+ * [one thread at a time | wait-free] */
 WP_INLINE void wp_event_ring_switch_to(wp_event_ring_switch *at, void *to)
 {
 	/* [event_ring.11] release; pairs event_ring.10, event_ring.12; upholds

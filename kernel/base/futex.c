@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * futex.c - the system calls of futex and event, the clock, and errno. */
+ * futex.c - the system calls behind futex and event, the clock, and errno. */
 #define _GNU_SOURCE
 #include "base/futex.h"
 
@@ -16,8 +16,8 @@
 
 enum { NS_PER_S = 1000000000 };
 
-/* WAIT_BITSET and not WAIT: its deadline is absolute, so a restarted wait does not start its time
- * anew. */
+/* WAIT_BITSET instead of WAIT, because its deadline is absolute: a wait that is restarted does not
+ * start its time anew. */
 static int wait_bitset(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
 {
 	struct timespec deadline, *until = NULL;
@@ -79,7 +79,7 @@ static bool add_one(int event)
 {
 	uint64_t one = 1;
 
-	/* A full counter (EAGAIN) is readable already: the poller wakes. */
+	/* A full counter (EAGAIN) is readable already, so the poller wakes. */
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		continue;
 	return true;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * instrument.h - what each operation of order.h becomes: the C11 operation, or what a judge puts
- * there.
+ * instrument.h - what each operation of order.h becomes: the C11 operation, or a judge's own.
  *
  *   product                        the C11 operation
  *   -DWP_INSTRUMENT='"FILE"'       what that header defines in place of every macro below
  *
- *     stress/harness/engine/instrument.h   the C11 operation after a random delay; sleeps are announced
- *     stress/harness/recorder/instrument.h the C11 operation, recorded with stamps before and after
- *     stress/explorer/instrument.h a call of the explorer, which does it when and as the model
- *     allows
+ *     stress/harness/engine/instrument.h    the C11 operation after a random delay; reports sleeps
+ *     stress/harness/recorder/instrument.h  the C11 operation, with stamps recorded around it
+ *     stress/explorer/instrument.h          a call of the explorer, which decides when it
+ *                                           takes effect, as the model allows
  *
  * Why it works  Every shared access of the kernel is one of these macros, futex and eventfd calls
- *               included, so a judge that is here sees everything that threads can see of one
+ *               included. So a judge that replaces them sees everything that threads can see of one
  *               another. The explorer sees plain accesses through the hooks of -fsanitize=thread. A
- *               judge may also define a smaller size here (WP_LOCAL_CAPACITY, say), for fewer
- *               states.
+ *               judge may also define a smaller size here (WP_LOCAL_CAPACITY, for example) to get
+ *               fewer states.
  * Included by   order.h alone, after <stdatomic.h>.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Spec          None.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #ifndef WP_INSTRUMENT_H
 #define WP_INSTRUMENT_H
 
@@ -42,12 +42,12 @@
 #define WP__LIGHT_FENCE() atomic_signal_fence(memory_order_seq_cst)
 #define WP__HEAVY_FENCE() (wp_fence_heavy)()
 
-/* A system call, and one that sleeps while the word has that value. */
+/* A system call, and a system call that sleeps while the word has the expected value. */
 #define WP__SYSTEM(name, p, operand, call) (call)
 #define WP__SLEEP(name, p, expected, call) (call)
 #define WP__YIELD() ((void)sched_yield())
 #define WP__WAIT_A_TURN(turns) wp__wait_a_turn(turns)
-/* Around each count that no protocol reads (counters.h). */
+/* Wraps each count that no protocol reads (counters.h). */
 #define WP__COUNTED(count) (count)
 
 #endif

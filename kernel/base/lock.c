@@ -7,9 +7,8 @@ void wp_lock_acquire(wp_lock *lock)
 {
 	uint32_t seen = 0;
 
-	/* [lock.1] acquire; pairs lock.3; upholds Guard!NoLostWakeup: what the last holder wrote is
-	 * seen.
-	 */
+	/* [lock.1] acquire; pairs lock.3; upholds Guard!NoLostWakeup: the new holder sees what the
+	 * last one wrote. */
 	if (wp_cas_acquire(&lock->state, &seen, 1))
 		return;
 	/* [lock.2] acquire; pairs lock.3; upholds Guard!NoLostWakeup: state 2 makes the holder wake
@@ -20,8 +19,8 @@ void wp_lock_acquire(wp_lock *lock)
 
 void wp_lock_release(wp_lock *lock)
 {
-	/* [lock.3] release; pairs lock.1, lock.2; upholds Guard!NoLostWakeup: hands over what was
-	 * written under the lock. */
+	/* [lock.3] release; pairs lock.1, lock.2; upholds Guard!NoLostWakeup: the next holder sees
+	 * what was written under the lock. */
 	if (wp_exchange_release(&lock->state, 0) == 2)
 		wp_futex_wake(&lock->state, 1);
 }
@@ -41,7 +40,7 @@ int wp_cond_wait(wp_cond *cond, wp_lock *lock, int64_t deadline_ns)
 
 void wp_cond_signal(wp_cond *cond)
 {
-	/* [lock.5] relaxed: ordered by the lock that both sides hold; pairs lock.4; upholds
+	/* [lock.5] relaxed: ordered by the lock, which both sides hold; pairs lock.4; upholds
 	 * Guard!NoLostWakeup. */
 	wp_fetch_add_relaxed(&cond->signals, 1);
 	wp_futex_wake(&cond->signals, 1);

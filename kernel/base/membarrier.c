@@ -17,9 +17,9 @@ bool wp_fence_heavy_register(void)
 	return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-bool(wp_fence_heavy)(void) /* in brackets: for a caller its name is a macro */
+bool(wp_fence_heavy)(void) /* in parentheses, because callers see a macro of this name */
 {
-	/* An exec clears the registration: try once more before giving up. */
+	/* An exec clears the registration, so register and try once more before giving up. */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	       (wp_fence_heavy_register() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }

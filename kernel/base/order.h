@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * order.h - the only <stdatomic.h>: an operation's name ends in its memory order.
+ * order.h - the one place that includes <stdatomic.h>: the name of an operation ends in its memory
+ * order.
  *
  *   hot side                        rare side
  *   store; wp_fence_light; load     store; wp_fence_heavy; load
  *
- * Why it works  Only combinations in use exist, so a reader sees each order and a machine finds
- *               each site. Sequentially consistent accesses are missing on purpose: they are
- *               weaker than they look (in RC11 a seq_cst read-modify-write is not a fence). A
- *               store-load hand-off takes wp_fence_seq_cst on both sides, or light on the hot
- *               side and heavy on the other: membarrier makes every running thread of the process
- *               pass a full barrier, so the hot side needs the compiler's order alone.
- * As weak as    Each labelled order one step weaker breaks a scenario (wakeproof orders). Where
- * possible      none breaks, weaken it, or write `kept:` and why into the comment of its site.
- * Spec          none of its own; specs/wakeup/Guard.tla has both fence pairs over explicit store
- *               buffers.
+ * Why it works  Only the combinations in use exist, so a reader sees each order and a machine finds
+ *               each site. Sequentially consistent accesses are missing on purpose: they are weaker
+ *               than they look (in RC11 a seq_cst read-modify-write is not a fence). A store that
+ *               must be ordered before a later load takes wp_fence_seq_cst on both sides, or light
+ *               on the hot side and heavy on the other: membarrier makes every running thread of
+ *               the process pass a full barrier, so the hot side needs the compiler's order alone.
+ * As weak as    Each labelled order is as weak as possible: one step weaker breaks a scenario
+ *               (wakeproof orders). Where none breaks, weaken the order, or write `kept:` and the
+ *               reason into its comment.
+ * Prior art     mimalloc and JCTools name the order in the operation; liburcu and folly use
+ *               membarrier for asymmetric fences.
+ * Spec          None of its own; specs/wakeup/Guard.tla has both pairs of fences over explicit
+ *               store buffers.
  * Evidence      tests/across/test_kernel.py reads the emitted code; wakeproof doctor shows whether
  *               membarrier is there.
  *
- * What an operation is made of, and where judges step in: instrument.h. */
+ * instrument.h defines what an operation is made of, and where judges replace it. */
 #ifndef WP_ORDER_H
 #define WP_ORDER_H
 
@@ -28,10 +32,10 @@
 #include "base/api.h"
 #include "base/instrument.h"
 
-/* Bytes. Two 64-byte lines: adjacent-line prefetchers move lines in pairs. */
+/* Bytes. Two 64-byte lines, because adjacent-line prefetchers move lines in pairs. */
 #define WP_LINE 128
 
-/* The first value, before the object is shared: no access yet, so no order and no label. */
+/* Sets the first value before the object is shared. That is no access yet: no order, no label. */
 #define wp_init(p, v) WP__INIT(p, v)
 
 #define wp_load_relaxed(p) WP__LOAD(p, memory_order_relaxed)
@@ -44,7 +48,7 @@
 #define wp_exchange_release(p, v) WP__EXCHANGE(p, v, memory_order_release)
 #define wp_exchange_acq_rel(p, v) WP__EXCHANGE(p, v, memory_order_acq_rel)
 
-/* Strong compare-and-swap; on failure *expected is what was there, read relaxed. */
+/* Strong compare-and-swap. On failure *expected is the value found, read relaxed. */
 #define wp_cas_relaxed(p, expected, v) \
 	WP__CAS(p, expected, v, memory_order_relaxed, memory_order_relaxed)
 #define wp_cas_acquire(p, expected, v) \
@@ -65,9 +69,9 @@
 #define wp_fetch_and_relaxed(p, v) WP__FETCH_AND(p, v, memory_order_relaxed)
 #define wp_fetch_and_acquire(p, v) WP__FETCH_AND(p, v, memory_order_acquire)
 
-/* clang emits mfence here, nine times the price of a locked instruction on the own stack; both
- * order stores before later loads. ThreadSanitizer keeps the C11 form, which it at least
- * instruments. */
+/* For this fence clang emits mfence, which costs nine times as much as a locked instruction on the
+ * current stack; both order stores before later loads. ThreadSanitizer keeps the C11 form, which it
+ * at least instruments. */
 #if defined(__clang__) && defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WP__TSAN 1
@@ -87,19 +91,19 @@ WP_INLINE void wp__fence_seq_cst(void)
 }
 #define wp_fence_seq_cst() WP__FENCE_SEQ_CST()
 
-/* The asymmetric pair. Light orders the compiler alone and neither acquires nor releases.
- * Heavy fails where the system forbids membarrier, or after an exec. [any thread | a system call]
- */
+/* The asymmetric pair. The light fence orders the compiler alone, and neither acquires nor
+ * releases. The heavy fence fails where the system forbids membarrier, or after an exec.
+ * [any thread | a system call] */
 #define wp_fence_light() WP__LIGHT_FENCE()
-bool(wp_fence_heavy)(void); /* in brackets: for a caller its name is a macro */
+bool(wp_fence_heavy)(void); /* in parentheses, because callers see a macro of this name */
 #define wp_fence_heavy() WP__HEAVY_FENCE()
 
-/* Once per process before the first heavy fence; again is harmless. False: use seq_cst fences
- * instead. Covers threads that start later, is inherited by fork and cleared by exec. [any thread |
- * a system call] */
+/* Call it once per process before the first heavy fence; calling it again is harmless. False: use
+ * seq_cst fences instead. The registration covers threads that start later, is inherited by fork
+ * and cleared by exec. [any thread | a system call] */
 bool wp_fence_heavy_register(void);
 
-/* A hint inside a spin loop that the other hyperthread may run. */
+/* A hint inside a spin loop that the other hyperthread may run. [any thread | wait-free] */
 WP_INLINE void wp_pause(void)
 {
 #if defined(__x86_64__)
@@ -111,10 +115,11 @@ WP_INLINE void wp_pause(void)
 #endif
 }
 
-/* Lets another thread run: whoever the caller waits for may have lost its CPU. */
+/* Lets another thread run, because the thread that the caller waits for may have lost its CPU. */
 #define wp_yield() WP__YIELD()
 
-/* Pauses before a waiter yields: about 2 us, several times a short hold, far below a time slice. */
+/* Pauses before a waiter yields: about 2 us, which is several short holds and far below a time
+ * slice. */
 enum { WP_PAUSES = 64 };
 
 WP_INLINE void wp__wait_a_turn(unsigned *turns)
@@ -125,8 +130,8 @@ WP_INLINE void wp__wait_a_turn(unsigned *turns)
 		wp_yield();
 }
 
-/* One turn of a wait for a thread that needs an instant, unless it has lost its CPU. `turns`: 0 at
- * first. */
+/* One turn of waiting for a thread that needs an instant, unless that thread has lost its CPU.
+ * `turns` is 0 at first. [any thread | wait-free] */
 #define wp_wait_a_turn(turns) WP__WAIT_A_TURN(turns)
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * topology.c - sysfs, read strictly, and sorted. Not explored: system calls, and nothing shared. */
+ * topology.c - reads sysfs strictly, and sorts the CPUs. Not explored: it makes system calls, and
+ * shares nothing. */
 #define _GNU_SOURCE
 #include "base/topology.h"
 
@@ -15,8 +16,8 @@
 #include "base/error.h"
 
 enum {
-	TEXT = 65536, /* bytes of a file; 8,192 CPUs fit, whichever are listed */
-	CACHES = 64,  /* of one CPU that are looked at; real ones have 4 or 5 */
+	TEXT = 65536, /* bytes of a file; a list of 8,192 CPUs fits, whichever they are */
+	CACHES = 64,  /* of one CPU that are read; real CPUs have 4 or 5 */
 };
 
 /* The file that is being read. */
@@ -36,7 +37,7 @@ static int malformed(void)
 	return WP_SYSTEM;
 }
 
-/* All of it, which is shorter than TEXT; the newline at its end goes. */
+/* Reads the whole file, which must be shorter than TEXT, and drops the newline at its end. */
 static int read_text(reader *file, int descriptor)
 {
 	size_t size = 0;
@@ -77,7 +78,7 @@ static int read_file(reader *file, const char *name)
 	return code;
 }
 
-/* Plain digits below `limit`, at *at, which moves behind them. */
+/* Parses plain digits of a number below `limit` at *at, and moves *at behind them. */
 static bool parse_number(const char **at, uint32_t limit, uint32_t *number)
 {
 	const char *from = *at;
@@ -89,8 +90,8 @@ static bool parse_number(const char **at, uint32_t limit, uint32_t *number)
 	return *at != from && value < limit;
 }
 
-/* "0-3,8": numbers and ranges, ascending, at least one. True: it is one; into `set`, unless NULL,
- * and its first CPU. */
+/* Parses "0-3,8": at least one number or range, in ascending order. True if the text is such a
+ * list; then *lowest is its first CPU, and `set`, unless NULL, has all of them. */
 static bool parse_list(const char *text, cpu_set *set, uint32_t *lowest)
 {
 	uint32_t first, last, above = 0;
@@ -116,8 +117,8 @@ static bool parse_list(const char *text, cpu_set *set, uint32_t *lowest)
 	}
 }
 
-/* A file of one CPU, which a tree may lack: the text is empty then, as no file's that is well
- * formed. */
+/* Reads a file of one CPU. A tree may lack the file: then the text is empty, which no well-formed
+ * file is. */
 static int read_of(reader *file, uint32_t cpu, const char *name)
 {
 	char of_cpu[64];
@@ -131,7 +132,7 @@ static int read_of(reader *file, uint32_t cpu, const char *name)
 	return errno == ENOENT || errno == ENOTDIR ? WP_OK : code;
 }
 
-/* The first of the listed CPUs; without the file *lowest stays. */
+/* Reads the first of the CPUs that a file lists. Without the file *lowest is unchanged. */
 static int read_lowest(reader *file, uint32_t cpu, const char *name, uint32_t *lowest)
 {
 	if (read_of(file, cpu, name) != WP_OK)
@@ -139,7 +140,8 @@ static int read_lowest(reader *file, uint32_t cpu, const char *name, uint32_t *l
 	return file->text[0] == '\0' || parse_list(file->text, NULL, lowest) ? WP_OK : malformed();
 }
 
-/* A number; without the file, or at -1, which some systems say for none, *number stays. */
+/* Reads a number. Without the file, or at -1, with which some systems mean none, *number is
+ * unchanged. */
 static int read_number(reader *file, uint32_t cpu, const char *name, uint32_t *number)
 {
 	const char *at = file->text;
@@ -151,7 +153,8 @@ static int read_number(reader *file, uint32_t cpu, const char *name, uint32_t *n
 	return parse_number(&at, UINT32_MAX, number) && *at == '\0' ? WP_OK : malformed();
 }
 
-/* The cluster as 1 + the lowest CPU that shares the cache of the highest level; 0: it has none. */
+/* Sets the cluster to 1 + the lowest CPU that shares the cache of the highest level, or to 0 if the
+ * CPU has no cache. */
 static int read_cluster(reader *file, wp_place *place)
 {
 	uint32_t highest = 0;
@@ -190,7 +193,7 @@ static int compare(uint32_t left, uint32_t right)
 	return (left > right) - (left < right);
 }
 
-/* By cluster as it was read, clusters by package, cores together. */
+/* Orders by cluster as it was read, clusters by package, and keeps the CPUs of a core together. */
 static int by_cluster(const void *left_at, const void *right_at)
 {
 	const wp_place *left = left_at, *right = right_at;
@@ -205,7 +208,7 @@ static int by_cluster(const void *left_at, const void *right_at)
 	return order != 0 ? order : compare(left->cpu, right->cpu);
 }
 
-/* By rank in the core, then as above: clusters are numbers in that order now. */
+/* Orders by rank in the core, then as above. By now clusters are numbers in that order. */
 static int by_rank(const void *left_at, const void *right_at)
 {
 	const wp_place *left = left_at, *right = right_at;

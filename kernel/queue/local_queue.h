@@ -1,60 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue.h - bounded run queue of one carrier: a ring, half of which overflows or is stolen at
- * once.
+ * local_queue.h - bounded work-stealing run queue of one carrier: a ring, half of which overflows
+ * or is stolen in one step.
  *
- *   owner                                                             thief, or who hands the queue over
- *   push: [local_queue.1] full: [local_queue.4] head := head + half,  [local_queue.7] h := head
- *              which go to the global queue                           [local_queue.8] t := tail; t <= h: nothing
- *         [local_queue.2] slot := task                                [local_queue.9] copy the oldest half, or all
- *         [local_queue.3] tail := tail + 1                            [local_queue.10] head: h to h + n;
- *                                                                       lost: again
+ *   owner                                        thief, or thread that hands the queue over
+ *   push: [local_queue.1] full: [local_queue.4]  [local_queue.7] h := head
+ *           head := head + half, which go to     [local_queue.8] t := tail; t <= h: nothing
+ *           the global queue                     [local_queue.9] copy the oldest half, or all
+ *         [local_queue.2] slot := task           [local_queue.10] head: h to h + n; lost: again
+ *         [local_queue.3] tail := tail + 1
  *   pop:  [local_queue.12] the next slot: [local_queue.13] take it
  *         else [local_queue.5] h := head; [local_queue.6] [local_queue.4] take one from there
  *   keep: next slot and ring are empty: [local_queue.11] put it there
  *
- * Why it works  head counts what has left, tail what has come: 64 bits, so neither comes back to a
- *               value that somebody still holds. The owner alone moves tail, and writes a slot
- *               again only when head has passed it: then the compare-and-swap of whoever still
- *               reads the slot is lost. A thief copies first, and owns nothing before it has won.
- *               It copies behind its own tail, where nobody looks before it is moved.
- * Order         Tasks leave the ring in the order of their pushes, whoever takes them; the owner
- *               gets what it pushed and kept in that order, but for what was taken. What does not
- *               fit sends the oldest half away, in its order, in one push.
- * Next slot     for what runs next: used if nothing else is there, so it overtakes nothing. Thieves
- *               do not look at it: nobody need be told. Who hands the queue over takes it.
- * Not promised  That the global queue is served: the caller asks it when
- *               wp_local_queue_is_global_turn says so, and when it has nothing. Anything about
- *               wakes: they are the caller's. Which queue is the global one: a carrier gives its
- *               own run queue (local_queue_carrier.h).
+ * Why it works  head counts the tasks that have left, tail those that have come. Both have 64 bits,
+ *               so neither returns to a value that a thread still holds. The owner alone moves
+ *               tail, and writes a slot again only when head has passed it: then a thread that
+ *               still reads the slot loses its compare-and-swap. A thief copies first, and owns
+ *               nothing before it has won. It copies behind its own tail, where no thread looks
+ *               before tail moves.
+ * Order         Tasks leave the ring in the order of their pushes, whichever thread takes them. The
+ *               owner gets its own pushed and kept tasks in that order, apart from those that
+ *               others took. A push that does not fit moves the oldest half to the global queue, in
+ *               its order, in one push.
+ * Next slot     Holds the task that runs next. It is used only if nothing else is there, so it
+ *               overtakes nothing. Thieves do not look at it, so no sleeper need be woken for it. A
+ *               thread that hands the queue over takes it.
+ * Not promised  That the global queue is served: the caller checks it when
+ *               wp_local_queue_is_global_turn returns true, and when it has no other task. Anything
+ *               about wakes: they are the caller's. Which queue is the global one: a carrier gives
+ *               its own run queue (local_queue_carrier.h).
+ * Prior art     The run queues of Go's Ps and of Tokio's workers: a ring of 256, half of which is
+ *               stolen or overflows to a global queue. The next slot is like Go's runnext and
+ *               Tokio's LIFO slot, but never overtakes.
  * Spec          specs/queue/LocalQueue.tla: Bounded, NothingTwice, NothingLost, OverflowMovesHalf,
  *               FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed.
  * Evidence      make check-specs T=LocalQueue, make stress T=local_queue,
- *               tests/queue/test_local_queue.py.
- *
- * What others do: local_queue.h. */
+ *               tests/queue/test_local_queue.py. */
 #ifndef WP_LOCAL_QUEUE_H
 #define WP_LOCAL_QUEUE_H
 
 #include "base/order.h"
 #include "queue/mpsc.h"
 
-/* Tasks: a power of two. Scenarios have fewer. */
+/* Tasks, a power of two. Scenarios have fewer. */
 #ifndef WP_LOCAL_CAPACITY
 #define WP_LOCAL_CAPACITY 256
 #endif
 
 enum {
 	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
-	WP_LOCAL_TURNS = 2,  /* polls: one of them begins with the global queue */
-	WP_LOCAL_ROUNDS = 0, /* then indices wrap; 0: never */
+	WP_LOCAL_TURNS = 2,  /* one poll of this many begins with the global queue */
+	WP_LOCAL_ROUNDS = 0, /* rounds of the ring after which indices wrap; 0: never */
 };
 
 _Static_assert((WP_LOCAL_CAPACITY & (WP_LOCAL_CAPACITY - 1)) == 0 && WP_LOCAL_HALF > 0,
 	       "not a power of two");
 
-/* 2,304 bytes; ends on lines of their own. head: whoever takes (local_queue.4, local_queue.10).
- * tail: its owner (local_queue.3). next: its owner (local_queue.11), who takes it (local_queue.13).
- * turn: its owner. slots: its owner (local_queue.2). */
+/* 2,304 bytes; the ends are on lines of their own. head is written by each taker (local_queue.4,
+ * local_queue.10); tail by the owner (local_queue.3); next by the owner (local_queue.11) and by the
+ * thread that takes it (local_queue.13); turn and slots (local_queue.2) by the owner. */
 typedef struct wp_local_queue {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) head;
 	_Alignas(WP_LINE) wp_atomic(uint64_t) tail;
@@ -63,8 +67,8 @@ typedef struct wp_local_queue {
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_node *) slots[WP_LOCAL_CAPACITY];
 } wp_local_queue;
 
-WP_INLINE void
-wp_local_queue_init(wp_local_queue *local) /* empty [before it is shared | wait-free] */
+/* The queue is empty. [before it is shared | wait-free] */
+WP_INLINE void wp_local_queue_init(wp_local_queue *local)
 {
 	wp_init(&local->head, 0);
 	wp_init(&local->tail, 0);
@@ -79,30 +83,31 @@ WP_INLINE uint64_t wp__local_queue_after(uint64_t index, uint64_t many)
 	return (index + many) & ((uint64_t)WP_LOCAL_ROUNDS * WP_LOCAL_CAPACITY - 1);
 }
 
-/* Tasks between two indices; more than there can be if the head is outdated. The tail never is: who
- * sees a head sees the tail of its time. */
+/* The number of tasks between two indices; more than there can be if the head is outdated. The tail
+ * is never outdated: a thread that sees a head sees the tail of that time. */
 WP_INLINE uint64_t wp__local_queue_between(uint64_t head, uint64_t tail)
 {
 	return wp__local_queue_after(tail - head, 0);
 }
 
-WP_INLINE uint64_t wp__local_queue_tail(wp_local_queue *local) /* [its owner | wait-free] */
+/* The owner's own tail. [its owner | wait-free] */
+WP_INLINE uint64_t wp__local_queue_tail(wp_local_queue *local)
 {
-	/* [local_queue.14] relaxed, atomicity is enough: its own; pairs local_queue.3; upholds
-	 * LocalQueue!Bounded. */
+	/* [local_queue.14] relaxed, atomicity is enough: the owner reads its own word; pairs
+	 * local_queue.3; upholds LocalQueue!Bounded. */
 	return wp_load_relaxed(&local->tail);
 }
 
-/* [its owner | wait-free] */
+/* Writes a slot. [its owner | wait-free] */
 WP_INLINE void wp__local_queue_put(wp_local_queue *local, uint64_t index, wp_mpsc_node *node)
 {
-	/* [local_queue.2] relaxed: ordered by local_queue.3, which shows it; pairs local_queue.9;
-	 * upholds LocalQueue!NothingTwice. */
+	/* [local_queue.2] relaxed: ordered by local_queue.3, which publishes it; pairs
+	 * local_queue.9; upholds LocalQueue!NothingTwice. */
 	wp_store_relaxed(&local->slots[index % WP_LOCAL_CAPACITY], node);
 }
 
-WP_INLINE void wp__local_queue_show(wp_local_queue *local,
-				    uint64_t tail) /* [its owner | wait-free] */
+/* Publishes the slots before `tail`. [its owner | wait-free] */
+WP_INLINE void wp__local_queue_show(wp_local_queue *local, uint64_t tail)
 {
 	/* [local_queue.3] release; pairs local_queue.8, local_queue.14; upholds
 	 * LocalQueue!NothingLost: the slots, and what tasks carry, are written before. */
@@ -116,29 +121,30 @@ WP_INLINE wp_mpsc_node *wp__local_queue_at(wp_local_queue *local, uint64_t index
 	return wp_load_relaxed(&local->slots[index % WP_LOCAL_CAPACITY]);
 }
 
-/* The owner takes tasks from the front. False: *head is what it is now. [its owner | wait-free] */
+/* The owner takes tasks from the front. False if it lost the race: then *head is the current head.
+ * [its owner | wait-free] */
 WP_INLINE bool wp__local_queue_take(wp_local_queue *local, uint64_t *head, uint64_t many)
 {
 	/* [local_queue.4] release; pairs local_queue.6, local_queue.7, local_queue.10; upholds
-	 * LocalQueue!EmptyIsTrue: who sees this head sees the tail of its time. */
+	 * LocalQueue!EmptyIsTrue: a thread that sees this head sees the tail of that time. */
 	return wp_cas_release(&local->head, head, wp__local_queue_after(*head, many));
 }
 
-/* Pushes tasks to the global queue, in this order: one chain, one exchange. [who has them |
- * wait-free] */
+/* Pushes tasks to the global queue, in this order: one chain, one exchange.
+ * [the thread that took them | wait-free] */
 WP_INLINE void wp__local_queue_spill(wp_mpsc *global, wp_mpsc_node **nodes, uint64_t many)
 {
 	wp_mpsc_cell *cell = wp__mpsc_reserve(global, nodes[many - 1]);
 
 	for (uint64_t at = 0; at + 1 < many; at++)
-		/* [local_queue.15] relaxed: ordered by mpsc.3, which shows the first; pairs mpsc.5;
-		 * upholds LocalQueue!NothingLost. */
+		/* [local_queue.15] relaxed: ordered by mpsc.3, which publishes the first; pairs
+		 * mpsc.5; upholds LocalQueue!NothingLost. */
 		wp_store_relaxed(&nodes[at]->next, nodes[at + 1]);
 	wp__mpsc_publish(cell, nodes[0]);
 }
 
-/* Room is made: by whoever has taken tasks meanwhile, or by half of them, which go to the global
- * queue. [its owner | wait-free] */
+/* Makes room in a full ring: half of the tasks go to the global queue, unless another thread has
+ * taken some meanwhile. Returns the number moved. [its owner | wait-free] */
 WP_INLINE uint32_t wp__local_queue_overflow(wp_local_queue *local, uint64_t head, wp_mpsc *global)
 {
 	wp_mpsc_node *oldest[WP_LOCAL_HALF];
@@ -156,15 +162,15 @@ WP_INLINE bool wp__local_queue_is_full(wp_local_queue *local, uint64_t *head)
 {
 	uint64_t tail = wp__local_queue_tail(local);
 
-	/* [local_queue.1] acquire; pairs local_queue.10; upholds LocalQueue!NothingTwice: who has
-	 * taken what was in the slot has read it. kept: relaxed, a thief could read the slot after
-	 * its claim, as machines do and RC11 does not (load buffering). */
+	/* [local_queue.1] acquire; pairs local_queue.10; upholds LocalQueue!NothingTwice: a thread
+	 * that has taken a slot's task has read the slot. kept: if it were relaxed, a thief could
+	 * read the slot after its claim, as machines do and RC11 does not (load buffering). */
 	*head = wp_load_acquire(&local->head);
 	return wp__local_queue_between(*head, tail) >= WP_LOCAL_CAPACITY;
 }
 
-/* Appends a task, which must be in no queue. So many were moved to the global queue to make room.
- * The caller then tells who sleeps. [its owner | wait-free] */
+/* Appends a task, which must be in no queue. Returns how many tasks were moved to the global queue
+ * to make room. The caller then wakes a sleeper. [its owner | wait-free] */
 WP_INLINE uint32_t wp_local_queue_push(wp_local_queue *local, wp_mpsc_node *node, wp_mpsc *global)
 {
 	uint64_t tail = wp__local_queue_tail(local), head;
@@ -177,29 +183,33 @@ WP_INLINE uint32_t wp_local_queue_push(wp_local_queue *local, wp_mpsc_node *node
 	return moved;
 }
 
-/* What the slot has, if anything; now it is empty. [its owner, or who hands over | wait-free] */
+/* Empties the next slot and returns its task, or NULL.
+ * [its owner, or a thread that hands over | wait-free] */
 WP_INLINE wp_mpsc_node *wp__local_queue_take_next(wp_local_queue *local)
 {
 	/* [local_queue.13] acquire; pairs local_queue.11, local_queue.12; upholds
-	 * LocalQueue!NothingTwice: who hands it over sees what it carries. */
+	 * LocalQueue!NothingTwice: a thread that hands the task over sees what it carries. */
 	return wp_exchange_acquire(&local->next, NULL);
 }
 
-WP_INLINE bool wp__local_queue_has_next(wp_local_queue *local) /* [its owner | wait-free] */
+/* True if the next slot has a task. [its owner | wait-free] */
+WP_INLINE bool wp__local_queue_has_next(wp_local_queue *local)
 {
-	/* [local_queue.12] relaxed, atomicity is enough: its own, and local_queue.13 takes it;
-	 * pairs local_queue.11, local_queue.13; upholds LocalQueue!EmptyIsTrue. */
+	/* [local_queue.12] relaxed, atomicity is enough: the owner wrote it, and local_queue.13
+	 * takes it; pairs local_queue.11, local_queue.13; upholds LocalQueue!EmptyIsTrue. */
 	return wp_load_relaxed(&local->next) != NULL;
 }
 
-WP_INLINE uint64_t wp__local_queue_head(wp_local_queue *local) /* [its owner | wait-free] */
+/* Where the ring begins, perhaps outdated. [its owner | wait-free] */
+WP_INLINE uint64_t wp__local_queue_head(wp_local_queue *local)
 {
 	/* [local_queue.5] relaxed: stale costs a lost local_queue.4, never a task; pairs
 	 * local_queue.10; upholds LocalQueue!EmptyIsTrue. */
 	return wp_load_relaxed(&local->head);
 }
 
-/* The oldest task, or NULL: there is none, in the slot neither. [its owner | lock-free] */
+/* Takes the task in the next slot, else the oldest of the ring; NULL if both are empty.
+ * [its owner | lock-free] */
 WP_INLINE wp_mpsc_node *wp_local_queue_pop(wp_local_queue *local)
 {
 	uint64_t tail = wp__local_queue_tail(local), head;
@@ -216,16 +226,16 @@ WP_INLINE wp_mpsc_node *wp_local_queue_pop(wp_local_queue *local)
 	return NULL;
 }
 
-/* Nothing to run, in the slot neither: it may sleep, if the global queue is empty. [its owner |
- * wait-free] */
+/* True if neither ring nor next slot has a task: the owner may sleep, if the global queue is empty.
+ * [its owner | wait-free] */
 WP_INLINE bool wp_local_queue_is_empty(wp_local_queue *local)
 {
 	return !wp__local_queue_has_next(local) &&
 	       wp__local_queue_head(local) == wp__local_queue_tail(local);
 }
 
-/* For a task that its owner is to run next, and that nobody need be told of. False: something else
- * is there; the caller pushes it. [its owner | wait-free] */
+/* Puts a task into the next slot, for the owner to run next without waking a sleeper. False if the
+ * queue has another task: then the caller pushes it. [its owner | wait-free] */
 WP_INLINE bool wp_local_queue_keep(wp_local_queue *local, wp_mpsc_node *node)
 {
 	if (wp__local_queue_has_next(local))
@@ -233,36 +243,37 @@ WP_INLINE bool wp_local_queue_keep(wp_local_queue *local, wp_mpsc_node *node)
 	if (wp__local_queue_head(local) != wp__local_queue_tail(local))
 		return false;
 	/* [local_queue.11] release; pairs local_queue.12, local_queue.13; upholds
-	 * LocalQueue!HandedOver: what it carries is written before. */
+	 * LocalQueue!HandedOver: what the task carries is written before. */
 	wp_store_release(&local->next, node);
 	return true;
 }
 
-/* Before each poll. True: this one begins with the global queue. [its owner | wait-free] */
+/* Call before each poll. True if this poll begins with the global queue. [its owner | wait-free] */
 WP_INLINE bool wp_local_queue_is_global_turn(wp_local_queue *local)
 {
 	return ++local->turn % WP_LOCAL_TURNS == 0;
 }
 
-/* What other carriers do to the queue: look whether it has tasks, steal half, take all of it. */
+/* What other carriers do to the queue: check whether it has tasks, steal half, take all of them. */
 
-/* Tasks in the ring, and where it began. First head, then tail: the other way round, tasks may come
- * and go between the reads, and it would look empty. [any thread | wait-free] */
+/* The number of tasks in the ring, and *head, where the ring begins. It reads head, then tail: the
+ * other way round, tasks might come and go between the reads, and the ring would look empty.
+ * [any thread | wait-free] */
 WP_INLINE uint64_t wp__local_queue_look(wp_local_queue *local, uint64_t *head)
 {
 	uint64_t tail = 0;
 
 	/* [local_queue.7] acquire; pairs local_queue.4, local_queue.10; upholds
-	 * LocalQueue!EmptyIsTrue: the tail is not older. */
+	 * LocalQueue!EmptyIsTrue: the tail is not older than the head. */
 	*head = wp_load_acquire(&local->head);
 	/* [local_queue.8] acquire; pairs local_queue.3; upholds LocalQueue!NothingLost: the slots
-	 * before it are written, and what their tasks carry. */
+	 * before the tail are written, and what their tasks carry. */
 	tail = wp_load_acquire(&local->tail);
 	return wp__local_queue_between(*head, tail);
 }
 
-/* How many may be stolen; the next slot does not count. 0 is true for the moment of the second
- * read. [any thread | wait-free] */
+/* How many tasks may be stolen; the next slot does not count. 0 is true for the moment of the
+ * second read. [any thread | wait-free] */
 WP_INLINE uint32_t wp_local_queue_stealable(wp_local_queue *local)
 {
 	uint64_t head, many = wp__local_queue_look(local, &head);
@@ -270,25 +281,26 @@ WP_INLINE uint32_t wp_local_queue_stealable(wp_local_queue *local)
 	return (uint32_t)(many < WP_LOCAL_CAPACITY ? many : WP_LOCAL_CAPACITY);
 }
 
-WP_INLINE wp_mpsc_node *wp__local_queue_copy(wp_local_queue *local,
-					     uint64_t index) /* [any thread | wait-free] */
+/* Reads a slot; its task is the reader's only after a successful claim. [any thread | wait-free] */
+WP_INLINE wp_mpsc_node *wp__local_queue_copy(wp_local_queue *local, uint64_t index)
 {
-	/* [local_queue.9] relaxed: ordered by local_queue.8, and if it was written again
+	/* [local_queue.9] relaxed: ordered by local_queue.8; if the slot was written again,
 	 * local_queue.10 is lost; pairs local_queue.2; upholds LocalQueue!NothingTwice. */
 	return wp_load_relaxed(&local->slots[index % WP_LOCAL_CAPACITY]);
 }
 
-/* Takes what was copied. False: *head is where the ring begins now. [any thread | wait-free] */
+/* Takes the tasks that were copied. False if it lost the race: then *head is where the ring begins
+ * now. [any thread | wait-free] */
 WP_INLINE bool wp__local_queue_claim(wp_local_queue *local, uint64_t *head, uint64_t many)
 {
 	/* [local_queue.10] release; pairs local_queue.1, local_queue.4, local_queue.5,
-	 * local_queue.7; upholds LocalQueue!NothingTwice: the copy comes before, and its owner
+	 * local_queue.7; upholds LocalQueue!NothingTwice: the copy comes before, and the owner
 	 * writes the slots after. */
 	return wp_cas_release(&local->head, head, wp__local_queue_after(*head, many));
 }
 
-/* The first goes to its thief, the others behind the tail of its own ring. [its thief |
- * wait-free] */
+/* Copies the victim's oldest tasks: returns the first, and puts the others behind the tail of the
+ * thief's own ring. [the thief | wait-free] */
 WP_INLINE wp_mpsc_node *wp__local_queue_copy_half(wp_local_queue *victim, uint64_t head,
 						  uint64_t many, wp_local_queue *own, uint64_t tail)
 {
@@ -297,7 +309,8 @@ WP_INLINE wp_mpsc_node *wp__local_queue_copy_half(wp_local_queue *victim, uint64
 	return wp__local_queue_copy(victim, head);
 }
 
-/* Half of what is there, one of one, and no more than the own ring has room for. */
+/* The number to steal: half of the tasks, one of one, and no more than the thief's ring has room
+ * for. */
 WP_INLINE uint64_t wp__local_queue_share(uint64_t many, uint64_t room)
 {
 	uint64_t half = many - many / 2;
@@ -306,9 +319,9 @@ WP_INLINE uint64_t wp__local_queue_share(uint64_t many, uint64_t room)
 	return half < room + 1 ? half : room + 1;
 }
 
-/* Takes the older half of the victim's tasks, and says how many: *first is to be run, the others
- * are in the thief's own ring, and who sleeps is told as after a push. 0: the ring was empty;
- * *first is as it was. [the owner of `own` | lock-free] */
+/* Steals the older half of the victim's tasks, and returns how many: *first is to be run, the
+ * others are in the thief's own ring, and the thief wakes a sleeper as after a push. 0 if the ring
+ * was empty: then *first is unchanged. [the owner of `own` | lock-free] */
 WP_INLINE uint32_t wp_local_queue_steal(wp_local_queue *victim, wp_local_queue *own,
 					wp_mpsc_node **first)
 {
@@ -330,9 +343,9 @@ WP_INLINE uint32_t wp_local_queue_steal(wp_local_queue *victim, wp_local_queue *
 	return 0;
 }
 
-/* All that is there, the next slot too, goes to the global queue; it returns how many. For a
- * carrier that blocks; what comes after is its owner's, who looks whether it blocks. [any thread,
- * several at once | lock-free] */
+/* Moves all tasks, that in the next slot too, to the global queue, and returns how many. It serves
+ * a carrier that blocks. Tasks that come later stay with the owner, which checks whether it is
+ * blocked. [any thread, several at once | lock-free] */
 WP_INLINE uint32_t wp_local_queue_hand_over(wp_local_queue *local, wp_mpsc *global)
 {
 	wp_mpsc_node *oldest[WP_LOCAL_HALF], *next = wp__local_queue_take_next(local);

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mpsc.h - unbounded FIFO run queue, many producers, one consumer: intrusive, push never fails.
+ * mpsc.h - unbounded FIFO run queue for many producers and one consumer: a variant of Vyukov's
+ * intrusive MPSC queue without a stub node. Push never fails.
  *
  *   producer                                     consumer
- *   [mpsc.1] node.next := 0                      [mpsc.15] n := head; 0: [mpsc.4] n := first; 0: NULL
- *   [mpsc.2] cell := exchange(tail, &node.next)        [mpsc.13] head := n, [mpsc.8] first := 0
- *            reserved; until mpsc.3 a bubble     [mpsc.5] n.next # 0: [mpsc.6] head := n.next, take n
- *   [mpsc.3] *cell := node: published            [mpsc.7] else tail from &n.next back to &first, [mpsc.6]
- *                                                         head := 0, take n; fails: n is hostage of a
- *                                                         producer before mpsc.3
+ *   [mpsc.1] node.next := 0                      [mpsc.15] n := head; 0: [mpsc.4] first; 0: NULL
+ *   [mpsc.2] cell := exchange(tail, &node.next)            [mpsc.13] head := n, [mpsc.8] first := 0
+ *            reserved, not published yet         [mpsc.5] n.next # 0: [mpsc.6] head := it, take n
+ *   [mpsc.3] *cell := node: published            [mpsc.7] else tail from &n.next back to &first,
+ *                                                         [mpsc.6] head := 0, take n; fails: a push
+ *                                                         stalled before mpsc.3 holds n's cell
+ *
+ *   Usage    wp_mpsc_push(&queue, &job->node);    any thread; afterwards it signals the consumer
+ *            node = wp_mpsc_pop(&queue);          the consumer; NULL: nothing can be taken now
  *
  * The queue is a chain of link cells: `first`, then the `next` of each node. tail names the last
- * cell. The front of the chain lies in the queue itself: in `first` as its producer left it, or in
- * `head` once the consumer has adopted it. So a sibling that asks has_published reads the queue
- * and never a node, which its owner might free meanwhile.
+ * cell. The queue itself holds the front of the chain: `first` as the producer left it, or `head`
+ * once the consumer has adopted the node. So a sibling that calls has_published reads the queue and
+ * never a node, which the node's owner might free meanwhile.
  *
- * Why it works  mpsc.2 hands each cell to one producer, so each cell is written once and the order
- *               of mpsc.2 is the FIFO order. The consumer gives a node away only when nobody holds
- *               its cell: its successor is linked (mpsc.5) or the tail has moved back (mpsc.7).
- *               Until mpsc.7 no producer can get &first, so mpsc.8, before it, is a plain store.
- *               mpsc.13 comes before mpsc.8 and siblings read first before head: they never miss a
- *               node in between.
- * Two questions has_published (may I sleep? is there something to steal?) reads the published
- *               end. is_quiescent (may I close?) reads the reserving end. Sleeping on the
- *               published end is safe because every producer signals after mpsc.3, the one in the
- *               bubble too.
- * Not promised  That pop succeeds when has_published is true: the one node may be hostage for as
- *               long as its successor's producer is descheduled between mpsc.2 and mpsc.3.
- *               Meanwhile owner and idle siblings poll, and yield.
+ * Why it works  mpsc.2 hands each cell to one producer, so each cell is written once, and the order
+ *               of mpsc.2 is the FIFO order. The consumer gives a node away only when no producer
+ *               holds its cell: its successor is linked (mpsc.5), or the tail has moved back
+ *               (mpsc.7). Until mpsc.7 no producer can get &first, so mpsc.8, before it, is a plain
+ *               store. mpsc.13 comes before mpsc.8, and siblings read first before head, so they
+ *               never miss a node in between.
+ * Two questions has_published (may I sleep? is there something to steal?) reads the published end.
+ *               is_quiescent (may I close?) reads the reserving end. Sleeping on the published end
+ *               is safe because every producer signals after mpsc.3, the stalled one too.
+ * Not promised  That pop succeeds when has_published is true: a stalled push keeps the last node
+ *               from being taken as long as its producer is descheduled between mpsc.2 and mpsc.3.
+ *               Meanwhile the owner and idle siblings poll, and yield.
+ * Prior art     Vyukov's intrusive MPSC node-based queue; JCTools' MpscLinkedQueue calls the
+ *               stalled push a bubble.
  * Spec          specs/queue/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
  * Evidence      make check-specs T=Mpsc, make stress T=mpsc, make bench T=mpsc. */
 #ifndef WP_MPSC_H
@@ -36,16 +41,17 @@
 
 #include "base/order.h"
 
-/* 8 bytes, embedded in what is queued. Writers: mpsc.1 its producer, mpsc.3 the next producer. */
+/* 8 bytes, embedded in the queued object. Written by its producer (mpsc.1) and by the next producer
+ * (mpsc.3). */
 typedef struct wp_mpsc_node {
 	wp_atomic(struct wp_mpsc_node *) next;
 } wp_mpsc_node;
 
 typedef wp_atomic(wp_mpsc_node *) wp_mpsc_cell;
 
-/* 256 bytes: the ends on lines of their own. tail: producers (mpsc.2), consumer (mpsc.7). first:
- * the producer whose push found the queue empty (mpsc.3), consumer (mpsc.8). head: consumer
- * (mpsc.6, mpsc.13). */
+/* 256 bytes: each end has lines of its own. tail: producers (mpsc.2), consumer (mpsc.7). first: the
+ * producer that found the queue empty (mpsc.3), consumer (mpsc.8). head: consumer (mpsc.6,
+ * mpsc.13). */
 typedef struct wp_mpsc {
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_cell *) tail;
 	_Alignas(WP_LINE) wp_mpsc_cell first;
@@ -54,22 +60,23 @@ typedef struct wp_mpsc {
 
 _Static_assert(offsetof(wp_mpsc, first) - offsetof(wp_mpsc, tail) >= WP_LINE, "ends share a line");
 
-WP_API_INLINE void wp_mpsc_init(wp_mpsc *queue) /* empty [before it is shared | wait-free] */
+/* The queue is empty. [before it is shared | wait-free] */
+WP_API_INLINE void wp_mpsc_init(wp_mpsc *queue)
 {
 	wp_init(&queue->first, NULL);
 	wp_init(&queue->head, NULL);
 	wp_init(&queue->tail, &queue->first);
 }
 
-/* Step one of a push: takes a place in the order. [any thread | wait-free] */
+/* Step one of a push: reserves a place in the order. [any thread | wait-free] */
 WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	/* [mpsc.1] relaxed: ordered by mpsc.2, which hands the cell on; pairs mpsc.5; upholds
 	 * Mpsc!NoLoss. */
 	wp_store_relaxed(&node->next, NULL);
 	/* [mpsc.2] acq_rel; pairs mpsc.2, mpsc.7, mpsc.10, mpsc.12, mpsc.14, mpsc.16; upholds
-	 * Mpsc!Fifo: release our mpsc.1, acquire the mpsc.1 of the cell's owner, so that mpsc.3
-	 * comes after it. */
+	 * Mpsc!Fifo: it releases our mpsc.1, and acquires the mpsc.1 of the cell's owner, so that
+	 * mpsc.3 comes after it. */
 	return wp_exchange_acq_rel(&queue->tail, &node->next);
 }
 
@@ -81,21 +88,22 @@ WP_INLINE void wp__mpsc_publish(wp_mpsc_cell *cell, wp_mpsc_node *node)
 	wp_store_release(cell, node);
 }
 
-/* Appends the node, which must be in no queue. Never allocates, never fails. [any thread |
- * wait-free] */
+/* Appends the node, which must be in no queue. Never allocates, never fails.
+ * [any thread | wait-free] */
 WP_API_INLINE void wp_mpsc_push(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	wp__mpsc_publish(wp__mpsc_reserve(queue, node), node);
 }
 
-/* Takes back the tail from behind the last node. False: the node is hostage. [the consumer |
- * wait-free] */
+/* Takes the tail back from behind the last node. False if a stalled push holds the node's cell.
+ * [the consumer | wait-free] */
 WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	wp_mpsc_cell *behind = &node->next;
 
-	/* [mpsc.16] relaxed: stale costs a NULL, never a node, for mpsc.7 decides; pairs mpsc.2;
-	 * upholds Mpsc!NoLoss. A hostage is seen without taking the line from its producers. */
+	/* [mpsc.16] relaxed: stale costs a NULL, never a node, because mpsc.7 decides; pairs
+	 * mpsc.2; upholds Mpsc!NoLoss. It detects a stalled push without taking the line away from
+	 * the producers. */
 	if (wp_load_relaxed(&queue->tail) != behind)
 		return false;
 	/* [mpsc.7] release; pairs mpsc.2, mpsc.10, mpsc.12; upholds Mpsc!NoLoss: a producer that
@@ -105,7 +113,7 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 	return true;
 }
 
-/* Makes the node in `first` the head. NULL: nothing is published. [the consumer | wait-free] */
+/* Makes the node in `first` the head. NULL if nothing is published. [the consumer | wait-free] */
 WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 {
 	/* [mpsc.4] acquire; pairs mpsc.3; upholds Mpsc!NoLoss. */
@@ -113,17 +121,18 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 
 	if (node == NULL)
 		return NULL;
-	/* [mpsc.13] relaxed: ordered by mpsc.8, for who sees the cell empty sees this; pairs
+	/* [mpsc.13] relaxed: ordered by mpsc.8: a reader that sees the cell empty sees this; pairs
 	 * mpsc.11; upholds Mpsc!EmptyIsTrue. */
 	wp_store_relaxed(&queue->head, node);
-	/* [mpsc.8] release; pairs mpsc.9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
-	 * mpsc.13. A store is enough: until mpsc.7 no producer holds this cell. */
+	/* [mpsc.8] release; pairs mpsc.9; upholds Mpsc!EmptyIsTrue: a reader that sees the cell
+	 * empty sees mpsc.13. A store is enough: until mpsc.7 no producer holds this cell. */
 	wp_store_release(&queue->first, NULL);
 	return node;
 }
 
-/* Takes the oldest node, or NULL: nothing is published at the head, or the one node there is
- * hostage. The node may be pushed again or freed at once. [one consumer at a time | wait-free] */
+/* Takes the oldest node. NULL if nothing is published at the head, or if a stalled push keeps the
+ * only node there. The node may be pushed again or freed at once.
+ * [one consumer at a time | wait-free] */
 WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 {
 	/* [mpsc.15] relaxed: ordered by whatever makes consumers follow one another; pairs mpsc.6;
@@ -139,14 +148,16 @@ WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 	next = wp_load_acquire(&node->next);
 	if (next == NULL && !wp__mpsc_unlink_last(queue, node))
 		return NULL;
-	/* [mpsc.6] release; pairs mpsc.11, mpsc.15; upholds Mpsc!Fifo: who sees the next node at
-	 * the head sees what this consumer did before, its carrier's word among it. */
+	/* [mpsc.6] release; pairs mpsc.11, mpsc.15; upholds Mpsc!Fifo: a thread that sees the next
+	 * node at the head sees what this consumer did before, such as its store to its carrier's
+	 * word. */
 	wp_store_release(&queue->head, next);
 	return node;
 }
 
-/* The published front of the queue, as an address. First `first`, then `head`: the other way round
- * a node may be adopted between the reads. [any thread | wait-free, reads only the queue] */
+/* The published front of the queue, as an address. It reads `first`, then `head`: the other way
+ * round a node might be adopted between the reads.
+ * [any thread | wait-free, reads only the queue] */
 WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
 {
 	/* [mpsc.9] acquire; pairs mpsc.3, mpsc.8; upholds Mpsc!EmptyIsTrue. */
@@ -154,13 +165,13 @@ WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
 
 	if (node != NULL)
 		return node;
-	/* [mpsc.11] acquire; pairs mpsc.6, mpsc.13; upholds Search!WorkConservation: who asks
-	 * whether a carrier holds one task reads its word next. */
+	/* [mpsc.11] acquire; pairs mpsc.6, mpsc.13; upholds Search!WorkConservation: a searcher
+	 * that finds that a carrier holds one task reads the carrier's word next. */
 	return wp_load_acquire(&queue->head);
 }
 
 /* cdef: begin */
-/* True: the head of the queue is published (for an instant also while the last one is taken).
+/* True if the head of the queue is published (for an instant also while the last node is taken).
  * False is exact in this sense: at the read, no push that is older than every unfinished one was
  * waiting to be taken. [any thread | wait-free, reads only the queue] */
 WP_API_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
@@ -168,38 +179,40 @@ WP_API_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 	return wp__mpsc_front(queue) != NULL;
 }
 
-/* True: no push has been reserved that is not taken. [any thread | wait-free] */
+/* True if every reserved push has been taken. [any thread | wait-free] */
 WP_API_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 {
-	/* [mpsc.10] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: who sees that
-	 * the last node was taken sees what its taker did before, its carrier's word among it. */
+	/* [mpsc.10] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: a thread that
+	 * sees that the last node was taken sees what its taker did before, such as its store to
+	 * its carrier's word. */
 	return wp_load_acquire(&queue->tail) == &queue->first;
 }
 /* cdef: end */
 
-/* How much is published: 0, 1, or 2 for more. 1 was true at the last read: the queue held one
- * node and nothing else; unless that node was taken and pushed again between the reads, and then
- * this push signals for itself. The order of the reads matters: the front, then the tail.
- * [any thread | wait-free, reads only the queue] */
+/* How many nodes are published: 0, 1, or 2 for more. 1 was true at the last read: the queue held
+ * one node and nothing else. The exception is a node that was taken and pushed again between the
+ * reads; but then this push signals for itself. The order of the reads matters: the front, then the
+ * tail. [any thread | wait-free, reads only the queue] */
 WP_API_INLINE int wp_mpsc_published(wp_mpsc *queue)
 {
 	wp_mpsc_node *node = wp__mpsc_front(queue);
 
 	if (node == NULL)
 		return 0;
-	/* [mpsc.12] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: the node is an
-	 * address here. kept: who sees the front has acquired its push already, and a node that was
-	 * pushed again signals for itself; but so the carrier's word is read after every count. */
+	/* [mpsc.12] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: the node is
+	 * only an address here. kept: a thread that sees the front has acquired its push already,
+	 * and a node that was pushed again signals for itself; but with acquire the carrier's word
+	 * is read after every count. */
 	return wp_load_acquire(&queue->tail) == &node->next ? 1 : 2;
 }
 
-/* True: the queue holds `node` and nothing else, in the same sense as 1 above.
+/* True if the queue holds `node` and nothing else, in the same sense as 1 above.
  * [any thread | wait-free, reads only the queue] */
 WP_API_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	return wp__mpsc_front(queue) == node &&
 	       /* [mpsc.14] relaxed: ordered by the caller's fence; pairs mpsc.2; upholds
-		  Search!WorkConservation. */
+	        * Search!WorkConservation. */
 	       wp_load_relaxed(&queue->tail) == &node->next;
 }
 

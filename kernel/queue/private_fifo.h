@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_fifo.h - a FIFO of tasks that one thread pushes and pops: what a carrier without siblings
- * queues for itself.
+ * private_fifo.h - a FIFO of tasks that one thread pushes and pops: the queue of a carrier without
+ * siblings for its own tasks.
  *
- * Why it works  Nobody else reads it: no order, no locked instruction. Who may take tasks elsewhere
- *               looks at the run queue (mpsc.h); so a carrier that others steal from uses no
- *               private FIFO.
+ * Why it works  No other thread reads it, so it needs no memory order and no locked instruction.
+ *               Stealers look only at the run queue (mpsc.h); so a carrier that others steal from
+ *               uses no private FIFO.
  * Spec          specs/sched/Group.tla: NoTaskLost.
  * Evidence      make check-specs T=Group, make stress T=carrier_tasks. */
 #ifndef WP_PRIVATE_FIFO_H
@@ -12,12 +12,13 @@
 
 #include "queue/mpsc.h"
 
-/* 16 bytes, of one thread; of another one when that has ended. Zeroed is empty. */
+/* 16 bytes. It belongs to one thread, and to another one after that thread has ended. Zeroed is
+ * empty. */
 typedef struct wp_private_fifo {
 	wp_mpsc_node *first, *last;
 } wp_private_fifo;
 
-/* [its thread | wait-free] */
+/* True if it has no node. [its thread | wait-free] */
 WP_INLINE bool wp_private_fifo_is_empty(const wp_private_fifo *fifo)
 {
 	return fifo->first == NULL;
@@ -29,13 +30,13 @@ WP_INLINE void wp_private_fifo_push(wp_private_fifo *fifo, wp_mpsc_node *node)
 	if (fifo->first == NULL)
 		fifo->first = node;
 	else
-		/* [private_fifo.1] relaxed: ordered by the program, for one thread reads it; pairs
-		 * private_fifo.2; upholds Group!NoTaskLost. */
+		/* [private_fifo.1] relaxed: ordered by the program, since only one thread reads it;
+		 * pairs private_fifo.2; upholds Group!NoTaskLost. */
 		wp_store_relaxed(&fifo->last->next, node);
 	fifo->last = node;
 }
 
-/* The oldest, or NULL. [its thread | wait-free] */
+/* Takes the oldest node, or NULL if there is none. [its thread | wait-free] */
 WP_INLINE wp_mpsc_node *wp_private_fifo_pop(wp_private_fifo *fifo)
 {
 	wp_mpsc_node *node = fifo->first;

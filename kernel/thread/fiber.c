@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fiber.c - a fiber's first frame, and what sanitizers are told. Not explored: the explorer has
- * stacks of its own. */
+ * fiber.c - a fiber's first frame, and the calls that announce switches to sanitizers. Not
+ * explored: the explorer has stacks of its own. */
 #define _GNU_SOURCE
 #include "thread/fiber.h"
 
@@ -15,7 +15,8 @@ enum { NOP = 4 };
 
 void wp__fiber_begin(void);
 
-/* As the switch leaves it: see fiber_*.S. Then what the beginning pops. */
+/* A stack as the switch leaves it (see fiber_*.S), and below that the words that wp__fiber_begin
+ * pops. */
 typedef struct frame {
 #if defined(__x86_64__)
 	uint32_t mxcsr, cw;
@@ -132,7 +133,8 @@ typedef struct call {
 	void *arg;
 } call;
 
-/* Inside `to` for so long: it comes back to itself. */
+/* Runs inside `to`, so AddressSanitizer gets two calls: one ends the switch, and one begins
+ * another, from `to` to itself. */
 __attribute__((no_sanitize("address"))) static void call_told(void *arg)
 {
 	call now = *(const call *)arg; /* it lies on the stack that was left */

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fiber.h - a stackful context: code that stops in the middle and goes on later, on a stack of its
- * own.
+ * fiber.h - a stackful context: code that stops in the middle and continues later, on a stack of
+ * its own.
  *
  *   from                                        to
- *   registers that a call preserves onto its    sp := to->sp
- *   stack; from->sp := sp                       what may be done when `from` is left, if anything
- *                                               the registers from there
+ *   push the registers that a call preserves;   sp := to->sp
+ *   from->sp := sp                              call `then`, if given: `from` has been left
+ *                                               pop the registers
  *                                               jump to where it stopped, or to its entry
  *
- * Why it works  To the compiler a switch is a call: what a call may change it has saved already.
- *               The rest is kept: rbx, rbp, r12 to r15 (x19 to x30, d8 to d15) and the control
- *               words of floating point, rounding for one, which are only loaded where the two
- *               differ: loading them costs ten switches. The flags that floating point collects
- *               are not control: they stay with the OS thread.
- *               The way back is a jump, not a return: the processor foresees a return by the last
- *               call that it saw, which another stack made. So let the switch be the last thing
- *               that a function does (`return wp_fiber_switch(..)`): the compiler then jumps there,
- *               the way back leads past that function, and no return is mispredicted. What the
- *               switch gives is the value that the other side passed.
- *               Unwinding ends below the entry: there the return address is marked as undefined.
+ *   Usage    wp_fiber_init(&fiber, low, bytes, entry, argument);
+ *            wp_fiber_thread(&thread);
+ *            value = wp_fiber_switch(&thread, &fiber, 0);      until the fiber switches back
+ *
+ * Why it works  To the compiler a switch is a call, so it has saved all that a call may change. The
+ *               switch keeps the rest: rbx, rbp, r12 to r15 (x19 to x30, d8 to d15) and the control
+ *               words of floating point, such as the rounding mode. The control words are loaded
+ *               only if the two sides differ, because loading them costs as much as ten switches.
+ *               The flags that floating point collects are not control: they stay with the OS
+ *               thread.
+ *               The way back is a jump, not a return. The processor predicts a return from the last
+ *               call that it saw, and another stack made that call. So let the switch be the last
+ *               thing that a function does (`return wp_fiber_switch(..)`): the compiler then makes
+ *               it a jump, the way back skips that function, and no return is mispredicted. A
+ *               switch returns the value that the other side passed.
+ *               Unwinding ends below the entry, where the return address is marked as undefined.
  * Not promised  Shadow stacks (CET): they know returns only, so the assembly does not carry their
  *               mark, and the linker leaves them off. AArch64 under BTI comes back by a return.
- *               What the compiler keeps of thread-local variables across a switch, if the fiber
- *               goes on in another OS thread. Signal masks: they are the OS thread's.
+ *               Thread-local variables that the compiler keeps across a switch, if the fiber
+ *               continues on another OS thread. Signal masks: they belong to the OS thread.
  *               LeakSanitizer does not look into parked stacks.
- * Spec          none: whoever switches owns both.
+ * Prior art     The context switch of Boost.Context.
+ * Spec          None: the thread that switches owns both fibers.
  * Evidence      tests/thread/test_fiber.py, with a twin for each register; wakeproof bench -t
  *               fiber. */
 #ifndef WP_FIBER_H
@@ -49,12 +55,12 @@
 #endif
 #endif
 #if defined(WP__FIBER_ASAN) || defined(WP__FIBER_TSAN)
-#define WP__FIBER_TOLD 1 /* sanitizers are told of each switch */
+#define WP__FIBER_TOLD 1 /* each switch is announced to the sanitizers */
 #endif
 
-/* 8 bytes; written by the switch that leaves it. */
+/* 8 bytes; written by the switch that leaves the fiber. */
 typedef struct wp_fiber {
-	void *sp; /* while it does not run: its registers lie there */
+	void *sp; /* while it does not run: the address of its saved registers */
 #ifdef WP__FIBER_TOLD
 	void (*entry)(void *arg);
 	void *arg;
@@ -65,22 +71,23 @@ typedef struct wp_fiber {
 #endif
 } wp_fiber;
 
-/* The first switch to it calls entry(arg) on the `bytes` above `low`. The entry never returns: it
- * ends by wp_fiber_leave. Floating point is controlled as it is for the caller now.
- * [before it is shared | wait-free] */
+/* Makes a fiber: the first switch to it calls entry(arg) on the `bytes` above `low`. The entry
+ * never returns, but ends by wp_fiber_leave. The floating-point control words are those of the
+ * caller now. [before it is shared | wait-free] */
 void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void *arg), void *arg);
 
 #ifdef WP__FIBER_TOLD
 void wp_fiber_thread(wp_fiber *fiber);
 void wp_fiber_fini(wp_fiber *fiber);
 #else
-/* The calling OS thread, to switch from, and back to. [any thread | wait-free] */
+/* Makes a fiber of the calling OS thread, to switch from and back to. [any thread | wait-free] */
 WP_INLINE void wp_fiber_thread(wp_fiber *fiber)
 {
 	fiber->sp = NULL;
 }
 
-/* After its last switch, by another; or never begun. [who owns it | wait-free] */
+/* Call it from another fiber after the last switch away, or if the fiber never began.
+ * [its owner | wait-free] */
 WP_INLINE void wp_fiber_fini(wp_fiber *fiber)
 {
 	(void)fiber;
@@ -98,23 +105,23 @@ uintptr_t wp_fiber_switch_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
 _Noreturn void wp_fiber_leave_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
 				   void (*then)(void *arg), void *arg);
 #else
-/* Stops `from`, which is running, and goes on with `to`, whose own switch gives `value`, unless it
- * is its first. Gives the value of whoever switches back.
- * [who runs from and owns to | wait-free] */
+/* Stops `from`, which is running, and continues `to`: its own switch returns `value`, unless it
+ * runs for the first time. Returns the value of the fiber that switches back.
+ * [the thread that runs from and owns to | wait-free] */
 WP_INLINE uintptr_t wp_fiber_switch(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
 	return wp__fiber_jump(from, to, value, NULL, NULL);
 }
 
-/* The same, for ever: `from` may be given up when `to` runs. [as above] */
+/* The same, but `from` never continues: it may be freed once `to` runs. [as above] */
 WP_INLINE _Noreturn void wp_fiber_leave(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
 	wp__fiber_jump(from, to, value, NULL, NULL);
 	__builtin_unreachable();
 }
 
-/* The same two, and then(arg) is called first, on the stack of `to`, when `from` is left: another
- * thread may go on with it, or reuse its stack, from then on. [as above, and as `then`] */
+/* The same two, but once `from` is left they first call then(arg) on the stack of `to`. From that
+ * call on another thread may continue `from`, or reuse its stack. [as above, and as `then`] */
 WP_INLINE uintptr_t wp_fiber_switch_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
 					 void (*then)(void *arg), void *arg)
 {

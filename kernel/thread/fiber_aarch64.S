@@ -4,7 +4,8 @@
  *   at sp   +0 .. +72   +80  +88   +96 .. +152   +160   +176, at first
  *           x19 .. x28  x29  x30   d8 .. d15     fpcr   entry, argument
  *
- * Why it works  As fiber_x86_64.S. x30 is where it goes on. x18 belongs to the platform.
+ * Why it works  As fiber_x86_64.S. x30 is the address where it continues. x18 belongs to the
+ *               platform.
  * Evidence      tests/thread/test_fiber.py, under qemu-user. */
 #ifdef __aarch64__
 
@@ -15,8 +16,8 @@
 	.hidden wp__fiber_jump
 	.type wp__fiber_jump, %function
 	.p2align 5
-/* x0: from, x1: to, x2: value, x3: what to call then, or NULL, x4: its argument; what is first in from
- * and to is sp */
+/* x0: from, x1: to, x2: value, x3: the function to call then, or NULL, x4: its argument. sp is the
+ * first field of from and to. */
 wp__fiber_jump:
 	.cfi_startproc
 	hint	#34 /* bti c */
@@ -98,7 +99,7 @@ wp__fiber_jump:
 	.hidden wp__fiber_begin
 	.type wp__fiber_begin, %function
 	.p2align 4
-/* The first to run, behind the nop: see fiber_x86_64.S. At sp: entry, its argument */
+/* Runs first, behind the nop: see fiber_x86_64.S. At sp: entry, its argument. */
 wp__fiber_begin:
 	.cfi_startproc
 	.cfi_undefined x30

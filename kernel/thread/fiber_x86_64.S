@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fiber_x86_64.S - fiber.h's switch for x86-64, System V.
  *
- *   at sp     +0    +8   +16  +24  +32  +40  +48  +56               +64, at first
- *           mxcsr   r12  r13  r14  r15  rbx  rbp  where it goes on  entry, argument
+ *   at sp     +0    +8   +16  +24  +32  +40  +48  +56                +64, at first
+ *           mxcsr   r12  r13  r14  r15  rbx  rbp  where it continues entry, argument
  *            cw +4
  *
- * Why it works  At every instruction the frame description holds for the stack that sp is in: both
- *               stacks have the same layout there.
+ * Why it works  At every instruction the frame description is right for the stack that sp is in,
+ *               because both stacks have the same layout there.
  * Evidence      tests/thread/test_fiber.py. */
 #ifdef __x86_64__
 
@@ -24,8 +24,8 @@
 	.hidden wp__fiber_jump
 	.type wp__fiber_jump, @function
 	.p2align 5
-/* rdi: from, rsi: to, rdx: value, rcx: what to call then, or NULL, r8: its argument; what is first in
- * from and to is sp */
+/* rdi: from, rsi: to, rdx: value, rcx: the function to call then, or NULL, r8: its argument. sp is
+ * the first field of from and to. */
 wp__fiber_jump:
 	.cfi_startproc
 	LANDING
@@ -96,8 +96,8 @@ wp__fiber_jump:
 	.hidden wp__fiber_begin
 	.type wp__fiber_begin, @function
 	.p2align 4
-/* The first to run, behind the nop, which is there for those who look up a return address: one byte
- * before it. At sp: entry, its argument */
+/* Runs first. The fiber starts behind the nop, because unwinders look up a return address at the
+ * byte before it. At sp: entry, its argument. */
 wp__fiber_begin:
 	.cfi_startproc
 	.cfi_undefined rip

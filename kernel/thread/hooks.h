@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hooks.h - what thread/ and sync/ need of the layers above them, each of which defines its part.
+ * hooks.h - functions that thread/ and sync/ call and that the layers above them define.
  *
  *   sched/vthread_start.h   has the contracts of the first six
  *   sched/worker.c          whether the caller is a carrier of a group
- *   sync/mutex.c            the mutexes that a thread leaves behind
+ *   sync/mutex.c            abandons the mutexes that a thread holds at its end
  *
- * Includes go down the layers only (tests/project/test_layers.py), so these declarations stand
- * below their definitions. The compiler compares the two: each file that defines one includes this
- * header, too.
- * The explorer has definitions of its own (stress/explorer/compiled_hooks.c).
- * Spec          none. Evidence  tests/project/test_layers.py. */
+ * Includes go down the layers only (tests/project/test_layers.py), so these declarations stand in a
+ * layer below their definitions. Each file that defines one includes this header too, so the
+ * compiler compares the two. The explorer has definitions of its own
+ * (stress/explorer/compiled_hooks.c).
+ * Spec          None.
+ * Evidence      tests/project/test_layers.py. */
 #ifndef WP_HOOKS_H
 #define WP_HOOKS_H
 
@@ -24,12 +25,12 @@ int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 bool wp_vthread_clear_interrupt(void);
 void wp_vthread_interrupt(wp_vthread *thread);
 void wp__vthread_push(wp_vthread *thread);
-/* The caller is a carrier of that group. [any thread | wait-free] */
+/* True if the caller is a carrier of that group. [any thread | wait-free] */
 bool wp__wakers_are_mine(const struct wp_wakers *wakers);
 
 /* cdef: begin */
-/* It has ended, or will not run any more: the mutexes that it has are marked and unlocked. [its
- * runner, or the close of its group | as wp_mutex_unlock] */
+/* The thread has ended, or will not run any more: marks the mutexes that it holds as abandoned, and
+ * unlocks them. [its runner, or the close of its group | as wp_mutex_unlock] */
 void wp__vthread_abandon_held(wp_vthread *thread);
 /* cdef: end */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * latch.c - see latch.h. */
+ * latch.c - the list of waiters in the latch's word. See latch.h. */
 #include "thread/latch.h"
 
-/* The list, locked; or WP_LATCH_OPEN, and nothing is. */
+/* Returns the list, locked; or WP_LATCH_OPEN, and then nothing is locked. */
 static uintptr_t lock(wp_latch *latch)
 {
 	unsigned turns = 0;
 
 	for (;;) {
-		/* [latch.6] relaxed: stale costs a turn: latch.2 and latch.3 look again; pairs
+		/* [latch.6] relaxed: stale costs a turn, as latch.2 and latch.3 look again; pairs
 		 * latch.4, latch.5; upholds Latch!NoLostWaiter. */
 		uintptr_t word = wp_load_relaxed(&latch->word);
 
@@ -36,10 +36,10 @@ void wp__latch_open_queued(wp_latch *latch)
 	uintptr_t word = lock(latch);
 
 	if (word == WP_LATCH_OPEN)
-		return; /* it is an error, and harmless */
+		return; /* opening it twice is an error, and harmless */
 	waiter = (wp_waiter *)word;
-	/* [latch.4] release; pairs latch.2, latch.6; upholds Latch!UntouchedAfterOpen: the event,
-	 * with what came before, and the end of the lock. */
+	/* [latch.4] release; pairs latch.2, latch.6; upholds Latch!UntouchedAfterOpen: it publishes
+	 * the event, with all that came before, and ends the lock. */
 	wp_store_release(&latch->word, WP_LATCH_OPEN);
 	while (waiter != NULL && waiter->next != NULL)
 		waiter = waiter->next;
@@ -51,7 +51,8 @@ void wp__latch_open_queued(wp_latch *latch)
 	}
 }
 
-/* See wait_queue.h. An event is not given back. Granted: the latch may be gone. */
+/* See wait_queue.h. An event is not given back. If the waiter was granted, the latch may be
+ * gone. */
 static void leave(wp_waiter *waiter)
 {
 	if (!wp__waiter_is_granted(waiter))

@@ -9,16 +9,22 @@
  *                                        too late: [latch.3] [latch.5] out of the list;
  *                                          OPEN: wait for the grant
  *
- *   word             means
- *   0                shut, nobody waits
- *   a waiter         shut; the newest, the others behind it
- *   | LOCKED         a waiter gets in or out, or the opener comes
- *   OPEN             for good
+ *   Usage    waiter:   wp_latch_wait_until(&latch, WP_FOREVER);
+ *            opener:   result = ...;
+ *                      wp_latch_open(&latch);
+ *
+ *   word             meaning
+ *   0                The latch is shut and nobody waits.
+ *   a waiter         The latch is shut; this is the newest waiter, and the others are behind it.
+ *   | LOCKED         A waiter enters or leaves the list, or the opener takes it.
+ *   OPEN             The latch is open for good.
  *
  * Why it works  One word is the event, the list and its lock. Opening takes list and lock and
- *               publishes the event in one step, and nothing of the latch is touched after it: who
- *               finds it open may free it, though others are still being granted.
+ *               publishes the event in one step, and touches nothing of the latch after it. So a
+ *               thread that finds the latch open may free it, though others are still being
+ *               granted.
  * Not promised  That LOCKED is short, if its holder has lost its CPU.
+ * Prior art     Java's CountDownLatch(1), and the word of waiters and bits in WebKit's WordLock.
  * Spec          specs/thread/Latch.tla: TerminationVisible, NoLostWaiter, UntouchedAfterOpen,
  *               Served.
  * Evidence      make check-specs T=Latch, make stress T=latch, wakeproof conform -t latch. */
@@ -30,50 +36,53 @@
 /* Values of the word. */
 enum { WP_LATCH_OPEN = 1, WP_LATCH_LOCKED = 2 };
 
-/* 8 bytes. Zeroed is shut. Writers: latch.1, latch.3, latch.4, latch.5. */
+/* 8 bytes. Zeroed is shut. Written by latch.1, latch.3, latch.4 and latch.5. */
 typedef struct wp_latch {
 	wp_atomic(uintptr_t) word;
 } wp_latch;
 
-/* [before it is shared | wait-free] */
+/* The latch is shut. [before it is shared | wait-free] */
 WP_API_INLINE void wp_latch_init(wp_latch *latch)
 {
 	wp_init(&latch->word, 0);
 }
 
-/* Who waits is woken: latch.1 found that somebody does. */
+/* Opens a latch that has waiters, as latch.1 found, and wakes them.
+ * [the opener | blocks shortly] */
 void wp__latch_open_queued(wp_latch *latch);
 
-/* Once. The latch may be gone when this returns. [one thread | blocks shortly] */
+/* Opens the latch; call it once. The latch may be gone when this returns.
+ * [one thread | blocks shortly] */
 WP_API_INLINE void wp_latch_open(wp_latch *latch)
 {
 	uintptr_t shut = 0;
 
-	/* [latch.1] release; pairs latch.2, latch.5; upholds Latch!TerminationVisible: who finds it
-	 * open sees what came before. */
+	/* [latch.1] release; pairs latch.2, latch.5; upholds Latch!TerminationVisible: a thread
+	 * that finds it open sees what came before. */
 	if (!wp_cas_release(&latch->word, &shut, WP_LATCH_OPEN))
 		wp__latch_open_queued(latch);
 }
 
-/* [any thread | wait-free] */
+/* True if the latch is open. [any thread | wait-free] */
 WP_API_INLINE bool wp_latch_is_open(wp_latch *latch)
 {
 	/* [latch.2] acquire; pairs latch.1, latch.4; upholds Latch!TerminationVisible. */
 	return wp_load_acquire(&latch->word) == WP_LATCH_OPEN;
 }
 
-/* True: it is open; false: in line, park. [any thread | blocks shortly] */
+/* True if it is open. False if the waiter is in line now: then park.
+ * [any thread | blocks shortly] */
 bool wp__latch_begin(wp_latch *latch, wp_waiter *waiter);
 
 /* As wp__waiter_check and wp__waiter_cancel. [the waiter's thread | blocks shortly] */
 bool wp__latch_check(wp_latch *latch, wp_waiter *waiter);
 bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter);
 
-/* The three as one: WP_OK: it is open; WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
+/* The three in one: WP_OK if it is open; WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
 int wp__latch_wait(wp_latch *latch, wp_waiter *waiter, int64_t deadline_ns);
-/* Waits until it is open: WP_OK; WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
+/* Waits until the latch is open: WP_OK, WP_TIMEOUT or WP_INTERRUPTED. [any thread | blocks] */
 WP_API int wp_latch_wait_until(wp_latch *latch, int64_t deadline_ns);
-/* The same, and what the latch stands for: for an event. */
+/* The same, and also records for the event what the latch stands for. [any thread | blocks] */
 int wp__latch_wait_for(wp_latch *latch, int64_t deadline_ns, enum wp_wait why, uint32_t on);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * overflow.c - the signal handler, the alternate stacks, and the list of pools. Not explored:
- * signals and system calls. */
+ * overflow.c - the signal handler, the alternate stacks, and the list of pools. Not explored: it
+ * makes system calls and handles signals. */
 #define _GNU_SOURCE
 #include "thread/overflow.h"
 
@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 enum {
-	HANDLER_BYTES = 65536, /* of an alternate stack, beside what a signal frame takes */
+	HANDLER_BYTES = 65536, /* of an alternate stack, beside the size of a signal frame */
 	NAME = 200,            /* bytes of a name that are shown */
 	LINE = 320,
 	SIGNALS = 2,
@@ -23,11 +23,11 @@ enum {
 
 static const int signals[SIGNALS] = {SIGSEGV, SIGBUS};
 
-/* Under the lock, which is held with these signals blocked. */
+/* Changes only under the lock, which is held with these signals blocked. */
 static struct {
 	wp_lock lock;
 	uint32_t watchers;
-	bool is_ours; /* the handler, or one that was set later and may pass on to it */
+	bool is_ours; /* the handler, or a later handler that may pass on to it */
 	wp_stacks *pools;
 	struct sigaction before[SIGNALS];
 } process;
@@ -115,8 +115,8 @@ static uintptr_t stack_pointer(const ucontext_t *context)
 #endif
 }
 
-/* The stack of this pool whose guard holds the address while `sp` is in its slot, or has left
- * it downward by a large frame: else it is a stray access. */
+/* Returns the stack of this pool that overflowed, or NULL if the access was stray. The address must
+ * be in the stack's guard, and `sp` in its slot, or below it after a large frame. */
 static wp_stack *overflowed(const wp_stacks *pool, uintptr_t address, uintptr_t sp)
 {
 	uintptr_t base = (uintptr_t)pool->base, number = (address - base) / pool->slot_bytes;
@@ -140,8 +140,9 @@ static wp_stack *find(uintptr_t address, uintptr_t sp)
 	return found;
 }
 
-/* What comes after the report, and after a fault of nobody's. The faulting instruction is run
- * again, and dies; a signal that somebody sent is sent again. */
+/* Restores the default action, after the report or after a fault that no stack explains. The
+ * faulting instruction then runs again, and the process dies; a signal that a process sent is sent
+ * again. */
 static void die_of(int signal, const siginfo_t *info)
 {
 	struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -195,7 +196,7 @@ static void take_signals(void)
 		sigaction(signals[k], &ours, &process.before[k]);
 }
 
-/* Unless somebody has set his own since: it may pass on to ours. */
+/* Does nothing if another handler was set since, because that handler may pass on to ours. */
 static void give_signals_back(void)
 {
 	struct sigaction now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack.c - the slab: one reservation, and the lists of idle stacks. Not explored: system calls;
- * what is shared stands under a lock. */
+ * stack.c - the slab: one reservation, and the lists of idle stacks. Not explored: it makes system
+ * calls, and all that is shared is under a lock. */
 #define _GNU_SOURCE
 #include "thread/stack.h"
 
@@ -16,28 +16,29 @@
 #include "thread/overflow.h"
 
 enum {
-	COMMIT = 64, /* slots that become memory at once: one system call */
+	COMMIT = 64, /* slots that one system call turns into memory */
 	BATCH = WP_STACK_CACHE / 2,
 	LEAST_PAGES = 4, /* of a slot: guard, top, and two for frames alone */
-	FETCHED = 4,     /* lines of a stack that is about to be used, and one below it */
-	RESIDENT = 256,  /* pages that mincore is asked for at once */
-	SHARE = 8,       /* of a limit on addresses, for one pool that may be smaller */
+	FETCHED = 4,     /* lines to prefetch of a stack that is used soon; and one line below */
+	RESIDENT = 256,  /* pages in one call of mincore */
+	SHARE = 8,       /* part of the limit on addresses for a pool that may be smaller */
 };
 
-static const uint64_t ADDRESSES = 1ull << 43; /* for such a one, without a limit: of 2^47 */
+static const uint64_t ADDRESSES = 1ull << 43; /* for such a pool, if there is no limit; of 2^47 */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/* What a pool's caches may keep. */
+/* How many stacks a pool's caches may keep. */
 static uint64_t kept(const wp_stacks_config *config)
 {
 	return (uint64_t)config->caches * WP_STACK_CACHE;
 }
 
-/* So many; fewer have no caches than these times 8. */
+/* Sets the number of slots, and whether the pool has caches: it must have 8 times as many stacks as
+ * they may keep, apart from the kept ones. */
 static void set_slots(wp_stacks *pool, const wp_stacks_config *config, uint64_t slots)
 {
 	pool->max_stacks = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
@@ -45,7 +46,7 @@ static void set_slots(wp_stacks *pool, const wp_stacks_config *config, uint64_t 
 	pool->has_caches = slots >= (WP_STACK_CACHED + 1) * kept(config);
 }
 
-/* The sizes, if they fit. */
+/* Computes the sizes. False if they do not fit. */
 static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 {
 	uint64_t colours = config->colours ? config->colours : WP_STACK_COLOURS, taken;
@@ -68,7 +69,7 @@ static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 	       config->stack_bytes <= WP_STACK_BYTES_MOST;
 }
 
-/* NULL and errno. [any thread | a system call] */
+/* Reserves addresses. NULL and errno if it fails. [any thread | a system call] */
 static void *reserve(uint64_t bytes, int protection)
 {
 	void *base =
@@ -87,7 +88,7 @@ static void give_back(wp_stacks *pool)
 	pool->used = NULL;
 }
 
-/* What one pool may take of the addresses, if it can be smaller: others want some too. */
+/* How many addresses a pool may take if it can be smaller: others need some too. */
 static uint64_t share(void)
 {
 	struct rlimit limit;
@@ -97,7 +98,8 @@ static uint64_t share(void)
 	return limit.rlim_cur / SHARE;
 }
 
-/* The slots, and room for all that are idle. False and errno. [any thread | system calls] */
+/* Reserves the slots, and an array for all idle ones. False and errno.
+ * [any thread | system calls] */
 static bool reserve_slots(wp_stacks *pool)
 {
 	pool->base = reserve(pool->bytes, PROT_NONE);
@@ -108,7 +110,7 @@ static bool reserve_slots(wp_stacks *pool)
 	return false;
 }
 
-/* The same, or fewer, if these may be. */
+/* The same, or fewer slots if that is allowed. */
 static bool reserve_some(wp_stacks *pool, const wp_stacks_config *config)
 {
 	uint64_t most = config->may_be_fewer ? share() : UINT64_MAX;
@@ -141,8 +143,8 @@ int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
 		free(pool);
 		return WP_SYSTEM;
 	}
-	/* One touch must not become 2 MiB: with huge pages a parked fiber takes 61 to 66 KB, not 4.
-	 * Refused: the system has none. */
+	/* With huge pages one touch would take 2 MiB: a parked fiber then takes 61 to 66 KB, not 4.
+	 * It fails only if the system has no huge pages. */
 	madvise(pool->base, pool->bytes, MADV_NOHUGEPAGE);
 	pool->guard = wp__stack_guard_best(pool, config->guard);
 	wp__overflow_enter(pool);
@@ -166,7 +168,7 @@ void *wp_stacks_slot(const wp_stacks *pool, uint32_t number)
 	return pool->base + top;
 }
 
-/* Addresses up to this slot and some more become memory. Under the lock. */
+/* Turns the addresses of the next slot, and of some more, into memory. Under the lock. */
 static bool commit(wp_stacks *pool)
 {
 	uint32_t left = pool->max_stacks - pool->committed, more = left < COMMIT ? left : COMMIT;
@@ -180,7 +182,7 @@ static bool commit(wp_stacks *pool)
 	return true;
 }
 
-/* NULL and errno. Under the lock. */
+/* Makes a new stack. NULL and errno if it fails. Under the lock. */
 static wp_stack *make(wp_stacks *pool)
 {
 	char *slot = pool->base + pool->made * pool->slot_bytes;
@@ -200,7 +202,7 @@ static wp_stack *make(wp_stacks *pool)
 	return stack;
 }
 
-/* Under the lock. */
+/* Takes an idle stack, or NULL. Under the lock. */
 static wp_stack *pop(wp_stacks *pool)
 {
 	wp_stack *stack = pool->trimmed;
@@ -219,7 +221,7 @@ static void push(wp_stacks *pool, wp_stack *stack)
 	pool->used[pool->used_count++] = stack;
 }
 
-/* All of a batch are on their way at once: one after the other each is waited for. [any thread] */
+/* Prefetches a stack, so that the misses of a batch overlap. [any thread] */
 static void fetch(wp_stack *stack)
 {
 	for (int line = -1; line < FETCHED; line++)
@@ -242,7 +244,7 @@ wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache)
 	return stack;
 }
 
-/* The warm ones, given last, stay in the cache. */
+/* The most recently given stacks, which are warm, stay in the cache. */
 void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack)
 {
 	wp_lock_acquire(&pool->lock);
@@ -277,7 +279,7 @@ uint32_t wp_stacks_count(wp_stacks *pool)
 	return made;
 }
 
-/* Bytes of memory in there. */
+/* The bytes of memory in that range. */
 static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
 {
 	unsigned char pages[RESIDENT];
@@ -295,7 +297,7 @@ static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
 	return count;
 }
 
-/* Under the lock, so that at no moment a stack is neither idle nor taken. */
+/* Trims one stack under the lock, so that it is idle or taken at every moment. */
 static uint64_t trim_one(wp_stacks *pool)
 {
 	wp_stack *stack = pool->used[pool->used_count - 1];
@@ -316,7 +318,7 @@ uint64_t wp_stacks_trim(wp_stacks *pool)
 {
 	uint64_t bytes = 0;
 
-	/* At most as often: others go on giving. */
+	/* A bound, because other threads go on giving stacks. */
 	for (uint32_t left = wp_stacks_count(pool); left > 0; left--) {
 		wp_lock_acquire(&pool->lock);
 		if (pool->used_count == 0)
@@ -342,7 +344,7 @@ wp_stacks_counts wp_stacks_statistics(wp_stacks *pool)
 	return counts;
 }
 
-/* Which guard a stack gets, and a canary's check. */
+/* Chooses the guard of each stack, and checks canaries. */
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
@@ -354,7 +356,7 @@ enum {
 	MAPPINGS_USUAL = 65530, /* vm.max_map_count where it cannot be read */
 };
 
-/* Of the process: mappings that guards take, and whether it was warned. */
+/* Of the process: the mappings that guards take, and whether the warning was printed. */
 static struct {
 	wp_lock lock;
 	uint32_t mappings;
@@ -374,8 +376,8 @@ uint32_t wp__stack_guard_mappings(void)
 	return most / 4;
 }
 
-/* Whether the system not only accepts the advice but follows it: qemu-user accepts any. The pool's
- * first page, which is a guard's anyhow, is memory afterwards. */
+/* Checks that the system not only accepts the advice but follows it, because qemu-user accepts any.
+ * The pool's first page, part of a guard anyhow, is memory afterwards. */
 static bool can_install(wp_stacks *pool)
 {
 	bool is_guard;
@@ -442,7 +444,7 @@ enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *low)
 	if (pool->guard == WP_STACK_INSTALLED &&
 	    madvise(low, pool->guard_bytes, MADV_GUARD_INSTALL) == 0)
 		return WP_STACK_INSTALLED;
-	/* Also where the advice is refused later: for locked memory (mlockall). */
+	/* This is also reached where the advice is refused later: for locked memory (mlockall). */
 	if (pool->guard != WP_STACK_CANARY && protect(pool, low))
 		return WP_STACK_PROTECTED;
 	warn();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unwind_table.c - a row of a function's table (.eh_frame, as DWARF 4 has it, 6.4): see unwind.h.
- * Not explored: it reads tables of the program. */
+ * unwind_table.c - makes a row from a function's table (.eh_frame, as in DWARF 4, 6.4): see
+ * unwind.h. Not explored: it reads tables of the program. */
 #include "thread/unwind.h"
 
 #include <string.h>
 
 enum { REMEMBERED = 4, TOP_BITS = 6 };
 
-/* libgcc's: the table of the function at pc, or NULL. */
+/* From libgcc: the table of the function at pc, or NULL. */
 struct dwarf_eh_bases {
 	void *text, *data, *function;
 };
@@ -17,9 +17,9 @@ typedef struct reader {
 	const uint8_t *at, *end;
 } reader;
 
-/* A table on its way to a row. */
+/* The state while a table is read up to a row. */
 typedef struct table {
-	reader common, own; /* instructions: of its kind, of the function */
+	reader common, own; /* instructions: common ones (CIE), and the function's own (FDE) */
 	uint64_t code_unit;
 	int64_t data_unit;
 	uintptr_t place, wanted;
@@ -41,7 +41,7 @@ static uint64_t fixed(reader *in, size_t bytes)
 	return value;
 }
 
-/* LEB128, with its sign or without. */
+/* Reads a LEB128 number, signed or unsigned. */
 static uint64_t number(reader *in, bool has_sign)
 {
 	uint64_t value = 0;
@@ -69,7 +69,7 @@ static int64_t whole(reader *in)
 	return (int64_t)number(in, true);
 }
 
-/* Of a pointer in that encoding; 0: another one. */
+/* The size of a pointer in that encoding; 0 if the encoding is not supported. */
 static size_t pointer_bytes(uint8_t encoding)
 {
 	static const size_t bytes[] = {8, 0, 2, 4, 8, 0, 0, 0};
@@ -77,7 +77,7 @@ static size_t pointer_bytes(uint8_t encoding)
 	return encoding == 0xff || (encoding & 0x70) == 0x50 ? 0 : bytes[encoding & 7];
 }
 
-/* What all tables of its kind begin with: false if it is of another one. */
+/* Reads the part that tables have in common (CIE). False if it is of an unknown kind. */
 static bool read_common(table *made, const uint8_t *common, uint8_t *encoding)
 {
 	reader in = {common + 4, common + 4};
@@ -109,7 +109,7 @@ static bool read_common(table *made, const uint8_t *common, uint8_t *encoding)
 	return version == 1 || version == 3;
 }
 
-/* False: it has none, or one that is not understood. */
+/* Finds the table of the function at `pc`. False if there is none, or if it is not understood. */
 static bool find(table *made, uintptr_t pc)
 {
 	struct dwarf_eh_bases bases;
@@ -154,7 +154,7 @@ static void set_cfa(table *made, uint64_t reg, int64_t offset)
 	made->row.cfa_offset = (int32_t)offset;
 }
 
-/* An instruction about where the frame ends. DW_CFA_..., by number. False: it is of another
+/* Runs an instruction about the frame's end (DW_CFA_..., by number). False if it is of another
  * kind. */
 static bool about_cfa(table *made, reader *in, uint8_t code)
 {
@@ -183,7 +183,7 @@ static bool about_cfa(table *made, reader *in, uint8_t code)
 	}
 }
 
-/* About where a register is. */
+/* Runs an instruction about the place of a register. False if it is of another kind. */
 static bool about_register(table *made, reader *in, uint8_t code)
 {
 	uint64_t reg;
@@ -199,12 +199,12 @@ static bool about_register(table *made, reader *in, uint8_t code)
 		restore(made, reg);
 	else if (code == 0x08) /* same_value */
 		set(made, reg, 0);
-	else /* undefined: if it is the place, the outermost function */
+	else /* undefined: for the return address, this marks the outermost function */
 		made->row.is_end |= reg == WP_UNWIND_PC;
 	return true;
 }
 
-/* One of those without an operand in their top bits. */
+/* Runs an instruction that is encoded in the low bits alone. */
 static void extended(table *made, reader *in, uint8_t code)
 {
 	if (about_cfa(made, in, code) || about_register(made, in, code))
@@ -218,10 +218,10 @@ static void extended(table *made, reader *in, uint8_t code)
 	else if (code == 0x2e) /* GNU_args_size */
 		natural(in);
 	else if (code != 0x00 && code != 0x2d) /* nop; AARCH64_negate_ra_state */
-		made->is_bad = true;           /* expressions, and what nobody writes */
+		made->is_bad = true; /* expressions, and instructions that compilers do not emit */
 }
 
-/* Up to the place that is wanted. */
+/* Runs instructions up to the place that is wanted. */
 static void run(table *made, reader in)
 {
 	while (in.at < in.end && !made->is_bad) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_queue.c - see wait_queue.h. */
+ * wait_queue.c - parking, checking and cancelling a wait. See wait_queue.h. */
 #include "thread/wait_queue.h"
 
-/* Permits, or the descriptor: its own; of others the amount is for who wakes it. */
+/* What an event records: permits, or the descriptor. For other kinds the amount is meant for the
+ * waker. */
 static uint32_t on(const wp_waiter *waiter)
 {
 	return waiter->why == WP_WAIT_SEMAPHORE || waiter->why >= WP_WAIT_READ ? waiter->amount : 0;
@@ -51,7 +52,7 @@ bool wp__waiter_check(wp_lock *lock, wp_waiter *waiter)
 		return true;
 	}
 	if (waiter->thread == NULL)
-		return false; /* it has no number to renew */
+		return false; /* an OS thread has no number to renew */
 	wp_lock_acquire(lock);
 	is_in_line = waiter->line != NULL;
 	if (is_in_line)

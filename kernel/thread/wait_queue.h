@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_queue.h - a FIFO of waiters, virtual threads and OS threads in one list.
+ * wait_queue.h - a FIFO of waiters with direct hand-off; virtual threads and OS threads wait in one
+ * list.
  *
  * A new kind of wait calls, in this order:
- *   wp__waiter_stands  before it gets in line, with its `leave`: what the close of a group does in
- *                      the stead of its thread that stands there. It gets the waiter out as a
- *                      canceller does, under the object's lock, and does what follows from that
- *                      (tells or serves the next); or, when it was granted, gives back what it has:
- *                      to the next in line, or to the object.
- *   wp__waiter_over    when the wait has ended, however it did. wp__waiter_check and wp__waiter_cancel
- *                      have done so when they say that it has.
- * Who wakes a waiter that stays in line prepares the wake under the object's lock (mutex.c: tell).
+ *   wp__waiter_stands  before it gets in line. It passes its `leave`, which the close of a group
+ *                      calls in place of a thread that stands in line. `leave` gets the waiter out
+ *                      as a canceller does, under the object's lock, and does what follows from
+ *                      that (wakes or serves the next). If the waiter was granted, `leave` gives
+ *                      the grant to the next in line, or back to the object.
+ *   wp__waiter_over    when the wait has ended, however it did. wp__waiter_check and
+ *                      wp__waiter_cancel have called it when they return that the wait has ended.
+ * A thread that wakes a waiter without taking it off prepares the wake under the object's lock
+ * (mutex.c).
  *
  *   waiter                                granter
  *   under the object's lock: get in line  under the object's lock: take one off the line,
  *     with the number of its park           and give it what it waits for
  *   park, at least once                   after it:
  *   [wait_queue.1] granted: done            [wait_queue.2] state := GRANTED
- *   ended for nothing, under the lock:      wake: a futex, or that park of a virtual thread
+ *   spurious wakeup, under the lock:        wake: a futex, or that park of a virtual thread
  *     in line: the next number, park again
- *   too late, or refused, under the lock:
+ *   timeout, or refused, under the lock:
  *     in line: get out
  *   taken off: [wait_queue.3] wait for GRANTED
  *
- *   state     means                                      written by
- *   WAITS     in line, or taken off a moment ago         the waiter
- *   LOOK      in line: something has come free, look     under the lock
- *   GRANTED   it has it; the waiter's memory is its own  who took it off, once
+ *   state     meaning                                              written by
+ *   WAITS     It is in line, or was taken off a moment ago.        the waiter
+ *   LOOK      It is in line; something has come free, so look.     a thread under the lock
+ *   GRANTED   It is granted; its memory is its own again.          its granter, once
  *
- * Why it works  Who is in line is decided under one lock, so a waiter that gets out has been given
- *               nothing, and one that was taken off has it and says so, however late it is. The
- *               granter reads whom to wake before wait_queue.2 and touches neither waiter nor
- *               object after it, so both may be freed by whoever sees GRANTED: a futex is an
- *               address by then, a virtual thread's memory stays one's, and its group's free waits
- *               for the granter, who is counted in before wait_queue.2 (wakers.h). A park that has
- *               ended has another number, so a late wake ends no later park and leaves it no
- *               permit.
- * Not promised  That a park ends for a grant alone: whoever parks looks again. That a user's permit
+ * Why it works  One lock decides which waiters are in line. So a waiter that gets out has been
+ *               given nothing, and one that was taken off has been granted and reports that,
+ *               however late it is. The granter reads which thread to wake before wait_queue.2, and
+ *               touches neither waiter nor object after it. So a thread that sees GRANTED may free
+ *               both: a futex is only an address by then, a virtual thread's memory remains a
+ *               virtual thread's, and the free of its group waits for the granter, which is counted
+ *               in before wait_queue.2 (wakers.h). A park that has ended has another number, so a
+ *               late wake ends no later park and leaves it no permit.
+ * Not promised  That a park ends only for a grant: the waiter looks again. That a user's permit
  *               outlasts a wait: its parks take permits as any park does. How long wait_queue.3
  *               takes, if the granter has lost its CPU.
+ * Prior art     parking_lot's fair unlock, for the direct hand-off; the sudog lists of Go's
+ *               runtime.
  * Spec          specs/thread/WaitQueue.tla: NoLostGrant, NothingLost, UntouchedAfterGrant,
  *               NoStrayPermit.
  * Evidence      make check-specs T=WaitQueue, make stress T=wait_queue, wakeproof conform -t
@@ -60,45 +64,46 @@ enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
 
 struct wp_wait_queue;
 
-/* 80 bytes: one wait of one thread, on its stack or in its frame. state: wait_queue.1..YW3,
- * mutex.11, mutex.12. leave, object: its thread. The rest under the object's lock, or by who took
- * it off. */
+/* 80 bytes: one wait of one thread, on its stack or in its frame. state is written by wait_queue.2,
+ * mutex.11 and mutex.12; leave and object by its thread; the rest under the object's lock, or by
+ * the thread that took it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;
-	struct wp_wait_queue *line;       /* that it is in; NULL: it was taken off */
+	struct wp_wait_queue *line;       /* the line that it is in; NULL: it was taken off */
 	wp_vthread *thread;               /* NULL: an OS thread, which sleeps at `state` */
-	void (*push)(wp_vthread *thread); /* queues it, where its unpark owes that */
-	void *value;                      /* the object's */
-	uint32_t number;                  /* of its park */
+	void (*push)(wp_vthread *thread); /* queues the thread, if its unpark owes that */
+	void *value;                      /* for the object */
+	uint32_t number;                  /* number of its park */
 	wp_atomic(uint32_t) state;
-	uint32_t amount; /* the object's */
-	int16_t result;  /* the object's, said with the grant */
+	uint32_t amount; /* for the object */
+	int16_t result;  /* for the object; set with the grant */
 	uint16_t why;    /* enum wp_wait, for an event */
-	/* Out of its line, or what it was granted given back; by the close of its thread's
+	/* Gets out of the line, or gives back the grant; called by the close of the thread's
 	 * group. */
 	void (*leave)(struct wp_waiter *waiter);
-	void *object; /* in whose line it stands: for `leave` */
+	void *object; /* for `leave`: the object with the line */
 } wp_waiter;
 
-/* 16 bytes, under its object's lock. Zeroed is empty. */
+/* 16 bytes; changes under its object's lock. Zeroed is empty. */
 typedef struct wp_wait_queue {
 	wp_waiter *first, *last;
 } wp_wait_queue;
 
-/* One park: WP_OK (look again), WP_TIMEOUT or WP_INTERRUPTED. Call it before each look, the first
- * one too: else a virtual thread keeps the permit of a grant that it did not park for. [the
- * waiter's thread | blocks] */
+/* Parks once: WP_OK (look again), WP_TIMEOUT or WP_INTERRUPTED. Call it before each look, the first
+ * one too: otherwise a virtual thread keeps the permit of a grant for which it did not park.
+ * [the waiter's thread | blocks] */
 int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns);
 
-/* For a wait that an interrupt does not end: true: it was interrupted, and takes part in
+/* For a wait that an interrupt does not end. True if it was interrupted: pass that to
  * wp__waiter_interrupt_again after the wait. [the waiter's thread | blocks] */
 bool wp__waiter_park_through(wp_waiter *waiter);
 void wp__waiter_interrupt_again(wp_waiter *waiter, bool was_interrupted);
 
-/* For the calling thread. [its thread | wait-free] */
+/* Makes a waiter for the calling thread. [its thread | wait-free] */
 void wp__waiter_init_self(wp_waiter *waiter, enum wp_wait why);
 
-/* For `thread` and what queues it; or NULL and anything: an OS thread. [its thread | wait-free] */
+/* Makes a waiter for `thread`, which `push` queues. NULL and anything: for an OS thread.
+ * [its thread | wait-free] */
 WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
 			       void (*push)(wp_vthread *thread))
 {
@@ -114,16 +119,16 @@ WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
 	wp_init(&waiter->state, WP_WAITER_WAITS);
 }
 
-/* It gets in line and parks, or will park again. [the waiter's thread; in line: under the lock |
- * wait-free] */
+/* Takes the number of the next park, before it gets in line or parks again.
+ * [the waiter's thread; in line: under the lock | wait-free] */
 WP_INLINE void wp__waiter_renew(wp_waiter *waiter)
 {
 	if (waiter->thread != NULL)
 		waiter->number = wp__vthread_number(waiter->thread);
 }
 
-/* It is about to get in line, where its group's close finds it. [the waiter's thread |
- * wait-free] */
+/* Call before the waiter gets in line, where its group's close finds it.
+ * [the waiter's thread | wait-free] */
 WP_INLINE void wp__waiter_stands(wp_waiter *waiter, void (*leave)(wp_waiter *waiter), void *object)
 {
 	waiter->leave = leave;
@@ -140,8 +145,8 @@ WP_INLINE void wp__waiter_over(wp_waiter *waiter)
 		waiter->thread->waits = NULL;
 }
 
-/* It will not run any more: out of the line in which it stands. [the close of its group, when
- * nobody runs it | waits for the granter, if that has begun] */
+/* The thread will not run any more: takes it out of the line in which it stands.
+ * [the close of its group, when no thread runs it | waits for a granter that has begun] */
 WP_INLINE void wp__vthread_leave_line(wp_vthread *thread)
 {
 	wp_waiter *waiter = thread->waits;
@@ -151,9 +156,9 @@ WP_INLINE void wp__vthread_leave_line(wp_vthread *thread)
 		waiter->leave(waiter);
 }
 
-/* Its park was refused, for a deadline in the past or an interrupt: it is over all the same, or a
- * grant would leave its permit for the next one. Takes a user's permit too, as a park does. [the
- * waiter's thread | wait-free] */
+/* Its park was refused, for a deadline in the past or an interrupt. This ends that park all the
+ * same, because otherwise a grant would leave its permit for the next one. Takes a user's permit
+ * too, as a park does. [the waiter's thread | wait-free] */
 WP_INLINE void wp__waiter_refused(wp_waiter *waiter)
 {
 	if (waiter->thread == NULL || wp__vthread_number(waiter->thread) != waiter->number)
@@ -162,7 +167,7 @@ WP_INLINE void wp__waiter_refused(wp_waiter *waiter)
 	wp__vthread_take(waiter->thread);
 }
 
-/* At the end of the line. [the waiter's thread, under the lock | wait-free] */
+/* Appends the waiter to the line. [the waiter's thread, under the lock | wait-free] */
 WP_INLINE void wp__wait_queue_add(wp_wait_queue *line, wp_waiter *waiter)
 {
 	waiter->line = line;
@@ -175,7 +180,7 @@ WP_INLINE void wp__wait_queue_add(wp_wait_queue *line, wp_waiter *waiter)
 	line->last = waiter;
 }
 
-/* [under the lock | wait-free] */
+/* Takes the waiter off its line. [any thread, under the lock | wait-free] */
 WP_INLINE void wp__wait_queue_remove(wp_waiter *waiter)
 {
 	wp_wait_queue *line = waiter->line;
@@ -192,17 +197,17 @@ WP_INLINE void wp__wait_queue_remove(wp_waiter *waiter)
 	waiter->next = NULL;
 }
 
-/* Whom to wake: read before the waiter can leave, used after it. */
+/* Which thread to wake: read before the waiter can leave, used after it. */
 typedef struct wp_wake {
 	wp_vthread *thread;
 	void (*push)(wp_vthread *thread);
-	wp_atomic(uint32_t) *state; /* an address: it may be freed */
-	/* in which the caller is counted, from here to the end of the wake; or NULL */
+	wp_atomic(uint32_t) *state; /* only an address: it may be freed */
+	/* counts the caller until the end of the wake; or NULL */
 	wp_wakers *wakers;
 	uint32_t number;
 } wp_wake;
 
-/* [who took it off, or under the lock | wait-free] */
+/* Reads which thread to wake. [the thread that took it off, or any under the lock | wait-free] */
 WP_INLINE void wp__wake_prepare(wp_wake *wake, wp_waiter *waiter)
 {
 	wake->thread = waiter->thread;
@@ -229,8 +234,8 @@ WP_INLINE void wp__wake(const wp_wake *wake)
 	wp__wakers_exit(wake->wakers);
 }
 
-/* The waiter may be gone when this returns, and its object too. [who took it off, after the lock |
- * as wp__wake] */
+/* Grants. The waiter, and its object too, may be gone when this returns.
+ * [the thread that took it off, after the lock | as wp__wake] */
 WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 {
 	wp_wake wake;
@@ -243,8 +248,8 @@ WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 	wp__wake(&wake);
 }
 
-/* All of a chain that was taken off, linked by next. [who took them off, after the lock | as
- * wp__wake] */
+/* Grants all waiters of a chain, linked by next.
+ * [the thread that took them off, after the lock | as wp__wake] */
 WP_INLINE void wp__waiter_grant_all(wp_waiter *chain)
 {
 	while (chain != NULL) {
@@ -255,16 +260,16 @@ WP_INLINE void wp__waiter_grant_all(wp_waiter *chain)
 	}
 }
 
-/* [the waiter's thread | wait-free] */
+/* True if the waiter is granted. [the waiter's thread | wait-free] */
 WP_INLINE bool wp__waiter_is_granted(wp_waiter *waiter)
 {
-	/* [wait_queue.1] acquire; pairs wait_queue.2; upholds WaitQueue!NothingLost: what it was
-	 * given is seen. */
+	/* [wait_queue.1] acquire; pairs wait_queue.2; upholds WaitQueue!NothingLost: the waiter
+	 * sees what it was given. */
 	return wp_load_acquire(&waiter->state) == WP_WAITER_GRANTED;
 }
 
-/* It was taken off: the granter is about to say so. [the waiter's thread | waits for the
- * granter] */
+/* Waits for the grant after the waiter was taken off.
+ * [the waiter's thread | waits for the granter] */
 WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 {
 	unsigned turns = 0;
@@ -275,16 +280,17 @@ WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 		wp_wait_a_turn(&turns);
 }
 
-/* After a park. True: granted; false: it has another number now, so park again: who gets out
- * instead does so without this, or a grant between the two leaves its thread a permit. [the
- * waiter's thread | blocks shortly] */
+/* Call after a park. True if it is granted. False if it is still in line, now with another number:
+ * then park again. To get out instead, do not call this, because a grant between the two calls
+ * would leave the thread a permit. [the waiter's thread | blocks shortly] */
 bool wp__waiter_check(wp_lock *lock, wp_waiter *waiter);
 
-/* Gets out of the line. True: it was given nothing; false: granted after all. [the waiter's thread
- * | blocks shortly] */
+/* Gets out of the line. True if it was given nothing; false if it was granted after all.
+ * [the waiter's thread | blocks shortly] */
 bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter);
 
-/* In line: parks until it is granted (WP_OK) or has got out. [the waiter's thread | blocks] */
+/* For a waiter in line: parks until it is granted (WP_OK), or has got out.
+ * [the waiter's thread | blocks] */
 int wp__waiter_wait(wp_lock *lock, wp_waiter *waiter, int64_t deadline_ns);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wakers.c - see wakers.h. */
+ * wakers.c - the wait of a free for the threads inside its group. See wakers.h. */
 #include "thread/wakers.h"
 
 void wp__wakers_wait(wp_wakers *wakers)
 {
 	for (;;) {
 		/* [wakers.3] acquire; pairs wakers.1, wakers.2; upholds
-		 * WaitQueueLeave!NoTouchAfterFree: what all did who were inside comes before the
+		 * WaitQueueLeave!NoTouchAfterFree: what the threads inside did comes before the
 		 * free. */
 		uint32_t count = wp_load_acquire(&wakers->count);
 
 		if (count % WP_WAKERS_SLEEPS == 0)
 			return;
-		/* [wakers.4] relaxed: atomicity is enough: the last one finds it, or this fails;
-		 * pairs wakers.1, wakers.2; upholds WaitQueueLeave!FreeEnds. */
+		/* [wakers.4] relaxed: atomicity is enough, as the last thread inside finds SLEEPS,
+		 * or this fails; pairs wakers.1, wakers.2; upholds WaitQueueLeave!FreeEnds. */
 		if (count >= WP_WAKERS_SLEEPS ||
 		    wp_cas_relaxed(&wakers->count, &count, count + WP_WAKERS_SLEEPS))
 			wp_futex_wait(&wakers->count, count | WP_WAKERS_SLEEPS, WP_FOREVER);

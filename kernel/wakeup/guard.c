@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard.c - the rare halves of the guard: making it, promising to sleep, and the rendezvous. */
+ * guard.c - the rare halves of the guard: init, the promise to sleep, and the rendezvous. */
 #include "wakeup/guard.h"
 
 #include "base/error.h"
@@ -17,17 +17,18 @@ int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences)
 	return rc;
 }
 
-/* Between the promise and the look at the work. [the poller | a system call if asymmetric] */
+/* The fence between the promise and the check for work.
+ * [the poller | a system call if asymmetric] */
 static int poller_fence(const wp_guard *guard)
 {
 	if (guard->fences == WP_GUARD_SYMMETRIC) {
-		/* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: promise
-		 * before work. */
+		/* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: the promise
+		 * is ordered before the check for work. */
 		wp_fence_seq_cst();
 		return WP_OK;
 	}
-	/* [guard.9] heavy; pairs guard.8; upholds Guard!NoLostWakeup: a full fence here and in
-	 * every running producer. */
+	/* [guard.9] heavy; pairs guard.8; upholds Guard!NoLostWakeup: it acts as a full fence here
+	 * and in every running producer. */
 	return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;
 }
 
@@ -52,7 +53,8 @@ int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadlin
 
 	wp_lock_acquire(&rendezvous->lock);
 	/* [guard.12] relaxed: ordered by the lock, under which the claim is made; pairs guard.11;
-	 * upholds Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
+	 * upholds Guard!NoLostWakeup: the promise is read again after each wait, so a wakeup may be
+	 * spurious. */
 	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
 		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
 	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard))
@@ -77,11 +79,11 @@ bool wp_rendezvous_signal(wp_rendezvous *rendezvous)
 
 	wp__guard_producer_fence(&rendezvous->guard);
 	/* [guard.10] relaxed: ordered by guard.4 or guard.8; pairs guard.1; upholds
-	 * Guard!NoLostWakeup. An awake poller needs no lock. */
+	 * Guard!NoLostWakeup. If the poller is awake, no lock is needed. */
 	if (wp_load_relaxed(&rendezvous->guard.asleep) == 0)
 		return false;
 	wp_lock_acquire(&rendezvous->lock);
-	/* [guard.11] release; pairs guard.7, guard.12; upholds Guard!WakeIsClaimed: as guard.6,
+	/* [guard.11] release; pairs guard.7, guard.12; upholds Guard!WakeIsClaimed: as guard.6, but
 	 * under the lock. */
 	claimed = wp_exchange_release(&rendezvous->guard.asleep, 0) == 1;
 	if (claimed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parker.c - see parker.h. */
+ * parker.c - the permit in one word, and the futex on it. See parker.h. */
 #include "wakeup/parker.h"
 
 #include "base/error.h"
@@ -22,28 +22,30 @@ bool wp_parker_unpark(wp_parker *parker)
 	return !(old & (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
 }
 
-/* The one exit from a sleep: what had happened, with PARKED and PERMIT cleared. [owner | wait-free]
- */
+/* The one exit from a sleep: clears PARKED and PERMIT, and returns what they were.
+ * [owner | wait-free] */
 static uint32_t leave(wp_parker *parker)
 {
-	/* [parker.3] acquire; pairs parker.4, parker.5; upholds Parker!UnparkNotLost: read and
-	 * cleared in one step. */
+	/* [parker.3] acquire; pairs parker.4, parker.5; upholds Parker!UnparkNotLost: the word is
+	 * read and cleared in one step. */
 	return wp_fetch_and_acquire(&parker->word, ~(WP_PARKER_PERMIT | WP_PARKER_PARKED));
 }
 
-/* WP_AGAIN: the permit was not there and nothing ended the wait. [owner | blocks] */
+/* One attempt to take the permit. WP_AGAIN: there was none, and nothing ended the wait.
+ * [owner | blocks] */
 static int park_once(wp_parker *parker, int64_t deadline_ns)
 {
 	uint32_t seen = WP_PARKER_PERMIT;
 	int rc;
 
-	/* [parker.1] acquire; pairs parker.4; upholds Parker!HappensBefore: the fast path. */
+	/* [parker.1] acquire; pairs parker.4; upholds Parker!HappensBefore: this is the fast
+	 * path. */
 	if (wp_cas_acquire(&parker->word, &seen, 0))
 		return WP_OK;
 	if (seen == 0) {
 		if (deadline_ns <= 0)
 			return WP_TIMEOUT;
-		/* [parker.2] relaxed: atomicity is enough, nothing is published; pairs parker.4,
+		/* [parker.2] relaxed: atomicity is enough, as nothing is published; pairs parker.4,
 		 * parker.5; upholds Parker!UnparkNotLost. */
 		if (!wp_cas_relaxed(&parker->word, &seen, WP_PARKER_PARKED))
 			return WP_AGAIN;
@@ -87,7 +89,7 @@ int wp_parker_park(wp_parker *parker)
 void wp_parker_close(wp_parker *parker)
 {
 	/* [parker.5] release; pairs parker.2, parker.3; upholds Parker!UnparkNotLost: a sleeper is
-	 * told, a permit stays. Release: the closer's reason comes before. */
+	 * woken, a permit stays. It is a release because the closer writes its reason before. */
 	if (wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED)
 		wp_futex_wake(&parker->word, 1);
 }
