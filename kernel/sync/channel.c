@@ -18,7 +18,7 @@ void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity)
 	channel->own.is_used = false;
 }
 
-/* Under the lock, or none is needed any more. */
+/* Gives the cell of a returned item back. The caller holds the lock, or is the only thread left. */
 static void forget(wp_channel *channel, wp_returned *one)
 {
 	if (one == &channel->own)
@@ -37,7 +37,7 @@ void wp_channel_fini(wp_channel *channel)
 	}
 }
 
-/* Under the lock: room for one that comes back; NULL: there is no memory now. */
+/* Returns a cell for one returned item, or NULL if there is no memory now. [under the lock] */
 static wp_returned *room(wp_channel *channel)
 {
 	if (channel->own.is_used) {
@@ -47,7 +47,8 @@ static wp_returned *room(wp_channel *channel)
 	return &channel->own;
 }
 
-/* Under the lock: behind those that were handed over before it. False: there is no memory now. */
+/* Puts a returned item into the list, behind those that were handed over before it. Returns false
+ * if there is no memory now. [under the lock] */
 static bool keep(wp_channel *channel, void *item, uint32_t number)
 {
 	wp_returned *one = room(channel), **at = &channel->returned;
@@ -63,7 +64,7 @@ static bool keep(wp_channel *channel, void *item, uint32_t number)
 	return true;
 }
 
-/* Under the lock, with one that has come back. */
+/* Takes the oldest returned item, of which there is one. [under the lock] */
 static void *take_returned(wp_channel *channel)
 {
 	wp_returned *one = channel->returned;
@@ -74,7 +75,7 @@ static void *take_returned(wp_channel *channel)
 	return item;
 }
 
-/* Under the lock, with a free slot. */
+/* Stores an item in a free slot, of which there is one. [under the lock] */
 static void put(wp_channel *channel, void *item)
 {
 	uint64_t at = (uint64_t)channel->oldest + channel->count;
@@ -83,7 +84,7 @@ static void put(wp_channel *channel, void *item)
 	channel->count++;
 }
 
-/* Under the lock, with an item in a slot. */
+/* Takes the oldest item out of the slots, which are not empty. [under the lock] */
 static void *take(wp_channel *channel)
 {
 	void *item = channel->slots[channel->oldest];
@@ -94,7 +95,7 @@ static void *take(wp_channel *channel)
 	return item;
 }
 
-/* Takes the first off the line, if there is one. */
+/* Removes the first waiter from the queue and returns it, or returns NULL. [under the lock] */
 static wp_waiter *serve(wp_wait_queue *line)
 {
 	wp_waiter *first = line->first;
@@ -104,7 +105,8 @@ static wp_waiter *serve(wp_wait_queue *line)
 	return first;
 }
 
-/* Under the lock: to the first receiver that waits, or NULL. */
+/* Gives the item to the first waiting receiver and returns that receiver, which the caller grants
+ * after the lock; NULL: no receiver waits. [under the lock] */
 static wp_waiter *hand_over(wp_channel *channel, void *item)
 {
 	wp_waiter *first = serve(&channel->receivers);
@@ -116,8 +118,8 @@ static wp_waiter *hand_over(wp_channel *channel, void *item)
 	return first;
 }
 
-/* What a receiver was given that will not run. [the close of its group | blocks shortly, but for
- * memory] */
+/* Puts back the item that was given to a receiver which will not run any more. Retries while there
+ * is no memory. [the close of its group | blocks shortly, longer if memory is short] */
 static void give_back(wp_channel *channel, const wp_waiter *waiter)
 {
 	for (bool is_kept = false; !is_kept;) {
@@ -134,7 +136,7 @@ static void give_back(wp_channel *channel, const wp_waiter *waiter)
 	}
 }
 
-/* See wait_queue.h. A sender's item has gone with its grant. */
+/* See wait_queue.h. A granted sender has nothing to give back, because its item is gone already. */
 static void leave_senders(wp_waiter *waiter)
 {
 	wp_channel *channel = waiter->object;
@@ -150,7 +152,8 @@ static void leave_receivers(wp_waiter *waiter)
 		give_back(channel, waiter);
 }
 
-/* Under the lock. WP_MUST_PARK: it would have to wait. *served: whom to grant after it, or NULL. */
+/* One attempt. WP_MUST_PARK: the thread would have to wait. *served: the waiter to grant after the
+ * lock, or NULL. [under the lock] */
 static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 {
 	if (channel->is_closed)
@@ -234,7 +237,8 @@ int wp_channel_try_receive(wp_channel *channel, void **item)
 	return rc == WP_MUST_PARK ? WP_TIMEOUT : rc;
 }
 
-/* Takes all off the line, in order, with WP_CLOSED for them. */
+/* Empties the queue and returns its waiters as a chain in order, each with the result WP_CLOSED.
+ * [under the lock] */
 static wp_waiter *dismiss(wp_wait_queue *line)
 {
 	wp_waiter *chain = NULL, **end = &chain, *first;

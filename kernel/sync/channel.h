@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * channel.h - a bounded FIFO of pointers between virtual and OS threads; no slots: a rendezvous.
+ * channel.h - a bounded FIFO channel of pointers between virtual and OS threads.
+ *
+ * With no slots it is a rendezvous: a send waits for a receive.
  *
  *   send, under the lock                      receive, under the lock
- *   closed: WP_CLOSED                         an item in a slot: take the oldest, and
- *   a receiver waits: give it the item          put the first waiting sender's in its place
- *   a free slot: put it there                 a sender waits: take its item
- *   else get in line with it                  closed: WP_CLOSED; else get in line
- *   after the lock: grant whom it served      after the lock: grant whom it served
- *   parked, and granted: as the grant says    parked, and granted: the item, or WP_CLOSED
- *   too late, and still in line: out          too late, and still in line: out
+ *   channel closed: WP_CLOSED                 an item in a slot: take the oldest, and put the
+ *   a receiver waits: give it the item          item of the first waiting sender in its place
+ *   a slot is free: store the item there      a sender waits: take its item
+ *   else enqueue this sender with its item    closed: WP_CLOSED; else enqueue this receiver
+ *   after the lock: grant the receiver        after the lock: grant the sender
+ *   parked and granted: WP_OK or WP_CLOSED    parked and granted: the item, or WP_CLOSED
+ *   deadline passed and still queued: leave   deadline passed and still queued: leave
  *
- * A close of a group hands a receiver back that was given an item and has not run: the item comes
- * back, goes to the first receiver that waits, or is received before all that is in slots, in the
- * order of the sends; so it is with a rendezvous, too, whose sender has gone on.
+ * Usage         void *slots[16], *item;
+ *               wp_channel_init(&channel, slots, 16);
+ *               wp_channel_send_until(&channel, work, WP_FOREVER);                 in one thread
+ *               while (wp_channel_receive_until(&channel, &item, WP_FOREVER) == WP_OK)
+ *                       handle(item);                                              in another
  *
- * Why it works  Everything happens under one lock. Who waits is in line, and only who is in line is
- *               given an item: one that gets out first gets none, one that is given an item cannot
- *               get out. Receivers wait only while there is no item, senders only while no slot is
- *               free.
- * Not promised  Fairness between try_ and those that wait for the lock.
+ * Returned      The close of a group hands back the threads that will not run any more. If such a
+ *               thread is a receiver that was given an item, the item returns to the channel: it
+ *               goes to the first waiting receiver, or is received before everything in the slots,
+ *               in the order of the sends. This holds for a rendezvous too, although the sender has
+ *               gone on by then.
+ * Why it works  Everything happens under one lock. Only a waiter in a queue is given an item, so a
+ *               waiter that leaves its queue first gets none, and a waiter that was given one can
+ *               no longer leave. Receivers wait only while there is no item, senders only while no
+ *               slot is free.
+ * Prior art     Go's channels, which hand an item to a waiting receiver in the same way; with no
+ *               slots, Java's SynchronousQueue.
+ * Not promised  Fairness between the try_ functions and the threads that wait for the lock.
  * Spec          specs/sync/Channel.tla: NothingLost, Fifo, NobodyWaitsForNothing, Served.
  * Evidence      make check-specs T=Channel, make stress T=channel, wakeproof conform -t channel. */
 #ifndef WP_CHANNEL_H
@@ -26,61 +37,64 @@
 
 #include "thread/wait_queue.h"
 
-/* An item that has come back. */
+/* An item that returned to the channel with a receiver that will not run. */
 typedef struct wp_returned {
 	struct wp_returned *next;
 	void *item;
 	uint32_t number; /* of its hand-over */
-	bool is_used;    /* the one that is the channel's own */
+	bool is_used;    /* only for wp_channel's `own`: it holds an item */
 } wp_returned;
 
-/* 112 bytes, all under the lock. */
+/* 112 bytes. The lock guards all other fields. */
 typedef struct wp_channel {
 	wp_lock lock;
 	bool is_closed;
-	uint32_t capacity; /* slots */
-	uint32_t count;    /* items in them */
-	uint32_t oldest;   /* where */
+	uint32_t capacity; /* number of slots */
+	uint32_t count;    /* number of items in the slots */
+	uint32_t oldest;   /* index of the oldest item */
 	void **slots;
 	wp_wait_queue senders, receivers;
-	uint32_t handed;       /* hand-overs to receivers that waited */
-	wp_returned *returned; /* the oldest first */
-	wp_returned own;       /* the first that comes back; the others: allocated */
+	uint32_t handed;       /* items handed to waiting receivers so far */
+	wp_returned *returned; /* returned items, oldest first */
+	wp_returned own;       /* cell of the first returned item; later cells are allocated */
 } wp_channel;
 
-/* slots: room for `capacity` pointers, the caller's, or NULL for none. [before it is shared |
- * wait-free] */
+/* `slots`: the caller's memory for `capacity` pointers, or NULL if capacity is 0. [before it is
+ * shared | wait-free] */
 WP_API void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity);
 
-/* Before its memory goes: nobody uses it any more. Needed where the close of a group may have
- * handed a receiver back. [one thread | frees] */
+/* Call it before the channel's memory is freed, when no thread uses the channel any more. It is
+ * needed only where the close of a group may have handed back a receiver. [one thread | frees
+ * memory] */
 WP_API void wp_channel_fini(wp_channel *channel);
 
 /* cdef: begin */
-/* WP_OK, WP_CLOSED, or WP_TIMEOUT: it would have to wait. [any thread | blocks shortly] */
+/* Returns WP_OK, WP_CLOSED, or WP_TIMEOUT if the call would have to wait. [any thread | blocks
+ * shortly] */
 WP_API int wp_channel_try_send(wp_channel *channel, void *item);
 WP_API int wp_channel_try_receive(wp_channel *channel, void **item);
 
-/* Nothing can be sent any more; what is in its slots, or has come back, can be received. Senders
- * that wait keep their items. Again is harmless. [any thread | blocks shortly] */
+/* Ends sending. Items in the slots, and items that returned, can still be received. Waiting senders
+ * get WP_CLOSED and keep their items. A second close does nothing. [any thread | blocks shortly] */
 WP_API void wp_channel_close(wp_channel *channel);
 
-/* Items in its slots, and those that have come back. [any thread | blocks shortly] */
+/* The number of items in the slots plus those that returned. [any thread | blocks shortly] */
 WP_API uint32_t wp_channel_count(wp_channel *channel);
 
-/* WP_OK, WP_CLOSED, or WP_MUST_PARK: in line, park. Granted (wp__waiter_check, under
- * channel->lock): its result says which of the first two, its value is what was received. [any
- * thread | blocks shortly]
- */
+/* Returns WP_OK, WP_CLOSED, or WP_MUST_PARK: the waiter is queued and its thread must park. Once
+ * wp__waiter_check(&channel->lock, waiter) says that it is granted, waiter->result is WP_OK or
+ * WP_CLOSED and waiter->value is the received item. [any thread | blocks shortly] */
 int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter);
 int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter);
 /* cdef: end */
 
-/* All as one: WP_OK, WP_CLOSED; WP_TIMEOUT, WP_INTERRUPTED: nothing was sent or received. [any
- * thread | blocks] */
+/* The complete operations, as wp_channel_send_until and wp_channel_receive_until. [any thread |
+ * blocks] */
 int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t deadline_ns);
 int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int64_t deadline_ns);
 /* cdef: begin */
+/* Waits if need be. Returns WP_OK or WP_CLOSED; or WP_TIMEOUT or WP_INTERRUPTED, and then nothing
+ * was sent or received. [any thread | blocks] */
 WP_API int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns);
 WP_API int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns);
 /* cdef: end */

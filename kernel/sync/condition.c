@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * condition.c - see condition.h. A waiter's value is its mutex; its amount says where it is. */
+ * condition.c - see condition.h. A waiter's `value` is its mutex; its `amount` says where it waits.
+ */
 #include "sync/condition.h"
 
-enum { OUT, IN_LINE, SIGNALLED, BROADCAST }; /* the last two: in the mutex's line, or it has that */
+enum { OUT, IN_LINE, SIGNALLED, BROADCAST }; /* the last two: in the mutex's queue, or it has it */
 
 void wp_condition_init(wp_condition *condition)
 {
@@ -11,15 +12,16 @@ void wp_condition_init(wp_condition *condition)
 	condition->line.first = condition->line.last = NULL;
 }
 
-/* Under the lock. */
+/* Publishes whether the queue is empty. [under the lock] */
 static void say_who_waits(wp_condition *condition)
 {
-	/* [condition.2] relaxed: ordered by the mutex, under which a waiter gets in line; pairs
-	 * condition.1; upholds Condition!NoLostSignal. */
+	/* [condition.2] relaxed: ordered by the mutex, which the waiter holds while it gets into
+	 * the queue; pairs condition.1; upholds Condition!NoLostSignal. */
 	wp_store_relaxed(&condition->waiting, condition->line.first != NULL);
 }
 
-/* See wait_queue.h. A signal that it was given goes to the next; a broadcast has reached all. */
+/* See wait_queue.h. A signal that this waiter was given goes to the next one; a broadcast has
+ * reached all waiters already. */
 static void leave(wp_waiter *waiter)
 {
 	wp_condition *condition = waiter->object;
@@ -47,13 +49,13 @@ void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 	wp_mutex_unlock(mutex);
 }
 
-/* Up to `most` of the line, which get the mutex or stand in its line. */
+/* Moves up to `most` waiters out of the queue: each gets its mutex or joins the mutex's queue. */
 static void signal(wp_condition *condition, uint32_t most, uint32_t what)
 {
 	wp_waiter *first, *granted = NULL, **end = &granted;
 
-	/* [condition.1] relaxed: ordered by the mutex: who waited before holds it no more; pairs
-	 * condition.2; upholds Condition!NoLostSignal. */
+	/* [condition.1] relaxed: ordered by the mutex: a thread that began to wait earlier has
+	 * released it since; pairs condition.2; upholds Condition!NoLostSignal. */
 	if (wp_load_relaxed(&condition->waiting) == 0)
 		return;
 	wp_lock_acquire(&condition->lock);
@@ -82,7 +84,7 @@ void wp_condition_broadcast(wp_condition *condition)
 	signal(condition, UINT32_MAX, BROADCAST);
 }
 
-/* Under the lock: whether the waiter is in this line. */
+/* Whether the waiter is in the condition's own queue. [under the lock] */
 static bool is_in_line(const wp_waiter *waiter)
 {
 	return waiter->amount == IN_LINE;
@@ -120,7 +122,8 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
 	return is_waiting;
 }
 
-/* It is in the mutex's line, or has it; its last park is over, or it has not parked there yet. */
+/* Waits until the waiter, which is in the mutex's queue or has been granted the mutex, holds it.
+ * `is_over`: its last park has ended; false: it has not parked for the mutex yet. */
 static void relock(wp_mutex *mutex, wp_waiter *waiter, bool is_over)
 {
 	bool was_interrupted = !is_over && wp__waiter_park_through(waiter);

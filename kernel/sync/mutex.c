@@ -24,7 +24,7 @@ void wp__vthread_abandon_held(wp_vthread *thread)
 
 bool wp__mutex_pass(wp_mutex *mutex)
 {
-	/* [mutex.9] relaxed: stale costs a failing mutex.2, or a turn in line; pairs mutex.2;
+	/* [mutex.9] relaxed: stale costs a failing mutex.2, or a wait in the queue; pairs mutex.2;
 	 * upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
@@ -32,7 +32,7 @@ bool wp__mutex_pass(wp_mutex *mutex)
 		uint32_t pass = word & WP_MUTEX_QUEUED ? WP_MUTEX_PASS : 0;
 
 		/* [mutex.2] acquire; pairs mutex.4, mutex.5, mutex.6, mutex.9, mutex.13; upholds
-		 * Mutex!MutualExclusion: as mutex.1. Counted in the same step, for
+		 * Mutex!MutualExclusion: as mutex.1. The bypass is counted in the same step, for
 		 * Mutex!BoundedBypass. */
 		if (wp_cas_acquire(&mutex->word, &word, word + WP_MUTEX_LOCKED + pass))
 			return true;
@@ -40,7 +40,7 @@ bool wp__mutex_pass(wp_mutex *mutex)
 	return false;
 }
 
-/* Under the lock. True: taken; false: held, and QUEUED. */
+/* Takes the mutex, or sets QUEUED while another thread holds it. True: taken. [under the lock] */
 static bool take_or_mark(wp_mutex *mutex)
 {
 	for (;;) {
@@ -54,7 +54,7 @@ static bool take_or_mark(wp_mutex *mutex)
 		if (word & WP_MUTEX_QUEUED)
 			return false;
 		/* [mutex.3] relaxed: atomicity is enough: it hands nothing over; pairs mutex.4,
-		 * mutex.15, mutex.16; upholds Mutex!NoLostSignal: who unlocks sees that somebody
+		 * mutex.15, mutex.16; upholds Mutex!NoLostSignal: the unlocker sees that a thread
 		 * waits. */
 		if (word & WP_MUTEX_LOCKED &&
 		    wp_cas_relaxed(&mutex->word, &word, word | WP_MUTEX_QUEUED))
@@ -102,34 +102,36 @@ bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
 	return is_taken;
 }
 
-/* Under the lock: tells the first of the line to look, and whom to wake after it: it stays in line,
- * so its group is there until this lock is released, and has counted the caller by then. */
+/* Asks the first waiter to look, and prepares its wake, which the caller performs after the lock.
+ * The waiter stays in the queue until then, so its group exists until the lock is released, and has
+ * counted the caller by then. [under the lock] */
 static void tell(wp_waiter *first, wp_wake *wake)
 {
 	wp__wake_prepare(wake, first);
-	/* [mutex.11] relaxed: ordered by the lock, under which it looks; pairs mutex.12; upholds
-	 * Mutex!NoLostSignal. */
+	/* [mutex.11] relaxed: ordered by the lock, under which the waiter looks; pairs mutex.12;
+	 * upholds Mutex!NoLostSignal. */
 	wp_store_relaxed(&first->state, WP_WAITER_LOOK);
 }
 
-/* The holder's, with somebody in line. */
+/* Gives the mutex to the first waiter. [the holder, under the lock, which is released here] */
 static void hand_over(wp_mutex *mutex, wp_waiter *first)
 {
 	wp__wait_queue_remove(first);
-	/* [mutex.13] relaxed: ordered by the grant, which hands it over; pairs mutex.2; upholds
-	 * Mutex!BoundedBypass: the passes begin again. */
+	/* [mutex.13] relaxed: ordered by the grant, which hands the mutex over; pairs mutex.2;
+	 * upholds Mutex!BoundedBypass: the count of bypasses starts again. */
 	wp_store_relaxed(&mutex->word,
 			 WP_MUTEX_LOCKED | (mutex->line.first != NULL ? WP_MUTEX_QUEUED : 0));
 	wp_lock_release(&mutex->lock);
 	wp__waiter_grant(first);
 }
 
-/* Under the lock, released here: the holder's, with somebody in line. It alone changes a word that
- * is LOCKED, but for mutex.3, mutex.8 and mutex.14, which are under the lock too. */
+/* Unlocks a mutex with waiters. While the word is LOCKED only the holder changes it, except for
+ * mutex.3, mutex.8 and mutex.14, which need the lock too. [the holder, under the lock, which is
+ * released here] */
 static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 {
 	wp_wake wake;
-	/* [mutex.15] relaxed: ordered by the lock, see above; pairs mutex.3; upholds
+	/* [mutex.15] relaxed: ordered by the lock, as explained above; pairs mutex.3; upholds
 	 * Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
@@ -147,8 +149,8 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 
 int wp__mutex_unlock_queued(wp_mutex *mutex)
 {
-	/* [mutex.16] relaxed: stale costs a failing mutex.5, or the lock; pairs mutex.3, mutex.8,
-	 * mutex.14; upholds Mutex!NoLostSignal. */
+	/* [mutex.16] relaxed: stale costs a failing mutex.5, or an acquisition of the lock; pairs
+	 * mutex.3, mutex.8, mutex.14; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
@@ -160,7 +162,8 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 			wp_lock_acquire(&mutex->lock);
 			if (mutex->line.first != NULL)
 				break;
-			/* Not under the lock: who sees it free may free its memory. */
+			/* Free the mutex only after the lock: a thread that sees the mutex free may
+			 * free its memory. */
 			wp_lock_release(&mutex->lock);
 			word = WP_MUTEX_LOCKED;
 		}
@@ -173,12 +176,13 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 	return WP_OK;
 }
 
-/* Under the lock, for the first of the line. True: taken. */
+/* Takes the mutex for the first waiter; `next` is the waiter behind it. True: taken. [under the
+ * lock] */
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
 	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
-	/* [mutex.17] relaxed: stale costs a failing mutex.7, mutex.8; WOKEN is ordered by the lock;
-	 * pairs mutex.5; upholds Mutex!NoLostSignal. */
+	/* [mutex.17] relaxed: stale costs a failing mutex.7 or mutex.8; WOKEN is ordered by the
+	 * lock; pairs mutex.5; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
@@ -192,7 +196,7 @@ static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 		if (!(word & WP_MUTEX_WOKEN))
 			return false;
 		/* [mutex.8] relaxed: atomicity is enough; pairs mutex.5, mutex.16; upholds
-		 * Mutex!NoLostSignal: who unlocks must tell it again. */
+		 * Mutex!NoLostSignal: the unlocker must tell the waiter again. */
 		if (wp_cas_relaxed(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_WOKEN))
 			return false;
 	}
@@ -227,7 +231,7 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 	return true;
 }
 
-/* Under the lock: the line is empty. */
+/* Clears all but LOCKED, as the queue is empty now. [under the lock] */
 static void unmark(wp_mutex *mutex)
 {
 	/* [mutex.18] relaxed: stale costs a failing mutex.14; pairs mutex.5; upholds
@@ -235,16 +239,18 @@ static void unmark(wp_mutex *mutex)
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	/* [mutex.14] relaxed: atomicity is enough: what the last holder released stays in the word;
-	 * pairs mutex.16; upholds Mutex!BoundedBypass: no passes without a line. */
+	 * pairs mutex.16; upholds Mutex!BoundedBypass: bypasses are counted only while there is a
+	 * queue. */
 	while (!wp_cas_relaxed(&mutex->word, &word, word & WP_MUTEX_LOCKED))
 		continue;
 }
 
-/* Under the lock, released here: the first has left the line to `next`. */
+/* The first waiter has left the queue, and `next` takes over its duty to look. [under the lock,
+ * which is released here] */
 static void pass_on(wp_mutex *mutex, wp_waiter *next)
 {
-	/* [mutex.19] relaxed: ordered by the lock: WOKEN is; pairs mutex.6; upholds
-	 * Mutex!NoLostSignal. */
+	/* [mutex.19] relaxed: ordered by the lock, under which WOKEN changes; pairs mutex.6;
+	 * upholds Mutex!NoLostSignal. */
 	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN;
 	wp_wake wake;
 
@@ -292,7 +298,7 @@ int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* [the holder | wait-free] */
+/* The result of a lock that succeeded. [the holder | wait-free] */
 static int said(wp_mutex *mutex)
 {
 	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;

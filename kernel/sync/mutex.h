@@ -1,37 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mutex.h - mutual exclusion for virtual and OS threads; who waits is overtaken so often, no more.
+ * mutex.h - a mutex for virtual and OS threads, with barging and bounded bypass.
  *
  *   lock                                      unlock
- *   [mutex.1] 0 to LOCKED: done               [mutex.4] LOCKED to 0: done
- *   [mutex.2] free, others wait: LOCKED, one  others wait, and
- *             pass more: done                   [mutex.5] the first is coming: free it, done
- *   under the list's lock:                    under the list's lock:
- *     [mutex.3] held: QUEUED; get in line       no more passes: hand it to the first
- *   park, look, under the list's lock:          else [mutex.6] free it, WOKEN: tell the first to look
+ *   [mutex.1] word 0 to LOCKED: done          [mutex.4] word LOCKED to 0: done
+ *   [mutex.2] free, but threads wait: LOCKED  threads wait, and
+ *             and passes + 1: done              [mutex.5] the first is awake: free it, done
+ *   under the queue's lock:                   under the queue's lock:
+ *     [mutex.3] held: QUEUED; join the queue    no bypass left: hand it to the first waiter
+ *   park; then look, under the queue's lock:    else [mutex.6] free it, set WOKEN, wake the first
  *     [mutex.7] first, and free: take it
- *     [mutex.8] first, and held: not WOKEN
- *     park again; or get out: tell the next
+ *     [mutex.8] first, and held: clear WOKEN
+ *     park again; or leave, and pass WOKEN on
  *
- *   word     means                                      set and cleared by
- *   LOCKED   somebody has it                            whoever takes and frees it
- *   QUEUED   the line is not empty                      under the list's lock
- *   WOKEN    the first was told to look, and will       under the list's lock
- *   passes   taken past the line since its first        mutex.2; a waiter takes it: 0
- *            came to be first, or before
+ *   word     meaning                                     changed by
+ *   LOCKED   A thread holds the mutex.                   the holder: at its lock and its unlock
+ *   QUEUED   At least one thread waits in the queue.     any thread, under the queue's lock
+ *   WOKEN    The first waiter was woken and will look.   any thread, under the queue's lock
+ *   passes   Times the mutex was taken by a newcomer     mutex.2: + 1; reset when a waiter takes
+ *            since a waiter last took it.                it, or the queue becomes empty
  *
- * Why it works  While the line is not empty, it is held, or its first is awake and looks. A free
- *               mutex goes to whoever comes first, as the first of the line may need long to come;
- *               but each pass is counted in the step that makes it, and the last one hands over.
- *               So the line is served in order, and its first is passed WP_MUTEX_BYPASSES times at
- *               the most.
- * Abandoned     A virtual thread lists the mutexes that it has. If it ends, or the close of its group
- *               hands it back, while it has some, these are marked and unlocked; the next lock of
- *               one that has a code to give says WP_ABANDONED: the caller has it, and looks whether
- *               what it guards is whole. It is said once. An OS thread that ends with a mutex is
- *               not noticed.
- * Not promised  That it may be locked twice by one thread. That an unlock by a stranger is noticed:
- *               only that of a free mutex is; one that races with the holder's own locks may spoil
- *               its list. A mutex's memory must stay while a virtual thread has it.
+ * Usage         if (wp_mutex_lock(&mutex) == WP_ABANDONED)
+ *                       repair();              the last holder ended while it held the mutex
+ *               change_what_it_guards();
+ *               wp_mutex_unlock(&mutex);
+ *
+ * Why it works  While the queue is not empty, either the mutex is held, or the first waiter is
+ *               awake and will look. A free mutex goes to the thread that comes first, because the
+ *               first waiter may need long to wake. But each bypass is counted in the step that
+ *               makes it, and once the count is used up the unlocker hands the mutex over. So the
+ *               queue is served in order, and at most WP_MUTEX_BYPASSES later threads take the
+ *               mutex before its first waiter gets it.
+ * Prior art     parking_lot and WebKit's WTF::Lock, where newcomers barge too, and Go's sync.Mutex,
+ *               which hands over after a wait of 1 ms. A count, as here, can be checked.
+ * Abandoned     A virtual thread lists the mutexes that it holds. If it ends while it holds some,
+ *               or the close of its group hands it back, those are marked abandoned and unlocked.
+ *               The next lock that can return a code says WP_ABANDONED, once: its caller holds the
+ *               mutex, and must check whether the guarded state is whole. An OS thread that ends
+ *               while it holds a mutex is not noticed.
+ * Not promised  Recursive locking. Detection of an unlock by a thread that is not the holder: only
+ *               the unlock of a free mutex is detected, and a foreign unlock that races with the
+ *               holder's own locks may corrupt the holder's list. The memory of a mutex must stay
+ *               while a virtual thread holds it.
  * Spec          specs/sync/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder,
  *               Served.
  * Evidence      make check-specs T=Mutex, make stress T=mutex, wakeproof conform -t mutex. */
@@ -40,34 +49,37 @@
 
 #include "thread/wait_queue.h"
 
-/* Values of the word. The passes are in what is left. */
+/* Bits of the word. The bits above them count the bypasses. */
 enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PASS = 8 };
 
-/* Times. A wake takes as long as some hundred short holds: fewer passes would cost a switch each,
- * more would make its first wait longer than it must. */
+/* The most bypasses. A wake takes as long as some hundred short critical sections. With a lower
+ * limit, hand-overs would cost more context switches; with a higher one, the first waiter would
+ * wait longer than it must. */
 #ifndef WP_MUTEX_BYPASSES
 #define WP_MUTEX_BYPASSES 256
 #endif
 
-/* 48 bytes. Zeroed is free. word: mutex.1..YM19. lock: of the list. line: under it. The rest: who
- * has it. */
+/* 48 bytes; zeroed, it is free. word: mutex.1 to mutex.19. lock: guards the queue, `line`. The
+ * holder owns the other fields. */
 typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;
 	wp_wait_queue line;
-	wp_vthread *holder;         /* NULL: nobody, or an OS thread */
-	struct wp_mutex *next_held; /* of its holder */
-	bool is_abandoned;          /* and nobody was told so */
+	wp_vthread *holder;         /* NULL: the mutex is free, or an OS thread holds it */
+	struct wp_mutex *next_held; /* next in the holder's list */
+	bool is_abandoned;          /* and no thread has been told so yet */
 } wp_mutex;
 
-/* Free. [before it is shared | wait-free] */
+/* The mutex starts free. [before it is shared | wait-free] */
 WP_API void wp_mutex_init(wp_mutex *mutex);
 
-/* It is free, but others wait: may be taken past them. True: taken. */
+/* Takes a mutex that is free although threads wait: a bypass. True: taken. [any thread | lock-free]
+ */
 bool wp__mutex_pass(wp_mutex *mutex);
 int wp__mutex_unlock_queued(wp_mutex *mutex);
 
-/* That thread has it, or, if it is NULL, an OS thread. [in the holder's name | wait-free] */
+/* Records that `thread` holds the mutex, or an OS thread if it is NULL. [on behalf of the holder |
+ * wait-free] */
 WP_INLINE void wp__mutex_taken(wp_mutex *mutex, wp_vthread *thread)
 {
 	if (thread == NULL)
@@ -77,7 +89,8 @@ WP_INLINE void wp__mutex_taken(wp_mutex *mutex, wp_vthread *thread)
 	thread->held = mutex;
 }
 
-/* Its holder is about to unlock it. [the holder | reads the list of what it has] */
+/* Removes the mutex from the list of its holder, which is about to unlock it. [the holder | walks
+ * its list of held mutexes] */
 WP_INLINE void wp__mutex_untaken(wp_mutex *mutex)
 {
 	wp_mutex **at;
@@ -92,19 +105,19 @@ WP_INLINE void wp__mutex_untaken(wp_mutex *mutex)
 	mutex->holder = NULL;
 }
 
-/* Nobody is its holder yet. True: taken. [any thread | as wp_mutex_try_lock] */
+/* Takes the mutex without recording a holder. True: taken. [any thread | as wp_mutex_try_lock] */
 WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 {
 	uint32_t free = 0;
 
-	/* [mutex.1] acquire; pairs mutex.4, mutex.5, mutex.6; upholds Mutex!MutualExclusion: what
-	 * the last holder wrote is seen. */
+	/* [mutex.1] acquire; pairs mutex.4, mutex.5, mutex.6; upholds Mutex!MutualExclusion: the
+	 * new holder sees what the last one wrote. */
 	return wp_cas_acquire(&mutex->word, &free, WP_MUTEX_LOCKED) || wp__mutex_pass(mutex);
 }
 
 /* cdef: begin */
-/* True: taken; if it may be abandoned, ask wp_mutex_was_abandoned. [any thread | lock-free: retries
- * when the word has changed] */
+/* True: taken. If the mutex may be abandoned, call wp_mutex_was_abandoned next. [any thread |
+ * lock-free: retries when the word has changed] */
 WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
 	if (!wp__mutex_try(mutex))
@@ -113,8 +126,8 @@ WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 	return true;
 }
 
-/* A holder before the caller ended while it had it, and nobody was told so before. [its holder |
- * wait-free] */
+/* True: an earlier holder ended while it held the mutex, and no thread has been told so before.
+ * [the holder | wait-free] */
 WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 {
 	bool was_abandoned = mutex->is_abandoned;
@@ -124,47 +137,51 @@ WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 	return was_abandoned;
 }
 
-/* WP_OK, or WP_FORBIDDEN: nobody has it. Once it is free this touches it no more. [its holder |
- * blocks shortly if others wait] */
+/* Returns WP_OK, or WP_FORBIDDEN if no thread holds the mutex. The call does not touch the mutex
+ * once it is free. [the holder | blocks shortly if threads wait] */
 WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 {
 	uint32_t word = WP_MUTEX_LOCKED;
 
 	wp__mutex_untaken(mutex);
 	/* [mutex.4] release; pairs mutex.1, mutex.2, mutex.3, mutex.7, mutex.10; upholds
-	 * Mutex!MutualExclusion: hands over what was written. */
+	 * Mutex!MutualExclusion: hands over what the holder wrote. */
 	if (wp_cas_release(&mutex->word, &word, 0))
 		return WP_OK;
 	return wp__mutex_unlock_queued(mutex);
 }
 
-/* True: taken; false: in line, park. [any thread | blocks shortly] */
+/* True: taken. False: the waiter is queued, and its thread must park. [any thread | blocks shortly]
+ */
 bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter);
 
-/* The same in the name of a waiter that is parked, or about to be. True: grant it. [any thread |
- * blocks shortly] */
+/* The same on behalf of a waiter that has parked or is about to. True: taken; the caller must grant
+ * the waiter. [any thread | blocks shortly] */
 bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter);
 
-/* After a park. True: taken; false: park again. [the waiter's thread | blocks shortly] */
+/* Call it after a park. True: the waiter holds the mutex; false: park again. [the waiter's thread |
+ * blocks shortly] */
 bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter);
 
-/* Gets out of the line. True: out; false: it has it after all. [the waiter's thread | blocks
- * shortly] */
+/* Leaves the queue. True: it has left; false: it was granted the mutex after all. [the waiter's
+ * thread | blocks shortly] */
 bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter);
 /* cdef: end */
 
-/* Its waiter has it, and waits no more. [in the waiter's name | wait-free] */
+/* Records that the waiter holds the mutex and waits no more. [on behalf of the waiter | wait-free]
+ */
 void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter);
 
-/* The three as one: WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
+/* The complete operation: WP_OK, WP_TIMEOUT or WP_INTERRUPTED. [any thread | blocks] */
 int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns);
 /* cdef: begin */
-/* Takes it: WP_OK, WP_TIMEOUT, WP_INTERRUPTED; or WP_ABANDONED: the caller has it, but an earlier
- * holder ended while it had it. [any thread | blocks] */
+/* Locks the mutex. Returns WP_OK; WP_ABANDONED: the caller holds the mutex, but an earlier holder
+ * ended while holding it; WP_TIMEOUT or WP_INTERRUPTED: not locked. [any thread | blocks] */
 WP_API int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
 /* cdef: end */
 
-/* Whatever happens: WP_OK, or WP_ABANDONED. [any thread | blocks] */
+/* Locks the mutex; neither a deadline nor an interrupt ends the wait. Returns WP_OK or
+ * WP_ABANDONED. [any thread | blocks] */
 WP_API int wp_mutex_lock(wp_mutex *mutex);
 
 #endif

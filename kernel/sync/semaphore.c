@@ -16,15 +16,16 @@ uint32_t wp_semaphore_permits(wp_semaphore *semaphore)
 	return wp_load_relaxed(&semaphore->word) / WP_SEMAPHORE_PERMIT;
 }
 
-/* Takes them; or leaves in *word why it could not. */
+/* Takes the permits; or returns false and leaves in *word the value that forbade it. */
 static bool take(wp_semaphore *semaphore, uint32_t permits, uint32_t *word)
 {
-	/* [semaphore.7] relaxed: stale costs a failing semaphore.1 or semaphore.2, or a turn in
-	 * line; pairs semaphore.3; upholds Semaphore!NoIdlePermit. */
+	/* [semaphore.7] relaxed: stale costs a failing semaphore.1 or semaphore.2, or a wait in the
+	 * queue; pairs semaphore.3; upholds Semaphore!NoIdlePermit. */
 	*word = wp_load_relaxed(&semaphore->word);
 	while (!(*word & WP_SEMAPHORE_QUEUED) && *word / WP_SEMAPHORE_PERMIT >= permits) {
 		/* [semaphore.1] acquire; pairs semaphore.3, semaphore.4, semaphore.5, semaphore.6;
-		 * upholds Semaphore!PermitBalance: what those who released them wrote is seen. */
+		 * upholds Semaphore!PermitBalance: the taker sees what the releasers of these
+		 * permits wrote. */
 		if (wp_cas_acquire(&semaphore->word, word, *word - permits * WP_SEMAPHORE_PERMIT))
 			return true;
 	}
@@ -38,15 +39,15 @@ bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits)
 	return take(semaphore, permits, &word);
 }
 
-/* Under the lock. True: taken; false: QUEUED. */
+/* Takes the permits, or sets QUEUED. True: taken. [under the lock] */
 static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
 {
 	uint32_t word;
 
 	while (!take(semaphore, permits, &word)) {
 		/* [semaphore.2] relaxed: atomicity is enough: it takes nothing; pairs semaphore.3,
-		 * semaphore.8; upholds Semaphore!NoIdlePermit: who releases sees that somebody
-		 * waits. */
+		 * semaphore.8; upholds Semaphore!NoIdlePermit: a releaser sees that a thread waits.
+		 */
 		if (word & WP_SEMAPHORE_QUEUED ||
 		    wp_cas_relaxed(&semaphore->word, &word, word | WP_SEMAPHORE_QUEUED))
 			return false;
@@ -81,12 +82,12 @@ bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *w
 	return is_taken;
 }
 
-/* Under the lock, released here; QUEUED. Adds permits and serves the line, in order. False: too
- * many. */
+/* Adds `more` permits and serves the queue in order. Returns false if there would be too many
+ * permits. [under the lock, with QUEUED set; the lock is released here] */
 static bool serve(wp_semaphore *semaphore, uint32_t more)
 {
-	/* [semaphore.5] relaxed: ordered by the lock: QUEUED, so nobody else changes it; pairs
-	 * semaphore.1; upholds Semaphore!PermitBalance. */
+	/* [semaphore.5] relaxed: ordered by the lock: while QUEUED is set no other thread changes
+	 * the word; pairs semaphore.1; upholds Semaphore!PermitBalance. */
 	uint32_t word = wp_load_relaxed(&semaphore->word);
 	uint32_t permits = word / WP_SEMAPHORE_PERMIT;
 	wp_waiter *first = semaphore->line.first, *served = NULL, **end = &served;
@@ -103,7 +104,8 @@ static bool serve(wp_semaphore *semaphore, uint32_t more)
 		end = &first->next;
 	}
 	/* [semaphore.4] acq_rel; pairs semaphore.1, semaphore.3; upholds Semaphore!PermitBalance:
-	 * who is served, or takes the rest, sees what all wrote who released them. */
+	 * the served threads, and later takers of the rest, see what all releasers of these permits
+	 * wrote. */
 	wp_exchange_acq_rel(&semaphore->word, permits * WP_SEMAPHORE_PERMIT +
 						      (first != NULL ? WP_SEMAPHORE_QUEUED : 0));
 	wp_lock_release(&semaphore->lock);
@@ -113,8 +115,8 @@ static bool serve(wp_semaphore *semaphore, uint32_t more)
 
 int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
 {
-	/* [semaphore.8] relaxed: stale costs a failing semaphore.3, or the lock; pairs semaphore.2;
-	 * upholds Semaphore!NoIdlePermit. */
+	/* [semaphore.8] relaxed: stale costs a failing semaphore.3, or an acquisition of the lock;
+	 * pairs semaphore.2; upholds Semaphore!NoIdlePermit. */
 	uint32_t word = wp_load_relaxed(&semaphore->word);
 
 	for (;;) {
@@ -128,7 +130,8 @@ int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
 		if (permits > WP_SEMAPHORE_PERMITS_MAX - word / WP_SEMAPHORE_PERMIT)
 			return WP_FORBIDDEN;
 		/* [semaphore.3] release; pairs semaphore.1, semaphore.2, semaphore.4, semaphore.6,
-		 * semaphore.7; upholds Semaphore!PermitBalance: hands over what was written. */
+		 * semaphore.7; upholds Semaphore!PermitBalance: hands over what the releaser wrote.
+		 */
 		if (wp_cas_release(&semaphore->word, &word, word + permits * WP_SEMAPHORE_PERMIT))
 			return WP_OK;
 	}
