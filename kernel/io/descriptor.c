@@ -14,7 +14,7 @@ bool wp_io_enter(wp_io *io)
 	return wp__io_begin(io, 0);
 }
 
-/* The last, of one that is closing. */
+/* Closes the descriptor and ends the use. [the last user of a closing descriptor | system calls] */
 static void close_it(wp_io *io)
 {
 	wp_io_poller *poller = io->poller;
@@ -154,10 +154,10 @@ struct target {
 	const struct sockaddr *address;
 	socklen_t length;
 	bool has_begun;
-	bool is_again; /* the system said EAGAIN: it has not begun, and no event will come of it */
+	bool is_again; /* EAGAIN from connect(2): not begun, no event will follow */
 };
 
-/* The first begins it; the next ones ask what has become of it. */
+/* The first attempt begins the connection; the next ones check what has become of it. */
 static int64_t connect_once(int fd, void *arg)
 {
 	struct target *target = arg;
@@ -178,14 +178,14 @@ static int64_t connect_once(int fd, void *arg)
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &length) != 0)
 		return -1;
 	if (failure == 0 && getpeername(fd, &(struct sockaddr){0}, &(socklen_t){0}) != 0)
-		failure = errno == ENOTCONN ? EAGAIN : errno; /* not yet: it was another edge */
+		failure = errno == ENOTCONN ? EAGAIN : errno; /* not connected yet: another edge */
 	errno = failure;
 	return failure == 0 ? 0 : -1;
 }
 
 enum { FIRST_NAP_NS = 1000000, LONGEST_NAP_NS = 32000000 };
 
-/* Until somebody closes it, or that time. */
+/* Sleeps until a thread closes the descriptor, or until that time. */
 static int nap(wp_io *io, int64_t until_ns)
 {
 	wp_ready *ready = &io->ready[WP_IO_WRITE];
@@ -203,8 +203,8 @@ static int nap(wp_io *io, int64_t until_ns)
 	return code == WP_TIMEOUT ? WP_OK : code;
 }
 
-/* connect(2) of a unix-domain socket waits until the other side has accepted another; the system
- * tells nobody when that is, so it is tried again. */
+/* On a unix-domain socket, connect(2) fails with EAGAIN until the listener has accepted another
+ * connection. The system reports no event for that, so the attempt is repeated. */
 int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
 {
 	int64_t result, nap_ns = FIRST_NAP_NS;

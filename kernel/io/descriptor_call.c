@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_call.c - a call, all but the system's part of it; see descriptor.h. */
+ * descriptor_call.c - the loop of a call, without its system call; see descriptor.h. */
 #include <errno.h>
 
 #include "io/descriptor.h"

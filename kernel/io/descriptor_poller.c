@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_poller.c - see descriptor_poller.h. Not explored, for it blocks in the system. */
+ * descriptor_poller.c - see descriptor_poller.h. Not explored, because it blocks in the system. */
 #define _GNU_SOURCE
 #include "io/descriptor_poller.h"
 
@@ -20,13 +20,13 @@ wp_io_poller *wp__io_poller_of(wp_carrier_tasks *home)
 	return (wp_io_poller *)(void *)((wp_worker *)(void *)home)->io;
 }
 
-/* [its group, when its carrier has ended] */
+/* [the group, after the carrier has ended] */
 static void drop_by_group(wp_carrier_io *io)
 {
 	wp__io_poller_free((wp_io_poller *)(void *)io);
 }
 
-/* False and errno. [any thread | system calls] */
+/* False: no driver could be opened; errno says why. [any thread | system calls] */
 static bool open_driver(wp_io_poller *poller)
 {
 	for (uint32_t at = 0; at < WP__DRIVERS_COUNT && poller->waits == NULL; at++) {
@@ -36,7 +36,8 @@ static bool open_driver(wp_io_poller *poller)
 	return poller->waits != NULL;
 }
 
-/* Without any, `no_files` says why. [any thread | system calls] */
+/* Opens the first file driver that the system allows; with none, `no_files` says why. [any thread |
+ * system calls] */
 static void open_files(wp_io_poller *poller)
 {
 	for (uint32_t at = 0; at < WP__FILE_DRIVERS_COUNT && poller->files == NULL; at++) {
@@ -46,7 +47,7 @@ static void open_files(wp_io_poller *poller)
 	}
 }
 
-/* NULL and errno. [any thread | system calls] */
+/* Returns NULL and sets errno on failure. [any thread | system calls] */
 static wp_io_poller *make(uint32_t idle_spins)
 {
 	wp_io_poller *poller =
@@ -127,7 +128,8 @@ void wp__io_poller_remove(wp_io_poller *poller, wp_io *io)
 	close(io->fd);
 }
 
-/* True: there was something. [the poller, its carrier RUNNING | pushes] */
+/* Wakes the threads that these events concern. True: there was something to do. [the poller, its
+ * carrier RUNNING | pushes threads] */
 static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 {
 	bool is_woken = false;
@@ -149,7 +151,7 @@ static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 	       count > 0;
 }
 
-/* True: there was something. */
+/* Collects events without blocking. True: there was something to do. */
 static bool look(wp_io_poller *poller)
 {
 	wp_driver_event events[WP_DRIVER_EVENTS];
@@ -158,7 +160,7 @@ static bool look(wp_io_poller *poller)
 	return tell(poller, events, poller->driver->wait(poller->waits, 0, events));
 }
 
-/* Blocks, if nothing is to be run: what that said. */
+/* Blocks for events if the carrier has nothing to run. Returns the code of wp_poller_try_park. */
 static int block(wp_io_poller *poller)
 {
 	wp_driver_event events[WP_DRIVER_EVENTS];
@@ -227,10 +229,10 @@ static int start(wp_worker *one, uint32_t idle_spins)
 
 int wp_io_start(wp_group *group, uint32_t idle_spins)
 {
-	int code = WP_ALREADY; /* all have one */
+	int code = WP_ALREADY; /* every carrier has one */
 
 	if (group->config.spare_carriers != 0)
-		return WP_UNSUPPORTED; /* these would have none */
+		return WP_UNSUPPORTED; /* spare carriers would have none */
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
 		if (group->workers[index].io != NULL)
 			continue;

@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_poller.h - the poller of a carrier that waits for descriptors, by a driver (poller.h),
- * and has operations on files done, where the system has a way (file_queue.h).
+ * descriptor_poller.h - the poller of a carrier that waits for descriptors.
  *
- *   its body                                 who frees a descriptor
- *   look at once; tell who waits             off the driver; [descriptor_poller.1] onto
- *     (readiness.h)                            `retired`
- *   [descriptor_poller.2] all of `retired`: free
- *   a turn of the files (file_queue.h)
- *   the others run; nothing did: park, ask,
- *     block until the carrier's timer or its wakeup; back; tell
- *   its end, under the lock of its list:     who makes a descriptor, under that lock
- *     over; each that is listed: shut          over? refused, else listed
- *                                            who closes it, under that lock: off the list
+ * A driver collects the events (wp_driver in sched/poller.h). Where the system has a way, the
+ * poller also has operations on files done (file_queue.h).
  *
- * Why it works  Its wakeup is an eventfd that the driver waits for as well: a signal ends a wait
- *               that has yet to begin, too. Who waits is told when the carrier is RUNNING again,
- *               for that pushes. What was retired is taken when the events of a round were told
- *               and before the next one is asked for, so no event of it lies in the array. What is
- *               retired later goes with the poller's memory, and that with the last that has it:
- *               its group and each descriptor [descriptor_poller.3] [descriptor_poller.4].
- *               A poller ends with its carrier, and then nobody tells what comes: so its end shuts
- *               each of its descriptors, which tells who waits, on whatever thread. What is on the
- *               list is not retired, so the walk finds it alive; what comes too late is refused.
- * Its driver    is one file, driver_<name>.c, which ends with WP_DRIVER(name), and an entry in
+ *   poller, one round                         a thread that frees a descriptor
+ *   collect events at once; wake waiters      remove it from the driver
+ *     (readiness.h)                           [descriptor_poller.1] push it onto `retired`
+ *   [descriptor_poller.2] free all `retired`
+ *   a turn of the files (file_queue.h)        a thread that makes one, under the list's lock
+ *   other threads run; if none could:         over? refuse it; else list it
+ *     park, check, block until the carrier's
+ *     timer or the wakeup; unpark; wake       a thread that closes one, under that lock
+ *     waiters                                 take it off the list
+ *   its end, under the list's lock
+ *     over := true; shut each listed one
+ *
+ * Why it works  The wakeup is an eventfd that the driver waits for as well, so a signal also ends a
+ *               wait that has yet to begin. Waiters are woken only when the carrier is RUNNING
+ *               again, because a wake pushes the thread. The retired descriptors are taken after
+ *               the events of one round were handled and before the next are collected, so the
+ *               array holds no event of them. A descriptor that is retired later is freed with the
+ *               poller. The poller itself is freed by the last of its holders: its group and each
+ *               descriptor [descriptor_poller.3] [descriptor_poller.4].
+ *               A poller ends with its carrier, and after that no events are reported. So its end
+ *               shuts each of its descriptors, which wakes their waiters on any thread. A listed
+ *               descriptor is not retired, so the walk finds it alive; a later one is refused.
+ * Prior art     Go's netpoll and Tokio's I/O driver use one edge-triggered epoll for all threads;
+ *               here each carrier has its own.
+ * Driver        One file, driver_<name>.c, which ends with WP_DRIVER(name), and an entry in
  *               WP_DRIVERS: docs/contributing/poller-driver.md.
  * Spec          specs/io/Descriptor.tla, specs/sched/Poller.tla.
  * Evidence      make stress T=io, tests/io/test_descriptor.py. */
@@ -35,14 +41,14 @@
 #include "io/file_queue.h"
 #include "sched/poller.h"
 
-/* The drivers: each poller takes the first that the system lets it open. */
+/* The drivers. Each poller takes the first that the system lets it open. */
 #define WP_DRIVERS(X) X(epoll)
 
 #define WP__DRIVER_IS_LISTED(name) WP__DRIVER_##name##_is_listed,
 enum { WP_DRIVERS(WP__DRIVER_IS_LISTED) WP__DRIVERS_COUNT };
 
-/* The last line of the file of a driver: its table. It does not compile if a function is lacking,
- * or the entry in WP_DRIVERS. */
+/* The table of a driver, and the last line of its file. It does not compile if a function or the
+ * entry in WP_DRIVERS is missing. */
 #define WP_DRIVER(name)                                                                         \
 	_Static_assert(WP__DRIVER_##name##_is_listed >= 0, "WP_DRIVERS has an entry for each"); \
 	const wp_driver wp__driver_##name = {#name,      driver_open,   driver_close,           \
@@ -51,41 +57,42 @@ enum { WP_DRIVERS(WP__DRIVER_IS_LISTED) WP__DRIVERS_COUNT };
 #define WP__DRIVER_IS_SOMEWHERE(name) extern const wp_driver wp__driver_##name;
 WP_DRIVERS(WP__DRIVER_IS_SOMEWHERE)
 
-/* retired: descriptor_poller.1, descriptor_poller.2; holders: descriptor_poller.3,
- * descriptor_poller.4; looks, events, sleeps: its poller; wakeups: whoever wakes it; first,
- * is_over: under the lock; the rest: who makes it. */
+/* Writers: retired: descriptor_poller.1, descriptor_poller.2; holders: descriptor_poller.3,
+ * descriptor_poller.4; looks, events, sleeps: the poller; wakeups: any thread that wakes it; first,
+ * is_over: any thread under the lock. The other fields are written once, when it is made. */
 typedef struct wp_io_poller {
-	wp_carrier_io of_carrier; /* the first: its address is what the worker has */
+	wp_carrier_io of_carrier; /* must be first: the worker has its address */
 	const wp_driver *driver;
-	void *waits; /* what the driver has opened */
-	int event;   /* its wakeup */
+	void *waits; /* state of the driver */
+	int event;   /* the eventfd that wakes it */
 	uint32_t idle_spins;
-	wp_file_queue *files; /* NULL: there is none, for: */
+	wp_file_queue *files; /* NULL: none, and no_files says why */
 	const char *no_files;
 	wp_atomic(uint64_t) looks, events, sleeps; /* counters.h; see wp_poll_counts */
 	_Alignas(WP_LINE) wp_atomic(wp_io *) retired;
-	wp_atomic(uint32_t) holders; /* its group, and what is not retired */
+	wp_atomic(uint32_t) holders; /* its group, and descriptors not retired */
 	wp_atomic(uint64_t) wakeups;
 	wp_lock lock;
-	wp_io *first; /* of its descriptors, linked by next */
-	bool is_over; /* its poller has ended, or is about to */
+	wp_io *first; /* list of its descriptors, by `next` */
+	bool is_over; /* the poller has ended, or is about to */
 } wp_io_poller;
 
 _Static_assert(offsetof(wp_io_poller, of_carrier) == 0, "a worker has its address");
 
-/* The poller of that carrier; NULL: wp_io_start has not been. [any thread | wait-free] */
+/* The poller of that carrier, or NULL before wp_io_start. [any thread | wait-free] */
 wp_io_poller *wp__io_poller_of(struct wp_carrier_tasks *home);
 
-/* One holds it less; the last frees it, with what was retired. [a holder] */
+/* Gives up one hold. The last holder frees the poller and what was retired. [a holder | frees
+ * memory] */
 void wp__io_poller_free(wp_io_poller *poller);
 
-/* WP_OK; WP_CLOSED: its poller has ended; WP_UNSUPPORTED; WP_SYSTEM and errno. [any thread | a
- * system call] */
+/* Registers a descriptor. Returns WP_OK; WP_CLOSED: the poller has ended; WP_UNSUPPORTED; WP_SYSTEM
+ * and errno. [any thread | a system call] */
 int wp__io_poller_add(wp_io_poller *poller, wp_io *io);
-/* Closes its descriptor, too. [any thread | system calls] */
+/* Removes a descriptor from list and driver, and closes it. [any thread | system calls] */
 void wp__io_poller_remove(wp_io_poller *poller, wp_io *io);
 
-/* False: its poller has ended. [any thread | blocks shortly] */
+/* Adds a descriptor to the list. False: the poller has ended. [any thread | blocks shortly] */
 WP_INLINE bool wp__io_poller_list(wp_io_poller *poller, wp_io *io)
 {
 	bool is_over;
@@ -113,9 +120,8 @@ WP_INLINE void wp__io_poller_unlist(wp_io_poller *poller, wp_io *io)
 	wp_lock_release(&poller->lock);
 }
 
-/* Nobody tells any more what comes: who waits, or will, at one of its descriptors is told
- * WP_CLOSED.
- * [its poller, at its end, its carrier RUNNING | pushes] */
+/* Ends the reporting of events: each present or later waiter at one of the descriptors gets
+ * WP_CLOSED. [the poller, at its end, its carrier RUNNING | pushes threads] */
 WP_INLINE void wp__io_poller_end(wp_io_poller *poller)
 {
 	wp_lock_acquire(&poller->lock);
@@ -130,20 +136,22 @@ WP_INLINE void wp__io_poller_end(wp_io_poller *poller)
 /* [a holder | wait-free] */
 WP_INLINE void wp__io_poller_hold(wp_io_poller *poller)
 {
-	/* [descriptor_poller.3] relaxed: atomicity is enough: the caller has one that holds it;
-	 * pairs descriptor_poller.4; upholds Descriptor!EventIsAlive. */
+	/* [descriptor_poller.3] relaxed: atomicity is enough: the caller has a hold already, its
+	 * own or another's; pairs descriptor_poller.4; upholds Descriptor!EventIsAlive. */
 	wp_fetch_add_relaxed(&poller->holders, 1);
 }
 
-/* True: the last: free it. [a holder | wait-free] */
+/* True: this was the last hold, and the caller must free the poller. [a holder | wait-free] */
 WP_INLINE bool wp__io_poller_drop(wp_io_poller *poller)
 {
 	/* [descriptor_poller.4] acq_rel; pairs descriptor_poller.3, descriptor_poller.4; upholds
-	 * Descriptor!EventIsAlive: all that its holders did with it comes before it is freed. */
+	 * Descriptor!EventIsAlive: all that the holders did with the poller comes before it is
+	 * freed. */
 	return wp_fetch_add_acq_rel(&poller->holders, (uint32_t)-1) == 1;
 }
 
-/* It is freed when no event of it can be told any more. [any thread | lock-free] */
+/* Hands the memory of a descriptor to the poller, which frees it once no event of it can be
+ * reported. [any thread | lock-free] */
 WP_INLINE void wp__io_poller_retire(wp_io_poller *poller, wp_io *io)
 {
 	wp_io *first = NULL;
@@ -151,11 +159,12 @@ WP_INLINE void wp__io_poller_retire(wp_io_poller *poller, wp_io *io)
 	do
 		io->next = first;
 	/* [descriptor_poller.1] release; pairs descriptor_poller.2; upholds
-	 * Descriptor!EventIsAlive: whoever frees it comes after all that was done with it. */
+	 * Descriptor!EventIsAlive: all that was done with the descriptor comes before it is freed.
+	 */
 	while (!wp_cas_release(&poller->retired, &first, io));
 }
 
-/* All that were retired, linked by next. [its poller, between two rounds | wait-free] */
+/* Takes all retired descriptors, linked by `next`. [the poller, between two rounds | wait-free] */
 WP_INLINE wp_io *wp__io_poller_retired(wp_io_poller *poller)
 {
 	/* [descriptor_poller.2] acquire; pairs descriptor_poller.1; upholds

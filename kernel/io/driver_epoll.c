@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_epoll.c - a poller that waits with epoll(7), edge-triggered; see wp_driver in poller.h.
+ * driver_epoll.c - waits for descriptors with epoll(7), edge-triggered; see wp_driver in poller.h.
  *
- * Why it works  The wakeup is edge-triggered, too: each write to it is an edge, so nobody has to
- *               read it.
+ * Why it works  The wakeup is edge-triggered too. Each write to the eventfd is an edge of its own,
+ *               so no thread has to read it.
  * Not explored  It blocks in the system. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,11 +19,11 @@ enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
 typedef struct epoll {
 	int fd;
-	bool has_ns; /* its sleeps end at a nanosecond; else at the next millisecond: the poller */
+	bool has_ns; /* sleeps to the nanosecond, not the millisecond; writer: the poller */
 } epoll;
 
-/* The system hands over what was written before a descriptor was added to whoever has its event;
- * ThreadSanitizer knows that of epoll_wait alone. */
+/* The thread that gets an event of a descriptor sees what was written before the descriptor was
+ * added: the system orders the two. ThreadSanitizer knows that only of epoll_wait. */
 #ifdef WP__FIBER_TSAN
 #include <sanitizer/tsan_interface.h>
 #define BEFORE_ADD(epoll) __tsan_release(epoll)
@@ -33,8 +33,8 @@ typedef struct epoll {
 #define AFTER_WAIT(epoll) ((void)0)
 #endif
 
-/* Whether the system lets it sleep until a nanosecond: some have milliseconds only, or a filter of
- * system calls refuses it. [any thread | system calls] */
+/* Whether the system can sleep to the nanosecond. Some kernels have milliseconds only, and some
+ * system-call filters refuse epoll_pwait2. [any thread | system calls] */
 static bool has_ns(int fd)
 {
 	struct timespec now = {0};
@@ -86,10 +86,10 @@ static int driver_add(void *waits, int fd, void *of)
 static void driver_remove(void *waits, int fd)
 {
 	epoll_ctl(((epoll *)waits)->fd, EPOLL_CTL_DEL, fd,
-		  NULL); /* another process may have it, too */
+		  NULL); /* another process may have a copy of it */
 }
 
-/* Where the system has milliseconds only, up to one longer. */
+/* Waits for events until a time. Where the system has milliseconds only, up to one longer. */
 static int sleep_until(epoll *of, int64_t until_ns, struct epoll_event *events)
 {
 	int64_t left_ns = until_ns - wp_clock_ns();
@@ -106,7 +106,7 @@ static int sleep_until(epoll *of, int64_t until_ns, struct epoll_event *events)
 		AFTER_WAIT(of);
 		if (count >= 0 || errno == EINTR)
 			return count;
-		of->has_ns = false; /* a filter came since: a poller that cannot sleep would spin */
+		of->has_ns = false; /* a new filter: unable to sleep, the poller would spin */
 	}
 	ms = left_ns / NS_PER_MS < INT_MAX ? (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS) : INT_MAX;
 	if (is_ever)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_uring.c - has files read and written by io_uring; see wp_file_driver in file_queue.h. Not
- * explored, for it talks to the system; without WP_URING, which says that liburing is there to be
+ * driver_uring.c - reads and writes files by io_uring; see wp_file_driver in file_queue.h.
+ *
+ * Not explored, because it talks to the system. Without WP_URING, which says that liburing can be
  * linked, no ring can be made. */
 #define _GNU_SOURCE
 #include "io/file_queue.h"
@@ -11,13 +12,14 @@
 #include <liburing.h>
 
 enum {
-	ENTRIES = 64,  /* of a submission: more go in several */
-	RESULTS = 128, /* that the system enters before they are read */
+	ENTRIES = 64,  /* of one submission; more go in several */
+	RESULTS = 128, /* completions that fit before they are read */
 };
 
-/* What has ended interrupts nobody who runs. Each event comes with a result. Why not
- * IORING_SETUP_DEFER_TASKRUN: docs/decisions.md. Linux 5.19: so is IORING_ASYNC_CANCEL_ANY, without
- * which driver_end would wait for what never ends. */
+/* A completion interrupts no running thread, and each event comes with its result.
+ * docs/decisions.md says why it is not IORING_SETUP_DEFER_TASKRUN. The flag needs Linux 5.19, as
+ * does IORING_ASYNC_CANCEL_ANY, without which driver_end would wait for operations that never
+ * end. */
 enum { MANNERS = IORING_SETUP_COOP_TASKRUN };
 
 static const char *text(int failed)
@@ -37,7 +39,7 @@ static const char *text(int failed)
 	}
 }
 
-/* 0, or -errno: nothing is left. */
+/* Returns 0; or -errno, and leaves nothing open. */
 static int make(struct io_uring *ring, int event)
 {
 	int code = io_uring_queue_init(ENTRIES, ring, MANNERS);
@@ -88,7 +90,7 @@ static const uint8_t codes[] = {
 	[WP_FILE_SYNC] = IORING_OP_FSYNC,
 };
 
-/* There is room for it. */
+/* Fills the next submission entry; there must be room for it. */
 static void prepare(wp_file_queue *queue, wp_file_op *op, bool is_begun)
 {
 	struct io_uring_sqe *entry = io_uring_get_sqe(queue->system);
@@ -101,11 +103,11 @@ static void prepare(wp_file_queue *queue, wp_file_op *op, bool is_begun)
 	}
 	wp__count(&queue->begun);
 	io_uring_prep_rw(codes[op->what], entry, op->fd, op->at, op->size, op->offset);
-	entry->rw_flags = (int)op->flags; /* one place for the flags of all */
+	entry->rw_flags = (int)op->flags; /* all operations share this place */
 	io_uring_sqe_set_data(entry, op);
 }
 
-/* How many had ended. */
+/* Finishes the operations that have a completion in the ring, and returns their number. */
 static uint32_t reap_entered(wp_file_queue *queue)
 {
 	struct io_uring_cqe *entry;
@@ -123,13 +125,13 @@ static uint32_t reap_entered(wp_file_queue *queue)
 	return count;
 }
 
-/* True: something had ended. */
+/* Finishes all that have completed. True: at least one had. */
 static bool reap(wp_file_queue *queue)
 {
 	uint32_t count = reap_entered(queue);
 	bool did = count != 0;
 
-	/* There was no room: what the system kept back has no event of its own. */
+	/* The ring was full. Completions that the kernel kept back send no event of their own. */
 	while (count >= RESULTS) {
 		io_uring_get_events(queue->system);
 		count = reap_entered(queue);
@@ -155,14 +157,14 @@ static bool driver_turn(wp_file_queue *queue, bool is_told)
 		       (op = wp__file_queue_take(queue, &is_begun)) != NULL)
 			prepare(queue, op, is_begun);
 		if (io_uring_submit(queue->system) < 0)
-			break; /* the system has no room: in the next turn */
+			break; /* the system has no room now; the next turn tries again */
 		reap(queue);
 		did = true;
 	}
 	return did;
 }
 
-/* The system has all that was prepared. */
+/* Submits until the system has taken all prepared entries. */
 static void submit_all(wp_file_queue *queue)
 {
 	while (io_uring_sq_ready(queue->system) != 0) {
@@ -201,7 +203,7 @@ static wp_file_queue *driver_open(int event, const char **why)
 	return NULL;
 }
 
-/* Nothing is opened, so nothing else is called. */
+/* No queue is ever opened, so no other function is called. */
 const wp_file_driver wp__file_driver_uring = {.open = driver_open};
 
 #endif

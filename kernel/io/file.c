@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file.c - see file.h. Not explored, for it makes system calls: stress/scenarios/io/file_queue.c
- * has how it asks. */
+ * file.c - see file.h.
+ *
+ * Not explored, because it makes system calls; the requests themselves are explored by
+ * stress/scenarios/io/file_queue.c. */
 #define _GNU_SOURCE
 #include "io/file.h"
 
@@ -11,9 +13,9 @@
 #include "io/descriptor_poller.h"
 #include "sched/worker.h"
 
-enum { MOST = 1 << 30, DATA_ONLY = 1 }; /* bytes of one call; a flag of the system's fsync */
+enum { MOST = 1 << 30, DATA_ONLY = 1 }; /* most bytes of one call; a flag of the system's fsync */
 
-/* Of the process: whether it was warned. */
+/* Whether this process has printed the warning. */
 static struct {
 	wp_lock lock;
 	bool is_warned;
@@ -33,7 +35,7 @@ static int refuse(const char *why)
 	return WP_UNSUPPORTED;
 }
 
-/* That carrier; NULL: it is the calling one. */
+/* The carrier to wake after a request; NULL: the calling one, which is awake. */
 static wp_carrier *away(wp_carrier_tasks *home)
 {
 	return (wp_carrier_tasks *)(void *)wp__worker_self() == home ? NULL : &home->carrier;
@@ -71,7 +73,8 @@ const char *wp_file_lacks(wp_group *group)
 	return NULL;
 }
 
-/* As the ring does it: a result, or -1 and errno. */
+/* Does the operation by the system call that the ring would do. Returns its result, or -1 and
+ * errno. */
 static int64_t attempt(const wp_file_op *op)
 {
 	void *bytes = (void *)(uintptr_t)op->at;
@@ -108,7 +111,8 @@ static int wait(wp_file_op *op, int64_t deadline_ns)
 				  op->fd < 0 ? 0 : (uint32_t)op->fd);
 }
 
-/* The system writes into the caller's memory until then: an interrupt ends no such wait. */
+/* Until the end the system may write into the caller's memory, so an interrupt does not end this
+ * wait. */
 static void wait_for_end(wp_file_op *op)
 {
 	bool was_interrupted = false;
@@ -145,7 +149,7 @@ static int call(wp_file_op *op, int64_t deadline_ns)
 		code = ask_and_wait(self->task.home, op, deadline_ns);
 	if (code != WP_OK || op->result >= 0)
 		return code;
-	if (op->result == -ECANCELED) /* by its group's close */
+	if (op->result == -ECANCELED) /* the close of its group cancelled it */
 		return WP_CLOSED;
 	wp__errno_set(-op->result);
 	return WP_SYSTEM;

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_queue.h - operations on files: threads ask, the poller of their home gives them to the
- * system, by a driver.
+ * file_queue.h - operations on files, which the poller of a thread's home submits to the system.
  *
- *   caller, on any carrier                             poller of its home, each turn (descriptor_poller.c)
- *   lock; over? refused                                its event came: what has ended:
- *         else at the end of the list; [file_queue.1]    lock; ended; unlock; open its latch, unless listed
- *   unlock; nudge that carrier (timer.h)               [file_queue.2] something is asked:
- *   wait for its latch                                   lock; one off the list; unlock
- *   too late: lock; ended? no more to do                 ended: open its latch
- *         else cancelled; listed; [file_queue.1]         begun: tell the system to end it
- *   unlock; nudge; wait for its latch                    else: give it to the system, or, cancelled, open
- *                                                      [file_queue.2] once more before it blocks
+ *   caller, on any carrier                    poller of its home, each turn (descriptor_poller.c)
+ *   lock; over? refused                       its event came: for each completed operation
+ *     else append to the list                   lock; ended := true; unlock
+ *          [file_queue.1] asked := 1            open its latch, unless it is listed
+ *   unlock; wake that carrier (timer.h)       [file_queue.2] asked? for each listed operation
+ *   wait for the latch                          lock; off the list; unlock
+ *   deadline: lock; ended? done                 ended: open its latch
+ *     else cancelled := true; append            begun: tell the system to cancel it
+ *          [file_queue.1] asked := 1            cancelled: open its latch
+ *   unlock; wake it; wait for the latch         else: submit it
+ *                                             [file_queue.2] check once more before it blocks
  *
- * Why it works  The system has one user, the poller of a carrier, which that alone runs: so that
- *               needs no lock, and what ends is told at home. Each end signals the event that
- *               is also the poller's wakeup: one place to wait at. Whoever asks from elsewhere
- *               ends the sleep as one who has armed a timer: either the poller sees what is
- *               asked before it blocks, or its carrier's word is seen parked [timer.9] [carrier.6].
- *               The system writes into the caller's memory until the operation has ended. So
- *               whoever is late, or interrupted, cancels it and waits on; the latch is the last
- *               that is touched of an operation, which may lie on a stack. Its one link is in use
- *               while it is listed, so what ends meanwhile is let go by who takes it off.
- *               At its end the poller ends what the system has and waits for it: only then does a
- *               close hand back who waits.
- * Not promised  That a cancelled operation ends soon: a disk's does when the disk has answered.
+ * Why it works  Only the poller uses the system's ring, and only its carrier runs the poller. So
+ *               the ring needs no lock, and completions are reported at home. Each completion
+ *               signals the event that is also the poller's wakeup, so the poller waits in one
+ *               place. A request from another carrier ends the poller's sleep in the way that
+ *               arming a timer does: either the poller sees the request before it blocks, or the
+ *               requester sees the carrier's word parked [timer.9] [carrier.6].
+ *               The system writes into the caller's memory until the operation has ended. So a
+ *               caller that is interrupted, or reaches its deadline, cancels the operation and
+ *               waits on. The latch of an operation, which may lie on a stack, is touched last. Its
+ *               one link is in use while it is listed; if it ends meanwhile, the poller opens its
+ *               latch when it takes the operation off the list.
+ *               At its end the poller cancels what the system still has and waits for it. Only then
+ *               does a close hand back the waiting threads.
+ * Prior art     Linux's io_uring; Tokio and Go let an OS thread block in each file operation
+ *               instead.
+ * Not promised  That a cancelled operation ends soon: on a disk it ends when the disk has answered.
  * Spec          specs/io/FileQueue.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
  *               IoCompletionAtHome, CancelEnds.
- * Its driver    is one file, driver_<name>.c, which ends with WP_FILE_DRIVER(name), and an entry in
+ * Driver        One file, driver_<name>.c, which ends with WP_FILE_DRIVER(name), and an entry in
  *               WP_FILE_DRIVERS.
  * Evidence      make check-specs T=FileQueue, make stress T=file_queue, tests/io/test_file.py. */
 #ifndef WP_FILE_QUEUE_H
@@ -40,13 +45,14 @@
 
 enum wp_file_what { WP_FILE_OPEN, WP_FILE_READ, WP_FILE_WRITE, WP_FILE_SYNC };
 
-/* 64 bytes, its caller's. next, is_*, has_ended, result: under the queue's lock; the rest: its
- * caller, before it asks. done: open when the queue has done with it; result: then its caller's. */
+/* 64 bytes, in memory of the caller. next, is_*, has_ended and result are under the queue's lock;
+ * the caller sets the others before it asks. When `done` is open the queue has finished with the
+ * operation, and `result` is the caller's. */
 typedef struct wp_file_op {
-	struct wp_file_op *next; /* asked after it */
+	struct wp_file_op *next; /* the next listed operation */
 	wp_latch done;
-	const void *at;  /* bytes, or a path */
-	uint64_t offset; /* all ones: the file's own */
+	const void *at;  /* the bytes, or a path */
+	uint64_t offset; /* all ones: the file's own position */
 	uint32_t size, flags;
 	int fd;
 	int32_t result; /* or -errno */
@@ -54,43 +60,44 @@ typedef struct wp_file_op {
 	bool is_listed, is_begun, is_cancelled, has_ended;
 } wp_file_op;
 
-/* asked: file_queue.1, file_queue.2; first, last, is_over: under the lock; the rest: the poller. */
+/* asked: file_queue.1, file_queue.2. first, last, is_over: under the lock. The others: the poller.
+ */
 typedef struct wp_file_queue {
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_atomic(uint32_t) asked; /* 1: the list is not empty */
 	wp_file_op *first, *last;
 	bool is_over;
 	const struct wp_file_driver *driver;
-	void *system;              /* what the driver has opened */
-	uint32_t inside;           /* what the system has */
-	wp_atomic(uint64_t) begun; /* operations that it was given; ever grows */
+	void *system;              /* state of the driver */
+	uint32_t inside;           /* operations that the system has */
+	wp_atomic(uint64_t) begun; /* all that it ever was given */
 } wp_file_queue;
 
-/* A driver: how the system is given operations. It has each of these functions. */
+/* A driver: how operations reach the system. Every function must be there. */
 typedef struct wp_file_driver {
-	/* Each end of an operation signals `event`. NULL, and *why: a text. [any thread | system
-	 * calls] */
+	/* Each completion must signal `event`. Returns NULL on failure, and a text in *why. [any
+	 * thread | system calls] */
 	wp_file_queue *(*open)(int event, const char **why);
-	/* [when its poller has ended, or did not begin | system calls] */
+	/* [after the poller has ended, or if it never began | system calls] */
 	void (*close)(wp_file_queue *queue);
-	/* Takes what has ended, if it `is_told` of an event, and gives the system what is asked.
-	 * True: there was something. [the poller, its carrier RUNNING | pushes] */
+	/* Finishes what has completed, if `is_told` of an event, and submits what is listed. True:
+	 * there was something to do. [the poller, its carrier RUNNING | pushes threads] */
 	bool (*turn)(wp_file_queue *queue, bool is_told);
-	/* The poller must not block: there is something to be given to the system. [the poller |
+	/* True: there is something to submit, so the poller must not block. [the poller |
 	 * wait-free] */
 	bool (*is_wanted)(wp_file_queue *queue);
-	/* No operation begins any more; waits for those that the system has. [the poller |
-	 * blocks] */
+	/* Admits no new operation, and waits for those that the system has. [the poller | blocks]
+	 */
 	void (*end)(wp_file_queue *queue);
 } wp_file_driver;
 
-/* The drivers: each poller takes the first that the system lets it open. */
+/* The drivers. Each poller takes the first that the system lets it open. */
 #define WP_FILE_DRIVERS(X) X(uring)
 
 #define WP__FILE_DRIVER_IS_LISTED(name) WP__FILE_DRIVER_##name##_is_listed,
 enum { WP_FILE_DRIVERS(WP__FILE_DRIVER_IS_LISTED) WP__FILE_DRIVERS_COUNT };
 
-/* The last line of the file of a driver, as WP_DRIVER. */
+/* The last line of a driver's file, as WP_DRIVER. */
 #define WP_FILE_DRIVER(name)                                                                   \
 	_Static_assert(WP__FILE_DRIVER_##name##_is_listed >= 0, "WP_FILE_DRIVERS has each");   \
 	const wp_file_driver wp__file_driver_##name = {driver_open, driver_close, driver_turn, \
@@ -112,15 +119,15 @@ WP_INLINE void wp__file_queue_init(wp_file_queue *queue)
 	wp_init(&queue->begun, 0);
 }
 
-/* The list is empty, or not. [under the lock] */
+/* Publishes whether the list is empty. [under the lock] */
 WP_INLINE void wp__file_queue_set_asked(wp_file_queue *queue, uint32_t asked)
 {
-	/* [file_queue.1] relaxed: ordered by [timer.9] before a look at its carrier's word, and
-	 * what is asked by the lock; pairs file_queue.2; upholds FileQueue!OpNotLost. */
+	/* [file_queue.1] relaxed: ordered by [timer.9] before the look at the carrier's word; the
+	 * lock orders the operations; pairs file_queue.2; upholds FileQueue!OpNotLost. */
 	wp_store_relaxed(&queue->asked, asked);
 }
 
-/* [the poller | wait-free] */
+/* True: an operation is listed. [the poller | wait-free] */
 WP_INLINE bool wp__file_queue_is_asked(wp_file_queue *queue)
 {
 	/* [file_queue.2] relaxed: ordered by [carrier.6] before it blocks; elsewhere stale costs a
@@ -128,13 +135,13 @@ WP_INLINE bool wp__file_queue_is_asked(wp_file_queue *queue)
 	return wp_load_relaxed(&queue->asked) != 0;
 }
 
-/* The system is given one more: it has one user. [the poller] */
+/* Counts one more entry that the system has; only the poller gives it any. [the poller] */
 WP_INLINE void wp__file_queue_enter(wp_file_queue *queue)
 {
 	queue->inside++;
 }
 
-/* At the end of the list. [under the lock] */
+/* Appends an operation to the list. [under the lock] */
 WP_INLINE void wp__file_queue_list(wp_file_queue *queue, wp_file_op *op)
 {
 	op->next = NULL;
@@ -147,14 +154,16 @@ WP_INLINE void wp__file_queue_list(wp_file_queue *queue, wp_file_op *op)
 	wp__file_queue_set_asked(queue, 1);
 }
 
-/* [who has asked | a system call if it sleeps] */
+/* Wakes that carrier, without a task for it; NULL: nothing to wake. [any thread | a system call if
+ * the carrier sleeps] */
 WP_INLINE void wp__file_queue_nudge(wp_carrier *away)
 {
 	if (away != NULL)
 		wp_timers_nudge(away);
 }
 
-/* False: it is over. `away`: its carrier; NULL: that calls. [any thread | blocks shortly] */
+/* Lists an operation. False: the queue is over. `away`: the carrier of the queue; NULL: the caller
+ * runs on it. [any thread | blocks shortly] */
 WP_INLINE bool wp__file_queue_ask(wp_file_queue *queue, wp_file_op *op, wp_carrier *away)
 {
 	bool is_over;
@@ -170,7 +179,8 @@ WP_INLINE bool wp__file_queue_ask(wp_file_queue *queue, wp_file_op *op, wp_carri
 	return !is_over;
 }
 
-/* It is to end soon; its latch says when it has. [who has asked | blocks shortly] */
+/* Asks for an operation to end soon; its latch opens when it has. [the thread that asked | blocks
+ * shortly] */
 WP_INLINE void wp__file_queue_cancel(wp_file_queue *queue, wp_file_op *op, wp_carrier *away)
 {
 	wp_lock_acquire(&queue->lock);
@@ -183,8 +193,8 @@ WP_INLINE void wp__file_queue_cancel(wp_file_queue *queue, wp_file_op *op, wp_ca
 	wp__file_queue_nudge(away);
 }
 
-/* The first that is asked, off the list. Has ended: let go; never begun, and not to begin: as if it
- * had. [under the lock] */
+/* Takes the first operation off the list; NULL: the list is empty. One that has not begun and must
+ * not begin is marked as ended. [under the lock] */
 WP_INLINE wp_file_op *wp__file_queue_pop(wp_file_queue *queue)
 {
 	wp_file_op *op = queue->first;
@@ -202,8 +212,8 @@ WP_INLINE wp_file_op *wp__file_queue_pop(wp_file_queue *queue)
 	return op;
 }
 
-/* One that is to be given to the system; or, begun, to be ended there. NULL: there is no more.
- * [the poller, its carrier RUNNING | pushes] */
+/* Returns the next operation to submit or, if *is_begun, to cancel; NULL: no more. Opens the
+ * latches of those that have ended. [the poller, its carrier RUNNING | pushes threads] */
 WP_INLINE wp_file_op *wp__file_queue_take(wp_file_queue *queue, bool *is_begun)
 {
 	for (;;) {
@@ -224,14 +234,15 @@ WP_INLINE wp_file_op *wp__file_queue_take(wp_file_queue *queue, bool *is_begun)
 	}
 }
 
-/* Its poller must not end: the system writes into the memory of callers. [the poller |
+/* True: the system still writes into callers' memory, so the poller must not end. [the poller |
  * wait-free] */
 WP_INLINE bool wp__file_queue_is_inside(const wp_file_queue *queue)
 {
 	return queue->inside != 0;
 }
 
-/* It is over: no operation begins any more. [the poller, its carrier RUNNING | pushes] */
+/* Admits no more operations, and ends those that the system has not got. [the poller, its carrier
+ * RUNNING | pushes threads] */
 WP_INLINE void wp__file_queue_shut(wp_file_queue *queue)
 {
 	bool is_begun = false;
@@ -243,7 +254,8 @@ WP_INLINE void wp__file_queue_shut(wp_file_queue *queue)
 		continue; /* the system has it */
 }
 
-/* The system has done with it. [the poller, its carrier RUNNING | pushes] */
+/* Records that the system has finished an operation. [the poller, its carrier RUNNING | pushes
+ * threads] */
 WP_INLINE void wp__file_queue_finish(wp_file_queue *queue, wp_file_op *op, int32_t result)
 {
 	bool is_listed;

@@ -57,7 +57,7 @@ int wp_ready_wait(wp_ready *ready, uint32_t seen, int64_t deadline_ns, bool *is_
 	return wp__ready_wait(ready, &waiter, seen, deadline_ns, is_told);
 }
 
-/* The first, off the line; or NULL. [under the lock] */
+/* Removes the first waiter from the queue and returns it, or returns NULL. [under the lock] */
 static wp_waiter *take(wp_ready *ready)
 {
 	wp_waiter *first = ready->line.first;
@@ -73,8 +73,8 @@ void wp_ready_tell(wp_ready *ready)
 
 	wp_lock_acquire(&ready->lock);
 	first = take(ready);
-	/* [readiness.2] release; pairs readiness.1; upholds Descriptor!ReadinessNotLost: who sees
-	 * the edge sees what came. */
+	/* [readiness.2] release; pairs readiness.1; upholds Descriptor!ReadinessNotLost: a thread
+	 * that sees the edge sees what came with it. */
 	wp_store_release(&ready->edges, wp_ready_look(ready) + 1);
 	wp_lock_release(&ready->lock);
 	if (first != NULL)
