@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope.c - see scope.h. Not explored, for it starts threads; stress/scenarios/scope/scope.c has
- * the children. */
+ * scope.c - see scope.h.
+ *
+ * Not explored, because it starts threads; the members are explored by
+ * stress/scenarios/scope/scope.c. */
 #include "scope/scope.h"
 
 #include "sched/vthread_stackful.h"
 
-static _Thread_local wp_scope *below; /* of an OS thread */
+static _Thread_local wp_scope *below; /* innermost scope of an OS thread */
 
-/* Where the caller has its innermost one. Not inline: a thread goes on in another OS thread, and
- * nobody may keep the place of this one's variable. */
+/* Where the caller keeps its innermost scope. Not inline: a virtual thread may move to another OS
+ * thread, so no caller may keep the address of this one's variable. */
 static __attribute__((noinline)) wp_scope **innermost(void)
 {
 	wp_vthread *thread = wp_vthread_current();
@@ -32,7 +34,7 @@ void wp_scope_cancel(wp_scope *scope)
 	wp__scope_children_cancel(&scope->children, wp_vthread_current(), false);
 }
 
-/* The deadline's thread, without a stack. */
+/* The body of the deadline's thread, which has no stack. */
 static enum wp_step time_out(wp_task *task)
 {
 	wp_scope *scope = wp_vthread_arg((wp_vthread *)(void *)task);
@@ -104,7 +106,7 @@ int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *confi
 	return code;
 }
 
-/* What came of it; the first that decides cancels. */
+/* Records the outcome; the first decisive one cancels the scope. */
 static void complete(wp_subtask *subtask, int failure)
 {
 	wp_scope_children *children = &subtask->scope->children;
@@ -115,7 +117,7 @@ static void complete(wp_subtask *subtask, int failure)
 		wp__scope_children_cancel(children, subtask->member.thread, false);
 }
 
-/* Its thread has ended, or was handed back by a close of its group. */
+/* Called when the subtask's thread has ended, or a close of its group has handed it back. */
 static void leave(wp_vthread *thread)
 {
 	wp_subtask *subtask = wp_vthread_arg(thread);
@@ -126,7 +128,8 @@ static void leave(wp_vthread *thread)
 		wp_vthread_free(thread);
 }
 
-/* Waits until all have left, and the deadline too. True: the owner was interrupted meanwhile. */
+/* Waits until all subtasks have left, and the deadline's thread too. True: the owner was
+ * interrupted meanwhile. */
 static bool wait_for_all(wp_scope *scope)
 {
 	bool was_interrupted = false;
@@ -145,7 +148,7 @@ static bool wait_for_all(wp_scope *scope)
 	return was_interrupted;
 }
 
-/* It is the owner's innermost. */
+/* Ends a scope, which must be its owner's innermost. */
 static void end(wp_scope *scope)
 {
 	if (scope->state < WP_SCOPE_JOINED)
@@ -156,7 +159,7 @@ static void end(wp_scope *scope)
 	*scope->owner = scope->outer;
 }
 
-/* True: there were scopes in it. */
+/* Ends the scopes that are open within this one. True: there were any. */
 static bool end_within(wp_scope *scope)
 {
 	wp_scope **at = innermost();
@@ -180,7 +183,7 @@ static int run_subtask(void *arg)
 	return failure;
 }
 
-/* It is made, and not counted in. */
+/* Counts in a subtask, which has a new thread, and starts it. */
 static int start(wp_scope *scope, wp_subtask *subtask)
 {
 	wp_vthread *thread = subtask->member.thread;
@@ -221,7 +224,7 @@ int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), v
 	return code;
 }
 
-/* Of a joined scope: nobody records any more. */
+/* The result of a join; no outcome is recorded any more. */
 static int verdict(wp_scope *scope, bool is_late)
 {
 	const wp_scope_children *children = &scope->children;

@@ -21,7 +21,8 @@ static void discard(wp_scope_children *children, wp_member *member)
 		member->next->prev = member->prev;
 }
 
-/* Under the lock, released here: the owner is off its line, and granted. */
+/* Takes the owner off the queue, if it waits, and grants it. [under the lock, which is released
+ * here] */
 static void release_and_wake(wp_scope_children *children)
 {
 	wp_waiter *waiter = children->line.first;
@@ -80,7 +81,8 @@ bool wp__scope_children_leave(wp_scope_children *children, wp_member *member)
 	return !is_in_hand;
 }
 
-/* What an interrupt owes is paid. [who cancels | as children->push] */
+/* Interrupts a thread, and does the push or wake that this requires. [the canceller | as
+ * children->push] */
 static void interrupt(wp_scope_children *children, wp_vthread *thread)
 {
 	enum wp_owed owed = wp__vthread_interrupt(thread);
@@ -91,7 +93,8 @@ static void interrupt(wp_scope_children *children, wp_vthread *thread)
 		wp_futex_wake(&thread->task.word, 1);
 }
 
-/* Under the lock: into the hand of who cancels, it or the next one that is not the caller. */
+/* Sets `hand` to this member, or to the next one that is not the caller, and returns it. [under the
+ * lock] */
 static wp_member *take(wp_scope_children *children, wp_member *member, const wp_vthread *caller)
 {
 	while (member != NULL && member->thread == caller)
@@ -100,7 +103,7 @@ static wp_member *take(wp_scope_children *children, wp_member *member, const wp_
 	return member;
 }
 
-/* Under the lock: out of the hand; the next one. */
+/* Finishes with this member and takes the next one into `hand`. [under the lock] */
 static wp_member *put_back(wp_scope_children *children, wp_member *member, const wp_vthread *caller)
 {
 	wp_member *next = take(children, member->next, caller);
@@ -112,13 +115,14 @@ static wp_member *put_back(wp_scope_children *children, wp_member *member, const
 	return next;
 }
 
-/* Under the lock, which is not held while one is interrupted. */
+/* Interrupts all members but the caller. [under the lock, which is released during each interrupt]
+ */
 static void interrupt_all(wp_scope_children *children, const wp_vthread *caller)
 {
 	wp_member *member = take(children, children->members, caller);
 
 	while (member != NULL) {
-		/* It has not ended, or has not left: its group is there. */
+		/* The thread has not ended, or has not left, so its group exists. */
 		wp_wakers *wakers = wp__wakers_enter(member->thread->wakers);
 
 		wp_lock_release(&children->lock);
@@ -139,8 +143,8 @@ bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *ca
 		wp_lock_release(&children->lock);
 		return false;
 	}
-	/* [scope_children.1] relaxed: ordered by the lock, for all whom it must not escape; pairs
-	 * scope_children.2; upholds Scope!NoForkRunsAfterCancel. */
+	/* [scope_children.1] relaxed: ordered by the lock, under which readers that must not miss
+	 * it look; pairs scope_children.2; upholds Scope!NoForkRunsAfterCancel. */
 	wp_store_relaxed(&children->is_cancelled, 1);
 	children->is_late = is_late;
 	interrupt_all(children, caller);
@@ -148,7 +152,7 @@ bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *ca
 	return true;
 }
 
-/* See wait_queue.h. The owner; that there is nothing to wait for is not given back. */
+/* See wait_queue.h. The owner was given nothing that it would have to return. */
 static void leave_wait(wp_waiter *waiter)
 {
 	wp_scope_children *children = waiter->object;

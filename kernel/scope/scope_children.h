@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope_children.h - the subtasks of one scope: counted in until they have ended, or shut out. For
- * scope.c.
+ * scope_children.h - the members of a scope: its subtasks, until they have ended. For scope.c only.
  *
- *   owner                                     subtask
- *   enter: not cancelled? in the list         [scope_children.2] cancelled? it runs nothing
- *   wait until the list is empty, or the      record: not cancelled? what came of it;
- *     scope is cancelled: look, or in line      the first that decides? cancel
- *                                             leave, when it has ended: off the list, unless it
- *   whoever cancels, once                       is in the canceller's hand; empty: wake
- *   [scope_children.1] cancelled
- *   each member but the caller: in its hand,
- *     interrupt it; has it left? off the list
- *   wake
+ *   owner, each step under the lock           subtask
+ *   enter: unless cancelled, list the member  [scope_children.2] cancelled? run nothing
+ *   wait: is the list empty, or the scope     record, under the lock: unless cancelled, its
+ *     cancelled? done; else park                outcome; is it the first decisive one? cancel
+ *                                             leave, under the lock: off the list, unless it
+ *   canceller, once, under the lock             is in `hand`; list empty? wake the owner
+ *   [scope_children.1] cancelled := true
+ *   each member but the caller: put it in
+ *     `hand`; unlock, interrupt it, lock;
+ *     it has left? off the list
+ *   wake the owner
  *
- * Why it works  Each step is under the lock, but the interrupts: these push threads, and call
- *               schedulers. A member that ends while it is being interrupted stays in the list
- *               until the canceller is back, which lets go of its thread in its stead. So nobody
- *               interrupts a thread whose memory is another's, and the owner waits for the
- *               canceller if that has a member in its hand, or is one.
- * Not promised  That a member stops: it is interrupted, and may go on.
+ * Why it works  Every step is under the lock except the interrupts, which push threads and call
+ *               schedulers. A member that ends while it is being interrupted stays on the list
+ *               until the canceller is back, which then lets go of the thread in its stead. So no
+ *               interrupt reaches a thread after its memory has been reused. The owner waits for
+ *               the canceller if the canceller has a member in `hand`, or is a member.
+ * Not promised  That an interrupted member stops: it may go on.
  * Spec          specs/scope/Scope.tla: CancelOnce, NoForkRunsAfterCancel, CancelReachesAll,
  *               NoResultAfterCancel, FirstFailureWins, JoinWakes, TimerCancelled,
  *               UntouchedAfterEnd.
@@ -30,26 +30,28 @@
 
 enum wp_outcome { WP_UNAVAILABLE, WP_SUCCESS, WP_FAILURE, WP_OUTCOMES };
 
-/* Under the lock of its scope's list, once it is in; thread: whoever makes it. */
+/* Once a member is listed its fields are under the lock of the list; thread: written when it is
+ * made. */
 typedef struct wp_member {
 	struct wp_member *next, *prev;
 	wp_vthread *thread;
 	enum wp_outcome outcome;
-	bool has_left; /* while it was in the canceller's hand */
+	bool has_left; /* it left while it was in the canceller's `hand` */
 } wp_member;
 
-/* is_cancelled: scope_children.1. The rest: under the lock, or whoever makes it. */
+/* is_cancelled: scope_children.1. The other fields: under the lock, or written once, when it is
+ * made. */
 typedef struct wp_scope_children {
 	wp_lock lock;
 	wp_atomic(uint32_t) is_cancelled;
 	bool is_late, is_over;
 	wp_member *members;
-	wp_member *hand;                    /* that is being interrupted */
-	wp_member *first[WP_OUTCOMES];      /* by outcome */
-	enum wp_outcome decides;            /* its first one cancels; WP_UNAVAILABLE: none does */
-	wp_wait_queue line;                 /* the owner, or nobody */
+	wp_member *hand;                    /* the member that is being interrupted */
+	wp_member *first[WP_OUTCOMES];      /* the first member of each outcome */
+	enum wp_outcome decides;            /* the decisive outcome; WP_UNAVAILABLE: none is */
+	wp_wait_queue line;                 /* the owner, if it waits */
 	void (*push)(wp_vthread *thread);   /* as a waiter's */
-	void (*let_go)(wp_vthread *thread); /* of a member that was in the canceller's hand */
+	void (*let_go)(wp_vthread *thread); /* for a member that left while in `hand` */
 } wp_scope_children;
 
 /* [before it is shared | wait-free] */
@@ -77,38 +79,41 @@ WP_INLINE bool wp__scope_children_is_cancelled(wp_scope_children *children)
 	return wp_load_relaxed(&children->is_cancelled) != 0;
 }
 
-/* Before its thread runs anything. [the member | wait-free] */
+/* False: the scope is cancelled, so the member's thread must run nothing. [the member | wait-free]
+ */
 WP_INLINE bool wp__scope_children_may_begin(wp_scope_children *children)
 {
 	return !wp__scope_children_is_cancelled(children);
 }
 
-/* Counts it in; false: cancelled, it must not start. [the owner | blocks shortly] */
+/* Lists a member. False: the scope is cancelled, and the member must not start. [the owner | blocks
+ * shortly] */
 bool wp__scope_children_enter(wp_scope_children *children, wp_member *member);
 
-/* What came of it. True: the caller is to cancel. [the member | blocks shortly] */
+/* Records an outcome. True: it is decisive, and the caller must cancel. [the member | blocks
+ * shortly] */
 bool wp__scope_children_record(wp_scope_children *children, wp_member *member,
 			       enum wp_outcome outcome);
 
-/* It has ended, or never started. True: the caller lets go of its thread; false: who cancels will.
- * The children may be gone when this returns. [its runner, or who counted it in | blocks
- * shortly] */
+/* Ends a membership, because the thread has ended or never started. True: the caller lets go of the
+ * thread; false: the canceller will. When this returns, the children's memory may be gone. [the
+ * member's runner, or the thread that listed it | blocks shortly] */
 bool wp__scope_children_leave(wp_scope_children *children, wp_member *member);
 
-/* True: it was this call that cancelled it. `caller`: its thread, or NULL. `is_late`: it is the
- * deadline's. [the owner, a member, or any thread that is back before the owner's last wait | as
- * children->push] */
+/* Cancels the scope. True: this call did it. `caller`: the calling thread, or NULL; `is_late`: the
+ * deadline cancels. [the owner, a member, or any thread that returns before the owner's last wait |
+ * as children->push] */
 bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *caller, bool is_late);
 
-/* True: nobody is in; or it is cancelled, and that is enough. False: in line, park, and begin
- * again.
- * [the owner | blocks shortly] */
+/* True: no member is left; or `or_cancelled`, and the scope is cancelled. False: the owner is
+ * queued; park, then begin again. [the owner | blocks shortly] */
 bool wp__scope_children_begin(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
-/* The whole wait: WP_OK, or WP_INTERRUPTED. [the owner | blocks] */
+/* The complete wait: WP_OK or WP_INTERRUPTED. [the owner | blocks] */
 int wp__scope_children_wait(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
-/* Its deadline cannot cancel it any more. True: it has. [the owner | blocks shortly] */
+/* Stops the deadline from cancelling the scope. True: it has done so already. [the owner | blocks
+ * shortly] */
 bool wp__scope_children_end(wp_scope_children *children);
 
 #endif
