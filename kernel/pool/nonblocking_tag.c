@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nonblocking_tag.c - see nonblocking_tag.h. Not explored, for it asks which thread calls. */
+ * nonblocking_tag.c - see nonblocking_tag.h. Not explored, because it asks which thread calls. */
 #include "pool/nonblocking_tag.h"
 
 #include "sched/vthread_start.h"

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* The queue of jobs: a ring that is doubled when it is full, and stays so long. All of it is under
- * the lock of the pool. */
+/* The queue of jobs is a ring. It doubles when it is full and never shrinks. All of it is under the
+ * lock of the pool. */
 
 void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room)
 {
@@ -19,7 +19,7 @@ static wp_job *job_at(wp_pool *pool, uint64_t at)
 	return &pool->jobs[(pool->head + at) & (pool->room - 1)];
 }
 
-/* False: no memory. [under the lock] */
+/* False: there is no memory. [under the lock] */
 static bool grow(wp_pool *pool)
 {
 	wp_job *jobs = malloc(2 * pool->room * sizeof(*jobs));
@@ -62,7 +62,7 @@ void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *fir
 	wp_init(&self->tag, NULL);
 }
 
-/* Out of those that rest. [under the lock] */
+/* Removes a thread from the list of resting ones. [under the lock] */
 static void unlink_resting(wp_pool *pool, wp_pool_thread *one)
 {
 	if (one->above == NULL)
@@ -74,7 +74,8 @@ static void unlink_resting(wp_pool *pool, wp_pool_thread *one)
 	pool->resting--;
 }
 
-/* Who has rested least, if any. It is to be unparked. [under the lock] */
+/* Chooses the thread that has rested least, which the caller must unpark after the lock; NULL: no
+ * thread rests. [under the lock] */
 static wp_pool_thread *choose(wp_pool *pool)
 {
 	wp_pool_thread *one = pool->top;
@@ -115,7 +116,7 @@ int wp__pool_start(wp_pool *pool, const wp_job *first)
 	return WP_OK;
 }
 
-/* Nobody will be free for one job more, and one may be started. [under the lock] */
+/* True: no thread will be free for one more job, and one may be started. [under the lock] */
 static bool is_short(const wp_pool *pool)
 {
 	uint32_t idle = pool->resting + pool->coming;
@@ -140,7 +141,7 @@ int wp_pool_execute(wp_pool *pool, const wp_job *job)
 	return code;
 }
 
-/* No thread may leave. [under the lock] */
+/* True: no thread may leave. [under the lock] */
 static bool is_needed(const wp_pool *pool)
 {
 	return pool->threads <= pool->config.min;
@@ -170,8 +171,8 @@ static int64_t idle_until(wp_pool *pool, int64_t now_ns)
 		       : now_ns + pool->config.idle_ns;
 }
 
-/* Sleeps until it is chosen: true; or until the time is over. [a thread, under the lock, which it
- * leaves meanwhile | blocks] */
+/* Sleeps until it is chosen (true) or the time is over (false). [a thread, under the lock, which is
+ * released while it sleeps | blocks] */
 static bool rest(wp_pool *pool, wp_pool_thread *self, int64_t until_ns)
 {
 	bool is_over;
@@ -214,7 +215,8 @@ static void leave(wp_pool *pool, wp_pool_thread *self)
 	wp_cond_signal(&pool->left);
 }
 
-/* What it was doing is over. [a thread, under the lock] */
+/* Accounts for what the thread did before: it was coming, or it has finished a job. [a thread,
+ * under the lock] */
 static void arrive(wp_pool *pool, wp_pool_thread *self)
 {
 	if (self->state == WP_POOL_COMING)
@@ -229,7 +231,7 @@ static bool take(wp_pool_thread *self, wp_job *job)
 	return pop(self->pool, job);
 }
 
-/* It may leave; else it is to rest until then. [a thread, under the lock] */
+/* True: the thread may leave. False: it must rest until *until_ns. [a thread, under the lock] */
 static bool is_needless(wp_pool_thread *self, bool is_late, int64_t *until_ns)
 {
 	if (is_late)
@@ -308,7 +310,7 @@ int wp__pool_wait(wp_pool *pool, int64_t deadline_ns, bool is_inside)
 	if (pool->threads <= pool->waiting)
 		code = WP_OK;
 	pool->waiting -= is_inside;
-	wp_cond_signal(&pool->left); /* to the next one that waits */
+	wp_cond_signal(&pool->left); /* wakes the next waiter */
 	wp_lock_release(&pool->lock);
 	return code;
 }

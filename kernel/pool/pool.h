@@ -1,32 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool.h - a pool of OS threads that grows and shrinks, with one queue of jobs that has no end.
+ * pool.h - a pool of OS threads that grows and shrinks, with one unbounded queue of jobs.
  *
- *   who has a job (execute)                  a thread, for each job
- *   under the lock:                          under the lock:
- *     closed: refuse it                        the queue has one: take it
- *     more idle threads than jobs, or          closed: leave
- *     `max` threads: queue it, and choose      too long idle, more than `min`, its turn: leave
- *     the one that rests least, unless           (threads--)
- *     enough are coming                        else rest: sleep until it is chosen, or too long
- *     else start one that has it first         time over, and chosen: wait for the unpark
- *       refused: queue it, if there is a     run it
- *       thread, else the error               close: choose all that rest; then who finds the
- *   unpark who was chosen                      queue empty leaves
+ *   execute, by any thread                    pool thread, for each job
+ *   under the lock                            under the lock
+ *     closed: WP_CLOSED                         a job is queued: take it
+ *     fewer than `max` threads, and no more     closed: leave
+ *     idle ones than jobs are queued: start     idle too long, more than `min`, its turn: leave
+ *     a thread with this job                    else rest: sleep until chosen or timeout
+ *       refused: queue the job; or, if there      timeout, but chosen: wait for the unpark
+ *       is no thread, return the error        run the job
+ *     else queue the job; more are queued
+ *     than threads are coming? choose one     close, under the lock: choose all resting threads
+ *   unpark the chosen thread                    each thread leaves once the queue is empty
  *
- *   coming   threads that will look at the queue before they rest or leave: chosen, not there yet
- *   idle     resting + coming
+ *   state     meaning
+ *   BUSY      The thread runs a job.
+ *   COMING    The thread will check the queue before it rests or leaves, but has not yet.
+ *   RESTING   The thread sleeps, and can be chosen.
  *
- * Why it works  One lock guards the queue, the counts and who rests, also while a thread is
- *               started: that is rare, and so a job is in the queue only if there is a thread, and
- *               a thread that finds the queue empty leaves, rests or is counted in the same step.
- *               Where somebody rests no more jobs are queued than threads are coming.
- *               Who is chosen is no more among those that rest, and waits for its unpark even when
- *               its time is over: the unpark is the last that touches it (parker.h).
- *               Who has rested least is chosen: so few threads do what few can, and the others'
- *               time passes, though there is always something to do.
+ * A thread is idle if it is COMING or RESTING.
+ *
+ * Usage         wp_pool_new(&(wp_pool_config){0}, &pool);                   8 to 200 threads
+ *               wp_pool_execute(pool, &(wp_job){.run = work, .arg = order});
+ *               if (wp_pool_stop(pool, wp_deadline_in(5000000000)) == WP_OK)
+ *                       wp_pool_free(pool);
+ *
+ * Why it works  One lock guards the queue, the counts and the list of resting threads. It is held
+ *               even while a thread is started, which is rare. So a job is queued only if there is
+ *               a thread, and a thread that finds the queue empty leaves, rests or is counted in
+ *               the same step. While a thread rests, no more jobs are queued than threads are
+ *               coming.
+ *               A chosen thread no longer counts as resting. It waits for its unpark even when its
+ *               time is over, because the unpark is the last access to it (parker.h).
+ *               The thread that has rested least is chosen. So few threads do what few can do, and
+ *               the others time out although there is always work.
+ * Prior art     Jetty's QueuedThreadPool, which has the same kinds of counts.
  * Not promised  Progress, if all threads wait for a job that is queued (WP_BLOCKING jobs of a
- *               strategy; `max`). That a job which runs ends: it is not interrupted. An order
- *               between jobs of several threads. A fork: the child has no threads.
+ *               strategy; `max`). That a running job ends: it is not interrupted. An order between
+ *               jobs of several threads. Use after fork(2): the child has no threads.
  * Spec          specs/pool/Pool.tla: QtpCounterBalance, NoStrandedJob, NoSpuriousThread,
  *               StopDrainsOnce.
  * Evidence      make check-specs T=Pool, make stress T=pool, tests/pool/test_pool.py. */
@@ -46,44 +57,45 @@
 /* cdef: begin */
 typedef struct wp_pool wp_pool;
 
-/* One of the two is called, once. */
+/* Exactly one of the two functions is called, once. */
 typedef struct wp_job {
 	void (*run)(void *arg);
-	void (*close)(void *arg); /* if it is stopped before; NULL: nothing is done */
+	void (*close)(void *arg); /* if stopped before it ran; NULL: no call */
 	void *arg;
 } wp_job;
 
 enum { WP_POOL_NAME = 12 }; /* bytes of a name, with its end */
 
-/* As wp_pool_config_init has it, in brackets. With `max` 0, as if zeroed, each number that is 0 is
- * what the brackets say. */
+/* The defaults of wp_pool_config_init stand in brackets. If `max` is 0, as in a zeroed config,
+ * every number that is 0 means its default. A `reserved` of -1 is derived from `max` and the number
+ * of CPUs; with an executor of virtual threads it means 0. */
 typedef struct wp_pool_config {
-	uint32_t min, max;  /* threads [8, 200] */
-	int64_t idle_ns;    /* until one that is not needed leaves; WP_FOREVER [60 s] */
-	uint32_t evictions; /* so many leave in that time, at the most [1] */
-	int32_t reserved; /* threads, at most, that wait for wp_pool_try_execute; -1: by `max` and the
-				   CPUs; none with a virtual executor [-1] */
-	uint32_t low;     /* wp_pool_is_low from so few free ones on [1] */
-	size_t stack_bytes; /* 0: the system's [0] */
+	uint32_t min, max;  /* number of threads [8, 200] */
+	int64_t idle_ns;    /* how long an unneeded thread stays; WP_FOREVER [60 s] */
+	uint32_t evictions; /* most threads that leave in that time [1] */
+	int32_t reserved;   /* most that wait for wp_pool_try_execute [-1] */
+	uint32_t low;       /* wp_pool_is_low at so few free threads [1] */
+	size_t stack_bytes; /* 0: the system's default [0] */
 	const char *name;   /* of its threads, with a number; copied, cut ["pool"] */
-	/* Each thread calls them, first and last; NULL: nothing. */
+	/* Each thread calls `begin` first and `end` last; NULL: no call. */
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
-	/* An executor of virtual threads for jobs that may block: as wp_pool_execute; NULL:
-	 * none. */
+	/* An executor of virtual threads for jobs that may block, with the contract of
+	 * wp_pool_execute; NULL: none. */
 	int (*execute_virtual)(void *arg, const wp_job *job);
 	void *arg;
 } wp_pool_config;
 
-/* Of one moment, but for `reserved`. threads = ready + leased + utilized; ready = idle + reserved;
- * accepted = finished + closed + queued + what runs, also what waits there as reserved. */
+/* All counts are of one moment, except `reserved`. threads = ready + leased + utilized; ready =
+ * idle + reserved; accepted = finished + closed + queued + running, where a reserved thread counts
+ * as running a job. */
 typedef struct wp_pool_counts {
 	uint32_t threads, idle;
-	uint32_t reserved; /* wait for wp_pool_try_execute */
-	uint32_t ready;    /* could run something at once */
-	uint32_t leased;   /* promised to others than the reserve, and not ready */
+	uint32_t reserved; /* threads that wait for wp_pool_try_execute */
+	uint32_t ready;    /* threads that could run a job at once */
+	uint32_t leased;   /* set aside for other components, and not ready */
 	uint32_t utilized;
-	uint32_t max_leased; /* with the reserve */
+	uint32_t max_leased; /* leased, plus the reserve's capacity */
 	uint64_t queued;
 	uint64_t accepted, finished, closed;
 	uint64_t started, refused, left; /* threads; refused: by the system */
@@ -91,97 +103,106 @@ typedef struct wp_pool_counts {
 	bool is_closed;
 } wp_pool_counts;
 
+/* Fills in the defaults. [any thread | wait-free] */
 WP_API void wp_pool_config_init(wp_pool_config *config);
 
-/* Starts `min` threads. WP_OK; WP_SYSTEM and errno: no memory, or no thread; WP_MISUSED: min > max,
- * no `evictions`, or as many reserved as there are threads. [any thread | system calls] */
+/* Starts `min` threads. Returns WP_OK; WP_SYSTEM and errno: no memory, or no thread; WP_MISUSED:
+ * min > max, `evictions` is 0, or as many are reserved as there may be threads. [any thread |
+ * system calls] */
 WP_API int wp_pool_new(const wp_pool_config *config, wp_pool **pool);
 
-/* After a wait that said WP_OK, when nobody uses it any more. [not its threads | system calls] */
+/* Call it after wp_pool_wait has returned WP_OK, when no thread uses the pool any more. [not a
+ * thread of the pool | system calls] */
 WP_API void wp_pool_free(wp_pool *pool);
 
-/* WP_OK: it is run by one of its threads, or closed; *job is copied. WP_CLOSED. WP_SYSTEM and
- * errno: no memory, or the system refuses a first thread: it is not accepted. [any thread |
- * shortly; may start a thread] */
+/* Returns WP_OK: a thread of the pool will run the job, or the job is closed; *job is copied.
+ * WP_CLOSED: the pool is closed. WP_SYSTEM and errno: no memory, or the system refuses the first
+ * thread; the job is not accepted. [any thread | blocks shortly; may start a thread] */
 WP_API int wp_pool_execute(wp_pool *pool, const wp_job *job);
 
-/* By the executor of virtual threads, if there is one. [any thread | as that] */
+/* As wp_pool_execute, but the executor of virtual threads runs it, if there is one. [any thread |
+ * as that executor] */
 WP_API int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job);
 WP_API bool wp_pool_has_virtual(const wp_pool *pool); /* [any thread | wait-free] */
 
-/* True: a thread that waited for it runs it now; false: none did, one more may be on its way, and
- * *job is as it was. *job stays until it runs. Never queues. [any thread | as wp_pool_execute] */
+/* Hands the job to a reserved thread. True: one runs it now. False: none was waiting, one more may
+ * be on its way, and *job is untouched. *job must stay until it runs. It is never queued. [any
+ * thread | as wp_pool_execute] */
 WP_API bool wp_pool_try_execute(wp_pool *pool, const wp_job *job);
 
-/* Nothing is accepted any more; what was is run, and the threads leave. Again: nothing. [any thread
- * | system calls] */
+/* Accepts no more jobs. The accepted ones are run, and then the threads leave. A second close does
+ * nothing. [any thread | system calls] */
 WP_API void wp_pool_close(wp_pool *pool);
 
-/* After a close: closes what is queued, in the calling thread; says how many. [any thread | as
- * their close] */
+/* After a close: closes the queued jobs in the calling thread, and returns their number. [any
+ * thread | as their `close`] */
 WP_API uint64_t wp_pool_drain(wp_pool *pool);
 
-/* After a close: until its threads have left, but for those that are in here themselves. WP_OK,
- * WP_TIMEOUT, WP_INTERRUPTED. [any OS thread | blocks] */
+/* After a close: waits until the threads have left, except those that are in this function
+ * themselves. Returns WP_OK, WP_TIMEOUT or WP_INTERRUPTED. [any OS thread | blocks] */
 WP_API int wp_pool_wait(wp_pool *pool, int64_t deadline_ns);
 
-/* A close; a wait for half of the time; a drain; a wait for the other half, WP_INTERRUPTED or not.
- * WP_OK or WP_TIMEOUT: some jobs run on: wait for them. [any OS thread | blocks, as their close] */
+/* Closes the pool, waits for half of the time, drains the queue, and waits for the other half.
+ * Interrupts do not end the waits. Returns WP_OK; or WP_TIMEOUT: some jobs still run, so wait for
+ * them. [any OS thread | blocks, and as the jobs' `close`] */
 WP_API int wp_pool_stop(wp_pool *pool, int64_t deadline_ns);
 
-WP_API void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts); /* [any thread | shortly] */
+/* Reads all counts. [any thread | blocks shortly] */
+WP_API void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts);
 
-/* Few threads are free, or could be started, beyond what is queued. [any thread | shortly] */
+/* True: few threads are free, or could be started, beyond what is queued. [any thread | blocks
+ * shortly] */
 WP_API bool wp_pool_is_low(wp_pool *pool);
 
-/* So many threads are promised to something that keeps them. WP_OK; WP_MISUSED: none would be left,
- * or less is leased than is given back. [any thread | shortly] */
+/* Sets threads aside for a component that keeps them; gives them back. Return WP_OK; or WP_MISUSED:
+ * no thread would be left, or fewer are leased than would be given back. [any thread | blocks
+ * shortly] */
 WP_API int wp_pool_lease(wp_pool *pool, uint32_t threads);
 WP_API int wp_pool_unlease(wp_pool *pool, uint32_t threads);
 
-/* What the calling thread of a pool does, for its dump, until the job ends: a text that stays;
- * NULL: nothing special. Elsewhere: nothing. [any thread | wait-free] */
+/* Says in the pool's dump what the calling thread does until its job ends. `tag`: a text that
+ * stays; NULL: none. Does nothing in a thread of no pool. [any thread | wait-free] */
 WP_API void wp_pool_tag(const char *tag);
 
-/* The pool it is a thread of, or NULL. [any OS thread | wait-free] */
+/* The pool that the caller is a thread of, or NULL. [any OS thread | wait-free] */
 WP_API wp_pool *wp_pool_current(void);
 
-/* As text, a line for the pool and one for each thread; cut to `bytes`, with its end. Says how long
- * it is uncut, without the end. [any thread | shortly] */
+/* Writes one line for the pool and one for each thread, cut to `bytes`, with the end of the string.
+ * Returns the uncut length, without that end. [any thread | blocks shortly] */
 WP_API size_t wp_pool_dump(wp_pool *pool, char *text, size_t bytes);
 /* cdef: end */
 
 enum wp_pool_state { WP_POOL_BUSY, WP_POOL_COMING, WP_POOL_RESTING };
 
-/* Under the lock, but for the parker, and for tag. */
+/* All fields are under the lock, except the parker and the tag. */
 typedef struct wp_pool_thread {
 	struct wp_pool *pool;
-	struct wp_pool_thread *above, *below; /* that rest; the last one that came is the first */
-	struct wp_pool_thread *older, *newer; /* all */
-	struct wp_pool_thread *gone;          /* that has left before, and is to be joined */
+	struct wp_pool_thread *above, *below; /* resting threads; the latest is `top` */
+	struct wp_pool_thread *older, *newer; /* all threads */
+	struct wp_pool_thread *gone;          /* left earlier, and is to be joined */
 	wp_parker parker;
 	enum wp_pool_state state;
 	wp_job job;       /* its first */
-	int64_t since_ns; /* idle */
+	int64_t since_ns; /* since when it is idle */
 	uint32_t number;
-	int32_t system; /* its number there */
+	int32_t system; /* its id in the system */
 	wp_atomic(const char *) tag;
 	pthread_t thread;
 } wp_pool_thread;
 
-/* All under the lock, but for what is `config`, and `refuses`. */
+/* All fields are under the lock, except `config` and `refuses`. */
 struct wp_pool {
 	wp_pool_config config;
-	/* Starts a thread that runs jobs while wp__pool_next has one; first: which it has already,
-	 * or NULL. WP_OK, WP_SYSTEM. [under the lock] */
+	/* Starts a thread that runs jobs while wp__pool_next returns true. `first`: the job that it
+	 * begins with, or NULL. Returns WP_OK or WP_SYSTEM. [under the lock] */
 	int (*start)(wp_pool *pool, const wp_job *first);
 	_Alignas(WP_LINE) wp_lock lock;
-	wp_cond left; /* some thread */
+	wp_cond left; /* signalled when a thread has left */
 	bool is_closed;
 	uint32_t threads, resting, coming;
 	uint32_t waiting; /* of the threads, in wp_pool_wait */
 	uint32_t leased;
-	wp_job *jobs; /* a ring, `room` long, a power of two */
+	wp_job *jobs; /* a ring; `room` is a power of two */
 	uint64_t room, head, queued;
 	wp_pool_thread *top, *newest, *gone;
 	int64_t left_ns; /* when the last one left for want of work */
@@ -192,26 +213,29 @@ struct wp_pool {
 	_Alignas(WP_LINE) wp_atomic(bool) refuses;
 };
 
-/* The parts of it. [before it is shared] */
-/* `jobs`, from malloc if it is ever to grow, has room for `room`, a power of two. [before it is
- * shared] */
+/* The parts of the pool, for its scenarios. */
+/* `jobs` has room for `room` jobs, a power of two; it must come from malloc if it may ever grow.
+ * [before it is shared] */
 void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room);
 void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *first);
-/* Its last job, if it had one, is over. Its next job; false: it has left, and touches the pool no
- * more. [a thread | blocks] */
+/* Ends the thread's last job, if any, and gets the next one. False: the thread has left, and does
+ * not touch the pool any more. [a thread of the pool | blocks] */
 bool wp__pool_next(wp_pool_thread *self, wp_job *job);
-/* True: it was open. */
+/* True: the pool was open before. [any thread | system calls] */
 bool wp__pool_close(wp_pool *pool);
-/* Until they have left, without the joins. `is_inside`: by one of its threads. */
+/* Waits until the threads have left, but does not join them. `is_inside`: the caller is one of
+ * them. [any OS thread | blocks] */
 int wp__pool_wait(wp_pool *pool, int64_t deadline_ns, bool is_inside);
-/* One may leave for want of work; else *until_ns: when to ask again. [under the lock] */
+/* True: a thread may leave for want of work; else *until_ns says when to ask again. [under the
+ * lock] */
 bool wp__pool_may_leave(wp_pool *pool, int64_t now_ns, int64_t *until_ns);
-/* Starts it; the counts are right afterwards. [under the lock] */
+/* Starts a thread and updates the counts. [under the lock] */
 int wp__pool_start(wp_pool *pool, const wp_job *first);
 
-/* As wp_pool's start. */
+/* The `start` of a real pool. [under the lock | system calls] */
 int wp__pool_thread_start(wp_pool *pool, const wp_job *first);
-/* And those that had left before it. NULL: nobody. [who has it | blocks shortly] */
+/* Joins this thread and those that left before it; NULL: none. [the thread that took it off the
+ * list | blocks shortly] */
 void wp__pool_thread_join(wp_pool_thread *gone);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_dump.c - what a pool looks like, and what of it is promised. Not explored, for it only
- * looks. */
+ * pool_dump.c - the counts, leases and dump of a pool. Not explored, because it only looks. */
 #include "pool/pool.h"
 
 #include <stdarg.h>
@@ -50,7 +49,7 @@ bool wp_pool_is_low(wp_pool *pool)
 
 int wp_pool_lease(wp_pool *pool, uint32_t threads)
 {
-	uint32_t most = pool->config.max - pool->reserve.config.capacity; /* less one */
+	uint32_t most = pool->config.max - pool->reserve.config.capacity; /* exclusive */
 	int code = WP_MISUSED;
 
 	wp_lock_acquire(&pool->lock);
@@ -75,7 +74,7 @@ int wp_pool_unlease(wp_pool *pool, uint32_t threads)
 	return code;
 }
 
-/* What is written, and how long it would be. */
+/* The text so far, and the length that it would have uncut. */
 typedef struct sheet {
 	char *text;
 	size_t bytes, length;

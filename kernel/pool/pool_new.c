@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_new.c - see pool.h: a pool from its config to its end, and its reserve. Not explored, for it
- * allocates. */
+ * pool_new.c - see pool.h: a pool from its config to its end, and its reserve.
+ *
+ * Not explored, because it allocates. */
 #define _GNU_SOURCE
 #include "pool/pool.h"
 
@@ -14,7 +15,7 @@ enum { ROOM = 64 }; /* for jobs, at first */
 
 static const char RESERVED[] = "RESERVED";
 
-/* The reserve's, whose threads are in one long job each. */
+/* The job of a reserved thread, which lasts as long as the thread is reserved. */
 static void run_reserved(void *arg)
 {
 	wp_pool *pool = arg;
@@ -43,7 +44,7 @@ static void run_handed(void *arg, void *task)
 	wp_pool_tag(RESERVED);
 }
 
-/* -1: as many as are likely to be of use. [before it is shared] */
+/* The size of the reserve; for -1, as many as are likely to be of use. [before it is shared] */
 static uint32_t reserved_of(const wp_pool_config *config)
 {
 	uint32_t many = 1, enough = config->max / 8;
@@ -82,7 +83,7 @@ static void free_all(wp_pool *pool)
 	free(pool);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static wp_pool *make(const wp_pool_config *config)
 {
 	wp_pool *pool = aligned_alloc(WP_LINE, sizeof(*pool));
@@ -175,7 +176,7 @@ int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job)
 bool wp_pool_try_execute(wp_pool *pool, const wp_job *job)
 {
 	/* [pool_new.2] relaxed: stale costs a job that is run during the close; pairs pool_new.1;
-	 * upholds Pool!StopDrainsOnce: after a close nothing is taken. */
+	 * upholds Pool!StopDrainsOnce: after a close no job is taken. */
 	return !wp_load_relaxed(&pool->refuses) &&
 	       wp_reserve_try(&pool->reserve, (void *)(uintptr_t)job);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_threads.c - see pool.h. Not explored, for it makes threads. */
+ * pool_threads.c - see pool.h. Not explored, because it makes threads. */
 #define _GNU_SOURCE
 #include "pool/pool.h"
 
@@ -18,7 +18,7 @@ static void enlist(wp_pool_thread *mine)
 	char name[WP_POOL_NAME + 12];
 
 	snprintf(name, sizeof(name), "%s-%u", pool->name, mine->number);
-	name[15] = 0; /* as long as the system takes */
+	name[15] = 0; /* the system takes no longer name */
 	pthread_setname_np(pthread_self(), name);
 	wp_lock_acquire(&pool->lock);
 	mine->system = (int32_t)syscall(SYS_gettid);
@@ -68,7 +68,7 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-/* WP_OK; or errno. */
+/* Returns 0 or an errno. */
 static int create(wp_pool *pool, wp_pool_thread *one)
 {
 	pthread_attr_t how;
@@ -121,7 +121,7 @@ int wp_pool_wait(wp_pool *pool, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* A signal handler that runs meanwhile does not end it. */
+/* Waits on when a signal handler interrupts the wait. */
 static int wait_on(wp_pool *pool, int64_t deadline_ns)
 {
 	int code;

@@ -37,17 +37,18 @@ uint32_t wp_reserve_available(wp_reserve *reserve)
 
 static bool is_stopping(wp_reserve *reserve)
 {
-	/* [reserve.7] relaxed: ordered by reserve.6, which has read what reserve.3 wrote to the
-	 * slot, if the stop has been there; pairs reserve.5; upholds Reserve!StopTerminates. */
+	/* [reserve.7] relaxed: ordered by reserve.6: if the stop has passed this slot, reserve.6
+	 * has read what its reserve.3 wrote there; pairs reserve.5; upholds Reserve!StopTerminates.
+	 */
 	return wp_load_relaxed(&reserve->stopping);
 }
 
-/* Who is in it, or NULL. [any thread | wait-free] */
+/* Takes the thread out of the slot, or returns NULL. [any thread | wait-free] */
 static wp_reserved *take(wp_reserve *reserve, uint32_t slot)
 {
 	/* [reserve.3] acq_rel; pairs reserve.2, reserve.6, reserve.8; upholds
-	 * Reserve!ReservedThreadExclusive: acquires what the thread made; releases the stop, also
-	 * where nobody is, for Reserve!StopTerminates. */
+	 * Reserve!ReservedThreadExclusive: acquires what the thread made; releases the stop, even
+	 * in an empty slot, for Reserve!StopTerminates. */
 	return wp_exchange_acq_rel(&reserve->slots[slot].thread, NULL);
 }
 
@@ -57,11 +58,11 @@ static void hand(wp_reserved *thread, void *task)
 	wp_parker_unpark(&thread->parker);
 }
 
-/* So has one that has begun, or was refused. */
+/* Also called when a started thread begins, or its start was refused. */
 void wp_reserve_drop(wp_reserve *reserve)
 {
-	/* [reserve.4] relaxed: atomicity is enough, a number; pairs reserve.1; upholds
-	 * Reserve!PendingBound. */
+	/* [reserve.4] relaxed: atomicity is enough, as it is only a number; pairs reserve.1;
+	 * upholds Reserve!PendingBound. */
 	wp_fetch_add_relaxed(&reserve->pending, (uint32_t)-1);
 }
 
@@ -73,8 +74,8 @@ int wp__reserve_start(wp_reserve *reserve)
 	do
 		if (pending >= reserve->config.max_pending)
 			return WP_REFUSED;
-	/* [reserve.1] relaxed: atomicity is enough, a number; pairs reserve.4; upholds
-	 * Reserve!PendingBound. */
+	/* [reserve.1] relaxed: atomicity is enough, as it is only a number; pairs reserve.4;
+	 * upholds Reserve!PendingBound. */
 	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
 	code = reserve->config.start(reserve->config.arg);
 	if (code != WP_OK)
@@ -104,8 +105,8 @@ bool wp__reserve_offer(wp_reserve *reserve, wp_reserved *self, uint32_t *slot)
 		wp_reserved *nobody = NULL;
 
 		/* [reserve.6] acq_rel; pairs reserve.2, reserve.3, reserve.8; upholds
-		 * Reserve!StopTerminates: releases what this thread is; acquires the stop, if it
-		 * has been here. */
+		 * Reserve!StopTerminates: releases what this thread made; acquires the stop, if it
+		 * has passed this slot. */
 		if (wp_cas_acq_rel(&reserve->slots[*slot].thread, &nobody, self))
 			return true;
 	}
@@ -116,12 +117,12 @@ bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
 {
 	wp_reserved *expected = self;
 
-	/* [reserve.8] relaxed: atomicity is enough: nobody else has touched it; pairs reserve.2,
-	 * reserve.3, reserve.6; upholds Reserve!ReservedThreadExclusive. */
+	/* [reserve.8] relaxed: atomicity is enough: no other thread has touched it; pairs
+	 * reserve.2, reserve.3, reserve.6; upholds Reserve!ReservedThreadExclusive. */
 	return wp_cas_relaxed(&reserve->slots[slot].thread, &expected, NULL);
 }
 
-/* Whether it may go: it stays where few are. */
+/* True: a thread must stay, because few are in the slots. */
 static bool is_needed(wp_reserve *reserve)
 {
 	return !is_stopping(reserve) && wp_reserve_available(reserve) <= reserve->config.least;

@@ -9,7 +9,7 @@ enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other)
 	return one == WP_BLOCKING || other == WP_BLOCKING ? WP_BLOCKING : WP_EITHER;
 }
 
-/* A pending one in the word; the rest of it is the state. */
+/* One pending thread in the word. The low half of the word is the state. */
 #define ONE ((uint64_t)1 << 32)
 
 static uint32_t state_of(uint64_t word)
@@ -40,41 +40,43 @@ static uint64_t look(const wp_strategy *strategy)
 {
 	/* [strategy.7] relaxed: stale costs a failing step, or one thread that is started for
 	 * nothing; pairs strategy.1, strategy.2, strategy.3, strategy.4, strategy.5, strategy.6,
-	 * strategy.8, strategy.9; upholds Strategy!NoLostProduction: who relies on it writes it. */
+	 * strategy.8, strategy.9; upholds Strategy!NoLostProduction: a thread that relies on the
+	 * word also writes it. */
 	return wp_load_relaxed(&strategy->word);
 }
 
-/* Nobody produces: it does, and `word` is `next` but for the state. False: look again. [any thread
- * | wait-free] */
+/* Takes the role of producer, which is free, and sets the word to `next` apart from the state.
+ * False: look again. [any thread | wait-free] */
 static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	next = with_state(next, WP_STRATEGY_PRODUCING);
 	/* [strategy.3] acquire; pairs strategy.1, strategy.5, strategy.6, strategy.7, strategy.9;
-	 * upholds Strategy!SingleProducer: whatever others produced, and what was asked for, comes
-	 * before this. */
+	 * upholds Strategy!SingleProducer: what earlier producers did, and what was asked for,
+	 * comes before this. */
 	return wp_cas_acquire(&strategy->word, word, next);
 }
 
-/* To ask is to write. False: look again. [any thread | wait-free] */
+/* Requests production by writing the word, even if it does not change. False: look again. [any
+ * thread | wait-free] */
 static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	/* [strategy.1] release; pairs strategy.2, strategy.3, strategy.4, strategy.7, strategy.8;
-	 * upholds Strategy!NoLostProduction: who produces next, or once more, finds what this
-	 * thread has made. */
+	 * upholds Strategy!NoLostProduction: the next producer, or the next try of this one, finds
+	 * what this thread has made. */
 	return wp_cas_release(&strategy->word, word, next);
 }
 
-/* One that was started. [who started it | wait-free] */
+/* Counts a thread that was started. [the thread that started it | wait-free] */
 static void count_start(wp_strategy *strategy)
 {
-	/* [strategy.2] relaxed: atomicity is enough: the pool hands over what came before to whom
-	 * it starts; pairs strategy.1, strategy.7; upholds Strategy!RejectionIsReported: no refusal
-	 * is counted. */
+	/* [strategy.2] relaxed: atomicity is enough: the pool orders what came before the start for
+	 * the thread that it starts; pairs strategy.1, strategy.7; upholds
+	 * Strategy!RejectionIsReported: no refusal is counted. */
 	wp_fetch_add_relaxed(&strategy->word, ONE);
 }
 
-/* Whoever comes, `begun` of those that were started among them. True: it is the producer now. Else
- * the one there is looks once more. [any thread | lock-free] */
+/* Arrives; `begun`: ONE if the caller was started and counted, else 0. True: the caller is the
+ * producer now. False: the present producer will look once more. [any thread | lock-free] */
 static bool enter(wp_strategy *strategy, uint64_t begun)
 {
 	uint64_t word = look(strategy);
@@ -91,8 +93,8 @@ static bool enter(wp_strategy *strategy, uint64_t begun)
 	}
 }
 
-/* After a task that may have blocked: true: nobody produces, so it does. [who has left |
- * lock-free] */
+/* Comes back after a task that may have blocked. True: there was no producer, so the caller is it
+ * again. [a thread that left the role | lock-free] */
 static bool enter_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
@@ -103,7 +105,8 @@ static bool enter_again(wp_strategy *strategy)
 	return false;
 }
 
-/* There was nothing to produce. True: once more. [the producer | lock-free] */
+/* Called when there was no task. True: produce once more; false: the caller has left the role. [the
+ * producer | lock-free] */
 static bool look_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
@@ -125,8 +128,8 @@ static bool look_again(wp_strategy *strategy)
 	}
 }
 
-/* Nobody produces now. True: who was started follows. False: nobody was, and the caller starts the
- * one that is counted here. [the producer | lock-free] */
+/* Leaves the role of producer. True: a started thread will follow. False: none was pending, and the
+ * caller must start the one that is counted here. [the producer | lock-free] */
 static bool leave(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -142,8 +145,8 @@ static bool leave(wp_strategy *strategy)
 	}
 }
 
-/* The one it has counted will not come. True: it is the producer again; false: somebody produces,
- * or is to come. [who has left | lock-free] */
+/* Takes back the count of a thread that could not be started. True: the caller is the producer
+ * again; false: another thread produces or is pending. [a thread that left the role | lock-free] */
 static bool come_back(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -153,13 +156,13 @@ static bool come_back(wp_strategy *strategy)
 
 		if (is_free) {
 			/* [strategy.8] acquire; pairs strategy.1, strategy.5, strategy.6,
-			 * strategy.7; upholds Strategy!NoLostProduction: as strategy.3; and who
-			 * relied on the start is served. */
+			 * strategy.7; upholds Strategy!NoLostProduction: as strategy.3; and a
+			 * thread that relied on the start is served. */
 			if (wp_cas_acquire(&strategy->word, &word,
 					   with_state(word - one, WP_STRATEGY_PRODUCING)))
 				return true;
-			/* [strategy.9] relaxed: atomicity is enough: who produces, or comes, reads
-			 * the word; pairs strategy.3, strategy.7; upholds
+			/* [strategy.9] relaxed: atomicity is enough: the present or next producer
+			 * reads the word; pairs strategy.3, strategy.7; upholds
 			 * Strategy!RejectionIsReported. */
 		} else if (wp_cas_relaxed(&strategy->word, &word, word - one)) {
 			return false;
@@ -167,15 +170,15 @@ static bool come_back(wp_strategy *strategy)
 	}
 }
 
-/* True: it comes. [the producer, or who was | as start] */
+/* Starts a successor. True: it will come. [the producer, or the last one | as start] */
 static bool start_one(const wp_strategy_config *config)
 {
 	return config->mode == WP_ADAPTIVE ? config->try_start(config->arg)
 					   : config->start(config->arg) == WP_OK;
 }
 
-/* It is not the producer any more: somebody else is, or will be. False: it is. [the producer | as
- * start] */
+/* Hands the role over. True: another thread produces, or will. False: the caller is still, or
+ * again, the producer. [the producer | as start] */
 static bool hand_over(wp_strategy *strategy)
 {
 	const wp_strategy_config *config = &strategy->config;
@@ -207,7 +210,7 @@ static void run_tagged(void *arg)
 	tagged->config->run(tagged->config->arg, tagged->task);
 }
 
-/* True: it is the producer still, or again. [the producer] */
+/* Runs a task or has it run. True: the caller is the producer still, or again. [the producer] */
 static bool consume(wp_strategy *strategy, void *task, bool is_tagged)
 {
 	const wp_strategy_config *config = &strategy->config;

@@ -1,46 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0
- * strategy.h - who runs what is produced: one thread at a time produces, and each task is run by
- * that thread, by another one, or by that thread while another produces on.
+ * strategy.h - decides which thread runs produced tasks, with one producing thread at a time.
  *
- *   asks: produce, or a started thread            produces
- *   IDLE: [strategy.3] PRODUCING, it produces     nothing there: REPRODUCING: [strategy.4] PRODUCING, once more
- *   else: [strategy.1] REPRODUCING                               PRODUCING: [strategy.6] IDLE, leave
- *                                                 a task:
- *   asks: dispatch                                  runs it; or the pool does; or: [strategy.5] IDLE, and
- *   IDLE, pending <= 0: start somebody;               pending > 0: somebody is to come
- *     [strategy.2] pending++                          else: pending++; starts somebody; refused: pending--,
- *   else: [strategy.1] REPRODUCING, if PRODUCING        and [strategy.8] PRODUCING, or [strategy.9] somebody else is
- *                                                   runs it; IDLE: [strategy.3] produces on
+ * A task is run by its producer, by another thread, or by its producer while another one produces.
  *
- *   state          means
- *   IDLE           nobody produces
- *   PRODUCING      somebody does
- *   REPRODUCING    and will look once more, for somebody has asked since
+ *   produce, or a thread that was started     the producer
+ *   IDLE: [strategy.3] PRODUCING; produce     no task
+ *   else: [strategy.1] REPRODUCING              REPRODUCING: [strategy.4] PRODUCING, try again
+ *                                               PRODUCING: [strategy.6] IDLE, leave
+ *   dispatch                                  a task
+ *   IDLE, and pending <= 0: start a thread,     run it, or give it to the pool, or hand over:
+ *     [strategy.2] pending + 1                  [strategy.5] IDLE; unless pending > 0, pending + 1
+ *   else: [strategy.1] PRODUCING becomes          and start a thread; refused: pending - 1, and
+ *     REPRODUCING                                 [strategy.8] PRODUCING, produce on; or
+ *                                                 [strategy.9] another thread does
+ *                                               run the task; IDLE? [strategy.3] produce on
  *
- *   pending        started threads that were counted, less those that have come; who finds it positive
- *                  may rely on it: they come, or who could not start one produces on
+ *   state          meaning
+ *   IDLE           No thread produces.
+ *   PRODUCING      One thread produces.
+ *   REPRODUCING    One thread produces, and will look once more, because of a request meanwhile.
  *
- * Why it works  State and pending are one word. To ask is to write it, also where nothing changes:
- *               a read could miss the thread that comes just then, and that thread what was asked
- *               for. A caller counts its start when the pool has taken it, so a refusal is its to
- *               know, and no later demand relies on it; the thread may have come by then, and
- *               pending is below 0 for a while. Who leaves for a task that may block has one on the
- *               way; or it counts one, leaves, and starts it then, so that one produces, however
- *               early it comes. A refusal is its own to mend: it produces on, for whoever relied on
- *               that one, too, unless somebody produces, or another is to come.
- * Modes         produce-consume: it runs all. Produce-execute-consume: the pool runs what may block.
- *               Execute-produce-consume: it starts somebody for what may block, and runs it.
- *               Adaptive: so it does if a thread is to be had at once; else EITHER is run where it
- *               is, tagged as one that must not block, and the pool has the rest.
- * Not promised  That a task that blocks is not run by the producer: in produce-consume it is.
- *               Progress, if each thread of the pool waits for what is still to be produced.
- *               Anything after a callback that does not return: one that ends its thread, jumps
- *               out, or throws.
+ *   pending        The number of threads counted as started, less those that have arrived.
+ *                  A thread that finds it positive may rely on it: they arrive, or the thread
+ *                  that could not start one produces on.
+ *
+ * Usage         wp_strategy_config config = {.mode = WP_ADAPTIVE, ...};
+ *               wp_strategy_init(&strategy, &config);
+ *               wp_strategy_produce(&strategy);        when there may be something to produce
+ *
+ * Why it works  State and pending share one word. A request writes the word even where nothing
+ *               changes. A mere read could miss a thread that arrives just then, and that thread
+ *               could miss the request. dispatch counts a start only after the pool has accepted
+ *               it. So a refusal is known to its caller alone, and no later request relies on it.
+ *               The started thread may arrive before it is counted, and pending is negative for a
+ *               while.
+ *               A producer that hands over has a successor. Either one is pending; or the producer
+ *               counts one, leaves the role, and only then starts it, so that the successor can
+ *               produce however early it arrives. If that start is refused, the last producer takes
+ *               the role back, and so serves every thread that relied on the start, unless another
+ *               thread produces or is pending.
+ * Modes         Produce-consume: the producer runs all tasks. Produce-execute-consume: the pool
+ *               runs tasks that may block. Execute-produce-consume: for a task that may block the
+ *               producer starts a successor, and runs the task itself. Adaptive: the same if a
+ *               thread is available at once; if not, an EITHER task is run in place with the thread
+ *               tagged as one that must not block, and the pool runs the others.
+ * Prior art     Jetty's execution strategies, with the same names of modes and kinds; the adaptive
+ *               one is also known as "eat what you kill".
+ * Not promised  That the producer never runs a task that blocks: in produce-consume it does.
+ *               Progress, if every thread of the pool waits for what is still to be produced.
+ *               Anything after a callback that does not return but ends its thread, jumps out, or
+ *               throws.
  * Spec          specs/pool/Strategy.tla: SingleProducer, NoLostProduction, PendingAccounting,
  *               EpcRequiresSuccessor, RejectionIsReported, StarterHasLeft, NonBlockingRespected,
  *               ExceptionDoesNotChangeRole.
- * Evidence      make check-specs T=Strategy, make stress T=strategy,
- *               tests/pool/test_strategy.py. */
+ * Evidence      make check-specs T=Strategy, make stress T=strategy, tests/pool/test_strategy.py.
+ */
 #ifndef WP_STRATEGY_H
 #define WP_STRATEGY_H
 
@@ -62,11 +76,11 @@ enum wp_strategy_mode {
 	WP_ADAPTIVE
 };
 
-/* Of a task: it may block; it never does; it does neither where its thread is tagged. */
+/* A task may block, or never blocks, or blocks unless its thread is tagged (nonblocking_tag.h). */
 enum wp_kind { WP_BLOCKING, WP_NON_BLOCKING, WP_EITHER };
 
-/* How tasks were run: by the producer; the same, an EITHER that was tagged; by the pool; by who was
- * the producer, while another was to produce. */
+/* How a task was run: by the producer; by the producer as an EITHER task, tagged; by the pool; by
+ * the last producer, after it had handed over. */
 enum wp_consumed {
 	WP_CONSUMED,
 	WP_CONSUMED_TAGGED,
@@ -75,20 +89,21 @@ enum wp_consumed {
 	WP_CONSUMED_KINDS
 };
 
-/* All [any thread | as they are]; `task` is what produce gave. */
+/* All callbacks are for [any thread | as they do] unless stated. `task`: what produce returned. */
 typedef struct wp_strategy_config {
 	enum wp_strategy_mode mode;
-	/* A task, or NULL: nothing now, whoever has some asks again. [one at a time] */
+	/* Returns a task, or NULL: none now. A thread that has more later makes a new request. [one
+	 * thread at a time] */
 	void *(*produce)(void *arg);
 	enum wp_kind (*kind)(void *arg, void *task);
-	/* Its failures are its own. */
+	/* Runs the task; its failures are its own concern. */
 	void (*run)(void *arg, void *task);
-	/* WP_OK: the pool runs it once. Else `reject` is called. */
+	/* Returns WP_OK: the pool will run the task once. On any other code `reject` is called. */
 	int (*execute)(void *arg, void *task);
 	void (*reject)(void *arg, void *task, int code);
-	/* WP_OK: another thread calls wp_strategy_run once, however early. */
+	/* Returns WP_OK: another thread will call wp_strategy_run once, however early. */
 	int (*start)(void *arg);
-	/* True: one that was idle does it right now; never queues, never waits. */
+	/* True: an idle thread does so right now. It never queues and never waits. */
 	bool (*try_start)(void *arg);
 	void *arg;
 } wp_strategy_config;
@@ -96,7 +111,7 @@ typedef struct wp_strategy_config {
 
 enum { WP_STRATEGY_IDLE, WP_STRATEGY_PRODUCING, WP_STRATEGY_REPRODUCING };
 
-/* word: strategy.1..Z6, strategy.8, strategy.9; counts: who produces. */
+/* word: strategy.1 to strategy.6, strategy.8, strategy.9. counts: the producer. */
 struct wp_strategy {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: pending; low half: state */
 	_Alignas(WP_LINE) wp_strategy_config config;
@@ -107,23 +122,24 @@ struct wp_strategy {
 WP_API void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config);
 
 /* cdef: begin */
-/* There is something to produce: it produces, and runs tasks, unless somebody does already. [any
- * thread | runs tasks] */
+/* Call it when there may be something to produce. It produces and runs tasks, unless another thread
+ * is producing. [any thread | runs tasks] */
 WP_API void wp_strategy_produce(wp_strategy *strategy);
 
-/* The same, by another thread. WP_OK; or what `start` said: nobody was told. [any thread | as
- * start] */
+/* Has another thread do the same. Returns WP_OK; or the code of `start`, and then nothing was
+ * requested. [any thread | as start] */
 WP_API int wp_strategy_dispatch(wp_strategy *strategy);
 
-/* What a started thread calls, once. [who was started | runs tasks] */
+/* What a started thread calls, once. [a started thread | runs tasks] */
 WP_API void wp_strategy_run(wp_strategy *strategy);
 
-/* Of a task that does what both do: EITHER may block where its thread is not tagged, so it is not
- * NON_BLOCKING beside one that never does. [any thread | wait-free] */
+/* The kind of a task that does both. EITHER may block where its thread is not tagged, so EITHER and
+ * NON_BLOCKING give EITHER. [any thread | wait-free] */
 WP_API enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other);
 
-/* Nobody produces just now. [any thread | wait-free] */
+/* True: no thread produces just now. [any thread | wait-free] */
 WP_API bool wp_strategy_is_idle(const wp_strategy *strategy);
+/* How many tasks were run in that way. [any thread | wait-free] */
 WP_API uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how);
 /* cdef: end */
 
