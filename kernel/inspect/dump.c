@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump.c - threads of a group, one after the other, and their frames: see dump.h. Not explored: it
- * reads stacks; stress/scenarios/inspect/dump.c has the looks. */
+ * dump.c - lists the threads of a group and their frames: see dump.h.
+ *
+ * Not explored, because it reads stacks; the looks are explored by stress/scenarios/inspect/dump.c.
+ */
 #include "inspect/dump.h"
 
 #include "sched/vthread_stackful.h"
@@ -8,10 +10,10 @@
 #include "thread/snapshot.h"
 #include "thread/unwind.h"
 
-enum { LOOKS = 4 }; /* at one that parks and goes on; then it is shown as running */
+enum { LOOKS = 4 }; /* at a thread that keeps moving; then it is shown as running */
 
-/* What is read here may be written meanwhile, and other frames' poison lies in it: sanitizers are
- * not asked. */
+/* Other threads may write meanwhile what is read here, and the stack holds the poisoned zones of
+ * other frames. So the sanitizers are switched off. */
 #define UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 struct walk {
@@ -83,7 +85,7 @@ UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_
 	const wp_stack *stack = (const wp_stack *)(const void *)body - 1;
 	bool is_busy = (word & WP_TASK_CANCELLED) == WP_TASK_BUSY; /* pinned or not */
 
-	read_name(shown, body); /* first: who is being made is shown as new */
+	read_name(shown, body); /* first: a thread being made is shown as new */
 	shown->home = (int)((const wp_worker *)(const void *)home)->index;
 	shown->carrier = is_busy ? carrier_of(walk->group, &body->thread) : -1;
 	shown->state = state_of(body, word, shown->carrier);
@@ -96,8 +98,9 @@ UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_
 		read_stack(&walk->rows, stack, (uintptr_t)now->fiber.sp, shown);
 }
 
-/* NULL: it is not made, or has ended: its home is set last, and the end is in the word. Read once:
- * its memory may be another's by now, which is being made. */
+/* The home of the thread; NULL: it is not made yet, or has ended. The home is set last when a
+ * thread is made, and the word says that it has ended. The home is read once, because the memory
+ * may belong to another thread by now, which is just being made. */
 UNWATCHED static const wp_carrier_tasks *home_of(const wp_body *body, uint32_t word)
 {
 	const volatile wp_body *now = body;
@@ -105,7 +108,7 @@ UNWATCHED static const wp_carrier_tasks *home_of(const wp_body *body, uint32_t w
 	return (word & WP_VTHREAD_STATE) == WP_TASK_DONE ? NULL : now->thread.task.home;
 }
 
-/* True: it is one. */
+/* True: there is a thread, and `shown` describes it. */
 static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 {
 	for (int look = 0; look < LOOKS; look++) {
@@ -124,7 +127,7 @@ static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 	return true;
 }
 
-/* False: whoever wants them has enough. */
+/* Shows one thread. False: `each` wants no more. */
 static bool show(struct walk *walk, wp_body *body, uint64_t id)
 {
 	wp_dump_thread shown;
@@ -145,7 +148,7 @@ static bool show_stacks(struct walk *walk, wp_stacks *pool, uint64_t first)
 	return true;
 }
 
-/* The newest comes first, and has the highest numbers. */
+/* The newest block comes first and has the highest numbers. */
 static bool show_blocks(struct walk *walk, void **chunks, uint64_t first)
 {
 	uint64_t left = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_text.c - see dump_text.h. Not explored: system calls. */
+ * dump_text.c - see dump_text.h. Not explored, because it makes system calls. */
 #define _GNU_SOURCE
 #include "inspect/dump_text.h"
 
@@ -15,7 +15,7 @@
 
 enum { LINE = 256, SPREAD = 4 }; /* bytes of a line; low bits of addresses that differ little */
 
-/* 0, or -1 and errno. */
+/* Returns 0, or -1 and errno. */
 static int write_all(int fd, const char *text, size_t bytes)
 {
 	while (bytes > 0) {
@@ -38,7 +38,7 @@ void wp__dump_flush(wp_dump_out *out)
 
 	if (out->has_failed || out->count == 0)
 		return;
-	errno = ECANCELED; /* unless the writer says more */
+	errno = ECANCELED; /* unless `write` sets another */
 	code = config->write != NULL ? config->write(config->arg, out->page, out->count)
 				     : write_all(config->fd, out->page, out->count);
 	if (code != 0) {
@@ -69,7 +69,7 @@ void wp__dump_print(wp_dump_out *out, const char *format, ...)
 	put(out, line, bytes < LINE ? (size_t)bytes : LINE - 1);
 }
 
-/* Bytes of the character that begins there; 0: it is none. */
+/* The length in bytes of the UTF-8 character that begins here; 0: there is none. */
 static size_t character(const unsigned char *text)
 {
 	size_t bytes = text[0] < 0x80   ? 1
@@ -84,7 +84,7 @@ static size_t character(const unsigned char *text)
 			return 0;
 	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
 	    (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-		return 0; /* too long, a surrogate, or beyond the last */
+		return 0; /* overlong, a surrogate, or beyond U+10FFFF */
 	return bytes;
 }
 
@@ -109,7 +109,7 @@ void wp__dump_quote(wp_dump_out *out, const char *text)
 
 static void name_it(wp_dump_symbol *symbol, uintptr_t address)
 {
-	/* One byte before it: a call may be a function's last instruction. */
+	/* One byte back, because the call may be a function's last instruction. */
 	uintptr_t call = address - 1;
 	const char *file;
 	Dl_info found;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_text.h - what a dump writes with: text that goes out by the page, and names of addresses.
- * For dump_text.c and dump_write.c alone. */
+ * dump_text.h - the output of a dump: text written by the page, and names of addresses.
+ *
+ * For dump_text.c and dump_write.c only. */
 #ifndef WP_DUMP_TEXT_H
 #define WP_DUMP_TEXT_H
 
 #include "inspect/dump.h"
 
 enum {
-	WP_DUMP_PAGE = 8192,    /* goes out at once */
+	WP_DUMP_PAGE = 8192,    /* bytes written at once */
 	WP_DUMP_SYMBOL = 128,   /* bytes of a frame's text, with its end; longer ones are cut */
-	WP_DUMP_SYMBOLS = 1024, /* that are kept, one for each hash */
+	WP_DUMP_SYMBOLS = 1024, /* names kept, one for each hash */
 };
 
 typedef struct wp_dump_symbol {
@@ -17,10 +18,10 @@ typedef struct wp_dump_symbol {
 	char text[WP_DUMP_SYMBOL];
 } wp_dump_symbol;
 
-/* The calling dump's. */
+/* The output of one dump. */
 typedef struct wp_dump_out {
 	const wp_dump_config *config;
-	bool has_failed; /* errno says why; nothing is written any more */
+	bool has_failed; /* `error` is its errno; no more is written */
 	int error;
 	uint64_t bytes; /* so far */
 	size_t count;
@@ -28,14 +29,14 @@ typedef struct wp_dump_out {
 	wp_dump_symbol symbols[WP_DUMP_SYMBOLS];
 } wp_dump_out;
 
-/* All that is left on the page goes out. */
+/* Writes what is left on the page. */
 void wp__dump_flush(wp_dump_out *out);
-/* As printf, a line at the most. */
+/* As printf, at most one line. */
 void wp__dump_print(wp_dump_out *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* In double quotes, as JSON has it: what is no UTF-8 becomes U+FFFD. */
+/* Prints a JSON string; bytes that are not UTF-8 become U+FFFD. */
 void wp__dump_quote(wp_dump_out *out, const char *text);
-/* "function+0x12 (file)" or "file+0x1234", or the address alone. */
+/* Returns "function+0x12 (file)" or "file+0x1234", or only the address. */
 const char *wp__dump_symbol(wp_dump_out *out, uintptr_t address);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_write.c - a dump as text or JSON: the threads one by one, up to a limit, then the stacks,
- * each with those that share it. See dump.h. Not explored: it writes. */
+ * dump_write.c - writes a dump as text or JSON; see dump.h.
+ *
+ * It writes first single threads, up to a limit, then the stacks, each with the threads that share
+ * it. Not explored, because it writes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +19,7 @@ enum { BUCKETS = 2 * WP_DUMP_STACKS };
 static const char *const states[] = {"new",    "queued", "given", "running",
 				     "parked", "pinned", "closed"};
 
-/* Threads of one state with one stack. count 0: a free bucket. */
+/* Threads that have the same state and the same stack. count 0: the bucket is free. */
 typedef struct same {
 	uint64_t hash, count;
 	enum wp_dump_state state;
@@ -30,7 +32,7 @@ typedef struct listing {
 	wp_dump_out out;
 	bool is_json, is_listing;
 	uint64_t count, listed, max_threads;
-	uint64_t others; /* counted, whose stack has no bucket */
+	uint64_t others; /* threads with a stack that has no bucket */
 	uint32_t stacks, carriers;
 	int64_t *runs; /* by carrier: a thread's id, or -1 */
 	same *order[WP_DUMP_STACKS];
@@ -44,7 +46,7 @@ const char *wp_dump_state_name(enum wp_dump_state state)
 	return states[state];
 }
 
-/* FNV-1a, by words. */
+/* FNV-1a over words. */
 static uint64_t hash_of(const wp_dump_thread *thread)
 {
 	uint64_t hash = 14695981039346656037u ^ (uint64_t)thread->state;
@@ -152,7 +154,7 @@ static bool take(void *arg, const wp_dump_thread *thread)
 	return !list->out.has_failed;
 }
 
-/* Seconds, UTC. */
+/* Prints UTC, in seconds. */
 static void print_time(wp_dump_out *out)
 {
 	char text[32];
@@ -180,7 +182,7 @@ static void begin(listing *list)
 	wp__dump_print(out, list->is_json ? ",\"parent\":null,\"owner\":null,\"threads\":[" : "\n");
 }
 
-/* Those that are most, first. */
+/* Orders by count, the largest first. */
 static int compare(const void *left, const void *right)
 {
 	const same *one = *(same *const *)left, *other = *(same *const *)right;
@@ -263,7 +265,7 @@ int wp_dump(wp_group *group, const wp_dump_config *config)
 {
 	uint32_t carriers = wp_group_size(group);
 	int64_t *runs = calloc(1, carriers * sizeof(*runs) +
-					  sizeof(listing)); /* first: a sanitizer sees [-1] */
+					  sizeof(listing)); /* first: sanitizers catch [-1] */
 	listing *list;
 	int error;
 
