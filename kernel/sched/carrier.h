@@ -3,34 +3,39 @@
  * Submission and parking around it form an event count that never loses a wakeup.
  *
  *   from             to             by                           means
- *   RUNNING          PARKED_FUTEX   owner, store                 [carrier.1] will sleep at this word
- *   RUNNING          PARKED_POLLER  owner, store                 [carrier.1] will block in its poller
+ *   RUNNING          PARKED_FUTEX   owner, store                 [carrier.1] will sleep at the word
+ *   RUNNING          PARKED_POLLER  owner, store                 [carrier.1] will block in a poller
  *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] work for you
- *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] help v; you hold the token
+ *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] help v, with the token
  *   any but RUNNING  RUNNING        owner, one exchange          [carrier.2]
  *
  *   submitter                                            sleeper
  *   push                                                 [carrier.1] word := PARKED_x
  *   [carrier.7] fence                                    [idle_set.1] set the idle bit
  *   [carrier.3] wake its carrier, or                     [carrier.6] fence
- *   [idle_set.3] [search.5] [search.1] wake an idle one  own queues? every sibling's? a hit: give up the park
+ *   [idle_set.3] [search.5] [search.1] wake an idle one  a hit in own or siblings' queues? give up
+ *                                                        the park
  *
  *   after each release of the token
  *   [search.7] fence; somebody idle and a hit in any queue: search again
  *
  * Why it works  Any two of the three fences are ordered: [carrier.7] of a submission, [carrier.6]
  *               of a park, [search.7] of a release of the token.
- *               Submission before park: the sleeper sees the task. Park before submission: the
- *               submitter sees word and bit. Submission before release, token taken: the holder of
- *               the token sees the task when it looks again. Release before submission: the token
- *               was free, or its next holder looks later. Release before park: the sleeper sees
- *               what the holder left. Park before release: the holder sees the sleeper. Of two
- *               submissions, to queue and inbox of one carrier, the later sees the earlier.
+ *                 first        then         so
+ *                 submission   park         the sleeper sees the task
+ *                 park         submission   the submitter sees word and bit
+ *                 submission   release      the token was taken; its holder sees the task when it
+ *                                           looks again
+ *                 release      submission   the token was free, or its next holder looks later
+ *                 release      park         the sleeper sees what the holder left
+ *                 park         release      the holder sees the sleeper
+ *                 submission   submission   to queue and inbox of one carrier: the later submitter
+ *                                           sees the earlier task
  *               A read-modify-write does not replace any of the fences. The waker makes the one
  *               system call that fits the value which its own compare-and-swap replaced. The exit
  *               from a park is one exchange, so a victim is read exactly once.
- * Not promised  Fairness between carriers. Nor that a hit can be taken: a stalled push may hide it
- *               (mpsc.h).
+ * Not promised  Fairness between carriers. That a hit, a queue with something to take
+ *               (run_queues.h), can be taken: a stalled push may hide its task (mpsc.h).
  * Prior art     Go's spinning Ms and Tokio's searching workers: both bound the searchers in flight,
  *               and both look at all queues once more before a thread sleeps.
  * Spec          specs/sched/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission,

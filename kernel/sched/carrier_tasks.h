@@ -11,7 +11,7 @@
  *                                    lock; [vthread.3]; shut:      is not the close's: sleep
  *                                    wake
  *
- * Why it works  The list and its gate change under one lock: a start that the close does not see is
+ * Why it works  The list and is_shut change under one lock: a start that the close does not see is
  *               refused, and a start that it sees is listed. A task leaves the list when nothing
  *               runs it any more. The thread that owes a task (task.h) pushes it to its home, so a
  *               stolen task runs elsewhere for one step only. A virtual thread may settle on the
@@ -161,8 +161,8 @@ WP_INLINE void wp__carrier_tasks_resume(wp_carrier_tasks *home, wp_task *task)
 		task->home = home;
 }
 
-/* The home that lists the task. NULL: the task is a poller. [the task's starter, its runner,
- * or the close that hands it back | wait-free] */
+/* The home that lists the task. NULL: the task is a poller. [the task's starter, its runner, or the
+ * close that hands it back | wait-free] */
 WP_INLINE wp_carrier_tasks *wp__carrier_tasks_listed(wp_task *task)
 {
 	wp_carrier_tasks *home = task->home;

@@ -114,8 +114,8 @@ typedef struct wp_group_config {
  * and errno: no memory or no thread, and nothing is left behind. [any thread | system calls] */
 WP_API int wp_group_new(wp_group **group, const wp_group_config *config);
 
-/* Frees a group after its close has returned WP_OK, when no start, unpark or join is in progress. It
- * waits for wakers that still touch a thread of the group which has left its wait queue, and for
+/* Frees a group after its close has returned WP_OK, when no start, unpark or join is in progress.
+ * It waits for wakers that still touch a thread of the group which has left its wait queue, and for
  * wp_vthread_run, so do not call it inside the latter. [any thread | blocks shortly] */
 WP_API void wp_group_free(wp_group *group);
 

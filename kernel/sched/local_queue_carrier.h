@@ -15,13 +15,13 @@
  *
  * Why it works  What others push goes to the same places as without a ring: to the queue, or to the
  *               inbox if it is pinned. So a ring has one producer, and the rules of carrier.h hold
- *               for all else: a task that overflows is as one that a carrier without a ring pushes
- *               to itself. A ring is one more place where a task may be at the time of [carrier.7],
- *               and where [carrier.6] and [search.7] look. A carrier that parks has an empty ring
- *               and slot, so a waker that leaves relies on the queue alone. The tasks that a thief
- *               takes are in no place for an instant; a carrier that looks in that instant is woken
- *               after it. The task of the slot is in no place where others look, and need not be,
- *               because it runs before anything else.
+ *               for all else: a task that overflows is treated as one that a carrier without a ring
+ *               pushes to itself. A ring is one more place where a task may be at the time of
+ *               [carrier.7], and where [carrier.6] and [search.7] look. A carrier that parks has an
+ *               empty ring and slot, so a waker that leaves relies on the queue alone. The tasks
+ *               that a thief takes are in no place for an instant; a carrier that looks in that
+ *               instant is woken after it. The task of the slot is in no place where others look,
+ *               and need not be, because it runs before anything else.
  * Not promised  That tasks start in the order of their pushes: those that overflow come later, and
  *               what others push takes turns with the ring. That a busy sibling takes what has
  *               overflowed: idle siblings do, as with all tasks that wait in a run queue.

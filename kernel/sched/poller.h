@@ -3,7 +3,7 @@
  * the whole carrier, for I/O readiness, for example.
  *
  *   while (wp_poller_maybe_yield(had_io) != WP_CLOSED) {
- *           had_io = look(0);                                     (without blocking; unparks threads)
+ *           had_io = look(0);                          (does not block; unparks threads)
  *           if (!had_io && wp_poller_try_park() == WP_OK) {
  *                   if (wp_poller_can_park()) look(wp_poller_until());
  *                   wp_poller_unpark();
@@ -37,13 +37,14 @@
  *               not park while it lies there, or two carriers could pass one task to and fro.
  *               The poller has a slot of its own: it runs once per turn of the loop, after the
  *               other tasks, and nobody steals it.
- *               Each wakeup was claimed by one compare-and-swap, and each claim is read by one exit
- *               (carrier.2): when as many wakeups have returned, none will touch what they use. The
- *               end of a poller may have to wait for a wakeup: its waker was descheduled inside the
- *               call, or right after it, when the woken thread took its processor. The bit that
- *               says that the end sleeps is in the word that counts, so no wakeup returns between
- *               the two. A push does not end that sleep, as the carrier is RUNNING. So the sleep is
- *               short: it adds at most 1 ms to a task, and costs at most a thousand looks a second.
+ *               Each wakeup was claimed by one compare-and-swap, and one exit (carrier.2) reads
+ *               each claim. When as many wakeups have returned as claims were read, no wakeup will
+ *               touch the poller any more. The end of a poller may have to wait for a wakeup: its
+ *               waker was descheduled inside the call, or right after it, when the woken thread
+ *               took its processor. The bit that says that the end sleeps is in the word that
+ *               counts, so no wakeup returns unseen between the look and the sleep. A push does not
+ *               end that sleep, as the carrier is RUNNING. So the sleep is short: it adds at most 1
+ *               ms to a task, and costs at most a thousand looks a second.
  * Its body      run has a stack of its own, and calls wp_poller_maybe_yield. step has none: it
  *               returns WP_STEP_POLL between wp__poller_yield_begin and _end, the two halves of
  *               that call, and parks as other threads without a stack do. The protocol needs no

@@ -2,9 +2,9 @@
  * search.h - the search token (nSearching) of a steal domain: at most one search is in flight.
  *
  *   searcher                                      a refused searcher
- *   [search.5] compare-and-swap(token, 0, 1)      [search.5] fails: leaves its task to the holder, which
- *   [search.6] token := 0, when nobody was found             looks again after search.6 ([search.7] in carrier.c)
- *              or the steal is done
+ *   [search.5] compare-and-swap(token, 0, 1)      [search.5] fails: leaves its task to the holder,
+ *   [search.6] token := 0, when nobody was found             which looks again after search.6
+ *              or the steal is done                          ([search.7] in carrier.c)
  *
  * Why it works  The token limits wakeups to one at a time, so a burst of submissions does not wake
  *               every carrier. This is safe only because every release is followed by fence

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.h - the deadlines of one carrier: pairing heaps under a lock, and the earliest deadline in a
- * word that is read without the lock.
+ * timer.h - the deadlines of one carrier: pairing heaps under a lock, and the earliest deadline in
+ * a word that is read without the lock.
  *
  *   armer, on any carrier                       the carrier
  *   lock; [timer.1] into a heap                 [timer.8] earliest <= now? fire what is due, one by one:

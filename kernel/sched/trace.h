@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace.h - an execution tracer: what the carriers of a group do, as events in ring buffers that any
- * thread may read meanwhile.
+ * trace.h - an execution tracer: what the carriers of a group do, as events in ring buffers that
+ * any thread may read meanwhile.
  *
  *   uint64_t number = 0, many;
  *   wp_group_trace_on(group, 0);
@@ -32,9 +32,9 @@
  *               it is NULL, tracing costs one look at it. A switch to larger rings keeps the old
  *               ones until the group is freed, because some thread may be about to write to them.
  *               A span that began while tracing was off is not recorded.
- * Not promised  That every event is kept: a ring holds the newest. That a thread which is writing an
- *               event when tracing is switched off does not finish it. Numbers of tasks that are
- *               not virtual threads: these are addresses. Waits of OS threads.
+ * Not promised  That every event is kept: a ring holds the newest. That tracing which is switched
+ *               off stops a thread in the middle of an event. Numbers of tasks that are not virtual
+ *               threads: these are addresses. Waits of OS threads.
  * Prior art     Go's execution tracer; the per-CPU ring buffers of Linux ftrace.
  * Spec          specs/base/EventRing.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn,
  *               RingsAreThere, SpansHaveBegun; kinds are actions of specs

@@ -87,8 +87,8 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		run_next(mine);
 }
 
-/* Runs a task of a blocked carrier, if there is one. It comes before the carrier's own
- * tasks, because a waker may rely on that. [the owner | as the task] */
+/* Runs a task of a blocked carrier, if there is one. It comes before the carrier's own tasks,
+ * because a waker may rely on that. [the owner | as the task] */
 static bool run_moved(wp_worker *mine)
 {
 	wp_mpsc_node *node = NULL;

@@ -3,7 +3,7 @@
  *
  *   the loop
  *   fire the timers that are due; in a long drain every 16 runs
- *   placed group: run one task of a blocked carrier (group_placement.h)
+ *   loads are counted: run one task of a blocked carrier (group_placement.h)
  *   drain the own queues, for yield_us; between two looks at the clock, threads that yield pass to
  *            one another directly; the stop was among the tasks: [worker.3] exited
  *   nothing ran: steal from the longer queue of two siblings, drawn at random
@@ -125,8 +125,8 @@ wp_mpsc_node *wp__worker_left(wp_worker *mine, wp_mpsc_node *stolen);
 /* Writes the events of a sleep. [the carrier | wait-free] */
 void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen);
 
-/* Ends the park that its poller began, if any: the poller is back, or was descheduled. [the carrier |
- * wakes one carrier at the most] */
+/* Ends the park that its poller began, if any: the poller is back, or was descheduled. [the carrier
+ * | wakes one carrier at the most] */
 void wp__poller_unpark(wp_worker *mine);
 /* Tells its poller to end, after the stop was read. False: there is no poller. [the carrier | as
  * wp_vthread_interrupt] */

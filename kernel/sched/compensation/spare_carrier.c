@@ -16,8 +16,8 @@ void wp_spare_carriers_init(wp_spare_carriers *all, wp_placement *placement, uin
 
 bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier)
 {
-	/* [spare_carrier.1] relaxed: ordered by carrier.6, or by spare_carrier.5; pairs spare_carrier.3,
-	 * spare_carrier.4; upholds SpareCarrier!NoStrandedGlobal. */
+	/* [spare_carrier.1] relaxed: ordered by carrier.6, or by spare_carrier.5; pairs
+	 * spare_carrier.3, spare_carrier.4; upholds SpareCarrier!NoStrandedGlobal. */
 	return (wp_load_relaxed(&placement->slots[carrier].word) & WP_PLACE_DORMANT) != 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier.h - compensation: spare carriers stand in for blocked ones (placement.h), so that as
- * many carriers as configured are eligible for tasks.
+ * spare_carrier.h - compensation: spare carriers stand in for blocked ones (placement.h), so that
+ * as many carriers as configured are eligible for tasks.
  *
  *   a thread that blocked or unblocked one        a spare carrier
  *   lock                                          [spare_carrier.1] idle spare: it takes no task
@@ -12,13 +12,13 @@
  *     idle spare; move its queue; wake it
  *   until neither is so; unlock
  *
- * Why it works  Every thread that changes a word decides afterwards, under the lock, so the last one
- *               that decides has seen what all of them have changed. A decision that is wrong
- *               because a word has changed since is followed by that of the thread which changed
- *               it. An idle spare is treated as a blocked carrier: a thread that pushes to it moves
- *               its queue on. A waker writes the idle flag and then reads the word of the park
- *               ([timer.9], [spare_carrier.5]); a parking carrier does the two in the other order
- *               ([carrier.6]).
+ * Why it works  Every thread that changes a word decides afterwards, under the lock, so the last
+ *               thread that decides has seen what all of them have changed. A decision that is
+ *               wrong because a word has changed since is followed by the decision of the thread
+ *               which changed it. An idle spare is treated as a blocked carrier: a thread that
+ *               pushes to it moves its queue on. Fences order the idle flag and the word of the
+ *               park: [timer.9] and [spare_carrier.5] on the waker's side, [carrier.6] on that of
+ *               the parking carrier.
  * Not promised  That another carrier takes over what a blocked one keeps: its pinned tasks, timers
  *               and poller. That an idle spare runs nothing: it runs its pinned tasks and its
  *               timers. That the number of eligible carriers is always exact: it is off until a

@@ -21,14 +21,14 @@
  *               word of its park says whether a carrier is idle (carrier.h): the thread that counts
  *               a global task finds that word ([spare_carrier.5]), or the carrier finds the task
  *               ([carrier.6]). Tasks are counted after the push, and counted off by the thread that
- *               takes them, so for a while a count is below the number of tasks; below 0 counts as
- *               0.
+ *               takes them, so for a while a count is below the number of tasks. A count below 0
+ *               is read as 0.
  *               A flag that another thread sets (the monitor) is for one step: either the end of
  *               the step reads the flag, or the monitor reads that the step has ended
  *               ([placement.10] .. [placement.13]).
  * Load          is what is queued and what runs; with `at_dequeue`, only what is queued.
- * Not promised  That the chosen carrier has the least load: other threads choose, too. Any meaning
- *               of the flag of a carrier while no task runs there. Queues and wakes are the
+ * Not promised  That the chosen carrier has the least load: other threads choose, too. That the
+ *               flag of a carrier means anything while no task runs there. Queues and wakes are the
  *               caller's.
  * Prior art     The power of two choices (Mitzenmacher) in policy_two_choices.h; Go's sysmon, which
  *               retakes a P from a thread that is blocked in a system call.

@@ -2,7 +2,8 @@
  * policy.h - placement policies: the carrier that a task is to go to, by the loads and flags that
  * are read at the time (placement.h).
  *
- * A policy      is one file, policy_<name>.h, one constant here and one entry in the table of policy.c.
+ * A policy      is one file, policy_<name>.h, one constant here, and one entry in the table of
+ *               policy.c.
  * Not promised  That the chosen carrier has the least load: other threads choose, too.
  * Spec          specs/sched/placement/Placement.tla: Choose. Evidence  as placement.h. */
 #ifndef WP_POLICY_H
