@@ -9,8 +9,8 @@
  *     else ask; wait until it is free        next
  *
  *   a role is  held          One thread runs the loop of the carrier, or a task on its stack.
- *              `is_offered`  A lender is about to block, and any spare thread may take the role.
- *              `is_free`     The holder has given the role up, and a waiting lender takes it.
+ *              `is_offered`  Its lender blocks, and any spare thread may take the role.
+ *              `is_free`     The holder has given the role up, and a lender takes it back.
  *
  * Why it works  Each step from state to state is under the lock. `waiting` counts a thread from the
  *               step by which it gives a role up, not from its arrival at `next`, because the next

@@ -25,8 +25,8 @@
  *               (spare_carrier.h). The monitor flags a carrier as blocked when its step makes no
  *               progress while something is queued there; the end of that step clears the flag
  *               (placement.h).
- *               Decisions are counted on the line of the chosen carrier, where the push counts
- *               next.
+ *               Decisions are counted on the cache line of the chosen carrier, where the push
+ *               counts next.
  * Not promised  That timers, pollers and pinned tasks of a blocked carrier go on, with a spare
  *               carrier or without (for pinned parks spare_thread.h does that). That a moved task
  *               stays in its steal domain.
@@ -115,15 +115,15 @@ WP_INLINE bool wp__group_placement_is_wanted_at(wp_worker *mine)
 	       wp_placement_has_global(&mine->group->placed->placement);
 }
 
-/* True: its loop is to look up from its own queues, for moved tasks or to give up its role. [the
- * carrier | wait-free] */
+/* True: the carrier's loop is to look up from its own queues, for moved tasks or to give up its
+ * role. [the carrier | wait-free] */
 WP_INLINE bool wp__worker_is_called(wp_worker *mine)
 {
 	return mine->role.is_wanted || wp__group_placement_is_wanted_at(mine);
 }
 
-/* Asked when its word says parked. False: it is to leave its park, for moved tasks. [the carrier |
- * wait-free] */
+/* Asked when the carrier's word says parked. False: it is to leave its park, for moved tasks. [the
+ * carrier | wait-free] */
 bool wp__group_placement_rest(wp_worker *mine);
 
 /* Pushes the moved tasks to their homes, to be handed back. [the close | blocks shortly] */

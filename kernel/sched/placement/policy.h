@@ -26,7 +26,7 @@ enum wp_placement_policy {
 	WP_PLACE_TWO_CHOICES = 1,
 	WP_PLACE_LEAST_LOADED = 2,
 	WP_PLACE_CLUSTER_TWO_CHOICES = 3,
-	WP_PLACE_POLICIES = 4, /* the number of policies */
+	WP_PLACE_POLICIES = 4, /* how many there are */
 };
 
 /* The name of a policy, as users type it; NULL: there is no such policy. [any thread |
