@@ -10,17 +10,17 @@
  *           }
  *   }
  *
- *   its body, for ever                                           another thread
- *   look, without blocking; unpark the threads that are ready    push; fence
- *   wp_poller_maybe_yield: the others run                        [carrier.3] its word PARKED_POLLER: WAKING
- *   wp_poller_try_park: [carrier.1] word := PARKED_POLLER; look    call its wakeup; [poller.1] woken++
- *     [poller.3] wp_poller_can_park? block in the system until
+ *   its body, for ever                                  another thread
+ *   look, without blocking; unpark the ready threads    push; fence
+ *   maybe_yield: the others run                         [carrier.3] its word PARKED_POLLER: WAKING
+ *   try_park: [carrier.1] word := PARKED_POLLER; look     call its wakeup; [poller.1] woken++
+ *     [poller.3] can_park? block in the system until
  *                wp_poller_until
- *     wp_poller_unpark: [carrier.2]
+ *     unpark: [carrier.2]
  *
  *   its end: [poller.2] woken = wakeups that its parks have seen claimed? the carrier has none now
  *     no: the others run; then, if there is nothing to run, for 1 ms at the most:
- *     [poller.4] woken |= 1; as many? no: sleep                     [poller.1] it was odd: end that sleep
+ *     [poller.4] woken |= 1; as many? no: sleep           [poller.1] it was odd: end that sleep
  *     [poller.5] woken &= ~1; the same again
  *
  * Why it works  A poller parks its carrier as the loop would, but in another place: a waker of the

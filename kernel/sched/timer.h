@@ -3,17 +3,17 @@
  * a word that is read without the lock.
  *
  *   armer, on any carrier                       the carrier
- *   lock; [timer.1] into a heap                 [timer.8] earliest <= now? fire what is due, one by one:
- *   [timer.2] the first: earliest := it                   lock; off its heap; due; [timer.7] armed := NULL
- *   unlock                                           [timer.3] earliest := the first; unlock; push
+ *   lock; [timer.1] into a heap                 [timer.8] earliest <= now? fire what is due, each:
+ *   [timer.2] the first: earliest := it             lock; off its heap; due; [timer.7] armed := NULL
+ *   unlock                                          [timer.3] earliest := the first; unlock; push
  *   it was the first, and another's:            [carrier.1] word := PARKED
  *   [timer.9] fence                             [carrier.6] fence
  *   [timer.10] [timer.11] word PARKED: WAKING,  [timer.8] sleep until earliest
  *              and one wake
  *
- *   canceller
+ *   canceller                                   the close: [timer.12] all off
  *   [timer.4] armed = NULL? it has fired, and nobody touches it
- *   lock; [timer.5] still armed? [timer.6] off its heap; [timer.3]; unlock  the close: [timer.12] all off
+ *   lock; [timer.5] still armed? [timer.6] off its heap; [timer.3]; unlock
  *
  * Why it works  timer.9 and carrier.6 are ordered: the carrier reads the new deadline before it
  *               sleeps, or the armer sees it parked. `due` runs under the lock, and timer.7 is the
@@ -55,7 +55,7 @@ typedef struct wp_timer {
 	wp_task *(*due)(struct wp_timer *timer);
 } wp_timer;
 
-enum { WP_TIMER_HEAPS = 32 }; /* each is empty, or twice as large as the one before */
+enum { WP_TIMER_HEAPS = 32 }; /* each is empty, or about twice as large as the one before */
 
 /* The timers of one carrier, three cache lines. earliest_ns: timer.2, timer.3; WP_FOREVER: no timer
  * is armed, or only for ever. The rest: under the lock. first: the earliest, or NULL; heaps from

@@ -11,8 +11,8 @@
  *
  * Why it works  The holder of the role runs the carrier's loop, or a task on its stack. The role
  *               changes hands under one lock, so all that is the carrier's own passes with it. A
- *               carrier that sleeps notices a timer (timer.h), so it notices a request for its role
- *               that comes as one. A stop leaves the role to its lenders: the carrier ends with the
+ *               sleeping carrier notices a timer (timer.h), and a request for its role comes as a
+ *               timer that is due. A stop leaves the role to its lenders: the carrier ends with the
  *               last of them.
  *               A thread that gets the role back goes on with its own task, perhaps for long, and
  *               polls nothing. But a submitter that woke the carrier for a task may have left
