@@ -4,8 +4,8 @@
  *
  *   armer, on any carrier                       the carrier
  *   lock; [timer.1] into a heap                 [timer.8] earliest <= now? fire what is due, each:
- *   [timer.2] the first: earliest := it             lock; off its heap; due; [timer.7] armed := NULL
- *   unlock                                          [timer.3] earliest := the first; unlock; push
+ *   [timer.2] the first: earliest := it            lock; off its heap; due; [timer.7] armed := NULL
+ *   unlock                                         [timer.3] earliest := the first; unlock; push
  *   it was the first, and another's:            [carrier.1] word := PARKED
  *   [timer.9] fence                             [carrier.6] fence
  *   [timer.10] [timer.11] word PARKED: WAKING,  [timer.8] sleep until earliest
