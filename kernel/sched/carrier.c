@@ -37,17 +37,17 @@ static void search_if_idle(wp_carrier *victim)
 		wp_search(domain, victim->index);
 }
 
-/* Between a push and the look at the words. [any thread | wait-free] */
+/* Stands between a push and the look at the words. [any thread | wait-free] */
 static void submit_fence(void)
 {
 	/* [carrier.7] seq_cst fence; pairs carrier.7, carrier.6, search.7; upholds
-	 * Search!WorkConservation: the task before word, bit and token, and before the other queue
-	 * where somebody may have submitted too. */
+	 * Search!WorkConservation: the push comes before the look at word, bit and token, and at
+	 * the other queue, where another thread may have submitted too. */
 	wp_fence_seq_cst();
 }
 
-/* True: it slept, and was woken; the task is its next. [any thread | one system call if it
- * slept] */
+/* True: the carrier slept and was woken, and will run this task next. [any thread | one system call
+ * if it slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	/* [carrier.4] relaxed: ordered by [carrier.7]; pairs carrier.1; upholds
@@ -57,11 +57,12 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 
 	if (!wp__is_parked(word))
 		return false;
-	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it
-	 * may have taken another one, for long, and this one is alone behind it. */
+	/* Looked at before the wake, it means that the carrier takes this task next. After the
+	 * wake, the carrier may have taken another task, which runs for long, and this task would
+	 * be alone behind it. */
 	alone = wp__carrier_is_alone(carrier, queue, task);
 	/* [carrier.3] acq_rel; pairs carrier.1, carrier.2, carrier.5, run_queues.1; upholds
-	 * Carrier!WakeReachesSleeper: one waker, who knows the place, and whose poller it is; the
+	 * Carrier!WakeReachesSleeper: there is one waker, which knows the place and the poller; the
 	 * look above comes before. kept: [carrier.7] hands over what was pushed, but only release
 	 * keeps the look's loads before the wake on machines that let a load wait for a later
 	 * store, which RC11 does not have. */
@@ -83,24 +84,24 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	wp_mpsc_push(&carrier->inbox, task);
 	submit_fence();
-	/* The carrier may take this task first, and whoever woke it for the other one may have left
-	 * already. Whether the queue has something published would serve as well: a producer
-	 * between the two steps of its push looks for a helper itself when it has published
-	 * (checked in MCSearchPinned, 530,155 states). */
+	/* The carrier may take this task first, while the submitter that woke it for a task of the
+	 * queue has already left. Asking whether the queue has something published would serve as
+	 * well: a producer that is between the two steps of its push looks for a helper itself when
+	 * it has published (checked in MCSearchPinned, 530,155 states). */
 	if (!wake_for(carrier, &carrier->inbox, task) && !wp_mpsc_is_quiescent(&carrier->queue))
 		search_if_idle(carrier);
 }
 
 void wp_carrier_get_help(wp_carrier *carrier)
 {
-	/* Without a domain nobody but the owner looks, and the owner is awake. */
+	/* Without a domain only the owner looks at its queues, and the owner is awake. */
 	if (carrier->domain == NULL)
 		return;
 	submit_fence();
 	search_if_idle(carrier);
 }
 
-/* [the owner | wait-free] */
+/* Pushes to the ring or the queue. [the owner | wait-free] */
 static void push_own(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	if (carrier->bounded != NULL)
@@ -126,8 +127,8 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 		search_if_idle(carrier);
 }
 
-/* The woken half of a search: takes one task, gives the token back, looks again. [the token's
- * holder] */
+/* The woken half of a search: takes one task, releases the token, looks again. [the token's holder
+ * | a system call if a carrier is woken] */
 static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 {
 	wp_domain *domain = carrier->domain;
@@ -139,7 +140,7 @@ static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 	return task;
 }
 
-/* Not parked and not idle any more: what the word was. [the owner | wait-free] */
+/* Ends a park: no longer parked, nor idle. Returns the word before. [the owner | wait-free] */
 static uint32_t end_park(wp_carrier *carrier)
 {
 	uint32_t old;
@@ -162,16 +163,17 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 	return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
 }
 
-/* Gives up a park that found something: with a victim's task (is_own: it has some itself), unless a
- * waker came in between. [the owner | wakes somebody at the most] */
+/* Gives up a park that found something. It returns a task of the victim, unless the carrier has
+ * tasks of its own (is_own) or a waker came in between. [the owner | wakes one carrier at the
+ * most] */
 static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t victim)
 {
 	uint32_t old = end_park(carrier);
 
 	if (old >= WP_SEARCHING)
 		return serve(carrier, old - WP_SEARCHING);
-	/* WAKING: a submitter has left its task to this carrier, which must not go into another
-	 * one. */
+	/* WAKING: a submitter has left its task to this carrier, which must not start another task
+	 * before. */
 	if (!is_own && wp__is_parked(old))
 		return wp__local_queue_carrier_steal_more(carrier, victim);
 	return NULL;
@@ -184,14 +186,14 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 	*stolen = NULL;
 	/* [carrier.1] release; pairs carrier.3, carrier.4, search.1, search.2, search.4, timer.10,
-	 * timer.11; upholds Poller!WakeupIsOver: who wakes it knows its poller. What else it
-	 * orders, idle_set.1 and [carrier.6] do. */
+	 * timer.11; upholds Poller!WakeupIsOver: a waker knows the carrier's poller. All other
+	 * ordering comes from idle_set.1 and [carrier.6]. */
 	wp_store_release(&carrier->word, place);
 	if (carrier->domain != NULL)
 		wp_idle_set_add(&carrier->domain->idle, carrier->index);
 	/* [carrier.6] seq_cst fence; pairs carrier.7, search.7, timer.9, spare_carrier.5; upholds
-	 * Search!WorkConservation: word and bit before the queues, and before the deadline of the
-	 * sleep. */
+	 * Search!WorkConservation: word and bit are set before the look at the queues, and before
+	 * the look at the deadline of the sleep. */
 	wp_fence_seq_cst();
 	is_own = wp__carrier_has_own(carrier);
 	if (!is_own && (carrier->domain == NULL || !wp__search_around(carrier, &victim)))
@@ -204,7 +206,7 @@ void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
 {
 	/* [carrier.5] relaxed: stale costs one system call, never a missed wake; pairs carrier.3,
 	 * search.1, timer.11; upholds Carrier!WakeReachesSleeper: the system compares the word
-	 * again as it queues. */
+	 * again as it queues the thread. */
 	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)
 		if (wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, deadline_ns) == WP_TIMEOUT)
 			return;

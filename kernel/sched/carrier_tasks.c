@@ -24,7 +24,7 @@ void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t i
 	wp_carrier_init(&home->carrier, domain, index);
 }
 
-/* [the lock's holder | wait-free] */
+/* Puts the task on the list. [the lock's holder | wait-free] */
 static void list_add(wp_carrier_tasks *home, wp_task *task)
 {
 	task->next = home->tasks;
@@ -35,14 +35,14 @@ static void list_add(wp_carrier_tasks *home, wp_task *task)
 	home->count++;
 }
 
-/* The step that runs yields to it. [its carrier | wait-free] */
+/* True: the running step is to yield to this task. [its carrier | wait-free] */
 static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 {
 	return home->keeps == task;
 }
 
-/* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
- * wp_carrier_submit] */
+/* Pushes a task to its home; `again`: the caller has just run it. [the thread that owes the task |
+ * as wp_carrier_submit] */
 static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 {
 	wp_carrier_tasks *home = task->home;
@@ -130,8 +130,9 @@ void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 	}
 }
 
-/* Its scheduler has had it run: a close may sleep until it parks. Under the lock, or its group may
- * be freed by then. [who ran it | blocks shortly] */
+/* Parks a thread that its scheduler has had run; a close may sleep until then. It does so under the
+ * lock, because its group may be freed as soon as the thread is parked. [its runner | blocks
+ * shortly] */
 static bool park_given(wp_vthread *thread)
 {
 	wp_carrier_tasks *home = thread->listed;
@@ -145,7 +146,8 @@ static bool park_given(wp_vthread *thread)
 	return is_parked;
 }
 
-/* True: parked, and not the caller's any more. [who ran it | wait-free, without a scheduler] */
+/* True: the task is parked, and no longer the caller's. [its runner | wait-free, without a
+ * scheduler] */
 static bool park(wp_task *task)
 {
 	wp_vthread *thread = (wp_vthread *)(void *)task;
@@ -172,7 +174,8 @@ void wp__carrier_tasks_end(wp_task *task)
 		wp__task_finish(task);
 }
 
-/* What the step has kept: it is next if the step yields to it. [its carrier | as push] */
+/* Queues the task that the step has kept: first in line, if the step yields to it. [its carrier |
+ * as push] */
 static void give_kept(wp_carrier_tasks *self, enum wp_step said)
 {
 	wp_mpsc_node *node = &self->kept->node;
@@ -186,7 +189,8 @@ static void give_kept(wp_carrier_tasks *self, enum wp_step said)
 
 void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step said)
 {
-	if (self != NULL && self->kept != NULL) /* a scheduler runs it on any thread */
+	/* self is NULL where a scheduler runs the task on another OS thread */
+	if (self != NULL && self->kept != NULL)
 		give_kept(self, said);
 	if (said == WP_STEP_DONE)
 		wp__carrier_tasks_end(task);
@@ -234,7 +238,7 @@ int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns)
 	return code;
 }
 
-/* What a close hands back: tasks that are queued or parked. */
+/* A close hands back tasks that are queued or parked. */
 
 static bool cancel(wp_task *task)
 {
@@ -242,7 +246,7 @@ static bool cancel(wp_task *task)
 				: wp__task_cancel(task);
 }
 
-/* One that is parked, and that nobody is about to push. [the close] */
+/* Takes off the list a parked task that no thread is about to push. [the close | blocks shortly] */
 static wp_task *cancel_parked(wp_carrier_tasks *home)
 {
 	wp_task *task;
@@ -257,7 +261,8 @@ static wp_task *cancel_parked(wp_carrier_tasks *home)
 	return task;
 }
 
-/* Its scheduler has it: it runs, or is to run, on any thread. [the lock's holder | wait-free] */
+/* True: a scheduler holds the task, which runs or is to run, on any thread. [the lock's holder |
+ * wait-free] */
 static bool is_given(wp_task *task)
 {
 	wp_vthread *thread = (wp_vthread *)(void *)task;

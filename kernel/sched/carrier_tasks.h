@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier_tasks.h - a carrier with its tasks: they start here, come back here, are listed until
- * they end.
+ * carrier_tasks.h - a carrier with its tasks, as their home: tasks start here, are pushed here
+ * again when they become runnable, and are listed here until they end.
  *
- *   whoever starts a task          whoever runs it               the close
+ *   start of a task                runner                        the close
  *   lock; shut? refused            [task.2] run a step           lock; shut
  *         else on the list         yield, unparked: push home    until the list is empty:
  *   push; on the own carrier,      done: lock; off the list;          sleep on it
  *   without a domain:                shut and empty: wake the close
- *     private FIFO                 run for a scheduler, parks:   hand back: what a scheduler has
+ *     private FIFO                 run for a scheduler, parks:   hand back: what a scheduler holds
  *                                    lock; [vthread.3]; shut:      is not the close's: sleep
  *                                    wake
  *
- * Why it works  The list and its gate change under one lock: a start that the close does not see is
- *               refused, and one that it sees is listed. A task leaves the list when nothing runs
- *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one
- *               runs elsewhere for one step. A virtual thread may settle where it runs: home is
- *               then that carrier, alone; it stays on the list that it is on, so no close misses
- *               it. So may whoever owes a task that was parked choose where it goes on: nobody else
- *               reads its home. A plain task has a number for the list that it stays on.
- *               A thread that a scheduler has is run on any OS thread, when its scheduler likes: a
- *               close that hands back sleeps, until one of them has ended or parked. Both are under
- *               the lock of the list, so the close sees it, and the group is not freed before.
- *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
- *               private FIFO, which nobody else reads (run_queues.h).
- *               A step that submits a task and yields to it keeps that one, alone: if the task has
- *               a scheduler, that may start others meanwhile, and these are queued.
- * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
+ * Why it works  The list and is_shut change under one lock: a start that the close does not see is
+ *               refused, and a start that it sees is listed. A task leaves the list when nothing
+ *               runs it any more. The thread that owes a task (task.h) pushes it to its home, so a
+ *               stolen task runs elsewhere for one step only. A virtual thread may settle on the
+ *               carrier that runs it: that carrier becomes its home and alone runs it. The thread
+ *               stays on the list that it is on, so no close misses it. The thread that owes a task
+ *               which was parked may also choose a new home for it, because nobody else reads its
+ *               home. A plain task has the number of the home that lists it.
+ *               A scheduler may run a thread that it holds on any OS thread, at any time. A close
+ *               that hands back therefore sleeps until such a thread has ended or parked. Both
+ *               happen under the lock of the list, so the close sees it, and the group is not freed
+ *               before.
+ *               Nobody steals from a carrier without a domain. What such a carrier pushes to itself
+ *               goes to its private FIFO, which nobody else reads (run_queues.h).
+ *               A step that submits a task and yields to it keeps that one task only: if the task
+ *               has a scheduler, the scheduler may start others meanwhile, and these are queued.
+ * Not promised  That starts and ends are wait-free: they share the lock. Resuming a task does not
+ *               take it.
  * Spec          specs/sched/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled,
  *               NoTaskLost, BackIsLeftAlone, WaitsForAll, CloserIsWoken;
  *               specs/queue/LocalQueue.tla: NothingLost; specs/sched/GroupClose.tla: SleepsForHeld.
@@ -39,81 +42,88 @@
 #include "thread/task.h"
 #include "thread/vthread.h"
 
-/* Tasks of a home that were queued, and that have begun a step. */
+/* Tasks of one home: how many were queued, and how many have begun a step. */
 typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier, timers: as carrier.h and timer.h say. own, keeps, kept: its carrier; others: whoever
- * else pushes or runs its tasks. The rest: under the lock. */
+/* carrier, timers: as carrier.h and timer.h say. own, keeps, kept: the carrier. others: any other
+ * thread that pushes or runs its tasks. number, all: written before it is shared. The rest: under
+ * the lock. */
 typedef struct wp_carrier_tasks {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
 	_Alignas(WP_LINE) wp_tally own;
-	/* the step that runs is to yield to that one, which it starts or unparks now */
+	/* The task that the running step starts or unparks now, and is about to yield to. */
 	const wp_task *keeps;
 	wp_task *kept; /* that task, until the step has ended */
 	_Alignas(WP_LINE) wp_lock lock;
-	wp_cond ended;  /* shut, and the list is empty */
-	bool is_shut;   /* no start is accepted */
-	wp_task *tasks; /* accepted, and not ended */
-	uint64_t count; /* of those */
-	struct wp_carrier_tasks *const
-		*all; /* where tasks go on is chosen: homes by number; or NULL */
+	wp_cond ended;  /* the home is shut and its list is empty */
+	bool is_shut;   /* starts are refused */
+	wp_task *tasks; /* the list: accepted tasks that have not ended */
+	uint64_t count; /* the length of the list */
+	/* All homes by number, if the group chooses where a resumed task goes on; else NULL. */
+	struct wp_carrier_tasks *const *all;
 	uint16_t number;
 	wp_timers timers;
 } wp_carrier_tasks;
 
-/* [before it is shared | wait-free] As wp_carrier_init. */
+/* As wp_carrier_init. [before it is shared | wait-free] */
 void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t index);
 
-/* Starts a task that is made (wp_task_init) and has no home: WP_OK, or WP_CLOSED: it was not
- * accepted. `self`: the calling carrier, or NULL. [any thread | blocks shortly] */
+/* Starts a task that wp_task_init has made and that has no home yet. `self`: the calling carrier,
+ * or NULL. WP_OK; WP_CLOSED: it was refused. [any thread | blocks shortly] */
 int wp_carrier_tasks_start(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_task *task);
 
-/* Whether its group counts what is pushed there. [any thread | wait-free] */
+/* True: the group counts what is pushed to this home. [any thread | wait-free] */
 WP_INLINE bool wp__carrier_tasks_is_placed(const wp_carrier_tasks *home)
 {
 	return home->carrier.is_placed;
 }
-/* Something was pushed there: group_placement.h. [who has pushed it | may move the queue] */
+/* Counts a push to this home (group_placement.h). [the thread that pushed | may move the queue] */
 void wp__group_placement_pushed(wp_carrier_tasks *home);
-/* It goes on where its group chooses, if that is to. [who owes it | wait-free] */
+/* Lets the group choose a new home for a task that is about to go on, if it is configured to. [the
+ * thread that owes the task | wait-free] */
 void wp__group_placement_resumes(wp_task *task);
-/* Gives it to its scheduler. [who owes it | as that does] */
+/* Gives the thread to its scheduler. [the thread that owes it | as the scheduler's submit] */
 void wp__vthread_submit(wp_vthread *thread);
-/* Who has left its stack: who was mounted, or the last of those who were passed to; the first may
- * be gone. [who ran it | wait-free] */
+/* The task that has just left its stack: the one that was mounted, or the last one in a chain of
+ * tasks that passed to one another. The first of the chain may no longer exist. [its runner |
+ * wait-free] */
 wp_task *wp__vthread_left(void);
 
-/* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
+/* Pushes a task home, after wp__task_notify has returned true. [any thread | as
+ * wp_carrier_submit] */
 void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task);
 
-/* For a task that `self` runs, and that leaves its stack: who goes on is given. If it yields it is
- * queued, and may be that itself. NULL: nothing was done, a poll has to say it. [its carrier |
- * wait-free] */
+/* For a task that `self` runs and that leaves its stack: returns the task that goes on. A task that
+ * yields is queued, and may be returned itself. NULL: nothing was done, and the loop has to poll.
+ * [its carrier | wait-free] */
 wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields);
 
-/* It is done: off the list, then ended: after that it may be gone. [who ran it | blocks shortly] */
+/* Takes a finished task off its list and ends it; it may no longer exist afterwards. [its runner |
+ * blocks shortly] */
 void wp__carrier_tasks_end(wp_task *task);
 
-/* Arms a timer here, and shortens the sleep of its carrier where it is another's. `self`: the
- * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
+/* Arms a timer of this home, and shortens the sleep of its carrier if that is another one. `self`:
+ * the calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
 			  int64_t deadline_ns);
 
-enum { WP_HOME_FIRED = 64 }; /* at once: a million that are due keep nobody from running */
+/* timers fired at once, so that a million due timers do not keep tasks from running */
+enum { WP_HOME_FIRED = 64 };
 
-/* Fires what is due by then, and pushes whom that resumes: so many at the most, the others at the
- * next call. [its carrier | blocks shortly] */
+/* Fires the timers that are due at now_ns, and pushes the tasks that they resume: WP_HOME_FIRED at
+ * most, the rest in the next call. [its carrier | blocks shortly] */
 void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns);
 
-/* What follows from a step. [who ran it | blocks shortly at its end] */
+/* Does what the result of a step asks for: end, queue or park the task. [its runner | blocks
+ * shortly if the task ends] */
 void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step said);
 
-/* One step of a task that `self` has popped or stolen, and what follows from it. In one piece with
- * a carrier's loop: a return behind a switch of stacks is mispredicted. [a carrier's thread |
- * blocks shortly at its end] */
+/* Runs one step of a task that `self` has popped or stolen, and does what its result asks for. It
+ * is inlined into the carrier's loop, because the processor mispredicts a return behind a switch of
+ * stacks. [a carrier's thread | blocks shortly if the task ends] */
 WP_INLINE void wp_carrier_tasks_run(wp_carrier_tasks *self, wp_task *task)
 {
 	bool is_virtual = task->is_virtual;
@@ -129,28 +139,30 @@ WP_INLINE void wp_carrier_tasks_run(wp_carrier_tasks *self, wp_task *task)
 	wp__carrier_tasks_after(self, is_virtual ? wp__vthread_left() : task, said);
 }
 
-/* From now on `self` alone runs it, which does so now. [its runner | wait-free] */
+/* Makes `self`, which runs the thread now, its home and its only carrier. [its runner |
+ * wait-free] */
 WP_INLINE void wp__carrier_tasks_settle(wp_carrier_tasks *self, wp_vthread *thread)
 {
 	thread->task.home = self;
 	thread->task.is_pinned = true;
 }
 
-/* Only its home runs it. [who owes it | wait-free] */
+/* True: only its home runs the task. [the thread that owes the task | wait-free] */
 WP_INLINE bool wp__carrier_tasks_stays(const wp_task *task)
 {
 	return task->is_pinned;
 }
 
-/* That is its home from now on, where it is pushed next. [who owes it | wait-free] */
+/* Makes `home` the task's home, where it is pushed next. [the thread that owes the task |
+ * wait-free] */
 WP_INLINE void wp__carrier_tasks_resume(wp_carrier_tasks *home, wp_task *task)
 {
 	if (!wp__carrier_tasks_stays(task))
 		task->home = home;
 }
 
-/* Whose list it is on; NULL: it is a poller. [who starts it, runs it, or hands it back |
- * wait-free] */
+/* The home that lists the task. NULL: the task is a poller. [the task's starter, its runner, or the
+ * close that hands it back | wait-free] */
 WP_INLINE wp_carrier_tasks *wp__carrier_tasks_listed(wp_task *task)
 {
 	wp_carrier_tasks *home = task->home;
@@ -160,39 +172,40 @@ WP_INLINE wp_carrier_tasks *wp__carrier_tasks_listed(wp_task *task)
 	return home->all == NULL ? home : home->all[task->listed];
 }
 
-/* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */
+/* The number of tasks queued here, approximately: some may be on their way. [any thread |
+ * wait-free] */
 uint64_t wp_carrier_tasks_runnable(wp_carrier_tasks *home);
 
-/* Tasks that are accepted and have not ended. [any thread | blocks shortly] */
+/* The number of accepted tasks that have not ended. [any thread | blocks shortly] */
 uint64_t wp_carrier_tasks_count(wp_carrier_tasks *home);
 
-/* No task is accepted from now on. [any thread | blocks shortly] */
+/* Refuses all starts from now on. [any thread | blocks shortly] */
 void wp__carrier_tasks_shut(wp_carrier_tasks *home);
 
-/* Tells its carrier to stop: a node that it alone takes. [the close | as
+/* Makes the carrier stop, by a node that it alone takes. [the close | as
  * wp_carrier_submit_pinned] */
 WP_INLINE void wp__carrier_tasks_stop(wp_carrier_tasks *home, wp_mpsc_node *stop)
 {
 	wp_carrier_submit_pinned(&home->carrier, stop);
 }
 
-/* Sleeps until no task is listed, which never changes again. WP_OK, WP_TIMEOUT or WP_INTERRUPTED.
- * [who shut it | blocks] */
+/* Sleeps until no task is listed; on a shut home that is final. WP_OK, WP_TIMEOUT or
+ * WP_INTERRUPTED. [the close, after the shut | blocks] */
 int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns);
 
-/* Takes an unfinished task off its list, when no carrier of the group runs: the next one that is
- * queued here, or listed here, parked and not unparked. One that was queued keeps its word, so
- * nobody who unparks it owes a push. NULL: there is none now; if a list is not empty, somebody is
- * about to queue one, or has done so at another home.
- * [the close | blocks shortly] */
+/* Takes one unfinished task off its list, when no carrier of the group runs: the next task that is
+ * queued here, or one that is listed here, parked and not unparked. A task that was queued keeps
+ * its word, so no unparker of it owes a push. NULL: there is none now; if a list is still not
+ * empty, some thread is about to queue a task, or has queued it at another home. [the close |
+ * blocks shortly] */
 wp_task *wp__carrier_tasks_hand_back(wp_carrier_tasks *home, bool *was_parked);
 
-/* When no carrier of the group runs: sleeps while all that is listed here is a scheduler's, to run
- * or running. WP_OK: something else is listed, or nothing; WP_TIMEOUT, WP_INTERRUPTED. [the close |
- * blocks] */
+/* When no carrier of the group runs: sleeps while a scheduler holds every task that is listed here.
+ * WP_OK: some listed task is not a scheduler's, or none is listed; WP_TIMEOUT, WP_INTERRUPTED. [the
+ * close | blocks] */
 int wp__carrier_tasks_wait_given(wp_carrier_tasks *home, int64_t deadline_ns);
 
-/* Off its list. [the lock's holder | wait-free] */
+/* Takes the task off its list. [the lock's holder | wait-free] */
 WP_INLINE void wp__carrier_tasks_unlist(wp_carrier_tasks *home, wp_task *task)
 {
 	*task->back = task->next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group.c - the threads of a group, and what its close does to them. Not explored, for it makes
+ * group.c - the threads of a group, and what its close does to them. Not explored, because it makes
  * threads: stress/scenarios/sched/carrier_tasks.c has the lists,
  * stress/scenarios/sched/group_close.c the close. */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 
 typedef void told(void *arg, wp_task *task, bool was_parked);
 
-/* Once. [the close | a system call if it sleeps] */
+/* Sends the stop, once. [the close | a system call if the carrier sleeps] */
 static void stop(wp_worker *one)
 {
 	if (one->has_thread && !one->is_stopped)
@@ -26,11 +26,11 @@ static void stop(wp_worker *one)
 	one->is_stopped = true;
 }
 
-/* WP_OK: it has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+/* Waits until the carrier has ended. WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
 static int await_exit(wp_worker *one, int64_t deadline_ns)
 {
-	/* [group.1] relaxed: ordered by the join of its thread, which gives the close all that this
-	 * carrier did; pairs worker.3; upholds Group!NothingRunsAfterClose. */
+	/* [group.1] relaxed: ordered by the join of the carrier's thread, which gives the close all
+	 * that the carrier did; pairs worker.3; upholds Group!NothingRunsAfterClose. */
 	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
 		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
 
@@ -40,8 +40,8 @@ static int await_exit(wp_worker *one, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Tells all carriers to stop and waits for every exit that comes in time. WP_OK: all threads have
- * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
+/* Stops all carriers, and waits for every exit that comes in time. WP_OK: all threads have ended.
+ * WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
 static int workers_join(wp_group *group, int64_t deadline_ns)
 {
 	int code, all = WP_OK;
@@ -67,7 +67,8 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Its threads: 0, or why one does not start. [who makes it | system calls] */
+/* Starts the threads. 0, or an errno if one does not start. [the maker of the group | system
+ * calls] */
 static int start_all(wp_group *group)
 {
 	for (uint32_t index = 0; index < group->size; index++) {
@@ -98,7 +99,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 		return WP_OK;
 	}
 	while (workers_join(made, WP_FOREVER) != WP_OK)
-		continue; /* a signal handler ran: they run on */
+		continue; /* a signal handler ran, and carriers still run */
 	wp__group_give(made);
 	errno = code;
 	return WP_SYSTEM;
@@ -110,8 +111,8 @@ void wp_group_free(wp_group *group)
 	wp__group_give(group);
 }
 
-/* What is there now, out of the lines in which it stands. Says how many are listed there still.
- * [the close | blocks shortly] */
+/* Takes the tasks of one list that can be taken now, and removes them from their wait queues.
+ * Returns how many are still listed there. [the close | blocks shortly] */
 static uint64_t take_back_of(wp_carrier_tasks *home, wp_taken *taken)
 {
 	bool was_parked;
@@ -133,7 +134,7 @@ static uint64_t take_back_of(wp_carrier_tasks *home, wp_taken *taken)
 	return wp_carrier_tasks_count(home);
 }
 
-/* What is there now. Says how many are listed still. [the close | blocks shortly] */
+/* The same, for all lists. [the close | blocks shortly] */
 static uint64_t take_back(wp_group *group)
 {
 	uint64_t left = 0;
@@ -145,8 +146,8 @@ static uint64_t take_back(wp_group *group)
 	return left;
 }
 
-/* Each is handed back when all have left their lines: one may stand in a line that is on the stack
- * of another. [the close | as each] */
+/* Hands back the taken tasks. By now all of them have left their wait queues: an entry of such a
+ * queue may lie on the stack of another thread. [the close | as each] */
 static void hand_back(wp_group *group, told *each, void *arg)
 {
 	wp_task *task;
@@ -172,7 +173,7 @@ static int64_t with_grace(int64_t deadline_ns)
 	return (deadline_ns > now_ns ? deadline_ns : now_ns) + WP_CLOSE_GRACE_NS;
 }
 
-/* For steps that schedulers have run. */
+/* The deadline for steps that schedulers run. */
 static int64_t at_least_grace(int64_t deadline_ns)
 {
 	int64_t grace_ns = wp_clock_ns() + WP_CLOSE_GRACE_NS;
@@ -180,7 +181,7 @@ static int64_t at_least_grace(int64_t deadline_ns)
 	return deadline_ns > grace_ns ? deadline_ns : grace_ns;
 }
 
-/* A close of a group. close: first, for group_close.c knows that alone. */
+/* A close of a group. `close` comes first, because group_close.c knows only that. */
 struct group_close {
 	wp_close close;
 	wp_group *group;
@@ -251,7 +252,7 @@ int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each
 
 /* The memory of a group: carriers in domains and clusters. */
 
-enum { YIELD_US = 50 }; /* unless stated */
+enum { YIELD_US = 50 }; /* the default */
 
 static uint32_t cpus(void)
 {
@@ -261,7 +262,8 @@ static uint32_t cpus(void)
 	return count < WP_GROUP_CARRIERS ? (uint32_t)count : WP_GROUP_CARRIERS;
 }
 
-/* Domain or cluster of each carrier: one beyond them would have no members, and they no place. */
+/* True: each number of a domain or cluster is below `carriers`; there is no place for the members
+ * of another one. */
 static bool are_numbers(const uint32_t *numbers, uint32_t carriers)
 {
 	for (uint32_t index = 0; numbers != NULL && index < carriers; index++)
@@ -307,7 +309,7 @@ void wp__group_give(wp_group *group)
 	free(group);
 }
 
-/* Zeroed, on lines of its own; NULL: no memory. */
+/* Zeroed memory on cache lines of its own; NULL: no memory. */
 static void *room_for(size_t count, size_t size)
 {
 	size_t bytes = (count * size + WP_LINE - 1) / WP_LINE * WP_LINE;
@@ -316,8 +318,8 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* Without stealing each is in one of its own; so is a spare carrier. [before it is shared |
- * wait-free] */
+/* True: the carrier belongs to that domain. Without stealing each carrier has a domain of its own;
+ * so has a spare carrier. [before it is shared | wait-free] */
 static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t number)
 {
 	if (!config->work_stealing || index >= config->carriers - config->spare_carriers)
@@ -333,11 +335,11 @@ static bool is_in_cluster(const wp_group_config *config, uint32_t index, uint32_
 	return config->cluster_of[index] == number;
 }
 
-/* One cluster of a domain, from its `first` member on; says where the next begins. */
+/* Makes one cluster of a domain, from member `first` on; returns where the next one begins. */
 static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uint32_t number,
 			     uint32_t cluster, uint32_t first)
 {
-	/* Who moves the queue of a carrier that is marked needs its ticket. */
+	/* Moving the queue of a blocked carrier takes its ticket. */
 	bool has_tickets = config->work_stealing || group->placed != NULL;
 	wp_domain *domain = has_tickets ? &group->domains[number] : NULL;
 	uint32_t end = first;
@@ -368,7 +370,8 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 	return end;
 }
 
-/* Its carriers, from `first` of the members on; says where the next domain's begin. */
+/* Makes the carriers of a domain, from entry `first` of the members on; returns where the next
+ * domain begins. */
 static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint32_t number,
 			    uint32_t first)
 {
@@ -416,11 +419,11 @@ wp_group *wp__group_make(const wp_group_config *config)
 	}
 	for (uint32_t number = 0; number < config->carriers; number++)
 		next = make_domain(group, config, number, next);
-	group->config.domain_of = group->config.cluster_of = NULL; /* they were the caller's */
+	group->config.domain_of = group->config.cluster_of = NULL; /* they belong to the caller */
 	return group;
 }
 
-/* What a group has counted, read by any thread. */
+/* The counts of a group, read by any thread. */
 
 uint32_t wp_group_size(const wp_group *group)
 {

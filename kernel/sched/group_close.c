@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_close.c - one close of a group after the other. See group_close.h. */
+ * group_close.c - the closes of a group, one after the other. See group_close.h. */
 #include "sched/group_close.h"
 
 #include "base/error.h"
 
-/* WP_OK: no list has a task. [who is inside | blocks] */
+/* Waits until no list has a task. WP_OK, or the code of a wait that failed. [the close that is
+ * inside | blocks] */
 static int wait_all(wp_close *close)
 {
 	uint32_t count = close->count;
@@ -15,9 +16,10 @@ static int wait_all(wp_close *close)
 	return code;
 }
 
-/* When no carrier runs any more. In turns: what is on one's list may be queued at another. WP_OK:
- * all lists are empty; WP_TIMEOUT, WP_INTERRUPTED: but for what schedulers have. [who is inside |
- * waits for pushes that are on their way, and for schedulers] */
+/* Takes back all tasks, when no carrier runs any more. It visits the homes in turn, because a task
+ * that is on the list of one home may be queued at another. WP_OK: all lists are empty; WP_TIMEOUT,
+ * WP_INTERRUPTED: schedulers still hold tasks. [the close that is inside | waits for pushes that
+ * are on their way, and for schedulers] */
 static int take_all_back(wp_close *close)
 {
 	int64_t given_ns = close->given_ns;
@@ -33,7 +35,7 @@ static int take_all_back(wp_close *close)
 	return WP_OK;
 }
 
-/* As long as its own may take. [any thread | blocks] */
+/* Waits for the turn, until turn_ns at most. [any thread | blocks] */
 static int enter(wp_closing *closing, const wp_close *close)
 {
 	int code = WP_OK;
@@ -55,14 +57,14 @@ static void leave(wp_closing *closing)
 	wp_lock_release(&closing->lock);
 }
 
-/* [who is inside | blocks] */
+/* Does a whole close. [the close that is inside | blocks] */
 static int close_once(wp_closing *closing, wp_close *close)
 {
 	bool waits = !close->cancels;
 	int code;
 
 	close->shut(close);
-	/* Once the stops are out, carriers leave tasks behind: there is nothing to wait for. */
+	/* Once the stops are out, carriers leave tasks behind, so there is nothing to wait for. */
 	if (waits && !closing->is_stopping && wait_all(close) == WP_INTERRUPTED)
 		return WP_INTERRUPTED;
 	closing->is_stopping = true;

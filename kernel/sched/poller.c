@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c - see poller.h. Not explored, for it asks which carrier calls:
- * stress/scenarios/sched/poller.c has what it calls. */
+ * poller.c - see poller.h. Not explored, because it asks which carrier calls:
+ * stress/scenarios/sched/poller.c has the functions that it calls. */
 #include "sched/poller.h"
 
 #include "base/error.h"
@@ -8,9 +8,9 @@
 #include "sched/poller_turn.h"
 #include "sched/worker_trace.h"
 
-enum { NAP_NS = 1000000 }; /* of an end that waits for a wakeup */
+enum { NAP_NS = 1000000 }; /* sleep of a poller's end that waits for a wakeup */
 
-/* The carrier whose poller the calling thread is, or NULL. [any thread | wait-free] */
+/* The carrier that has the calling thread as its poller, or NULL. [any thread | wait-free] */
 static wp_worker *calling(void)
 {
 	wp_worker *mine = wp__worker_self();
@@ -21,14 +21,14 @@ static wp_worker *calling(void)
 		       : NULL;
 }
 
-/* Something is queued, or the loop has something to see to. [the carrier | wait-free] */
+/* True: something is queued, or the loop has something else to do. [the carrier | wait-free] */
 static bool is_wanted(wp_worker *mine)
 {
 	return wp__carrier_has_runnable(&mine->home.carrier) ||
 	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER || wp__worker_is_called(mine);
 }
 
-/* The last call of whoever asks for a turn, see fiber.h. */
+/* Leaves the stack until the poller's next turn; must be the caller's last call (fiber.h). */
 static int leave(wp_body *body)
 {
 	return (int)wp_fiber_switch(&body->fiber, body->under, WP_STEP_POLL);
@@ -59,8 +59,8 @@ int wp__poller_yield_end(void)
 		return WP_FORBIDDEN;
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
-	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK
-								   : WP_IDLE; /* one is its own */
+	/* One run is the poller's own. */
+	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_IDLE;
 }
 
 int wp_poller_maybe_yield(bool had_io)
@@ -84,14 +84,16 @@ int wp_poller_try_park(void)
 		return WP_CLOSED;
 	if (mine->poller.is_parked)
 		return WP_OK;
-	/* What it has stolen, and what its carrier has pushed to itself, come first: a park does
-	 * not look there. */
+	/* A stolen task, and what its carrier has pushed to itself, come first: the recheck of a
+	 * park does not look there. */
 	if (wp__carrier_has_private(&mine->home.carrier) || mine->role.is_wanted)
 		return WP_HAS_WORK;
 	wp__count(&mine->parks);
 	mine->poller.since_ns = wp__worker_now_ns(mine);
 	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
-		mine->turns = 1; /* who is descheduled now goes to the loop, and passes to nobody */
+		/* A poller that is descheduled now leaves to the loop, and passes to no other
+		 * thread. */
+		mine->turns = 1;
 		if (wp__group_placement_rest(mine))
 			return WP_OK;
 		wp__poller_unpark(mine);
@@ -135,8 +137,8 @@ int wp_poller_unpark(void)
 	return WP_OK;
 }
 
-/* Its body has returned. True: nobody is in its wakeup, and its carrier has none now. [the
- * poller] */
+/* Asked when its body has returned. True: no thread is inside its wakeup, and its carrier has no
+ * poller now. [the poller | blocks shortly] */
 static bool has_left(wp_worker *mine)
 {
 	wp__poller_unpark(mine);
@@ -151,7 +153,7 @@ static bool has_left(wp_worker *mine)
 	return true;
 }
 
-/* The others have run since: sleeps, if there is nothing more to run. [the poller | blocks] */
+/* Sleeps, after the others have run, if there is nothing more to run. [the poller | blocks] */
 static void await_wakeup(wp_worker *mine)
 {
 	int64_t until_ns = wp_clock_ns() + NAP_NS,
@@ -161,7 +163,7 @@ static void await_wakeup(wp_worker *mine)
 		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
 }
 
-/* The body of its thread, with a stack. */
+/* The body of a poller's thread, with a stack. */
 static int run(void *arg)
 {
 	wp_worker *mine = wp__worker_self();
@@ -177,7 +179,7 @@ static int run(void *arg)
 	return failure;
 }
 
-/* Without one. */
+/* The step of a poller's thread, without a stack. */
 static enum wp_step step(wp_task *task)
 {
 	wp_worker *mine = wp__worker_self();
@@ -201,7 +203,7 @@ wp_task *wp__poller_turn(wp_worker *mine)
 
 	if (task != NULL || !mine->has_stop || mine->poller.registered == NULL)
 		return task;
-	/* Nobody else runs now; a close hands the others back. */
+	/* Nothing but the poller runs now; a close hands the other tasks back. */
 	while ((node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
 		if (node == &mine->poller.registered->task.node)
 			return &mine->poller.registered->task;
@@ -222,13 +224,14 @@ bool wp__poller_stays(wp_worker *mine)
 {
 	if (mine->poller.registered == NULL)
 		return false;
+	/* The interrupt ends the poller's wait, wherever that is. */
 	if (!mine->poller.is_closing && mine->poller.thread != NULL)
-		wp_vthread_interrupt(mine->poller.thread); /* wherever it waits */
+		wp_vthread_interrupt(mine->poller.thread);
 	mine->poller.is_closing = true;
 	return true;
 }
 
-/* [any thread | blocks shortly] */
+/* Registers a poller, and counts those that block. [any thread | blocks shortly] */
 static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thread)
 {
 	wp_group *group = one->group;
@@ -265,7 +268,8 @@ int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config
 		wp_vthread_free(*thread);
 		return code;
 	}
-	/* On no list: a close waits for the others first, who may need it. */
+	/* A poller is on no list: a close waits first for the other tasks, which may need the
+	 * poller. */
 	(*thread)->listed = NULL;
 	wp__body_of(*thread)->is_started = true;
 	wp__vthread_push(*thread);

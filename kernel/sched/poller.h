@@ -1,45 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.h - a virtual thread of a carrier that may block in the system for all of them.
+ * poller.h - a poller: the virtual thread of a carrier that may block in the system on behalf of
+ * the whole carrier, for I/O readiness, for example.
  *
- *   its body, for ever                                           another thread
- *   look, without blocking; unpark whom that resumes             push; fence
- *   wp_poller_maybe_yield: the others run                        [carrier.3] its word PARKED_POLLER: WAKING
- *   wp_poller_try_park: [carrier.1] word := PARKED_POLLER; look    call its wakeup; [poller.1] woken++
- *     [poller.3] wp_poller_can_park? block in the system until
+ *   while (wp_poller_maybe_yield(had_io) != WP_CLOSED) {
+ *           had_io = look(0);                          (does not block; unparks threads)
+ *           if (!had_io && wp_poller_try_park() == WP_OK) {
+ *                   if (wp_poller_can_park()) look(wp_poller_until());
+ *                   wp_poller_unpark();
+ *           }
+ *   }
+ *
+ *   its body, for ever                                  another thread
+ *   look, without blocking; unpark the ready threads    push; fence
+ *   maybe_yield: the others run                         [carrier.3] its word PARKED_POLLER: WAKING
+ *   try_park: [carrier.1] word := PARKED_POLLER; look     call its wakeup; [poller.1] woken++
+ *     [poller.3] can_park? block in the system until
  *                wp_poller_until
- *     wp_poller_unpark: [carrier.2]
+ *     unpark: [carrier.2]
  *
  *   its end: [poller.2] woken = wakeups that its parks have seen claimed? the carrier has none now
  *     no: the others run; then, if there is nothing to run, for 1 ms at the most:
- *     [poller.4] woken |= 1; as many? no: sleep                     [poller.1] it was odd: end that sleep
+ *     [poller.4] woken |= 1; as many? no: sleep           [poller.1] it was odd: end that sleep
  *     [poller.5] woken &= ~1; the same again
  *
- * Why it works  It parks its carrier as the loop would, in another place: so whoever wakes the
- *               carrier ends the system call instead of a futex wait. Between try_park and the call
- *               the thread may be descheduled (it waited for a mutex, say): the loop then leaves
- *               the park for it, for a carrier that runs something is RUNNING; so can_park must be
- *               asked right before the call. A wakeup that comes after the question finds the word
- *               still parked, and must end a call that has yet to begin: let it be sticky, as an
- *               eventfd. What the poller itself resumes while it has parked its carrier tells
- *               nobody, for whoever runs there is awake: so can_park looks at its queues, too.
- *               What it steals lies in the carrier's `next` until the loop runs it, and it parks
- *               for nothing while it lies there, or two carriers could hand one task to and fro.
- *               It has a slot of its own: it runs once per turn of the loop, after the others, and
- *               nobody steals it.
- *               Each wakeup was claimed by one compare-and-swap, and each claim is read by one exit
- *               (carrier.2): when as many wakeups have returned, none will touch what they use.
- *               Its end may have to wait for one: a waker was descheduled inside the wakeup, or
- *               right after it, as the thread that it has woken took its processor. The bit that
- *               says who sleeps is in the word that counts, so no wakeup returns between the two.
- *               A push does not end that sleep, as the carrier is RUNNING; so it is short: 1 ms is
- *               what it may add to a task, at a thousand looks a second.
- * Its body      run has a stack of its own, and calls wp_poller_maybe_yield. step has none: it says
- *               WP_STEP_POLL between wp__poller_yield_begin and _end, the two halves of that call,
- *               and parks as other threads without a stack do. No step of the protocol is new: who
- *               yields is in the slot, where its stack is does not matter.
- * Three forms   blocking: as above. Spinning: it never parks, its wakeup does nothing, nobody counts
- *               on it; a carrier that spins steals and is stolen from. Parking: it waits as any
- *               virtual thread does (wp_vthread_park_until), and its carrier sleeps by itself.
+ * Why it works  A poller parks its carrier as the loop would, but in another place: a waker of the
+ *               carrier ends the system call instead of a futex wait.
+ *               Between try_park and the system call the poller may be descheduled (it waited for a
+ *               mutex, say). The loop then leaves the park for it, because a carrier that runs
+ *               something is RUNNING. So can_park must be asked right before the call. A wakeup
+ *               that comes after this question finds the word still parked, and must end a call
+ *               that has yet to begin: make the wakeup sticky, as an eventfd is.
+ *               A thread that the poller itself resumes while its carrier is parked causes no
+ *               wakeup, because the poller's thread is awake. So can_park looks at the carrier's
+ *               own queues, too.
+ *               A stolen task lies in the carrier's `next` until the loop runs it. The poller does
+ *               not park while it lies there, or two carriers could pass one task to and fro.
+ *               The poller has a slot of its own: it runs once per turn of the loop, after the
+ *               other tasks, and nobody steals it.
+ *               Each wakeup was claimed by one compare-and-swap, and one exit (carrier.2) reads
+ *               each claim. When as many wakeups have returned as claims were read, no wakeup will
+ *               touch the poller any more. The end of a poller may have to wait for a wakeup: its
+ *               waker was descheduled inside the call, or right after it, when the woken thread
+ *               took its processor. The bit that says that the end sleeps is in the word that
+ *               counts, so no wakeup returns unseen between the look and the sleep. A push does not
+ *               end that sleep, as the carrier is RUNNING. So the sleep is short: it adds at most 1
+ *               ms to a task, and costs at most a thousand looks a second.
+ * Its body      run has a stack of its own, and calls wp_poller_maybe_yield. step has none: it
+ *               returns WP_STEP_POLL between wp__poller_yield_begin and _end, the two halves of
+ *               that call, and parks as other threads without a stack do. The protocol needs no
+ *               further step: a poller that yields is in the slot, wherever its stack is.
+ * Three forms   Blocking: as above. Spinning: it never parks, its wakeup does nothing and nobody
+ *               relies on it; a carrier that spins steals and is stolen from. Parking: it waits as
+ *               any virtual thread does (wp_vthread_park_until), and its carrier sleeps by itself.
+ * Prior art     Go's scheduler blocks in netpoll when it finds nothing to run; Netty's
+ *               experimental virtual-thread scheduler makes event loops carriers.
  * Spec          specs/sched/Poller.tla: BlockOnlyIfParked, PollerParkPaired, PinnedPollerUnique,
  *               WakeReachesSleeper, WakeupIsOver, StolenIsKept, PollerStaysHome, PollerRuns,
  *               CloseEnds.
@@ -54,124 +68,134 @@
 struct wp_group;
 struct wp_vthread;
 
-/* Zeroed but for wakeup and run, or step, it is what to use. */
+/* Zeroed except for wakeup, and run or step, it holds the defaults. */
 typedef struct wp_poller_config {
-	const char *name; /* of its thread; is copied; NULL: none */
-	/* Returns soon after a call below has said WP_CLOSED. Gives 0, or how it failed, for the
-	 * join. */
+	const char *name; /* name of its thread, copied; NULL: none */
+	/* The body. It must return soon after a call below has returned WP_CLOSED. Returns 0 or an
+	 * error code, which the join gets. */
 	int (*run)(void *arg);
-	enum wp_step (*step)(wp_task *task); /* instead: no stack, as wp_vthread_config says */
-	/* Ends its system call, also one that is about to begin. [any thread, when it has claimed
+	enum wp_step (*step)(wp_task *task); /* in place of run, a body without a stack */
+	/* Ends its system call, even one that is about to begin. [any thread, when it has claimed
 	 * this wake | must not park] */
 	void (*wakeup)(void *arg);
 	void *arg;
 	uint64_t stack_bytes; /* 0: WP_STACK_BYTES */
-	bool blocks; /* also without wp_poller_try_park: nothing else runs there meanwhile */
-	/* When its carrier has none again, as wp_vthread_config says; NULL: nothing. */
+	/* The body also blocks without wp_poller_try_park: nothing else runs on its carrier
+	 * meanwhile. */
+	bool blocks;
+	/* Called when the carrier has no poller any more, as in wp_vthread_config. NULL:
+	 * nothing. */
 	void (*left)(struct wp_vthread *thread);
 } wp_poller_config;
 
-/* Of one carrier. woken: poller.1, poller.2, poller.4, poller.5; config: who registers, then who
- * wakes; registered: under the group's lock and its home's; the rest: the carrier. */
+/* The poller of one carrier. woken: poller.1, poller.2, poller.4, poller.5. config: the thread that
+ * registers, then wakers. registered: under the group's lock and its home's. The rest: the
+ * carrier. */
 typedef struct wp_poller {
 	wp_poller_config config;
-	wp_atomic(uint32_t) woken;     /* wakeups that have returned, times 2; 1: its end sleeps */
-	uint32_t claimed;              /* that its parks have seen */
-	bool is_parked;                /* try_park has said WP_OK, and nobody has left since */
-	bool is_closing;               /* the carrier is to stop: it is to end */
-	bool has_returned;             /* its step has said WP_STEP_DONE */
-	uint64_t runs;                 /* of the carrier, when it yielded last */
-	struct wp_vthread *registered; /* NULL: none */
-	struct wp_vthread *thread;     /* from its first run to its end */
-	int64_t since_ns;              /* its last park, if events are kept */
+	/* wakeups that have returned, times 2; plus 1 while its end sleeps */
+	wp_atomic(uint32_t) woken;
+	uint32_t claimed;              /* wakeups that its parks have seen claimed */
+	bool is_parked;                /* try_park has returned WP_OK, and the park is not over */
+	bool is_closing;               /* the carrier is to stop, so the poller is to end */
+	bool has_returned;             /* its step has returned WP_STEP_DONE */
+	uint64_t runs;                 /* the carrier's runs when the poller yielded last */
+	struct wp_vthread *registered; /* its thread; NULL: there is no poller */
+	struct wp_vthread *thread;     /* the same, from its first run to its end */
+	int64_t since_ns;              /* when its last park began, if events are kept */
 } wp_poller;
 
-/* For the poller of the calling carrier; on any other thread these give WP_FORBIDDEN. */
+/* The calls of a poller, for the carrier that runs it. On any other thread they return
+ * WP_FORBIDDEN. */
 
-/* Has the others run: WP_OK; WP_IDLE: there was nothing to run. If it had no input or output, it
- * may steal one task for its carrier. WP_CLOSED: return from your body. [a poller with a stack |
- * runs others] */
+/* Lets the others run. WP_OK: they ran; WP_IDLE: there was nothing to run; WP_CLOSED: return from
+ * the body. After a round without input or output (had_io false) it may steal one task for its
+ * carrier. [a poller with a stack | runs others] */
 WP_API int wp_poller_maybe_yield(bool had_io);
 
 /* cdef: begin */
-/* The same, in two halves. The first: WP_OK: say WP_STEP_POLL, and call the second when it goes on;
- * else as wp_poller_maybe_yield, which is then over. [a poller without a stack | may steal a
- * task] */
+/* The same in two halves. If the first returns WP_OK, return WP_STEP_POLL from the step, and call
+ * the second when the step is called again. Any other result is that of wp_poller_maybe_yield,
+ * which is then over. [a poller without a stack | may steal a task] */
 int wp__poller_yield_begin(bool had_io);
 int wp__poller_yield_end(void);
 
-/* WP_OK: the carrier is parked: ask can_park and block; then unpark. WP_HAS_WORK: yield first.
- * WP_CLOSED: return from your body. [the poller | wakes somebody at the most] */
+/* Parks the carrier. WP_OK: ask can_park and block, then unpark; WP_HAS_WORK: yield first;
+ * WP_CLOSED: return from the body. [the poller | wakes one carrier at the most] */
 WP_API int wp_poller_try_park(void);
 
-/* Right before the system call, each time: may it block? A snapshot. [the poller | wait-free] */
+/* True: the poller may block now. A snapshot: ask it right before each system call. [the poller |
+ * wait-free] */
 WP_API bool wp_poller_can_park(void);
 
-/* How long, by CLOCK_MONOTONIC in ns: the carrier's earliest timer; INT64_MAX: until it is woken.
- * Read it after try_park. [the poller | wait-free] */
+/* How long the poller may block: the carrier's earliest timer, by CLOCK_MONOTONIC in ns; INT64_MAX:
+ * until it is woken. Read it after try_park. [the poller | wait-free] */
 WP_API int64_t wp_poller_until(void);
 
-/* After the system call, or in its place. [the poller | wakes somebody at the most] */
+/* Ends the park, after the system call or in place of it. [the poller | wakes one carrier at the
+ * most] */
 WP_API int wp_poller_unpark(void);
 
-/* How many pollers of the group block without wp_poller_try_park. [any thread | blocks shortly] */
+/* The number of pollers of the group that block without wp_poller_try_park. [any thread | blocks
+ * shortly] */
 WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 
-/* Starts a poller of that carrier. WP_OK and its thread: join it to wait until the carrier has none
- * again, and free it. WP_ALREADY: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the
- * group would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as
- * wp_vthread_start] */
+/* Starts a poller of that carrier. WP_OK and its thread: join the thread to wait until the carrier
+ * has no poller any more, then free it. WP_ALREADY: the carrier has one. WP_FORBIDDEN: the poller
+ * blocks, and no other carrier of the group would be free of blocking pollers. WP_CLOSED.
+ * WP_SYSTEM: no memory. [any thread | as wp_vthread_start] */
 WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier,
 			      const wp_poller_config *config, struct wp_vthread **thread);
 
-/* What io/ has made for one carrier. Its group, whose carriers have ended, calls that once. */
+/* What io/ has made for one carrier. The group calls `free` once, when its carriers have ended. */
 typedef struct wp_carrier_io {
 	void (*free)(struct wp_carrier_io *io);
 } wp_carrier_io;
 
-/* A driver: how such a poller of io/ waits in the system. It has each of these functions. `waits`
- * is what its open has made. io/descriptor_poller.h says which drivers there are, and calls
- * them. */
+/* A driver says how a poller of io/ waits in the system. It has each of these functions; `waits` is
+ * what its open has returned. io/descriptor_poller.h lists the drivers and calls them. */
 enum { WP_DRIVER_READ = 1, WP_DRIVER_WRITE = 2, WP_DRIVER_EVENTS = 128 /* of one round */ };
 
 typedef struct wp_driver_event {
-	void *of; /* as it was added; NULL: the wakeup */
-	/* WP_DRIVER_READ, WP_DRIVER_WRITE: what may be ready; one that has failed is both */
+	void *of; /* the pointer given to add; NULL: the wakeup */
+	/* WP_DRIVER_READ, WP_DRIVER_WRITE: directions that may be ready; a failed descriptor has
+	 * both */
 	uint32_t what;
 } wp_driver_event;
 
 typedef struct wp_driver {
 	const char *name; /* of the poller's thread */
-	/* NULL and errno. `wakeup`: an eventfd; each signal is to end a wait, also one that is
-	 * about to begin. [any thread | system calls] */
+	/* Opens the driver; NULL and errno: it failed. `wakeup` is an eventfd: each signal of it
+	 * must end a wait, even one that is about to begin. [any thread | system calls] */
 	void *(*open)(int wakeup);
 	void (*close)(void *waits);
-	/* From now on, whenever a direction of that descriptor gets ready, there is an event.
-	 * WP_OK; WP_UNSUPPORTED: not for files of this kind; WP_SYSTEM and errno. [any thread |
-	 * system calls] */
+	/* From now on there is an event whenever a direction of that descriptor gets ready. WP_OK;
+	 * WP_UNSUPPORTED: not for files of this kind; WP_SYSTEM and errno. [any thread | system
+	 * calls] */
 	int (*add)(void *waits, int fd, void *of);
-	/* Before it is closed. The wait that is under way may still give an event of it. [as
-	 * above] */
+	/* Call it before the descriptor is closed. A wait in progress may still return an event of
+	 * it. [any thread | system calls] */
 	void (*remove)(void *waits, int fd);
-	/* The events that there are, or how many; none: blocks until one comes, or until that time
-	 * by CLOCK_MONOTONIC in ns; 0: does not block; WP_FOREVER. It may end early, with none.
-	 * Less than 0 is none. [the poller | system calls] */
+	/* Returns the number of events that are there. If there are none, it blocks until one comes
+	 * or until until_ns by CLOCK_MONOTONIC (0: does not block; WP_FOREVER). It may end early
+	 * with no event. A value below 0 means none. [the poller | system calls] */
 	int (*wait)(void *waits, int64_t until_ns, wp_driver_event *events);
 } wp_driver;
 
-/* Ends the sleep of its carrier. [who has claimed it | as its wakeup] */
+/* Ends the sleep of its carrier. [the thread that has claimed the wake | as its wakeup] */
 WP_INLINE void wp__poller_wake(wp_poller *poller)
 {
 	poller->config.wakeup(poller->config.arg);
 	/* [poller.1] release; pairs poller.2, poller.4, poller.5; upholds Poller!WakeupIsOver: the
-	 * call comes before whatever is done when it is over. The poller may be gone now: the word
-	 * is only an address. */
+	 * call comes before anything that is done when the poller is over. The poller may be gone
+	 * now: the word is only an address. */
 	if ((wp_fetch_add_release(&poller->woken, 2) & 1) != 0)
 		wp_futex_wake(&poller->woken, 1);
 }
 
-/* The carrier left a park, and its word was that. [the carrier | wait-free] */
+/* Counts the claim of a park that has ended; `old`: the word at its end. [the carrier |
+ * wait-free] */
 WP_INLINE void wp__poller_left(wp_poller *poller, uint32_t old)
 {
 	if (!poller->is_parked)
@@ -181,20 +205,21 @@ WP_INLINE void wp__poller_left(wp_poller *poller, uint32_t old)
 		poller->claimed++;
 }
 
-/* True: nobody is in its wakeup, nor will be, unless it parks again. [the carrier | wait-free] */
+/* True: no thread is inside its wakeup, nor will be unless it parks again. [the carrier |
+ * wait-free] */
 WP_INLINE bool wp__poller_is_over(wp_poller *poller)
 {
 	/* [poller.2] acquire; pairs poller.1; upholds Poller!WakeupIsOver. */
 	return wp_load_acquire(&poller->woken) == poller->claimed * 2;
 }
 
-/* Sleeps until a wakeup returns, if one that was claimed has not. [the poller, its carrier RUNNING
- * | blocks] */
+/* Sleeps until a wakeup returns, if a claimed one has not returned yet. [the poller, its carrier
+ * RUNNING | blocks] */
 WP_INLINE void wp__poller_await(wp_poller *poller, int64_t deadline_ns)
 {
 	/* [poller.4] relaxed, atomicity is enough: poller.2 looks again; pairs poller.1; upholds
-	 * Poller!CloseEnds: a wakeup that has returned is in this count, any later one finds the
-	 * bit, or changes the word before the sleep. */
+	 * Poller!CloseEnds: a wakeup that has returned is in this count; a later one finds the bit,
+	 * or changes the word before the sleep. */
 	uint32_t woken = wp_fetch_or_relaxed(&poller->woken, 1u);
 
 	if (woken != poller->claimed * 2)
@@ -204,14 +229,14 @@ WP_INLINE void wp__poller_await(wp_poller *poller, int64_t deadline_ns)
 	wp_fetch_and_relaxed(&poller->woken, ~1u);
 }
 
-/* [the poller | wakes somebody at the most] As wp_carrier_advertise. */
+/* As wp_carrier_advertise. [the poller | wakes one carrier at the most] */
 WP_INLINE bool wp__poller_park(wp_poller *poller, wp_carrier *carrier, wp_mpsc_node **stolen)
 {
 	poller->is_parked = true;
 	return wp_carrier_advertise(carrier, WP_PARKED_POLLER, stolen);
 }
 
-/* [the poller | wait-free] */
+/* True: its carrier is still parked, so the poller may block. [the poller | wait-free] */
 WP_INLINE bool wp__poller_may_block(wp_poller *poller, wp_carrier *carrier)
 {
 	/* [poller.3] relaxed: stale costs one system call that ends at once; pairs carrier.2;

@@ -6,17 +6,18 @@ bool wp__carrier_is_hit(wp_carrier *carrier, bool looks_at_ring)
 {
 	int published;
 
-	/* A carrier that parks has an empty ring until it has left: no waker relies on this one. */
+	/* A carrier that parks has an empty ring until it leaves the park, so no waker relies on
+	 * this check. */
 	if (looks_at_ring && wp__local_queue_carrier_has_some(carrier))
 		return true;
 	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
-	 * may be in it for long, and the one task seen here is another. */
+	 * may be in it for long, and the one task seen here is then another one. */
 	published = wp_mpsc_published(&carrier->queue);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
 	/* [run_queues.1] relaxed: ordered by mpsc.10, mpsc.11 and mpsc.12; pairs carrier.3,
-	 * timer.11; upholds Search!WorkConservation: who was woken for its one task is not robbed
-	 * of it. */
+	 * timer.11; upholds Search!WorkConservation: a carrier that was woken for its one task is
+	 * not robbed of it. */
 	return wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
@@ -32,12 +33,13 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 	ticket = wp_biased_lock_acquire(&carrier->ticket);
 	task = wp_mpsc_pop(&carrier->queue);
 	wp_biased_lock_release(&carrier->ticket, ticket);
+	/* The push of a task is stalled, or another thread took it: let the producer run. */
 	if (task == NULL)
-		wp_yield(); /* hostage, or gone: let its producer run */
+		wp_yield();
 	return task;
 }
 
-/* From what others pushed: queue and inbox in turn. [the owner | as wp_carrier_poll] */
+/* Polls what others pushed: queue and inbox take turns. [the owner | as wp_carrier_poll] */
 static wp_mpsc_node *poll_pushed(wp_carrier *carrier)
 {
 	bool inbox_first = carrier->inbox_next;
@@ -57,7 +59,7 @@ wp_mpsc_node *wp__local_queue_carrier_next(wp_carrier *carrier)
 	return wp__local_queue_has_next(local) ? wp__local_queue_take_next(local) : NULL;
 }
 
-/* What the carrier has pushed to itself, if it has a ring or a private FIFO. [the owner |
+/* Polls what the carrier has pushed to itself, if it has a ring or a private FIFO. [the owner |
  * lock-free] */
 static wp_mpsc_node *poll_own(wp_carrier *carrier)
 {
@@ -65,7 +67,8 @@ static wp_mpsc_node *poll_own(wp_carrier *carrier)
 					: wp_private_fifo_pop(&carrier->private_fifo);
 }
 
-/* The turn of what others have pushed, or has spilt. [the owner | wait-free] */
+/* True: it is the turn of what others have pushed or what has overflowed, not of the carrier's own
+ * pushes. [the owner | wait-free] */
 static bool is_turn_of_pushed(wp_carrier *carrier)
 {
 	if (carrier->bounded != NULL)
@@ -74,7 +77,7 @@ static bool is_turn_of_pushed(wp_carrier *carrier)
 	return !carrier->pushed_next;
 }
 
-/* Both in turn. [the owner | as wp_carrier_poll] */
+/* Polls both sources, which take turns. [the owner | as wp_carrier_poll] */
 static wp_mpsc_node *poll_both(wp_carrier *carrier)
 {
 	bool pushed_first = is_turn_of_pushed(carrier);
@@ -118,14 +121,16 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 				wp_yield(); /* as in poll_queue */
 			return task;
 		}
-		/* Lost to the owner or another stealer, who may leave more behind. */
+		/* The ticket was lost to the owner or to another thief, which may leave more tasks
+		 * behind. */
 		wp__counted(wp__count_shared(&victim->domain->counts.lost_tickets));
 		wp_wait_a_turn(&turns);
 	}
 	return NULL;
 }
 
-/* Half of its ring, or one of its queue: how many. */
+/* Steals half of the victim's ring, or one task of its queue; returns how many came from the
+ * ring. */
 static uint32_t steal(wp_carrier *carrier, wp_carrier *victim, wp_mpsc_node **task)
 {
 	wp_local_queue_carrier *own = carrier->bounded;
@@ -165,7 +170,8 @@ wp_mpsc_node *wp__carrier_take_left(wp_carrier *carrier)
 		task = carrier->next;
 		carrier->next = NULL;
 	}
-	if (task == NULL) /* who pushes to a marked carrier takes, too */
+	/* A thread that pushes to a blocked carrier also takes from its queue, with the ticket. */
+	if (task == NULL)
 		task = carrier->is_placed ? wp_carrier_steal(carrier)
 					  : wp_mpsc_pop(&carrier->queue);
 	if (task == NULL)

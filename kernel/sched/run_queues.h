@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * run_queues.h - every place where a task may wait to be run: the order in which a carrier polls
- * them, and the question whether there is something.
+ * these places, and the predicates that ask whether one of them has something.
  *
- *      place                  pushed by                      taken by              asked for by
- *   1  group's moved tasks    who moves the tasks of a       a carrier, one in a   rest, called
- *      (group_placement.h)    carrier that is blocked        turn of its loop
+ *      place                  pushed by                      taken by              predicates
+ *   1  group's moved tasks    the thread that moves the      a carrier, one in a   rest, called
+ *      (group_placement.h)    tasks of a blocked carrier     turn of its loop
  *   2  stolen: `next`         its poller, which stole it     the carrier           private
  *   3  ring's next slot       the end of a step that yields  the carrier, also     own
  *                             to that task                   right after the step
@@ -13,16 +13,16 @@
  *   6  run queue: `queue`     others; the carrier, if it     the carrier, thieves  own, some, hit
  *                             has neither 4 nor 5; a full    (by its ticket)
  *                             ring: half of it
- *   7  inbox: `inbox`         anybody, what is pinned        the carrier           own
- *   8  poller: `slot`         the poller, when it yields     the carrier, once in  nothing
+ *   7  inbox: `inbox`         any thread, pinned tasks       the carrier           own
+ *   8  poller: `slot`         the poller, when it yields     the carrier, once in  none
  *                                                            a turn of its loop
  *   9  a sibling's 5 and 6    see there                      the carrier, a thief  hit
- *  10  timers (timer.h)       who arms                       the carrier: what is  the deadline
+ *  10  timers (timer.h)       the thread that arms           the carrier: what is  the deadline
  *                                                            due goes to 4 .. 7    of the sleep
  *
  *   one poll         2, then 3; then what the carrier pushed (4 or 5) and what others pushed, or
- *                    has spilt (6 and 7): both have turns and fall back on one another, as do 6
- *                    and 7
+ *                    has overflowed (6 and 7): the two take turns and fall back on one another, as
+ *                    do 6 and 7
  *   one turn of the  10, and again every 16 tasks; 1; polls, until they give nothing or time is
  *   loop (worker.c)  over; 8; nothing was run: 9, of two siblings drawn at random; nothing: park
  *   before a sleep   [carrier.1] parked, [carrier.6] fence; own; 9, the nearest first, without
@@ -33,21 +33,23 @@
  *   own       wp__carrier_has_own: what others may push, or take: the recheck before a sleep
  *   both      wp__carrier_has_runnable: there is something to run here
  *   some      wp__carrier_has_some: siblings may take something here
- *   hit       wp__carrier_is_hit: the same, but for the one task that its carrier was woken for
- *   rest      wp__group_placement_rest: no tasks are moved, or it is to take none
+ *   hit       wp__carrier_is_hit: as some, except for the one task that its carrier was woken for
+ *   rest      wp__group_placement_rest: no tasks are moved, or the carrier is to take none
  *   called    wp__worker_is_called: the loop is to look up, for 1 or to give up its role
  *
- * Two more places are nobody's to poll. A step keeps at most one task until it ends (`kept`,
- * carrier_tasks.h). A carrier that has read its stop sets aside what its poller does not need
- * (`behind`, worker.h), for the close.
+ * Two more places are never polled. A step keeps at most one task until it ends (`kept`,
+ * carrier_tasks.h). A carrier that has read its stop sets aside for the close what its poller does
+ * not need (`behind`, worker.h).
  *
- * Why it works  A recheck looks where somebody may have pushed since the last poll. Its own thread
- *               alone pushes to `next`, `slot` and private FIFO, and that thread is the one that
- *               parks: so these have no recheck, but whoever parks in the middle of a step (a
- *               poller) looks there first. Both of two sources get their turns: a task that yields
- *               for ever keeps nobody out.
- * Not promised  That a poll succeeds when a question says yes: a producer may stand between the two
- *               steps of its push (mpsc.h), or a thief was faster.
+ * Why it works  A recheck looks where another thread may have pushed since the last poll. Only the
+ *               carrier's own thread pushes to `next`, `slot` and the private FIFO, and that thread
+ *               is the one that parks, so these places need no recheck. A poller, however, parks in
+ *               the middle of a step, and looks there first. Two sources of one poll take turns, so
+ *               a task that yields for ever cannot starve the other source.
+ * Not promised  That a poll succeeds when a predicate says yes: a producer may be stalled between
+ *               the two steps of its push (mpsc.h), or a thief was faster.
+ * Prior art     Go and Tokio: a next slot, a bounded ring of 256 from which thieves take half, and
+ *               a shared queue for what overflows.
  * Spec          specs/sched/Search.tla: WorkConservation; specs/sched/LocalQueueCarrier.tla:
  *               NothingStrands, SlotIsNext; specs/sched/Group.tla: NoTaskLost;
  *               specs/sched/Poller.tla: StolenIsKept, PollerRuns.
@@ -60,63 +62,64 @@
 #include "sched/carrier.h"
 #include "sched/local_queue_carrier.h"
 
-/* What it pushes to itself it alone takes. [any thread | wait-free] */
+/* True: what the carrier pushes to itself, it alone takes. [any thread | wait-free] */
 WP_INLINE bool wp__carrier_has_private_fifo(const wp_carrier *carrier)
 {
 	return carrier->domain == NULL;
 }
 
-/* Is there something? */
+/* Predicates: is there something to run? */
 
-/* In what its owner alone pushes to and takes from. [the owner | wait-free] */
+/* Something is in a place that its owner alone pushes to and takes from. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_private(const wp_carrier *carrier)
 {
 	return carrier->next != NULL || !wp_private_fifo_is_empty(&carrier->private_fifo);
 }
 
-/* Others may have pushed something that is not taken. [the owner | wait-free] */
+/* Something that others may have pushed is not taken yet. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_pushed(wp_carrier *carrier)
 {
 	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox);
 }
 
-/* In what others may push to, or take from: [carrier.6] looks here. [the owner | wait-free] */
+/* Something is in a place that others push to or take from; [carrier.6] looks here. [the owner |
+ * wait-free] */
 WP_INLINE bool wp__carrier_has_own(wp_carrier *carrier)
 {
 	return wp__carrier_has_pushed(carrier) ||
 	       (carrier->bounded != NULL && !wp_local_queue_is_empty(&carrier->bounded->local));
 }
 
-/* [the owner | wait-free] */
+/* There is something to run here. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_runnable(wp_carrier *carrier)
 {
 	return wp__carrier_has_private(carrier) || wp__carrier_has_own(carrier);
 }
 
-/* In its ring, where siblings may take it. [any thread | wait-free] */
+/* Something is in its ring, where siblings may take it. [any thread | wait-free] */
 WP_INLINE bool wp__local_queue_carrier_has_some(wp_carrier *carrier)
 {
 	return carrier->bounded != NULL && wp_local_queue_stealable(&carrier->bounded->local) != 0;
 }
 
-/* Where siblings may take it. [any thread | wait-free] */
+/* Something is in a place where siblings may take it. [any thread | wait-free] */
 WP_INLINE bool wp__carrier_has_some(wp_carrier *carrier)
 {
 	return wp_mpsc_has_published(&carrier->queue) || wp__local_queue_carrier_has_some(carrier);
 }
 
-/* The same, but for the one task that its carrier was woken for. [any thread | wait-free] */
+/* The same, except for the one task that its carrier was woken for. [any thread | wait-free] */
 bool wp__carrier_is_hit(wp_carrier *carrier, bool looks_at_ring);
 
-/* True: `task`, in this one of the carrier's queues, is all that a parked carrier has.
- * [any thread | wait-free] */
+/* True: `task`, in this one of the carrier's queues, is all that a parked carrier has. [any thread
+ * | wait-free] */
 WP_INLINE bool wp__carrier_is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	return wp_mpsc_is_alone(queue, task) &&
 	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
 }
 
-/* It has one task, which it takes next. [the owner | wait-free] */
+/* True: the carrier has exactly one task, which it takes next. [the owner | wait-free] */
 WP_INLINE bool wp__local_queue_carrier_is_alone(wp_carrier *carrier)
 {
 	wp_local_queue *local = &carrier->bounded->local;
@@ -125,15 +128,18 @@ WP_INLINE bool wp__local_queue_carrier_is_alone(wp_carrier *carrier)
 	       wp_mpsc_is_quiescent(&carrier->queue) && wp_mpsc_is_quiescent(&carrier->inbox);
 }
 
-/* What is next? */
+/* Polls: what runs next? */
 
-/* The next own task, or NULL. [the owner, RUNNING | waits for at most one stealer] */
+/* Takes the carrier's next own task, or returns NULL. [the owner, RUNNING | waits for at most one
+ * stealer] */
 wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
 
-/* The task of the next slot of a carrier with a ring, or NULL. [the owner | wait-free] */
+/* Takes the task of the ring's next slot, or returns NULL. [the owner, which has a ring |
+ * wait-free] */
 wp_mpsc_node *wp__local_queue_carrier_next(wp_carrier *carrier);
 
-/* Its poller, if it has yielded since its last turn. [the owner | wait-free] */
+/* Takes the carrier's poller, if that has yielded since its last turn, or returns NULL. [the owner
+ * | wait-free] */
 WP_INLINE struct wp_task *wp__poller_take_slot(wp_carrier *carrier)
 {
 	struct wp_task *task = carrier->slot;
@@ -142,19 +148,20 @@ WP_INLINE struct wp_task *wp__poller_take_slot(wp_carrier *carrier)
 	return task;
 }
 
-/* Takes the oldest task of a carrier's queue, or NULL: none can be taken. [any thread | retries a
- * lost ticket] */
+/* Takes the oldest task of a carrier's queue; NULL: none can be taken. [any thread | retries a lost
+ * ticket] */
 wp_mpsc_node *wp_carrier_steal(wp_carrier *victim);
 
-/* A task from that victim (as of wp_search), or NULL; others may have come into the own ring. Of
- * carriers that are not bounded it is wp_carrier_steal. [the owner, RUNNING, who looks again after
- * that | as wp_carrier_steal] */
+/* Steals from that victim (an index, as in wp_search) and returns a task, or NULL; more tasks may
+ * have come into the thief's own ring. Without rings it is wp_carrier_steal. [the owner, RUNNING,
+ * which must look at its ring afterwards | as wp_carrier_steal] */
 wp_mpsc_node *wp__local_queue_carrier_steal(wp_carrier *carrier, uint32_t victim);
-/* The same, and who sleeps is told of these others. [the owner, RUNNING | may wake somebody] */
+/* The same, and wakes an idle sibling for the tasks that came along. [the owner, RUNNING | may wake
+ * a carrier] */
 wp_mpsc_node *wp__local_queue_carrier_steal_more(wp_carrier *carrier, uint32_t victim);
 
-/* One that nobody runs any more, from all these places but the poller's; or NULL. [the close, when
- * its carrier has left, and so have all who steal | retries a lost ticket] */
+/* Takes a task that nobody will run any more, from all places of the carrier but the poller's; or
+ * returns NULL. [the close, when the carrier and all thieves have left | retries a lost ticket] */
 wp_mpsc_node *wp__carrier_take_left(wp_carrier *carrier);
 
 #endif

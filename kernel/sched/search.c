@@ -15,8 +15,8 @@ void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 		wp_futex_wake(&carrier->word, 1);
 }
 
-/* True: this carrier was idle and is on its way; the token goes with the wake. [the token's holder]
- */
+/* True: this carrier was idle and is on its way; the token goes with the wake. [the token's
+ * holder] */
 static bool recruit(wp_carrier *helper, uint32_t victim)
 {
 	/* [search.2] relaxed: ordered by idle_set.3, [carrier.7] or [search.7]; pairs carrier.1;
@@ -24,15 +24,15 @@ static bool recruit(wp_carrier *helper, uint32_t victim)
 	uint32_t word = wp_load_relaxed(&helper->word), place = word;
 
 	/* [search.1] acq_rel; pairs carrier.1, carrier.2, carrier.5; upholds
-	 * Search!SearchingImpliesToken: who exits with the victim holds the token; and as
-	 * carrier.3. */
+	 * Search!SearchingImpliesToken: the carrier that reads the victim in its exit holds the
+	 * token; otherwise as carrier.3. */
 	if (!wp__is_parked(word) || !wp_cas_acq_rel(&helper->word, &word, WP_SEARCHING + victim))
 		return false;
 	wp__carrier_wake(helper, place);
 	return true;
 }
 
-/* Tries the idle carriers from..end-1. [as recruit_any] */
+/* Tries the idle carriers from..end-1. [the token's holder | as recruit_any] */
 static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uint32_t end)
 {
 	for (uint32_t first = from - from % WP_IDLESET_BITS; first < end;
@@ -50,8 +50,8 @@ static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uin
 	return false;
 }
 
-/* Tries the idle carriers, the victim's cluster first. [the token's holder | one system call if
- * somebody is woken] */
+/* Tries the idle carriers, the victim's cluster first. [the token's holder | one system call if a
+ * carrier is woken] */
 static bool recruit_any(wp_domain *domain, uint32_t victim)
 {
 	uint32_t nearest = domain->carriers[victim]->near_first;
@@ -60,8 +60,8 @@ static bool recruit_any(wp_domain *domain, uint32_t victim)
 	       recruit_among(domain, victim, 0, nearest);
 }
 
-/* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any
- * thread | wait-free] */
+/* True: the carrier's word says parked, too. With the bit alone a lone searcher could spin for
+ * ever. [any thread | wait-free] */
 static bool is_idle(wp_domain *domain, uint32_t index)
 {
 	/* [search.4] relaxed: ordered by [search.7]; pairs carrier.1; upholds
@@ -98,8 +98,8 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 	return false;
 }
 
-/* Its siblings in the order of distance, for step = 1, 2 ..: its cluster, from itself on; then the
- * others, from its cluster on. [any thread | wait-free] */
+/* The siblings of a carrier in the order of distance, for step = 1, 2 ..: first its cluster,
+ * starting after itself, then the others, starting after its cluster. [any thread | wait-free] */
 static uint32_t sibling_at(wp_carrier *carrier, uint32_t step)
 {
 	uint32_t first = carrier->near_first, near = carrier->near_end - first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * submit.c - tasks and virtual threads of a group: started, unparked, pushed home. See group.h. Not
- * explored, for it asks which carrier calls: stress/scenarios/sched/carrier_tasks.c has what it
- * calls. */
+ * explored, because it asks which carrier calls: stress/scenarios/sched/carrier_tasks.c has the
+ * functions that it calls. */
 #include "base/error.h"
 #include "sched/group.h"
 #include "sched/placement/group_placement.h"
@@ -27,7 +27,8 @@ static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 	wp__trace_add_here(home->group, &event);
 }
 
-/* Told before it is done: afterwards the task may be gone. [any thread] */
+/* Writes the event before the push: afterwards the task may no longer exist. [any thread | as
+ * wp__trace_add] */
 static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
 {
 	if (wp_event_ring_is_on(&home->group->tracing.on))
@@ -53,7 +54,7 @@ wp_carrier_tasks *wp__group_home(wp_group *group, uint32_t index)
 uint32_t wp__group_next(wp_group *group)
 {
 	/* [submit.1] relaxed: atomicity is enough; pairs submit.1; upholds Group!NoTaskLost: any
-	 * will do. */
+	 * carrier will do. */
 	return wp_fetch_add_relaxed(&group->next, 1) % group->size;
 }
 
@@ -72,8 +73,9 @@ int wp_group_submit(wp_group *group, wp_task *task)
 
 void wp_task_unpark(wp_task *task)
 {
+	/* The task is not the caller's: it may be on its way to its home only now. */
 	if (!wp__task_notify(task))
-		return; /* not the caller's: it may be on its way to its home only now */
+		return;
 	wp__group_placement_resumes(task);
 	trace_submit((wp_worker *)(void *)task->home, task, true);
 	wp__carrier_tasks_push(calling(), task);
@@ -99,7 +101,7 @@ void wp_vthread_unpark(wp_vthread *thread)
 	wp__vthread_pay(thread, wp__vthread_notify(thread));
 }
 
-/* [any thread | as wp_vthread_start] */
+/* Starts the thread, or unparks it if it was started. [any thread | as wp_vthread_start] */
 static int start_or_unpark(wp_vthread *thread)
 {
 	if (!wp__body_of(thread)->is_started)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - the heaps of timer.h: arm in a step or so, cancel and fire in log n, amortised.
+ * timer.c - the heaps of timer.h: arming takes about one step, cancelling and firing log n,
+ * amortised.
  *
- * A timer that is armed is a heap of one; two heaps of about one size are made one, as a binary
- * counter carries. So the heaps double in size, and no root has many children, to be melded at once
- * when it fires. What is armed and soon cancelled stays among the small ones. */
+ * An armed timer starts as a heap of one. Two heaps of about one size are merged, as a binary
+ * counter carries. So the heaps double in size, and no root has many children, which would all be
+ * melded when it fires. A timer that is armed and soon cancelled stays among the small heaps. */
 #include "sched/timer.h"
 
 void wp_timers_init(wp_timers *timers)
@@ -16,7 +17,7 @@ void wp_timers_init(wp_timers *timers)
 		timers->heaps[index] = NULL;
 }
 
-/* Two heaps as one: the root that is due later goes below the other. [the lock's holder |
+/* Merges two heaps: the root that is due later goes below the other. [the lock's holder |
  * wait-free] */
 static wp_timer *meld(wp_timer *one, wp_timer *other)
 {
@@ -31,7 +32,7 @@ static wp_timer *meld(wp_timer *one, wp_timer *other)
 	return above;
 }
 
-/* Siblings as one heap: two by two, then these from the last to the first. NULL: there are none.
+/* Merges siblings: first in pairs, then the pairs from the last to the first. NULL: there are none.
  * [the lock's holder | as many steps as siblings] */
 static wp_timer *meld_all(wp_timer *first)
 {
@@ -64,7 +65,7 @@ static void place(wp_timers *timers, uint32_t index, wp_timer *root)
 	root->back = &timers->heaps[index];
 }
 
-/* [the lock's holder | as many steps as there are heaps, mostly one] */
+/* Adds a timer to the heaps. [the lock's holder | as many steps as there are heaps, mostly one] */
 static void put(wp_timers *timers, wp_timer *timer)
 {
 	uint32_t index = 0;
@@ -81,8 +82,8 @@ static void put(wp_timers *timers, wp_timer *timer)
 		timers->count = index + 1;
 }
 
-/* What was below it takes its place, where it is due no earlier than what is above.
- * [the lock's holder | as many steps as it has children] */
+/* Takes a timer off its heap. The merged timers from below it take its place, where they are due no
+ * earlier than the timer above. [the lock's holder | as many steps as it has children] */
 static void take_off(wp_timer *timer)
 {
 	wp_timer *rest = meld_all(timer->child), *next = timer->next;
@@ -96,8 +97,9 @@ static void take_off(wp_timer *timer)
 		next->back = rest == NULL ? timer->back : &rest->next;
 }
 
-/* The first has gone. The two last heaps become one, so that they are few where as many timers fire
- * as are armed. [the lock's holder | as many steps as there are heaps] */
+/* Finds the first timer, after the previous one has gone. It merges the last two heaps, so that
+ * there are few heaps where as many timers fire as are armed. [the lock's holder | as many steps as
+ * there are heaps] */
 static void find_first(wp_timers *timers)
 {
 	wp_timer **heaps = timers->heaps, *first = NULL;
@@ -119,7 +121,7 @@ static void find_first(wp_timers *timers)
 	timers->first = first;
 }
 
-/* [the lock's holder | wait-free] */
+/* Publishes the earliest deadline. [the lock's holder | wait-free] */
 static void settle(wp_timers *timers)
 {
 	wp_timer *first = timers->first;
@@ -143,8 +145,8 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
 		timers->first = timer;
 	if (is_first)
 		/* [timer.2] relaxed: ordered by [timer.9]; pairs timer.8; upholds
-		 * Timer!NoOversleep. Under the lock: of two armers the later may have the earlier
-		 * deadline. */
+		 * Timer!NoOversleep. The store is under the lock, because the later of two armers
+		 * may have the earlier deadline. */
 		wp_store_relaxed(&timers->earliest_ns, deadline_ns);
 	wp_lock_release(&timers->lock);
 	return is_first;
@@ -155,13 +157,13 @@ bool wp_timer_cancel(wp_timer *timer)
 	wp_timers *timers;
 
 	/* [timer.4] acquire; pairs timer.1, timer.6, timer.7, timer.12; upholds
-	 * Timer!CancelIsFinal: whoever fired it has done with it. */
+	 * Timer!CancelIsFinal: the thread that fired it no longer touches it. */
 	while ((timers = wp_load_acquire(&timer->armed)) != NULL) {
 		bool was_armed, was_first = false;
 
 		wp_lock_acquire(&timers->lock);
 		/* [timer.5] relaxed: ordered by the lock; pairs timer.1, timer.6, timer.7,
-		 * timer.12; upholds Timer!DueOnce: it may have fired meanwhile, and be armed
+		 * timer.12; upholds Timer!DueOnce: the timer may have fired meanwhile, and be armed
 		 * elsewhere. */
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
@@ -182,7 +184,8 @@ bool wp_timer_cancel(wp_timer *timer)
 	return false;
 }
 
-/* The first: off its heap, then what it is for. [the lock's holder | lock-free] */
+/* Fires the first timer: takes it off its heap, then calls `due`. [the lock's holder |
+ * lock-free] */
 static wp_task *fire(wp_timers *timers)
 {
 	wp_timer *timer = timers->first;
@@ -191,8 +194,8 @@ static wp_task *fire(wp_timers *timers)
 	take_off(timer);
 	find_first(timers);
 	task = timer->due(timer);
-	/* [timer.7] release; pairs timer.4, timer.5; upholds Timer!CancelIsFinal: the last that is
-	 * done with it; its user may take its memory away at once. */
+	/* [timer.7] release; pairs timer.4, timer.5; upholds Timer!CancelIsFinal: this is the last
+	 * access to the timer; its user may free its memory at once. */
 	wp_store_release(&timer->armed, NULL);
 	return task;
 }
@@ -234,8 +237,8 @@ void wp_timers_clear(wp_timers *timers)
 
 bool wp_timers_nudge(wp_carrier *carrier)
 {
-	/* [timer.9] seq_cst fence; pairs carrier.6; upholds Timer!NoOversleep: the deadline before
-	 * the word. */
+	/* [timer.9] seq_cst fence; pairs carrier.6; upholds Timer!NoOversleep: the deadline is
+	 * written before the word is read. */
 	wp_fence_seq_cst();
 	return wp__timers_end_sleep(carrier);
 }
@@ -248,8 +251,8 @@ bool wp__timers_end_sleep(wp_carrier *carrier)
 	 * upholds Timer!NoOversleep. */
 	word = place = wp_load_relaxed(&carrier->word);
 	/* [timer.11] acquire; pairs carrier.1, carrier.2, carrier.5, run_queues.1; upholds
-	 * Timer!NoOversleep: one waker, who knows the place, and whose poller it is. The fence
-	 * hands over what it is woken for. */
+	 * Timer!NoOversleep: there is one waker, which knows the place and the poller. The fence
+	 * hands over what the carrier is woken for. */
 	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);

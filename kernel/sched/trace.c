@@ -19,7 +19,7 @@ static void give(wp_traces *traces)
 	free(traces);
 }
 
-/* Of `count` rings, whose numbers go on behind those of `before`, or begin. NULL: no memory. */
+/* Makes `count` rings, which continue the numbers of `before`, if there is one. NULL: no memory. */
 static wp_traces *make(uint32_t count, uint32_t size, wp_traces *before)
 {
 	wp_traces *traces = calloc(1, sizeof(*traces));
@@ -41,7 +41,8 @@ static wp_traces *make(uint32_t count, uint32_t size, wp_traces *before)
 	return traces;
 }
 
-/* [under the lock, or before it is shared] */
+/* Switches tracing on, and makes larger rings if needed. [under the lock, or before it is shared |
+ * allocates] */
 static int switch_on(wp_group *group, uint32_t events)
 {
 	wp_tracing *tracing = &group->tracing;
@@ -93,7 +94,7 @@ void wp_group_trace_off(wp_group *group)
 	wp_lock_release(&group->tracing.lock);
 }
 
-/* The newest. [any thread | blocks shortly] */
+/* The newest rings, or NULL. [any thread | blocks shortly] */
 static wp_traces *kept_of(wp_group *group)
 {
 	wp_traces *kept;
@@ -140,14 +141,14 @@ void wp__trace_of(wp_trace_event *event, const wp_task *task)
 	event->task =
 		task->is_virtual ? ((const wp_body *)(const void *)task)->number : (uintptr_t)task;
 	if (task->name != NULL)
-		strncpy(event->name, task->name, WP_TRACE_NAME - 1); /* it was zeroed */
+		strncpy(event->name, task->name, WP_TRACE_NAME - 1); /* the name was zeroed */
 }
 
 void wp__trace_add(wp_group *group, uint32_t ring, const wp_trace_event *event)
 {
 	wp_traces *to = wp_event_ring_on(&group->tracing.on);
 
-	if (to != NULL && event->begin_ns != 0) /* it was on when that began */
+	if (to != NULL && event->begin_ns != 0) /* else tracing was off when it began */
 		add(to, ring, event);
 }
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace.h - what the carriers of a group do, as events in rings that anybody may read meanwhile.
+ * trace.h - an execution tracer: what the carriers of a group do, as events in ring buffers that
+ * any thread may read meanwhile.
+ *
+ *   uint64_t number = 0, many;
+ *   wp_group_trace_on(group, 0);
+ *   ...                                                        (the group runs)
+ *   while ((many = wp_group_trace(group, carrier, &number, events, 64)) != 0)
+ *           print(events, many);
  *
  *   kind      of                       a                b               c
  *   SUBMIT    a start, an unpark that  home             runnable there  0, 1: an unpark
@@ -17,17 +24,18 @@
  *             again: on the carrier
  *             that runs it then
  *
- * Why it works  A ring is written by one thread (event_ring.h): each carrier has one, and all other
- *               threads share one more, under a lock. An event holds a copy of the name, taken by
- *               whoever has the task at that moment, and a number that no other thread of the group
- *               gets: the memory of both is the next thread's soon. It is switched on and off by
- *               one word, which says where the rings are; while that is NULL nothing is done but to
- *               see so. A switch to larger rings keeps the others until the group is freed:
- *               somebody may be about to write there. A span that began while it was off is not
- *               told.
- * Not promised  That every event is kept: a ring holds the newest. That whoever writes an event
- *               while it is switched off does not finish it. The numbers of tasks that are no
- *               virtual threads: these are addresses. Waits of OS threads.
+ * Why it works  A ring is written by one thread (event_ring.h): each carrier has a ring, and all
+ *               other threads share one more, under a lock. An event holds a copy of the task's
+ *               name, taken by the thread that has the task at that moment, and a number that no
+ *               other thread of the group gets, because the memory of both soon belongs to the next
+ *               thread. One word switches tracing on and off, and says where the rings are; while
+ *               it is NULL, tracing costs one look at it. A switch to larger rings keeps the old
+ *               ones until the group is freed, because some thread may be about to write to them.
+ *               A span that began while tracing was off is not recorded.
+ * Not promised  That every event is kept: a ring holds the newest. That tracing which is switched
+ *               off stops a thread in the middle of an event. Numbers of tasks that are not virtual
+ *               threads: these are addresses. Waits of OS threads.
+ * Prior art     Go's execution tracer; the per-CPU ring buffers of Linux ftrace.
  * Spec          specs/base/EventRing.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn,
  *               RingsAreThere, SpansHaveBegun; kinds are actions of specs
  *               (wakeproof.trace.ACTIONS).
@@ -41,9 +49,9 @@
 
 /* cdef: begin */
 enum {
-	WP_TRACE_MOST = 1048576, /* events that a ring may keep */
-	WP_TRACE_USUAL = 65536,  /* that it keeps if nobody says */
-	WP_TRACE_NAME = 48,      /* bytes of a name, with its end; longer ones are cut */
+	WP_TRACE_MOST = 1048576, /* the most events of a ring */
+	WP_TRACE_USUAL = 65536,  /* events of a ring by default */
+	WP_TRACE_NAME = 48,      /* bytes of a name with its end; longer ones are cut */
 };
 
 enum wp_trace_kind {
@@ -58,72 +66,76 @@ enum wp_trace_kind {
 };
 
 enum wp_trace_steal {
-	WP_STEAL_DIRECTED = 1,  /* woken to help that home */
-	WP_STEAL_PROBED = 2,    /* the longer queue of two siblings */
-	WP_STEAL_RECHECK = 3,   /* found before it slept */
-	WP_STEAL_BY_POLLER = 4, /* a bit: by the carrier's poller, else by its loop */
+	WP_STEAL_DIRECTED = 1,  /* it was woken to help that home */
+	WP_STEAL_PROBED = 2,    /* from the longer queue of two siblings */
+	WP_STEAL_RECHECK = 3,   /* found by the recheck before it slept */
+	WP_STEAL_BY_POLLER = 4, /* a bit: stolen by the carrier's poller, not by its loop */
 };
 
 typedef struct wp_trace_event {
 	int64_t begin_ns, duration_ns; /* CLOCK_MONOTONIC */
-	/* a virtual thread's number in its group, else the task's address; 0: none */
+	/* A virtual thread's number in its group, or the address of another task; 0: none. */
 	uint64_t task;
 	uint32_t kind, a, b, c;
-	char name[WP_TRACE_NAME]; /* the task's; "": none */
+	char name[WP_TRACE_NAME]; /* the task's name; "": none */
 } wp_trace_event;
 
-/* From now on keeps so many events of each carrier, or as many as before, if that is more: a power
- * of two, or 0: as before, at first WP_TRACE_USUAL. Events of before stay, but not with larger
- * rings; the numbers go on. WP_OK; WP_MISUSED: no such number; WP_SYSTEM and errno. [any thread |
- * blocks shortly, allocates] */
+/* Switches tracing on, with rings of at least `events` events for each carrier: a power of two, or
+ * 0 for the size of before, at first WP_TRACE_USUAL. Rings never get smaller. Earlier events stay,
+ * unless the rings get larger; the numbers go on. WP_OK; WP_MISUSED: not a valid number; WP_SYSTEM
+ * and errno. [any thread | blocks shortly, allocates] */
 WP_API int wp_group_trace_on(wp_group *group, uint32_t events);
 
-/* Keeps no more; those that are there can be read. [any thread | blocks shortly] */
+/* Switches tracing off; the events that are there can be read. [any thread | blocks shortly] */
 WP_API void wp_group_trace_off(wp_group *group);
 
-/* How many are kept of each carrier; 0: it is off, or never was on. [any thread | wait-free; blocks
- * shortly] */
+/* The first returns the size of each ring, or 0 while tracing is off; the second returns it also
+ * after tracing was switched off, and 0 if it never was on. [any thread | the first is wait-free,
+ * the second blocks shortly] */
 WP_API uint32_t wp_group_tracing(wp_group *group);
 WP_API uint32_t wp_group_traced(wp_group *group);
 
-/* Copies events of one ring, from *number on, as long as there are and `room` lasts; says how
- * many, and moves *number on, past those that are overwritten. ring: a carrier's index; the group's
- * size: all other threads'. [any thread | blocks shortly] */
+/* Copies events of one ring, from *number on, as far as there are events and `room`; returns how
+ * many, and moves *number on, past events that are overwritten. ring: a carrier's index, or the
+ * number of carriers, with spare ones, for all other threads. [any thread | blocks shortly] */
 WP_API uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number,
 			       wp_trace_event *events, uint64_t room);
 
-/* How long it takes to keep so many events, each with its two looks at the clock; -1: no memory.
- * [any thread | wait-free] */
+/* The time in ns to record so many events, each with its two looks at the clock; -1: no memory.
+ * [any thread | allocates] */
 WP_API int64_t wp_trace_cost_ns(uint32_t events);
 /* cdef: end */
 
 typedef struct wp_traces {
-	wp_lock lock;   /* of the last ring */
+	wp_lock lock;   /* of the last ring, which threads share */
 	uint32_t count; /* carriers + 1 */
 	uint32_t size;  /* events of each ring */
 	wp_event_ring *rings;
 	wp_event_ring_slot *slots;
-	struct wp_traces *before; /* smaller ones, to which somebody may still write */
+	struct wp_traces *before; /* smaller ones, which some thread may still write to */
 } wp_traces;
 
-/* Of one group. Zeroed: it is off. */
+/* The tracing of one group. Zeroed: it is off. */
 typedef struct wp_tracing {
-	wp_event_ring_switch on; /* to wp_traces */
+	wp_event_ring_switch on; /* to a wp_traces */
 	wp_lock lock;
 	wp_traces *kept; /* the largest that were made; NULL: none */
 } wp_tracing;
 
-/* [before it is shared | allocates; when nobody writes | wait-free] */
+/* The first prepares a group's tracing, switched on unless `events` is 0: WP_OK, WP_SYSTEM. The
+ * second frees it, when no thread writes. [before it is shared | allocates; the second is
+ * wait-free] */
 int wp__tracing_begin(wp_group *group, uint32_t events);
 void wp__tracing_end(wp_tracing *tracing);
 
-/* Whose event it is: name and number. [who has the task | wait-free] */
+/* Sets the task of an event: its name and number. [the thread that has the task | wait-free] */
 void wp__trace_of(wp_trace_event *event, const wp_task *task);
 
-/* [the thread of that ring; of the last one: any | wait-free, but for the last one] */
+/* Writes an event. [the ring's thread, or any for the last ring | wait-free, but for the last
+ * ring] */
 void wp__trace_add(wp_group *group, uint32_t ring, const wp_trace_event *event);
 
-/* Into the ring of the calling thread. [any thread | as wp__trace_add] */
+/* Writes an event to the ring of the calling thread. [any thread | as wp__trace_add] */
 void wp__trace_add_here(wp_group *group, const wp_trace_event *event);
 
 #endif

@@ -5,13 +5,15 @@
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
-/* Gives what its next run passes. Let it be the last call, see fiber.h. */
+/* Leaves the stack; returns what the next run passes. It must be the caller's last call
+ * (fiber.h). */
 static int leave(wp_body *body, enum wp_step said)
 {
 	return (int)wp_fiber_switch(&body->fiber, body->under, said);
 }
 
-/* [its carrier, on the stack of who goes on | wait-free] */
+/* Parks the thread that has left its stack. [its carrier, on the stack of the next thread |
+ * wait-free] */
 static void left_to_park(void *arg)
 {
 	wp_body *body = arg;
@@ -38,8 +40,9 @@ bool wp_vthread_clear_interrupt(void)
 	return thread != NULL && wp__vthread_clear_interrupt(thread);
 }
 
-/* With the carrier of its group that runs it; another OS thread's may be closed before: then at
- * home. */
+/* Arms the timer of the current park, with the carrier of its group that runs the thread. Where
+ * another OS thread runs it, the timer goes to its home, because that thread may belong to a group
+ * that is closed earlier. */
 static void arm(wp_body *body, int64_t deadline_ns)
 {
 	wp_worker *self = wp__worker_self();
@@ -51,7 +54,7 @@ static void arm(wp_body *body, int64_t deadline_ns)
 			     deadline_ns);
 }
 
-/* It is about to park. [its runner | wait-free] */
+/* Notes a wait, for its event, before the thread parks. [its runner | wait-free] */
 static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 {
 	if (!wp_event_ring_is_on(&body->group->tracing.on))
@@ -61,7 +64,7 @@ static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 	body->waits_since_ns = wp_clock_ns();
 }
 
-/* WP_MUST_PARK: it is to park. */
+/* The first half of a park. WP_MUST_PARK: the thread has to park. */
 static inline int begin(int64_t deadline_ns)
 {
 	wp_vthread *thread = wp_vthread_current();
@@ -94,7 +97,7 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 	return wp__vthread_park_begin_for(deadline_ns, WP_WAIT_PARK, 0);
 }
 
-/* Its carrier sleeps with it, unless it need not. */
+/* Parks and blocks the carrier, unless the permit is there already or a spare thread carries on. */
 static int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
 	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {
@@ -137,7 +140,7 @@ int wp_vthread_sleep_until(int64_t deadline_ns)
 	while ((code = wp__vthread_park_for(deadline_ns, WP_WAIT_SLEEP, 0)) == WP_OK)
 		had_permit = true;
 	if (had_permit)
-		wp__vthread_notify(thread); /* it runs: nothing is owed */
+		wp__vthread_notify(thread); /* it runs, so nothing is owed */
 	return code == WP_TIMEOUT ? WP_OK : code;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_stackful.c - see vthread_stackful.h. Not explored: it maps memory. */
+ * vthread_stackful.c - see vthread_stackful.h. Not explored, because it maps memory. */
 #include "sched/vthread_stackful.h"
 
 #include <errno.h>
@@ -9,15 +9,17 @@
 #include "sched/worker.h"
 
 enum {
+	/* the low bits of a number, which a carrier counts itself; the high bits say which one */
 	NUMBERS = 48
-}; /* bits of a number that a carrier counts itself; above them is the carrier */
+};
 
 static const char *name_of(void *control)
 {
 	return ((wp_body *)control)->name;
 }
 
-/* [the lock's holder | system calls, the first time] */
+/* The pool of stacks of that size, made at first use. NULL and errno: none. [the lock's holder |
+ * system calls, the first time] */
 static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 {
 	wp_bodies *bodies = &group->bodies;
@@ -43,7 +45,8 @@ static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 	return bodies->stacks[bodies->sizes++];
 }
 
-/* The calling carrier's cache of usual stacks; NULL: it has none, or is none. [any thread] */
+/* The calling carrier's cache of WP_STACK_BYTES stacks. NULL: it has none, or the caller is no
+ * carrier. [any thread | wait-free] */
 static wp_stack_cache *cache_of(wp_group *group, wp_stacks *stacks)
 {
 	wp_worker *self = wp__worker_self();
@@ -82,10 +85,10 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 	return body;
 }
 
-/* More idle blocks. [the lock's holder | allocates] */
+/* Makes more idle blocks. False: no memory. [the lock's holder | allocates] */
 static bool grow(wp_bodies *bodies)
 {
-	size_t head = WP_LINE; /* the link */
+	size_t head = WP_LINE; /* room for the link */
 	void **chunk = aligned_alloc(WP_LINE, head + WP_BODY_CHUNK * sizeof(wp_body));
 
 	if (chunk == NULL)
@@ -150,7 +153,7 @@ void wp__bodies_free(wp_bodies *bodies)
 	}
 }
 
-/* [the thread | wait-free] */
+/* The thread's value of that key, or NULL. [the thread | wait-free] */
 static wp_local_value *find(wp_body *body, const wp_local *key)
 {
 	for (uint32_t at = 0; at < body->locals_count; at++)

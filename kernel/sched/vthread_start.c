@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_start.c - see vthread_start.h. Not explored, it switches stacks;
+ * vthread_start.c - see vthread_start.h. Not explored, because it switches stacks;
  * stress/scenarios/thread/vthread.c has the word. */
 #include "sched/vthread_start.h"
 
@@ -9,13 +9,15 @@
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
-/* A thread goes on in another OS thread: nobody may keep the place of this one's variable. */
+/* A virtual thread may go on in another OS thread, so the compiler must not keep the address of
+ * this OS thread's variable across a switch. */
 #define OF_THIS_OS_THREAD __attribute__((noinline))
 
-/* Its place in the OS thread's block is fixed: no call finds it. */
+/* The mounted virtual thread. initial-exec: it is at a fixed offset, so reading it takes no
+ * call. */
 static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
 
-/* Where it mounts from. */
+/* The fiber from which this OS thread mounts. */
 static _Thread_local wp_fiber *under __attribute__((tls_model("initial-exec")));
 
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber)
@@ -38,7 +40,7 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 	current = thread;
 }
 
-/* What the park that has ended says. [its runner] */
+/* Ends a park: the result that the park returns. [its runner | as wp_timer_cancel] */
 int wp__vthread_why(wp_body *body)
 {
 	int code;
@@ -54,7 +56,8 @@ int wp__vthread_why(wp_body *body)
 	return code;
 }
 
-/* The switch comes last, see fiber.h. [an OS thread that is to run it | runs it] */
+/* Mounts a thread with a stack. The switch comes last (fiber.h). [an OS thread that is to run it |
+ * runs it] */
 static enum wp_step mount(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
@@ -64,7 +67,7 @@ static enum wp_step mount(wp_task *task)
 	return (enum wp_step)wp_fiber_switch(under, &body->fiber, (uintptr_t)wp__vthread_why(body));
 }
 
-/* One without a stack. [as mount] */
+/* Runs a step of a thread without a stack. [as mount] */
 static enum wp_step call(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
@@ -91,7 +94,7 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
 	if (next == NULL || next == body)
 		return next;
-	if (yields) /* others are looked at when they are left */
+	if (yields) /* the stack of a thread that parks is checked after it has left */
 		wp_stack_check(wp_stack_of(body));
 	wp__vthread_begin(&next->thread);
 	next->under = body->under;
@@ -99,14 +102,15 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 	return next;
 }
 
-/* [its carrier, on the stack of who goes on | as wp__carrier_tasks_end] */
+/* Ends the thread that has left its stack for the last time. [its carrier, on the stack of the next
+ * thread | as wp__carrier_tasks_end] */
 static void left_for_good(void *arg)
 {
 	wp_stack_check(wp_stack_of(arg));
 	wp__carrier_tasks_end(arg);
 }
 
-/* What runs on a stack. */
+/* The first function on a stack. */
 static void begin(void *arg)
 {
 	wp_body *body = arg, *next;
@@ -120,14 +124,16 @@ static void begin(void *arg)
 	wp_fiber_leave(&body->fiber, body->under, WP_STEP_DONE);
 }
 
-/* [the second of runner and maker] */
+/* Lets go of the body; the second of runner and maker gives it back. [its runner, its maker | as
+ * wp__body_give] */
 static void let_go(wp_body *body)
 {
 	if (wp__vthread_let_go(&body->thread))
 		wp__body_give(body);
 }
 
-/* Its end; if it has passed to another one, that is mounted already. [who ran it, or the close] */
+/* Reports the thread's end. If the thread has passed to another one, that is mounted already. [its
+ * runner, or the close | as left] */
 static void tell(wp_body *body)
 {
 	wp_latch_open(&body->done);
@@ -140,7 +146,7 @@ static void tell(wp_body *body)
 	}
 }
 
-/* It is off its home's list. [who ran it] */
+/* Ends a thread that is off its home's list. [its runner | as left] */
 static void ended(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
@@ -171,7 +177,7 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 
 	if (body == NULL)
 		return WP_SYSTEM;
-	body->is_started = false; /* before it is one, for a dump */
+	body->is_started = false; /* before the thread is visible to a dump */
 	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
 	if (config->step == NULL)
 		body->thread.task.is_virtual = WP_VTHREAD_STACK;
@@ -273,8 +279,9 @@ void wp__vthread_abandon(wp_vthread *thread)
 	wp__body_drop(body);
 }
 
-/* To its home, or its scheduler. While that is given it, the caller is no virtual thread: what it
- * calls cannot park that one, nor take its permit. [who owes it] */
+/* Gives the thread to its scheduler. Meanwhile the caller does not count as a virtual thread: what
+ * the scheduler calls can neither park the caller nor take its permit. [the thread that owes it |
+ * as the scheduler's submit] */
 void wp__vthread_submit(wp_vthread *thread)
 {
 	wp_vthread *caller = wp_vthread_current();
@@ -298,7 +305,8 @@ int wp_vthread_run(wp_vthread *thread)
 
 	if (wp_vthread_current() != NULL || !wp__vthread_claim(thread))
 		return WP_FORBIDDEN;
-	wakers = wp__wakers_enter(thread->wakers); /* it has not ended: its group is there */
+	/* The thread has not ended, so its group still exists. */
+	wakers = wp__wakers_enter(thread->wakers);
 	wp_fiber_thread(&here);
 	before = wp__vthread_mount_from(&here);
 	wp_carrier_tasks_run(self == NULL ? NULL : &self->home, &thread->task);

@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread_start.h - virtual threads of a group: made, started, parked, joined, ended.
  *
- *   carrier, or who was given it by a scheduler     the thread, on a stack of its own
+ *   wp_vthread *thread;
+ *   int failure;
+ *   wp_vthread_new(group, &(wp_vthread_config){.run = body, .arg = arg}, &thread);
+ *   wp_vthread_start(thread);
+ *   wp_vthread_join(thread, WP_FOREVER, &failure);
+ *   wp_vthread_free(thread);
+ *
+ *   carrier, or the thread that runs it for a       the thread, on a stack of its own
+ *   scheduler
  *   [vthread.2] the park is over                    runs
  *   switch to its stack, or call its step           parks: arms its timer; switches back
  *   parked? [vthread.3]; yielded? push; ended? off  goes on: cancels its timer
  *     its home's list, [vthread.7], open its latch  returns from its body: switches back for good
  *
- * Why it works  The word changes when the thread has left its stack (vthread.h), so whoever runs it
- *               next finds it whole. A thread is listed at its home until it has ended, whoever
- *               runs it, so a close waits for it. Its memory goes back for reuse when it has ended
- *               and its maker has let go of it; it stays memory until the group is freed, and its
- *               park numbers go on, so a late waker meets a number that is over.
- *               A timer is armed with the carrier that runs the thread: no other thread's lock.
- * Schedulers    One may stand in for the queues: it is given each thread that is to run and must
- *               have it run, once, by wp_vthread_run, on any OS thread that is not mounted. While
- *               it is given one, the thread that does so is not itself a virtual one: what it calls
- *               blocks its carrier, and takes no permit. A close of the group waits for what a
- *               scheduler has, until its time is over: WP_TIMEOUT, and the thread is to be run,
- *               until it parks or ends, before the next close.
- * Not promised  Time slices. errno across a park, and what else is an OS thread's.
+ * Why it works  The word changes only when the thread has left its stack (vthread.h), so its next
+ *               runner finds it whole. A thread is listed at its home until it has ended, on
+ *               whichever carrier it runs, so a close waits for it. Its memory is reused when it
+ *               has ended and its maker has let go of it. Until the group is freed this memory
+ *               stays that of a thread, and its park numbers go on, so a late waker meets a number
+ *               that is over. A timer is armed with the carrier that runs the thread, and so takes
+ *               no lock of another carrier.
+ * Schedulers    A user's scheduler may replace the queues. It is given each thread that is to run,
+ *               and must have it run once, by wp_vthread_run, on any OS thread that runs no virtual
+ *               thread. While a thread is given to the scheduler, the giver does not count as a
+ *               virtual thread: what it calls blocks its carrier, and takes no permit. A close of
+ *               the group waits for threads that a scheduler holds until its time is over. It then
+ *               returns WP_TIMEOUT, and the scheduler must run the thread until it parks or ends,
+ *               before the next close.
+ * Not promised  Time slices. That errno, or anything else that belongs to an OS thread, survives a
+ *               park.
+ * Prior art     Java's virtual threads: mounting, parking, pinning, and LockSupport's permit.
  * Spec          specs/thread/VThread.tla.
  * Evidence      make check-specs T=VThread, tests/sched/test_vthread_stackful.py. */
 #ifndef WP_VTHREAD_START_H
@@ -34,97 +46,99 @@
 typedef struct wp_vthread wp_vthread;
 
 enum {
-	WP_VTHREAD_NAME = 32,  /* bytes of a name, with its end; longer ones are cut */
-	WP_VTHREAD_HERE = -1,  /* as carrier: where its group places it when it starts */
-	WP_VTHREAD_SIZES = 16, /* of stacks, in one group */
+	WP_VTHREAD_NAME = 32,  /* bytes of a name with its end; longer ones are cut */
+	WP_VTHREAD_HERE = -1,  /* a carrier: the group chooses when the thread starts */
+	WP_VTHREAD_SIZES = 16, /* different stack sizes in one group */
 };
 /* cdef: end */
 
-/* Stands in for the queues of a thread, from its start to its end. */
+/* Replaces the queues for a thread, from its start to its end. */
 typedef struct wp_scheduler {
-	/* Have it run, once, by wp_vthread_run. [any thread | may block] */
+	/* Must have the thread run once, by wp_vthread_run. [any thread | may block] */
 	void (*submit)(void *arg, wp_vthread *thread);
 	void *arg;
 } wp_scheduler;
 
-/* Zeroed but for run or step, it is what to use; carrier 0 is the first. */
+/* Zeroed except for run or step, it holds the defaults; carrier 0 is the first one. */
 typedef struct wp_vthread_config {
-	const char *name;      /* is copied; NULL: none */
-	int (*run)(void *arg); /* on a stack of its own; gives 0, or how it failed, for the join */
-	enum wp_step (*step)(wp_task *task); /* instead: no stack; it parks by saying so */
+	const char *name; /* copied; NULL: none */
+	/* The body, on a stack of its own. Returns 0 or an error code, which the join gets. */
+	int (*run)(void *arg);
+	enum wp_step (*step)(wp_task *task); /* in place of run: no stack; parks by its result */
 	void *arg;
 	uint64_t stack_bytes; /* 0: WP_STACK_BYTES */
 	int carrier;          /* its home, or WP_VTHREAD_HERE */
 	bool is_pinned;       /* only its home may run it */
 	bool has_no_locals;
-	const wp_scheduler *scheduler; /* outlives it; NULL: its home's carrier */
-	/* When it has ended, or a close hands it back: by its runner, or the close, and no virtual
-	 * thread then; must not park. NULL: nothing. */
+	const wp_scheduler *scheduler; /* outlives the thread; NULL: the home's queues */
+	/* Called when the thread has ended, or a close hands it back: by its runner or by the
+	 * close, and not as a virtual thread. It must not park. NULL: nothing. */
 	void (*left)(wp_vthread *thread);
 } wp_vthread_config;
 
-/* WP_OK; WP_SYSTEM and errno: no memory, or WP_VTHREAD_SIZES are there; nothing is left then.
- * [any thread | wait-free while its carrier has a stack; then blocks shortly] */
+/* Makes a thread; start it next. WP_OK; WP_SYSTEM and errno: no memory, or WP_VTHREAD_SIZES sizes
+ * exist; nothing is left behind. [any thread | wait-free while its carrier has a stack; else blocks
+ * shortly] */
 WP_API int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread);
 
 /* cdef: begin */
-/* WP_OK; WP_CLOSED: its group accepts none any more; WP_FORBIDDEN: it was started before. [who made
- * it | as wp_group_start] */
+/* Starts the thread. WP_OK; WP_CLOSED: its group is closing; WP_FORBIDDEN: it was started before.
+ * [its maker | as wp_group_start] */
 WP_API int wp_vthread_start(wp_vthread *thread);
 
-/* Its maker's last call: its memory is reused when it has ended, or at once, if it was not started.
- * [who made it, or in its name | wait-free] */
+/* The maker's last call. The memory is reused when the thread has ended, or at once if it was not
+ * started. [its maker, or a thread that acts for the maker | wait-free] */
 WP_API void wp_vthread_free(wp_vthread *thread);
 
-/* Waits until it has ended: WP_OK, and how it failed, or 0. WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED:
- * a close has handed it back, it never ends; WP_FORBIDDEN: it is the caller. [any thread, before
- * wp_vthread_free | blocks] */
+/* Waits until the thread has ended. WP_OK, and in *failure the result of its body; WP_TIMEOUT;
+ * WP_INTERRUPTED; WP_CLOSED: a close has handed it back, and it never ends; WP_FORBIDDEN: it is the
+ * caller. [any thread, before wp_vthread_free | blocks] */
 WP_API int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure);
 
-/* The calling virtual thread; NULL: the caller is none. The same on any carrier. [any thread |
- * wait-free] */
+/* The calling virtual thread; NULL: the caller is not one. The value is the same on any carrier.
+ * [any thread | wait-free] */
 WP_API wp_vthread *wp_vthread_current(void);
 
-/* Gives the permit. [any thread, before wp_vthread_free | as wp_carrier_submit] */
+/* Gives the thread its permit, which ends its park. [any thread, before wp_vthread_free | as
+ * wp_carrier_submit] */
 WP_API void wp_vthread_unpark(wp_vthread *thread);
 
-/* Sets its flag, and gives the permit. [as wp_vthread_unpark] */
+/* Sets the thread's interrupt flag, and gives the permit. [as wp_vthread_unpark] */
 WP_API void wp_vthread_interrupt(wp_vthread *thread);
 
-/* Was the caller interrupted? No more, from now on. [a virtual thread | wait-free] */
+/* Clears the caller's interrupt flag, and returns what it was. [a virtual thread | wait-free] */
 WP_API bool wp_vthread_clear_interrupt(void);
 
-/* Takes the permit, or leaves its carrier until it comes: WP_OK; or WP_TIMEOUT, and no permit is
- * taken; or WP_INTERRUPTED, as long as the flag is set: one may be taken. In a pinned section, or
- * without a stack, its carrier sleeps as well, unless a spare carries on (spare_thread.h).
- * WP_FORBIDDEN: the caller is no virtual thread.
- * [a virtual thread | parks] */
+/* Takes the permit, or leaves its carrier until the permit comes. WP_OK: taken; WP_TIMEOUT: not
+ * taken; WP_INTERRUPTED: the interrupt flag is set, and the permit may be taken. In a pinned
+ * section, or without a stack, the carrier sleeps as well, unless a spare thread carries on
+ * (spare_thread.h). WP_FORBIDDEN: the caller is not a virtual thread. [a virtual thread | parks] */
 WP_API int wp_vthread_park_until(int64_t deadline_ns);
 
-/* WP_OK: it is time; WP_INTERRUPTED. Takes no permit. [a virtual thread | parks] */
+/* Sleeps, and takes no permit. WP_OK: it is time; WP_INTERRUPTED. [a virtual thread | parks] */
 WP_API int wp_vthread_sleep_until(int64_t deadline_ns);
 
-/* After all that its home's carrier has queued there; what others queue takes turns with these. In
- * a pinned section: nothing. [a virtual thread] */
+/* Lets other tasks run: all that its home's carrier has queued there come first; tasks that others
+ * queue take turns with these. In a pinned section it does nothing. [a virtual thread | yields] */
 WP_API void wp_vthread_yield(void);
 
-/* Pinned sections nest: in one, the thread does not leave its carrier. [a virtual thread |
- * wait-free] */
+/* Begin and end a pinned section, in which the thread does not leave its carrier. Sections nest. [a
+ * virtual thread | wait-free] */
 WP_API void wp_vthread_pin(void);
 WP_API void wp_vthread_unpin(void);
 
-/* From now on the carrier that runs it now does, alone, and is its home: whose number this gives.
- * WP_FORBIDDEN: no carrier of its group does, or the caller is no virtual thread. [a virtual thread
- * | wait-free] */
+/* Makes the carrier that runs the thread now its home and its only carrier, and returns the
+ * carrier's index. WP_FORBIDDEN: no carrier of its group runs it, or the caller is not a virtual
+ * thread. [a virtual thread | wait-free] */
 WP_API int wp_vthread_settle(void);
 
-/* For threads without a stack, the two halves of a park. The first: WP_MUST_PARK: say WP_STEP_PARK,
- * and call the second when it goes on; else as wp_vthread_park_until, which is then over. [the
- * thread | wait-free] */
+/* The two halves of a park, for threads without a stack. If the first returns WP_MUST_PARK, return
+ * WP_STEP_PARK from the step, and call the second when the step is called again. Any other result
+ * is that of wp_vthread_park_until, which is then over. [the thread | wait-free] */
 int wp__vthread_park_begin(int64_t deadline_ns);
 int wp__vthread_park_end(void);
-/* The same, and wp_vthread_park_until: with what it waits for, and which descriptor or how many
- * permits, for an event. */
+/* The first half, and wp_vthread_park_until, with the reason of the wait and its descriptor or
+ * number of permits, for an event. */
 int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 
@@ -132,38 +146,41 @@ WP_API const char *wp_vthread_name(wp_vthread *thread); /* or NULL [any thread |
 WP_API void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */
 /* cdef: end */
 
-/* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded
- * (group.h) that thread is next, if this carrier is its home and has nothing else queued; else it
- * is queued as any other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section,
- * and for who is no virtual thread, no more than the start or unpark. [any thread; of a start: who
- * made it | as wp_group_start] */
+/* Starts the thread, or unparks it if it was started, and yields. Where run queues are bounded
+ * (group.h) that thread runs next, if this carrier is its home and has nothing else queued; else it
+ * is queued as any other. WP_OK; any other result is that of wp_vthread_start, and nothing was
+ * done. In a pinned section, or on a thread that is not virtual, it only starts or unparks. [any
+ * thread; a start: its maker | as wp_group_start] */
 WP_API int wp_vthread_submit_and_yield(wp_vthread *thread);
 
-/* Mounts a thread that a scheduler was given, until it parks, yields or ends. WP_FORBIDDEN: the
- * caller is a virtual thread itself, or the thread was not given out, or was run for it already.
- * [an OS thread | runs it] */
+/* Runs a thread that was given to a scheduler until it parks, yields or ends. WP_OK; WP_FORBIDDEN:
+ * the caller is a virtual thread itself, or the thread was not given out, or was run already. [an
+ * OS thread | runs the thread] */
 WP_API int wp_vthread_run(wp_vthread *thread);
 
-/* What a thread keeps by key, the address of one of these; NULL at first. */
+/* A key: each virtual thread has one value, at first NULL, for the address of each wp_local. */
 typedef struct wp_local {
-	/* Of each thread that ends with one, and so of none that a close hands back; NULL:
-	 * nothing. */
+	/* Called with the value of each thread that ends with one, and so not for threads that a
+	 * close hands back. NULL: nothing. */
 	void (*fini)(void *value);
 } wp_local;
 
-/* [a virtual thread | wait-free] */
+/* The caller's value. [a virtual thread | wait-free] */
 WP_API void *wp_local_get(const wp_local *key);
-/* WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: it must have none. [a virtual thread | allocates] */
+/* Sets the caller's value. WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: the thread may have no
+ * values. [a virtual thread | allocates] */
 WP_API int wp_local_set(const wp_local *key, void *value);
 
-/* It is about to start: its group chooses its home, if nobody has, nor did this before. [who made
- * it | wait-free] */
+/* Lets the group choose the home of a thread that is about to start, unless it was chosen already.
+ * [its maker | wait-free] */
 void wp__vthread_place(wp_vthread *thread);
-/* Pushes it: whom wp__vthread_notify told to. [any thread | as wp_carrier_submit] */
+/* Pushes the thread, when wp__vthread_notify has returned that the caller must. [any thread | as
+ * wp_carrier_submit] */
 void wp__vthread_push(wp_vthread *thread);
-/* Its flag is what an unpark owes. [any thread | as wp_carrier_submit] */
+/* Does what an unpark owes: push the thread, or wake its carrier. [any thread | as
+ * wp_carrier_submit] */
 void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed);
-/* A close hands it back: whoever joins it is told. [the close | wait-free] */
+/* Ends the joins of a thread that a close hands back. [the close | wait-free] */
 void wp__vthread_abandon(wp_vthread *thread);
 
 #endif

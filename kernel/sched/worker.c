@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker.c - a carrier's loop. Not explored: it never ends; stress/scenarios/sched/carrier_tasks.c
- * has what it calls. */
+ * worker.c - a carrier's loop. Not explored, because it never ends;
+ * stress/scenarios/sched/carrier_tasks.c has the functions that it calls. */
 #define _GNU_SOURCE
 #include "sched/worker.h"
 
@@ -12,9 +12,9 @@
 #include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
-enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
+enum { RUNS_PER_LOOK = 16 }; /* a look at the clock takes 27 ns, in every 16 steps */
 
-/* The carrier that this thread is, or NULL. */
+/* The carrier that the calling thread carries, or NULL. */
 static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
@@ -22,12 +22,14 @@ static void run_traced(wp_worker *mine, wp_task *task)
 	wp_trace_event event = {
 		.begin_ns = wp_clock_ns(), .kind = WP_TRACE_RUN, .a = wp__worker_home_of(task)};
 
-	wp__trace_of(&event, task); /* when it has run it may be another's */
+	/* Before the run: afterwards the task may belong to another thread. */
+	wp__trace_of(&event, task);
 	wp_carrier_tasks_run(&mine->home, task);
 	wp__worker_trace(mine, event);
 }
 
-/* Overflows are reported from now on; without it they are not, and nothing else. */
+/* Has stack overflows reported from now on. If that fails they are not reported, and all else
+ * works. */
 static void watch(wp_worker *mine)
 {
 	mine->watching->is_on = wp_stack_watch_begin(&mine->watching->watch) == WP_OK;
@@ -59,8 +61,8 @@ static inline void run_one(wp_worker *mine, wp_mpsc_node *node)
 		wp__group_placement_ended(mine);
 }
 
-/* What its step has yielded to, and so on: nothing comes before that. Not for ever: the loop has
- * other things to see to. */
+/* Runs the task to which the step has yielded, then the one to which that yields, and so on:
+ * nothing comes before these. It stops after RUNS_PER_LOOK, because the loop has other duties. */
 static void run_next(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
@@ -85,9 +87,8 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		run_next(mine);
 }
 
-/* A task whose own carrier is marked, if there is one. Before its own: who woke it may rely on
- * that.
- * [the owner] */
+/* Runs a task of a blocked carrier, if there is one. It comes before the carrier's own tasks,
+ * because a waker may rely on that. [the owner | as the task] */
 static bool run_moved(wp_worker *mine)
 {
 	wp_mpsc_node *node = NULL;
@@ -99,7 +100,8 @@ static bool run_moved(wp_worker *mine)
 	return node != NULL;
 }
 
-/* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
+/* Runs the tasks of the own queues, for about yield_us. True: the stop was among them. [the owner |
+ * as the tasks] */
 static bool drain(wp_worker *mine, bool *did)
 {
 	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine),
@@ -124,8 +126,8 @@ static bool drain(wp_worker *mine, bool *did)
 			continue;
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
-		/* Not only between two drains: a queue that is never empty, and a long yield_us,
-		 * would keep what is due from running for so long. */
+		/* Timers are fired here, too, not only between two drains: with a queue that is
+		 * never empty and a long yield_us, due timers would wait for so long. */
 		wp__carrier_tasks_fire(&mine->home, look_ns);
 		if (wp__worker_is_called(mine))
 			break;
@@ -144,21 +146,23 @@ static bool drain(wp_worker *mine, bool *did)
 	return has_stop;
 }
 
-/* What is due. [the owner | as wp__carrier_tasks_fire; reads no clock where no timer is armed] */
+/* Fires due timers. [the owner | as wp__carrier_tasks_fire; reads no clock where no timer is
+ * armed] */
 static void fire(wp_worker *mine)
 {
 	if (wp_timers_earliest(&mine->home.timers) != WP_FOREVER)
 		wp__carrier_tasks_fire(&mine->home, wp_clock_ns());
 }
 
-/* After a wake that brought nothing: not because of a timer that came meanwhile. [the owner] */
+/* True, after a wake that brought nothing, if it was not for a timer that was armed meanwhile. [the
+ * owner | wait-free] */
 static bool is_useless(wp_worker *mine)
 {
 	return mine->home.carrier.left >= WP_WAKING &&
 	       wp_timers_earliest(&mine->home.timers) >= mine->until_ns;
 }
 
-/* Its poller's, if that is there. True: it has had it. [the owner] */
+/* Runs the poller, if there is one, and returns whether it did. [the owner | as the poller] */
 static bool take_turn(wp_worker *mine)
 {
 	wp_task *poller = wp__poller_turn(mine);
@@ -168,11 +172,12 @@ static bool take_turn(wp_worker *mine)
 	return poller != NULL;
 }
 
-/* Until its role is given up, or it has ended: true. [who has the role | blocks] */
+/* The loop. True: the carrier has ended; false: the role was given up. [the role's holder |
+ * blocks] */
 static bool carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
-	bool did, ran, woke = false; /* from a park that brought nothing; and nothing ran since */
+	bool did, ran, woke = false; /* left a park with nothing, and nothing ran since */
 
 	for (;;) {
 		fire(mine);
@@ -180,7 +185,7 @@ static bool carry(wp_worker *mine)
 			wp__spare_thread_give(mine);
 			return false;
 		}
-		/* It may have been read by another thread, while this one had lent the role. */
+		/* Another thread may have read the stop, while this one had lent the role. */
 		if (mine->has_stop && !wp__poller_stays(mine)) {
 			wp__poller_leave_behind(mine);
 			return wp__spare_thread_stop(mine);
@@ -196,8 +201,9 @@ static bool carry(wp_worker *mine)
 			continue;
 		if (woke && is_useless(mine))
 			wp__count(&mine->useless_wakes);
+		/* The push that woke it is stalled, or its task is gone: let its producer run. */
 		if (woke)
-			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
+			wp_yield();
 		node = woke || mine->has_stop ? NULL : wp__worker_probe(mine);
 		if (node == NULL)
 			node = wp__worker_park(mine);
@@ -207,8 +213,8 @@ static bool carry(wp_worker *mine)
 	}
 }
 
-/* Its last step: whoever waits for all of a group's may then end their threads. [who had the
- * role] */
+/* The carrier's last step: the close, which waits for all carriers, may then join their threads.
+ * [the last holder of the role | a system call] */
 static void say_exited(wp_worker *mine)
 {
 	/* [worker.3] relaxed: ordered by the join, which follows; pairs group.1; upholds
@@ -224,7 +230,8 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 
 	self = mine;
 	mine->watching = watching;
-	mine->turns = 1; /* who goes on now passes to nobody, but by way of the loop */
+	/* A thread that goes on now passes to no other one: it leaves through the loop. */
+	mine->turns = 1;
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);
 	if (config->bind != NULL && mine->index < mine->group->size)
@@ -257,7 +264,7 @@ void *wp__worker_begin(void *arg)
 
 __attribute__((noinline)) wp_worker *wp__worker_self(void)
 {
-	__asm__ __volatile__("" ::: "memory"); /* a virtual thread goes on in another one */
+	__asm__ __volatile__("" ::: "memory"); /* a virtual thread may go on in another OS thread */
 	return self;
 }
 
@@ -274,7 +281,7 @@ __attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 	wp_task *next;
 
 	if (mine == NULL || (!yields && !wp__carrier_has_private(&mine->home.carrier)))
-		return NULL; /* as most parks that others end */
+		return NULL; /* the usual case of a park that others end */
 	if (mine->turns == 1 || wp__worker_is_traced(mine))
 		return NULL;
 	next = wp__carrier_tasks_pass(&mine->home, task, yields);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker_idle.c - how a carrier that has nothing to run comes by something: it steals, or sleeps.
- * Apart from worker.c, whose loop calls it, so that a test can stand between the two
- * (tests/sched/test_worker_idle.py). */
+ * worker_idle.c - an idle carrier looks for work: it steals, or sleeps. Apart from worker.c, whose
+ * loop calls it, so that a test can stand between the two (tests/sched/test_worker_idle.py). */
 #include "sched/placement/group_placement.h"
 #include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
-/* xorshift64 [the owner | wait-free] */
+/* A random number below `below`, by xorshift64. [the owner | wait-free] */
 static uint32_t draw(wp_worker *mine, uint32_t below)
 {
 	mine->random ^= mine->random << 13;
@@ -15,7 +14,8 @@ static uint32_t draw(wp_worker *mine, uint32_t below)
 	return (uint32_t)(mine->random >> 32) % below;
 }
 
-/* A task from the longer queue of two siblings, drawn at random. [the owner] */
+/* Steals from the longer queue of two siblings drawn at random. [the owner | as
+ * wp_carrier_steal] */
 static wp_mpsc_node *probe(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier, *longer;
@@ -94,8 +94,8 @@ void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen)
 					  .a = stolen != NULL || wp__carrier_has_own(carrier)});
 }
 
-/* Asleep until it was woken, or a timer is due: the task that it was sent for, or NULL.
- * [the owner | blocks] */
+/* Sleeps until the carrier is woken, or a timer is due. Returns the stolen task, or NULL. [the
+ * owner | blocks] */
 static wp_mpsc_node *sleep_and_leave(wp_worker *mine)
 {
 	int64_t since_ns = wp__worker_now_ns(mine);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * monitor.c - a thread that looks, again and again, for carriers that make no progress: see
- * group_placement.h. Not explored, for it is a thread:
- * stress/scenarios/sched/compensation/monitor.c has what it calls. */
+ * monitor.c - a watchdog thread that periodically looks for carriers which make no progress: see
+ * group_placement.h. Not explored, because it is a thread:
+ * stress/scenarios/sched/compensation/monitor.c has the functions that it calls. */
 #include "sched/placement/group_placement.h"
 
 #include "base/error.h"
 #include "sched/run_queues.h"
 
-/* The same step as at the last look, and something waits behind it: it moves. [the monitor | as
- * wp__group_placement_move] */
+/* Blocks a carrier that is in the same step as at the last look, with something queued behind it,
+ * and moves its queue. [the monitor | as wp__group_placement_move] */
 static void look(wp_group_placement *placed, wp_worker *one)
 {
 	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * role.h - the role of a carrier, and the OS threads that may have it, under one lock. For
- * spare_thread.c and worker.c alone; spare_thread.h says what it is for.
+ * role.h - the role of a carrier, which one OS thread at a time holds, and the OS threads that may
+ * take roles; all under one lock. For spare_thread.c and worker.c alone; spare_thread.h says what
+ * it is for.
  *
- *   who carries                            a spare
- *   lend: offered, or free for who wants   next: takes an offer
+ *   holder of the role                     a spare thread
+ *   lend: offered, or free for a waiter    next: takes an offer
  *   take_back: not taken yet? has it         give: is asked for; or stop: the last ends it
  *     else ask; wait until it is free        next
  *
- * Why it works  A role is in one of three hands: who carries it; `is_offered`; `is_free`. Each step
- *               from hand to hand is under the lock. `waiting` counts a thread from the step by
- *               which it gives a role up, not from when it arrives: who has the role next may need
- *               it before that.
+ *   a role is  held          One thread runs the loop of the carrier, or a task on its stack.
+ *              `is_offered`  Its lender blocks, and any spare thread may take the role.
+ *              `is_free`     The holder has given the role up, and a lender takes it back.
+ *
+ * Why it works  Each step from state to state is under the lock. `waiting` counts a thread from the
+ *               step by which it gives a role up, not from its arrival at `next`, because the next
+ *               holder of the role may need it before that.
  * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, KeepsIfAlone,
  *               StopIsLast, OthersRun.
  * Evidence      make check-specs T=SpareThread, make stress T=spare_thread,
@@ -20,27 +24,27 @@
 
 #include "base/futex.h"
 
-/* Of one carrier, under the lock of the spares. is_wanted: who has the role. */
+/* The role of one carrier, under the lock of the spares, except is_wanted: the role's holder. */
 typedef struct wp_role {
-	struct wp_role *next; /* among those that are offered */
+	struct wp_role *next; /* the next offered role */
 	wp_cond freed;
 	bool is_offered, is_free;
-	bool is_wanted;   /* at the next turn it is to be given up */
-	uint32_t lent;    /* to be given back */
-	uint32_t wanting; /* of these: they wait for it */
+	bool is_wanted;   /* the holder is to give it up at its next turn */
+	uint32_t lent;    /* lenders that have not taken it back */
+	uint32_t wanting; /* of these: waiting for it now */
 } wp_role;
 
-/* The threads of a group. Zeroed is none. */
+/* The OS threads of a group, and the roles on offer. Zeroed is none. */
 typedef struct wp_roles {
 	wp_lock lock;
 	wp_cond some;
 	wp_role *offered;
-	uint32_t offers;  /* and how many */
-	uint32_t waiting; /* threads that carry nothing, or are on their way to wait */
+	uint32_t offers;  /* the number of offered roles */
+	uint32_t waiting; /* threads without a role, waiting or about to wait */
 	bool is_over;
 } wp_roles;
 
-/* [under the lock] */
+/* Offers the role to spare threads. [under the lock | a system call if a thread sleeps] */
 WP_INLINE void wp__role_offer(wp_roles *roles, wp_role *role)
 {
 	role->is_offered = true;
@@ -50,7 +54,7 @@ WP_INLINE void wp__role_offer(wp_roles *roles, wp_role *role)
 	wp_cond_signal(&roles->some);
 }
 
-/* [under the lock] */
+/* Takes the role off the offers. [under the lock | wait-free] */
 WP_INLINE void wp__role_withdraw(wp_roles *roles, wp_role *role)
 {
 	wp_role **at = &roles->offered;
@@ -62,7 +66,8 @@ WP_INLINE void wp__role_withdraw(wp_roles *roles, wp_role *role)
 	roles->offers--;
 }
 
-/* To who waits for it, or will. [under the lock] */
+/* Frees the role for a lender that waits for it, or will. [under the lock | a system call if a
+ * lender sleeps] */
 WP_INLINE void wp__role_free(wp_role *role)
 {
 	role->is_wanted = false;
@@ -70,7 +75,8 @@ WP_INLINE void wp__role_free(wp_role *role)
 	wp_cond_signal(&role->freed);
 }
 
-/* Is there a thread for another offer? Starts one where it may. [under the lock] */
+/* True: a spare thread is there for one more offer. If none is left, it starts a thread, if it may.
+ * [under the lock | may start a thread] */
 WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void *arg)
 {
 	if (roles->waiting > roles->offers)
@@ -81,8 +87,8 @@ WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void 
 	return true;
 }
 
-/* Before it blocks. True: lent, and to be taken back; false: it keeps the role, as nobody is left
- * to have it. [who has the role | may start a thread] */
+/* Lends the role, before its holder blocks. True: lent, to be taken back; false: no thread is left
+ * to take it, so the caller keeps it. [the role's holder | may start a thread] */
 WP_INLINE bool wp__role_lend(wp_roles *roles, wp_role *role, bool (*add)(void *arg), void *arg)
 {
 	bool is_lent = true;
@@ -99,7 +105,8 @@ WP_INLINE bool wp__role_lend(wp_roles *roles, wp_role *role, bool (*add)(void *a
 	return is_lent;
 }
 
-/* Waits until whoever carries has given it up. [under the lock, released meanwhile] */
+/* Waits until the holder has given the role up. [the lender, under the lock, which is released
+ * meanwhile | blocks] */
 WP_INLINE void wp__role_await(wp_roles *roles, wp_role *role, void (*tell)(void *arg), void *arg)
 {
 	role->wanting++;
@@ -111,8 +118,8 @@ WP_INLINE void wp__role_await(wp_roles *roles, wp_role *role, void (*tell)(void 
 	role->wanting--;
 }
 
-/* When it blocks no more; it has the role when this returns. `tell` has whoever carries call
- * wp__role_asked; not under the lock. [who has lent it | blocks] */
+/* Takes the role back, when its lender no longer blocks; the lender holds it when this returns.
+ * `tell` makes the holder call wp__role_asked, and runs outside the lock. [the lender | blocks] */
 WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(void *arg),
 				  void *arg)
 {
@@ -127,20 +134,22 @@ WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(v
 	wp_lock_release(&roles->lock);
 }
 
-/* [who has the role, at a turn of its loop | wait-free] */
+/* Notes that a lender wants the role back. [the role's holder, at a turn of its loop |
+ * wait-free] */
 WP_INLINE void wp__role_asked(wp_role *role)
 {
 	role->is_wanted = true;
 }
 
-/* May it poll? The stop may have been read by another thread meanwhile: who pins in turn would
- * never let it end. [who has the role | wait-free] */
+/* True: the holder may poll. It may not when another thread has read the stop meanwhile: tasks that
+ * pin in turn would never let the carrier end. [the role's holder | wait-free] */
 WP_INLINE bool wp__role_polls(bool has_stop)
 {
 	return !has_stop;
 }
 
-/* It was asked for. [who has the role, at a turn of its loop | blocks shortly] */
+/* Gives the role up, when a lender has asked for it. [the role's holder, at a turn of its loop |
+ * blocks shortly] */
 WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 {
 	wp_lock_acquire(&roles->lock);
@@ -149,8 +158,8 @@ WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 	wp_lock_release(&roles->lock);
 }
 
-/* The stop was read. True: the carrier has ended; false: who has lent the role is to end it. [who
- * has the role, at a turn of its loop | blocks shortly] */
+/* Gives the role up, when the stop was read. True: the carrier has ended; false: a lender of the
+ * role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
 WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 {
 	bool is_last;
@@ -164,8 +173,8 @@ WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 	return is_last;
 }
 
-/* The next role of a thread that has none; NULL: it is to end. [an OS thread of the group |
- * blocks] */
+/* Waits for the next role of a thread that has none. NULL: the thread is to end. [an OS thread of
+ * the group | blocks] */
 WP_INLINE wp_role *wp__role_next(wp_roles *roles)
 {
 	wp_role *role;
@@ -181,7 +190,7 @@ WP_INLINE wp_role *wp__role_next(wp_roles *roles)
 	return role;
 }
 
-/* All carriers have ended. [the close | blocks shortly] */
+/* Ends the threads that wait, when all carriers have ended. [the close | blocks shortly] */
 WP_INLINE void wp__roles_end(wp_roles *roles)
 {
 	wp_lock_acquire(&roles->lock);

@@ -16,28 +16,28 @@ void wp_spare_carriers_init(wp_spare_carriers *all, wp_placement *placement, uin
 
 bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier)
 {
-	/* [spare_carrier.1] relaxed: ordered by carrier.6, or by spare_carrier.5; pairs spare_carrier.3,
-	 * spare_carrier.4; upholds SpareCarrier!NoStrandedGlobal. */
+	/* [spare_carrier.1] relaxed: ordered by carrier.6, or by spare_carrier.5; pairs
+	 * spare_carrier.3, spare_carrier.4; upholds SpareCarrier!NoStrandedGlobal. */
 	return (wp_load_relaxed(&placement->slots[carrier].word) & WP_PLACE_DORMANT) != 0;
 }
 
 void wp_spare_carrier_fence(void)
 {
 	/* [spare_carrier.5] seq_cst fence; pairs carrier.6; upholds SpareCarrier!NoStrandedGlobal:
-	 * who has parked before it looked for this task is found parked, and is not taken for a
-	 * dormant one. */
+	 * a carrier that parked before it could see this task is found parked, and is not mistaken
+	 * for an idle spare. */
 	wp_fence_seq_cst();
 }
 
-/* Marked or dormant, or 0. [under the lock | wait-free] */
+/* Its flags, blocked or idle spare; 0: eligible. [under the lock | wait-free] */
 static uint32_t flags_of(const wp_spare_carriers *all, uint32_t carrier)
 {
-	/* [spare_carrier.2] relaxed: ordered by the lock, which whoever changes it takes
+	/* [spare_carrier.2] relaxed: ordered by the lock, which every thread that changes it takes
 	 * afterwards; pairs spare_carrier.3, spare_carrier.4; upholds SpareCarrier!EligibleKept. */
 	return (uint32_t)wp_load_relaxed(&all->placement->slots[carrier].word);
 }
 
-/* How many may be given tasks. [under the lock | wait-free] */
+/* The number of eligible carriers. [under the lock | wait-free] */
 static uint32_t eligible(const wp_spare_carriers *all)
 {
 	uint32_t many = 0;
@@ -47,8 +47,9 @@ static uint32_t eligible(const wp_spare_carriers *all)
 	return many;
 }
 
-/* Of those that have threads, one that is dormant and runs nothing that is marked, or dormant at
- * least; else the first that has none. The count: there is none. [under the lock | wait-free] */
+/* Finds an idle spare: with a thread and no blocked step, if there is one; else with a thread; else
+ * the first one without a thread. It returns the placement's count if there is none. [under the
+ * lock | wait-free] */
 static uint32_t find_dormant(const wp_spare_carriers *all)
 {
 	uint32_t end = all->carriers + all->counts.started, found = end;
@@ -64,7 +65,7 @@ static uint32_t find_dormant(const wp_spare_carriers *all)
 	return found;
 }
 
-/* [under the lock] */
+/* Sets the end of the carriers that policies scan. [under the lock | wait-free] */
 static void set_reach(wp_spare_carriers *all)
 {
 	uint32_t end = all->placement->count;
@@ -76,7 +77,7 @@ static void set_reach(wp_spare_carriers *all)
 	wp_store_relaxed(&all->placement->reach, end);
 }
 
-/* [under the lock] */
+/* Makes an idle spare eligible. [under the lock | wait-free] */
 static void activate(wp_spare_carriers *all, uint32_t carrier)
 {
 	/* [spare_carrier.3] relaxed: ordered by timer.9, in the wake; pairs spare_carrier.1,
@@ -86,7 +87,7 @@ static void activate(wp_spare_carriers *all, uint32_t carrier)
 	set_reach(all);
 }
 
-/* False: no thread. [under the lock | system calls] */
+/* Starts its thread. False: there is none. [under the lock | system calls] */
 static bool start(wp_spare_carriers *all, uint32_t carrier)
 {
 	if (all->start(all->arg, carrier) != 0) {
@@ -97,7 +98,7 @@ static bool start(wp_spare_carriers *all, uint32_t carrier)
 	return true;
 }
 
-/* False: there is none. [under the lock | may start a thread] */
+/* Activates an idle spare. False: there is none. [under the lock | may start a thread] */
 static bool take_on(wp_spare_carriers *all)
 {
 	uint32_t carrier = find_dormant(all);
@@ -113,7 +114,7 @@ static bool take_on(wp_spare_carriers *all)
 	return true;
 }
 
-/* False: none is active that may be given tasks. [under the lock | moves its queue] */
+/* Makes an active, eligible spare idle. False: there is none. [under the lock | moves its queue] */
 static bool retire(wp_spare_carriers *all)
 {
 	uint32_t carrier = all->carriers + all->counts.started;
@@ -123,7 +124,7 @@ static bool retire(wp_spare_carriers *all)
 	if (carrier-- == all->carriers)
 		return false;
 	/* [spare_carrier.4] acquire; pairs placement.1, spare_carrier.1, spare_carrier.2; upholds
-	 * SpareCarrier!RetiredIsEmpty: whatever was counted before is in the queue that is
+	 * SpareCarrier!RetiredIsEmpty: all tasks that were counted before are in the queue that is
 	 * moved. */
 	wp_fetch_or_acquire(&all->placement->slots[carrier].word, WP_PLACE_DORMANT);
 	all->counts.active--;

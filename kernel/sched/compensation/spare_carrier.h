@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier.h - carriers that stand in for those that are marked (placement.h): as many as are
- * configured may be given tasks.
+ * spare_carrier.h - compensation: spare carriers stand in for blocked ones (placement.h), so that
+ * as many carriers as configured are eligible for tasks.
  *
- *   who has marked one, or taken a mark off       a spare carrier
- *   lock                                          [spare_carrier.1] dormant: it takes no task
- *   [spare_carrier.2] fewer may be given tasks:     of the group's queue, passes a wake for
- *     a dormant one: its thread is started,         one on, and sleeps whatever is there
- *     if it has none; [spare_carrier.3] it may    else: as any other
- *     be; wake it
- *   more: [spare_carrier.4] one is dormant; move
- *     its queue; wake it
+ *   a thread that blocked or unblocked one        a spare carrier
+ *   lock                                          [spare_carrier.1] idle spare: it takes no task
+ *   [spare_carrier.2] too few are eligible:         of the group's queue, passes a wake for
+ *     an idle spare: its thread is started,         one on, and sleeps whatever is there
+ *     if it has none; [spare_carrier.3] it is     else: as any other
+ *     eligible; wake it
+ *   too many: [spare_carrier.4] one becomes an
+ *     idle spare; move its queue; wake it
  *   until neither is so; unlock
  *
- * Why it works  Whoever changes a word decides afterwards, so the last one who decides has seen
- *               what all have changed, by the lock; who decides wrongly, for a word has changed
- *               since, is followed by who has changed it. A dormant one is as a marked one: who
- *               pushes to it moves that on. Bit and word of the park are told in turn by who wakes
- *               it ([timer.9], [spare_carrier.5]) and who parks ([carrier.6]).
- * Not promised  That anybody takes over what a marked carrier keeps: its pinned tasks, timers and
- *               poller. That a dormant one runs nothing: what is pinned to it, and its timers, it
- *               runs. Exactly as many for a while: until a thread is started, or a step ends. That
- *               a refused thread is tried again before the next mark.
+ * Why it works  Every thread that changes a word decides afterwards, under the lock, so the last
+ *               thread that decides has seen what all of them have changed. A decision that is
+ *               wrong because a word has changed since is followed by the decision of the thread
+ *               which changed it. An idle spare is treated as a blocked carrier: a thread that
+ *               pushes to it moves its queue on. Fences order the idle flag and the word of the
+ *               park: [timer.9] and [spare_carrier.5] on the waker's side, [carrier.6] on that of
+ *               the parking carrier.
+ * Not promised  That another carrier takes over what a blocked one keeps: its pinned tasks, timers
+ *               and poller. That an idle spare runs nothing: it runs its pinned tasks and its
+ *               timers. That the number of eligible carriers is always exact: it is off until a
+ *               thread is started, or a step ends. That a thread which could not be started is
+ *               tried again before the next block.
+ * Prior art     Java's ForkJoinPool starts spare threads for blocked workers; Go's runtime starts
+ *               Ms for the Ps of blocked threads.
  * Spec          specs/sched/compensation/SpareCarrier.tla: EligibleKept, OneThread,
  *               TargetHasThread, RetiredIsEmpty, NoStrandedGlobal, StopReachesAll, OthersRun,
  *               AllRun.
@@ -33,46 +38,49 @@
 #include "sched/placement/placement.h"
 
 /* cdef: begin */
-/* Of a group's spare_carriers; the last three only grow. */
+/* Counts of a group's spare carriers; the last three only grow. */
 typedef struct wp_spare_carrier_group {
-	uint32_t most, active; /* how many there may be; how many are not dormant */
-	uint32_t started;      /* threads */
-	uint64_t reused;       /* a dormant one that had a thread was activated */
-	uint64_t refused;      /* a thread was not started */
+	uint32_t most, active; /* how many there may be; how many are not idle */
+	uint32_t started;      /* threads started */
+	uint64_t reused;       /* times that an idle spare with a thread was activated */
+	uint64_t refused;      /* times that a thread could not be started */
 } wp_spare_carrier_group;
 /* cdef: end */
 
-/* Of a group. All but the calls, and who is replaced: under the lock. Spare carriers are the
- * carriers of the placement from `carriers` on; those that have threads are the first. */
+/* The spare carriers of one group. All fields are under the lock, except the functions and the two
+ * that init sets. Spare carriers are the placement's carriers from `carriers` on; the first of them
+ * have threads. */
 typedef struct wp_spare_carriers {
 	wp_lock lock;
 	wp_placement *placement;
 	uint32_t carriers;
 	bool is_over;
 	wp_spare_carrier_group counts;
-	int (*start)(void *arg, uint32_t carrier); /* its thread: 0, or why there is none */
-	void (*move)(void *arg, uint32_t carrier); /* its queue */
-	void (*wake)(void *arg, uint32_t carrier); /* if it sleeps */
+	int (*start)(void *arg, uint32_t carrier); /* starts its thread: 0, or an errno */
+	void (*move)(void *arg, uint32_t carrier); /* moves its queue */
+	void (*wake)(void *arg, uint32_t carrier); /* wakes it, if it sleeps */
 	void *arg;
 } wp_spare_carriers;
 
-/* The calls are set; all beyond `carriers` are dormant. [before it is shared | wait-free] */
+/* Call it when the functions are set; all carriers from `carriers` on become idle spares. [before
+ * it is shared | wait-free] */
 void wp_spare_carriers_init(wp_spare_carriers *all, wp_placement *placement, uint32_t carriers);
 
-/* After a mark; or after its end. [any thread | blocks shortly, may start a thread] */
+/* Activates or retires spare carriers after a carrier was blocked or unblocked. [any thread |
+ * blocks shortly, may start a thread] */
 void wp_spare_carriers_settle(wp_spare_carriers *all);
 
-/* No thread is started any more. [the close | blocks shortly] */
+/* Starts no more threads from now on. [the close | blocks shortly] */
 void wp_spare_carriers_end(wp_spare_carriers *all);
 
-/* [any thread | blocks shortly] */
+/* The counts. [any thread | blocks shortly] */
 wp_spare_carrier_group wp_spare_carriers_counts(wp_spare_carriers *all);
 
-/* It is to take no task of the group's. [any thread | wait-free] */
+/* True: it is an idle spare, and takes no task of the group's queue. [any thread | wait-free] */
 bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier);
 
-/* Between the count of a task of the group's and the look for somebody to wake, who is not dormant.
- * [any thread | wait-free] */
+/* Stands between counting a task in the group's queue and looking for a carrier to wake that is not
+ * an idle spare. [any thread | wait-free] */
 void wp_spare_carrier_fence(void);
 
 #endif

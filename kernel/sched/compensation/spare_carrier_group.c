@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * spare_carrier_group.c - the spare carriers of a group: their threads, queues, wakes. See
- * group_placement.h, spare_carrier.h. Not explored, for it makes threads:
- * stress/scenarios/sched/compensation/spare_carrier.c has what it calls. */
+ * group_placement.h, spare_carrier.h. Not explored, because it makes threads:
+ * stress/scenarios/sched/compensation/spare_carrier.c has the functions that it calls. */
 #define _GNU_SOURCE
 #include <sched.h>
 
@@ -12,7 +12,7 @@ static wp_worker *worker_at(void *arg, uint32_t index)
 	return &((wp_group_placement *)arg)->group->workers[index];
 }
 
-/* It runs where the group's maker might. */
+/* Runs on the CPUs of the thread that made the group, then as any carrier. */
 static void *begin(void *arg)
 {
 	wp_worker *mine = arg;

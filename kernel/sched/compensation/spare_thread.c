@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_thread.c - see spare_thread.h. Not explored, for it makes threads:
- * stress/scenarios/sched/compensation/spare_thread.c has what it calls. */
+ * spare_thread.c - see spare_thread.h. Not explored, because it makes threads:
+ * stress/scenarios/sched/compensation/spare_thread.c has the functions that it calls. */
 #include "sched/compensation/spare_thread.h"
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-/* Where it may. [under the lock] */
+/* Starts a spare thread, if one may be started. [under the lock | system calls] */
 static bool start(void *arg)
 {
 	wp_group *group = arg;
@@ -36,7 +36,7 @@ void wp__spare_thread_lend(wp_loan *loan)
 	*loan = (wp_loan){.of = mine};
 	if (mine == NULL)
 		return;
-	wp__poller_unpark(mine); /* who has the role next finds it RUNNING */
+	wp__poller_unpark(mine); /* the next holder of the role finds it RUNNING */
 	wp__count(&mine->pinned);
 	loan->watching = mine->watching;
 	loan->mounted = wp__worker_mounted(mine);
@@ -47,7 +47,7 @@ void wp__spare_thread_lend(wp_loan *loan)
 			wp__role_lend(&mine->group->spares.roles, &mine->role, start, mine->group);
 }
 
-/* [who has the role, at a turn of its loop] */
+/* The timer of a request: notes it. [the role's holder, at a turn of its loop | wait-free] */
 static wp_task *asked(wp_timer *timer)
 {
 	wp_loan *loan = (wp_loan *)(void *)((char *)timer - offsetof(wp_loan, timer));
@@ -56,7 +56,8 @@ static wp_task *asked(wp_timer *timer)
 	return NULL;
 }
 
-/* A timer that is due: whoever carries fires it. [who has lent the role] */
+/* Asks for the role by a timer that is due, which the role's holder fires. [the lender | blocks
+ * shortly] */
 static void ask(void *arg)
 {
 	wp_loan *loan = arg;
@@ -96,7 +97,7 @@ void wp__spare_thread_give(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 
-	/* Who gets the role polls nothing before it goes on. */
+	/* The thread that gets the role polls nothing before it goes on. */
 	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
 	wp__role_give(&mine->group->spares.roles, &mine->role);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_thread.h - while a pinned park blocks the OS thread of a carrier, a spare one carries on.
- * For worker.c and group.c alone.
+ * spare_thread.h - compensation: while a pinned park blocks the OS thread of a carrier, a spare
+ * thread runs the carrier. For worker.c and group.c alone.
  *
- *   who carries, about to block        a spare
- *   offers the role, sleeps            takes it; runs the carrier's loop
- *   is woken: nobody has taken it?       at each turn: fires what is due;
- *     takes it back                      asked for? gives the role up, waits for another
+ *   the carrying thread, about to block   a spare thread
+ *   offers the role, sleeps               takes it; runs the carrier's loop
+ *   is woken: nobody has taken it?          at each turn: fires what is due;
+ *     takes it back                         asked for? gives the role up, waits for another
  *     else a timer that is due asks;
  *     takes the role when it is free
  *
- * Why it works  Who has the role runs the carrier's loop, or a thread on its stack; it changes
- *               hands under one lock, so all that is the carrier's own passes with it. A carrier
- *               that sleeps notices a timer (timer.h), so it notices who asks. A stop leaves the
- *               role to whoever has lent it: the carrier ends with the last of them.
- *               Who gets the role goes on, perhaps for long, and polls nothing; but whoever woke
- *               the carrier for a task may have left. So who gives it up has a sibling look for
- *               that.
- * Not promised  A spare for each: where none is left, the carrier sleeps. That a thread goes on at
- *               once: it waits for the step that runs.
+ * Why it works  The holder of the role runs the carrier's loop, or a task on its stack. The role
+ *               changes hands under one lock, so all that is the carrier's own passes with it. A
+ *               sleeping carrier notices a timer (timer.h), and a request for its role comes as a
+ *               timer that is due. A stop leaves the role to its lenders: the carrier ends with the
+ *               last of them.
+ *               A thread that gets the role back goes on with its own task, perhaps for long, and
+ *               polls nothing. But a submitter that woke the carrier for a task may have left
+ *               relying on it. So a thread that gives a role up wakes a sibling for that task.
+ * Not promised  A spare thread for each pinned park: where none is left, the carrier sleeps. That
+ *               an unblocked thread goes on at once: it waits for the step that runs.
+ * Prior art     Java's virtual threads expand their pool in the same way during file I/O (JEP 444);
+ *               Go hands the P of a thread in a system call to another M (handoffp).
  * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, StopIsLast,
  *               OthersRun; specs/sched/search_given.models.toml: Search with roles that are given
  *               up.
@@ -36,50 +39,52 @@
 struct wp_worker;
 struct wp_group;
 
-/* Of one OS thread: where virtual threads leave to, and whether overflows of their stacks are
- * reported. */
+/* State of one OS thread: the fiber to which virtual threads leave, and whether overflows of their
+ * stacks are reported. */
 typedef struct wp_watching {
 	wp_fiber under;
 	wp_stack_watch watch;
-	bool is_on; /* since a thread with a stack ran there */
+	bool is_on; /* set when a thread with a stack first ran there */
 } wp_watching;
 
-/* Of a group. Zeroed is none. most: how many may be started. */
+/* The spare threads of a group. Zeroed is none. most: how many may be started. */
 typedef struct wp_spare_threads {
 	wp_roles roles;
 	uint32_t started, most;
 	pthread_t *threads;
 } wp_spare_threads;
 
-/* One pinned park, on the stack of whoever parks. */
+/* One pinned park; it lies on the stack of the thread that parks. */
 typedef struct wp_loan {
 	wp_timer timer;
-	struct wp_worker *of; /* NULL: no carrier parks */
+	struct wp_worker *of; /* NULL: the caller is no carrier */
 	wp_watching *watching;
-	/* what the carrier runs: another one, if that has mounted who parks */
+	/* The thread that the carrier runs: another than the parking one, if it has mounted
+	 * that. */
 	struct wp_task *mounted;
 	struct wp_carrier_tasks *runs_for;
-	int64_t begin_ns; /* if events are kept */
+	int64_t begin_ns; /* when the park began, if events are kept */
 	bool is_lent;
 } wp_loan;
 
-/* The calling carrier, if it is one, is about to block: counts that, and lends its role, if there
- * is a spare. [who has the role, any other thread | may start a thread] */
+/* If the caller is a carrier that is about to block: counts that, and lends its role if there is a
+ * spare thread. [the role's holder, any other thread | may start a thread] */
 void wp__spare_thread_lend(wp_loan *loan);
-/* It blocks no more, and has its role when this returns. [who has lent it | blocks] */
+/* Ends the loan, when the caller no longer blocks; it has its role when this returns. [the lender |
+ * blocks] */
 void wp__spare_thread_return(wp_loan *loan, wp_task *task);
 
-/* It was asked for. [who has the role, at a turn of its loop] */
+/* Gives the role up, when a lender has asked for it. [the role's holder, at a turn of its loop |
+ * blocks shortly] */
 void wp__spare_thread_give(struct wp_worker *mine);
-/* The stop was read. True: the carrier has ended; false: who has lent the role is to end it. [who
- * has the role, at a turn of its loop] */
+/* Gives the role up, when the stop was read. True: the carrier has ended; false: a lender of the
+ * role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
 bool wp__spare_thread_stop(struct wp_worker *mine);
-/* The next role of a thread that has none; NULL: it is to end. [an OS thread of the group |
- * blocks] */
+/* Waits for the next role of a thread that has none. NULL: the thread is to end. [an OS thread of
+ * the group | blocks] */
 struct wp_worker *wp__spare_thread_next(struct wp_group *group);
 
-/* All carriers have ended: their threads are to end, too; joins those of the spares. [the close |
- * blocks shortly] */
+/* Ends and joins the spare threads, when all carriers have ended. [the close | blocks shortly] */
 void wp__spare_threads_end(wp_spare_threads *spares);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "sched/run_queues.h"
 
-/* Of a thread that carries nothing. [any thread | wait-free] */
+/* The random state of a thread that carries nothing. [any thread | wait-free] */
 static uint64_t *random_of_thread(void)
 {
 	static _Thread_local uint64_t random;
@@ -43,7 +43,7 @@ uint32_t wp__group_placement_choose(wp_group_placement *placed, uint32_t here)
 
 	if (chosen == WP_PLACE_GLOBAL) {
 		wp__count_shared(&tally_of(placed, here)->nowhere);
-		return here; /* whose queue is then moved */
+		return here; /* the push then moves the queue */
 	}
 	wp__count_shared(chosen == here ? &tally_of(placed, chosen)->home
 					: &tally_of(placed, chosen)->other);
@@ -77,7 +77,7 @@ void wp__group_placement_move(wp_group_placement *placed, wp_worker *from)
 
 	wp__local_queue_carrier_hand_over(&from->home.carrier);
 	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++) {
-		/* One of the ring may be at home elsewhere, and is counted there. */
+		/* A task of the ring may have another home, and is counted there. */
 		wp_worker *home = (wp_worker *)(void *)((wp_task *)(void *)node)->home;
 
 		wp_placement_moved(&placed->placement, home->index, 1);
@@ -109,7 +109,7 @@ void wp__group_placement_polled(wp_worker *mine, wp_mpsc_node *node)
 
 	if (task->home == &mine->home)
 		wp_placement_begins(&mine->group->placed->placement, mine->index);
-	else if (mine->home.carrier.bounded != NULL) /* it came with a stolen one, or was spilt */
+	else if (mine->home.carrier.bounded != NULL) /* came with a stolen task, or overflowed */
 		wp__group_placement_stole(mine, task);
 }
 
@@ -148,8 +148,8 @@ wp_mpsc_node *wp__group_placement_take(wp_worker *mine)
 	if (!wp_placement_has_global(&placed->placement))
 		return NULL;
 	if (wp_spare_carrier_is_dormant(&placed->placement, mine->index)) {
-		wp__group_placement_wake_one(placed,
-					     mine->index); /* it may have been woken for that */
+		/* The idle spare may have been woken for that task. */
+		wp__group_placement_wake_one(placed, mine->index);
 		return NULL;
 	}
 	wp_lock_acquire(&placed->lock);
@@ -210,7 +210,7 @@ void wp_group_unblock(void)
 	wp__spare_carrier_group_settle(mine->group->placed);
 }
 
-/* What a group counts and places by, made and freed. */
+/* A group's placement: made and freed. */
 
 static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
 {
@@ -218,8 +218,8 @@ static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
 	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
 }
 
-/* Its clusters are those of its topology, also where nobody steals; and one of its spare_carriers.
- * `seats`: twice the carriers of the placement. */
+/* The clusters are those of the group's topology, also where nobody steals, and one more for its
+ * spare carriers. `seats` has twice as many entries as the placement has carriers. */
 static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t carriers,
 			  uint32_t *seats)
 {
@@ -231,7 +231,7 @@ static void make_clusters(wp_placement *placement, const wp_group_config *config
 		while (!is_near(config, nearest, first))
 			nearest++;
 		if (nearest != first)
-			continue; /* it is in that one's */
+			continue; /* already in the cluster of `nearest` */
 		for (uint32_t one = first; one < carriers; one++)
 			if (is_near(config, first, one))
 				seats[end++] = one;

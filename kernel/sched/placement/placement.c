@@ -34,19 +34,19 @@ uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier)
 bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 {
 	/* [placement.1] release; pairs policy.1, placement.3, spare_carrier.4; upholds
-	 * Placement!BlockingNeverTargeted: who marks it after this finds the push in the queue that
-	 * it moves. */
+	 * Placement!BlockingNeverTargeted: a thread that flags the carrier after this finds the
+	 * push in the queue that it moves. */
 	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
 
 	return (before & WP_PLACEMENT_UNWANTED) == 0;
 }
 
-/* [any thread | wait-free] */
+/* Adds to the load; returns the word before. [any thread | wait-free] */
 static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
 {
-	/* [placement.2] release; pairs policy.1, placement.11; upholds Monitor!MarkIsOfWhoRuns: who
-	 * marks it after a step has ended sees that. For the rest atomicity is enough: each that is
-	 * added is taken off once. */
+	/* [placement.2] release; pairs policy.1, placement.11; upholds Monitor!MarkIsOfWhoRuns: a
+	 * monitor that flags the carrier after a step has ended sees that end. For the rest
+	 * atomicity is enough: each task that is counted is counted off once. */
 	return wp_fetch_add_release(&placement->slots[carrier].word, many * ONE);
 }
 
@@ -81,8 +81,8 @@ bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
 {
 	/* [placement.3] acquire; pairs policy.1, placement.1; upholds
-	 * Placement!BlockingNeverTargeted: whatever was counted before is in the queue that is
-	 * moved. */
+	 * Placement!BlockingNeverTargeted: all tasks that were counted before are in the queue that
+	 * is moved. */
 	uint64_t before = wp_fetch_or_acquire(&placement->slots[carrier].word, MARK);
 
 	return (before & MARK) == 0;
@@ -114,13 +114,13 @@ void wp_placement_step(wp_progress *progress)
 bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
 			  uint64_t step)
 {
-	/* [placement.11] acquire; pairs placement.2; upholds Monitor!MarkIsOfWhoRuns: if the end
-	 * has not read the mark, it is seen. */
+	/* [placement.11] acquire; pairs placement.2; upholds Monitor!MarkIsOfWhoRuns: if the end of
+	 * the step has not read the flag, the monitor sees that end. */
 	wp_fetch_or_acquire(&placement->slots[carrier].word, SUSPECT);
 	if (wp_placement_progress(progress) == step)
 		return true;
-	/* [placement.13] relaxed: atomicity is enough: a mark of its own task stays; pairs
-	 * policy.1; upholds Monitor!MarkIsOfWhoRuns. */
+	/* [placement.13] relaxed: atomicity is enough: the flag that its own task has set stays;
+	 * pairs policy.1; upholds Monitor!MarkIsOfWhoRuns. */
 	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~SUSPECT);
 	return false;
 }
@@ -128,21 +128,21 @@ bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress
 void wp_placement_spilled(wp_placement *placement, uint32_t many)
 {
 	/* [placement.5] release; pairs placement.6, placement.9; upholds
-	 * Placement!NoStrandedGlobal: who looks after this finds the push. */
+	 * Placement!NoStrandedGlobal: a carrier that looks after this finds the push. */
 	wp_fetch_add_release(&placement->global, many);
 }
 
 bool wp_placement_has_global(const wp_placement *placement)
 {
-	/* [placement.6] acquire; pairs placement.5; upholds Placement!NoStrandedGlobal: what is
-	 * counted is in the queue. */
+	/* [placement.6] acquire; pairs placement.5; upholds Placement!NoStrandedGlobal: tasks that
+	 * are counted are in the queue. */
 	return (int64_t)wp_load_acquire(&placement->global) > 0;
 }
 
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
 {
-	/* [placement.9] relaxed: atomicity is enough: what is left was counted by others; pairs
-	 * placement.5; upholds Placement!CounterBalance. */
+	/* [placement.9] relaxed: atomicity is enough: other threads have counted the tasks that are
+	 * left; pairs placement.5; upholds Placement!CounterBalance. */
 	uint64_t before = wp_fetch_add_relaxed(&placement->global, -(uint64_t)many);
 
 	add(placement, carrier, many);

@@ -7,8 +7,9 @@
 #include "sched/placement/policy_least_loaded.h"
 #include "sched/placement/policy_two_choices.h"
 
-/* `choose` gives a carrier among `all` that was not marked when it was read, or WP_PLACE_GLOBAL.
- * home: the caller's choice; *random: xorshift64 of the caller, not 0. [any thread | wait-free] */
+/* `choose` returns a carrier among `all` that was eligible when its word was read, or
+ * WP_PLACE_GLOBAL. home: the caller's choice; *random: the caller's xorshift64 state, not 0. [any
+ * thread | wait-free] */
 typedef struct wp__policy {
 	const char *name;
 	uint32_t (*choose)(const wp_placement *placement, wp__among all, uint32_t home,

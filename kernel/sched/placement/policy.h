@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy.h - which carrier a task is to go to, by loads and marks as they are read
- * (placement.h).
+ * policy.h - placement policies: the carrier that a task is to go to, by the loads and flags that
+ * are read at the time (placement.h).
  *
- * A policy      is one file, policy_<name>.h, one constant here and one entry in the table of policy.c.
- * Not promised  That a chosen carrier has the least load: others choose, too.
+ * A policy      is one file, policy_<name>.h, one constant here, and one entry in the table of
+ *               policy.c.
+ * Not promised  That the chosen carrier has the least load: other threads choose, too.
  * Spec          specs/sched/placement/Placement.tla: Choose. Evidence  as placement.h. */
 #ifndef WP_POLICY_H
 #define WP_POLICY_H
@@ -14,8 +15,12 @@
 #include "base/order.h"
 
 /* cdef: begin */
-/* The home, or the next one that is not marked; the lesser of two that are drawn; the least; the
- * lesser of two that are drawn in the lesser of two clusters. */
+/* HOME                  the home, or the next carrier that is eligible
+ * TWO_CHOICES           the less loaded of two carriers drawn at random
+ * LEAST_LOADED          the least loaded of all
+ * CLUSTER_TWO_CHOICES   two clusters are drawn, and in the one with the lower load per carrier two
+ *                       carriers: the less loaded of these
+ * A carrier is eligible if it is neither blocked nor an idle spare. */
 enum wp_placement_policy {
 	WP_PLACE_HOME = 0,
 	WP_PLACE_TWO_CHOICES = 1,
@@ -24,23 +29,25 @@ enum wp_placement_policy {
 	WP_PLACE_POLICIES = 4, /* how many there are */
 };
 
-/* As users type it; NULL: there is no such policy. [any thread | wait-free] */
+/* The name of a policy, as users type it; NULL: there is no such policy. [any thread |
+ * wait-free] */
 const char *wp_placement_policy_name(uint32_t policy);
 /* cdef: end */
 
-#define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
+#define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: all are blocked */
 #define WP_PLACEMENT_MARKS ((uint64_t)3)
-#define WP_PLACE_DORMANT ((uint64_t)4) /* a spare carrier that is not needed: spare_carrier.h */
+#define WP_PLACE_DORMANT ((uint64_t)4) /* an idle spare carrier: spare_carrier.h */
 #define WP_PLACEMENT_UNWANTED (WP_PLACEMENT_MARKS | WP_PLACE_DORMANT)
 
-/* What groups count (group_placement.h); zeroed by whoever counts. */
+/* Counts of a group (group_placement.h), which zeroes them. */
 typedef struct wp_placement_tally {
 	wp_atomic(uint64_t) home, other, nowhere, marks, suspects, moved, taken;
 } wp_placement_tally;
 
-/* A line: submitters write to it, and read those of others. */
+/* One cache line per carrier: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	/* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
+	/* High half: load. Low half, flags: 1, 2: blocked, set by its task or by the monitor; 4: an
+	 * idle spare. */
 	_Alignas(WP_LINE) wp_atomic(uint64_t) word;
 	wp_placement_tally tally;
 } wp_placement_slot;
@@ -51,14 +58,15 @@ typedef struct wp_placement {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* tasks; may be below 0 */
 	_Alignas(WP_LINE) wp_placement_slot *slots;   /* by carrier */
 	uint32_t count, clusters;
-	wp_atomic(uint32_t) reach;      /* nobody from here on is to be chosen: they are dormant */
-	const uint32_t *members, *ends; /* cluster after cluster; of each: where the next begins */
+	wp_atomic(uint32_t) reach; /* carriers from here on are idle spares, and are not chosen */
+	/* the carriers, cluster by cluster; of each cluster: where the next begins */
+	const uint32_t *members, *ends;
 	enum wp_placement_policy policy;
 	bool at_dequeue;
-	bool is_watched; /* whose mark is another's needs to know of it at its end */
+	bool is_watched; /* there is a monitor, whose flag the end of a step must see */
 } wp_placement;
 
-/* [any thread | wait-free] */
+/* The word of a carrier: load and flags. [any thread | wait-free] */
 WP_INLINE uint64_t wp__placement_look(const wp_placement *placement, uint32_t carrier)
 {
 	/* [policy.1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs
@@ -67,7 +75,7 @@ WP_INLINE uint64_t wp__placement_look(const wp_placement *placement, uint32_t ca
 	return wp_load_relaxed(&placement->slots[carrier].word);
 }
 
-/* The high half of a word, which may be below 0. */
+/* The load in a word; a load below 0 counts as 0. */
 WP_INLINE uint32_t wp__placement_high(uint64_t word)
 {
 	int32_t high = (int32_t)(uint32_t)(word >> 32);
@@ -75,13 +83,14 @@ WP_INLINE uint32_t wp__placement_high(uint64_t word)
 	return high > 0 ? (uint32_t)high : 0;
 }
 
-/* It has so many clusters: which carriers, one after the other, and, of each, where in `members`
- * the next begins. Both outlive it. [before it is shared | wait-free] */
+/* Sets the clusters: `members` lists the carriers of one cluster after the other, and `ends` says
+ * for each cluster where the next begins in it. Both arrays outlive the placement. [before it is
+ * shared | wait-free] */
 void wp_placement_clusters(wp_placement *placement, const uint32_t *members, const uint32_t *ends,
 			   uint32_t clusters);
 
-/* A carrier that was not marked when it was read; or WP_PLACE_GLOBAL. *random: xorshift64 of the
- * caller, not 0. [any thread | wait-free] */
+/* Chooses a carrier that was eligible when its word was read, or WP_PLACE_GLOBAL. *random: the
+ * caller's xorshift64 state, not 0. [any thread | wait-free] */
 uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint64_t *random);
 
 #endif

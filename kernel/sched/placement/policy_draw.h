@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy_draw.h - what placement policies share: the carriers that they choose among, draws,
- * scans. */
+ * policy_draw.h - what placement policies share: sets of carriers to choose from, draws, scans. */
 #ifndef WP_POLICY_DRAW_H
 #define WP_POLICY_DRAW_H
 
@@ -8,7 +7,7 @@
 
 #include "sched/placement/policy.h"
 
-/* Carriers to choose from. members NULL: they are the first so many. */
+/* A set of carriers to choose from. members NULL: the first `count` carriers. */
 typedef struct wp__among {
 	const uint32_t *members;
 	uint32_t count;
@@ -19,7 +18,8 @@ WP_INLINE uint32_t wp__among_at(wp__among among, uint32_t place)
 	return among.members == NULL ? place : among.members[place];
 }
 
-/* What a load is compared by: more than any, if marked, or dormant. [any thread | wait-free] */
+/* The load by which carriers are compared; UINT32_MAX for a carrier that is not eligible. [any
+ * thread | wait-free] */
 WP_INLINE uint32_t wp__place_weight(const wp_placement *placement, uint32_t carrier)
 {
 	uint64_t word = wp__placement_look(placement, carrier);
@@ -28,7 +28,7 @@ WP_INLINE uint32_t wp__place_weight(const wp_placement *placement, uint32_t carr
 	return is_unwanted ? UINT32_MAX : wp__placement_high(word);
 }
 
-/* [any thread | wait-free] */
+/* All carriers that are not idle spares at the end. [any thread | wait-free] */
 WP_INLINE wp__among wp__among_all(const wp_placement *placement)
 {
 	/* [policy_draw.1] relaxed: stale costs a worse choice; pairs spare_carrier.6; upholds
@@ -36,7 +36,7 @@ WP_INLINE wp__among wp__among_all(const wp_placement *placement)
 	return (wp__among){NULL, wp_load_relaxed(&placement->reach)};
 }
 
-/* xorshift64 [the state's owner | wait-free] */
+/* A random number below `below`, by xorshift64. [the state's owner | wait-free] */
 WP_INLINE uint32_t wp__place_draw(uint64_t *random, uint32_t below)
 {
 	*random ^= *random << 13;
@@ -45,7 +45,7 @@ WP_INLINE uint32_t wp__place_draw(uint64_t *random, uint32_t below)
 	return (uint32_t)((*random >> 32) * below >> 32);
 }
 
-/* Another one than `first`, of two at least. */
+/* A random number other than `first`, below `below` >= 2. */
 WP_INLINE uint32_t wp__place_draw_other(uint64_t *random, uint32_t below, uint32_t first)
 {
 	uint32_t second = wp__place_draw(random, below - 1);
@@ -53,8 +53,9 @@ WP_INLINE uint32_t wp__place_draw_other(uint64_t *random, uint32_t below, uint32
 	return second + (second >= first);
 }
 
-/* The least from `first` on, the first of equals; or the first that weighs no more than `enough`.
- * [any thread | wait-free] */
+/* Scans from `first` on for the carrier with the least load, the first one among equals; it stops
+ * at a carrier with a load of no more than `enough`. WP_PLACE_GLOBAL: none is eligible. [any thread
+ * | wait-free] */
 WP_INLINE uint32_t wp__place_scan(const wp_placement *placement, wp__among among, uint32_t first,
 				  uint32_t enough)
 {
@@ -77,7 +78,8 @@ WP_INLINE uint32_t wp__place_scan(const wp_placement *placement, wp__among among
 	return found;
 }
 
-/* [any thread | wait-free] */
+/* The less loaded of two carriers drawn at random; if neither is eligible, the next one that is.
+ * [any thread | wait-free] */
 WP_INLINE uint32_t wp__place_of_two(const wp_placement *placement, wp__among among,
 				    uint64_t *random)
 {

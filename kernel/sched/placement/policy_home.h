@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy_home.h - a placement policy: the home, or the next carrier that is not marked. */
+ * policy_home.h - a placement policy: the home, or the next carrier that is eligible. */
 #ifndef WP_POLICY_HOME_H
 #define WP_POLICY_HOME_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * policy_least_loaded.h - a placement policy: the carrier with the least load.
  *
- * The scan begins where a draw says: else the first of equals would get all that come before its
- * load is seen. It ends at a carrier that has nothing. */
+ * The scan begins at a random carrier. Otherwise the first among equals would get all tasks that
+ * come before its new load is seen. The scan ends at a carrier that has no load. */
 #ifndef WP_POLICY_LEAST_LOADED_H
 #define WP_POLICY_LEAST_LOADED_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy_two_choices.h - a placement policy: the lesser of two carriers that are drawn. */
+ * policy_two_choices.h - a placement policy, the power of two choices: two carriers are drawn at
+ * random, and it chooses the less loaded one. */
 #ifndef WP_POLICY_TWO_CHOICES_H
 #define WP_POLICY_TWO_CHOICES_H
 
