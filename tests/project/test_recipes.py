@@ -19,6 +19,7 @@ import pytest
 from tests.judge import test_twins
 from tests.python import test_config, test_imports
 from tests.support import compiling
+from tools import ffi_stub
 
 from wakeproof import locations
 
@@ -175,18 +176,13 @@ def test_a_policy_is_in_groups_rows_of_the_bench_and_tests_which_list_none(tmp_p
         assert ran(root / "placement", *case, LD_LIBRARY_PATH=str(root)).stdout == "", case
 
 
-def test_a_policy_that_the_stub_lacks_is_named_as_stale_until_the_stub_is_made(
-    tmp_path: Path,
-) -> None:
-    root = copied(tmp_path, "kernel", "tools", "python/wakeproof")
+def test_a_policy_is_a_literal_of_the_stub_which_is_made_in_each_build(tmp_path: Path) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
     follow("placement-policy", root)
-    stub = (sys.executable, "tools/ffi_stub.py")
-    python = {"PYTHONPATH": str(root / "python")}
-    stale = ran(*stub, "--check", cwd=root, code=1, **python)
-    assert stale.stderr == "ffi.pyi is stale: run tools/ffi_stub.py\n"
-    ran(*stub, cwd=root, **python)
-    text = (root / "python/wakeproof/_native/ffi.pyi").read_text()
-    assert re.search(r"^PlacementPolicy = Literal\[[^]]*, \"random\"", text, re.MULTILINE)
+    declared = "from wakeproof._native import build; print(build.declarations())"
+    where = {"PYTHONPATH": str(root / "python")}
+    text = ffi_stub.stub(ran(sys.executable, "-c", declared, **where).stdout)
+    assert re.search(r"^PlacementPolicy = Literal\[[^]]*, 'random'", text, re.MULTILINE)
 
 
 def test_a_policy_that_has_another_name_than_its_constant_is_named(
