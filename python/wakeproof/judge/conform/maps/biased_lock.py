@@ -47,9 +47,9 @@ BIASED_LOCK = Concept(
     constants={"Stealers": '{"s1", "s2"}'},
     plain=("Acquire", "Enter"),
     arguments={
-        "Look": (('"s1"',), ('"s2"',)),
-        "Claim": (('"s1"',), ('"s2"',)),
-        "Release": (('"owner"',), ('"s1"',), ('"s2"',)),
+        "Look": "Stealers",
+        "Claim": "Stealers",
+        "Release": '{"owner"}+Stealers',
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,

@@ -131,7 +131,6 @@ SEARCH = (
     ("search.6", "search.7"), ("search.7", "idle_set.3"), ("idle_set.3", "idle_set.3"),
     ("idle_set.3", "search.4"), ("search.4", "idle_set.3"),
 )  # fmt: skip
-WAKERS = (('"s1"',), ('"searcher"',), ('"s2"',))
 CARRIER_TWO = Concept(
     name="carrier two",
     bounds="2 submitters, no searcher; no sibling has work",
@@ -144,9 +143,9 @@ CARRIER_TWO = Concept(
         "Readable", "Ready", "Drain", "Leave",
     ),
     arguments={
-        "Push": (('"s1"',), ('"s2"',)),
-        **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS),
-        "Advertise": (('"PARKED_FUTEX"',), ('"PARKED_POLLER"',)),
+        "Push": "Submitters",
+        **dict.fromkeys(("LoadWord", "Signal", "Call"), 'Submitters+{"searcher"}'),
+        "Advertise": '{"PARKED_FUTEX","PARKED_POLLER"}',
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,
@@ -166,10 +165,6 @@ CARRIER_ONE = replace(
     bounds="a submitter, a searcher twice, 2 victims; no sibling has work",
     constants={
         **CARRIER_TWO.constants, "Submitters": '{"s1"}', "Victims": '{"v1", "v2"}', "Searches": "2",
-    },
-    arguments={
-        **CARRIER_TWO.arguments, "Push": (('"s1"',),),
-        **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS[:2]),
     },
     spec_twin="runs_parked",
     code_twins=("carrier_wake_forgotten",),

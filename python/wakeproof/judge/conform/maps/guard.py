@@ -93,7 +93,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["asleep"], state["queue"], state["token"], state["answers"]
 
 
-PRODUCERS = tuple((f'"p{number}"',) for number in (1, 2, 3))
 EACH = ("Push", "SignalFence", "Look", "Claim", "Wake")
 GUARD = Concept(
     name="guard symmetric",
@@ -105,7 +104,7 @@ GUARD = Concept(
         "Signals": '"sticky"', "Ends": '{"timeout"}',
     },
     plain=("Poll", "Announce", "Fence", "Check", "Block", "Leave"),
-    arguments={"End": (('"timeout"',),), **dict.fromkeys(EACH, PRODUCERS)},
+    arguments={"End": "Ends", **dict.fromkeys(EACH, "Producers")},
     spec_label=labels_of({}),
     spec_seen=spec_seen,
     code_label=code_label,
@@ -121,7 +120,7 @@ GUARD_ASYMMETRIC = replace(
     name="guard asymmetric",
     test="conform_guard_asymmetric",
     constants={**GUARD.constants, "Fences": '"asymmetric"'},
-    arguments={**GUARD.arguments, "Reach": PRODUCERS},
+    arguments={**GUARD.arguments, "Reach": "Producers"},
     spec_label=labels_of({"Reach": ""}),
     spec_twin="",
     code_twins=(),
@@ -178,9 +177,6 @@ GUARD_RENDEZVOUS = replace(
         "Ends": '{"ok", "timeout"}',
     },
     plain=("Poll", "Announce", "Fence", "Check", "Confirm", "Wait", "Leave", "Unlock"),
-    arguments={
-        "End": (('"ok"',), ('"timeout"',)), **dict.fromkeys(EACH, PRODUCERS[:2]),
-    },
     spec_label=MEETING_LABELS,
     spec_seen=meeting_spec_seen,
     code_label=meeting_label,

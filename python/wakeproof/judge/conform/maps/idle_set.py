@@ -46,16 +46,14 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["bits"], state["parked"]
 
 
-MEMBERS = (("0",), ("1",), ("2",))
-SEARCHERS = (('"s1"',),)
 IDLE_SET = Concept(
     name="idle_set",
     bounds="3 members in 2 words, a searcher",
     threads=THREADS,
     constants={"Count": "3", "PerWord": "2", "Searchers": '{"s1"}'},
     arguments={
-        **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), MEMBERS),
-        **dict.fromkeys(("Begin", "Read", "Try", "End"), SEARCHERS),
+        **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), "{0,1,2}"),
+        **dict.fromkeys(("Begin", "Read", "Try", "End"), "Searchers"),
     },
     spec_label=labels_of({"End": ""}),
     spec_seen=spec_seen,

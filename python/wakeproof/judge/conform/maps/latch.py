@@ -112,8 +112,6 @@ def spec_label(
     return " ".join((action, *arguments[:1]))
 
 
-WAITERS = (('"a"',), ('"b"',))
-WAYS = (('"begin"', '"push"'), ('"late"', '"remove"'))
 LATCH = Concept(
     name="latch",
     bounds="two OS threads that wait, each once",
@@ -121,8 +119,8 @@ LATCH = Concept(
     constants={"Waiters": '{"a", "b"}'},
     plain=("Work", "Open", "Lock", "Publish", "Grant", "Wake"),
     arguments={
-        **dict.fromkeys(("Push", "Sleep", "Return", "TimeOut", "Remove"), WAITERS),
-        "Take": tuple((*waiter, *way) for waiter in WAITERS for way in WAYS),
+        **dict.fromkeys(("Push", "Sleep", "Return", "TimeOut", "Remove"), "Waiters"),
+        "Take": 'Waiters {"begin"} {"push"} | Waiters {"late"} {"remove"}',
     },
     spec_label=spec_label,
     spec_seen=spec_seen,

@@ -72,8 +72,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["tail"], state["head"], cells, tuple(state["where"][n] == "free" for n in nodes)
 
 
-PRODUCERS = tuple((f'"p{number}"',) for number in (1, 2, 3))
-SIBLING = (('"s1"',),)
 MPSC_THREE = Concept(
     name="mpsc three",
     test="conform_mpsc",
@@ -85,9 +83,9 @@ MPSC_THREE = Concept(
     },
     plain=("Pop", "Adopt", "Open", "Look", "Advance", "Unlink", "GiveAway"),
     arguments={
-        "Reserve": tuple((*p, f'"n{n}"') for p in PRODUCERS for n in (1, 2, 3)),
-        "Publish": PRODUCERS,
-        **dict.fromkeys(("AskFirst", "AskSecond", "AskTail"), SIBLING),
+        "Reserve": "Producers Nodes",
+        "Publish": "Producers",
+        **dict.fromkeys(("AskFirst", "AskSecond", "AskTail"), "Siblings"),
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,
@@ -103,10 +101,6 @@ MPSC = replace(
     test="conform_mpsc_two",
     bounds="2 producers, 3 nodes, a sibling",
     constants={**MPSC_THREE.constants, "Producers": '{"p1", "p2"}'},
-    arguments={
-        **MPSC_THREE.arguments,
-        "Reserve": MPSC_THREE.arguments["Reserve"][:6], "Publish": PRODUCERS[:2],
-    },
     spec_twin="clear_first",
     code_twins=("mpsc_ignores_hostage",),
     is_quick=True,
