@@ -28,47 +28,34 @@ HIDDEN_SITES = {
 }  # fmt: skip
 
 
+LABELS = dict.fromkeys(HIDDEN_SITES, HIDDEN) | {
+    "mpsc.1": "Push {}", "carrier.4": "LoadWord {}", "LoadWord": "LoadWord {}",
+    "carrier.3": "Signal {}", "Victim": "Signal {}", "event_signal": "Call {}",
+    "futex_wake": "Call {}", "carrier.5": "Test", "futex_wait": "Wait", "event_take": "Drain",
+    "carrier.2": "Leave", "End": "End", "Readable": "Readable",
+}  # fmt: skip
+
+
 def code_label(step: Step) -> str:
     """Give the step of the spec; accesses of queues that are not the carrier's own are hidden."""
-    thread = THREADS[step.thread]
     match step.site:
-        case "End" | "Readable":
-            return step.site
         case "mpsc.9":
             if step.thread or step.what.offset != FIRST:
                 return HIDDEN
             return "Recheck" if step.pre.word(WORD) else "Poll"
-        case "mpsc.1":
-            return f"Push {thread}"
-        case "carrier.4" | "LoadWord":
-            return f"LoadWord {thread}"
-        case "carrier.3" | "Victim":
-            return f"Signal {thread}"
-        case "event_signal" | "futex_wake":
-            return f"Call {thread}"
         case "search.5":
             if step.thread != 1:
                 return HIDDEN
             return "Search" if step.value == 0 else WAIT
         case "Place":
             return f"Advertise {WORDS[1 + (step.post.word(WORD) == 2)]}"
-        case "carrier.5":
-            return "Test"
-        case "futex_wait":
-            return "Wait"
         case "Select":
             return ("Select", "Deschedule")[step.value]
         case "Selecting":
             if not step.moves:
                 return DROPPED
             return "Readable" if step.post.pending(0).site == "event_take" else "Ready"
-        case "event_take":
-            return "Drain"
-        case "carrier.2":
-            return "Leave"
-    if step.site in HIDDEN_SITES:
-        return HIDDEN
-    raise KeyError(step.site)
+    return LABELS[step.site].format(THREADS[step.thread])
 
 
 def hit_label(step: Step) -> str:

@@ -26,24 +26,20 @@ def head(word: int) -> str:
     return NAMES[place // EACH] if word & ~LOCKED else ""
 
 
+OPENER = {
+    "Work": "Work", "latch.1": "Open", "latch.4": "Publish", "wait_queue.2": "Grant",
+    "futex_wake": "Wake",
+}  # fmt: skip
+
+
 def opener_label(step: Step) -> str:
     """Give the opener's steps."""
     match step.site:
-        case "Work":
-            return "Work"
-        case "latch.1":
-            return "Open"
         case "latch.6":
             return WAIT if step.value & LOCKED else HIDDEN
         case "latch.3":
             return "Lock" if step.pre.word(WORD) != step.post.word(WORD) else WAIT
-        case "latch.4":
-            return "Publish"
-        case "wait_queue.2":
-            return "Grant"
-        case "futex_wake":
-            return "Wake"
-    raise KeyError(step.site)
+    return OPENER[step.site]
 
 
 def waiter_label(step: Step, name: str) -> str:
