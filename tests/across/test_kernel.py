@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import ast
-import os
 import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
+from tests.support.running import python, run
 from tools import ffi_stub
 
 from wakeproof import locations
@@ -21,7 +21,6 @@ from wakeproof._native import build, ffi
 KERNEL = locations.sources() / "kernel"
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="not run: x86-64 instructions")
-IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 NEEDS_OBJDUMP = pytest.mark.skipif(not shutil.which("objdump"), reason="not run: install binutils")
 
 SITES = """
@@ -57,16 +56,6 @@ def symbols(library: Path) -> set[str]:
     command = ["nm", "--defined-only", str(library)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {line.split()[-1] for line in text.splitlines() if line.split()[-2] == "T"}
-
-
-def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 @X86
@@ -140,7 +129,7 @@ def test_sanitizers_find_nothing_in_the_inbox(
     assert built.returncode == 0, built.stderr
     no_aslr = ["setarch", "-R"] if shutil.which("setarch") else []  # for ThreadSanitizer's map
     command = [*no_aslr, str(tmp_path / "inbox")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ran = run(command)
     told = "taken 30000, refused or dropped the rest, quiescent 1\n"
     assert (ran.stdout, ran.returncode) == (told, 0), ran.stderr
 

@@ -8,7 +8,6 @@ changes a text that occurs once in that file; any other block is a new file.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,6 +18,8 @@ import pytest
 from tests.judge import test_twins
 from tests.python import test_config, test_imports
 from tests.support import compiling
+from tests.support.cases import COMPILES
+from tests.support.running import run
 from tools import ffi_stub
 
 from wakeproof import locations
@@ -28,10 +29,7 @@ PAGES = ROOT / "docs" / "contributing"
 BLOCK = re.compile(r"^`([^`\n]+)`:\n\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMPILED = ("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wswitch-enum", "-pthread")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 
 def copied(root: Path, *folders: str) -> Path:
@@ -75,10 +73,7 @@ def ran(
     *command: str | Path, cwd: Path | None = None, code: int = 0, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command, which must end with that exit code."""
-    ended = subprocess.run(
-        [str(word) for word in command], cwd=cwd, env={**os.environ, **environment},
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+    ended = run([str(word) for word in command], timeout_s=600, cwd=cwd, **environment)
     assert ended.returncode == code, ended.stdout + ended.stderr
     return ended
 
