@@ -79,8 +79,8 @@ def is_rotating(item: pytest.Item) -> bool:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if found := due():
         terminalreporter.line(
-            f"Of the tests that rotate, quarter {found[0] + 1} of {lock.QUARTERS} ran, which commit "
-            f"{found[1][:8]} chose; make test runs all."
+            f"Of the tests that rotate, quarter {found[0] + 1} of {lock.QUARTERS} ran, which "
+            f"commit {found[1][:8]} chose; make test runs all."
         )
 
 
