@@ -95,7 +95,6 @@ lint: venv ## ruff, mypy --strict, clang-format, and labels of code and specs ag
 	$(Q)$(BIN)/python tools/pairs.py
 	$(Q)$(BIN)/python tools/layers.py
 	$(Q)$(BIN)/python tools/twins.py
-	$(Q)$(BIN)/python tools/ffi_stub.py --check
 
 include examples/rules.mk
 include tools/library/rules.mk

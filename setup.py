@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel's copy of the sources, and the native part.
+"""What pyproject.toml cannot say: the wheel's copy of the sources, the stub, the native part.
 
 With Python.h the bindings are an extension made by cffi from python/wakeproof/_native/build.py.
 Without it (or with WAKEPROOF_ABI=1) the same kernel is compiled to libwakeproof.so, and cffi binds
@@ -38,9 +38,11 @@ LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an 
 
 
 class BuildPy(build_py):
-    """Packs kernel/, specs/ and stress/ into the wheel, so that an installed package can judge."""
+    """Makes the stub of the bindings, and packs the sources that an installed package judges."""
 
     def run(self) -> None:
+        typed = _module(ROOT / "tools" / "ffi_stub.py").stub(_builder().declarations())
+        (NATIVE / "ffi.pyi").write_text(typed, encoding="utf-8")
         super().run()
         if self.editable_mode:
             return
@@ -97,8 +99,12 @@ class BuildExt(build_ext):
 
 
 def _builder() -> Any:
-    """Load build.py as a file: the package itself cannot be imported before it is built."""
-    spec = importlib.util.spec_from_file_location("wakeproof_build", NATIVE / "build.py")
+    return _module(NATIVE / "build.py")
+
+
+def _module(file: Path) -> Any:
+    """Load it as a file: the package itself cannot be imported before it is built."""
+    spec = importlib.util.spec_from_file_location(f"wakeproof_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

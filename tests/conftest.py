@@ -12,7 +12,6 @@ import fcntl
 import functools
 import importlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,9 @@ from typing import Any
 import hypothesis
 import pytest
 from tests.support import compiling
+from tests.support.cases import Compiled
 from tests.support.polling import Eventfd, Make, One, Pair
+from tests.support.running import run
 from tests.support.virtual import PATIENCE_S, Owner
 
 from wakeproof import CarrierGroup, VirtualThread, locations
@@ -98,27 +99,18 @@ def wakeproof() -> Command:
     """Run the installed `wakeproof`; variables given by name join the environment."""
     program = Path(sys.executable).with_name("wakeproof")
 
-    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(program), *arguments],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+    def ended(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return run([program, *arguments], **variables)
 
-    return run
+    return ended
 
 
 @pytest.fixture
-def compiled(tmp_path: Path) -> Callable[..., list[str]]:
+def compiled(tmp_path: Path) -> Compiled:
     """Compile programs/**/NAME.c with the kernel, in a build, with flags; say how to run it."""
 
     def compiled(name: str, build: str, *more: str) -> list[str]:
-        target = str(compiling.build(tmp_path, name, build, *more))
-        no_aslr = ["setarch", "-R"] if shutil.which("setarch") else []  # ThreadSanitizer's map
-        return [*no_aslr, target] if build == "thread" else [target]
+        return compiling.build(tmp_path, name, build, *more)
 
     return compiled
 

@@ -151,7 +151,8 @@ def install_package():
     """Install wakeproof itself, editable; again when the native part's sources change."""
     stamp = VENV / "wakeproof-package"
     native = ROOT / "python/wakeproof/_native"
-    inputs = [ROOT / "pyproject.toml", ROOT / "setup.py", native / "build.py"]
+    makers = ("pyproject.toml", "setup.py", "tools/ffi_stub.py", native / "build.py")
+    inputs = [ROOT / maker for maker in makers]
     for folder in (ROOT / "kernel", native):
         inputs += folder.rglob("*.[chS]")
     inputs = [path for path in inputs if path != native / "kernel.c"]  # generated
@@ -159,7 +160,7 @@ def install_package():
     options = [os.environ.get(name, "") for name in names]
     options.append(str(Path("/usr/include/liburing.h").exists()))
     key = digest(inputs, *options)
-    if is_done(stamp, key):
+    if is_done(stamp, key) and (native / "ffi.pyi").exists():
         return
     say("building wakeproof")
     stamp.unlink(missing_ok=True)

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes python/wakeproof/_native/ffi.pyi, the types of what the cdef offers to Python.
-
-    tools/ffi_stub.py           writes it
-    tools/ffi_stub.py --check   says whether it is up to date: exit code 1 if not
+"""What the cdef offers to Python, typed: setup.py writes it to python/wakeproof/_native/ffi.pyi.
 
 A struct `wp_some_thing` is the class CSomeThing, a pointer to it as well; a constant has its value,
 so that a type checker knows it, and the names of placement policies, which users type, are the
 literal PlacementPolicy. cffi takes more than Python's types can say: a pointer to any
-object is a `_Pointer`, an enum an int.
+object is a `_Pointer`, an enum an int. Nothing is imported from wakeproof here: this runs before
+the package exists.
 """
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from cffi import FFI
 
-from wakeproof._native import build
-
-STUB = Path(build.__file__).with_name("ffi.pyi")
 HEAD = """# SPDX-License-Identifier: Apache-2.0
-# What the cdef offers, typed.  Made by tools/ffi_stub.py: do not edit it.
+# What the cdef offers, typed.  Made by tools/ffi_stub.py in each build: do not edit it.
 from collections.abc import Callable
 from typing import Any, Final, Literal, NewType, Self, TypeVar, overload
 
@@ -148,9 +140,8 @@ def placement_policies(cdef: str) -> str:
     return f"PlacementPolicy = Literal[{', '.join(repr(name.lower()) for name in names)}]\n"
 
 
-def stub() -> str:
-    """Return the text of the stub, as ruff formats it."""
-    cdef = build.declarations()
+def stub(cdef: str) -> str:
+    """Return the text of the stub."""
     ffi = FFI()
     ffi.cdef(cdef)
     defined = re.findall(r"^(?:typedef )?struct (\w+)\s*\{", cdef, re.MULTILINE)
@@ -183,16 +174,11 @@ def stub() -> str:
     )
     numbers = [f"    {name}: Final = {value}" for name, value in constants(ffi, cdef).items()]
     lines = [line for _, line in functions(cdef)]
-    text = "\n".join([
+    return "\n".join([
         HEAD, placement_policies(cdef), *opaque, *classes, FFI_CLASS.format(new=new),
         "class _Lib:", *numbers, *lines, "",
         "ffi: Final[_FFI]", "lib: Final[_Lib]", 'MODE: Final[Literal["api", "abi"]]', "",
     ])  # fmt: skip
-    ruff = Path(sys.executable).with_name("ruff")
-    return subprocess.run(
-        [str(ruff), "format", "--isolated", "--line-length=100", "--stdin-filename=ffi.pyi", "-"],
-        input=text, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
 
 
 def _of_field(kind: str) -> str:
@@ -205,19 +191,3 @@ def _of_field(kind: str) -> str:
     if kind.endswith("*"):
         return "CPointer" if kind == "void *" else typed(kind, True)
     return "_Pointer" if "(" in kind else "int"
-
-
-def main(arguments: list[str]) -> int:
-    """Write the stub, or compare it."""
-    made = stub()
-    if arguments == ["--check"]:
-        if STUB.read_text(encoding="utf-8") == made:
-            return 0
-        print(f"{STUB.name} is stale: run tools/ffi_stub.py", file=sys.stderr)
-        return 1
-    STUB.write_text(made, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import ast
-import os
 import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
+from tests.support.running import python, run
 from tools import ffi_stub
 
 from wakeproof import locations
@@ -21,7 +21,6 @@ from wakeproof._native import build, ffi
 KERNEL = locations.sources() / "kernel"
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="not run: x86-64 instructions")
-IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 NEEDS_OBJDUMP = pytest.mark.skipif(not shutil.which("objdump"), reason="not run: install binutils")
 
 SITES = """
@@ -57,16 +56,6 @@ def symbols(library: Path) -> set[str]:
     command = ["nm", "--defined-only", str(library)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {line.split()[-1] for line in text.splitlines() if line.split()[-2] == "T"}
-
-
-def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 @X86
@@ -140,7 +129,7 @@ def test_sanitizers_find_nothing_in_the_inbox(
     assert built.returncode == 0, built.stderr
     no_aslr = ["setarch", "-R"] if shutil.which("setarch") else []  # for ThreadSanitizer's map
     command = [*no_aslr, str(tmp_path / "inbox")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ran = run(command)
     told = "taken 30000, refused or dropped the rest, quiescent 1\n"
     assert (ran.stdout, ran.returncode) == (told, 0), ran.stderr
 
@@ -190,7 +179,8 @@ except Exception as error:
 
 @IN_CHECKOUT
 def test_the_stub_types_every_declaration_and_has_the_values_of_constants() -> None:
-    stub = ffi_stub.STUB.read_text(encoding="utf-8")
+    stub = Path(build.__file__).with_name("ffi.pyi").read_text(encoding="utf-8")
+    assert stub == ffi_stub.stub(build.declarations()), "built from other headers"
     tree = ast.parse(stub)
     typed = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     declared = set(re.findall(r"(wp_\w+)\(", build.declarations()))
@@ -201,26 +191,6 @@ def test_the_stub_types_every_declaration_and_has_the_values_of_constants() -> N
         if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.value is not None
     }
     assert values == {name: getattr(ffi.lib, name) for name in dir(ffi.lib) if name[:3] == "WP_"}
-
-
-@IN_CHECKOUT
-@pytest.mark.parametrize(
-    "change", ["WP_TIMEOUT: Final = -1", "def wp_mutex_unlock(", "work_stealing"]
-)
-def test_a_stale_stub_is_found(
-    change: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = ffi_stub.STUB.read_text(encoding="utf-8")
-    assert ffi_stub.main(["--check"]) == 0
-    assert change in text
-    stale = tmp_path / "ffi.pyi"
-    stale.write_text(text.replace(change, change.replace("1", "2").replace("e", "o")))
-    monkeypatch.setattr(ffi_stub, "STUB", stale)
-    assert ffi_stub.main(["--check"]) == 1
-    assert capsys.readouterr().err == "ffi.pyi is stale: run tools/ffi_stub.py\n"
 
 
 def test_the_cut_keeps_declarations_and_drops_bodies_and_comments() -> None:

@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold, loses
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = {
     "waited": "what a pool's lock guards is changed under that lock alone",
     "suspected": "who ends while the monitor looks is not suspected",
@@ -74,26 +68,13 @@ TWINS = {  # file, what stands there, and what is put there
     ),
     "moved": ("poller.c", "return WP_OK;\n\t\twp__poller_unpark(mine);", "return WP_OK;"),
 }
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_who_comes_between_two_steps_changes_nothing(build: str, compiled: Compiled) -> None:
-    command = compiled("meanwhile", build, *WRAPPED)
-    for case, claim in CASES.items():
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+    hold(compiled("meanwhile", build, *WRAPPED), CASES)
 
 
 @pytest.mark.parametrize("case", TWINS)
 def test_each_twin_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "meanwhile", "plain", *TWINS[case], *WRAPPED)
-    ended = run([str(target)], case)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(compiling.broken(tmp_path, "meanwhile", "plain", *TWINS[case], *WRAPPED), case)

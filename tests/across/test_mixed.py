@@ -11,26 +11,16 @@ import contextlib
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import COMPILES, Compiled
+from tests.support.running import run
 from tests.support.soaking import PATIENCE_S, SECONDS, SEED
 
-from wakeproof import locations
-
-Compiled = Callable[..., list[str]]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 IS_LONG = SECONDS >= 60
 BUILDS = {"plain": "private", "address": "stealing", "thread": "private", "delayed": "stealing"}
 TWINS = ("spare_thread_goes_on", "dump_one_look", "scope_close_as_join")
-
-
-def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
 
 
 @pytest.mark.parametrize("build", BUILDS)
@@ -38,7 +28,7 @@ def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) ->
     seconds = SECONDS if IS_LONG else 2
     for way in ("private", "stealing") if IS_LONG else (BUILDS[build],):
         limits = (str(seconds), SEED, str(PATIENCE_S), way)
-        ended = ran([*compiled("mixed", build), *limits], seconds + 5 * PATIENCE_S)
+        ended = run(compiled("mixed", build), *limits, timeout_s=seconds + 5 * PATIENCE_S)
         assert ended.returncode == 0, f"seed {SEED}, {way}: {ended.stdout}{ended.stderr}"
         assert ended.stderr == ""
         sys.stdout.write(f"{build}, {way}, seed {SEED}: {ended.stdout}")
@@ -50,4 +40,5 @@ def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) ->
 def test_a_defect_of_one_is_seen_among_all(twin: str, compiled: Compiled) -> None:
     mixed = compiled("mixed", "delayed", f"-DWP_TWIN_{twin}=1")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
-        assert ran([*mixed, "60", SEED, "5", "private"], 4 * PATIENCE_S).returncode != 0
+        ended = run(mixed, "60", SEED, "5", "private", timeout_s=4 * PATIENCE_S)
+        assert ended.returncode != 0

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, Compiled, hold
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = ("plain", "whole", "pool", "trace", "thread", "dump", "step")
 WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "aligned_alloc", "realloc", "free")
@@ -25,28 +20,18 @@ TWINS = {  # a line that is left out
     "trace": ("trace.c", "\t\tgive(traces);\n"),
     "pool": ("pool_new.c", "\tfree(pool->slots);\n"),
 }
-Compiled = Callable[..., list[str]]
-
-
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 @pytest.mark.parametrize("build", ["plain", "address"])
 def test_each_allocation_of_a_start_may_fail(build: str, compiled: Compiled) -> None:
-    command = compiled("no_memory", build, *WRAPPED)
-    for case in CASES:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("no_memory", build, *WRAPPED), CASES)
 
 
 @pytest.mark.parametrize("case", TWINS)
 def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) -> None:
     file, line = TWINS[case]
     target = compiling.broken(tmp_path, "no_memory", "plain", file, line, "", *WRAPPED)
-    ended = run([str(target)], case)
+    ended = run(target, case)
     assert ended.returncode == 1
     assert "lost what it had allocated" in ended.stdout
 
@@ -54,7 +39,6 @@ def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) ->
 def test_a_thread_without_a_stack_or_memory_is_seen(tmp_path: Path) -> None:
     line = "\tif (bodies->idle != NULL || grow(bodies)) {"
     always = line.replace("grow(bodies)", "grow(bodies) || body == NULL")
-    target = compiling.broken(
-        tmp_path, "no_memory", "plain", "vthread_stackful.c", line, always, *WRAPPED
-    )
-    assert run([str(target)], "step").returncode != 0
+    broken = ("vthread_stackful.c", line, always)
+    target = compiling.broken(tmp_path, "no_memory", "plain", *broken, *WRAPPED)
+    assert run(target, "step").returncode != 0

@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold, loses
 from tests.support.ringed import needs_uring
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = {
     "stacks": "a pool of stacks without addresses is none, and gives back what it had",
     "guard": "the mappings of a guard page that was refused are another's",
@@ -62,44 +56,27 @@ RING_TWINS = {
     "ended": ("driver_uring.c", "\tio_uring_queue_exit(queue->system);\n\tfree(queue->system);",
               "\tfree(queue->system);\n\tio_uring_queue_exit(queue->system);"),
 }  # fmt: skip
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_call_that_is_refused_leaves_nothing_behind(build: str, compiled: Compiled) -> None:
-    command = compiled("refused", build, *WRAPPED)
-    for case, claim in CASES.items():
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+    hold(compiled("refused", build, *WRAPPED), CASES)
 
 
 @needs_uring
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_ring_is_asked_again_and_ends_before_its_memory(build: str, compiled: Compiled) -> None:
-    command = compiled("driver_uring", build, *RING_WRAPPED)
-    for case in RING_CASES:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("driver_uring", build, *RING_WRAPPED), RING_CASES)
 
 
 @pytest.mark.parametrize("case", TWINS)
 def test_what_is_left_behind_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "refused", "plain", *TWINS[case], *WRAPPED)
-    ended = run([str(target)], case)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(compiling.broken(tmp_path, "refused", "plain", *TWINS[case], *WRAPPED), case)
 
 
 @needs_uring
 @pytest.mark.parametrize("case", RING_TWINS)
 def test_each_twin_of_a_ring_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "driver_uring", "plain", *RING_TWINS[case], *RING_WRAPPED)
-    ended = run([str(target)], case)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(
+        compiling.broken(tmp_path, "driver_uring", "plain", *RING_TWINS[case], *RING_WRAPPED), case
+    )

@@ -10,37 +10,21 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
 from tests.support.topologies import Halves, nowhere
+from tests.support.virtual import PATIENCE_S, held
 
-from wakeproof import Carrier, CarrierGroup, DomainStatistics, locations
-
-PATIENCE_S = 60
+from wakeproof import CarrierGroup, DomainStatistics, locations
 
 
 def now(group: CarrierGroup) -> DomainStatistics:
     (domain,) = group.statistics()
     return domain
-
-
-@contextmanager
-def held(*carriers: Carrier) -> Iterator[list[threading.Event]]:
-    """Occupy the carriers, each by a task that nobody can steal, until its event is set."""
-    events = [threading.Event() for _ in carriers]
-    for carrier, go_on in zip(carriers, events, strict=True):
-        begun = threading.Event()
-        carrier.factory(pinned=True)(lambda b=begun, g=go_on: (b.set(), g.wait(PATIENCE_S)))
-        assert begun.wait(PATIENCE_S)
-    try:
-        yield events
-    finally:
-        for go_on in events:
-            go_on.set()
 
 
 def until(moved: Callable[[], int], again: Callable[[], object]) -> int:
@@ -54,7 +38,6 @@ def until(moved: Callable[[], int], again: Callable[[], object]) -> int:
     return tries
 
 
-IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 MOVES = [
     "nobody is idle: 0 0 0 0 0",
     "1 is sent to 2: 1 0 0 0 0",

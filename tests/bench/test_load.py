@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.support.compiling import BUILDS, WARNINGS
+from tests.support.running import run
 
 from wakeproof.bench import program
 from wakeproof.bench.web import sample, servers
@@ -40,11 +41,8 @@ def compile_load(folder: Path, kind: str = "plain", here: Path | None = None) ->
     here = here or program.folder() / "http"
     compiler = os.environ.get("CC", "cc").split()
     made = folder / f"load-{kind}"
-    built = subprocess.run(
-        [*compiler, "-std=c11", *BUILDS[kind], *WARNINGS, "-pthread",
-         *map(str, sorted(here.glob("*.c"))), "-o", str(made)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    flags = ("-std=c11", *BUILDS[kind], *WARNINGS, "-pthread")
+    built = run(compiler, *flags, *sorted(here.glob("*.c")), "-o", made)
     if "libclang_rt" in built.stderr:
         pytest.skip("not run: install the sanitizers of clang (libclang-rt-dev)")
     assert built.returncode == 0, built.stderr
@@ -57,7 +55,7 @@ def ask(children: Children, load: Path, how: str, *options: str) -> dict[str, An
     with Running(children, [sys.executable, str(TOY), "--how", how], cpus) as toy:
         command = [*no_aslr, str(load), toy.address(), "--connections", str(CONNECTIONS),
                    "--warmup", "0.1", "--seconds", str(SECONDS), *options]  # fmt: skip
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        ended = run(command)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[:2] == ["measuring", "measured"]
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[2])
@@ -129,7 +127,7 @@ def test_what_makes_no_sense_is_one_line(
     children: Children, words: list[str], message: str
 ) -> None:
     load = servers.load(children)
-    ended = subprocess.run([str(load), *words], capture_output=True, text=True, check=False)
+    ended = run([str(load), *words])
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
     assert message in ended.stderr
 

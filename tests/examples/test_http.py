@@ -17,14 +17,12 @@ from http.client import HTTPResponse
 
 import pytest
 from tests.support import serving
+from tests.support.cases import COMPILES
 from tests.support.serving import HELLO, VARIANTS, Server, get
 
 from wakeproof import locations
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 GET = b"GET %b HTTP/1.1\r\nHost: here\r\n\r\n"
 
 

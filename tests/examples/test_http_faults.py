@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import resource
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -19,14 +18,11 @@ from pathlib import Path
 import pytest
 from tests.examples.test_http import GET, replies
 from tests.support import serving
+from tests.support.cases import COMPILES
+from tests.support.running import run
 from tests.support.serving import HELLO, VARIANTS, Server, get
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 TSAN_MOST = 5000  # "Thread limit (8128 threads) exceeded": fibers count, too
 WAVE = 2000  # requests at once: each has a descriptor for the backend, too
 SPINS_S = 0.06  # CPU in half a second: who spins has more on a busy machine, too; who waits none
@@ -194,9 +190,9 @@ ALLOWED = {
 @pytest.mark.parametrize("options", ALLOWED, ids=" ".join)
 def test_an_option_that_is_wrong_is_named(folder: Path, options: tuple[str, ...]) -> None:
     command = [*serving.compiled(folder, "echo_server", "plain"), "--backend", "127.0.0.1:1"]
-    ended = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    ended = run(command, *options)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ALLOWED[options] in ended.stderr
-    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    helped = run(command, "--help")
     assert (helped.returncode, helped.stderr) == (0, "")
     assert options[0] in helped.stdout or options == ("--fast",)

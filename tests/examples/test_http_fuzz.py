@@ -9,15 +9,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
 from tests.support import compiling, serving
+from tests.support.cases import COMPILES
+from tests.support.running import run
 
 from wakeproof import locations
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 WRAPS = ["wp_io_new", "wp_io_free", "wp_io_read", "wp_io_write", "http_write"]
 
 
@@ -32,7 +30,7 @@ def fuzzed(tmp_path: Path, seconds: int, *more: str) -> subprocess.CompletedProc
     target = compiling.link(tmp_path, name, "address", parts, *include, *wraps, *more)
     seeds = sorted(map(str, (locations.sources() / "tests" / "corpus" / "http").iterdir()))
     command = [str(target), str(seconds), "7", *seeds]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run(command)
 
 
 def test_any_bytes_are_answered_the_same_however_they_are_cut(tmp_path: Path) -> None:

@@ -16,15 +16,12 @@ from typing import NoReturn
 import pytest
 from tests.examples.test_http import GET, replies
 from tests.support import serving
+from tests.support.cases import COMPILES
 from tests.support.serving import HELLO, PATIENCE_S, Server
 
-from wakeproof import locations
 from wakeproof.bench.web.servers import OURS, Programs, Setup, command, modes
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)
 STRATEGIES = ("produce-consume", "produce-execute-consume", "execute-produce-consume", "adaptive")
 HANDING = STRATEGIES[1:]

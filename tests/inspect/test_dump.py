@@ -9,28 +9,24 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support import fibers
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled
 from tests.support.dumps import checked, functions
+from tests.support.running import run
 
 from wakeproof import locations
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 PARKED = 1000
 MORE = ("-rdynamic",)
 
 
 def output(command: list[str], case: str) -> str:
-    ended = subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
+    ended = run(command, case)
     assert (ended.stderr, ended.returncode) == ("", 0), ended.stdout[-2000:]
     return ended.stdout
 
@@ -115,10 +111,8 @@ def names_are_escaped_and_what_is_no_text_is_replaced(command: list[str]) -> Non
                      ""]  # fmt: skip
 
 
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
-def test_a_dump_says_what_each_thread_does_and_where(
-    compiled: Callable[..., list[str]], build: str
-) -> None:
+@EACH_BUILD
+def test_a_dump_says_what_each_thread_does_and_where(compiled: Compiled, build: str) -> None:
     command = compiled("dump", build, *MORE)
     each_state_is_shown(command)
     text_says_the_same(command)
@@ -130,14 +124,12 @@ def test_a_dump_says_what_each_thread_does_and_where(
     assert output(command, "churn") == "", "no stack is made of two while threads come and go"
 
 
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
-def test_a_dump_may_be_made_while_threads_are(
-    compiled: Callable[..., list[str]], build: str
-) -> None:
+@EACH_BUILD
+def test_a_dump_may_be_made_while_threads_are(compiled: Compiled, build: str) -> None:
     assert output(compiled("dump_made", build), "made") == ""
 
 
-def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., list[str]]) -> None:
+def test_the_twin_that_forgets_registers_loses_frames(compiled: Compiled) -> None:
     with pytest.raises(AssertionError, match="parks_deep"):
         each_state_is_shown(compiled("dump", "plain", *MORE, "-DWP_TWIN_unwind_forgets"))
 

@@ -8,8 +8,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.support.dumps import checked, functions, said_of
+from tests.support.running import python
 
 import wakeproof
 from wakeproof import CarrierGroup, Scope, VirtualThread, coroutine
@@ -230,9 +229,7 @@ def test_a_signal_writes_a_dump_to_stderr() -> None:
         "thread.unpark()\n"
         "assert thread.join(30)\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = python(program)
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
     assert re.search(r'^#\d+ "sleeper" virtual, parked, home carrier-\d', ended.stderr, re.M)
     assert signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL

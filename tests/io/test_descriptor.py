@@ -7,19 +7,16 @@ programs/io/descriptor.c, io_server.c and io_kinds.c run one case and print what
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold, loses
+from tests.support.running import run
 
 from wakeproof import locations
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = (
     "pair",
     "os_thread",
@@ -49,16 +46,9 @@ TWINS = {
     "descriptor_looks_late": "edge",
     "descriptor_kept_at_end": "end_of_file",
 }
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 @pytest.mark.parametrize(
     ("program", "cases"),
     [("descriptor", CASES), ("descriptor_server", SERVER), ("descriptor_kinds", KINDS)],
@@ -66,19 +56,13 @@ def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
 def test_threads_park_where_a_call_would_block(
     program: str, cases: tuple[str, ...], build: str, compiled: Compiled
 ) -> None:
-    command = compiled(program, build)
-    for case in cases:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled(program, build), cases)
 
 
 def test_a_drain_without_an_end_is_seen(tmp_path: Path) -> None:
     old, new = "\t\tif (until_ns == 0)\n", "\t\tif (until_ns >= 0)\n"
     flag = "-DPATIENCE_S=1"
-    target = compiling.broken(tmp_path, "descriptor", "plain", "worker.c", old, new, flag)
-    ended = run([str(target)], "beside")
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(compiling.broken(tmp_path, "descriptor", "plain", "worker.c", old, new, flag), "beside")
 
 
 @pytest.mark.parametrize(("refusal", "works"), [("ENOSYS", 0), ("EPERM", 0), ("EPERM", 3)])
@@ -86,10 +70,7 @@ def test_a_poller_sleeps_by_the_millisecond_where_nanoseconds_are_refused(
     refusal: str, works: int, compiled: Compiled
 ) -> None:
     flags = ("-Wl,--wrap=epoll_pwait2", f"-DNO_PWAIT2={refusal}", f"-DPWAIT2_WORKS={works}")
-    command = compiled("descriptor", "plain", *flags)
-    for case in ("pair", "ends", "timers"):
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("descriptor", "plain", *flags), ("pair", "ends", "timers"))
 
 
 @pytest.mark.parametrize("twin", TWINS)

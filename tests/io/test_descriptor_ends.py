@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.talking import echo, reads, start, talk, wait_until_parked
-from tests.support.virtual import PATIENCE_S
+from tests.support.talking import echo, reads, start, talk
+from tests.support.virtual import PATIENCE_S, parked
 
 from wakeproof import CarrierGroup, ThreadInterruptedError, coroutine, io
 from wakeproof.errors import ClosedError
@@ -43,12 +43,12 @@ def test_timeouts_are_those_of_the_socket_module(either_group: CarrierGroup) -> 
 def test_a_close_wakes_who_waits_and_an_interrupt_too(either_group: CarrierGroup) -> None:
     one, other = io.socketpair(group=either_group)
     thread = start(either_group, reads, one)
-    wait_until_parked(thread)
+    parked(thread)
     thread.interrupt()
     with pytest.raises(ThreadInterruptedError):
         thread.result(PATIENCE_S)
     thread = start(either_group, reads, one)
-    wait_until_parked(thread)
+    parked(thread)
     found: list[OSError] = []
 
     def waits() -> None:
@@ -94,7 +94,7 @@ def test_a_group_closes_its_sockets_and_hands_back_who_waits() -> None:
     one, other = io.socketpair(group=group)
     fds = [one.fileno(), other.fileno()]
     thread = start(group, reads, one)
-    wait_until_parked(thread)
+    parked(thread)
     assert [left.name for left in group.close(0.05)] == [thread.name]
     for fd in fds:
         with pytest.raises(OSError, match="Bad file"):
@@ -187,7 +187,7 @@ def test_a_connection_to_a_full_unix_queue_waits_as_that_of_the_socket_module(
             connects(0.01)
         waiters = [start(either_group, connects, PATIENCE_S), start(either_group, aconnects)]
         for waiter in waiters:
-            wait_until_parked(waiter)
+            parked(waiter)
         found: list[str] = []
         thread = threading.Thread(target=lambda: found.append(connects(PATIENCE_S)))
         thread.start()
@@ -204,9 +204,9 @@ def test_readiness_goes_past_a_thread_of_a_closed_group(group: CarrierGroup) -> 
     other = CarrierGroup(1)
     one, peer = io.socketpair(group=group)
     dying = start(other, reads, one)
-    wait_until_parked(dying)
+    parked(dying)
     behind = start(group, reads, one)
-    wait_until_parked(behind)
+    parked(behind)
     assert [left.name for left in other.close(cancel=True)] == [dying.name]
     peer.send(b"x")
     assert behind.result(PATIENCE_S) == b"x"

@@ -6,15 +6,13 @@ programs/io/file.c and file_ends.c run one case and print what is lost.
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import running
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled
 from tests.support.ringed import needs_uring
 
-from wakeproof import locations
 from wakeproof._native import build as _build
 
 CASES = ("files", "lent", "direct", "stolen", "refused")
@@ -24,28 +22,17 @@ TWINS = {
     "file_queue_ends_early": "closed",
 }
 WARNED = "wakeproof: virtual threads have no files: {}; let OS threads call\n"
-Compiled = Callable[..., list[str]]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 
 def run(command: list[str], case: str, folder: Path, **more: str) -> tuple[str, str, int]:
-    ended = subprocess.run(
-        [*command, case],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "FOLDER": str(folder), **more},
-    )
+    ended = running.run(command, case, FOLDER=str(folder), **more)
     return ended.stdout, ended.stderr, ended.returncode
 
 
 @needs_uring
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 @pytest.mark.parametrize(("program", "cases"), [("file", CASES), ("file_ends", ENDS)])
 def test_threads_park_while_the_system_reads_and_writes(
     program: str, cases: tuple[str, ...], build: str, compiled: Compiled, tmp_path: Path

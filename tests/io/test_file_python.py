@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.support.ringed import needs_uring
+from tests.support.running import run
 from tests.support.talking import start
 from tests.support.virtual import PATIENCE_S, parked
 
@@ -162,9 +162,6 @@ group.close(10)
 
 
 def test_without_io_uring_there_is_one_warning() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-W", "always", "-c", WARNS], capture_output=True, text=True, check=False,
-        timeout=120, env={**os.environ, "WAKEPROOF_NO_URING": "1"},
-    )  # fmt: skip
+    ended = run([sys.executable, "-W", "always", "-c", WARNS], WAKEPROOF_NO_URING="1")
     assert ended.returncode == 0
     assert ended.stderr.count("NoFilesWarning: files of virtual threads go to") == 1, ended.stderr

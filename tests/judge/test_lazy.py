@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 from wakeproof import judge
 from wakeproof.judge.check import check
@@ -42,9 +42,7 @@ def test_each_judge_is_a_function_of_its_package_that_is_loaded_when_it_is_used(
         "audit", "check", "conform", "explore", "linear", "orders", "paths", "replay", "stress",
         "traces",
     ]  # fmt: skip
-    ended = subprocess.run(
-        [sys.executable, "-c", LOADS, *judges()], capture_output=True, text=True, check=False
-    )
+    ended = run([sys.executable, "-c", LOADS, *judges()])
     assert (ended.stderr, ended.returncode) == ("", 0)
     assert check is check_of_run
 

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
 from tools.mutants import keeping
 from tools.mutants.__main__ import Kernel, Run, shown
 from tools.mutants.judging import Baseline, Bench, Judge
@@ -29,7 +30,7 @@ from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.process import Children
 
-pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+pytestmark = IN_CHECKOUT
 KNOWN = frozenset({"wp_load_relaxed", "wp_cas_acquire", "wp_cas_release", "wake_one"})
 
 

@@ -13,7 +13,8 @@ from concurrent.futures import CancelledError, Future, wait
 from typing import Any
 
 import pytest
-from tests.support.holding import PATIENCE_S, run, until
+from tests.support.holding import run
+from tests.support.virtual import PATIENCE_S, until
 
 from wakeproof import ClosedError, QueuedThreadPool
 from wakeproof._runtime import pool_jobs

@@ -7,17 +7,10 @@ that plays all, or two.  Each runs one case and prints what is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from tests.pool.test_pool import run
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, fails, hold
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 POOLS = ("modes", "offered", "blocked")
 SCRIPTS = (
     *("idle", "non_blocking", "late", "overtaken", "asked", "dispatched"),
@@ -34,29 +27,19 @@ TWINS = {
     "strategy_run_uncounted": ("strategy_scripts", "late"),
     "strategy_null_keeps": ("strategy_scripts", "idle"),
 }
-Compiled = Callable[..., list[str]]
 
 
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_each_strategy_runs_all_over_each_pool(build: str, compiled: Compiled) -> None:
-    command = compiled("strategy_pools", build)
-    for case in POOLS:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("strategy_pools", build), POOLS)
 
 
 @pytest.mark.parametrize("build", ["address", "thread"])
 def test_who_comes_early_late_or_inside_has_its_part(build: str, compiled: Compiled) -> None:
-    command = compiled("strategy_scripts", build)
-    for case in SCRIPTS:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("strategy_scripts", build), SCRIPTS)
 
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     program, case = TWINS[twin]
-    command = compiled(program, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
-    ended = run(command, case)
-    assert ended.returncode != 0
-    assert "lost" in ended.stdout
+    fails(compiled(program, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), case)

@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import pytest
 from tests.support.holding import whole
-from tests.support.producing import KINDS, MODES, PATIENCE_S, POOLS, Task, Tasks, until
+from tests.support.producing import KINDS, MODES, POOLS, Task, Tasks
+from tests.support.virtual import PATIENCE_S, until
 
 from wakeproof import (
     CarrierGroup,

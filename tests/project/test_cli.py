@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.running import python
 
 from wakeproof import doctor, locations
 from wakeproof._runtime.rlock import IS_OWN
@@ -257,7 +258,5 @@ print(time.monotonic() - began < 2.5)
 def test_a_signal_that_the_main_thread_has_slept_through_ends_its_sleep(
     how: str, ends: str
 ) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", SLEEPS, how], capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = python(SLEEPS, how)
     assert (ended.stdout.strip(), ended.stderr) == (ends, "")

@@ -6,16 +6,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import running
+from tests.support.cases import COMPILES
 from tools import public_headers
-
-from wakeproof import locations
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = ROOT / "kernel"
@@ -29,17 +28,11 @@ COMPILERS = (
     "clang++ -x c++ -std=c++17",
 )
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 
 def run(*command: str | Path, cwd: Path | None = None, text: str = "", **variables: str) -> str:
-    ended = subprocess.run(
-        [str(part) for part in command], input=text, env={**os.environ, **variables}, cwd=cwd,
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    ended = running.run(command, cwd=cwd, text=text, **variables)
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-4000:]
     return ended.stdout
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
 
 from wakeproof import locations
 from wakeproof.judge.twins import edits
@@ -20,7 +21,7 @@ TWINS = re.compile(r"[Tt]wins?((?:,? (?:and )?`\w+`)+)")
 CLAIM = re.compile(r"\b([A-Z]\w+)!(\w+)")
 
 pytestmark = [
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+    IN_CHECKOUT,
     pytest.mark.parametrize("page", PAGES),
 ]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import IN_CHECKOUT, Compiled
+from tests.support.running import run
 
 from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+    IN_CHECKOUT,
     pytest.mark.skipif(shutil.which("gdb") is None, reason="not run: install gdb"),
 ]
 
@@ -25,15 +25,12 @@ def gdb(command: list[str], *asked: str) -> str:
     script = ["set confirm off", "set debuginfod enabled off", "break await_link", "run",
               f"source {gdb}", *asked, "bt 1", "kill"]  # fmt: skip
     flags = [flag for line in script for flag in ("-ex", line)]
-    ended = subprocess.run(
-        ["gdb", "-q", "-nx", "-batch", *flags, "--args", *command, "parked"],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    ended = run(["gdb", "-q", "-nx", "-batch", *flags, "--args", *command, "parked"])
     return ended.stdout + ended.stderr
 
 
 def test_threads_are_listed_and_a_parked_one_is_shown_where_it_is(
-    compiled: Callable[..., list[str]],
+    compiled: Compiled,
 ) -> None:
     command = compiled("vthreads_shown", "plain", "-O1")
     told = gdb(command, "vthreads", "vthread 1", "vthread 99")

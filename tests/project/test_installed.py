@@ -20,9 +20,9 @@ from pathlib import Path
 import cffi
 import greenlet
 import pytest
+from tests.support.cases import COMPILES
 
 import wakeproof
-from wakeproof import locations
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = os.environ.get("WAKEPROOF_REGISTRY") == "1"
@@ -30,10 +30,7 @@ MOST_BYTES = 5_000_000  # of ours, without extras
 SITE = Path(cffi.__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 PROGRAM = """
 import sys, threading, wakeproof

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
 from tools.inventory import c_names, of_judges
 from tools.inventory.__main__ import READERS, main, taken
 from tools.inventory.sections import SECTIONS, Inventory, collected, write
@@ -22,7 +23,7 @@ from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.manifest import Entry
 from wakeproof.judge.twins import edits
 
-pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+pytestmark = IN_CHECKOUT
 ROOT = locations.sources()
 BEFORE: Inventory = {
     "concepts": {"home": {}, "home_back": {}, "guard": {}},

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.running import python
 
 import wakeproof
 
@@ -29,8 +28,7 @@ async def body():
 assert "wakeproof._native.ffi" not in __import__("sys").modules  # what judges do without
 print(type(wakeproof.VirtualThread(body).start().result()).__name__, "Scope" in dir(wakeproof))
 """
-    command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = python(script)
     assert (ran.stdout, ran.stderr) == ("Joiner True\n", "")
 
 

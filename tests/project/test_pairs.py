@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 from wakeproof import locations
 
@@ -25,14 +25,12 @@ def pairs(folder: Path, code: str, spec: str = SPEC) -> tuple[int, str]:
     (folder / "specs").mkdir()
     (folder / "kernel" / "toy.h").write_text(code)
     (folder / "specs" / "Toy.tla").write_text(spec)
-    ended = subprocess.run(
-        [sys.executable, TOOL, folder], capture_output=True, text=True, check=False
-    )
+    ended = run([sys.executable, TOOL, folder])
     return ended.returncode, ended.stdout + ended.stderr
 
 
 def test_the_kernel_s_labels_pair_and_uphold_what_the_specs_claim() -> None:
-    ended = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, check=False)
+    ended = run([sys.executable, TOOL])
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
@@ -120,8 +118,6 @@ def test_a_twin_stands_for_a_site_that_there_is(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_kernel_is_a_usage_error(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, TOOL, tmp_path], capture_output=True, text=True, check=False
-    )
+    ended = run([sys.executable, TOOL, tmp_path])
     assert ended.returncode == 2
     assert "holds kernel/" in ended.stderr

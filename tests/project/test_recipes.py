@@ -8,7 +8,6 @@ changes a text that occurs once in that file; any other block is a new file.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,6 +18,9 @@ import pytest
 from tests.judge import test_twins
 from tests.python import test_config, test_imports
 from tests.support import compiling
+from tests.support.cases import COMPILES
+from tests.support.running import run
+from tools import ffi_stub
 
 from wakeproof import locations
 
@@ -27,10 +29,7 @@ PAGES = ROOT / "docs" / "contributing"
 BLOCK = re.compile(r"^`([^`\n]+)`:\n\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMPILED = ("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wswitch-enum", "-pthread")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 
 def copied(root: Path, *folders: str) -> Path:
@@ -74,10 +73,7 @@ def ran(
     *command: str | Path, cwd: Path | None = None, code: int = 0, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command, which must end with that exit code."""
-    ended = subprocess.run(
-        [str(word) for word in command], cwd=cwd, env={**os.environ, **environment},
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+    ended = run([str(word) for word in command], timeout_s=600, cwd=cwd, **environment)
     assert ended.returncode == code, ended.stdout + ended.stderr
     return ended
 
@@ -175,18 +171,13 @@ def test_a_policy_is_in_groups_rows_of_the_bench_and_tests_which_list_none(tmp_p
         assert ran(root / "placement", *case, LD_LIBRARY_PATH=str(root)).stdout == "", case
 
 
-def test_a_policy_that_the_stub_lacks_is_named_as_stale_until_the_stub_is_made(
-    tmp_path: Path,
-) -> None:
-    root = copied(tmp_path, "kernel", "tools", "python/wakeproof")
+def test_a_policy_is_a_literal_of_the_stub_which_is_made_in_each_build(tmp_path: Path) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
     follow("placement-policy", root)
-    stub = (sys.executable, "tools/ffi_stub.py")
-    python = {"PYTHONPATH": str(root / "python")}
-    stale = ran(*stub, "--check", cwd=root, code=1, **python)
-    assert stale.stderr == "ffi.pyi is stale: run tools/ffi_stub.py\n"
-    ran(*stub, cwd=root, **python)
-    text = (root / "python/wakeproof/_native/ffi.pyi").read_text()
-    assert re.search(r"^PlacementPolicy = Literal\[[^]]*, \"random\"", text, re.MULTILINE)
+    declared = "from wakeproof._native import build; print(build.declarations())"
+    where = {"PYTHONPATH": str(root / "python")}
+    text = ffi_stub.stub(ran(sys.executable, "-c", declared, **where).stdout)
+    assert re.search(r"^PlacementPolicy = Literal\[[^]]*, 'random'", text, re.MULTILINE)
 
 
 def test_a_policy_that_has_another_name_than_its_constant_is_named(

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.support.cases import IN_CHECKOUT
 
 import wakeproof
 from wakeproof import cli, locations
@@ -17,7 +18,7 @@ TABLES = "docs/seeds.md"
 SUFFIXES = (".c", ".h", ".S", ".py", ".tla")
 NAMES = r"`([^`]+)`|\b([A-Z]\w+!\w+)"
 
-pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+pytestmark = IN_CHECKOUT
 
 
 @cache

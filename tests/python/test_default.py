@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support import running
 
 import wakeproof
 
@@ -48,14 +46,7 @@ def ask(copy):
 
 
 def python(code: str, *arguments: str, **variables: str) -> list[str]:
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    ran = running.python(code, *arguments, **variables)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout.splitlines()
 

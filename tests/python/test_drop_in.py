@@ -13,7 +13,7 @@ from concurrent.futures.thread import BrokenThreadPool
 from typing import Any
 
 import pytest
-from tests.support.holding import PATIENCE_S, until
+from tests.support.virtual import PATIENCE_S, until
 
 from wakeproof import CarrierGroup, QueuedThreadPool, VirtualThreadExecutor, VirtualThreadPool
 from wakeproof.errors import UsageError

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -21,6 +20,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.support.virtual import until
 
 from wakeproof import CarrierGroup, QueuedThreadPool, VirtualThreadExecutor, VirtualThreadPool
 
@@ -65,13 +65,6 @@ def outcome(future: Future[Any]) -> object:
         return future.result(0)
     names = [error.__cause__, error.__context__]
     return type(error), error.args, [type(one) for one in names]
-
-
-def until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def fails(error: BaseException) -> None:

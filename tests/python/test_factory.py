@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
+from tests.support.virtual import PATIENCE_S, held
 
 import wakeproof
 from wakeproof import (
@@ -23,20 +22,6 @@ from wakeproof import (
     coroutine,
     park,
 )
-
-PATIENCE_S = 60
-
-
-@contextmanager
-def held(carrier: Carrier) -> Iterator[None]:
-    """Occupy the carrier by a thread that nobody can steal."""
-    begun, go_on = threading.Event(), threading.Event()
-    carrier.factory(pinned=True)(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
-    assert begun.wait(PATIENCE_S)
-    try:
-        yield
-    finally:
-        go_on.set()
 
 
 def test_submissions_from_outside_spread_over_the_carriers() -> None:

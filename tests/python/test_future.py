@@ -21,7 +21,8 @@ from concurrent.futures import (
 from typing import Any
 
 import pytest
-from tests.support.holding import PATIENCE_S, run, until
+from tests.support.holding import run
+from tests.support.virtual import PATIENCE_S, until
 
 import wakeproof
 from wakeproof import (

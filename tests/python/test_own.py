@@ -14,13 +14,13 @@ import gc
 import os
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
+from tests.support.virtual import until
 
 import wakeproof
 from wakeproof import (
@@ -53,13 +53,6 @@ def group() -> Iterator[CarrierGroup]:
     made = CarrierGroup(1)
     yield made
     made.close(1)
-
-
-def until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def test_this_python_has_them() -> None:

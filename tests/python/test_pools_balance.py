@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.holding import PATIENCE_S, until
+from tests.support.virtual import PATIENCE_S, until
 
 from wakeproof import CarrierGroup, QueuedThreadPool, Semaphore, VirtualThreadPool
 

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from tests.support.holding import PATIENCE_S, until, whole
+from tests.support.holding import whole
+from tests.support.virtual import PATIENCE_S, until
 
 import wakeproof
 from wakeproof import CarrierGroup, VirtualThread, VirtualThreadExecutor, VirtualThreadPool

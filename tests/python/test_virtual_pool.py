@@ -12,7 +12,8 @@ from concurrent.futures import CancelledError, wait
 from typing import Any
 
 import pytest
-from tests.support.holding import PATIENCE_S, holds, let_go, until
+from tests.support.holding import holds, let_go
+from tests.support.virtual import PATIENCE_S, until
 
 import wakeproof
 from wakeproof import CarrierGroup, VirtualThreadPool, coroutine

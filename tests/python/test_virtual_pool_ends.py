@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.support.holding import holds, let_go, run, until
+from tests.support.holding import holds, let_go, run
+from tests.support.virtual import until
 
 import wakeproof
 from wakeproof import CarrierGroup, ClosedError, ForkedError, VirtualThreadPool

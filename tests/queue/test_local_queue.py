@@ -7,19 +7,13 @@ or what each step of a script gives.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.support.cases import COMPILES, Compiled, hold
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CAPACITY, HALF, TURNS = 4, 2, 2
 SMALL = f"-DWP_LOCAL_CAPACITY={CAPACITY}"
 TWINS = {
@@ -32,7 +26,6 @@ SHOWN = {  # and by the explorer
     "local_queue_hand_over_once": "ppphooo",
 }
 TASKS = {"plain": 100000, "delayed": 5000, "address": 10000, "thread": 3000}
-Compiled = Callable[..., list[str]]
 
 
 class Model:
@@ -93,12 +86,6 @@ def _first(tasks: list[int]) -> int:
     return tasks.pop(0) if tasks else 0
 
 
-def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, *case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 def given_by(command: list[str], steps: str) -> list[int]:
     ended = run(command, "script", steps)
     assert (ended.stderr, ended.returncode) == ("", 0)
@@ -113,10 +100,7 @@ def expected(steps: str) -> list[int]:
 @pytest.mark.parametrize("flags", [(), (SMALL,)], ids=["256", "4"])
 @pytest.mark.parametrize("build", TASKS)
 def test_each_task_runs_once(build: str, flags: tuple[str, ...], compiled: Compiled) -> None:
-    command = compiled("local_queue", build, *flags)
-    for case in (("updates",), ("storm", str(TASKS[build]), "1")):
-        ended = run(command, *case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("local_queue", build, *flags), (("updates",), ("storm", str(TASKS[build]), "1")))
 
 
 def test_each_step_gives_what_the_model_gives(compiled: Compiled) -> None:

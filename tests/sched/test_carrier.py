@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 
 import pytest
+from tests.support.cases import IN_CHECKOUT, Compiled
+from tests.support.running import run
 
-from wakeproof import CarrierGroup, locations
+from wakeproof import CarrierGroup
 
 PATIENCE_S = 60
 BY_HAND = """\
@@ -26,11 +26,11 @@ turns 1 disorder 0
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
-def test_token_idle_set_search_and_turns_by_hand(compiled: Callable[..., list[str]]) -> None:
+@IN_CHECKOUT
+def test_token_idle_set_search_and_turns_by_hand(compiled: Compiled) -> None:
     # A token is one; a bit is set or not; of 200 carriers the idle one is found; no queue waits.
     command = compiled("by_hand", "plain", "-O0")
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = run(command)
     assert (ended.stdout, ended.stderr, ended.returncode) == (BY_HAND, "", 0)
 
 

@@ -5,30 +5,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.support.virtual import PATIENCE_S, held
 
 from wakeproof import Carrier, CarrierGroup, VirtualThread
 from wakeproof.errors import UsageError
 
-PATIENCE_S = 60
 Place = tuple[Carrier | None, Carrier | None]
-
-
-@contextmanager
-def held(carrier: Carrier) -> Iterator[None]:
-    """Occupy the carrier by a task that nobody can steal."""
-    begun, go_on = threading.Event(), threading.Event()
-    carrier.factory(pinned=True)(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
-    assert begun.wait(PATIENCE_S)
-    try:
-        yield
-    finally:
-        go_on.set()
 
 
 def place(group: CarrierGroup) -> Place:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import gc
 import re
-import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, wait
 
 import pytest
+from tests.support.cases import IN_CHECKOUT, Compiled
+from tests.support.running import python, run
 
-from wakeproof import CarrierGroup, ClosedError, Unfinished, locations
+from wakeproof import CarrierGroup, ClosedError, Unfinished
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import group_registry
 from wakeproof.errors import WrongThreadError
@@ -142,16 +142,15 @@ def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+@IN_CHECKOUT
 @pytest.mark.parametrize(
     ("build", "twin", "pushed"), [("address", "", 0), ("plain", "-DWP_TWIN_task_unpark_busy=1", 6)]
 )
 def test_an_unpark_of_what_was_handed_back_queues_nothing(
-    build: str, twin: str, pushed: int, compiled: Callable[..., list[str]]
+    build: str, twin: str, pushed: int, compiled: Compiled
 ) -> None:
     # BackIsLeftAlone; and its user may start it again.  One that was queued may still have run.
-    command = compiled("handed_back", build, *filter(None, [twin]))
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = run(compiled("handed_back", build, *filter(None, [twin])))
     assert (ended.returncode, ended.stderr) == (0, "")
     found = re.fullmatch(
         r"handed back ([89]), of these parked 3\nqueued by an unpark (\d)\n"
@@ -170,12 +169,6 @@ def test_a_carrier_cannot_close_its_own_group() -> None:
 def test_a_carrier_may_close_another_group() -> None:
     with CarrierGroup(1) as outer, CarrierGroup(1) as inner:
         assert outer.submit(inner.close).result(PATIENCE_S) == []
-
-
-def python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 @pytest.mark.slow

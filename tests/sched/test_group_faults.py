@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import EACH_BUILD, IN_CHECKOUT, Compiled
+from tests.support.running import python, run
 
-from wakeproof import locations
-
-Compiled = Callable[..., list[str]]
-
-IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 TOO_LITTLE = """
 import re, resource
 from pathlib import Path
@@ -35,13 +30,12 @@ with CarrierGroup(2) as group:
 
 @IN_CHECKOUT
 @pytest.mark.slow
-@pytest.mark.parametrize("build", ["plain", "thread", "address"])
+@EACH_BUILD
 def test_a_start_that_is_refused_a_thread_leaves_nothing_running(
     build: str, compiled: Compiled
 ) -> None:
     # Signals end its wait for the threads that it has: it must wait again, not free them.
-    command = compiled("no_threads", build, "-Wl,--wrap=pthread_create")
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = run(compiled("no_threads", build, "-Wl,--wrap=pthread_create"))
     refused = "{} threads: code -6, errno EAGAIN, group 0, left running 0\n"
     last = "5 threads: code 0, errno -, group 1, left running 0\n"
     assert ended.stdout == "".join(map(refused.format, range(5))) + last, ended.stderr
@@ -50,9 +44,7 @@ def test_a_start_that_is_refused_a_thread_leaves_nothing_running(
 
 @pytest.mark.slow
 def test_too_little_memory_for_threads_is_one_clear_error() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", TOO_LITTLE], capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = python(TOO_LITTLE)
     assert ended.returncode == 0, ended.stderr
     said, threads, seven = ended.stdout.splitlines()
     assert "1024 carriers" in said
@@ -98,10 +90,7 @@ def test_a_child_that_a_task_forks_ends_where_the_task_returns(
 ) -> None:
     # EachRunsOnce: the child has copies of what is queued, and runs none of it.
     code = FORKS.format(where=where, callback=callback, child=child)
-    ended = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    ended = run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", code])
     assert ended.returncode == 0, ended.stderr
     said = ["here"] * child.startswith("print")
     assert ended.stdout.splitlines() == [*said, f"child {status}", "0 True", "1 True", "2 True"]

@@ -8,30 +8,23 @@ a seed.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import COMPILES, Compiled
+from tests.support.running import run
 from tests.support.soaking import PATIENCE_S, SECONDS, SEED
-
-from wakeproof import locations
-
-Compiled = Callable[..., list[str]]
 
 HELP_S = max(SECONDS // 2, 1)
 TWIN_S, TWIN_PATIENCE_S = 120, 1
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 
 @pytest.mark.parametrize("build", ["plain", "delayed"])
 def test_whoever_is_idle_helps(build: str, compiled: Compiled) -> None:
-    command = [*compiled("help", build), str(HELP_S), SEED, str(PATIENCE_S)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=HELP_S + 120)
+    limits = (str(HELP_S), SEED, str(PATIENCE_S))
+    ended = run(compiled("help", build), *limits, timeout_s=HELP_S + 120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     sys.stdout.write(f"{build}, seed {SEED}: {ended.stdout}")
     [stolen] = re.findall(r"stolen (\d+)", ended.stdout)
@@ -56,7 +49,6 @@ def test_a_sleeper_that_is_not_woken_is_reported_with_the_seed(
     twin: str, build: str, compiled: Compiled
 ) -> None:
     command = compiled("help", build, f"-DWP_TWIN_{twin}=1")
-    command += [str(TWIN_S), SEED, str(TWIN_PATIENCE_S)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * TWIN_S)
+    ended = run(command, str(TWIN_S), SEED, str(TWIN_PATIENCE_S), timeout_s=2 * TWIN_S)
     says = rf"seed {SEED}, round \d+ .*: nobody runs the task that all wait for\n"
     assert re.fullmatch(says, ended.stdout), f"seed {SEED}: {ended.stdout}"

@@ -4,49 +4,34 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold
+from tests.support.running import run
 
 from wakeproof import locations
 from wakeproof._native import build as _build
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
-Compiled = Callable[..., list[str]]
+pytestmark = COMPILES
 UNPROBED = "-fno-stack-clash-protection"
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*command, case], capture_output=True, text=True, timeout=120)
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_what_carriers_keep_of_few_stacks_refuses_no_start(compiled: Compiled, build: str) -> None:
-    command = compiled("limits", build)
-    for case in ("cached", "slots"):
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("limits", build), ("cached", "slots"))
 
 
 def test_stacks_up_to_1_gib_and_those_of_a_process_with_few_addresses_are_given(
     compiled: Compiled,
 ) -> None:
-    command = compiled("limits", "plain")
-    for case in ("sizes", "addresses"):
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("limits", "plain"), ("sizes", "addresses"))
 
 
 @pytest.mark.parametrize("build", ["plain", "address"])
 def test_a_group_out_of_range_is_misused_and_none_is_the_default(
     compiled: Compiled, build: str
 ) -> None:
-    ended = run(compiled("limits", build), "ranges")
-    assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
+    hold(compiled("limits", build), ["ranges"])
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
 TWINS = [  # case, build, file, what stands there, and what is put there
@@ -31,21 +26,11 @@ TWINS = [  # case, build, file, what stands there, and what is put there
     ("largest", "plain", "trace.c", "events > WP_TRACE_MOST", "events >= WP_TRACE_MOST"),
     ("largest", "plain", "trace.c", " || events > WP_TRACE_MOST", ""),
 ]  # fmt: skip
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_group_is_made_as_its_configuration_says(build: str, compiled: Compiled) -> None:
-    command = compiled("made", build)
-    for case in CASES:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("made", build), CASES)
 
 
 @pytest.mark.parametrize(
@@ -57,5 +42,4 @@ def test_each_twin_is_seen(
     case: str, build: str, file: str, old: str, new: str, tmp_path: Path
 ) -> None:
     target = compiling.broken(tmp_path, "made", build, file, old, new, "-DPATIENCE_S=2")
-    no_aslr = ["setarch", "-R"] if build == "thread" else []
-    assert run([*no_aslr, str(target)], case).returncode != 0
+    assert run(target, case).returncode != 0

@@ -7,33 +7,23 @@ Each build for $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import COMPILES, Compiled
+from tests.support.running import run
 from tests.support.soaking import PATIENCE_S, SECONDS, SEED
-
-from wakeproof import locations
-
-Compiled = Callable[..., list[str]]
 
 TWIN_S, TWIN_PATIENCE_S = 120, 2  # most are seen within 5
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
-
-
-def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
+pytestmark = COMPILES
 
 
 @pytest.mark.parametrize("build", ["plain", "delayed", "thread", "address"])
 def test_every_task_has_one_fate_and_nothing_is_left(build: str, compiled: Compiled) -> None:
     soak = compiled("soak", build)
-    ended = ran([*soak, str(SECONDS), SEED, str(PATIENCE_S)], SECONDS + 5 * PATIENCE_S)
+    limits = (str(SECONDS), SEED, str(PATIENCE_S))
+    ended = run(soak, *limits, timeout_s=SECONDS + 5 * PATIENCE_S)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stderr == ""
     sys.stdout.write(f"{build}, seed {SEED}: {ended.stdout}")
@@ -61,7 +51,7 @@ def test_the_soak_reports_a_defect_with_its_seed(
 ) -> None:
     # A lost task or wake is a round without end, never mere latency.
     soak = compiled("soak", build, f"-DWP_TWIN_{twin}=1")
-    ended = ran([*soak, str(TWIN_S), SEED, str(TWIN_PATIENCE_S)], 2 * TWIN_S)
+    ended = run(soak, str(TWIN_S), SEED, str(TWIN_PATIENCE_S), timeout_s=2 * TWIN_S)
     if ended.returncode > 0:  # else it crashed, which is a report as well
         assert re.match(rf"seed {SEED}, round \d+ .*: .*({says})", ended.stdout), ended.stdout
     assert ended.returncode != 0, f"seed {SEED}: {ended.stdout}"

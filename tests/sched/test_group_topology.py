@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
-import sys
 import threading
 import time
 import warnings
 from pathlib import Path
 
 import pytest
+from tests.support.running import python
 from tests.support.topologies import Halves, indices, nowhere
+from tests.support.virtual import until
 
 from wakeproof import CarrierGroup, LinuxTopology, Stealing, Topology, TopologyWarning
 
@@ -105,9 +105,7 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
 with CarrierGroup(1, topology="linux") as group:
     print(group[0].cpu, group[0].core, group[0].cluster, group.submit(int, "4").result())
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
-    )
+    ended = python(script)
     assert ended.stdout == "None None 0 4\n", ended.stderr
     assert ended.stderr.count("TopologyWarning: 1 of 1 carriers float: pin to CPU") == 1
     assert "Operation not permitted" in ended.stderr
@@ -147,9 +145,7 @@ def test_a_warning_that_is_an_error_leaves_no_carriers_behind() -> None:
         warnings.simplefilter("error")
         with pytest.raises(TopologyWarning):
             CarrierGroup(2, topology=Halves(bind=refuse_odd))
-    until = time.monotonic() + PATIENCE_S
-    while threads() > before:  # a joined thread is listed a little longer
-        assert time.monotonic() < until
+    until(lambda: threads() <= before)  # a joined thread is listed a little longer
 
 
 @pytest.mark.parametrize("names", [(1, "c0-cl7-co100"), (4, "c3-cl8")])

@@ -6,17 +6,10 @@ programs/sched/local_queue_group.c and local_queue_next.c run one case and print
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, fails, hold
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = {
     "local_queue_group": (
         "order",
@@ -37,27 +30,15 @@ TWINS = {
     "group_placement_ring_left": ("local_queue_group", "moved"),
     "group_placement_ring_uncounted": ("local_queue_group", "looted"),
 }
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=180, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_tasks_run_once_wherever_they_are_queued(build: str, compiled: Compiled) -> None:
     for name, cases in CASES.items():
-        command = compiled(name, build)
-        for case in cases:
-            ended = run(command, case)
-            assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+        hold(compiled(name, build), cases)
 
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
     name, case = TWINS[twin]
-    ended = run(compiled(name, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case)
-    assert ended.returncode != 0
-    assert "lost" in ended.stdout
+    fails(compiled(name, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case)

@@ -7,17 +7,10 @@ print what is lost.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, fails, hold
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = (*("blocking", "descheduled", "forgets", "parking", "saves_wakeups", "timers", "resumes"),)
 TWO = ("helps", "spinning", "unique", "blockers")
 TWINS = {
@@ -28,30 +21,17 @@ TWINS = {
     "poller_own_unseen": ("poller", "resumes"),
     "poller_slot_kept": ("poller_two", "unique", "step"),
 }
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, *case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 @pytest.mark.parametrize(("program", "cases"), [("poller", CASES), ("poller_two", TWO)])
 def test_pollers_run_the_others_and_end(
     program: str, cases: tuple[str, ...], build: str, compiled: Compiled
 ) -> None:
-    command = compiled(program, build)
-    for case in cases:
-        for form in ((case,), (case, "step")):
-            ended = run(command, *form)
-            assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), form
+    hold(compiled(program, build), [*cases, *((case, "step") for case in cases)])
 
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     program, *case = TWINS[twin]
-    ended = run(compiled(program, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), *case)
-    assert ended.returncode != 0
-    assert "lost" in ended.stdout
+    fails(compiled(program, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), *case)

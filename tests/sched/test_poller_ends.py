@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import gc
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
 from typing import Any
 
 import pytest
-from tests.support.polling import Eventfd, One, await_that
-from tests.support.virtual import PATIENCE_S, myself
+from tests.support.polling import Eventfd, One
+from tests.support.running import python
+from tests.support.virtual import PATIENCE_S, myself, until
 
 import wakeproof
 from wakeproof import (
@@ -85,7 +84,7 @@ def test_a_close_sleeps_until_a_wakeup_has_returned() -> None:
     one = One(Late())
     group = CarrierGroup(2)
     thread = one.register(group[0])
-    await_that(lambda: one.blocks > 0)
+    until(lambda: one.blocks > 0)
     before = time.process_time()
     assert group.close(PATIENCE_S) == []
     assert time.process_time() - before < 0.1
@@ -139,7 +138,7 @@ def test_an_exception_in_the_main_thread_closes_and_leaves_nothing(one: One) -> 
     def interrupted() -> None:
         with CarrierGroup(1) as group:
             threads.append(one.register(group[0]))
-            await_that(lambda: one.blocks > 0)
+            until(lambda: one.blocks > 0)
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
@@ -230,8 +229,7 @@ group = CarrierGroup(1)
 group[0].register_poller(lambda: os.write(other, b"."), body)
 print("over")
 """
-    command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = python(script)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("over\n", "", 0)
 
 

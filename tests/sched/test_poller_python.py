@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from tests.support.polling import Make, One, await_that, run_on
-from tests.support.virtual import PATIENCE_S
+from tests.support.polling import Make, One, run_on
+from tests.support.virtual import PATIENCE_S, until
 
 import wakeproof
 from wakeproof import CarrierGroup, Poller, VirtualThread, park
@@ -28,7 +28,7 @@ def test_work_ends_a_sleep_in_the_system_with_one_wakeup(
     one: One, either_group: CarrierGroup
 ) -> None:
     thread = one.register(either_group[0])
-    await_that(lambda: one.blocks > 0)
+    until(lambda: one.blocks > 0)
     work_from_outside(either_group, one)
     assert one.wakeups > 0
     assert either_group.close(PATIENCE_S) == []
@@ -53,7 +53,7 @@ def test_the_same_carrier_needs_no_wakeup(make: Make) -> None:
     one = make()
     with CarrierGroup(1) as group:
         one.register(group[0])
-        await_that(lambda: one.blocks > 0)
+        until(lambda: one.blocks > 0)
         before = one.wakeups
 
         def starts_many() -> None:
@@ -69,10 +69,10 @@ def test_work_runs_while_the_poller_is_descheduled_in_its_park(
 ) -> None:
     one = make(steps_aside=True)
     one.register(either_group[0])
-    await_that(lambda: one.aside > 0)
+    until(lambda: one.aside > 0)
     for _ in range(50):
         run_on(either_group, int)
-    await_that(lambda seen=one.aside: one.aside > seen + 2)
+    until(lambda seen=one.aside: one.aside > seen + 2)
     assert one.unasked == 0  # its park was over when it came back
     assert either_group.close(PATIENCE_S) == []
 
@@ -118,7 +118,7 @@ def test_a_poller_may_park_itself_as_any_thread(either_group: CarrierGroup) -> N
 
     thread = either_group[0].register_poller(int, body)
     for call in range(1, 100):
-        await_that(lambda call=call: len(looks) >= call)
+        until(lambda call=call: len(looks) >= call)
         thread.unpark()
         run_on(either_group, int)
     assert either_group.close(PATIENCE_S) == []
@@ -157,7 +157,7 @@ def test_one_that_spins_with_input_leaves_siblings_their_work(make: Make) -> Non
     with CarrierGroup(2, work_stealing=True) as group:
         one.register(group[0])
         first, second = group[1].submit(long_task, over), group[1].submit(int)
-        await_that(lambda seen=one.looks: one.looks > seen + 500)
+        until(lambda seen=one.looks: one.looks > seen + 500)
         assert (second.done(), group[0].counts.probed) == (False, 0)
         over.set()
         assert (first.result(PATIENCE_S), second.result(PATIENCE_S)) == (None, 0)
@@ -166,7 +166,7 @@ def test_one_that_spins_with_input_leaves_siblings_their_work(make: Make) -> Non
 def test_a_carrier_asleep_in_its_poller_is_sent_to_help(one: One) -> None:
     with CarrierGroup(2, work_stealing=True) as group:
         one.register(group[1])
-        await_that(lambda: one.blocks > 0)
+        until(lambda: one.blocks > 0)
         help_wanted(group, 20)
         assert group[1].counts.directed + group[1].counts.recheck > 0
 

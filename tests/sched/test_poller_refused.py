@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.support.polling import Make, One, await_that, run_on
-from tests.support.virtual import PATIENCE_S
+from tests.support.polling import Make, One, run_on
+from tests.support.virtual import PATIENCE_S, until
 
 from wakeproof import CarrierGroup, ForkedError, Poller, VirtualThread, io, park
 from wakeproof._runtime.jobs import threads
@@ -37,7 +37,7 @@ def test_those_that_block_must_leave_a_carrier_free() -> None:
             group[2].register_poller(int, blocks, blocks=True)
         assert VirtualThread(int, group=group[2]).start().result(PATIENCE_S) == 0
         over.set()
-        await_that(lambda: group[1].poller is None)
+        until(lambda: group[1].poller is None)
         group[2].register_poller(int, blocks, blocks=True).result(PATIENCE_S)
 
 
@@ -70,7 +70,7 @@ def test_other_threads_may_not_use_a_poller(one: One, either_group: CarrierGroup
         return one.body(poller)
 
     either_group[0].register_poller(one.wakeup, body)
-    await_that(lambda: bool(given))
+    until(lambda: bool(given))
     (poller,) = given
     assert poller.carrier is either_group[0]
 

@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 import pytest
-from tests.support.polling import Make, await_that, run_on
-from tests.support.virtual import PATIENCE_S
+from tests.support.polling import Make, run_on
+from tests.support.virtual import PATIENCE_S, until
 
 import wakeproof
 from wakeproof import CarrierGroup, VirtualThread
@@ -34,7 +34,7 @@ def test_a_wakeup_that_raises_is_reported_and_called_again(
 
     with CarrierGroup(1) as group:
         thread = group[0].register_poller(wakeup, one.body)
-        await_that(lambda: one.blocks > 0)
+        until(lambda: one.blocks > 0)
         for call in range(5):
             assert run_on(group, lambda call=call: call) == call
     assert thread.result(0) is None
@@ -57,7 +57,7 @@ def test_ctrl_c_in_a_wakeup_is_raised_and_the_wakeup_not_lost(make: Make) -> Non
 
     with CarrierGroup(1) as group:
         thread = group[0].register_poller(wakeup, one.body)
-        await_that(lambda: one.blocks > 0)
+        until(lambda: one.blocks > 0)
         with pytest.raises(KeyboardInterrupt):
             wakes_until_interrupted()
         assert run_on(group, lambda: "runs") == "runs"
@@ -78,7 +78,7 @@ def test_a_wakeup_is_no_virtual_thread_whoever_wakes(make: Make) -> None:
 
     with CarrierGroup(2) as group:
         group[0].register_poller(wakeup, one.body)
-        await_that(lambda: one.blocks > 0)
+        until(lambda: one.blocks > 0)
         thread = group[1].factory(pinned=True)(wakes, group[0])
         is_virtual, carrier = thread.result(PATIENCE_S)
     assert is_virtual
@@ -96,7 +96,7 @@ def test_a_poller_has_not_ended_while_somebody_is_in_its_wakeup(make: Make) -> N
     with CarrierGroup(1) as group:
         thread = group[0].register_poller(wakeup, lambda poller: (one.body(poller), ended.set()))
         ended = threading.Event()
-        await_that(lambda: one.blocks > 0)
+        until(lambda: one.blocks > 0)
         waker = threading.Thread(target=lambda: VirtualThread(int, group=group).start())
         waker.start()
         assert inside.wait(PATIENCE_S)

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import IN_CHECKOUT, Compiled, hold, loses
 
-from wakeproof import locations
-
-pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+pytestmark = IN_CHECKOUT
 CASES = {
     "asked": "each question says yes to the places that it is about, and to no other",
     "private": "without siblings: what its poller stole; then its own, queue and inbox in turn",
@@ -27,21 +24,14 @@ TWINS = {  # case, what stands there, and what is put there
     "ring": ("\ttask = wp__local_queue_carrier_next(carrier);\n", "\ttask = NULL;\n"),
     "left": ("\tif (task == NULL && carrier->bounded != NULL)\n", "\tif (false)\n"),
 }
-Compiled = Callable[..., list[str]]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_place_is_asked_and_polled_in_its_order(case: str, compiled: Compiled) -> None:
-    ended = subprocess.run(
-        [*compiled("run_queues", "plain"), case], capture_output=True, text=True, check=False
-    )
-    assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), CASES[case]
+    hold(compiled("run_queues", "plain"), {case: CASES[case]})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TWINS)
 def test_a_place_that_is_forgotten_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "run_queues", "plain", "run_queues.c", *TWINS[case])
-    ended = subprocess.run([str(target), case], capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(compiling.broken(tmp_path, "run_queues", "plain", "run_queues.c", *TWINS[case]), case)

@@ -7,13 +7,13 @@ import subprocess
 import threading
 import time
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Literal
 
 import pytest
+from tests.support.cases import IN_CHECKOUT, Compiled
 from tests.support.topologies import Halves, indices, nowhere
 
-from wakeproof import Carrier, CarrierGroup, Stealing, locations
+from wakeproof import Carrier, CarrierGroup, Stealing
 
 PATIENCE_S = 60
 
@@ -90,16 +90,9 @@ def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
-def test_helpers_and_victims_are_chosen_by_distance(tmp_path: Path) -> None:
-    program = Path(__file__).parents[1] / "programs" / "sched" / "near.c"
-    kernel = locations.sources() / "kernel"
-    files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/lock", "base/membarrier",
-                                         "sched/carrier", "sched/local_queue_carrier",
-                                         "sched/run_queues", "sched/search")]  # fmt: skip
-    flags = ["-std=c11", "-O1", "-g", "-Werror", "-fsanitize=address,undefined", f"-I{kernel}"]
-    subprocess.run(["cc", *flags, program, *files, "-pthread", "-o", tmp_path / "near"], check=True)
-    distance_decides([str(tmp_path / "near")])
+@IN_CHECKOUT
+def test_helpers_and_victims_are_chosen_by_distance(compiled: Compiled) -> None:
+    distance_decides(compiled("near", "address"))
 
 
 def distance_decides(command: list[str]) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from tests.support import compiling
-
-from wakeproof import locations
-
-Compiled = Callable[..., list[str]]
+from tests.support.cases import EACH_BUILD, IN_CHECKOUT, Compiled
+from tests.support.running import run
 
 FOREVER = 2**63 - 1
 PATIENCE_S = 60
-IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 NUMBERS = st.integers(0, 63)
 TIMES = st.one_of(st.integers(0, 20), st.integers(-(2**63), FOREVER))
 TWINS = ("timer_drain_unfired",)
@@ -152,12 +149,11 @@ def test_a_hundred_thousand_timers_fire_in_order(program: Program) -> None:
 
 @IN_CHECKOUT
 @pytest.mark.slow
-@pytest.mark.parametrize("build", ["plain", "thread", "address"])
+@EACH_BUILD
 def test_a_carrier_that_sleeps_is_told_of_an_earlier_deadline(
     build: str, compiled: Compiled
 ) -> None:
-    command = compiled("timer_group", build)
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    ended = run(compiled("timer_group", build))
     assert (ended.stdout, ended.stderr, ended.returncode) == (FATES, "", 0)
 
 
@@ -165,7 +161,6 @@ def test_a_carrier_that_sleeps_is_told_of_an_earlier_deadline(
 @pytest.mark.slow
 def test_a_close_that_leaves_a_timer_armed_is_seen(tmp_path: Path) -> None:
     clear = "\t\twp_timers_clear(&home_of(close, index)->timers);"
-    target = compiling.broken(tmp_path, "timer_group", "plain", "group.c", clear,
-                              f"\t{{\n{clear}\n\t\tbreak;\n\t}}")  # fmt: skip
-    ended = subprocess.run([target], capture_output=True, text=True, timeout=120, check=False)
+    once = f"\t{{\n{clear}\n\t\tbreak;\n\t}}"
+    ended = run(compiling.broken(tmp_path, "timer_group", "plain", "group.c", clear, once))
     assert (ended.returncode, ended.stdout) == (1, FATES.replace("1, armed 0", "1, armed 1"))

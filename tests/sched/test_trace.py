@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from tests.support.topologies import Halves, nowhere
+from tests.support.virtual import held
 
 from wakeproof import CarrierGroup, Tracing, VirtualThread, park, pinned
 from wakeproof.trace import ACTIONS, Event, chrome, size, summary
@@ -110,13 +111,9 @@ def test_events_name_their_task_and_their_carrier_in_full() -> None:
 
 
 def test_a_stolen_task_has_its_name_where_it_was_stolen() -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256)) as group:
-        pinned = group[0].factory(pinned=True)
-        pinned(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
-        assert begun.wait(PATIENCE_S)
+    traced = CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256))
+    with traced as group, held(group[0]):
         group[0].factory(name="stolen")(int).result(PATIENCE_S)
-        go_on.set()
     (steal,) = named(group.events(), "WorkSteal")
     assert (steal.task_name, steal.carrier_name) == ("stolen", "carrier-1")
     shown = chrome([group.events()])["traceEvents"]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.virtual import held, until
 
 import wakeproof as w
 from wakeproof import CarrierGroup, Tracing, VirtualThread, coroutine, io, trace
@@ -73,12 +74,9 @@ def test_a_steal_by_a_poller_is_not_from_the_loop() -> None:
 
 
 def test_a_steal_by_the_loop_is_from_the_loop() -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256)) as group:
-        group[0].submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
-        assert begun.wait(PATIENCE_S)
+    traced = CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256))
+    with traced as group, held(group[0]):
         group[0].submit(int).result(PATIENCE_S)
-        go_on.set()
     assert {one.details["from_loop"] for one in group.events() if one.name == "WorkSteal"} == {True}
 
 
@@ -108,10 +106,7 @@ def wait_for_all(group: CarrierGroup) -> tuple[list[str], int]:
     thread = VirtualThread(waiter, group=group, name="waiter")
 
     def is_parked(times: int) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (thread.state == "parked" and len(reasons(group, "waiter")) == times):
-            assert time.monotonic() < deadline
-            time.sleep(0.0005)
+        until(lambda: thread.state == "parked" and len(reasons(group, "waiter")) == times)
 
     with mutex:
         thread.start()

@@ -7,19 +7,14 @@ vthreads.c, vthreads_end.c, vthreads_shown.c, passed.c run one case and print wh
 from __future__ import annotations
 
 import signal
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 PROGRAMS = {
     "vthreads": (
         "permit",
@@ -44,25 +39,16 @@ TWINS = {
 }
 
 
-def run(command: list[str], case: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=timeout_s, check=False
-    )
-
-
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_what_the_design_asks_of_virtual_threads(
-    compiled: Callable[..., list[str]], build: str, program: str
+    compiled: Compiled, build: str, program: str
 ) -> None:
-    command = compiled(program, build)
-    for case in PROGRAMS[program]:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled(program, build), PROGRAMS[program])
 
 
 def test_an_overflow_is_reported_with_the_name_of_its_thread(
-    compiled: Callable[..., list[str]],
+    compiled: Compiled,
 ) -> None:
     ended = run(compiled("vthreads_end", "plain"), "overflow")
     assert ended.returncode == -signal.SIGSEGV, ended
@@ -70,7 +56,7 @@ def test_an_overflow_is_reported_with_the_name_of_its_thread(
 
 
 def test_a_broken_canary_is_reported_when_its_thread_yields_to_another(
-    compiled: Callable[..., list[str]],
+    compiled: Compiled,
 ) -> None:
     ended = run(compiled("passed", "plain"), "canary")
     assert (ended.stdout, ended.returncode) == ("", -signal.SIGABRT), ended
@@ -78,9 +64,9 @@ def test_a_broken_canary_is_reported_when_its_thread_yields_to_another(
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_each_twin_is_seen(compiled: Callable[..., list[str]], twin: str) -> None:
+def test_each_twin_is_seen(compiled: Compiled, twin: str) -> None:
     command = compiled("vthreads", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
-    assert run(command, TWINS[twin], 20).returncode != 0
+    assert run(command, TWINS[twin], timeout_s=20).returncode != 0
 
 
 BROKEN = [  # program, case, file, what stands there, and what is put there
@@ -103,6 +89,5 @@ BROKEN = [  # program, case, file, what stands there, and what is put there
 def test_one_line_changed_shows(
     program: str, case: str, file: str, old: str, new: str, tmp_path: Path
 ) -> None:
-    more = "-DPATIENCE_S=2"
-    target = compiling.broken(tmp_path, program, "plain", file, old, new, more)
-    assert run([str(target)], case).returncode != 0
+    target = compiling.broken(tmp_path, program, "plain", file, old, new, "-DPATIENCE_S=2")
+    assert run(target, case).returncode != 0

@@ -7,16 +7,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
+from tests.support.cases import COMPILES, Compiled
+from tests.support.running import run
 from tests.support.soaking import PATIENCE_S, SECONDS, SEED
-
-from wakeproof import locations
-
-Compiled = Callable[..., list[str]]
 
 IS_LONG = SECONDS >= 60
 THREADS = {  # ThreadSanitizer allows no more
@@ -28,14 +24,7 @@ THREADS = {  # ThreadSanitizer allows no more
 SHORT_S = 3
 STARTS_S = 120  # a million of them, on a busy machine
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
-
-
-def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
+pytestmark = COMPILES
 
 
 @pytest.mark.parametrize("way", ["stealing", "private"])
@@ -44,7 +33,8 @@ def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> 
     is_first = build == "plain" and way == "stealing"
     seconds = SECONDS if IS_LONG else 2 * SECONDS if is_first else SHORT_S
     limits = (str(seconds), SEED, str(PATIENCE_S), str(THREADS[build]))
-    ended = ran([*compiled("vsoak", build), *limits, way], seconds + STARTS_S + 5 * PATIENCE_S)
+    timeout_s = seconds + STARTS_S + 5 * PATIENCE_S
+    ended = run(compiled("vsoak", build), *limits, way, timeout_s=timeout_s)
     assert ended.returncode == 0, f"seed {SEED}: {ended.stdout}{ended.stderr}"
     assert ended.stderr == ""
     sys.stdout.write(f"{build}, seed {SEED}: {ended.stdout}")
@@ -58,5 +48,5 @@ def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> 
 )
 def test_the_soak_sees_a_defect(twin: str, compiled: Compiled) -> None:
     soak = compiled("vsoak", "delayed", f"-DWP_TWIN_{twin}=1")  # a window that is seldom hit else
-    ended = ran([*soak, "60", SEED, "5", "1000", "stealing"], 5 * PATIENCE_S)
+    ended = run(soak, "60", SEED, "5", "1000", "stealing", timeout_s=5 * PATIENCE_S)
     assert ended.returncode != 0, ended.stdout

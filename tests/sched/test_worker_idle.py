@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold, loses
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = {
     "woken": "a carrier that was woken for its one task is not robbed of it",
     "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
@@ -49,26 +43,13 @@ TWINS = {  # file, what stands there, and what is put there
     ),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
 }
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_who_has_little_to_run_looks_where_it_should(build: str, compiled: Compiled) -> None:
-    command = compiled("idle", build, *WRAPPED)
-    for case, claim in CASES.items():
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+    hold(compiled("idle", build, *WRAPPED), CASES)
 
 
 @pytest.mark.parametrize("case", TWINS)
 def test_each_twin_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "idle", "plain", *TWINS[case], *WRAPPED)
-    ended = run([str(target)], case)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(compiling.broken(tmp_path, "idle", "plain", *TWINS[case], *WRAPPED), case)

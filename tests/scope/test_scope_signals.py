@@ -6,11 +6,8 @@ specs/scope/Scope.tla: JoinWakes, ChildrenWithinScope.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
-from tests.support.virtual import PATIENCE_S
+from tests.support.running import python
 
 pytestmark = pytest.mark.slow  # each test starts Python
 
@@ -84,8 +81,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def run(script: str) -> str:
-    command = [sys.executable, "-c", BEGIN + script + "print('done')"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    ran = python(f"{BEGIN}{script}print('done')")
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import shutil
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 from wakeproof import locations
 from wakeproof._native import build as _build
@@ -34,19 +35,23 @@ def program_file(name: str) -> Path:
     return file
 
 
-def build(folder: Path, name: str, kind: str, *more: str) -> Path:
-    """Compile programs/**/NAME.c and the kernel in a build, with flags; link them in `folder`.
+def build(folder: Path, name: str, kind: str, *more: str) -> list[str]:
+    """Compile programs/**/NAME.c and the kernel in a build, with flags; say how to run it.
 
     A twin's flag is for the files that have the twin, a definition or an optimisation for NAME.c.
     """
-    program = program_file(name)
-    return link(folder, name, kind, [program], *more)
+    return _command(link(folder, name, kind, [program_file(name)], *more), kind)
+
+
+def _command(target: Path, kind: str) -> list[str]:
+    no_aslr = ["setarch", "-R"] if shutil.which("setarch") else []  # ThreadSanitizer's map
+    return [*no_aslr, str(target)] if kind == "thread" else [str(target)]
 
 
 def link(
     folder: Path, name: str, kind: str, programs: list[Path], *more: str, kernel: bool = True
 ) -> Path:
-    """Do so with these files in place of NAME.c; what others wrote may have warnings.
+    """Link these files in place of NAME.c in `folder`; what others wrote may have warnings.
 
     A file of a copy of the kernel is taken in place of the kernel's own. What `-I` names comes
     first for these files.
@@ -103,7 +108,9 @@ def _is_among(path: Path, kernel: Path, programs: list[Path]) -> bool:
     return any(str(program).endswith(end) for program in programs)
 
 
-def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str) -> Path:
+def broken(
+    folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str
+) -> list[str]:
     """Build NAME.c with a kernel in which `old`, which is once in one of its files, is `new`."""
     kernel = locations.sources() / "kernel"
     [whole] = kernel.rglob(file)
@@ -112,8 +119,8 @@ def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *m
     broken_file = folder / file
     broken_file.write_text(text.replace(old, new))
     others = [path for path in _build.SOURCES if kernel in path.parents and path != whole]
-    program = program_file(name)
-    return link(folder, name, kind, [*others, broken_file, program], *more, kernel=False)
+    programs = [*others, broken_file, program_file(name)]
+    return _command(link(folder, name, kind, programs, *more, kernel=False), kind)
 
 
 def _object(command: list[str], stem: str, key: str) -> Path:
@@ -128,7 +135,7 @@ def _object(command: list[str], stem: str, key: str) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    built = run(command)
     if "libclang_rt" in built.stderr:
         pytest.skip(f"not run: install the sanitizers of {command[0]} (libclang-rt-dev)")
     assert built.returncode == 0, built.stderr

@@ -4,24 +4,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
-import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from tests.support.running import python
+from tests.support.virtual import until
+
 import wakeproof
 from wakeproof import VirtualThreadPool
-
-PATIENCE_S = 60  # a lost call fails the test instead of hanging it
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def holds(pool: VirtualThreadPool, count: int = 2) -> list[Future[Any]]:
@@ -39,10 +30,7 @@ def let_go(pool: VirtualThreadPool) -> None:
 
 def whole(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it as a program."""
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text), *arguments],
-        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
-    )  # fmt: skip
+    return python(textwrap.dedent(text), *arguments)
 
 
 def run(text: str) -> str:

@@ -7,7 +7,6 @@ import os
 import select
 import selectors
 import socket
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -126,10 +125,3 @@ Make = Callable[..., One]
 def run_on(group: CarrierGroup, fn: Callable[[], object]) -> object:
     """Run it as a virtual thread of the first carrier; wait for it."""
     return group[0].factory(pinned=True)(fn).result(PATIENCE_S)
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, "what is awaited never came"
-        time.sleep(0.0005)

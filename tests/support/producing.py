@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -15,7 +14,6 @@ import wakeproof
 from wakeproof import CarrierGroup, QueuedThreadPool, VirtualThreadPool
 from wakeproof.strategy import Kind, Mode
 
-PATIENCE_S = 60  # a lost task fails the test instead of hanging it
 MODES: tuple[Mode, ...] = get_args(Mode)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -31,13 +29,6 @@ POOLS: dict[str, Callable[[], AbstractContextManager[Executor]]] = {
     "queued": lambda: QueuedThreadPool(4, min_threads=2),
     "of Python": lambda: ThreadPoolExecutor(4),
 }
-
-
-def until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 class Tasks:

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import socket
-import time
-
-from tests.support.virtual import PATIENCE_S
 
 from wakeproof import CarrierGroup, VirtualThread, io
 
@@ -41,10 +38,3 @@ def talk(sock: socket.socket, rounds: int = 20) -> int:
 
 def reads(sock: io.Socket) -> bytes:
     return sock.recv(1)
-
-
-def wait_until_parked(thread: VirtualThread) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while thread.state != "parked":
-        assert time.monotonic() < until
-        time.sleep(0.001)

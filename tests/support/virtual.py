@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads in tests: who runs, and until when one waits for another."""
+"""Virtual threads in tests: who runs, who is held, and until when one waits for another."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import subprocess
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 
 import wakeproof
-from wakeproof import VirtualThread
+from wakeproof import Carrier, VirtualThread
 
 PATIENCE_S = 60  # a lost wake fails the test instead of hanging it
 Owner = Callable[[Callable[[], object]], object]
@@ -21,6 +23,29 @@ def parked(thread: VirtualThread, state: str = "parked") -> VirtualThread:
     while thread.state != state:
         assert thread.is_alive()
     return thread
+
+
+def until(is_so: Callable[[], object]) -> None:
+    """Wait until it is so."""
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, "what is awaited never came"
+        time.sleep(0.001)
+
+
+@contextlib.contextmanager
+def held(*carriers: Carrier) -> Iterator[list[threading.Event]]:
+    """Occupy the carriers, each by a task that nobody can steal, until its event is set."""
+    events = [threading.Event() for _ in carriers]
+    for carrier, go_on in zip(carriers, events, strict=True):
+        begun = threading.Event()
+        carrier.factory(pinned=True)(lambda b=begun, g=go_on: (b.set(), g.wait(PATIENCE_S)))
+        assert begun.wait(PATIENCE_S)
+    try:
+        yield events
+    finally:
+        for go_on in events:
+            go_on.set()
 
 
 def myself() -> VirtualThread:

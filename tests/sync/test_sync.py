@@ -6,26 +6,18 @@ programs/sync/sync.c draws what they do, disturbs them, and prints what is lost.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
+from tests.support.cases import COMPILES, Compiled
+from tests.support.running import run
 from tests.support.soaking import SEED
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 SECONDS, TWIN_S = "2", "60"
-Compiled = Callable[..., list[str]]
 
 
 @pytest.mark.parametrize("build", ["thread", "address"])
 def test_nothing_is_lost_between_virtual_and_os_threads(build: str, compiled: Compiled) -> None:
-    command = [*compiled("sync", build), SECONDS, SEED]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = run(compiled("sync", build), SECONDS, SEED)
     assert (ended.stderr, ended.returncode) == ("", 0), f"seed {SEED}: {ended.stdout}"
     assert ended.stdout.startswith("rounds ")
 
@@ -38,7 +30,7 @@ def test_nothing_is_lost_between_virtual_and_os_threads(build: str, compiled: Co
     ],
 )
 def test_a_defect_is_reported(twin: str, says: str, compiled: Compiled) -> None:
-    command = [*compiled("sync", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), TWIN_S, SEED]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    command = compiled("sync", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    ended = run(command, TWIN_S, SEED, timeout_s=240)
     assert says in ended.stdout, f"seed {SEED}: {ended.stdout}"
     assert ended.returncode != 0

@@ -14,13 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.support import fibers
+from tests.support.cases import COMPILES
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="not run: x86-64 registers")
 CASES = ("registers", "rounding", "many", "lives", "jumps", "moved", "then")
 REGISTERS = ("rbx", "rbp", "r12", "r13", "r14", "r15")
@@ -120,7 +117,7 @@ def gdb(program: fibers.Program, *commands: str) -> str:
     quiet = ("set confirm off", "set debuginfod enabled off", "set pagination off")
     words = [word for command in (*quiet, *commands) for word in ("-ex", command)]
     command = ["gdb", "-batch", "-nx", *words, "--args", *program.command, "frames"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    return run(command).stdout
 
 
 def frames(text: str) -> list[str]:

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling, fibers
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")
 ADVICE = "(64 KiB; give it a larger stack)"
 REPORT = f'wakeproof: stack overflow in virtual thread "the deep one" {ADVICE}\n'
@@ -52,7 +48,6 @@ WATCHES = {  # of programs/thread/watch.c
                  "\tmunmap(watch->memory, watch->bytes);\n\tsigaltstack(&before, NULL);"),
 }  # fmt: skip
 WRAPPED = ("-Wl,--wrap=munmap", "-Wl,--wrap=pthread_sigmask")
-Compiled = Callable[..., list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +55,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> fibers.Program:
     return fibers.build(tmp_path_factory.mktemp("overflow"), "overflow")
 
 
-def run(program: fibers.Program, case: str, guard: str) -> subprocess.CompletedProcess[str]:
+def guarded(program: fibers.Program, case: str, guard: str) -> subprocess.CompletedProcess[str]:
     ended = program(case, guard)
     if ended.returncode == NOT_THAT_GUARD and guard == INSTALLED:
         pytest.skip("not run: MADV_GUARD_INSTALL needs Linux 6.13")
@@ -72,14 +67,14 @@ def run(program: fibers.Program, case: str, guard: str) -> subprocess.CompletedP
 def test_an_overflow_is_reported_with_the_name_and_kills(
     case: str, guard: str, native: fibers.Program
 ) -> None:
-    ended = run(native, case, guard)
+    ended = guarded(native, case, guard)
     assert ended.stderr.endswith(REPORT)
     assert (ended.stdout, ended.returncode) == ("", -DIES_OF[guard])
 
 
 @pytest.mark.parametrize("guard", GUARDS)
 def test_what_stays_within_its_stack_is_not_reported(guard: str, native: fibers.Program) -> None:
-    ended = run(native, "shallow", guard)
+    ended = guarded(native, "shallow", guard)
     assert (ended.returncode, ended.stdout) == (0, "whole\n")
     assert "overflow in" not in ended.stderr
 
@@ -120,7 +115,7 @@ def test_an_overflow_is_reported_on_aarch64(guard: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", TWINS)
 def test_one_line_changed_shows(case: str, native: fibers.Program, tmp_path: Path) -> None:
     name, guard = case.split()
-    whole = run(native, name, guard)
+    whole = guarded(native, name, guard)
     kernel = fibers.broken(tmp_path, *TWINS[case])
     flags = ["-Wno-error"]
     ended = fibers.build(tmp_path / "build", "overflow", flags=flags, kernel=kernel)(name, guard)
@@ -128,18 +123,12 @@ def test_one_line_changed_shows(case: str, native: fibers.Program, tmp_path: Pat
         whole.returncode, whole.stdout, whole.stderr)  # fmt: skip
 
 
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_watch_takes_and_gives_back_what_is_the_process_s(build: str, compiled: Compiled) -> None:
-    command = compiled("watch", build, *WRAPPED)
-    for case in WATCHES:
-        ended = subprocess.run(
-            [*command, case], capture_output=True, text=True, timeout=120, check=False
-        )
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("watch", build, *WRAPPED), list(WATCHES))
 
 
 @pytest.mark.parametrize("case", WATCHES)
 def test_a_watch_that_takes_or_gives_wrongly_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "watch", "plain", "overflow.c", *WATCHES[case], *WRAPPED)
-    ended = subprocess.run([target, case], capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode != 0
+    watch = compiling.broken(tmp_path, "watch", "plain", "overflow.c", *WATCHES[case], *WRAPPED)
+    assert run(watch, case).returncode != 0

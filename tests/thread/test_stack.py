@@ -12,13 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.support import fibers
+from tests.support.cases import COMPILES
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = ("layout", "colours", "reuse", "exhausted", "invalid", "trimming", "threads")
 SYSTEM = ("refused", "mappings", "locked", "small_pages")  # of programs/thread/stack_system.c
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")

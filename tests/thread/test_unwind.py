@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = {
     "lowest": "a switch may have left the lowest words of a stack, and no lower ones",
     "highest": "the highest word of a stack is read, and none above it",
@@ -30,21 +25,11 @@ TWINS = [  # case, file, what stands there, and what is put there
     ("highest", "unwind.c", "|| cfa > top)", ")"),
     ("far", "unwind_table.c", "else if (reg < WP_UNWIND_REGISTERS)", "else if (0)"),
 ]
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_walk_reads_its_stack_and_nothing_else(build: str, compiled: Compiled) -> None:
-    command = compiled("unwind", build)
-    for case, claim in CASES.items():
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+    hold(compiled("unwind", build), CASES)
 
 
 @pytest.mark.parametrize(
@@ -52,5 +37,5 @@ def test_a_walk_reads_its_stack_and_nothing_else(build: str, compiled: Compiled)
     ids=[f"{twin[0]}-{number}" for number, twin in enumerate(TWINS)],
 )  # fmt: skip
 def test_each_twin_is_seen(case: str, file: str, old: str, new: str, tmp_path: Path) -> None:
-    ended = run([str(compiling.broken(tmp_path, "unwind", "plain", file, old, new))], case)
-    assert ended.returncode != 0
+    target = compiling.broken(tmp_path, "unwind", "plain", file, old, new)
+    assert run(target, case).returncode != 0

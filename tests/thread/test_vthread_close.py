@@ -12,6 +12,7 @@ import time
 import weakref
 
 import pytest
+from tests.support.running import python
 from tests.support.virtual import PATIENCE_S, interrupt, parked
 
 import wakeproof
@@ -225,6 +226,5 @@ threads = [wakeproof.VirtualThread(wakeproof.park).start() for _ in range(100)]
 while any(thread.state != "parked" for thread in threads):
     pass
 """
-    command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    ran = python(script)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("", "", 0)

@@ -4,21 +4,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold, loses
+from tests.support.running import run
 from tests.support.soaking import SECONDS, SEED
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
-Compiled = Callable[..., list[str]]
+pytestmark = COMPILES
 CASES = {
     "mutex": "an OS thread behind two that are handed back gets the mutex",
     "passes": "a mutex whose waiter was handed back is locked as often as one likes",
@@ -38,16 +32,9 @@ CASES = {
 }
 
 
-def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_close_leaves_nobody_in_a_line(build: str, compiled: Compiled) -> None:
-    program = compiled("wait_queue_leave", build)
-    for case, claim in CASES.items():
-        ended = ran([*program, case])
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+    hold(compiled("wait_queue_leave", build), CASES)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +47,15 @@ def test_a_close_leaves_nobody_in_a_line(build: str, compiled: Compiled) -> None
     ],
 )
 def test_a_defect_is_reported(twin: str, case: str, says: str, compiled: Compiled) -> None:
-    ended = ran(
-        [*compiled("wait_queue_leave", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case]
-    )
+    flags = (f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1")
+    ended = run(compiled("wait_queue_leave", "plain", *flags), case)
     assert ended.stdout.startswith(says) or ended.returncode < 0  # it crashes
     assert ended.returncode != 0
 
 
 @pytest.mark.parametrize("build", ["address", "thread", "delayed"])
 def test_nothing_is_lost_while_groups_come_and_go(build: str, compiled: Compiled) -> None:
-    ended = ran([*compiled("wait_queue_leave_soak", build), str(SECONDS), SEED])
+    ended = run(compiled("wait_queue_leave_soak", build), str(SECONDS), SEED, timeout_s=300)
     assert (ended.stderr, ended.returncode) == ("", 0), f"seed {SEED}: {ended.stdout}"
     did = {name: int(n) for name, n in re.findall(r"(\w+) (\d+)", ended.stdout)}
     assert all(did[what] > 0 for what in ("groups", "back", "ended")), did
@@ -78,7 +64,7 @@ def test_nothing_is_lost_while_groups_come_and_go(build: str, compiled: Compiled
 def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
     flags = ("-DWP_TWIN_wait_queue_leave_stays=1", "-DPATIENCE_S=2")
     soak = compiled("wait_queue_leave_soak", "plain", *flags)
-    ended = ran([*soak, "120", SEED])
+    ended = run(soak, "120", SEED, timeout_s=300)
     assert "lost " in ended.stdout or ended.returncode < 0, f"seed {SEED}"
     assert ended.returncode != 0
 
@@ -96,9 +82,6 @@ def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
     ],
 )
 def test_one_line_changed_shows(case: str, file: str, old: str, new: str, tmp_path: Path) -> None:
-    target = compiling.broken(
-        tmp_path, "wait_queue_leave", "plain", file, old, new, "-DPATIENCE_S=2"
-    )
-    ended = ran([str(target), case])
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost that nobody has ")
+    broken = (file, old, new, "-DPATIENCE_S=2")
+    target = compiling.broken(tmp_path, "wait_queue_leave", "plain", *broken)
+    loses(target, case, what="that nobody has ")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.support.running import run
 
 from wakeproof import GuardStatistics, Parker, RendezvousGuard, WakeupGuard
 from wakeproof.guard import Fences
@@ -242,7 +242,7 @@ def test_a_sound_guard_lets_the_poller_block_for_ever() -> None:
 def test_without_membarrier_guards_say_so() -> None:
     # A process of its own: it forbids itself the system call, for good.
     script = Path(__file__).parents[1] / "programs" / "wakeup" / "no_membarrier.py"
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    ran = run([sys.executable, script])
     if ran.returncode == 77:
         pytest.skip(ran.stdout)
     assert ran.stdout.split() == ["asymmetric", "0.001", "True", "symmetric", "None", "100"], (

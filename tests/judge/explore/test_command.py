@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 BUFFERING = """program SB
@@ -89,9 +90,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_no_half_a_file(
     wakeproof("explore", str(programs), "-t", "fine")  # builds the explorer
     saved, program = tmp_path / "saved", str(Path(sys.executable).with_name("wakeproof"))
     command = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", program, "explore", str(programs)]
-    ended = subprocess.run(
-        [*command, "--save", str(saved)], capture_output=True, text=True, check=False, timeout=300
-    )
+    ended = run(command, "--save", str(saved))
     assert (ended.returncode, ended.stderr) == (3, "wakeproof: File too large\n")
     assert list(saved.iterdir()) == []
 

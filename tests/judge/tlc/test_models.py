@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
@@ -297,9 +298,7 @@ def test_a_folder_without_a_table_is_an_error(tmp_path: Path) -> None:
 
 
 def wakeproof(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "wakeproof", *words], capture_output=True, text=True
-    )
+    return run([sys.executable, "-m", "wakeproof", *words])
 
 
 def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) -> None:

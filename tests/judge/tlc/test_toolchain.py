@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 from wakeproof import locations
 from wakeproof.judge.tlc import toolchain
@@ -20,7 +20,7 @@ def test_tlc_is_loaded_from_the_archive() -> None:
     tools = toolchain.find()
     archive, quiet = toolchain.shared_classes()
     java = [str(tools.java), archive, quiet, "-Xlog:class+load", "-cp", str(tools.jar)]
-    ended = subprocess.run([*java, "tlc2.TLC", "-h"], capture_output=True, text=True, check=False)
+    ended = run(java, "tlc2.TLC", "-h")
     loaded = [line.split("]")[-1] for line in ended.stdout.splitlines() if " source: " in line]
     shared = [line for line in loaded if line.endswith("source: shared objects file")]
     assert any(line.startswith(" tlc2.TLC source:") for line in shared)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.support.running import run
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge import scenarios
@@ -22,7 +23,7 @@ def scenario(name: str) -> Path:
 
 
 def record(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(program), *options], capture_output=True, text=True, check=False)
+    return run([str(program), *options])
 
 
 def test_what_the_recorder_printed_is_read_and_a_cut_is_noticed() -> None:

@@ -4,22 +4,14 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
+from tests.support.virtual import until
 
 from wakeproof import CarrierGroup, Compensation, VirtualThread, blocking, io
 from wakeproof.errors import StateError, UsageError
 
 PATIENCE_S = 60
-
-
-def await_(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.001)
 
 
 def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> None:
@@ -44,7 +36,7 @@ def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> No
             end.set()
             for one in held:
                 one.result(PATIENCE_S)
-            await_(lambda: group.spare_carriers().active == 0)
+            until(lambda: group.spare_carriers().active == 0)
             assert group.spare_carriers().started == 2
             assert group.spare_carriers().reused == 2 * episode
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support import compiling
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, hold, loses
+from tests.support.running import run
 
-from wakeproof import locations
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = ("compensated", "alone", "many", "stopped")
 ROLES = ("handed", "mounted", "settled", "asked", "stop", "kept", "home")
 TWINS = {
@@ -30,29 +26,16 @@ TWINS = {
     "spare_thread_exits_first": "stopped",
 }
 TWINS_OF_ROLES = {"spare_thread_gives_silent": "handed", "spare_thread_runs_on": "stop"}
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=timeout_s, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_carrier_goes_on_while_its_thread_is_blocked(build: str, compiled: Compiled) -> None:
-    command = compiled("spare_threads", build)
-    for case in CASES:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("spare_threads", build), CASES)
 
 
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_a_role_comes_back_as_it_was_lent(build: str, compiled: Compiled) -> None:
-    command = compiled("roles", build)
-    for case in ROLES:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(compiled("roles", build), ROLES)
 
 
 def test_an_overflow_on_a_spare_is_reported(compiled: Compiled) -> None:
@@ -67,24 +50,20 @@ def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     program = "spare_threads" if twin in TWINS else "roles"
     command = compiled(program, build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
-        assert run(command, {**TWINS, **TWINS_OF_ROLES}[twin], 20).returncode != 0
+        assert run(command, {**TWINS, **TWINS_OF_ROLES}[twin], timeout_s=20).returncode != 0
 
 
 def test_a_role_that_comes_back_with_another_s_home_is_seen(tmp_path: Path) -> None:
     line = "\tmine->runs_for = loan->runs_for;\n\twp__worker_runs"
-    target = compiling.broken(
-        tmp_path, "roles", "plain", "spare_thread.c", line, "\twp__worker_runs"
-    )
-    ended = run([str(target)], "home")
+    broken = ("spare_thread.c", line, "\twp__worker_runs")
+    ended = run(compiling.broken(tmp_path, "roles", "plain", *broken), "home")
     assert (ended.returncode, ended.stdout) == (1, "lost whose task goes on\n")
 
 
 def test_a_scheduler_s_thread_that_settles_is_seen(tmp_path: Path) -> None:
     asked = "thread->scheduler != NULL || self == NULL ||\n"
-    target = compiling.broken(
-        tmp_path, "roles", "plain", "vthread_park.c", asked, "self == NULL ||\n"
-    )
-    ended = run([str(target)], "settled")
+    broken = ("vthread_park.c", asked, "self == NULL ||\n")
+    ended = run(compiling.broken(tmp_path, "roles", "plain", *broken), "settled")
     assert ended.returncode == 1
     assert ended.stdout.endswith("lost that it does not settle\n")
 
@@ -93,7 +72,4 @@ def test_a_role_that_is_given_up_before_what_is_next_is_seen(tmp_path: Path) -> 
     asked = "\tif (mine->home.carrier.bounded != NULL)\n\t\trun_next(mine);"
     later = asked.replace("mine->home.carrier.bounded != NULL", "0")
     more = "-DPATIENCE_S=1"
-    target = compiling.broken(tmp_path, "roles", "plain", "worker.c", asked, later, more)
-    ended = run([str(target)], "kept")
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("lost ")
+    loses(compiling.broken(tmp_path, "roles", "plain", "worker.c", asked, later, more), "kept")

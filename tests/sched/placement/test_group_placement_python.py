@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import pytest
 from tests.support.topologies import Halves, nowhere
+from tests.support.virtual import PATIENCE_S, held, parked
 
 from wakeproof import Carrier, CarrierGroup, Placement, VirtualThread, coroutine
 from wakeproof.errors import UsageError
 
-PATIENCE_S = 60
 BY_LOAD = [
     Placement(policy="two_choices"),
     Placement(policy="least_loaded"),
@@ -22,24 +22,20 @@ BY_LOAD = [
 ]
 
 
+@contextmanager
+def loaded(carrier: Carrier) -> Iterator[threading.Event]:
+    """Give it one task that runs, until the event is set, and two that wait."""
+    with held(carrier) as (end,):
+        for _ in range(2):
+            carrier.factory(pinned=True)(str)
+        yield end
+
+
 @pytest.fixture(params=BY_LOAD, ids=lambda placement: placement.policy)
 def group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
     """Two carriers, of which the first has one task that runs and two that wait."""
-    ran, end = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        ran.set()
-        end.wait(PATIENCE_S)
-
-    with CarrierGroup(2, placement=request.param) as group:
-        try:
-            group[0].factory(pinned=True)(hold)
-            assert ran.wait(PATIENCE_S)
-            for _ in range(2):
-                group[0].factory(pinned=True)(str)
-            yield group
-        finally:
-            end.set()
+    with CarrierGroup(2, placement=request.param) as group, loaded(group[0]):
+        yield group
 
 
 def where(group: CarrierGroup) -> Carrier | None:
@@ -66,60 +62,32 @@ def test_a_thread_has_its_home_when_it_starts(group: CarrierGroup) -> None:
 @pytest.mark.parametrize("scope", ["global", "cluster"])
 @pytest.mark.parametrize("stealing", [False, True])
 def test_the_lesser_cluster_has_it(scope: Literal["global", "cluster"], stealing: bool) -> None:
-    ran, end = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        ran.set()
-        end.wait(PATIENCE_S)
-
     placement, topology = Placement(policy="cluster_two_choices"), Halves(scope, nowhere)
-    with CarrierGroup(4, placement=placement, work_stealing=stealing, topology=topology) as group:
-        try:
-            group[0].factory(pinned=True)(hold)
-            assert ran.wait(PATIENCE_S)
-            for _ in range(2):
-                group[0].factory(pinned=True)(str)
-            submit = group.factory(pinned=True)
-            for _ in range(20):
-                assert submit(where, group).result(PATIENCE_S) in (group[1], group[3])
-        finally:
-            end.set()
+    with (
+        CarrierGroup(4, placement=placement, work_stealing=stealing, topology=topology) as group,
+        loaded(group[0]),
+    ):
+        submit = group.factory(pinned=True)
+        for _ in range(20):
+            assert submit(where, group).result(PATIENCE_S) in (group[1], group[3])
 
 
 @pytest.mark.parametrize("resumes", [False, True])
 def test_a_coroutine_goes_on_where_less_is(resumes: bool) -> None:
-    ran, end, parks = threading.Event(), threading.Event(), threading.Event()
-
     async def body() -> Carrier | None:
-        parks.set()
         await coroutine.park()
         return group.running()
 
-    def hold() -> None:
-        ran.set()
-        end.wait(PATIENCE_S)
-
     placement = Placement(policy="least_loaded", at_resume=resumes)
     with CarrierGroup(2, placement=placement) as group:
-        try:
-            thread = VirtualThread(body, group=group[0]).start()
-            assert parks.wait(PATIENCE_S)
-            deadline = time.monotonic() + PATIENCE_S
-            while thread.state != "parked":
-                assert time.monotonic() < deadline
-                time.sleep(0.001)
-            group[0].factory(pinned=True)(hold)
-            assert ran.wait(PATIENCE_S)
-            for _ in range(2):
-                group[0].factory(pinned=True)(str)
+        thread = parked(VirtualThread(body, group=group[0]).start())
+        with loaded(group[0]) as end:
             thread.unpark()
             if not resumes:
                 assert not thread.join(0.01)
                 end.set()
             assert thread.result(PATIENCE_S) is group[int(resumes)]
             assert thread.home is group[0]
-        finally:
-            end.set()
 
 
 def test_a_carrier_that_is_given_is_taken() -> None:

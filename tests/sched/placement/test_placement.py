@@ -7,20 +7,15 @@ lost.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.cases import COMPILES, EACH_BUILD, Compiled, fails, hold
+from tests.support.running import run
 
-from wakeproof import locations
 from wakeproof.config import POLICIES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 CASES = ("ties", "two", "least", "marked")
 FORMS = (0, 1)
 TWINS = {
@@ -34,24 +29,15 @@ EXPLORED = {
 }
 TRIES = 20  # two threads must meet in a few instructions
 CLUSTERS = ("placement_cluster_marked", "placement_same_twice")
-Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, *case], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@EACH_BUILD
 def test_each_policy_chooses_as_it_says_and_counts_balance(build: str, compiled: Compiled) -> None:
     command = compiled("placement", build)
     cycles = [
         ("cycles", str(p), str(form), "3", "1000", "1") for p in POLICIES.values() for form in FORMS
     ]
-    for case in [*((name,) for name in CASES), *cycles]:
-        ended = run(command, *case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+    hold(command, [*((name,) for name in CASES), *cycles])
 
 
 def test_counts_balance_after_any_cycles(compiled: Compiled) -> None:
@@ -75,17 +61,12 @@ def test_counts_balance_after_any_cycles(compiled: Compiled) -> None:
 
 @pytest.mark.parametrize("build", ["plain", "address"])
 def test_of_two_clusters_the_lesser_has_it(build: str, compiled: Compiled) -> None:
-    command = compiled("placement_clusters", build)
-    for seed in ("1", "2"):
-        ended = run(command, seed)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), seed
+    hold(compiled("placement_clusters", build), ("1", "2"))
 
 
 @pytest.mark.parametrize("twin", CLUSTERS)
 def test_each_twin_of_clusters_is_seen(twin: str, compiled: Compiled) -> None:
-    ended = run(compiled("placement_clusters", "plain", f"-DWP_TWIN_{twin}=1"), "1")
-    assert ended.returncode != 0
-    assert "lost" in ended.stdout
+    fails(compiled("placement_clusters", "plain", f"-DWP_TWIN_{twin}=1"), "1")
 
 
 @pytest.mark.parametrize("twin", [*TWINS, *EXPLORED])

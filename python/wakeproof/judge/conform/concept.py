@@ -7,6 +7,8 @@ that the code has reached another state, as long as its next steps have the same
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,24 @@ class Ghost:
     after: Callable[[Any, Step, str], Hashable | None]
 
 
+@dataclass(frozen=True)
+class Call:
+    """An action of the spec with its arguments."""
+
+    action: str
+    arguments: tuple[str, ...]  # in TLA
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """The arguments without quotes."""
+        return tuple(re.sub(r"\W", "", argument) for argument in self.arguments)
+
+    @property
+    def tla(self) -> str:
+        """The action as TLA writes it."""
+        return f"{self.action}({', '.join(self.arguments)})" if self.arguments else self.action
+
+
 @dataclass(frozen=True, kw_only=True)
 class Concept:
     """One comparison: a scenario of ``stress/conform`` with a spec at the same bounds.
@@ -53,7 +73,7 @@ class Concept:
     threads: tuple[str, ...]  # what the spec calls the actors
     constants: Mapping[str, str]
     plain: tuple[str, ...] = ()  # actions without arguments
-    arguments: Mapping[str, tuple[tuple[str, ...], ...]]  # action -> argument tuples, in TLA
+    arguments: Mapping[str, str]  # action -> a set for each argument; see `calls`
     spec_label: SpecLabel
     spec_seen: Callable[[Mapping[str, Any]], Hashable]
     code_label: CodeLabel
@@ -82,6 +102,25 @@ class Concept:
         module = self.module or "".join(map(str.capitalize, scenario.split("_")))
         for field_name, value in (("scenario", scenario), ("test", test), ("module", module)):
             object.__setattr__(self, field_name, value)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Each action with each choice of its arguments.
+
+        ``Submitters+{"late"} {1,2}``: the first is of a constant or "late", the second 1 or 2;
+        what stands behind a ``|`` are further choices.
+        """
+        named = {**dict.fromkeys(self.plain, ""), **self.arguments}
+        return tuple(
+            Call(action, arguments)
+            for action, choices in named.items()
+            for sets in choices.split("|")
+            for arguments in itertools.product(*map(self._members, sets.split()))
+        )
+
+    def _members(self, union: str) -> list[str]:
+        texts = (self.constants.get(name, name).strip("{}") for name in union.split("+"))
+        return [member.strip() for text in texts for member in text.split(",") if member]
 
     @property
     def has_paths(self) -> bool:

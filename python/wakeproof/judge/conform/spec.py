@@ -8,13 +8,12 @@ that both sets of steps are the same is checked here.
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
 
 from wakeproof.errors import JudgeError
-from wakeproof.judge.conform.concept import Concept
+from wakeproof.judge.conform.concept import Call, Concept
 from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import dot, models
 from wakeproof.judge.tlc import run as tlc
@@ -26,29 +25,20 @@ Action = tuple[str, tuple[str, ...]]
 
 def actions(concept: Concept) -> dict[str, Action]:
     """Return the generated actions by name: ``Unpark__u1`` is Unpark("u1")."""
-    found: dict[str, Action] = {}
-    for name in concept.plain:
-        found[f"{name}__"] = (name, ())
-    for name, tuples in concept.arguments.items():
-        for arguments in tuples:
-            plain = tuple(re.sub(r"\W", "", argument) for argument in arguments)
-            found[f"{name}__{'_'.join(plain)}"] = (name, plain)
-    return found
+    return {_name(call): (call.action, call.plain) for call in concept.calls}
+
+
+def _name(call: Call) -> str:
+    return f"{call.action}__{'_'.join(call.plain)}"
 
 
 def module_text(concept: Concept, *, bounded: bool) -> str:
     """Return the generated module."""
-    definitions = []
-    names = []
-    for name, tuples in {**dict.fromkeys(concept.plain, ((),)), **concept.arguments}.items():
-        for arguments in tuples:
-            plain = tuple(re.sub(r"\W", "", argument) for argument in arguments)
-            own = f"{name}__{'_'.join(plain)}"
-            call = f"{name}({', '.join(arguments)})" if arguments else name
-            bound = _bound(concept, name, arguments) if bounded else "TRUE"
-            definitions.append(f"{own} == {call} /\\ {bound}")
-            names.append(own)
-    names += concept.added if bounded else ()
+    definitions = [
+        f"{_name(call)} == {call.tla} /\\ {_bound(concept, call) if bounded else 'TRUE'}"
+        for call in concept.calls
+    ]
+    names = [*map(_name, concept.calls), *(concept.added if bounded else ())]
     text = [f"---- MODULE Conform{concept.module} ----", f"EXTENDS {concept.module}"]
     text += [concept.declares] if bounded else []
     text += definitions
@@ -59,9 +49,9 @@ def module_text(concept: Concept, *, bounded: bool) -> str:
     return "\n".join([*text, "====", ""])
 
 
-def _bound(concept: Concept, name: str, arguments: tuple[str, ...]) -> str:
-    text = concept.bounded.get(name, concept.bounded["*"])
-    for number, argument in enumerate(arguments, start=1):
+def _bound(concept: Concept, call: Call) -> str:
+    text = concept.bounded.get(call.action, concept.bounded["*"])
+    for number, argument in enumerate(call.arguments, start=1):
         text = text.replace(f"${number}", argument)
     return text
 

@@ -143,12 +143,7 @@ def is_known(table: TraceConcept, trace: Trace) -> bool:
 
 def _calls(table: TraceConcept) -> dict[tuple[str, tuple[str, ...]], str]:
     """Return how each of the spec's actions is written, by name and plain arguments."""
-    calls: dict[tuple[str, tuple[str, ...]], str] = {(n, ()): n for n in table.concept.plain}
-    for name, tuples in table.concept.arguments.items():
-        for arguments in tuples:
-            plain = tuple(re.sub(r"\W", "", argument) for argument in arguments)
-            calls[name, plain] = f"{name}({', '.join(arguments)})"
-    return calls
+    return {(call.action, call.plain): call.tla for call in table.concept.calls}
 
 
 def _cases(

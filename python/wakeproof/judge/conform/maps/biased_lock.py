@@ -12,21 +12,17 @@ from wakeproof.judge.conform.concept import WAIT, Concept, labels_of
 THREADS = ("owner", "s1", "s2")
 
 
+LABELS = {
+    "biased_lock.1": "Acquire", "biased_lock.2": "Enter", "biased_lock.3": "Look {}",
+    "biased_lock.4": "Claim {}", "biased_lock.5": "Release {}",
+}  # fmt: skip
+
+
 def code_label(step: Step) -> str:
     """Give one step of the spec for each access; a read of `serving` that ends no wait is none."""
-    thread = THREADS[step.thread]
-    match step.site:
-        case "biased_lock.1":
-            return "Acquire"
-        case "biased_lock.2":
-            return "Enter" if step.moves else WAIT
-        case "biased_lock.3":
-            return f"Look {thread}"
-        case "biased_lock.4":
-            return f"Claim {thread}"
-        case "biased_lock.5":
-            return f"Release {thread}"
-    raise KeyError(step.site)
+    if step.site == "biased_lock.2" and not step.moves:
+        return WAIT
+    return LABELS[step.site].format(THREADS[step.thread])
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
@@ -47,9 +43,9 @@ BIASED_LOCK = Concept(
     constants={"Stealers": '{"s1", "s2"}'},
     plain=("Acquire", "Enter"),
     arguments={
-        "Look": (('"s1"',), ('"s2"',)),
-        "Claim": (('"s1"',), ('"s2"',)),
-        "Release": (('"owner"',), ('"s1"',), ('"s2"',)),
+        "Look": "Stealers",
+        "Claim": "Stealers",
+        "Release": '{"owner"}+Stealers',
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,

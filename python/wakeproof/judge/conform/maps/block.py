@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from wakeproof.judge.conform.code import CHOOSE, LOAD, At, Step
 from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT, Ghost, labels_of
 from wakeproof.judge.conform.maps import guard
-from wakeproof.judge.conform.maps.guard import ASLEEP, EACH, EVENT, MOST, PRODUCERS, RENDEZVOUS
+from wakeproof.judge.conform.maps.guard import ASLEEP, EACH, EVENT, MOST, RENDEZVOUS
 
 
 def told(step: Step) -> int:
@@ -68,7 +68,7 @@ GUARD_NAP = replace(
         "Producers": '{"p1", "p2"}', "Fences": '"failing"', "Ends": "{}",
     },
     plain=("Poll", "Announce", "Fence", "FenceFails", "Check", "Block", "NapEnds", "Leave"),
-    arguments=dict.fromkeys((*EACH[:1], *EACH[2:], "Reach"), PRODUCERS[:2]),
+    arguments=dict.fromkeys((*EACH[:1], *EACH[2:], "Reach"), "Producers"),
     code_label=nap_label,
     ghost=Ghost(1, lambda answers, step, label: answers_after(answers, step, label, ASLEEP)),
     joins=(("Poll", "Take"), ("Poll", "Empty"), ("Nap", "event_take")),
@@ -129,7 +129,6 @@ Asked(to) == /\ asked = "open" /\ poller \in {"waiting", "woken"}
              /\ asked' = to /\ UNCHANGED <<vars, gives_up>>
 Settle == Asked("settled") /\ UNCHANGED left
 Handle == left > 0 /\ Asked("spent") /\ left' = left - 1"""
-ENDS = ("ok", "timeout", "interrupted")
 GUARD_INTERRUPTED = replace(
     guard.GUARD_RENDEZVOUS,
     name="guard interrupted",
@@ -138,9 +137,6 @@ GUARD_INTERRUPTED = replace(
     bounds="2 producers, a condition, a handler that may end one wait",
     constants={
         **guard.GUARD_RENDEZVOUS.constants, "Ends": '{"ok", "timeout", "interrupted"}',
-    },
-    arguments={
-        **guard.GUARD_RENDEZVOUS.arguments, "End": tuple((f'"{end}"',) for end in ENDS),
     },
     spec_label=labels_of({"Unlock": "", "Settle": "", "Handle": ""}),
     spec_seen=block_spec_seen,

@@ -28,47 +28,34 @@ HIDDEN_SITES = {
 }  # fmt: skip
 
 
+LABELS = dict.fromkeys(HIDDEN_SITES, HIDDEN) | {
+    "mpsc.1": "Push {}", "carrier.4": "LoadWord {}", "LoadWord": "LoadWord {}",
+    "carrier.3": "Signal {}", "Victim": "Signal {}", "event_signal": "Call {}",
+    "futex_wake": "Call {}", "carrier.5": "Test", "futex_wait": "Wait", "event_take": "Drain",
+    "carrier.2": "Leave", "End": "End", "Readable": "Readable",
+}  # fmt: skip
+
+
 def code_label(step: Step) -> str:
     """Give the step of the spec; accesses of queues that are not the carrier's own are hidden."""
-    thread = THREADS[step.thread]
     match step.site:
-        case "End" | "Readable":
-            return step.site
         case "mpsc.9":
             if step.thread or step.what.offset != FIRST:
                 return HIDDEN
             return "Recheck" if step.pre.word(WORD) else "Poll"
-        case "mpsc.1":
-            return f"Push {thread}"
-        case "carrier.4" | "LoadWord":
-            return f"LoadWord {thread}"
-        case "carrier.3" | "Victim":
-            return f"Signal {thread}"
-        case "event_signal" | "futex_wake":
-            return f"Call {thread}"
         case "search.5":
             if step.thread != 1:
                 return HIDDEN
             return "Search" if step.value == 0 else WAIT
         case "Place":
             return f"Advertise {WORDS[1 + (step.post.word(WORD) == 2)]}"
-        case "carrier.5":
-            return "Test"
-        case "futex_wait":
-            return "Wait"
         case "Select":
             return ("Select", "Deschedule")[step.value]
         case "Selecting":
             if not step.moves:
                 return DROPPED
             return "Readable" if step.post.pending(0).site == "event_take" else "Ready"
-        case "event_take":
-            return "Drain"
-        case "carrier.2":
-            return "Leave"
-    if step.site in HIDDEN_SITES:
-        return HIDDEN
-    raise KeyError(step.site)
+    return LABELS[step.site].format(THREADS[step.thread])
 
 
 def hit_label(step: Step) -> str:
@@ -131,7 +118,6 @@ SEARCH = (
     ("search.6", "search.7"), ("search.7", "idle_set.3"), ("idle_set.3", "idle_set.3"),
     ("idle_set.3", "search.4"), ("search.4", "idle_set.3"),
 )  # fmt: skip
-WAKERS = (('"s1"',), ('"searcher"',), ('"s2"',))
 CARRIER_TWO = Concept(
     name="carrier two",
     bounds="2 submitters, no searcher; no sibling has work",
@@ -144,9 +130,9 @@ CARRIER_TWO = Concept(
         "Readable", "Ready", "Drain", "Leave",
     ),
     arguments={
-        "Push": (('"s1"',), ('"s2"',)),
-        **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS),
-        "Advertise": (('"PARKED_FUTEX"',), ('"PARKED_POLLER"',)),
+        "Push": "Submitters",
+        **dict.fromkeys(("LoadWord", "Signal", "Call"), 'Submitters+{"searcher"}'),
+        "Advertise": '{"PARKED_FUTEX","PARKED_POLLER"}',
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,
@@ -166,10 +152,6 @@ CARRIER_ONE = replace(
     bounds="a submitter, a searcher twice, 2 victims; no sibling has work",
     constants={
         **CARRIER_TWO.constants, "Submitters": '{"s1"}', "Victims": '{"v1", "v2"}', "Searches": "2",
-    },
-    arguments={
-        **CARRIER_TWO.arguments, "Push": (('"s1"',),),
-        **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS[:2]),
     },
     spec_twin="runs_parked",
     code_twins=("carrier_wake_forgotten",),

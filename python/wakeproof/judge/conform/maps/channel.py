@@ -77,12 +77,12 @@ CHANNEL = Concept(
     },
     plain=("Close",),
     arguments={
-        "Send": (('"a"',),),
-        "Receive": (('"r"',),),
+        "Send": "Senders",
+        "Receive": "Receivers",
         **dict.fromkeys(
-            ("Begin", "Cancel", "Sleep", "Stray", "TimeOut", "Look"), (('"a"',), ('"r"',))
+            ("Begin", "Cancel", "Sleep", "Stray", "TimeOut", "Look"), "Senders+Receivers"
         ),
-        **dict.fromkeys(EVERY, (('"a"',), ('"r"',), ('"closer"',))),
+        **dict.fromkeys(EVERY, 'Senders+Receivers+{"closer"}'),
     },
     spec_label=labels_of({**dict.fromkeys(LOCKS, "Locked"), "Close": "Locked closer"}),
     spec_seen=spec_seen,

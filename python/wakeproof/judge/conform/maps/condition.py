@@ -121,18 +121,8 @@ def spec_label(
     return f"{name} {argument}" if name else HIDDEN
 
 
-def _actions(names: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {
-        **dict.fromkeys(
-            ("GetIn", "SayIn", "IsIn", "Park", "Late", "LookFirst", "Check", "Stays", "GetOut",
-             "SayOut", "IsOut", "TriesIt", "WasMoved"), (('"a"',),),
-        ),
-        **dict.fromkeys(
-            ("Ask", "TakeOff", "TakeFor", "MissFor", "LockFor", "AgainFor", "MarkFor", "UnlockFor",
-             "SayRest", "HasMoved"), (('"b"',),),
-        ),
-        "OfMutex": tuple((f'{step}("{name}")',) for step in ITS_STEPS for name in names),
-    }  # fmt: skip
+def _of_mutex(names: tuple[str, ...]) -> str:
+    return ",".join(f'{step}("{name}")' for step in ITS_STEPS for name in names)
 
 
 CONDITION = Concept(
@@ -144,7 +134,17 @@ CONDITION = Concept(
         "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2",
         "Waiters": '{"a"}', "Hasty": '{"a"}', "Signallers": '{"b"}', "Lockers": "{}",
     },
-    arguments=_actions(NAMES[:2]),
+    arguments={
+        **dict.fromkeys(
+            ("GetIn", "SayIn", "IsIn", "Park", "Late", "LookFirst", "Check", "Stays", "GetOut",
+             "SayOut", "IsOut", "TriesIt", "WasMoved"), "Waiters",
+        ),
+        **dict.fromkeys(
+            ("Ask", "TakeOff", "TakeFor", "MissFor", "LockFor", "AgainFor", "MarkFor", "UnlockFor",
+             "SayRest", "HasMoved"), "Signallers",
+        ),
+        "OfMutex": _of_mutex(NAMES[:2]),
+    },
     spec_label=spec_label,
     spec_seen=spec_seen,
     code_label=code_label,
@@ -161,6 +161,6 @@ CONDITION_WANTED = replace(
     bounds="the same, and one that locks and unlocks the mutex",
     threads=NAMES,
     constants={**CONDITION.constants, "Threads": '{"a", "b", "c"}', "Lockers": '{"c"}'},
-    arguments=_actions(NAMES),
+    arguments={**CONDITION.arguments, "OfMutex": _of_mutex(NAMES)},
     is_quick=False,
 )  # fmt: skip

@@ -152,16 +152,6 @@ def spec_label(
     return " ".join((action, *arguments))
 
 
-def actions(readers: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Return the actions of the spec with their threads."""
-    of = tuple((f'"{name}"',) for name in readers)
-    return {
-        **dict.fromkeys(("Begin", "Look", "Read", "Wait", "Timeout", "Pass"), of),
-        **dict.fromkeys(("End", "Final", "Leave"), (*of, ('"closer"',))),
-        **dict.fromkeys(("Take", "Event", "Reclaim"), (('"home"',), ('"other"',))),
-    }
-
-
 def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concept:
     """Return the comparison with the readers, the closer, poller and system in that order."""
     readers = tuple(name for name in names if name in READERS)
@@ -178,7 +168,11 @@ def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concep
             "Timeouts": str(len(readers)), "Ends": "FALSE", "Cancels": "FALSE",
         },
         plain=("Arrive", "Close", "Free", "Shut"),
-        arguments=actions(readers),
+        arguments={
+            **dict.fromkeys(("Begin", "Look", "Read", "Wait", "Timeout", "Pass"), "Readers"),
+            **dict.fromkeys(("End", "Final", "Leave"), 'Readers+{"closer"}'),
+            **dict.fromkeys(("Take", "Event", "Reclaim"), '{"home","other"}'),
+        },
         spec_label=spec_label,
         spec_seen=spec_seen,
         code_label=lambda step: code_label(step, names),

@@ -142,7 +142,7 @@ GROUP_CLOSE = Concept(
         "Held": "{}",
     },
     plain=("Run", "End", "Exit"),
-    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
+    arguments=dict.fromkeys(ACTIONS, "Closers"),
     spec_label=labels_of(
         {**LOCKS, "Begin": HIDDEN, "AllEnded": "Waited", "TimeIsOver": "Waited"}
     ),
@@ -174,7 +174,6 @@ GROUP_CLOSE_THREE = replace(
         **GROUP_CLOSE.constants, "Closers": '{"a", "b", "c"}', "Cancellers": '{"a", "b", "c"}',
         "Patient": "{}", "Tasks": "{}",
     },
-    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',), ('"c"',))),
     code_label=lambda step: code_label(step, THREE),
     code_seen=lambda at, ghost: code_seen(at, ghost, "abc"),
     spec_seen=lambda state: spec_seen(state, "abc"),

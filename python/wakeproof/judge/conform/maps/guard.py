@@ -31,9 +31,16 @@ MOST = 9
 """Answers that are counted: a twin may give more and more."""
 
 
+LABELS = {
+    "guard.1": "Announce", "guard.2": "Fence", "guard.9": "Fence", "fence_heavy": "Fence",
+    "guard.4": "SignalFence {}", "guard.5": "Look {}", "guard.10": "Look {}",
+    "guard.6": "Claim {}", "guard.7": "Leave", "guard.8": HIDDEN, "event_signal": "Wake {}",
+    "Check": "Check", "Push": "Push {}", "Lies": "Lies {}",
+}  # fmt: skip
+
+
 def code_label(step: Step) -> str:
     """Give one step of the spec for each access, fence and signal."""
-    thread = THREADS[step.thread]
     match step.site:
         case "Poll":
             return (
@@ -43,29 +50,7 @@ def code_label(step: Step) -> str:
             if not step.moves:
                 return DROPPED
             return "Block" if step.pre.word(EVENT) != step.post.word(EVENT) else "End timeout"
-        case "guard.1":
-            return "Announce"
-        case "guard.2" | "guard.9" | "fence_heavy":
-            return "Fence"
-        case "guard.4":
-            return f"SignalFence {thread}"
-        case "guard.5" | "guard.10":
-            return f"Look {thread}"
-        case "guard.6":
-            return f"Claim {thread}"
-        case "guard.7":
-            return "Leave"
-        case "guard.8":
-            return HIDDEN
-        case "event_signal":
-            return f"Wake {thread}"
-        case "Check":
-            return "Check"
-        case "Push":
-            return f"Push {thread}"
-        case "Lies":
-            return f"Lies {thread}"
-    raise KeyError(step.site)
+    return LABELS[step.site].format(THREADS[step.thread])
 
 
 def seen_queue(at: At) -> int:
@@ -93,7 +78,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["asleep"], state["queue"], state["token"], state["answers"]
 
 
-PRODUCERS = tuple((f'"p{number}"',) for number in (1, 2, 3))
 EACH = ("Push", "SignalFence", "Look", "Claim", "Wake")
 GUARD = Concept(
     name="guard symmetric",
@@ -105,7 +89,7 @@ GUARD = Concept(
         "Signals": '"sticky"', "Ends": '{"timeout"}',
     },
     plain=("Poll", "Announce", "Fence", "Check", "Block", "Leave"),
-    arguments={"End": (('"timeout"',),), **dict.fromkeys(EACH, PRODUCERS)},
+    arguments={"End": "Ends", **dict.fromkeys(EACH, "Producers")},
     spec_label=labels_of({}),
     spec_seen=spec_seen,
     code_label=code_label,
@@ -121,7 +105,7 @@ GUARD_ASYMMETRIC = replace(
     name="guard asymmetric",
     test="conform_guard_asymmetric",
     constants={**GUARD.constants, "Fences": '"asymmetric"'},
-    arguments={**GUARD.arguments, "Reach": PRODUCERS},
+    arguments={**GUARD.arguments, "Reach": "Producers"},
     spec_label=labels_of({"Reach": ""}),
     spec_twin="",
     code_twins=(),
@@ -178,9 +162,6 @@ GUARD_RENDEZVOUS = replace(
         "Ends": '{"ok", "timeout"}',
     },
     plain=("Poll", "Announce", "Fence", "Check", "Confirm", "Wait", "Leave", "Unlock"),
-    arguments={
-        "End": (('"ok"',), ('"timeout"',)), **dict.fromkeys(EACH, PRODUCERS[:2]),
-    },
     spec_label=MEETING_LABELS,
     spec_seen=meeting_spec_seen,
     code_label=meeting_label,

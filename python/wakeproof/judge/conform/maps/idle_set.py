@@ -13,23 +13,18 @@ THREADS = ("0", "1", "2", "s1")
 WORDS, PARKED, PER_WORD = (0, 8), 128, 2
 
 
+LABELS = {
+    "idle_set.1": "Add", "idle_set.2": "Remove", "idle_set.3": "Read", "Pick": "Try",
+    "Woken": "Woken", "Advertise": "Advertise", "Recheck": "Recheck", "Exit": "Exit",
+    "Begin": "Begin",
+}  # fmt: skip
+
+
 def code_label(step: Step) -> str:
     """Give one step of the spec for each access; a read of `parked` that ends no sleep is none."""
-    thread = THREADS[step.thread]
-    match step.site:
-        case "idle_set.1":
-            return f"Add {thread}"
-        case "idle_set.2":
-            return f"Remove {thread}"
-        case "idle_set.3":
-            return f"Read {thread}"
-        case "Pick":
-            return f"Try {thread}"
-        case "Woken":
-            return f"Woken {thread}" if step.value == 0 else WAIT
-        case "Advertise" | "Recheck" | "Exit" | "Begin":
-            return f"{step.site} {thread}"
-    raise KeyError(step.site)
+    if step.site == "Woken" and step.value != 0:
+        return WAIT
+    return f"{LABELS[step.site]} {THREADS[step.thread]}"
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
@@ -46,16 +41,14 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["bits"], state["parked"]
 
 
-MEMBERS = (("0",), ("1",), ("2",))
-SEARCHERS = (('"s1"',),)
 IDLE_SET = Concept(
     name="idle_set",
     bounds="3 members in 2 words, a searcher",
     threads=THREADS,
     constants={"Count": "3", "PerWord": "2", "Searchers": '{"s1"}'},
     arguments={
-        **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), MEMBERS),
-        **dict.fromkeys(("Begin", "Read", "Try", "End"), SEARCHERS),
+        **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), "{0,1,2}"),
+        **dict.fromkeys(("Begin", "Read", "Try", "End"), "Searchers"),
     },
     spec_label=labels_of({"End": ""}),
     spec_seen=spec_seen,

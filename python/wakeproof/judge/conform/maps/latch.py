@@ -26,24 +26,20 @@ def head(word: int) -> str:
     return NAMES[place // EACH] if word & ~LOCKED else ""
 
 
+OPENER = {
+    "Work": "Work", "latch.1": "Open", "latch.4": "Publish", "wait_queue.2": "Grant",
+    "futex_wake": "Wake",
+}  # fmt: skip
+
+
 def opener_label(step: Step) -> str:
     """Give the opener's steps."""
     match step.site:
-        case "Work":
-            return "Work"
-        case "latch.1":
-            return "Open"
         case "latch.6":
             return WAIT if step.value & LOCKED else HIDDEN
         case "latch.3":
             return "Lock" if step.pre.word(WORD) != step.post.word(WORD) else WAIT
-        case "latch.4":
-            return "Publish"
-        case "wait_queue.2":
-            return "Grant"
-        case "futex_wake":
-            return "Wake"
-    raise KeyError(step.site)
+    return OPENER[step.site]
 
 
 def waiter_label(step: Step, name: str) -> str:
@@ -112,8 +108,6 @@ def spec_label(
     return " ".join((action, *arguments[:1]))
 
 
-WAITERS = (('"a"',), ('"b"',))
-WAYS = (('"begin"', '"push"'), ('"late"', '"remove"'))
 LATCH = Concept(
     name="latch",
     bounds="two OS threads that wait, each once",
@@ -121,8 +115,8 @@ LATCH = Concept(
     constants={"Waiters": '{"a", "b"}'},
     plain=("Work", "Open", "Lock", "Publish", "Grant", "Wake"),
     arguments={
-        **dict.fromkeys(("Push", "Sleep", "Return", "TimeOut", "Remove"), WAITERS),
-        "Take": tuple((*waiter, *way) for waiter in WAITERS for way in WAYS),
+        **dict.fromkeys(("Push", "Sleep", "Return", "TimeOut", "Remove"), "Waiters"),
+        "Take": 'Waiters {"begin"} {"push"} | Waiters {"late"} {"remove"}',
     },
     spec_label=spec_label,
     spec_seen=spec_seen,

@@ -19,6 +19,13 @@ NAMES = {
 }  # fmt: skip
 
 
+LABELS = {
+    "mpsc.3": "Publish {}", "mpsc.13": "Adopt", "mpsc.8": "Open", "mpsc.5": "Look",
+    "mpsc.7": "Unlink", "mpsc.6": "Advance", "mpsc.9": "AskFirst {}", "mpsc.11": "AskSecond {}",
+    "mpsc.12": "AskTail {}", "GiveAway": "GiveAway",
+}  # fmt: skip
+
+
 def code_label(step: Step) -> str:
     """Give one step of the spec for each access; a pop that finds nothing published is none."""
     thread = THREADS[step.thread]
@@ -29,31 +36,11 @@ def code_label(step: Step) -> str:
             node = next(n for n in range(COUNT) if step.pre.word(USED + 8 * n) == 0
                         and step.post.word(USED + 8 * n) == 1)  # fmt: skip
             return f"Reserve {thread} n{node + 1}"
-        case "mpsc.3":
-            return f"Publish {thread}"
         case "mpsc.15" | "mpsc.4":
             return "Pop" if step.value else WAIT
-        case "mpsc.13":
-            return "Adopt"
-        case "mpsc.8":
-            return "Open"
-        case "mpsc.5":
-            return "Look"
         case "mpsc.16":
             return HIDDEN if step.post.pending(step.thread).site == "mpsc.7" else "Unlink"
-        case "mpsc.7":
-            return "Unlink"
-        case "mpsc.6":
-            return "Advance"
-        case "mpsc.9":
-            return f"AskFirst {thread}"
-        case "mpsc.11":
-            return f"AskSecond {thread}"
-        case "mpsc.12":
-            return f"AskTail {thread}"
-        case "GiveAway":
-            return "GiveAway"
-    raise KeyError(step.site)
+    return LABELS[step.site].format(thread)
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
@@ -72,8 +59,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["tail"], state["head"], cells, tuple(state["where"][n] == "free" for n in nodes)
 
 
-PRODUCERS = tuple((f'"p{number}"',) for number in (1, 2, 3))
-SIBLING = (('"s1"',),)
 MPSC_THREE = Concept(
     name="mpsc three",
     test="conform_mpsc",
@@ -85,9 +70,9 @@ MPSC_THREE = Concept(
     },
     plain=("Pop", "Adopt", "Open", "Look", "Advance", "Unlink", "GiveAway"),
     arguments={
-        "Reserve": tuple((*p, f'"n{n}"') for p in PRODUCERS for n in (1, 2, 3)),
-        "Publish": PRODUCERS,
-        **dict.fromkeys(("AskFirst", "AskSecond", "AskTail"), SIBLING),
+        "Reserve": "Producers Nodes",
+        "Publish": "Producers",
+        **dict.fromkeys(("AskFirst", "AskSecond", "AskTail"), "Siblings"),
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,
@@ -103,10 +88,6 @@ MPSC = replace(
     test="conform_mpsc_two",
     bounds="2 producers, 3 nodes, a sibling",
     constants={**MPSC_THREE.constants, "Producers": '{"p1", "p2"}'},
-    arguments={
-        **MPSC_THREE.arguments,
-        "Reserve": MPSC_THREE.arguments["Reserve"][:6], "Publish": PRODUCERS[:2],
-    },
     spec_twin="clear_first",
     code_twins=("mpsc_ignores_hostage",),
     is_quick=True,

@@ -93,7 +93,7 @@ MUTEX = Concept(
     constants={
         "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2",
     },
-    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
+    arguments=dict.fromkeys(ACTIONS, "Threads"),
     spec_label=labels_of(dict.fromkeys(("Miss", "Again", "Stay", "Slow"), HIDDEN)),
     spec_seen=spec_seen,
     code_label=code_label,

@@ -164,7 +164,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return (state["word"], state["owner"] == "asleep", data, *each, state["credit"], state["stale"])
 
 
-EACH = (('"u1"',), ('"u2"',))
 PARKER = Concept(
     name="parker",
     bounds="2 unparkers x 2 rounds, a closer",
@@ -174,8 +173,8 @@ PARKER = Concept(
     },
     plain=("Begin", "Try", "Peek", "Arm", "Wait", "Leave", "Close"),
     arguments={
-        "EndWait": (("TRUE",), ("FALSE",)), "Write": EACH, "Unpark": EACH,
-        "Wake": (*EACH, ('"closer"',)),
+        "EndWait": "{TRUE,FALSE}", "Write": "Unparkers", "Unpark": "Unparkers",
+        "Wake": 'Unparkers+{"closer"}',
     },
     spec_label=spec_label,
     spec_seen=spec_seen,

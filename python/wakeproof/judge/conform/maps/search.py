@@ -110,8 +110,6 @@ OTHERS = (
     ("To", "mpsc.1"), ("Pin", "mpsc.1"), ("mpsc.1", "mpsc.2"), ("search.2", "search.1"),
     ("Sleep", "Word"), ("Spawn", "Left"), ("Yield", "Left"), ("Left", "mpsc.1"),
 )  # fmt: skip
-SUBMITTER = (('"s1"',), ('"s2"',))
-CARRIERS = (('"c1"',), ('"c2"',))
 ANY = (
     "Publish", "IsAlone", "IsIdle", "Start", "Snapshot", "Recruit", "Stop", "Recheck",
     "LoadParked", "IsHit", "LoadTail", "LoadInbox", "LoadWaking",
@@ -132,12 +130,10 @@ SEARCH_LONG = Concept(
         "Backlog": "0", "Spawns": "0", "Yields": "0", "Pinners": "{}",
     },
     arguments={
-        **dict.fromkeys(ANY, (*CARRIERS, *SUBMITTER)),
-        **dict.fromkeys(OWN, CARRIERS),
-        **dict.fromkeys(("LoadWord", "Wake", "IsQuiescent"), SUBMITTER),
-        **dict.fromkeys(
-            ("Submit", "SubmitPinned"), tuple((*s, *c) for s in SUBMITTER for c in CARRIERS)
-        ),
+        **dict.fromkeys(ANY, "Carriers+Submitters"),
+        **dict.fromkeys(OWN, "Carriers"),
+        **dict.fromkeys(("LoadWord", "Wake", "IsQuiescent"), "Submitters"),
+        **dict.fromkeys(("Submit", "SubmitPinned"), "Submitters Carriers"),
     },
     spec_label=spec_label,
     spec_seen=spec_seen,
@@ -161,12 +157,6 @@ SEARCH = replace(
     bounds="2 carriers, a submitter",
     threads=TWO_THREADS,
     constants={**SEARCH_LONG.constants, "Submitters": '{"s1"}', "Endless": "{}"},
-    arguments={
-        **dict.fromkeys(ANY, (*CARRIERS, SUBMITTER[0])),
-        **dict.fromkeys(OWN, CARRIERS),
-        **dict.fromkeys(("LoadWord", "Wake", "IsQuiescent"), SUBMITTER[:1]),
-        **dict.fromkeys(("Submit", "SubmitPinned"), tuple((*SUBMITTER[0], *c) for c in CARRIERS)),
-    },
     code_label=lambda step: label_as(TWO_THREADS, step),
     starts="Start",
 )
@@ -204,7 +194,6 @@ SEARCH_SPAWN = replace(
     bounds="2 carriers, whose tasks may submit one more",
     threads=TWO_CARRIERS,
     constants={**SEARCH.constants, "Submitters": "{}", "Spawns": "1"},
-    arguments={**dict.fromkeys((*ANY, *OWN), CARRIERS)},
     code_label=lambda step: label_as(TWO_CARRIERS, step),
     ghost=Ghost(("",) * 2, after),
     joined="a pop; both reads of a front; what a task does with the place in the queue",

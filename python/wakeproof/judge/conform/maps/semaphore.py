@@ -80,7 +80,7 @@ SEMAPHORE = Concept(
     constants={
         "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Large": '{"b"}', "Permits": "2",
     },
-    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
+    arguments=dict.fromkeys(ACTIONS, "Threads"),
     spec_label=labels_of({"Miss": HIDDEN, "Slow": HIDDEN, "Cancel": "Serve", "ServeLine": "Serve"}),
     spec_seen=spec_seen,
     code_label=code_label,
@@ -99,7 +99,6 @@ SEMAPHORE_THREE = replace(
     constants={
         **SEMAPHORE.constants, "Threads": '{"a", "b", "c"}', "Leavers": "{}",
     },
-    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',), ('"c"',))),
     code_seen=lambda at, ghost: code_seen(at, ghost, 3),
     spec_seen=lambda state: spec_seen(state, 3),
     spec_twin="serves_one",

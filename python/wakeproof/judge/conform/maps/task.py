@@ -96,8 +96,6 @@ POP = (
 )  # fmt: skip
 PUSH = (("mpsc.1", "mpsc.2"),)
 RUN = (("Step", "task.3"), ("Step", "lock.1"), ("lock.1", "lock.3"), ("lock.3", "task.4"))
-CARRIERS = (('"c1"',), ('"c2"',))
-UNPARKERS = (('"u1"',), ('"u2"',))
 TASK = Concept(
     name="task",
     bounds="an owner, a thief, 2 unparkers, a canceller, a yield",
@@ -108,9 +106,9 @@ TASK = Concept(
     },
     plain=("Cancel",),
     arguments={
-        **dict.fromkeys(("Pop", "Begin", "Done", "Yield", "Park"), CARRIERS),
-        **dict.fromkeys(("Reserve", "Publish"), (*CARRIERS, *UNPARKERS)),
-        "Unpark": UNPARKERS,
+        **dict.fromkeys(("Pop", "Begin", "Done", "Yield", "Park"), "Carriers"),
+        **dict.fromkeys(("Reserve", "Publish"), "Carriers+Unparkers"),
+        "Unpark": "Unparkers",
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,

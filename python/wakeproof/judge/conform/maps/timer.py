@@ -175,7 +175,7 @@ TIMER = Concept(
     },
     plain=LOOP,
     arguments={
-        **dict.fromkeys(EACH, (('"a1"',),)), "Push": (('"carrier"',), ('"unparker"',)),
+        **dict.fromkeys(EACH, "Armers"), "Push": '{"carrier","unparker"}',
     },
     spec_label=labels_of({}),
     spec_seen=spec_seen,
@@ -209,10 +209,6 @@ TIMER_TWO = replace(
     threads=("carrier", "a1", "time", "a2"),
     constants={
         **TIMER.constants, "Armers": '{"a1", "a2"}', "Deadlines": "{1, 2}", "Unparks": "0",
-    },
-    arguments={
-        **dict.fromkeys(EACH, (('"a1"',), ('"a2"',))),
-        "Push": (('"carrier"',), ('"unparker"',)),
     },
     code_seen=lambda at, ghost: code_seen(at, ghost, 2),
     spec_seen=lambda state: spec_seen(state, 2),

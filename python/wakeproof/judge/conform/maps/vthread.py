@@ -150,8 +150,7 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     )  # fmt: skip
 
 
-CARRIERS = (('"c1"',), ('"c2"',))
-ALL = (*CARRIERS, ('"u1"',), ('"interrupter"',), ('"timer"',))
+ALL = 'Carriers+Unparkers+{"interrupter","timer"}'
 OF_CARRIERS = (
     "Pop", "Begin", "CancelTimer", "LookPermit", "LookFlag", "Arm", "BeginPark", "Park", "Refused",
     "Yield", "BeginPin", "Pin", "Sleep", "TimesOut", "End", "Done", "Latch",
@@ -169,9 +168,9 @@ VTHREAD = Concept(
     },
     plain=("Interrupt", "InterruptNotifies", "IsDue", "Fire", "Cancel"),
     arguments={
-        **dict.fromkeys(OF_CARRIERS, CARRIERS),
+        **dict.fromkeys(OF_CARRIERS, "Carriers"),
         **dict.fromkeys(("Reserve", "Publish", "Wake"), ALL),
-        "Unpark": (('"u1"',),),
+        "Unpark": "Unparkers",
     },
     spec_label=spec_label,
     spec_seen=spec_seen,

@@ -61,11 +61,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     return state["things"], state["got"], each
 
 
-def quoted(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return each as the one argument of an action, in TLA."""
-    return tuple((f'"{name}"',) for name in names)
-
-
 WAIT_QUEUE = Concept(
     name="wait_queue",
     bounds="two OS threads that wait, each once, and two things",
@@ -76,9 +71,9 @@ WAIT_QUEUE = Concept(
     },
     arguments={
         **dict.fromkeys(
-            ("Begin", "Park", "Spurious", "TimeOut", "Check", "Cancel", "Await"), quoted(WAITING)
+            ("Begin", "Park", "Spurious", "TimeOut", "Check", "Cancel", "Await"), "Os"
         ),
-        **dict.fromkeys(("Give", "Store", "Wake"), quoted(GIVING)),
+        **dict.fromkeys(("Give", "Store", "Wake"), "Granters"),
     },
     spec_label=labels_of(dict.fromkeys(("Begin", "Cancel", "Give"), "Locked")),
     spec_seen=spec_seen,

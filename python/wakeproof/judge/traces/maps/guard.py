@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from wakeproof.judge.conform.maps.guard import GUARD, GUARD_ASYMMETRIC, PRODUCERS, THREADS
+from wakeproof.judge.conform.maps.guard import GUARD, GUARD_ASYMMETRIC, THREADS
 from wakeproof.judge.traces.concept import NOTHING, Step, TraceConcept, each
 from wakeproof.judge.traces.events import Event
 
@@ -100,6 +100,6 @@ GUARD_TRACES = TraceConcept(
 GUARD_ASYMMETRIC_TRACES = replace(
     GUARD_TRACES,
     concept=GUARD_ASYMMETRIC,
-    hidden=tuple(("Reach", (who.strip('"'),)) for (who,) in PRODUCERS),
+    hidden=tuple(("Reach", (who,)) for who in THREADS[1:]),
     twins=(),
 )
