@@ -6,8 +6,6 @@
  * hot_carrier: bursts of 256 tasks of about 10 us from outside, all to carrier 0; what is measured
  * is the time from a task's start to its end, of 99 in 100 in each burst; of the bursts, the middle
  * one. */
-#include <stdlib.h>
-
 #include "carriers.h"
 
 enum { EACH = 32, BURST = 256, BURSTS = 33, SHORT_WORK = 400, LONG_WORK = 8000 };
@@ -19,7 +17,7 @@ typedef struct job {
 } job;
 
 static job jobs[2 * EACH], burst[BURST];
-static double stolen;
+static double stolen_percent;
 
 static enum wp_step work_and_yield(wp_task *task)
 {
@@ -42,7 +40,7 @@ static void count_stolen(wp_group *group)
 		runs += counts.runs;
 		thefts += counts.directed + counts.probed + counts.recheck;
 	}
-	stolen =
+	stolen_percent =
 		100 * (double)(thefts - thefts_before[which]) / (double)(runs - runs_before[which]);
 	runs_before[which] = runs;
 	thefts_before[which] = thefts;
@@ -80,13 +78,6 @@ static enum wp_step work_long(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double burst_p99(wp_group *group)
 {
 	double latencies[BURST];
@@ -101,8 +92,7 @@ static double burst_p99(wp_group *group)
 	carriers_await(&carriers_ended, BURST);
 	for (uint32_t k = 0; k < BURST; k++)
 		latencies[k] = burst[k].latency_ns;
-	qsort(latencies, BURST, sizeof(*latencies), by_size);
-	return latencies[(BURST * 99 - 1) / 100];
+	return bench_p99(latencies, BURST);
 }
 
 /* `ops` tasks, or as many as BURSTS have. */
@@ -118,41 +108,21 @@ static double hot(bool stealing, uint64_t ops)
 		p99s[k] = burst_p99(group);
 	count_stolen(group);
 	bench_disturb(carriers_preemptions(group) - before);
-	qsort(p99s, bursts, sizeof(*p99s), by_size);
+	bench_p99(p99s, bursts); /* sorts them */
 	return p99s[bursts / 2] * (double)ops;
 }
 
-static double balanced_off(uint64_t ops)
-{
-	return balanced(false, ops);
-}
-
-static double balanced_on(uint64_t ops)
-{
-	return balanced(true, ops);
-}
-
-static double hot_off(uint64_t ops)
-{
-	return hot(false, ops);
-}
-
-static double hot_on(uint64_t ops)
-{
-	return hot(true, ops);
-}
-
-static double stolen_percent(void)
-{
-	return stolen;
-}
+BENCH_SIDE(balanced_off, balanced(false, ops))
+BENCH_SIDE(balanced_on, balanced(true, ops))
+BENCH_SIDE(hot_off, hot(false, ops))
+BENCH_SIDE(hot_on, hot(true, ops))
 
 const bench_row bench_balance[] = {
 	{.name = "balanced",
 	 .sides = {{"off", balanced_off}, {"on", balanced_on}},
-	 .counts = {{"stolen", stolen_percent}}},
+	 .counts = {{"stolen", &stolen_percent}}},
 	{.name = "hot_carrier",
 	 .sides = {{"off", hot_off}, {"on", hot_on}},
-	 .counts = {{"stolen", stolen_percent}}},
+	 .counts = {{"stolen", &stolen_percent}}},
 	{.name = NULL},
 };

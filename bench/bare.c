@@ -104,15 +104,8 @@ static double run_loop(const size_t *strides, uint64_t ops)
 	return ns * (double)ops / (double)(loop.blocks * STATES);
 }
 
-static double run_sweep(uint64_t ops)
-{
-	return run_loop(sweep, ops);
-}
-
-static double run_block(uint64_t ops)
-{
-	return run_loop(block, ops);
-}
+BENCH_SIDE(run_sweep, run_loop(sweep, ops))
+BENCH_SIDE(run_block, run_loop(block, ops))
 
 const bench_row bench_bare[] = {
 	{.name = "bare", .sides = {{"sweep", run_sweep}, {"block", run_block}}},

@@ -34,9 +34,17 @@ enum { BENCH_SIDES = 12, BENCH_OWN = 2, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BEN
 /* Does `ops` operations and says how many nanoseconds they took. */
 typedef double bench_side_run(uint64_t ops);
 
+/* A side that is one call; `ops` is among its arguments. */
+#define BENCH_SIDE(name_, call_)          \
+	static double name_(uint64_t ops) \
+	{                                 \
+		return call_;             \
+	}
+
 typedef struct bench_side {
 	const char *name;
-	bench_side_run *run;
+	bench_side_run *run; /* or NULL: the side is a goal, of so many nanoseconds an operation */
+	double goal_ns;
 } bench_side;
 
 /* The same by a placement policy, whose load is what is queued (at_dequeue), or what runs as well. */
@@ -54,8 +62,8 @@ typedef struct bench_row {
 		int policy;       /* below 0: one of the row's own, for of_policy */
 	} own[BENCH_OWN];
 	struct {
-		const char *name;   /* or NULL */
-		double (*of)(void); /* per operation, of the run just made */
+		const char *name; /* or NULL */
+		const double *of; /* per operation, of the run just made */
 	} counts[BENCH_COUNTS];
 } bench_row;
 
@@ -102,6 +110,18 @@ static inline void bench_spin(unsigned *spins)
 }
 
 _Noreturn void bench_fail(const char *what);
+
+/* Sorts the values; returns the 99th percentile. */
+double bench_p99(double *values, size_t many);
+
+/* The next of a sequence of xorshift64; *random: not 0. */
+static inline uint64_t bench_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
 
 /* Multiplications, each of which waits for the last one: about 1.2 ns. */
 void bench_work(uint32_t many);

@@ -12,8 +12,9 @@
 enum { WAITS, WAKES, OTHERS, KINDS };
 
 static wp_atomic(uint64_t) counted[KINDS];
-static uint64_t before[KINDS], found[KINDS], each;
+static uint64_t before[KINDS], each;
 
+double calls_waits, calls_wakes, calls_all;
 void (*calls_wake_instead)(void *word);
 
 long __real_syscall(long number, ...);
@@ -63,21 +64,11 @@ void calls_begin(uint64_t operations)
 
 void calls_end(void)
 {
+	double found[KINDS];
+
 	for (int kind = 0; kind < KINDS; kind++)
-		found[kind] = wp_load_relaxed(&counted[kind]) - before[kind];
-}
-
-double calls_waits(void)
-{
-	return (double)found[WAITS] / (double)each;
-}
-
-double calls_wakes(void)
-{
-	return (double)found[WAKES] / (double)each;
-}
-
-double calls_all(void)
-{
-	return (double)(found[WAITS] + found[WAKES] + found[OTHERS]) / (double)each;
+		found[kind] = (double)(wp_load_relaxed(&counted[kind]) - before[kind]);
+	calls_waits = found[WAITS] / (double)each;
+	calls_wakes = found[WAKES] / (double)each;
+	calls_all = (found[WAITS] + found[WAKES] + found[OTHERS]) / (double)each;
 }

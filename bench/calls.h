@@ -13,9 +13,9 @@ void calls_begin(uint64_t operations);
 void calls_end(void);
 
 /* Per operation, between the last begin and its end. */
-double calls_waits(void); /* FUTEX_WAIT */
-double calls_wakes(void); /* FUTEX_WAKE */
-double calls_all(void);   /* these, sched_yield and all others */
+extern double calls_waits; /* FUTEX_WAIT */
+extern double calls_wakes; /* FUTEX_WAKE */
+extern double calls_all;   /* these, sched_yield and all others */
 
 /* While it is set, a futex wake is told here and not to the system. For carriers as data. */
 extern void (*calls_wake_instead)(void *word);

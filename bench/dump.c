@@ -3,9 +3,8 @@
  *
  * CPU time of the thread that dumps: the carrier sleeps. All stacks are memory that was touched last
  * long ago, as in a program whose threads wait. */
-#include "carriers.h"
 #include "inspect/dump.h"
-#include "base/error.h"
+#include "threads.h"
 
 enum { THREADS = 50000 };
 
@@ -29,24 +28,21 @@ static wp_group *park_all(void)
 		bench_fail("no group");
 	wp_init(&parked, 0);
 	wp_init(&carriers_ended, 0);
-	for (uint32_t at = 0; at < THREADS; at++)
-		if (wp_vthread_new(group, &config, &threads[at]) != WP_OK ||
-		    wp_vthread_start(threads[at]) != WP_OK)
+	for (uint32_t at = 0; at < THREADS; at++) {
+		if (wp_vthread_new(group, &config, &threads[at]) != WP_OK)
 			bench_fail("no virtual thread");
+		threads_start(threads[at]);
+	}
 	carriers_await(&carriers_ended, 1);
 	return group;
 }
 
 static void end_all(wp_group *group)
 {
-	int failure;
-
 	for (uint32_t at = 0; at < THREADS; at++)
 		wp_vthread_unpark(threads[at]);
-	for (uint32_t at = 0; at < THREADS; at++) {
-		wp_vthread_join(threads[at], WP_FOREVER, &failure);
-		wp_vthread_free(threads[at]);
-	}
+	for (uint32_t at = 0; at < THREADS; at++)
+		threads_join(threads[at]);
 	wp_group_close(group, WP_FOREVER, false, NULL, NULL);
 	wp_group_free(group);
 }
@@ -78,22 +74,10 @@ static double in_format(uint64_t ops, enum wp_dump_format format)
 	return ns * (double)ops / (double)(rounds * THREADS);
 }
 
-static double as_text(uint64_t ops)
-{
-	return in_format(ops, WP_DUMP_TEXT);
-}
-
-static double as_json(uint64_t ops)
-{
-	return in_format(ops, WP_DUMP_JSON);
-}
-
-static double of_5_us(uint64_t ops)
-{
-	return 5000 * (double)ops;
-}
+BENCH_SIDE(as_text, in_format(ops, WP_DUMP_TEXT))
+BENCH_SIDE(as_json, in_format(ops, WP_DUMP_JSON))
 
 const bench_row bench_dump[] = {
-	{.name = "dump", .sides = {{"text", as_text}, {"json", as_json}, {"5us", of_5_us}}},
+	{.name = "dump", .sides = {{"text", as_text}, {"json", as_json}, {"5us", .goal_ns = 5000}}},
 	{.name = NULL},
 };

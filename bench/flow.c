@@ -115,11 +115,8 @@ static double run_flow(const flow_queue *kind, int producers, uint64_t step, uin
 	return ns;
 }
 
-#define SIDE(what, producers, step, name)                            \
-	static double name(uint64_t ops)                             \
-	{                                                            \
-		return run_flow(&flow_##what, producers, step, ops); \
-	}
+#define SIDE(what, producers, step, name) \
+	BENCH_SIDE(name, run_flow(&flow_##what, producers, step, ops))
 #define SIDES(what)                           \
 	SIDE(what, 1, SIDE_BY_SIDE, what##_1) \
 	SIDE(what, 2, SIDE_BY_SIDE, what##_2) \

@@ -61,6 +61,18 @@ BENCH_INLINE void after_nothing(guarded *to)
 	(void)to;
 }
 
+BENCH_INLINE void after_fence(guarded *to)
+{
+	(void)to;
+	wp_fence_seq_cst();
+}
+
+BENCH_INLINE void after_signal(guarded *to)
+{
+	if (wp_guard_signal(&to->guard))
+		bench_fail("the consumer is awake, and yet a wake-up is owed");
+}
+
 static inline void plain_produce(void *queue, int producer, bench_task **tasks, size_t count)
 {
 	(void)producer;

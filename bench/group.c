@@ -67,11 +67,6 @@ static double stealing(uint64_t ops)
 	return submissions(&homes[0], submit_one, ops);
 }
 
-static double of_12_ns(uint64_t ops)
-{
-	return 12 * (double)ops;
-}
-
 static wp_group *group;
 static wp_task *million, *parked, roots[2];
 static uint64_t first, share;
@@ -132,10 +127,7 @@ double bench_tasks(uint64_t ops)
 	return start_and_end(carriers_process_ns, ops);
 }
 
-static double by_cpu_time(uint64_t ops)
-{
-	return bench_tasks(ops) / 2;
-}
+BENCH_SIDE(by_cpu_time, bench_tasks(ops) / 2)
 
 static double by_clock(uint64_t ops)
 {
@@ -182,24 +174,14 @@ double bench_wake(uint64_t ops)
 	return (carriers_process_ns() - start) * (double)ops / (double)(turns * PARKED);
 }
 
-static double of_100_ns(uint64_t ops)
-{
-	return 100 * (double)ops;
-}
-
-static double of_150_ns(uint64_t ops)
-{
-	return 150 * (double)ops;
-}
-
 const bench_row bench_group[] = {
 	{.name = "group_submit",
 	 .sides = {{"alone", submit},
 		   {"stealing", stealing},
 		   {"fenced", fenced},
-		   {"12ns", of_12_ns}}},
+		   {"12ns", .goal_ns = 12}}},
 	{.name = "group_tasks",
-	 .sides = {{"ours", by_cpu_time}, {"clock", by_clock}, {"100ns", of_100_ns}}},
-	{.name = "group_unpark", .sides = {{"ours", bench_wake}, {"150ns", of_150_ns}}},
+	 .sides = {{"ours", by_cpu_time}, {"clock", by_clock}, {"100ns", .goal_ns = 100}}},
+	{.name = "group_unpark", .sides = {{"ours", bench_wake}, {"150ns", .goal_ns = 150}}},
 	{.name = NULL},
 };

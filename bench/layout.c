@@ -115,25 +115,10 @@ static double run_layout(void (*body)(void *, int), bool is_kernels, uint64_t op
 	return bench_together(2, body, &run);
 }
 
-static double ticket_ours(uint64_t ops)
-{
-	return run_layout(ticket_body, true, ops);
-}
-
-static double ticket_split(uint64_t ops)
-{
-	return run_layout(ticket_body, false, ops);
-}
-
-static double token_ours(uint64_t ops)
-{
-	return run_layout(token_body, true, ops);
-}
-
-static double token_packed(uint64_t ops)
-{
-	return run_layout(token_body, false, ops);
-}
+BENCH_SIDE(ticket_ours, run_layout(ticket_body, true, ops))
+BENCH_SIDE(ticket_split, run_layout(ticket_body, false, ops))
+BENCH_SIDE(token_ours, run_layout(token_body, true, ops))
+BENCH_SIDE(token_packed, run_layout(token_body, false, ops))
 
 const bench_row bench_layout[] = {
 	{.name = "layout_ticket", .sides = {{"ours", ticket_ours}, {"split", ticket_split}}},

@@ -152,24 +152,10 @@ static double spill_mpsc(uint64_t ops)
 	return bench_cpu_ns() - start;
 }
 
-#define SIDE(what)                                                   \
-	static double batch_##what(uint64_t ops)                     \
-	{                                                            \
-		return batches(push_##what, pop_##what, DEPTH, ops); \
-	}                                                            \
-	static double turn_##what(uint64_t ops)                      \
-	{                                                            \
-		return turns(push_##what, pop_##what, ops);          \
-	}                                                            \
-	static double ping_##what(uint64_t ops)                      \
-	{                                                            \
-		return batches(push_##what, pop_##what, 1, ops);     \
-	}
-
-SIDE(local)
-SIDE(mpsc)
-SIDE(ring)
-SIDE(vyukov)
+ONE_SIDES(local)
+ONE_SIDES(mpsc)
+ONE_SIDES(ring)
+ONE_SIDES(vyukov)
 
 #define SIDES(pattern)                                                                         \
 	{                                                                                      \

@@ -111,25 +111,10 @@ static double yields(bool bounded, uint64_t ops)
 	return (carriers_process_ns() - start) * (double)ops / (double)turns / YIELDING;
 }
 
-static double fork_bounded(uint64_t ops)
-{
-	return forks(true, ops);
-}
-
-static double fork_mpsc(uint64_t ops)
-{
-	return forks(false, ops);
-}
-
-static double yield_bounded(uint64_t ops)
-{
-	return yields(true, ops);
-}
-
-static double yield_mpsc(uint64_t ops)
-{
-	return yields(false, ops);
-}
+BENCH_SIDE(fork_bounded, forks(true, ops))
+BENCH_SIDE(fork_mpsc, forks(false, ops))
+BENCH_SIDE(yield_bounded, yields(true, ops))
+BENCH_SIDE(yield_mpsc, yields(false, ops))
 
 const bench_row bench_local_group[] = {
 	{.name = "local_fork", .sides = {{"ours", fork_bounded}, {"mpsc", fork_mpsc}}},

@@ -56,6 +56,19 @@ void bench_yield(void)
 	sched_yield();
 }
 
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double bench_p99(double *values, size_t many)
+{
+	qsort(values, many, sizeof(*values), by_size);
+	return values[(many * 99 - 1) / 100];
+}
+
 void bench_work(uint32_t many)
 {
 	uint64_t x = many;
@@ -177,6 +190,7 @@ double bench_together(int threads, void (*body)(void *, int), void *context)
 typedef struct side {
 	char name[NAME];
 	bench_side_run *run; /* or NULL: */
+	double goal_ns;      /* or 0: */
 	bench_policy_run *of_policy;
 	int policy;
 	bool at_dequeue;
@@ -184,7 +198,11 @@ typedef struct side {
 
 static double run_side(const side *side, uint64_t ops)
 {
-	return side->run ? side->run(ops) : side->of_policy(side->policy, side->at_dequeue, ops);
+	if (side->run)
+		return side->run(ops);
+	if (side->goal_ns > 0)
+		return side->goal_ns * (double)ops;
+	return side->of_policy(side->policy, side->at_dequeue, ops);
 }
 
 static void add_policy(const bench_row *row, side *added, const char *name, int policy,
@@ -200,7 +218,8 @@ static int sides_of(const bench_row *row, side *sides)
 	int count = 0;
 
 	for (; count < BENCH_SIDES && row->sides[count].name; count++) {
-		sides[count] = (side){.run = row->sides[count].run};
+		sides[count] =
+			(side){.run = row->sides[count].run, .goal_ns = row->sides[count].goal_ns};
 		snprintf(sides[count].name, NAME, "%s", row->sides[count].name);
 	}
 	for (int k = 0; k < BENCH_OWN && row->own[k].name; k++)
@@ -291,7 +310,7 @@ static void run_row(const bench_row *row, int rounds, double slice_ns, int tries
 
 			samples[s][r] = sample(&sides[s], ops[s], late ? 1 : tries, &disturbed);
 			for (int c = 0; c < kinds; c++)
-				counts[c][s][r] = row->counts[c].of();
+				counts[c][s][r] = *row->counts[c].of;
 		}
 		/* A crowded machine: what was retried so often has to end. */
 		if (clock_now(CLOCK_MONOTONIC) - start > patience_ns && (r + 1) % ROUNDS_LEAST == 0)

@@ -46,24 +46,10 @@ __attribute__((constructor)) static void prepare_queues(void)
 	vyukov_init(&a_vyukov);
 }
 
-#define SIDE(what)                                                   \
-	static double batch_##what(uint64_t ops)                     \
-	{                                                            \
-		return batches(push_##what, pop_##what, DEPTH, ops); \
-	}                                                            \
-	static double turn_##what(uint64_t ops)                      \
-	{                                                            \
-		return turns(push_##what, pop_##what, ops);          \
-	}                                                            \
-	static double ping_##what(uint64_t ops)                      \
-	{                                                            \
-		return batches(push_##what, pop_##what, 1, ops);     \
-	}
-
-SIDE(ours)
-SIDE(ring)
-SIDE(marked)
-SIDE(vyukov)
+ONE_SIDES(ours)
+ONE_SIDES(ring)
+ONE_SIDES(marked)
+ONE_SIDES(vyukov)
 
 #define SIDES(pattern)                                                                   \
 	{"ours", pattern##_ours}, {"ring", pattern##_ring}, {"floor", pattern##_marked}, \

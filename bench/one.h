@@ -81,4 +81,10 @@ BENCH_INLINE double turns(push_task *push, pop_task *pop, uint64_t ops)
 	return ns;
 }
 
+/* The patterns over push_WHAT and pop_WHAT, a side each. */
+#define ONE_SIDES(what)                                                        \
+	BENCH_SIDE(batch_##what, batches(push_##what, pop_##what, DEPTH, ops)) \
+	BENCH_SIDE(turn_##what, turns(push_##what, pop_##what, ops))           \
+	BENCH_SIDE(ping_##what, batches(push_##what, pop_##what, 1, ops))
+
 #endif

@@ -79,10 +79,7 @@ static double run_pair(void (*body)(void *, int), uint64_t ops)
 	return ns;
 }
 
-static double ours(uint64_t ops)
-{
-	return run_pair(with_parker, ops);
-}
+BENCH_SIDE(ours, run_pair(with_parker, ops))
 
 double bench_bare_futex(uint64_t ops)
 {
@@ -92,6 +89,6 @@ double bench_bare_futex(uint64_t ops)
 const bench_row bench_parker[] = {
 	{.name = "parker",
 	 .sides = {{"ours", ours}, {"futex", bench_bare_futex}},
-	 .counts = {{"calls", calls_all}}},
+	 .counts = {{"calls", &calls_all}}},
 	{.name = NULL},
 };

@@ -27,6 +27,7 @@ static idler idlers[2];
 static wp_group *group;
 static uint64_t games;
 static double start_ns, took_ns;
+static double strays; /* of the players' steps of the last game */
 static _Alignas(WP_LINE) wp_atomic(uint32_t) is_over;
 static _Alignas(WP_LINE) wp_atomic(uint32_t) waiting, awake_count;
 
@@ -116,6 +117,7 @@ static double play(bool stealing, bool is_pinned, bool is_awake, uint64_t ops)
 		start(0, &players[0].task, serve, is_pinned);
 	carriers_await(&carriers_ended, is_awake ? 4 : 2);
 	bench_disturb(carriers_preemptions(group) - before);
+	strays = (double)(players[0].strays + players[1].strays) / (double)(2 * games);
 	return took_ns;
 }
 
@@ -124,31 +126,20 @@ double bench_far(uint64_t ops)
 	return play(false, false, false, ops);
 }
 
-static double asleep_pinned(uint64_t ops)
-{
-	return play(true, true, false, ops);
-}
+BENCH_SIDE(asleep_pinned, play(true, true, false, ops))
 
 double bench_near(uint64_t ops)
 {
 	return play(true, false, false, ops);
 }
 
-static double awake(uint64_t ops)
-{
-	return play(false, false, true, ops);
-}
-
-static double awake_pinned(uint64_t ops)
-{
-	return play(true, true, true, ops);
-}
+BENCH_SIDE(awake, play(false, false, true, ops))
+BENCH_SIDE(awake_pinned, play(true, true, true, ops))
 
 /* What a side without carriers counts. */
 static void nobody_plays(uint64_t ops)
 {
-	games = ops;
-	players[0].strays = players[1].strays = 0;
+	strays = 0;
 	calls_begin(2 * ops);
 }
 
@@ -196,24 +187,18 @@ static double spinning(uint64_t ops)
 	return ns;
 }
 
-/* Of the players' steps of the last game. */
-static double strays(void)
-{
-	return (double)(players[0].strays + players[1].strays) / (double)(2 * games);
-}
-
 const bench_row bench_pingpong[] = {
 	{.name = "pingpong_asleep",
 	 .sides = {{"futex", bare},
 		   {"ours", bench_far},
 		   {"pinned", asleep_pinned},
 		   {"stealing", bench_near}},
-	 .counts = {{"wakes", calls_wakes}, {"waits", calls_waits}, {"strays", strays}}},
+	 .counts = {{"wakes", &calls_wakes}, {"waits", &calls_waits}, {"strays", &strays}}},
 	{.name = "pingpong_awake",
 	 .sides = {{"ours", awake},
 		   {"pinned", awake_pinned},
 		   {"350ns", of_350_ns},
 		   {"spinning", spinning}},
-	 .counts = {{"calls", calls_all}, {"strays", strays}}},
+	 .counts = {{"calls", &calls_all}, {"strays", &strays}}},
 	{.name = NULL},
 };

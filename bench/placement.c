@@ -12,7 +12,8 @@ enum { MOST = 256, NONE = -1 };
 
 static wp_placement placement;
 static wp_placement_slot slots[MOST];
-static double took_ns, none_ns; /* each, of the run just made; of the last `none` */
+static double none_ns;     /* each, of the last `none` */
+static double per_sibling; /* what the run just made took longer than that */
 
 /* Nobody chooses: what is counted alone. */
 static uint32_t in_turn(uint64_t *random)
@@ -23,7 +24,7 @@ static uint32_t in_turn(uint64_t *random)
 static double choose(uint32_t carriers, int policy, uint64_t ops)
 {
 	uint64_t random = 1, turn = 1;
-	double begun, ns;
+	double begun, ns, took_ns;
 
 	policy_init(&placement, slots, carriers, policy, false);
 	for (uint32_t carrier = 0; carrier < carriers; carrier++)
@@ -42,13 +43,8 @@ static double choose(uint32_t carriers, int policy, uint64_t ops)
 	took_ns = ns / (double)ops;
 	if (policy == NONE)
 		none_ns = took_ns;
+	per_sibling = (took_ns - none_ns) / placement.count;
 	return ns;
-}
-
-/* Of the run just made: what it took longer than no choice. */
-static double per_sibling(void)
-{
-	return (took_ns - none_ns) / placement.count;
 }
 
 #define ROW(carriers)                                                             \
@@ -64,12 +60,12 @@ ROW(16)
 ROW(64)
 ROW(256)
 
-#define SIDES(carriers)                               \
-	{                                             \
-		.name = "placement_" #carriers,       \
-		.of_policy = among_##carriers,        \
-		.own = {{"none", NONE}},              \
-		.counts = {{"sibling", per_sibling}}, \
+#define SIDES(carriers)                                \
+	{                                              \
+		.name = "placement_" #carriers,        \
+		.of_policy = among_##carriers,         \
+		.own = {{"none", NONE}},               \
+		.counts = {{"sibling", &per_sibling}}, \
 	}
 
 const bench_row bench_placement[] = {SIDES(2),  SIDES(4),   SIDES(16),

@@ -13,10 +13,12 @@ void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t car
 
 enum { SPREAD_CARRIERS = 256, SPREAD_TASKS = 16384, SPREAD_UNITS = 5 };
 
-/* What a run has found. Each is told from 1 (even) to the number of carriers. */
+/* What a run has found. The first two go from 1 (even) to the number of carriers. */
 typedef struct spread {
-	double queue; /* the longest queue, by the mean, both as seen by tasks that come */
-	double work;  /* the most work of a carrier, by the mean */
+	double queue;   /* the longest queue, by the mean, both as seen by tasks that come */
+	double work;    /* the most work of a carrier, by the mean */
+	double half_us; /* the middle wait */
+	double most_us; /* the longest wait */
 } spread;
 
 /* Of the run just made. */
@@ -27,23 +29,18 @@ extern spread spread_found;
 uint64_t spread_random(uint64_t *random);
 uint32_t spread_units(uint64_t *random);
 
-/* The waits of a run, which are sorted: the 99th percentile; two others are kept for the counts. */
+/* The waits of a run, which are sorted: the 99th percentile; two others go to spread_found. */
 double spread_waits(double *ns, uint32_t many);
 
 /* The most, by the mean. */
 double spread_of(const double *values, uint32_t many);
 
-double spread_queue(void);
-double spread_work(void);
-double spread_half_us(void); /* the middle wait */
-double spread_most_us(void); /* the longest one */
-
-#define SPREAD_COUNTS                     \
-	{                                 \
-		{"queue", spread_queue},  \
-		{"work", spread_work},    \
-		{"p50", spread_half_us},  \
-		{"most", spread_most_us}, \
+#define SPREAD_COUNTS                            \
+	{                                        \
+		{"queue", &spread_found.queue},  \
+		{"work", &spread_found.work},    \
+		{"p50", &spread_found.half_us},  \
+		{"most", &spread_found.most_us}, \
 	}
 
 #endif

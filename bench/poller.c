@@ -224,15 +224,8 @@ static double start_on(wp_group *group, uint64_t ops)
 	return bench_clock_ns() - begun;
 }
 
-static double in_poller(uint64_t ops)
-{
-	return start_on(polling(), ops);
-}
-
-static double in_futex(uint64_t ops)
-{
-	return start_on(carriers_of_one(), ops);
-}
+BENCH_SIDE(in_poller, start_on(polling(), ops))
+BENCH_SIDE(in_futex, start_on(carriers_of_one(), ops))
 
 const bench_row bench_poller[] = {
 	{.name = "poller_pair", .sides = {{"ours", ours}, {"epoll", by_hand}, {"bare", bare}}},

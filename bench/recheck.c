@@ -13,47 +13,29 @@
 enum { TASK_NS = 20000, LOAD_TASKS = 2048 };
 
 static double parked_ns[2]; /* by the twin, by ours: each, of the last run */
-static uint32_t siblings;
+static double per_sibling;  /* what ours took longer than the twin's before it */
 
 static double parks_of(sim_parks *parks, bool is_ours, uint32_t carriers, uint64_t ops)
 {
 	double ns = parks(carriers, ops);
 
 	parked_ns[is_ours] = ns / (double)ops;
-	siblings = carriers - 1;
+	per_sibling = (parked_ns[1] - parked_ns[0]) / (carriers - 1);
 	return ns;
 }
 
-/* Of the run just made, ours: what it took longer than the twin's before it. */
-static double per_sibling(void)
-{
-	return (parked_ns[1] - parked_ns[0]) / siblings;
-}
-
-static sim_found found;
-static uint32_t tasks; /* of the run just made */
-
-static double useless_each_park(void)
-{
-	return found.useless / found.parks;
-}
-
-static double lost_percent(void)
-{
-	return 100 * found.lost / tasks;
-}
-
-static double useless_each_task(void)
-{
-	return found.useless / tasks;
-}
+/* Of the simulation just made. */
+static double useless_each_park, useless_each_task, lost_percent;
 
 /* The twin loses wakes: it may. */
-static sim_found *simulate(sim_run *run, sim_load load)
+static sim_found simulate(sim_run *run, sim_load load)
 {
-	tasks = load.tasks;
-	found = run(&load, (uint64_t)bench_round, run == sim_shipped);
-	return &found;
+	sim_found found = run(&load, (uint64_t)bench_round, run == sim_shipped);
+
+	useless_each_park = found.useless / found.parks;
+	useless_each_task = found.useless / load.tasks;
+	lost_percent = 100 * found.lost / load.tasks;
+	return found;
 }
 
 static sim_load even(uint32_t carriers)
@@ -84,43 +66,25 @@ static sim_load hot(uint32_t carriers, uint32_t searchers)
 			  .searchers = searchers};
 }
 
-#define RECHECK(n)                                                              \
-	static double recheck_shipped_##n(uint64_t ops)                         \
-	{                                                                       \
-		return parks_of(parks_shipped, false, n, ops);                  \
-	}                                                                       \
-	static double recheck_ours_##n(uint64_t ops)                            \
-	{                                                                       \
-		return parks_of(parks_ours, true, n, ops);                      \
-	}                                                                       \
-	static double load_shipped_##n(uint64_t ops)                            \
-	{                                                                       \
-		return simulate(sim_shipped, even(n))->waited_ns * (double)ops; \
-	}                                                                       \
-	static double load_ours_##n(uint64_t ops)                               \
-	{                                                                       \
-		return simulate(sim_ours, even(n))->waited_ns * (double)ops;    \
-	}
+#define RECHECK(n)                                                                          \
+	BENCH_SIDE(recheck_shipped_##n, parks_of(parks_shipped, false, n, ops))             \
+	BENCH_SIDE(recheck_ours_##n, parks_of(parks_ours, true, n, ops))                    \
+	BENCH_SIDE(load_shipped_##n, simulate(sim_shipped, even(n)).waited_ns *(double)ops) \
+	BENCH_SIDE(load_ours_##n, simulate(sim_ours, even(n)).waited_ns *(double)ops)
 #define RECHECK_ROWS(n)                                                                        \
 	{.name = "recheck_" #n,                                                                \
 	 .sides = {{"shipped", recheck_shipped_##n}, {"ours", recheck_ours_##n}},              \
-	 .counts = {{"sibling", per_sibling}}},                                                \
+	 .counts = {{"sibling", &per_sibling}}},                                               \
 	{                                                                                      \
 		.name = "load_" #n,                                                            \
 		.sides = {{"shipped", load_shipped_##n}, {"ours", load_ours_##n}}, .counts = { \
-			{"useless", useless_each_park}                                         \
+			{"useless", &useless_each_park}                                        \
 		}                                                                              \
 	}
 
-#define SEARCHERS(many, run, n, searchers)                                          \
-	static double burst_##many##_##n(uint64_t ops)                              \
-	{                                                                           \
-		return simulate(run, burst(n, searchers))->helped_ns * (double)ops; \
-	}                                                                           \
-	static double hot_##many##_##n(uint64_t ops)                                \
-	{                                                                           \
-		return simulate(run, hot(n, searchers))->late_ns * (double)ops;     \
-	}
+#define SEARCHERS(many, run, n, searchers)                                                        \
+	BENCH_SIDE(burst_##many##_##n, simulate(run, burst(n, searchers)).helped_ns *(double)ops) \
+	BENCH_SIDE(hot_##many##_##n, simulate(run, hot(n, searchers)).late_ns *(double)ops)
 #define SEARCHERS_ROW(what, n)                              \
 	{                                                   \
 		.name = #what "_" #n,                       \
@@ -129,8 +93,8 @@ static sim_load hot(uint32_t carriers, uint32_t searchers)
 			  {"half", what##_half_##n},        \
 			  {"shipped", what##_shipped_##n}}, \
 		.counts = {                                 \
-			{"useless", useless_each_task},     \
-			{"lost", lost_percent}              \
+			{"useless", &useless_each_task},    \
+			{"lost", &lost_percent}             \
 		}                                           \
 	}
 #define SEARCHERS_ROWS(n) SEARCHERS_ROW(burst, n), SEARCHERS_ROW(hot, n)

@@ -47,21 +47,11 @@ static int conducts(void *arg)
 	return arg != NULL;
 }
 
-static wp_group *group_of_million(void)
-{
-	static wp_group *group;
-	wp_group_config config = {.carriers = 1, .yield_us = 50};
-
-	if (group == NULL && wp_group_new(&group, &config) != WP_OK)
-		bench_fail("no group");
-	return group;
-}
-
 /* Has the first `count` members there, and the conductor make them run `each` times or pass a turn
  * on `runs` times. */
 static double conduct(uint32_t count, uint64_t each, uint64_t runs)
 {
-	wp_group *group = group_of_million();
+	wp_group *group = carriers_of_one();
 
 	for (; made < count; made++) {
 		members[made] = threads_new(group, 0, member, (void *)(uintptr_t)made);
@@ -89,25 +79,10 @@ static double turn_among(uint32_t most, uint64_t ops)
 	return conduct(ops < most ? (uint32_t)ops : most, 0, ops);
 }
 
-static double yield_1(uint64_t ops)
-{
-	return yield_among(1, ops);
-}
-
-static double yield_1k(uint64_t ops)
-{
-	return yield_among(1000, ops);
-}
-
-static double yield_100k(uint64_t ops)
-{
-	return yield_among(100000, ops);
-}
-
-static double yield_1m(uint64_t ops)
-{
-	return yield_among(MILLION, ops);
-}
+BENCH_SIDE(yield_1, yield_among(1, ops))
+BENCH_SIDE(yield_1k, yield_among(1000, ops))
+BENCH_SIDE(yield_100k, yield_among(100000, ops))
+BENCH_SIDE(yield_1m, yield_among(MILLION, ops))
 
 /* Limit: a line of each, whose address is known when the line before has come. */
 static double line_1m(uint64_t ops)
@@ -123,25 +98,10 @@ static double line_1m(uint64_t ops)
 	return bench_cpu_ns() - begun;
 }
 
-static double turn_2(uint64_t ops)
-{
-	return turn_among(2, ops);
-}
-
-static double turn_1k(uint64_t ops)
-{
-	return turn_among(1000, ops);
-}
-
-static double turn_100k(uint64_t ops)
-{
-	return turn_among(100000, ops);
-}
-
-static double turn_1m(uint64_t ops)
-{
-	return turn_among(MILLION, ops);
-}
+BENCH_SIDE(turn_2, turn_among(2, ops))
+BENCH_SIDE(turn_1k, turn_among(1000, ops))
+BENCH_SIDE(turn_100k, turn_among(100000, ops))
+BENCH_SIDE(turn_1m, turn_among(MILLION, ops))
 
 const bench_row bench_scale[] = {
 	{.name = "scale_yield",

@@ -31,13 +31,10 @@ static sim_task tasks[SIM_TASKS];
 static double now_ns, paid_ns;
 static uint64_t random_state, wakes;
 
-/* xorshift64: between 0 and twice `mean` */
+/* Between 0 and twice `mean` */
 static double draw(double mean)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (double)(random_state >> 32) / 4294967296.0 * 2 * mean;
+	return (double)(bench_random(&random_state) >> 32) / 4294967296.0 * 2 * mean;
 }
 
 static void wake(void *word)
@@ -171,13 +168,6 @@ static void burst(const sim_load *load)
 	}
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void look_at_tasks(const sim_load *load, sim_found *found, bool may_lose)
 {
 	static double waited[SIM_TASKS], first[SIM_CARRIERS];
@@ -200,8 +190,7 @@ static void look_at_tasks(const sim_load *load, sim_found *found, bool may_lose)
 	for (uint32_t target = 0; target < load->targets; target++)
 		found->helped_ns =
 			first[target] > found->helped_ns ? first[target] : found->helped_ns;
-	qsort(waited, load->tasks, sizeof(*waited), by_size);
-	found->late_ns = waited[(load->tasks * 99 - 1) / 100];
+	found->late_ns = bench_p99(waited, load->tasks);
 	found->wakes = (double)wakes;
 }
 

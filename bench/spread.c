@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * spread.c - costs of tasks, and how evenly they were spread; see policies.h. */
-#include <stdlib.h>
-
 #include "policies.h"
 
 enum { OCTAVES = 8, CLUSTER = 8 };
 
 spread spread_found;
-static double half_ns, most_ns;
 
 void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t carriers, int policy,
 		 bool at_dequeue)
@@ -28,10 +25,7 @@ void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t car
 
 uint64_t spread_random(uint64_t *random)
 {
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return *random >> 16; /* the lowest bits are the poorest */
+	return bench_random(random) >> 16; /* the lowest bits are the poorest */
 }
 
 uint32_t spread_units(uint64_t *random)
@@ -39,19 +33,13 @@ uint32_t spread_units(uint64_t *random)
 	return 1u << __builtin_ctzll(spread_random(random) | 1u << OCTAVES);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double spread_waits(double *ns, uint32_t many)
 {
-	qsort(ns, many, sizeof(*ns), by_size);
-	half_ns = ns[many / 2];
-	most_ns = ns[many - 1];
-	return ns[(many * 99 - 1) / 100];
+	double p99_ns = bench_p99(ns, many);
+
+	spread_found.half_us = ns[many / 2] / 1e3;
+	spread_found.most_us = ns[many - 1] / 1e3;
+	return p99_ns;
 }
 
 double spread_of(const double *values, uint32_t many)
@@ -63,24 +51,4 @@ double spread_of(const double *values, uint32_t many)
 		sum += values[k];
 	}
 	return sum > 0 ? most * many / sum : 1;
-}
-
-double spread_queue(void)
-{
-	return spread_found.queue;
-}
-
-double spread_work(void)
-{
-	return spread_found.work;
-}
-
-double spread_half_us(void)
-{
-	return half_ns / 1e3;
-}
-
-double spread_most_us(void)
-{
-	return most_ns / 1e3;
 }

@@ -40,11 +40,6 @@ static double take_and_give(uint64_t ops)
 	return start;
 }
 
-static double of_3_ns(uint64_t ops)
-{
-	return 3 * (double)ops;
-}
-
 /* A stack of its own each time, with a guard, one page of it used. */
 static double map_and_unmap(uint64_t ops)
 {
@@ -115,10 +110,8 @@ static double look(wp_stacks **pool, uint32_t colours, uint64_t ops, uint32_t ma
 	for (uint64_t k = 0; k < ops; k++) {
 		uint64_t *control;
 
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		control = wp_stacks_slot(*pool, (uint32_t)((random >> 32) * many >> 32));
+		control = wp_stacks_slot(*pool,
+					 (uint32_t)((bench_random(&random) >> 32) * many >> 32));
 		sum += control[0]++ + control[8];
 	}
 	start = bench_cpu_ns() - start;
@@ -129,22 +122,16 @@ static double look(wp_stacks **pool, uint32_t colours, uint64_t ops, uint32_t ma
 
 static wp_stacks *coloured, *plain;
 
-#define LOOKS(many)                                   \
-	static double coloured_##many(uint64_t ops)   \
-	{                                             \
-		return look(&coloured, 0, ops, many); \
-	}                                             \
-	static double plain_##many(uint64_t ops)      \
-	{                                             \
-		return look(&plain, 1, ops, many);    \
-	}
+#define LOOKS(many)                                                \
+	BENCH_SIDE(coloured_##many, look(&coloured, 0, ops, many)) \
+	BENCH_SIDE(plain_##many, look(&plain, 1, ops, many))
 LOOKS(100000)
 LOOKS(1000)
 LOOKS(64)
 
 const bench_row bench_stack[] = {
 	{.name = "stack",
-	 .sides = {{"ours", take_and_give}, {"3ns", of_3_ns}, {"mmap", map_and_unmap}}},
+	 .sides = {{"ours", take_and_give}, {"3ns", .goal_ns = 3}, {"mmap", map_and_unmap}}},
 	{.name = "stack_made", .sides = {{"ours", make}, {"machine", guard_and_touch}}},
 	{.name = "stack_colours_100000",
 	 .sides = {{"ours", coloured_100000}, {"plain", plain_100000}}},

@@ -198,26 +198,6 @@ static double one_by_one(enum wp_strategy_mode mode, uint64_t ops)
 	return late_ns;
 }
 
-static double count_threads(void)
-{
-	return threads;
-}
-
-static double count_switches(void)
-{
-	return switches;
-}
-
-static double count_executed(void)
-{
-	return executed;
-}
-
-static double count_handed(void)
-{
-	return handed;
-}
-
 #define SIDE(row, measured, mode, how, as)       \
 	static double row##_##mode(uint64_t ops) \
 	{                                        \
@@ -246,10 +226,10 @@ ROW(soon_told, one_by_one, NEVER, WP_NON_BLOCKING)
 			  {"pec", row##_PRODUCE_EXECUTE_CONSUME}, \
 			  {"epc", row##_EXECUTE_PRODUCE_CONSUME}, \
 			  {"adaptive", row##_ADAPTIVE}},          \
-		.counts = {{"threads", count_threads},            \
-			   {"switches", count_switches},          \
-			   {"executed", count_executed},          \
-			   {"handed", count_handed}},             \
+		.counts = {{"threads", &threads},                 \
+			   {"switches", &switches},               \
+			   {"executed", &executed},               \
+			   {"handed", &handed}},                  \
 	}
 
 const bench_row bench_strategy[] = {SIDES(told), SIDES(never),     SIDES(some),   SIDES(always),

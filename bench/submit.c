@@ -35,37 +35,10 @@ BENCH_INLINE double submissions(enum wp_guard_fences fences, void (*after)(guard
 	return bench_cpu_ns() - start;
 }
 
-BENCH_INLINE void after_fence(guarded *to)
-{
-	(void)to;
-	wp_fence_seq_cst();
-}
-
-BENCH_INLINE void after_signal(guarded *to)
-{
-	if (wp_guard_signal(&to->guard))
-		bench_fail("the consumer is awake, and yet a wake-up is owed");
-}
-
-static double symmetric(uint64_t ops)
-{
-	return submissions(WP_GUARD_SYMMETRIC, after_signal, ops);
-}
-
-static double fenced(uint64_t ops)
-{
-	return submissions(WP_GUARD_SYMMETRIC, after_fence, ops);
-}
-
-static double asymmetric(uint64_t ops)
-{
-	return submissions(WP_GUARD_ASYMMETRIC, after_signal, ops);
-}
-
-static double plain(uint64_t ops)
-{
-	return submissions(WP_GUARD_ASYMMETRIC, after_nothing, ops);
-}
+BENCH_SIDE(symmetric, submissions(WP_GUARD_SYMMETRIC, after_signal, ops))
+BENCH_SIDE(fenced, submissions(WP_GUARD_SYMMETRIC, after_fence, ops))
+BENCH_SIDE(asymmetric, submissions(WP_GUARD_ASYMMETRIC, after_signal, ops))
+BENCH_SIDE(plain, submissions(WP_GUARD_ASYMMETRIC, after_nothing, ops))
 
 const bench_row bench_submit[] = {
 	{.name = "submit",

@@ -54,25 +54,10 @@ static double pass(wp_group *group, int receiver, uint32_t capacity, uint64_t op
 	return carriers_process_ns() - begun;
 }
 
-static double hand(uint64_t ops)
-{
-	return pass(carriers_of_one(), 0, 0, ops);
-}
-
-static double with_slots(uint64_t ops)
-{
-	return pass(carriers_of_one(), 0, SLOTS, ops);
-}
-
-static double far(uint64_t ops)
-{
-	return pass(carriers_of_two(true), 1, SLOTS, ops);
-}
-
-static double far_apart(uint64_t ops)
-{
-	return pass(carriers_of_two(false), 1, SLOTS, ops);
-}
+BENCH_SIDE(hand, pass(carriers_of_one(), 0, 0, ops))
+BENCH_SIDE(with_slots, pass(carriers_of_one(), 0, SLOTS, ops))
+BENCH_SIDE(far, pass(carriers_of_two(true), 1, SLOTS, ops))
+BENCH_SIDE(far_apart, pass(carriers_of_two(false), 1, SLOTS, ops))
 
 static int locks(void *arg)
 {
@@ -127,25 +112,10 @@ static double contend(wp_group *group, int carriers, int many, int (*run)(void *
 	return (carriers_process_ns() - begun) * (double)ops / (double)(turns * (uint64_t)many);
 }
 
-static double nobody_else(uint64_t ops)
-{
-	return contend(carriers_of_one(), 1, 1, locks, ops);
-}
-
-static double on_one(uint64_t ops)
-{
-	return contend(carriers_of_one(), 1, MANY, locks_and_yields, ops);
-}
-
-static double on_two(uint64_t ops)
-{
-	return contend(carriers_of_two(true), 2, MANY, locks_and_counts, ops);
-}
-
-static double on_two_apart(uint64_t ops)
-{
-	return contend(carriers_of_two(false), 2, MANY, locks_and_counts, ops);
-}
+BENCH_SIDE(nobody_else, contend(carriers_of_one(), 1, 1, locks, ops))
+BENCH_SIDE(on_one, contend(carriers_of_one(), 1, MANY, locks_and_yields, ops))
+BENCH_SIDE(on_two, contend(carriers_of_two(true), 2, MANY, locks_and_counts, ops))
+BENCH_SIDE(on_two_apart, contend(carriers_of_two(false), 2, MANY, locks_and_counts, ops))
 
 const bench_row bench_sync[] = {
 	{.name = "channel_hand", .sides = {{"ours", hand}}},

@@ -106,30 +106,16 @@ static double locks(uint64_t ops)
 	return bench_cpu_ns() - start;
 }
 
-static double among_one(uint64_t ops)
-{
-	return arm_and_cancel(1, ops);
-}
-
-static double among_thousand(uint64_t ops)
-{
-	return arm_and_cancel(THOUSAND, ops);
-}
+BENCH_SIDE(among_one, arm_and_cancel(1, ops))
+BENCH_SIDE(among_thousand, arm_and_cancel(THOUSAND, ops))
 
 double bench_timers(uint64_t ops)
 {
 	return arm_and_cancel(MILLION, ops);
 }
 
-static double fire_among_thousand(uint64_t ops)
-{
-	return fire_among(THOUSAND, ops);
-}
-
-static double fire_among_million(uint64_t ops)
-{
-	return fire_among(MILLION, ops);
-}
+BENCH_SIDE(fire_among_thousand, fire_among(THOUSAND, ops))
+BENCH_SIDE(fire_among_million, fire_among(MILLION, ops))
 
 const bench_row bench_timer[] = {
 	{.name = "timer_1", .sides = {{"ours", among_one}, {"locks", locks}}},

@@ -46,10 +46,7 @@ static int yields(void *arg)
 	return arg != NULL;
 }
 
-static double yield(uint64_t ops)
-{
-	return both(ops, yields, yields);
-}
+BENCH_SIDE(yield, both(ops, yields, yields))
 
 static wp_fiber ring_thread, *ring[RING], ring_fibers[2];
 
@@ -99,10 +96,7 @@ static int gives_back(void *arg)
 	return arg != NULL;
 }
 
-static double round_trip(uint64_t ops)
-{
-	return both(ops, gives, gives_back);
-}
+BENCH_SIDE(round_trip, both(ops, gives, gives_back))
 
 static int ends(void *arg)
 {
@@ -120,10 +114,7 @@ static int joins_each(void *arg)
 	return arg != NULL;
 }
 
-static double one_by_one(uint64_t ops)
-{
-	return both(ops, joins_each, ends);
-}
+BENCH_SIDE(one_by_one, both(ops, joins_each, ends))
 
 /* Its share of all, at once: they run when it joins the first. */
 static int joins_all(void *arg)
@@ -193,11 +184,6 @@ static double start_and_park(uint64_t ops)
 	return ns * (double)ops / many;
 }
 
-static double bytes(void)
-{
-	return bytes_each;
-}
-
 static int parks_for_ever(void *arg)
 {
 	for (uint32_t round = 0; round < *(uint32_t *)arg; round++) {
@@ -235,29 +221,14 @@ static double broadcast(uint64_t ops)
 	return ns * (double)ops / ((double)(rounds - 1) * PARKED);
 }
 
-static double of_40_ns(uint64_t ops)
-{
-	return 40 * (double)ops;
-}
-
-static double of_100_ns(uint64_t ops)
-{
-	return 100 * (double)ops;
-}
-
-static double of_150_ns(uint64_t ops)
-{
-	return 150 * (double)ops;
-}
-
 const bench_row bench_vthread[] = {
 	{.name = "vthread_yield", .sides = {{"ours", yield}, {"ring", private_ring}}},
-	{.name = "vthread_turns", .sides = {{"ours", round_trip}, {"40ns", of_40_ns}}},
-	{.name = "vthread_join", .sides = {{"ours", one_by_one}, {"40ns", of_40_ns}}},
-	{.name = "vthread_many", .sides = {{"ours", at_once}, {"100ns", of_100_ns}}},
-	{.name = "vthread_wake", .sides = {{"ours", broadcast}, {"150ns", of_150_ns}}},
+	{.name = "vthread_turns", .sides = {{"ours", round_trip}, {"40ns", .goal_ns = 40}}},
+	{.name = "vthread_join", .sides = {{"ours", one_by_one}, {"40ns", .goal_ns = 40}}},
+	{.name = "vthread_many", .sides = {{"ours", at_once}, {"100ns", .goal_ns = 100}}},
+	{.name = "vthread_wake", .sides = {{"ours", broadcast}, {"150ns", .goal_ns = 150}}},
 	{.name = "vthread_memory",
 	 .sides = {{"ours", start_and_park}},
-	 .counts = {{"bytes", bytes}}},
+	 .counts = {{"bytes", &bytes_each}}},
 	{.name = NULL},
 };

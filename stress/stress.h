@@ -99,7 +99,8 @@ void stress_add_twin(const stress_twin *twin);
 
 /* STRESS_ACTOR(carrier) { ... }: an actor, or an arbiter, in a file whose state is a `struct
  * state`, with its two parameters: `state` and `result`. STRESS_INIT(init) { ... }: an init, with
- * `state`. STRESS_ACTOR_OF(turns, carrier), STRESS_INIT_OF: where the state is a `struct turns`. */
+ * `state`. STRESS_ACTOR_OF(turns, carrier), STRESS_INIT_OF: where the state is a `struct turns`.
+ * STRESS_ACTOR_CALL(producer_1, produce(state, 0)): an actor that is one call. */
 #define STRESS_ACTOR(name_) STRESS_ACTOR_OF(state, name_)
 #define STRESS_INIT(name_) STRESS_INIT_OF(state, name_)
 #define STRESS_ACTOR_OF(state_, name_)                                         \
@@ -109,6 +110,11 @@ void stress_add_twin(const stress_twin *twin);
 		name_##_acts(at, result);                                      \
 	}                                                                      \
 	static void name_##_acts(struct state_ *state, stress_result *result)
+#define STRESS_ACTOR_CALL(name_, call_) \
+	STRESS_ACTOR(name_)             \
+	{                               \
+		call_;                  \
+	}
 #define STRESS_INIT_OF(state_, name_)                       \
 	static void name_##_prepares(struct state_ *state); \
 	static void name_(void *at)                         \

@@ -7,7 +7,8 @@
  *
  * Why it works  Between two operations an actor depends on its own stack and the value it was
  *               given, for every access to shared memory is an operation: atomics, futexes and
- *               events by the seam (compiled_steps.c), plain accesses by hooks (compiled_plain.c).
+ *               events by instrumented operations (compiled_steps.c), plain accesses by hooks
+ *               (compiled_plain.c).
  *               So the memory that a resumed actor finds does not matter: what it loads is put
  *               there just before. Each step is run twice, and must come to the same position both
  *               times.

@@ -3,7 +3,7 @@
  *
  *   compiled.c            the program: positions, each step run twice
  *   compiled_run.c        runs an actor to its next operation
- *   compiled_steps.c      the seam's calls: operations and their sites
+ *   compiled_steps.c      instrumented operations and their sites
  *   compiled_plain.c      the compiler's hooks: plain accesses
  *   compiled_copies.c     memcpy, memmove, memset
  *   compiled_memory.c     the state's bytes: locations, and what an actor finds there
@@ -144,7 +144,7 @@ void compiled_found_nothing(void); /* what was loaded is no longer in the state 
 /* compiled_steps.c */
 top *compiled_top(void);          /* of the actor that runs */
 explore_step compiled_step(void); /* the one that is asked for, without its location */
-/* Of an error: an operation without the seam's prefix; a step's operation and line. */
+/* Of an error: an operation without the instrument's prefix; a step's operation and line. */
 const char *compiled_bare(const char *what);
 enum { COMPILED_TEXT = 64 };
 void compiled_describe(const explore_step *step, char text[COMPILED_TEXT]);

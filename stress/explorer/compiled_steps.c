@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_steps.c - the seam's calls: what an actor wants to do, and at which line of the source.
+ * compiled_steps.c - instrumented operations: what an actor wants to do, and at which line
+ * of the source.
  *
  *   actor                                engine
  *   announces its step, pauses           takes it, when and as the model allows
@@ -15,7 +16,7 @@
 #include "compiled.h"
 #include "overrides.h"
 
-#define PREFIX "WP__EXPLORE_" /* of the seam's names */
+#define PREFIX "WP__EXPLORE_" /* of the instrument's names */
 
 static uint32_t site_of(const char *file, int line, const char *what)
 {

@@ -3,6 +3,7 @@
 #ifndef CASE_H
 #define CASE_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +38,27 @@ static inline int64_t in_ms(int64_t ms)
 	return wp_clock_ns() + ms * MS;
 }
 
+/* When what does not come is lost. */
+static inline int64_t patience(void)
+{
+	return in_ms(PATIENCE_S * 1000);
+}
+
 /* Waits until it holds; what does not come is lost, and the program with it. */
-#define AWAIT(condition, what)                                                     \
-	for (int64_t end_ns_ = in_ms(PATIENCE_S * 1000); !(condition); wp_yield()) \
-		if (wp_clock_ns() > end_ns_)                                       \
+#define AWAIT(condition, what)                                       \
+	for (int64_t end_ns_ = patience(); !(condition); wp_yield()) \
+		if (wp_clock_ns() > end_ns_)                         \
 	lost(what)
+
+/* For a wrapped call: whether this is the one that the system refuses, when so many are left before
+ * it; less than 0: none is. */
+static inline bool refuses_one(int *left)
+{
+	if (*left < 0 || (*left)-- > 0)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
 
 typedef struct one_case {
 	const char *name;
@@ -61,6 +78,13 @@ static one_case *cases;
 		cases = &one_case_##name_;                                        \
 	}                                                                         \
 	static void case_##name_(void)
+
+/* A case that is one call. */
+#define CASE_CALL(name_, call_) \
+	CASE(name_)             \
+	{                       \
+		call_;          \
+	}
 
 /* CASE: prints what is lost, one line each; nothing: all is well. */
 static inline int run_case(int argc, char **argv)

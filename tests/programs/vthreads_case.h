@@ -1,37 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c,
- * vthreads_end.c, spares.c, dump.c. */
+ * vthreads_case.h - a group of virtual threads, and what must hold of it. */
 #include "case.h"
 #include "sched/vthread_start.h"
+#include "thread/wait_queue.h"
 
 enum { MANY = 300, SLEEPERS = 1000 };
 
 static wp_group *group;
 static __attribute__((unused)) wp_atomic(uint32_t) count, ready;
 
+/* With short turns, unless their length is said. */
+static void open_as(wp_group_config config)
+{
+	if (config.yield_us == 0)
+		config.yield_us = 50;
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+}
+
 static inline void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
 {
-	wp_group_config config = {.carriers = carriers,
-				  .yield_us = 50,
-				  .work_stealing = stealing,
-				  .max_stacks = max_stacks};
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as((wp_group_config){
+		.carriers = carriers, .work_stealing = stealing, .max_stacks = max_stacks});
 }
 
 static inline void close_group(void)
 {
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
 	wp_group_free(group);
+}
+
+/* Not started. */
+static wp_vthread *new_as(const wp_vthread_config *config)
+{
+	wp_vthread *thread = NULL;
+
+	if (wp_vthread_new(group, config, &thread) != WP_OK)
+		lost("a thread");
+	return thread;
 }
 
 static wp_vthread *start_as(const wp_vthread_config *config)
 {
-	wp_vthread *thread = NULL;
+	wp_vthread *thread = new_as(config);
 
-	if (wp_vthread_new(group, config, &thread) != WP_OK || wp_vthread_start(thread) != WP_OK)
-		lost("a thread");
+	if (wp_vthread_start(thread) != WP_OK)
+		lost("the start of a thread");
 	return thread;
 }
 
@@ -48,15 +61,47 @@ static int join(wp_vthread *thread, const char *what)
 {
 	int failure = -1;
 
-	if (wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) != WP_OK)
+	if (wp_vthread_join(thread, patience(), &failure) != WP_OK)
 		lost(what);
 	wp_vthread_free(thread);
 	return failure;
 }
 
+static inline void join_all(wp_vthread *const *threads, int many, const char *what)
+{
+	for (int at = 0; at < many; at++)
+		join(threads[at], what);
+}
+
 static inline void await(wp_atomic(uint32_t) *word, uint32_t least)
 {
 	AWAIT(wp_load_acquire(word) >= least, "what is awaited");
+}
+
+/* Off its carrier: what it has said before its park does not tell that. */
+static inline void await_parked(wp_vthread *thread)
+{
+	AWAIT((wp__vthread_look(thread) & (WP_VTHREAD_STATE | WP_VTHREAD_ENDS)) == WP_TASK_PARKED,
+	      "who is to be parked");
+}
+
+/* So many stand in that line. */
+static inline void await_line(wp_lock *lock, const wp_wait_queue *line, uint32_t many,
+			      const char *what)
+{
+	int64_t deadline_ns = patience();
+	uint32_t found;
+
+	do {
+		if (wp_clock_ns() > deadline_ns)
+			lost(what);
+		found = 0;
+		wp_lock_acquire(lock);
+		for (const wp_waiter *one = line->first; one != NULL; one = one->next)
+			found++;
+		wp_lock_release(lock);
+		wp_yield();
+	} while (found != many);
 }
 
 static inline int nothing(void *arg)
@@ -70,5 +115,19 @@ static inline int parked(void *arg)
 	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
 }
 
-/* What a scheduler was given. */
+static inline int yields_until_ready(void *arg)
+{
+	while (wp_load_acquire(&ready) == 0)
+		wp_vthread_yield();
+	return arg != NULL;
+}
+
+/* A scheduler that takes its time, and what it was given. */
 static __attribute__((unused)) wp_vthread *given;
+
+static inline void keep(void *arg, wp_vthread *thread)
+{
+	given = thread;
+}
+
+static const wp_scheduler __attribute__((unused)) keeping = {.submit = keep};

@@ -83,15 +83,8 @@ static void reads(struct state *state, int index)
 	end(state);
 }
 
-STRESS_ACTOR(reader_a)
-{
-	reads(state, 0);
-}
-
-STRESS_ACTOR(reader_b)
-{
-	reads(state, 1);
-}
+STRESS_ACTOR_CALL(reader_a, reads(state, 0))
+STRESS_ACTOR_CALL(reader_b, reads(state, 1))
 
 STRESS_ACTOR(closer)
 {
@@ -126,15 +119,8 @@ static void arrive(struct state *state, int count)
 	}
 }
 
-STRESS_ACTOR(arrives)
-{
-	arrive(state, 1);
-}
-
-STRESS_ACTOR(arrives_twice)
-{
-	arrive(state, 2);
-}
+STRESS_ACTOR_CALL(arrives, arrive(state, 1))
+STRESS_ACTOR_CALL(arrives_twice, arrive(state, 2))
 
 STRESS_TEST(conform_descriptor,
 	    .claim = "The compiled calls on a descriptor are the specified ones.",

@@ -67,10 +67,8 @@ static bool nap_is_over(void)
 	return litmus_choose(2) == 1; /* [Nap] */
 }
 
-_Noreturn static void napper(void *at, stress_result *result)
+STRESS_ACTOR(napper)
 {
-	struct state *state = at;
-
 	for (;;) {
 		bool naps;
 
@@ -92,15 +90,8 @@ static void produce(struct state *state, int item)
 		wp_event_signal(state->event);
 }
 
-STRESS_ACTOR(producer_1)
-{
-	produce(state, 0);
-}
-
-STRESS_ACTOR(producer_2)
-{
-	produce(state, 1);
-}
+STRESS_ACTOR_CALL(producer_1, produce(state, 0))
+STRESS_ACTOR_CALL(producer_2, produce(state, 1))
 
 /* True: nobody claimed the wake. */
 static bool block(wp_rendezvous *rendezvous, bool leaves)
@@ -117,9 +108,8 @@ static bool block(wp_rendezvous *rendezvous, bool leaves)
 }
 
 /* It blocks again after a handler, or leaves, always. */
-_Noreturn static void blocker(void *at, stress_result *result)
+STRESS_ACTOR(blocker)
 {
-	struct state *state = at;
 	bool leaves = litmus_choose(2) == 1; /* [Start] */
 
 	for (;;) {
@@ -138,15 +128,8 @@ static void meet(struct state *state, int item)
 	wp_rendezvous_signal(&state->rendezvous);
 }
 
-STRESS_ACTOR(meeting_producer_1)
-{
-	meet(state, 0);
-}
-
-STRESS_ACTOR(meeting_producer_2)
-{
-	meet(state, 1);
-}
+STRESS_ACTOR_CALL(meeting_producer_1, meet(state, 0))
+STRESS_ACTOR_CALL(meeting_producer_2, meet(state, 1))
 
 STRESS_TEST(conform_guard_nap,
 	    .claim = "The guard whose heavy fence may fail is the specified one.",

@@ -44,20 +44,9 @@ _Noreturn static void live(struct state *state, uint32_t member)
 	}
 }
 
-STRESS_ACTOR(member_0)
-{
-	live(state, 0);
-}
-
-STRESS_ACTOR(member_1)
-{
-	live(state, 1);
-}
-
-STRESS_ACTOR(member_2)
-{
-	live(state, 2);
-}
+STRESS_ACTOR_CALL(member_0, live(state, 0))
+STRESS_ACTOR_CALL(member_1, live(state, 1))
+STRESS_ACTOR_CALL(member_2, live(state, 2))
 
 /* True: one of the members in `bits` was parked and is woken. */
 static bool wake_one(struct state *state, uint32_t word, uint64_t bits)

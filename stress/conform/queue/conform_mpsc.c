@@ -23,10 +23,8 @@ STRESS_INIT(init)
 	wp_mpsc_init(&state->queue);
 }
 
-_Noreturn static void producer(void *at, stress_result *result)
+STRESS_ACTOR(producer)
 {
-	struct state *state = at;
-
 	for (;;) {
 		unsigned node = litmus_choose(NODES); /* [Node] */
 		uint64_t no = 0;
@@ -36,10 +34,8 @@ _Noreturn static void producer(void *at, stress_result *result)
 	}
 }
 
-_Noreturn static void consumer(void *at, stress_result *result)
+STRESS_ACTOR(consumer)
 {
-	struct state *state = at;
-
 	for (;;) {
 		wp_mpsc_node *node = wp_mpsc_pop(&state->queue);
 
@@ -49,10 +45,10 @@ _Noreturn static void consumer(void *at, stress_result *result)
 	}
 }
 
-_Noreturn static void sibling(void *at, stress_result *result)
+STRESS_ACTOR(sibling)
 {
 	for (;;)
-		wp_mpsc_published(&((struct state *)at)->queue);
+		wp_mpsc_published(&state->queue);
 }
 
 STRESS_TEST(conform_mpsc, .claim = "The compiled queue is the specified one.",

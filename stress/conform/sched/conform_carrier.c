@@ -73,26 +73,19 @@ static void park(struct state *state)
 	wp_carrier_leave(carrier);
 }
 
-_Noreturn static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	wp_carrier *carrier = &((struct state *)at)->carriers[0];
+	wp_carrier *carrier = &state->carriers[0];
 
 	for (;;) {
 		litmus_step(); /* [End] */
 		while (wp_carrier_poll(carrier) == NULL)
-			park(at);
+			park(state);
 	}
 }
 
-STRESS_ACTOR(submitter_1)
-{
-	cluster_submit(state, 0, 0);
-}
-
-STRESS_ACTOR(submitter_2)
-{
-	cluster_submit(state, 0, 1);
-}
+STRESS_ACTOR_CALL(submitter_1, cluster_submit(state, 0, 0))
+STRESS_ACTOR_CALL(submitter_2, cluster_submit(state, 0, 1))
 
 /* As recruit in search.c; true: the token has gone with the wake. */
 static bool send(wp_carrier *carrier, unsigned victims)
@@ -129,16 +122,12 @@ STRESS_ACTOR(searcher_never)
 }
 
 /* A pinned task: its submitter starts no search, which would send the carrier to the sibling. */
-STRESS_ACTOR(pinner)
-{
-	wp_carrier_submit_pinned(&state->carriers[0], &state->tasks[0]);
-}
+STRESS_ACTOR_CALL(pinner, wp_carrier_submit_pinned(&state->carriers[0], &state->tasks[0]))
 
 /* A sibling has something to steal, or not, at any time: its queue has a node at the head that no
  * thief can take. */
-_Noreturn static void sibling(void *at, stress_result *result)
+STRESS_ACTOR(sibling)
 {
-	struct state *state = at;
 	wp_mpsc *queue = &state->carriers[1].queue;
 
 	for (;;) {

@@ -116,30 +116,11 @@ static void close_by(struct state *state, int index, int64_t deadline_ns, bool c
 	litmus_store(&state->says[index], code == WP_OK ? CLOSED : AGAIN, relaxed); /* [Says] */
 }
 
-STRESS_ACTOR(waits)
-{
-	close_by(state, 0, WP_FOREVER, false);
-}
-
-STRESS_ACTOR(waits_in_time)
-{
-	close_by(state, 1, SOON_NS, false);
-}
-
-STRESS_ACTOR(cancels_a)
-{
-	close_by(state, 0, SOON_NS, true);
-}
-
-STRESS_ACTOR(cancels_b)
-{
-	close_by(state, 1, SOON_NS, true);
-}
-
-STRESS_ACTOR(cancels_c)
-{
-	close_by(state, 2, SOON_NS, true);
-}
+STRESS_ACTOR_CALL(waits, close_by(state, 0, WP_FOREVER, false))
+STRESS_ACTOR_CALL(waits_in_time, close_by(state, 1, SOON_NS, false))
+STRESS_ACTOR_CALL(cancels_a, close_by(state, 0, SOON_NS, true))
+STRESS_ACTOR_CALL(cancels_b, close_by(state, 1, SOON_NS, true))
+STRESS_ACTOR_CALL(cancels_c, close_by(state, 2, SOON_NS, true))
 
 STRESS_ACTOR(runs)
 {

@@ -56,10 +56,7 @@ _Noreturn static void live(wp_carrier *carrier)
 	}
 }
 
-STRESS_ACTOR(carrier_1)
-{
-	live(&state->carriers[0]);
-}
+STRESS_ACTOR_CALL(carrier_1, live(&state->carriers[0]))
 
 /* These start in a task or not. */
 STRESS_ACTOR(busy_1)
@@ -111,15 +108,8 @@ _Noreturn static void spawner(struct state *state, uint32_t index)
 	}
 }
 
-STRESS_ACTOR(spawner_1)
-{
-	spawner(state, 0);
-}
-
-STRESS_ACTOR(spawner_2)
-{
-	spawner(state, 1);
-}
+STRESS_ACTOR_CALL(spawner_1, spawner(state, 0))
+STRESS_ACTOR_CALL(spawner_2, spawner(state, 1))
 
 /* The task that the carrier runs yields, if it may, or ends. */
 static void yields(struct state *state, wp_carrier *carrier, wp_mpsc_node *task)
@@ -143,15 +133,8 @@ _Noreturn static void yielder(struct state *state, uint32_t index)
 	}
 }
 
-STRESS_ACTOR(yielder_1)
-{
-	yielder(state, 0);
-}
-
-STRESS_ACTOR(yielder_2)
-{
-	yielder(state, 1);
-}
+STRESS_ACTOR_CALL(yielder_1, yielder(state, 0))
+STRESS_ACTOR_CALL(yielder_2, yielder(state, 1))
 
 static void submit(struct state *state, uint32_t task)
 {
@@ -160,15 +143,8 @@ static void submit(struct state *state, uint32_t task)
 	cluster_submit(state, to, task);
 }
 
-STRESS_ACTOR(submitter_1)
-{
-	submit(state, 0);
-}
-
-STRESS_ACTOR(submitter_2)
-{
-	submit(state, 1);
-}
+STRESS_ACTOR_CALL(submitter_1, submit(state, 0))
+STRESS_ACTOR_CALL(submitter_2, submit(state, 1))
 
 /* The twin tells nobody: it neither wakes the carrier nor searches for a helper. */
 static void pin(struct state *state, uint32_t to, uint32_t task)

@@ -70,9 +70,8 @@ static void push(wp_task *task)
 	litmus_store(&armer->ready, 1, release); /* [Push] */
 }
 
-_Noreturn static void carrier(void *at, stress_result *result)
+STRESS_ACTOR(carrier)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	for (;;) {
@@ -111,15 +110,8 @@ static void armer(struct state *state, int which)
 	park(armer);
 }
 
-STRESS_ACTOR(armer_1)
-{
-	armer(state, 0);
-}
-
-STRESS_ACTOR(armer_2)
-{
-	armer(state, 1);
-}
+STRESS_ACTOR_CALL(armer_1, armer(state, 0))
+STRESS_ACTOR_CALL(armer_2, armer(state, 1))
 
 STRESS_ACTOR(unparker)
 {
@@ -135,15 +127,8 @@ static void tick(struct state *state, int last)
 		litmus_fetch_add(&state->now, 1, relaxed); /* [Tick] */
 }
 
-STRESS_ACTOR(time_1)
-{
-	tick(state, 1);
-}
-
-STRESS_ACTOR(time_2)
-{
-	tick(state, 2);
-}
+STRESS_ACTOR_CALL(time_1, tick(state, 1))
+STRESS_ACTOR_CALL(time_2, tick(state, 2))
 
 STRESS_TEST(conform_timer, .claim = "The compiled timers are the specified ones.",
 	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,

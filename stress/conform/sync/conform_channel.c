@@ -72,10 +72,7 @@ STRESS_ACTOR(receiver)
 		continue;
 }
 
-STRESS_ACTOR(closer)
-{
-	wp_channel_close(&state->channel);
-}
+STRESS_ACTOR_CALL(closer, wp_channel_close(&state->channel))
 
 STRESS_TEST(conform_channel, .claim = "The compiled channel is the specified one.",
 	    .upholds = "Channel!Served", .state_size = sizeof(struct state), .init = init,

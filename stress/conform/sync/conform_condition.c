@@ -48,10 +48,7 @@ STRESS_ACTOR(waiter)
 	wp_mutex_unlock(&state->mutex);
 }
 
-STRESS_ACTOR(signaller)
-{
-	wp_condition_signal(&state->condition);
-}
+STRESS_ACTOR_CALL(signaller, wp_condition_signal(&state->condition))
 
 STRESS_ACTOR(locker)
 {

@@ -43,15 +43,8 @@ _Noreturn static void goes_round(struct state *state, int index, int64_t until_n
 	}
 }
 
-_Noreturn static void stays(void *at, stress_result *result)
-{
-	goes_round(at, 0, WP_FOREVER);
-}
-
-_Noreturn static void leaves(void *at, stress_result *result)
-{
-	goes_round(at, 1, LATE);
-}
+STRESS_ACTOR_CALL(stays, goes_round(state, 0, WP_FOREVER))
+STRESS_ACTOR_CALL(leaves, goes_round(state, 1, LATE))
 
 STRESS_TEST(conform_mutex, .claim = "The compiled mutex is the specified one.",
 	    .upholds = "Mutex!Served", .state_size = sizeof(struct state), .init = init,

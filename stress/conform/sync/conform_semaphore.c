@@ -44,25 +44,10 @@ _Noreturn static void goes_round(struct state *state, int index, uint32_t permit
 	}
 }
 
-_Noreturn static void takes_one(void *at, stress_result *result)
-{
-	goes_round(at, 0, 1, WP_FOREVER);
-}
-
-_Noreturn static void takes_two(void *at, stress_result *result)
-{
-	goes_round(at, 1, 2, WP_FOREVER);
-}
-
-_Noreturn static void takes_two_or_leaves(void *at, stress_result *result)
-{
-	goes_round(at, 1, 2, LATE);
-}
-
-_Noreturn static void takes_one_more(void *at, stress_result *result)
-{
-	goes_round(at, 2, 1, WP_FOREVER);
-}
+STRESS_ACTOR_CALL(takes_one, goes_round(state, 0, 1, WP_FOREVER))
+STRESS_ACTOR_CALL(takes_two, goes_round(state, 1, 2, WP_FOREVER))
+STRESS_ACTOR_CALL(takes_two_or_leaves, goes_round(state, 1, 2, LATE))
+STRESS_ACTOR_CALL(takes_one_more, goes_round(state, 2, 1, WP_FOREVER))
 
 STRESS_TEST(conform_semaphore, .claim = "The compiled semaphore is the specified one.",
 	    .upholds = "Semaphore!Served", .state_size = sizeof(struct state), .init = init,

@@ -53,15 +53,8 @@ static void wait(struct state *state, int index)
 	litmus_store(&told->result, rc == WP_OK ? IN : OUT, relaxed); /* [Result] */
 }
 
-STRESS_ACTOR(waiter_a)
-{
-	wait(state, 0);
-}
-
-STRESS_ACTOR(waiter_b)
-{
-	wait(state, 1);
-}
+STRESS_ACTOR_CALL(waiter_a, wait(state, 0))
+STRESS_ACTOR_CALL(waiter_b, wait(state, 1))
 
 STRESS_TEST(conform_latch, .claim = "The compiled latch is the specified one.",
 	    .upholds = "Latch!Served", .state_size = sizeof(struct state), .init = init,

@@ -46,18 +46,14 @@ static void run(wp_carrier_tasks *home, wp_mpsc_node *node)
 		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 }
 
-_Noreturn static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
-
 	for (;;)
 		run(&state->homes[0], wp_carrier_poll(&state->homes[0].carrier));
 }
 
-_Noreturn static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
-
 	for (;;)
 		run(&state->homes[1], wp_carrier_steal(&state->homes[0].carrier));
 }

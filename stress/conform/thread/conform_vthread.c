@@ -161,11 +161,11 @@ static void run(struct state *state)
 	}
 }
 
-_Noreturn static void carrier(void *at, stress_result *result)
+STRESS_ACTOR(carrier)
 {
 	for (;;) {
-		pop(at);
-		run(at);
+		pop(state);
+		run(state);
 	}
 }
 
@@ -178,15 +178,10 @@ STRESS_ACTOR(unparker)
 	pay(state, wp__vthread_notify(&state->thread));
 }
 
-STRESS_ACTOR(interrupter)
-{
-	pay(state, wp__vthread_interrupt(&state->thread));
-}
+STRESS_ACTOR_CALL(interrupter, pay(state, wp__vthread_interrupt(&state->thread)))
 
-_Noreturn static void timer(void *at, stress_result *result)
+STRESS_ACTOR(timer)
 {
-	struct state *state = at;
-
 	for (;;) {
 		uint32_t armed = litmus_load(&state->timer, relaxed); /* [Armed] */
 		uint32_t locked = armed | LOCKED;

@@ -59,20 +59,9 @@ static void waits(struct state *state, int index)
 		state->has[index] = 1;
 }
 
-STRESS_ACTOR(waiter_a)
-{
-	waits(state, 0);
-}
-
-STRESS_ACTOR(waiter_b)
-{
-	waits(state, 1);
-}
-
-STRESS_ACTOR(granter)
-{
-	things_give(&state->things);
-}
+STRESS_ACTOR_CALL(waiter_a, waits(state, 0))
+STRESS_ACTOR_CALL(waiter_b, waits(state, 1))
+STRESS_ACTOR_CALL(granter, things_give(&state->things))
 
 STRESS_TEST(conform_wait_queue, .claim = "The compiled wait queue is the specified one.",
 	    .upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct state), .init = init,

@@ -64,10 +64,8 @@ static void announce(wp_guard *guard)
 		litmus_return(announce, 1); /* [Lies] */
 }
 
-_Noreturn static void poller(void *at, stress_result *result)
+STRESS_ACTOR(poller)
 {
-	struct state *state = at;
-
 	for (;;) {
 		poll_all(state);
 		announce(&state->guard);
@@ -86,20 +84,9 @@ static void produce(struct state *state, int item)
 		wp_event_signal(state->event);
 }
 
-STRESS_ACTOR(producer_1)
-{
-	produce(state, 0);
-}
-
-STRESS_ACTOR(producer_2)
-{
-	produce(state, 1);
-}
-
-STRESS_ACTOR(producer_3)
-{
-	produce(state, 2);
-}
+STRESS_ACTOR_CALL(producer_1, produce(state, 0))
+STRESS_ACTOR_CALL(producer_2, produce(state, 1))
+STRESS_ACTOR_CALL(producer_3, produce(state, 2))
 
 STRESS_TEST(conform_guard, .claim = "The compiled guard is the specified one.",
 	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
@@ -113,10 +100,8 @@ STRESS_TEST(conform_guard_asymmetric, .claim = "So is the one with the heavy fen
 	    .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
 
 /* The same with a place to block. */
-_Noreturn static void blocking_poller(void *at, stress_result *result)
+STRESS_ACTOR(blocking_poller)
 {
-	struct state *state = at;
-
 	for (;;) {
 		poll_all(state);
 		announce(&state->rendezvous.guard);
@@ -135,15 +120,8 @@ static void meet(struct state *state, int item)
 	litmus_return(signal, claimed != wp_twin(conform_signal_lies)); /* [Gave] */
 }
 
-STRESS_ACTOR(meeting_producer_1)
-{
-	meet(state, 0);
-}
-
-STRESS_ACTOR(meeting_producer_2)
-{
-	meet(state, 1);
-}
+STRESS_ACTOR_CALL(meeting_producer_1, meet(state, 0))
+STRESS_ACTOR_CALL(meeting_producer_2, meet(state, 1))
 
 STRESS_TEST(conform_guard_rendezvous, .claim = "So is the one with a condition.",
 	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,

@@ -75,20 +75,9 @@ static void unparker(struct state *state, int which)
 	}
 }
 
-STRESS_ACTOR(unparker_1)
-{
-	unparker(state, 0);
-}
-
-STRESS_ACTOR(unparker_2)
-{
-	unparker(state, 1);
-}
-
-STRESS_ACTOR(closer)
-{
-	wp_parker_close(&state->parker);
-}
+STRESS_ACTOR_CALL(unparker_1, unparker(state, 0))
+STRESS_ACTOR_CALL(unparker_2, unparker(state, 1))
+STRESS_ACTOR_CALL(closer, wp_parker_close(&state->parker))
 
 STRESS_TEST(conform_parker, .claim = "The compiled parker is the specified one.",
 	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,

@@ -13,7 +13,7 @@
  * steps the last), who sleeps, and the places that were touched, as they are now: also those that
  * the actors wrote as plain memory before their next operations.
  *
- * Why it works  Each actor is a coroutine that stops at every operation of the seam. The
+ * Why it works  Each actor is a coroutine that stops at every instrumented operation. The
  *               operation is then done on the real memory, and the actor runs on.
  * Spec          the paths are made from TLC's graphs. Evidence  tests/judge/test_paths.py. */
 #include "follow.h"

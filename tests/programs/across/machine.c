@@ -124,7 +124,7 @@ static uint32_t reserve(uint32_t most)
 
 	check(wp_pool_new(&config, &pool) == WP_OK, "a pool");
 	capacity = counts().max_leased;
-	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "an end");
+	check(wp_pool_stop(pool, patience()) == WP_OK, "an end");
 	wp_pool_free(pool);
 	return capacity;
 }

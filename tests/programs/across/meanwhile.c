@@ -57,7 +57,7 @@ CASE(waited)
 	config.min = config.max = 1;
 	check(wp_pool_new(&config, &pool) == WP_OK, "a pool");
 	is_held_up = true;
-	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "its stop");
+	check(wp_pool_stop(pool, patience()) == WP_OK, "its stop");
 	pthread_join(holder, NULL);
 	is_held_up = false;
 	wp_pool_free(pool);
@@ -86,8 +86,7 @@ CASE(suspected)
 	await(&looks, LOOKS);
 	check(wp_group_placement_counts(group, 0).suspects == 0, "who ended in time");
 	check(wp_group_placement_counts(group, 0).moved == 0, "what is behind it");
-	wp_store_release(&lets_go, 1);
-	join(one, "the holder");
+	let_go_of(one);
 	join(behind, "who is behind");
 	close_placed();
 }
@@ -102,31 +101,20 @@ static int waits(void *arg)
 	int code;
 
 	wp_mutex_lock(&mutex);
-	code = wp_condition_wait_until(&condition, &mutex, in_ms(PATIENCE_S * 1000));
+	code = wp_condition_wait_until(&condition, &mutex, patience());
 	wp_mutex_unlock(&mutex);
 	check(code == WP_OK, "a signal");
 	return arg == NULL && wp_vthread_is_interrupted(wp_vthread_current());
 }
 
-static bool has_waiter(void)
-{
-	bool has;
-
-	wp_lock_acquire(&condition.lock);
-	has = condition.line.first != NULL;
-	wp_lock_release(&condition.lock);
-	return has;
-}
-
 CASE(interrupted)
 {
-	int64_t until_ns = in_ms(PATIENCE_S * 1000);
+	int64_t until_ns = patience();
 	wp_vthread *waiter;
 
 	open_group(1, false, 0);
 	waiter = start(waits, NULL);
-	while (!has_waiter())
-		wp_yield();
+	await_line(&condition.lock, &condition.line, 1, "a waiter");
 	wp_mutex_lock(&mutex);
 	wp_condition_signal(&condition);
 	wp_vthread_interrupt(waiter);
@@ -179,8 +167,7 @@ CASE(moved)
 	open_group(1, false, 0);
 	check(wp_poller_register(group, 0, &config, &poller) == WP_OK, "a poller");
 	await(&has_looked, 1);
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
 	check(join(poller, "the poller") == 0, "its end");
 	wp_group_free(group);
 }

@@ -6,13 +6,12 @@
  *               thread that starts something fail. */
 #include <errno.h>
 
-#include "../case_main.h"
 #include "inspect/dump.h"
-#include "sched/group.h"
 #include "io/descriptor.h"
 #include "pool/pool.h"
 #include "sched/trace.h"
-#include "sched/vthread_start.h"
+#include "../vthreads_case.h"
+#include "../case_main.h"
 
 enum { MOST = 64 };
 
@@ -31,7 +30,7 @@ void *__wrap_aligned_alloc(size_t, size_t);
 void *__wrap_realloc(void *, size_t);
 void __wrap_free(void *);
 
-static bool is_refused(void)
+static bool fails_now(void)
 {
 	if (!may_fail || asked++ != fails_at)
 		return false;
@@ -48,22 +47,22 @@ static void *counted(void *memory)
 
 void *__wrap_malloc(size_t bytes)
 {
-	return is_refused() ? NULL : counted(__real_malloc(bytes));
+	return fails_now() ? NULL : counted(__real_malloc(bytes));
 }
 
 void *__wrap_calloc(size_t many, size_t bytes)
 {
-	return is_refused() ? NULL : counted(__real_calloc(many, bytes));
+	return fails_now() ? NULL : counted(__real_calloc(many, bytes));
 }
 
 void *__wrap_aligned_alloc(size_t line, size_t bytes)
 {
-	return is_refused() ? NULL : counted(__real_aligned_alloc(line, bytes));
+	return fails_now() ? NULL : counted(__real_aligned_alloc(line, bytes));
 }
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-	if (is_refused())
+	if (fails_now())
 		return NULL;
 	return memory == NULL ? counted(__real_realloc(NULL, bytes))
 			      : __real_realloc(memory, bytes);
@@ -78,9 +77,9 @@ void __wrap_free(void *memory)
 
 static int make_group(const wp_group_config *config)
 {
-	wp_group *group = NULL;
 	int code;
 
+	group = NULL;
 	may_fail = true;
 	code = wp_group_new(&group, config);
 	may_fail = false;
@@ -88,9 +87,7 @@ static int make_group(const wp_group_config *config)
 		check(group == NULL, "that there is no group");
 		return code;
 	}
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "its close");
-	wp_group_free(group);
+	close_group();
 	return WP_OK;
 }
 
@@ -129,25 +126,22 @@ static int new_pool(void)
 		check(pool == NULL, "that there is no pool");
 		return code;
 	}
-	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "its stop");
+	check(wp_pool_stop(pool, patience()) == WP_OK, "its stop");
 	wp_pool_free(pool);
 	return WP_OK;
 }
 
 static int trace_on(void)
 {
-	wp_group *group;
 	int code;
 
-	if (wp_group_new(&group, &(wp_group_config){.carriers = 2}) != WP_OK)
-		abort();
+	open_group(2, false, 0);
 	may_fail = true;
 	code = wp_group_trace_on(group, 16);
 	if (code == WP_OK)
 		code = wp_group_trace_on(group, 64);
 	may_fail = false;
-	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
-	wp_group_free(group);
+	close_group();
 	return code;
 }
 
@@ -159,22 +153,14 @@ static int to_nowhere(void *arg, const char *text, size_t bytes)
 static int dumped(void)
 {
 	wp_dump_config config = {.format = WP_DUMP_JSON, .write = to_nowhere};
-	wp_group *group;
 	int code;
 
-	if (wp_group_new(&group, &(wp_group_config){.carriers = 2}) != WP_OK)
-		abort();
+	open_group(2, false, 0);
 	may_fail = true;
 	code = wp_dump(group, &config);
 	may_fail = false;
-	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
-	wp_group_free(group);
+	close_group();
 	return code;
-}
-
-static int nothing(void *arg)
-{
-	return arg != NULL;
 }
 
 static enum wp_step ends(wp_task *task)
@@ -185,22 +171,17 @@ static enum wp_step ends(wp_task *task)
 static int new_thread_of(wp_vthread_config config)
 {
 	wp_vthread *thread = NULL;
-	wp_group *group;
-	int code, failure;
+	int code;
 
-	if (wp_group_new(&group, &(wp_group_config){.carriers = 1}) != WP_OK)
-		abort();
+	open_group(1, false, 0);
 	may_fail = true;
 	code = wp_vthread_new(group, &config, &thread);
 	may_fail = false;
 	if (code == WP_OK) {
 		check(wp_vthread_start(thread) == WP_OK, "its start");
-		check(wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) == WP_OK,
-		      "its join");
-		wp_vthread_free(thread);
+		join(thread, "its end");
 	}
-	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
-	wp_group_free(group);
+	close_group();
 	return code;
 }
 
@@ -215,19 +196,19 @@ static int new_step(void)
 	return new_thread_of((wp_vthread_config){.step = ends, .carrier = WP_VTHREAD_HERE});
 }
 
-static void each_fails(int (*start)(void), int least)
+static void each_fails(int (*makes)(void), int least)
 {
 	int64_t before;
 
 	fails_at = -1;
-	check(start() == WP_OK, "a start with memory");
+	check(makes() == WP_OK, "a start with memory");
 	before = wp_load_relaxed(&live);
 	for (fails_at = 0; fails_at < MOST; fails_at++) {
 		int code;
 
 		asked = 0;
 		errno = 0;
-		code = start();
+		code = makes();
 		check(wp_load_relaxed(&live) == before, "what it had allocated");
 		if (asked <= fails_at) {
 			check(code == WP_OK, "that all were made");
@@ -238,37 +219,10 @@ static void each_fails(int (*start)(void), int least)
 	check(fails_at >= least && fails_at < MOST, "that each failed once");
 }
 
-CASE(plain)
-{
-	each_fails(plain_group, 3);
-}
-
-CASE(whole)
-{
-	each_fails(whole_group, 8);
-}
-
-CASE(pool)
-{
-	each_fails(new_pool, 4);
-}
-
-CASE(trace)
-{
-	each_fails(trace_on, 6);
-}
-
-CASE(thread)
-{
-	each_fails(new_thread, 1);
-}
-
-CASE(step)
-{
-	each_fails(new_step, 1);
-}
-
-CASE(dump)
-{
-	each_fails(dumped, 1);
-}
+CASE_CALL(plain, each_fails(plain_group, 3))
+CASE_CALL(whole, each_fails(whole_group, 8))
+CASE_CALL(pool, each_fails(new_pool, 4))
+CASE_CALL(trace, each_fails(trace_on, 6))
+CASE_CALL(thread, each_fails(new_thread, 1))
+CASE_CALL(step, each_fails(new_step, 1))
+CASE_CALL(dump, each_fails(dumped, 1))

@@ -22,19 +22,11 @@
 static int maps_left = -1, guards_left = -1, threads_left = -1;
 static int maps; /* that are there */
 
-static bool is_refused(int *left)
-{
-	if (*left < 0 || (*left)-- > 0)
-		return false;
-	errno = ENOMEM;
-	return true;
-}
-
 void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-	if (is_refused(&maps_left))
+	if (refuses_one(&maps_left))
 		return MAP_FAILED;
 	maps++;
 	return __real_mmap(at, bytes, protection, flags, fd, offset);
@@ -52,7 +44,7 @@ int __real_mprotect(void *memory, size_t bytes, int protection);
 int __wrap_mprotect(void *memory, size_t bytes, int protection);
 int __wrap_mprotect(void *memory, size_t bytes, int protection)
 {
-	if (protection == PROT_NONE && is_refused(&guards_left))
+	if (protection == PROT_NONE && refuses_one(&guards_left))
 		return -1;
 	return __real_mprotect(memory, bytes, protection);
 }
@@ -108,8 +100,8 @@ int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *)
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			  void *(*body)(void *), void *arg)
 {
-	return is_refused(&threads_left) ? EAGAIN
-					 : __real_pthread_create(thread, attributes, body, arg);
+	return refuses_one(&threads_left) ? EAGAIN
+					  : __real_pthread_create(thread, attributes, body, arg);
 }
 
 static int joined;
@@ -157,14 +149,11 @@ int __wrap_eventfd(unsigned start, int flags)
 /* A process that has closed its standard input gets that number: it is a descriptor as any. */
 CASE(zero)
 {
-	wp_group_config config = {.carriers = 1, .yield_us = 50};
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_group(1, false, 0);
 	is_first = true;
 	check(wp_io_start(group, 0) == WP_OK && !is_first, "a poller");
 	join(start(nothing, NULL), "a thread beside the poller");
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "its close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "its close");
 	check(fcntl(0, F_GETFD) >= 0, "that it has descriptor 0");
 	wp_group_free(group);
 	check(fcntl(0, F_GETFD) < 0 && errno == EBADF, "that descriptor 0 is closed");
@@ -218,8 +207,8 @@ void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes)
 {
-	return bytes == sizeof(wp_returned) && is_refused(&rooms_left) ? NULL
-								       : __real_malloc(bytes);
+	return bytes == sizeof(wp_returned) && refuses_one(&rooms_left) ? NULL
+									: __real_malloc(bytes);
 }
 
 static int receives(void *arg)
@@ -255,8 +244,7 @@ CASE(items)
 	open_group(1, false, 0);
 	for (int at = 0; at < 2; at++) {
 		receivers[at] = start(receives, &item);
-		while ((wp__vthread_look(receivers[at]) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
-			wp_yield();
+		await_parked(receivers[at]);
 	}
 	wp_task_init(&first, holds_on, "first");
 	wp_task_init(&second, ends, "second");

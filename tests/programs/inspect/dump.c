@@ -49,18 +49,16 @@ static enum wp_step waits_by_steps(wp_task *task)
 /* Of each state one; ended ones beside them, and one that was never started; two without stacks. */
 static void states(enum wp_dump_format format)
 {
-	const wp_scheduler scheduler = {.submit = keep};
 	wp_vthread_config config = {.name = "unstarted", .run = parks_here};
-	wp_vthread_config other = {.name = "given", .run = nothing, .scheduler = &scheduler};
+	wp_vthread_config other = {.name = "given", .run = nothing, .scheduler = &keeping};
 	wp_vthread_config steps[2] = {{.name = "step", .step = waits_by_steps},
 				      {.name = "another", .step = waits_by_steps}};
 	wp_vthread *fresh, *gone, *here, *lent, *pinned, *running, *stepping[2];
 
 	open_group(2, false, 0);
-	check(wp_vthread_new(group, &config, &gone) == WP_OK, "a thread");
-	wp_vthread_free(gone);
+	wp_vthread_free(new_as(&config));
 	gone = named("gone", nothing, 0);
-	check(wp_vthread_join(gone, in_ms(PATIENCE_S * 1000), &failures) == WP_OK, "a join");
+	check(wp_vthread_join(gone, patience(), &failures) == WP_OK, "a join");
 	here = named("parked", parks_below, 0);
 	await_parked(here);
 	for (int at = 0; at < 2; at++) {
@@ -69,7 +67,7 @@ static void states(enum wp_dump_format format)
 	}
 	pinned = named("pinned", parks_pinned, 0);
 	running = named("running", spins, 1);
-	check(wp_vthread_new(group, &config, &fresh) == WP_OK, "a thread");
+	fresh = new_as(&config);
 	lent = start_as(&other);
 	await(&count, 3);
 	while ((wp__vthread_look(pinned) & WP_VTHREAD_PINNED) == 0)
@@ -88,15 +86,8 @@ static void states(enum wp_dump_format format)
 	close_group();
 }
 
-CASE(states)
-{
-	states(WP_DUMP_JSON);
-}
-
-CASE(text)
-{
-	states(WP_DUMP_TEXT);
-}
+CASE_CALL(states, states(WP_DUMP_JSON))
+CASE_CALL(text, states(WP_DUMP_TEXT))
 
 CASE(same)
 {
@@ -120,10 +111,9 @@ static int sticks(void *arg)
 /* A spare runs another thread while one blocks its carrier; then that one goes on there. */
 CASE(spare)
 {
-	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
 	wp_vthread *stuck, *busy;
 
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as((wp_group_config){.carriers = 1, .spares = 1});
 	stuck = named("stuck", sticks, 0);
 	while ((wp__vthread_look(stuck) & WP_VTHREAD_PINNED) == 0)
 		wp_yield();

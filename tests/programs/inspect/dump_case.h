@@ -94,24 +94,11 @@ static int spins(void *arg)
 	return 0;
 }
 
-/* A scheduler that takes its time. */
-static void keep(void *arg, wp_vthread *thread)
-{
-	given = thread;
-}
-
 static wp_vthread *named(const char *name, int (*run)(void *), int carrier)
 {
 	wp_vthread_config config = {.name = name, .run = run, .carrier = carrier};
 
 	return start_as(&config);
-}
-
-/* The counter is raised before the park: it may be on its way still. */
-static void await_parked(wp_vthread *thread)
-{
-	while ((wp__vthread_look(thread) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
-		wp_yield();
 }
 
 static void end(wp_vthread *thread)

@@ -37,7 +37,7 @@ static void *makes(void *arg)
 		join(start_as(&config), "who lives");
 		wp_fetch_add_release(&count, 1);
 		for (int one = 0; one < FRESH; one++) {
-			check(wp_vthread_new(group, &config, &thread) == WP_OK, "a thread");
+			thread = new_as(&config);
 			if (one == FRESH - 1)
 				await_looks(2); /* one of them begins after this */
 			wp_vthread_free(thread);
@@ -61,7 +61,7 @@ static bool note(void *arg, const wp_dump_thread *thread)
 
 CASE(made)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 	pthread_t maker;
 
 	open_group(1, false, 0);

@@ -21,8 +21,7 @@ CASE(pair)
 	wp_io *ends[2];
 	wp_vthread *echo, *talker;
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	echo = start(echoes, ends[0]);
 	talker = start(talks, ends[1]);
 	join(talker, "who talks");
@@ -36,8 +35,7 @@ CASE(os_thread)
 	wp_io *ends[2];
 	wp_vthread *echo;
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	echo = start(echoes, ends[0]);
 	talk(ends[1]);
 	join(echo, "who answers an OS thread");
@@ -62,23 +60,7 @@ static int reads_shortly(void *arg)
 
 static void await_reader(wp_io *io)
 {
-	await_in_line(io, WP_IO_READ, "who is to read");
-}
-
-static void await_two(wp_io *io)
-{
-	wp_ready *line = &io->ready[WP_IO_READ];
-	int64_t deadline_ns = patience();
-	bool are_there = false;
-
-	while (!are_there) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("two that are to read");
-		wp_lock_acquire(&line->lock);
-		are_there = line->line.first != line->line.last;
-		wp_lock_release(&line->lock);
-		wp_yield();
-	}
+	await_in_line(io, WP_IO_READ, 1, "who is to read");
 }
 
 /* How a wait may end, and that the next one works. */
@@ -87,8 +69,7 @@ CASE(ends)
 	wp_io *ends[2];
 	wp_vthread *reader;
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	check(join(start(reads_shortly, ends[0]), "a deadline") == WP_TIMEOUT, "a deadline");
 	reader = start(reads_one, ends[0]);
 	await_reader(ends[0]);
@@ -164,8 +145,7 @@ CASE(churn)
 	open_io(2, true);
 	for (int at = 0; at < 4; at++)
 		threads[at] = start(churns, NULL);
-	for (int at = 0; at < 4; at++)
-		join(threads[at], "who makes and frees");
+	join_all(threads, 4, "who makes and frees");
 	close_group();
 }
 
@@ -225,8 +205,7 @@ CASE(late)
 {
 	wp_io *ends[2];
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	put(ends[0], "x", 1);
 	close_group();
 	check(get(ends[1], &(char[1]){0}, 1) == 1, "what came before");
@@ -255,8 +234,7 @@ CASE(closed)
 	void *told;
 	int fds[2];
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	check(wp_group_new(&other, &alone) == WP_OK, "another group");
 	reads.arg = ends[1];
 	check(wp_vthread_new(other, &reads, &reader) == WP_OK, "its thread");
@@ -291,8 +269,7 @@ CASE(dies)
 	wp_io *ends[2];
 	int fd;
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	fd = ends[0]->fd;
 	check(wp_group_new(&other, &alone) == WP_OK, "another group");
 	reads.arg = ends[0];
@@ -300,7 +277,7 @@ CASE(dies)
 	check(wp_vthread_start(dying) == WP_OK, "its start");
 	await_reader(ends[0]);
 	behind = start(reads_one, ends[0]);
-	await_two(ends[0]);
+	await_in_line(ends[0], WP_IO_READ, 2, "two that are to read");
 	check(wp_group_close(other, patience(), true, NULL, NULL) == WP_OK, "the close");
 	put(ends[1], "x", 1);
 	check(join(behind, "who is behind") == WP_OK, "that who is behind reads");
@@ -346,52 +323,31 @@ CASE(edge)
 	struct early early;
 	int64_t result = 0;
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	early = (struct early){.io = ends[0], .peer = ends[1]};
 	check(wp_io_call(ends[0], WP_IO_READ, reads_before_the_edge, &early, patience(), &result) ==
 		      WP_OK,
 	      "a read of what came after the attempt");
 	check(result == 1, "that byte");
-	wp_io_free(ends[0]);
-	wp_io_free(ends[1]);
-	close_group();
+	close_pair(ends);
 }
 
 /* One event tells of the end of the file, and all that wait are to find it. */
 CASE(end_of_file)
 {
 	enum { READERS = 4 };
-	wp_ready *line;
 	wp_vthread *readers[READERS];
 	wp_io *ends[2];
 
-	open_io(1, false);
-	pair_of(ends);
-	line = &ends[0]->ready[WP_IO_READ];
-	for (int index = 0; index < READERS; index++) {
-		int64_t deadline_ns = patience();
-		wp_waiter *last, *before;
-
-		wp_lock_acquire(&line->lock);
-		before = last = line->line.last;
-		wp_lock_release(&line->lock);
+	open_pair(ends);
+	for (uint32_t index = 0; index < READERS; index++) {
 		readers[index] = start(reads_one, ends[0]);
-		while (last == before) {
-			if (wp_clock_ns() > deadline_ns)
-				lost("who is to read the end");
-			wp_lock_acquire(&line->lock);
-			last = line->line.last;
-			wp_lock_release(&line->lock);
-			wp_yield();
-		}
+		await_in_line(ends[0], WP_IO_READ, index + 1, "who is to read the end");
 	}
 	check(shutdown(ends[1]->fd, SHUT_WR) == 0, "the end of the file");
 	for (int index = 0; index < READERS; index++)
 		check(join(readers[index], "who reads the end") == WP_OK, "that all read the end");
-	wp_io_free(ends[0]);
-	wp_io_free(ends[1]);
-	close_group();
+	close_pair(ends);
 }
 
 /* What its poller counts: each wakeup ends a sleep. */
@@ -406,8 +362,7 @@ CASE(counts)
 	wp_poll_counts now;
 	int64_t deadline_ns = patience();
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	do {
 		join(start(comes, NULL), "one that comes");
 		now = wp_io_counts(group, 0);
@@ -419,9 +374,7 @@ CASE(counts)
 	check(join(start(reads_one, ends[1]), "a read") == WP_OK, "a read");
 	now = wp_io_counts(group, 0);
 	check(now.looks > 0 && now.events > 0, "looks and events");
-	wp_io_free(ends[0]);
-	wp_io_free(ends[1]);
-	close_group();
+	close_pair(ends);
 }
 
 /* Two that yield for ever keep nobody from what has come. */
@@ -437,19 +390,15 @@ CASE(beside)
 	wp_vthread *yielders[2], *reader;
 	wp_io *ends[2];
 
-	open_io(1, false);
-	pair_of(ends);
+	open_pair(ends);
 	wp_store_release(&over, 0);
 	for (int index = 0; index < 2; index++)
 		yielders[index] = start(yields_on, NULL);
 	reader = start(reads_one, ends[0]);
-	await_in_line(ends[0], WP_IO_READ, "who is to read");
+	await_reader(ends[0]);
 	put(ends[1], "x", 1);
 	check(join(reader, "a read beside two that yield") == WP_OK, "a read");
 	wp_store_release(&over, 1);
-	for (int index = 0; index < 2; index++)
-		join(yielders[index], "who yields");
-	wp_io_free(ends[0]);
-	wp_io_free(ends[1]);
-	close_group();
+	join_all(yielders, 2, "who yields");
+	close_pair(ends);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * descriptor_case.h - who reads and writes, for io.c and io_server.c. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "io/descriptor.h"
@@ -43,6 +45,20 @@ static wp_io *take(int fd)
 	return io;
 }
 
+/* At an address of this machine, which is noted. */
+static inline wp_io *listen_at(struct sockaddr_in *address, int backlog)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(*address);
+
+	*address = (struct sockaddr_in){.sin_family = AF_INET,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (fd < 0 || bind(fd, (struct sockaddr *)address, length) != 0 ||
+	    listen(fd, backlog) != 0 || getsockname(fd, (struct sockaddr *)address, &length) != 0)
+		lost("a socket that listens");
+	return take(fd);
+}
+
 static inline void pair_of(wp_io *ends[2])
 {
 	int fds[2];
@@ -53,26 +69,23 @@ static inline void pair_of(wp_io *ends[2])
 	ends[1] = take(fds[1]);
 }
 
-static int64_t patience(void)
+/* The same of a group of one carrier, which is opened for them and closed with them. */
+static inline void open_pair(wp_io *ends[2])
 {
-	return in_ms(PATIENCE_S * 1000);
+	open_io(1, false);
+	pair_of(ends);
 }
 
-/* Somebody stands in that line. */
-static inline void await_in_line(wp_io *io, enum wp_io_side side, const char *what)
+static inline void close_pair(wp_io *ends[2])
 {
-	wp_ready *line = &io->ready[side];
-	int64_t deadline_ns = patience();
-	bool is_there = false;
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
 
-	while (!is_there) {
-		if (wp_clock_ns() > deadline_ns)
-			lost(what);
-		wp_lock_acquire(&line->lock);
-		is_there = line->line.first != NULL;
-		wp_lock_release(&line->lock);
-		wp_yield();
-	}
+static inline void await_in_line(wp_io *io, enum wp_io_side side, uint32_t many, const char *what)
+{
+	await_line(&io->ready[side].lock, &io->ready[side].line, many, what);
 }
 
 /* Gives what it reads, at most. */

@@ -200,13 +200,13 @@ CASE(full)
 	io = take(fd);
 	check(join(start(connects_shortly, io), "a deadline") == WP_TIMEOUT, "a deadline");
 	waiter = start(connects_in_the_end, io);
-	await_in_line(io, WP_IO_WRITE, "who connects");
+	await_in_line(io, WP_IO_WRITE, 1, "who connects");
 	check(accept(listener, NULL, NULL) >= 0, "a connection");
 	check(join(waiter, "who connects") == WP_OK, "a connection to a queue that was full");
 	wp_io_free(io);
 	io = take(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	waiter = start(connects_in_the_end, io);
-	await_in_line(io, WP_IO_WRITE, "who connects then");
+	await_in_line(io, WP_IO_WRITE, 1, "who connects then");
 	wp_io_free(io);
 	check(join(waiter, "a close") == WP_CLOSED, "that a close ends it");
 	close_group();

@@ -13,19 +13,6 @@ enum { CLIENTS = 200, ACCEPTORS = 4 };
 static struct sockaddr_in address;
 static wp_io *listener;
 
-static void listen_here(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t length = sizeof(address);
-
-	address = (struct sockaddr_in){.sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 ||
-	    listen(fd, CLIENTS) != 0 || getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-		lost("a socket that listens");
-	listener = take(fd);
-}
-
 static wp_io *connect_there(void)
 {
 	wp_io *io = take(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -56,17 +43,15 @@ static void serve(uint32_t carriers, bool stealing)
 	wp_vthread *acceptors[ACCEPTORS], *clients[CLIENTS];
 
 	open_io(carriers, stealing);
-	listen_here();
+	listener = listen_at(&address, CLIENTS);
 	for (int at = 0; at < ACCEPTORS; at++)
 		acceptors[at] = start(accepts, NULL);
 	for (int at = 0; at < CLIENTS; at++)
 		clients[at] = start(connects, NULL);
-	for (int at = 0; at < CLIENTS; at++)
-		join(clients[at], "a client");
+	join_all(clients, CLIENTS, "a client");
 	check(wp_io_close(listener) == WP_OK, "the first close");
 	check(wp_io_close(listener) == WP_CLOSED, "that the second one is told");
-	for (int at = 0; at < ACCEPTORS; at++)
-		join(acceptors[at], "who accepts, when it is closed");
+	join_all(acceptors, ACCEPTORS, "who accepts, when it is closed");
 	wp_io_free(listener);
 	close_group();
 }
@@ -94,7 +79,7 @@ CASE(exhausted)
 	wp_io *client;
 
 	open_io(1, false);
-	listen_here();
+	listener = listen_at(&address, CLIENTS);
 	getrlimit(RLIMIT_NOFILE, &before);
 	client = connect_there();
 	few = before;

@@ -91,19 +91,12 @@ CASE(ended)
 static int rings_left = -1; /* until one is refused; less than 0: none is */
 static int rooms_left = -1; /* the same for its memory */
 
-static bool is_refused(int *left)
-{
-	if (*left < 0 || (*left)-- > 0)
-		return false;
-	errno = ENOMEM;
-	return true;
-}
-
 int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
 int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
 int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
 {
-	return is_refused(&rings_left) ? -ENOMEM : __real_io_uring_queue_init(entries, ring, flags);
+	return refuses_one(&rings_left) ? -ENOMEM
+					: __real_io_uring_queue_init(entries, ring, flags);
 }
 
 void *__real_aligned_alloc(size_t line, size_t bytes);
@@ -112,7 +105,7 @@ void *__wrap_aligned_alloc(size_t line, size_t bytes)
 {
 	bool is_ring = bytes == (sizeof(wp_file_queue) + WP_LINE - 1) / WP_LINE * WP_LINE;
 
-	return is_ring && is_refused(&rooms_left) ? NULL : __real_aligned_alloc(line, bytes);
+	return is_ring && refuses_one(&rooms_left) ? NULL : __real_aligned_alloc(line, bytes);
 }
 
 /* One carrier of two has no ring, for it got no memory: that is what files lack. */

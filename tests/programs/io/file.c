@@ -99,8 +99,7 @@ static void all_of(uint32_t carriers, bool stealing)
 	wp_store_relaxed(&numbers, 0);
 	for (int at = 0; at < THREADS; at++)
 		threads[at] = start(reads_and_writes, NULL);
-	for (int at = 0; at < THREADS; at++)
-		join(threads[at], "who reads and writes");
+	join_all(threads, THREADS, "who reads and writes");
 	close_group();
 }
 
@@ -124,10 +123,10 @@ static int sleeps_pinned(void *arg)
 
 CASE(lent)
 {
-	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
 	wp_vthread *sleeper;
 
-	check(wp_group_new(&group, &config) == WP_OK && wp_io_start(group, 0) == WP_OK, "a group");
+	open_as((wp_group_config){.carriers = 1, .spares = 1});
+	check(wp_io_start(group, 0) == WP_OK, "the pollers");
 	wp_store_relaxed(&numbers, 0);
 	join(start(reads_and_writes, NULL), "who is there before");
 	sleeper = start(sleeps_pinned, NULL);

@@ -7,22 +7,11 @@
 
 #include "io/file.h"
 #include "io/descriptor_poller.h"
-#include "../vthreads_case.h"
+#include "descriptor_case.h"
 #include "../case_main.h"
 #include "sched/worker.h"
 
 enum { CROWD = 1000 };
-
-static void open_io(uint32_t carriers)
-{
-	open_group(carriers, false, 0);
-	check(wp_io_start(group, 0) == WP_OK, "the pollers");
-}
-
-static int64_t patience(void)
-{
-	return in_ms(PATIENCE_S * 1000);
-}
 
 static int pipe_ends[2];
 
@@ -71,7 +60,7 @@ CASE(others_run)
 {
 	wp_vthread *reader;
 
-	open_io(1);
+	open_io(1, false);
 	open_pipe();
 	reader = start(reads_pipe, NULL);
 	check(join(start(writes_pipe, NULL), "who writes") == WP_OK, "a write");
@@ -88,13 +77,7 @@ static wp_file_queue *files_of(uint32_t carrier)
 /* Its system has been given so many. */
 static void await_begun(uint32_t carrier, uint64_t least)
 {
-	int64_t deadline_ns = patience();
-
-	while (wp__count_read(&files_of(carrier)->begun) < least) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("what is asked");
-		wp_yield();
-	}
+	AWAIT(wp__count_read(&files_of(carrier)->begun) >= least, "what is asked");
 }
 
 /* A deadline, and an interrupt, of a call that would take for ever; the next one works. */
@@ -104,7 +87,7 @@ CASE(ends)
 	wp_vthread *reader;
 	uint64_t before;
 
-	open_io(1);
+	open_io(1, false);
 	open_pipe();
 	soon_ns = in_ms(10);
 	check(join(start(reads_pipe, &soon_ns), "a deadline") == WP_TIMEOUT, "a deadline");
@@ -128,7 +111,7 @@ CASE(crowd)
 	static wp_vthread *readers[CROWD];
 	static char bytes[CROWD];
 
-	open_io(1);
+	open_io(1, false);
 	open_pipe();
 	memset(bytes, 'x', sizeof(bytes));
 	for (int at = 0; at < CROWD; at++)
@@ -144,7 +127,7 @@ CASE(crowd)
 /* The group is closed while the system has reads, into memory that is freed then. */
 CASE(closed)
 {
-	open_io(2);
+	open_io(2, false);
 	open_pipe();
 	for (int at = 0; at < 4; at++)
 		wp_vthread_free(start(reads_pipe, NULL));

@@ -102,7 +102,7 @@ CASE(stop)
 static void stops(void *arg)
 {
 	check(wp_pool_current() == pool, "which pool it is in");
-	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "a stop inside");
+	check(wp_pool_stop(pool, patience()) == WP_OK, "a stop inside");
 	wp_fetch_add_release(&ran, 1);
 }
 

@@ -26,7 +26,7 @@ static inline wp_pool_counts counts(void)
 /* Until so many threads live, of which so many are idle. */
 static inline void await_threads(uint32_t threads, uint32_t idle)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 
 	while (counts().threads != threads || counts().idle != idle) {
 		if (wp_clock_ns() > deadline_ns) {
@@ -77,7 +77,7 @@ static inline void open_pool(uint32_t min, uint32_t max, int64_t idle_ns, int32_
 
 static inline void close_pool(void)
 {
-	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "the stop");
+	check(wp_pool_stop(pool, patience()) == WP_OK, "the stop");
 	check(counts().threads == 0 && counts().queued == 0, "that nothing is left");
 	check(counts().accepted == counts().finished + counts().closed,
 	      "that each job was finished or closed");

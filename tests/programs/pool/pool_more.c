@@ -168,7 +168,7 @@ CASE(storm)
 		if (pthread_create(&users[user], NULL, uses, (void *)(uintptr_t)user) != 0)
 			abort();
 	pthread_join(users[0], NULL);
-	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "the stop");
+	check(wp_pool_stop(pool, patience()) == WP_OK, "the stop");
 	for (size_t user = 1; user < USERS; user++)
 		pthread_join(users[user], NULL);
 	for (size_t at = 0; at < USERS * TRIES; at++) {

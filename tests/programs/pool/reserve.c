@@ -15,7 +15,7 @@ static wp_atomic(bool) is_held, refuses;
 
 static void await(wp_atomic(uint32_t) *word, uint32_t value, const char *what)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 
 	while (wp_load_acquire(word) != value) {
 		if (wp_clock_ns() > deadline_ns) {
@@ -28,7 +28,7 @@ static void await(wp_atomic(uint32_t) *word, uint32_t value, const char *what)
 
 static void await_available(uint32_t many)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 
 	while (wp_reserve_available(&reserve) != many) {
 		if (wp_clock_ns() > deadline_ns) {

@@ -151,7 +151,7 @@ static void open_pool(enum wp_strategy_mode mode, enum wp_kind even, enum wp_kin
 /* When all that was made has had its fate. */
 static void close_pool(uint32_t tasks)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 
 	while (wp_load_acquire(&ran) < tasks || !wp_strategy_is_idle(&strategy)) {
 		if (wp_clock_ns() > deadline_ns) {
@@ -220,7 +220,7 @@ static void produce_all(void *arg)
 /* The pool has nothing to do, so whoever asks gets a thread at once. */
 static void await_idle(void)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 	uint32_t many;
 
 	do {

@@ -170,7 +170,7 @@ static void close_over(enum pools kind, uint32_t tasks)
 	await_idle();
 	close_pool();
 	if (kind == WITH_VIRTUAL) {
-		check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+		check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK,
 		      "the close of a group");
 		wp_group_free(group);
 	}

@@ -36,7 +36,7 @@ static void init(uint32_t many)
 		wp_local_queue_init(&rings[member]);
 	wp_mpsc_init(&global);
 	wp_biased_lock_init(&turn);
-	deadline_ns = in_ms(PATIENCE_S * 1000);
+	deadline_ns = patience();
 }
 
 static bool is_over(void)

@@ -204,7 +204,6 @@ CASE(nudged)
 		       wp_load_acquire(word) != WP_PARKED_FUTEX)
 			wp_yield();
 	}
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
 	wp_group_free(group);
 }

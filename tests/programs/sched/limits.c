@@ -241,17 +241,6 @@ static int comes_back_at_once(void *arg)
 	exit(1);
 }
 
-CASE(skips)
-{
-	overflow(comes_back, a_buffer);
-}
-
-CASE(large)
-{
-	overflow(comes_back_at_once, much);
-}
-
-CASE(probed)
-{
-	overflow(comes_back_at_once, most);
-}
+CASE_CALL(skips, overflow(comes_back, a_buffer))
+CASE_CALL(large, overflow(comes_back_at_once, much))
+CASE_CALL(probed, overflow(comes_back_at_once, most))

@@ -38,8 +38,7 @@ static void close_group(uint32_t times)
 {
 	wp_carrier_counts counts;
 
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "a close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "a close");
 	for (uint32_t index = 0; index < wp_group_size(group); index++) {
 		counts = wp_group_counts(group, index);
 		check(counts.runnable == 0, "that nothing is queued in the end");

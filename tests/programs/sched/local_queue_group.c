@@ -234,8 +234,7 @@ CASE(closed)
 		open_group((wp_group_config){.carriers = carriers});
 		start_one(&starter, 0, push_forever_step);
 		await(&lets_go, 1, "the starter");
-		while (wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_handed, NULL) !=
-		       WP_OK)
+		while (wp_group_close(group, patience(), true, count_handed, NULL) != WP_OK)
 			wp_yield();
 		check(handed == TASKS, "that all are handed back");
 		for (uint32_t each = 0; each < TASKS; each++)

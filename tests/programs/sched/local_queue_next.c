@@ -32,7 +32,7 @@ static void join(wp_vthread *thread)
 {
 	int failure;
 
-	check(wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) == WP_OK, "a thread");
+	check(wp_vthread_join(thread, patience(), &failure) == WP_OK, "a thread");
 	wp_vthread_free(thread);
 }
 

@@ -10,12 +10,12 @@
 
 enum { CARRIERS = 4, EVENTS = 16, SWITCHES = 8 };
 
-static void clusters_are(const wp_group_config *config, uint32_t many, const uint32_t *ends,
+static void clusters_are(wp_group_config config, uint32_t many, const uint32_t *ends,
 			 const uint32_t *members)
 {
 	const wp_placement *placement;
 
-	check(wp_group_new(&group, config) == WP_OK, "a group");
+	open_as(config);
 	placement = &group->placed->placement;
 	check(placement->clusters == many, "the number of clusters");
 	for (uint32_t one = 0; one < many && one < placement->clusters; one++)
@@ -31,21 +31,15 @@ CASE(clusters)
 	static const uint32_t near[CARRIERS] = {0, 1, 0, 1}, ends[] = {2, 4, 5}, all[] = {CARRIERS};
 	static const uint32_t apart[] = {0, 2, 1, 3, 4}, in_order[] = {0, 1, 2, 3};
 	wp_group_config config = {.carriers = CARRIERS,
-				  .yield_us = 50,
 				  .work_stealing = true,
 				  .placement = WP_PLACE_CLUSTER_TWO_CHOICES,
 				  .cluster_of = near};
 
-	clusters_are(&config, 2, ends, apart);
+	clusters_are(config, 2, ends, apart);
 	config.spare_carriers = 1;
-	clusters_are(&config, 3, ends, apart);
+	clusters_are(config, 3, ends, apart);
 	config.cluster_of = NULL;
-	clusters_are(&config, 1, all, in_order);
-}
-
-static int ends_at_once(void *arg)
-{
-	return arg != NULL;
+	clusters_are(config, 1, all, in_order);
 }
 
 static bool has(uint32_t ring, const char *name)
@@ -63,15 +57,14 @@ static bool has(uint32_t ring, const char *name)
 CASE(rings)
 {
 	static const char *const names[] = {"on zero", "on one", "on two"};
-	wp_group_config config = {.carriers = 3, .yield_us = 50, .trace_events = EVENTS};
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 	wp_trace_event first;
 	uint64_t number;
 
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
-	join(start_as(&(wp_vthread_config){.run = ends_at_once, .carrier = 0}), "one more");
+	open_as((wp_group_config){.carriers = 3, .trace_events = EVENTS});
+	join(start_as(&(wp_vthread_config){.run = nothing, .carrier = 0}), "one more");
 	for (int on = 0; on < 3; on++) {
-		wp_vthread_config one = {.name = names[on], .run = ends_at_once, .carrier = on};
+		wp_vthread_config one = {.name = names[on], .run = nothing, .carrier = on};
 
 		join(start_as(&one), "a thread");
 		while (!has((uint32_t)on, names[on]) && wp_clock_ns() < deadline_ns)
@@ -127,13 +120,13 @@ enum { WAKES = 50 };
 /* Each start wakes a carrier that sleeps, and has something for it. */
 CASE(counted)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	int64_t deadline_ns = patience();
 	wp_carrier_counts counts;
 	uint64_t parks = 0; /* before the last start */
 
 	open_group(1, false, 0);
 	for (uint64_t wake = 0; wake < WAKES; wake++) {
-		wp_vthread_config one = {.run = ends_at_once};
+		wp_vthread_config one = {.run = nothing};
 
 		while (wp_group_counts(group, 0).parks == parks && wp_clock_ns() < deadline_ns)
 			usleep(1000);
@@ -158,10 +151,9 @@ static int marks_twice(void *arg)
 
 CASE(marked)
 {
-	wp_group_config config = {.carriers = 2, .yield_us = 50, .placement = WP_PLACE_TWO_CHOICES};
 	wp_vthread_config one = {.run = marks_twice};
 
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as((wp_group_config){.carriers = 2, .placement = WP_PLACE_TWO_CHOICES});
 	join(start_as(&one), "a thread");
 	close_group();
 }

@@ -16,21 +16,13 @@ enum { GUARD_REMOVE = 103 }; /* of madvise, Linux 6.13 */
 /* Two on one carrier: the first passes to the second. */
 static wp_vthread *first, *second;
 
-static int yields(void *arg)
-{
-	while (wp_load_acquire(&ready) == 0)
-		wp_vthread_yield();
-	return arg != NULL;
-}
-
 static void make_two(int (*run)(void *), void (*left)(wp_vthread *thread))
 {
 	wp_vthread_config config = {.name = "one", .run = run, .left = left};
 
 	open_group(1, false, 0);
-	check(wp_vthread_new(group, &config, &first) == WP_OK, "a thread");
-	config = (wp_vthread_config){.run = yields};
-	check(wp_vthread_new(group, &config, &second) == WP_OK, "a thread");
+	first = new_as(&config);
+	second = new_as(&(wp_vthread_config){.run = yields_until_ready});
 }
 
 static int starts_two(void *arg)

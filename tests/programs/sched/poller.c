@@ -59,7 +59,7 @@ static int waits(void *arg)
 
 	while (wp_poller_maybe_yield(true) != WP_CLOSED) {
 		wp_fetch_add_release(&one->looks, 1);
-		if (wp_vthread_park_until(in_ms(PATIENCE_S * 1000)) == WP_TIMEOUT)
+		if (wp_vthread_park_until(patience()) == WP_TIMEOUT)
 			lost("the unpark of a poller");
 	}
 	return one->result;
@@ -127,7 +127,7 @@ CASE(timers)
 static int resumed(void *arg)
 {
 	for (int turn = 0; turn < 50; turn++)
-		if (wp_vthread_park_until(in_ms(PATIENCE_S * 1000)) != WP_OK)
+		if (wp_vthread_park_until(patience()) != WP_OK)
 			lost("whom the poller itself resumes");
 	return 0;
 }
@@ -142,10 +142,9 @@ static void resumes(uint32_t carriers, bool stealing)
 	open_group(carriers, stealing, 0);
 	one.resumes = start_as(&config);
 	open_poller(&one, 0);
-	check(wp_vthread_join(one.resumes, in_ms(PATIENCE_S * 1000), &failure) == WP_OK,
+	check(wp_vthread_join(one.resumes, patience(), &failure) == WP_OK,
 	      "the end of whom the poller resumes");
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
 	close_poller(&one);
 	wp_vthread_free(one.resumes);
 	wp_group_free(group);

@@ -154,8 +154,7 @@ static void close_poller(struct one *one)
 
 static inline void close_all(struct one *ones, uint32_t many)
 {
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
 	for (uint32_t at = 0; at < many; at++)
 		close_poller(&ones[at]);
 	wp_group_free(group);

@@ -115,8 +115,7 @@ CASE(sleep)
 	open_group(2, true, 0);
 	for (uintptr_t at = 0; at < SLEEPERS; at++)
 		threads[at] = start(sleeper, (void *)at);
-	for (int at = 0; at < SLEEPERS; at++)
-		join(threads[at], "a sleeper");
+	join_all(threads, SLEEPERS, "a sleeper");
 	close_group();
 }
 
@@ -147,8 +146,7 @@ static void run_chain(const wp_scheduler *scheduler)
 					    .carrier = WP_VTHREAD_HERE,
 					    .scheduler = scheduler};
 
-		if (wp_vthread_new(group, &config, &chain[at]) != WP_OK)
-			exit(1);
+		chain[at] = new_as(&config);
 	}
 	for (int at = 0; at < MANY; at++)
 		wp_vthread_start(chain[at]);
@@ -236,11 +234,6 @@ CASE(scheduler)
 }
 
 /* What a scheduler must not do. */
-static void keep(void *arg, wp_vthread *thread)
-{
-	given = thread;
-}
-
 static int carries(void *arg)
 {
 	return wp_vthread_run(given);
@@ -248,8 +241,7 @@ static int carries(void *arg)
 
 CASE(contract)
 {
-	static const wp_scheduler scheduler = {keep, NULL};
-	wp_vthread_config config = {.run = nothing, .scheduler = &scheduler};
+	wp_vthread_config config = {.run = nothing, .scheduler = &keeping};
 	wp_vthread *thread;
 	int failure;
 
@@ -275,7 +267,7 @@ static int notes_interrupt(void *arg)
 CASE(again)
 {
 	wp_vthread_config config = {.run = notes_interrupt};
-	int64_t until_ns = in_ms(PATIENCE_S * 1000);
+	int64_t until_ns = patience();
 	wp_vthread *one, *again = NULL;
 
 	open_group(1, false, 1);
@@ -303,15 +295,13 @@ static int yields_to(void *arg)
 CASE(yielded)
 {
 	for (int kind = 0; kind < 3; kind++) {
-		wp_group_config group_config = {.carriers = 1 + (kind > 0),
-						.yield_us = 50,
-						.work_stealing = kind > 0,
-						.bounded = kind > 1};
 		wp_vthread_config config = {.run = notes_interrupt, .carrier = 0};
 		wp_vthread *next;
 
-		check(wp_group_new(&group, &group_config) == WP_OK, "a group");
-		check(wp_vthread_new(group, &config, &next) == WP_OK, "a thread");
+		open_as((wp_group_config){.carriers = 1 + (kind > 0),
+					  .work_stealing = kind > 0,
+					  .bounded = kind > 1});
+		next = new_as(&config);
 		config = (wp_vthread_config){.run = yields_to, .arg = next, .is_pinned = true};
 		check(join(start_as(&config), "who yields") == WP_OK, "a start");
 		check(join(next, "who is yielded to") == 0, "its end");
@@ -332,8 +322,7 @@ static int naps(void *arg)
 
 CASE(outside)
 {
-	static const wp_scheduler scheduler = {keep, NULL};
-	wp_vthread_config config = {.run = naps, .scheduler = &scheduler};
+	wp_vthread_config config = {.run = naps, .scheduler = &keeping};
 	wp_vthread *one;
 
 	open_group(1, false, 0);

@@ -59,13 +59,6 @@ CASE(join)
 }
 
 /* Threads that yield for ever, and others on their carrier: from outside, and due. */
-static int spins(void *arg)
-{
-	while (wp_load_acquire(&ready) == 0)
-		wp_vthread_yield();
-	return arg != NULL;
-}
-
 static int naps(void *arg)
 {
 	return wp_vthread_sleep_until(in_ms(2));
@@ -77,13 +70,12 @@ CASE(fair)
 
 	open_group(1, false, 0);
 	for (int at = 0; at < 2; at++)
-		spinning[at] = start(spins, NULL);
+		spinning[at] = start(yields_until_ready, NULL);
 	for (int at = 0; at < MANY; at++)
 		join(start(nothing, NULL), "a turn beside two that yield");
 	check(join(start(naps, NULL), "a timer beside two that yield") == WP_OK, "a sleep");
 	wp_store_release(&ready, 1);
-	for (int at = 0; at < 2; at++)
-		join(spinning[at], "one that yields");
+	join_all(spinning, 2, "one that yields");
 	close_group();
 }
 
@@ -138,7 +130,7 @@ CASE(close)
 	open_group(2, false, 0);
 	for (int at = 0; at < 3; at++)
 		threads[at] = start(at == 0 ? waits_for_go : parked, &long_ms);
-	check(wp_vthread_new(group, &config, &late) == WP_OK, "an unstarted thread");
+	late = new_as(&config);
 	check(strlen(wp_vthread_name(late)) == WP_VTHREAD_NAME - 1, "the length of a name");
 	await(&ready, 1);
 	for (int at = 0; at < MANY; at++) /* until all three are parked */
@@ -265,11 +257,6 @@ CASE(lent)
 }
 
 /* A scheduler keeps a thread beyond the deadline of a close; then it has it run, and the thread parks. */
-static void keeps_it(void *arg, wp_vthread *thread)
-{
-	given = thread;
-}
-
 static bool show_given(void *arg, const wp_dump_thread *shown)
 {
 	*(int *)arg += shown->state == WP_DUMP_GIVEN && strcmp(shown->name, "held") == 0;
@@ -295,8 +282,7 @@ static void *runs_given(void *arg)
 
 CASE(held)
 {
-	static const wp_scheduler scheduler = {keeps_it, NULL};
-	wp_vthread_config config = {.run = parks_for_ever, .name = "held", .scheduler = &scheduler};
+	wp_vthread_config config = {.run = parks_for_ever, .name = "held", .scheduler = &keeping};
 	int64_t begin_ns;
 	int shown = 0, back = 0;
 	pthread_t runner;
@@ -312,7 +298,7 @@ CASE(held)
 	check(wp_dump_each(group, show_given, &shown) && shown == 1, "the name of what is left");
 	check(back == 0, "that nothing is handed back yet");
 	check(pthread_create(&runner, NULL, runs_given, given) == 0, "an OS thread");
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) == WP_OK,
+	check(wp_group_close(group, patience(), true, count_back, &back) == WP_OK,
 	      "the second close");
 	check(back == 2, "that it is handed back when it has parked");
 	pthread_join(runner, NULL);

@@ -44,10 +44,8 @@ static uint64_t read_all(enum wp_trace_kind kind, const char *name)
 
 static void open_traced(uint32_t carriers, uint32_t most)
 {
-	wp_group_config config = {
-		.carriers = carriers, .yield_us = 50, .trace_events = most, .work_stealing = true};
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as((wp_group_config){
+		.carriers = carriers, .trace_events = most, .work_stealing = true});
 }
 
 static int sleeps(void *arg)
@@ -129,19 +127,6 @@ static void await_waits(wp_vthread *thread, uint64_t waited)
 	}
 }
 
-static void listen_somewhere(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t length = sizeof(address);
-
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 4) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-		lost("a listener");
-	server = take(fd);
-}
-
 static int connects(void *arg)
 {
 	client = take(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -167,7 +152,7 @@ CASE(reasons)
 	open_traced(1, 4096);
 	check(wp_io_start(group, 0) == WP_OK, "the pollers");
 	pair_of(ends);
-	listen_somewhere();
+	server = listen_at(&address, 4);
 	wp_mutex_init(&mutex);
 	wp_condition_init(&condition);
 	wp_semaphore_init(&semaphore, 0);
@@ -252,7 +237,6 @@ CASE(switch)
 	check(wp_group_tracing(group) == 0 && wp_group_traced(group) == 4096,
 	      "that it is off again");
 	wp_store_relaxed(&is_over, 1);
-	for (int at = 0; at < BUSY; at++)
-		join(threads[at], "who is busy");
+	join_all(threads, BUSY, "who is busy");
 	close_group();
 }

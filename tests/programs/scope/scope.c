@@ -24,10 +24,7 @@ static int all_end(void *arg)
 	return arg != NULL;
 }
 
-CASE(ends)
-{
-	by_both(all_end);
-}
+CASE_CALL(ends, by_both(all_end))
 
 static int first_fails(void *arg)
 {
@@ -50,10 +47,7 @@ static int first_fails(void *arg)
 	return arg != NULL;
 }
 
-CASE(failure)
-{
-	by_both(first_fails);
-}
+CASE_CALL(failure, by_both(first_fails))
 
 static int any_one(void *arg)
 {
@@ -89,10 +83,7 @@ static int any_one(void *arg)
 	return arg != NULL;
 }
 
-CASE(any)
-{
-	by_both(any_one);
-}
+CASE_CALL(any, by_both(any_one))
 
 static int cancels(void *arg)
 {
@@ -125,10 +116,7 @@ static int after_cancel(void *arg)
 	return arg != NULL;
 }
 
-CASE(cancel)
-{
-	by_both(after_cancel);
-}
+CASE_CALL(cancel, by_both(after_cancel))
 
 static int times_out(void *arg)
 {
@@ -158,7 +146,7 @@ static int times_out(void *arg)
 	check(wp_scope_join(&scope, NULL) == WP_TIMEOUT, "a deadline during the join");
 	wp_scope_close(&scope);
 
-	config.deadline_ns = in_ms(PATIENCE_S * 1000); /* after it */
+	config.deadline_ns = patience(); /* after it */
 	open_scope(&scope, &config);
 	fork_one(&scope, &subtask, counts, NULL);
 	check(wp_scope_join(&scope, NULL) == WP_OK, "a join in time");
@@ -166,10 +154,7 @@ static int times_out(void *arg)
 	return arg != NULL;
 }
 
-CASE(deadline)
-{
-	by_both(times_out);
-}
+CASE_CALL(deadline, by_both(times_out))
 
 /* An owner whose join is interrupted, and its close. */
 static int is_interrupted(void *arg)

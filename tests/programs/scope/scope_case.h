@@ -82,7 +82,7 @@ static int fails(void *arg)
 static int waits(void *arg)
 {
 	wp_fetch_add_release(&ready, 1);
-	while (wp_vthread_park_until(in_ms(PATIENCE_S * 1000)) != WP_INTERRUPTED)
+	while (wp_vthread_park_until(patience()) != WP_INTERRUPTED)
 		continue;
 	if (arg != NULL)
 		wp_fetch_add_relaxed((wp_atomic(uint32_t) *)arg, 1);

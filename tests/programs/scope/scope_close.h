@@ -23,10 +23,7 @@ static int owns_alone(void *arg)
 	return arg != NULL;
 }
 
-CASE(owner)
-{
-	by_both(owns_alone);
-}
+CASE_CALL(owner, by_both(owns_alone))
 
 /* It leaves two scopes open. */
 static int leaves_open(void *arg)
@@ -62,10 +59,7 @@ static int nests(void *arg)
 	return arg != NULL;
 }
 
-CASE(nested)
-{
-	by_both(nests);
-}
+CASE_CALL(nested, by_both(nests))
 
 /* Subtasks end at the moment of the cancel, from all sides. */
 static int meets(void *arg)
@@ -94,10 +88,7 @@ static int meets(void *arg)
 	return arg != NULL;
 }
 
-CASE(meets)
-{
-	by_both(meets);
-}
+CASE_CALL(meets, by_both(meets))
 
 /* Its group is closed under it. */
 static void *closes_group(void *arg)
@@ -155,16 +146,13 @@ static int close_waits(void *arg)
 	return arg != NULL;
 }
 
-CASE(close)
-{
-	by_both(close_waits);
-}
+CASE_CALL(close, by_both(close_waits))
 
 /* An open scope gives back what has ended: more are forked than there are stacks. */
 CASE(reuse)
 {
 	static wp_subtask subtasks[4 * FORKS];
-	int64_t until_ns = in_ms(PATIENCE_S * 1000);
+	int64_t until_ns = patience();
 	wp_scope scope;
 
 	open_group(1, false, 4);

@@ -3,57 +3,36 @@
  * while they are still being woken, or run: prints what is lost. */
 #include <time.h>
 
+#include "../vthreads_case.h"
 #include "../case_main.h"
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "thread/latch.h"
 #include "scope/scope.h"
 #include "sync/semaphore.h"
-#include "sched/vthread_start.h"
 
 static wp_mutex mutex;
 static wp_semaphore semaphore;
 static wp_channel channel;
 static wp_condition condition;
 static wp_latch latch;
-static wp_group *group;
 static wp_vthread *threads[8];
 static int started, back;
 
-static void open_group(void)
+static void open_one(void)
 {
-	wp_group_config config = {.carriers = 1, .yield_us = 50};
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_group(1, false, 0);
 	started = back = 0;
 }
 
 /* Returns when it is parked: what it waits for it does at once. */
-static wp_vthread *start(int (*run)(void *), void *arg)
+static wp_vthread *start_waiting(int (*run)(void *), void *arg)
 {
-	wp_vthread_config config = {.run = run, .arg = arg};
-	wp_vthread *thread;
+	wp_vthread *thread = start(run, arg);
 
-	check(wp_vthread_new(group, &config, &thread) == WP_OK, "a thread");
-	check(wp_vthread_start(thread) == WP_OK, "a start");
-	while ((wp__vthread_look(thread) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
-		wp_yield();
+	await_parked(thread);
 	threads[started++] = thread;
 	return thread;
-}
-
-/* Runs to its end: what it gives. */
-static int join(int (*run)(void *), void *arg)
-{
-	wp_vthread_config config = {.run = run, .arg = arg};
-	wp_vthread *thread;
-	int failure = -1;
-
-	check(wp_vthread_new(group, &config, &thread) == WP_OK, "a thread");
-	check(wp_vthread_start(thread) == WP_OK, "a start");
-	check(wp_vthread_join(thread, WP_FOREVER, &failure) == WP_OK, "a join");
-	wp_vthread_free(thread);
-	return failure;
 }
 
 static void count_back(void *arg, wp_task *task, bool was_parked)
@@ -85,23 +64,9 @@ static int locks(void *arg)
 
 static void *locks_outside(void *arg)
 {
-	check(wp_mutex_lock_until(&mutex, in_ms(1000 * PATIENCE_S)) == WP_OK,
-	      "a mutex: who is behind");
+	check(wp_mutex_lock_until(&mutex, patience()) == WP_OK, "a mutex: who is behind");
 	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
 	return NULL;
-}
-
-static void await_line(wp_lock *lock, const wp_wait_queue *line, unsigned length)
-{
-	unsigned found;
-
-	do {
-		found = 0;
-		wp_lock_acquire(lock);
-		for (const wp_waiter *one = line->first; one != NULL; one = one->next)
-			found++;
-		wp_lock_release(lock);
-	} while (found != length);
 }
 
 /* An OS thread behind two of the group. */
@@ -110,11 +75,11 @@ CASE(mutex)
 	pthread_t outside;
 
 	wp_mutex_lock(&mutex);
-	open_group();
-	start(locks, NULL);
-	start(locks, NULL);
+	open_one();
+	start_waiting(locks, NULL);
+	start_waiting(locks, NULL);
 	pthread_create(&outside, NULL, locks_outside, NULL);
-	await_line(&mutex.lock, &mutex.line, 3);
+	await_line(&mutex.lock, &mutex.line, 3, "who locks");
 	end_group();
 	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
 	pthread_join(outside, NULL);
@@ -125,8 +90,8 @@ CASE(mutex)
 CASE(passes)
 {
 	wp_mutex_lock(&mutex);
-	open_group();
-	start(locks, NULL);
+	open_one();
+	start_waiting(locks, NULL);
 	end_group();
 	wp_mutex_unlock(&mutex);
 	for (int time = 0; time < 4 * WP_MUTEX_BYPASSES; time++) {
@@ -144,9 +109,9 @@ static int acquires(void *arg)
 CASE(semaphore)
 {
 	wp_semaphore_init(&semaphore, 1);
-	open_group();
-	start(acquires, (void *)2); /* nobody passes it */
-	start(acquires, (void *)1);
+	open_one();
+	start_waiting(acquires, (void *)2); /* nobody passes it */
+	start_waiting(acquires, (void *)1);
 	end_group();
 	check(wp_semaphore_permits(&semaphore) == 1, "a permit");
 	wp_semaphore_release(&semaphore, 1);
@@ -173,12 +138,12 @@ CASE(channel)
 	void *item = NULL;
 
 	wp_channel_init(&channel, NULL, 0);
-	open_group();
-	start(receives, NULL);
+	open_one();
+	start_waiting(receives, NULL);
 	end_group();
 	check(wp_channel_try_send(&channel, &item) == WP_TIMEOUT, "a receiver that lives");
-	open_group();
-	start(sends, &item);
+	open_one();
+	start_waiting(sends, &item);
 	end_group();
 	check(wp_channel_try_receive(&channel, &item) == WP_TIMEOUT, "a sender that lives");
 }
@@ -221,9 +186,9 @@ CASE(items)
 	void *slots[2], *item;
 
 	wp_channel_init(&channel, slots, 2);
-	open_group();
+	open_one();
 	for (int at = 0; at < 4; at++)
-		start(receives, NULL);
+		start_waiting(receives, NULL);
 	keep_carrier();
 	for (int at = 0; at < 6; at++)
 		check(wp_channel_try_send(&channel, &items[at]) == WP_OK, "a receiver, or a slot");
@@ -233,8 +198,8 @@ CASE(items)
 		check(wp_channel_try_receive(&channel, &item) == WP_OK && item == &items[at],
 		      "an item that was given to a thread that was handed back");
 	check(wp_channel_try_receive(&channel, &item) == WP_TIMEOUT, "an empty channel");
-	open_group();
-	start(receives, NULL);
+	open_one();
+	start_waiting(receives, NULL);
 	keep_carrier();
 	check(wp_channel_try_send(&channel, &items[0]) == WP_OK, "a receiver");
 	end_group();
@@ -246,9 +211,9 @@ CASE(granted)
 {
 	wp_mutex_lock(&mutex);
 	wp_semaphore_init(&semaphore, 0);
-	open_group();
-	start(locks, NULL);
-	start(acquires, (void *)3);
+	open_one();
+	start_waiting(locks, NULL);
+	start_waiting(acquires, (void *)3);
 	keep_carrier();
 	check(wp_semaphore_release(&semaphore, 3) == WP_OK, "a release");
 	check(wp_semaphore_permits(&semaphore) == 0, "a grant");
@@ -274,7 +239,7 @@ static int waits(void *arg)
 static void *waits_outside(void *arg)
 {
 	wp_mutex_lock(&mutex);
-	check(wp_condition_wait_until(&condition, &mutex, in_ms(1000 * PATIENCE_S)) == WP_OK,
+	check(wp_condition_wait_until(&condition, &mutex, patience()) == WP_OK,
 	      "a signal: who is behind");
 	wp_mutex_unlock(&mutex);
 	return NULL;
@@ -286,10 +251,10 @@ static void condition_case(bool is_signalled)
 	pthread_t outside;
 
 	wp_condition_init(&condition);
-	open_group();
-	start(waits, NULL);
+	open_one();
+	start_waiting(waits, NULL);
 	pthread_create(&outside, NULL, waits_outside, NULL);
-	await_line(&condition.lock, &condition.line, 2);
+	await_line(&condition.lock, &condition.line, 2, "who waits");
 	if (is_signalled) {
 		keep_carrier();
 		wp_condition_signal(&condition);
@@ -307,8 +272,8 @@ CASE(broadcast)
 	wp_waiter later;
 
 	wp_condition_init(&condition);
-	open_group();
-	start(waits, NULL);
+	open_one();
+	start_waiting(waits, NULL);
 	keep_carrier();
 	wp_mutex_lock(&mutex);
 	wp_condition_broadcast(&condition);
@@ -320,15 +285,8 @@ CASE(broadcast)
 	wp_mutex_unlock(&mutex);
 }
 
-CASE(condition)
-{
-	condition_case(false);
-}
-
-CASE(signal)
-{
-	condition_case(true);
-}
+CASE_CALL(condition, condition_case(false))
+CASE_CALL(signal, condition_case(true))
 
 static int has(void *arg)
 {
@@ -344,16 +302,16 @@ CASE(held)
 	wp_mutex inside;
 
 	wp_mutex_init(&inside);
-	open_group();
-	start(has, NULL);
+	open_one();
+	start_waiting(has, NULL);
 	end_group();
-	check(wp_mutex_lock_until(&mutex, in_ms(1000 * PATIENCE_S)) == WP_ABANDONED,
+	check(wp_mutex_lock_until(&mutex, patience()) == WP_ABANDONED,
 	      "the mutex of one that was handed back");
 	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
 	check(wp_mutex_lock(&mutex) == WP_OK, "that it is said once");
 	wp_mutex_unlock(&mutex);
-	open_group();
-	check(join(has, &inside) == 0, "an end");
+	open_one();
+	check(join(start(has, &inside), "who has one") == 0, "an end");
 	check(wp_mutex_try_lock(&mutex) && wp_mutex_was_abandoned(&mutex),
 	      "the mutex of one that ended");
 	check(!wp_mutex_was_abandoned(&mutex), "that it is said once");
@@ -369,9 +327,9 @@ static int waits_open(void *arg)
 
 CASE(latch)
 {
-	open_group();
-	start(waits_open, NULL);
-	start(waits_open, NULL);
+	open_one();
+	start_waiting(waits_open, NULL);
+	start_waiting(waits_open, NULL);
 	end_group();
 	wp_latch_open(&latch);
 	check(wp_latch_is_open(&latch), "a latch");
@@ -399,15 +357,14 @@ CASE(join)
 	wp_group *others;
 	int failure = 0;
 
-	open_group();
-	joined = start(parks, NULL);
+	open_one();
+	joined = start_waiting(parks, NULL);
 	others = group;
-	open_group();
-	start(joins, joined);
+	open_one();
+	start_waiting(joins, joined);
 	end_group();
 	wp_vthread_unpark(joined);
-	check(wp_vthread_join(joined, in_ms(1000 * PATIENCE_S), &failure) == WP_OK && failure == 3,
-	      "a join");
+	check(wp_vthread_join(joined, patience(), &failure) == WP_OK && failure == 3, "a join");
 	wp_vthread_free(joined);
 	check(wp_group_close(others, WP_FOREVER, false, NULL, NULL) == WP_OK, "a close");
 	wp_group_free(others);
@@ -433,8 +390,8 @@ CASE(scope)
 	wp_group_config config = {.carriers = 1, .yield_us = 50};
 
 	check(wp_group_new(&forks_in, &config) == WP_OK, "a group");
-	open_group();
-	start(opens, NULL);
+	open_one();
+	start_waiting(opens, NULL);
 	end_group();
 	check(wp_group_close(forks_in, 0, true, NULL, NULL) == WP_OK, "a close");
 	wp_group_free(forks_in);
@@ -468,16 +425,10 @@ static void free_left(wp_vthread *thread)
 
 CASE(stack)
 {
-	wp_vthread_config config = {.run = has_mutex, .left = free_left};
-	wp_vthread *thread;
-
-	open_group();
-	check(wp_vthread_new(group, &config, &thread) == WP_OK && wp_vthread_start(thread) == WP_OK,
-	      "a thread");
-	while ((wp__vthread_look(thread) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
-		wp_yield();
-	start(locks_inner, NULL);
-	start(locks_inner, NULL);
+	open_one();
+	await_parked(start_as(&(wp_vthread_config){.run = has_mutex, .left = free_left}));
+	start_waiting(locks_inner, NULL);
+	start_waiting(locks_inner, NULL);
 	check(wp_group_close(group, 0, true, count_back, NULL) == WP_OK && back == 3, "a close");
 	for (int at = 0; at < started; at++)
 		wp_vthread_free(threads[at]);
@@ -485,18 +436,7 @@ CASE(stack)
 }
 
 /* An OS thread of a scheduler is still in `left` when the group is freed. */
-static wp_vthread *given;
 static wp_atomic(uint32_t) is_leaving, has_left;
-
-static void submit(void *arg, wp_vthread *thread)
-{
-	given = thread;
-}
-
-static int nothing(void *arg)
-{
-	return 0;
-}
 
 /* As long as the free may take that does not wait. */
 static void leave_slowly(wp_vthread *thread)
@@ -516,15 +456,13 @@ static void *runs(void *arg)
 
 CASE(left)
 {
-	static const wp_scheduler scheduler = {.submit = submit};
-	wp_vthread_config config = {.run = nothing, .scheduler = &scheduler, .left = leave_slowly};
+	wp_vthread_config config = {.run = nothing, .scheduler = &keeping, .left = leave_slowly};
 	wp_vthread *thread;
 	pthread_t runner;
 	int failure;
 
-	open_group();
-	check(wp_vthread_new(group, &config, &thread) == WP_OK, "a thread");
-	check(wp_vthread_start(thread) == WP_OK, "a start");
+	open_one();
+	thread = start_as(&config);
 	pthread_create(&runner, NULL, runs, NULL);
 	check(wp_vthread_join(thread, WP_FOREVER, &failure) == WP_OK, "a join");
 	while (wp_load_acquire(&is_leaving) == 0)

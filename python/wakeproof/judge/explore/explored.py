@@ -113,7 +113,8 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
     """Refuse a scenario file whose object `compiled` needs what the explorer does not model.
 
     Raises:
-        NotModelledError: it uses atomics past the seam, or calls what is neither kernel nor pure.
+        NotModelledError: it uses atomics that are not instrumented, or calls what is neither
+            kernel nor pure.
         MissingToolError: no nm.
     """
     ended = children.run([_tool("nm"), "-u", compiled], timeout_s=TOOL_S)

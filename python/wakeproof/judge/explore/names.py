@@ -17,7 +17,7 @@ from wakeproof.judge.process import Children
 TOOL_S = 60.0
 EVENT_BYTES = 64  # stress/explorer/compiled.h: what an eventfd takes, behind the state
 MACRO = re.compile(r"^WP__EXPLORE_\w+ &?")
-"""seam.h's name of an operation before its place."""
+"""instrument.h's name of an operation before its place."""
 _SYMBOL = re.compile(r"^([0-9a-f]+) ([tT]) (\w+)", re.MULTILINE)
 _ACTOR = re.compile(r"\bactor (\d+) of\b")
 _CALLS = ("futex_wait", "futex_wake", "event_signal", "event_take")  # spell no place

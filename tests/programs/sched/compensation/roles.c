@@ -11,13 +11,11 @@ enum { PINNERS = 8, SPARES = 4, LONG_US = 10 * 60000000 /* nobody waits for a qu
 
 static void open_with(uint32_t carriers, uint32_t spares, void (*bind)(void *, uint32_t))
 {
-	wp_group_config config = {.carriers = carriers,
+	open_as((wp_group_config){.carriers = carriers,
 				  .yield_us = LONG_US,
 				  .spares = spares,
 				  .work_stealing = carriers > 1,
-				  .bind = bind};
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+				  .bind = bind});
 }
 
 /* A spare is asked for the role before it takes what it was woken for: somebody else takes that. */
@@ -85,11 +83,6 @@ CASE(handed)
 }
 
 /* What a task mounts, by a scheduler, is pinned and parks: the carrier runs that task still. */
-static void keep(void *arg, wp_vthread *thread)
-{
-	given = thread;
-}
-
 static enum wp_step mounts(wp_task *task)
 {
 	int carrier = wp_group_running(group);
@@ -119,9 +112,8 @@ static int settles(void *arg)
 /* It is its scheduler's, not the carrier's that runs it. */
 CASE(settled)
 {
-	static const wp_scheduler scheduler = {.submit = keep};
 	static wp_task task;
-	wp_vthread_config config = {.run = settles, .scheduler = &scheduler};
+	wp_vthread_config config = {.run = settles, .scheduler = &keeping};
 	wp_vthread *thread;
 
 	open_with(2, 0, NULL);
@@ -135,9 +127,8 @@ CASE(settled)
 
 CASE(mounted)
 {
-	static const wp_scheduler scheduler = {.submit = keep};
 	static wp_task task;
-	wp_vthread_config config = {.run = pins, .carrier = 1, .scheduler = &scheduler};
+	wp_vthread_config config = {.run = pins, .carrier = 1, .scheduler = &keeping};
 	wp_vthread *thread;
 
 	open_with(2, 1, NULL);
@@ -150,19 +141,12 @@ CASE(mounted)
 }
 
 /* A spare that always has something to run gives the role up all the same. */
-static int yields(void *arg)
-{
-	while (wp_load_acquire(&ready) == 0)
-		wp_vthread_yield();
-	return arg != NULL;
-}
-
 CASE(asked)
 {
 	wp_vthread *thread, *busy;
 
 	open_with(1, 1, NULL);
-	busy = start(yields, NULL);
+	busy = start(yields_until_ready, NULL);
 	thread = start(pins, NULL);
 	check(join(thread, "its role") == WP_TIMEOUT, "its park");
 	wp_store_release(&ready, 1);
@@ -231,22 +215,21 @@ static int asks(void *arg)
 
 static void kept(int before)
 {
-	wp_group_config config = {.carriers = 1,
-				  .yield_us = LONG_US,
-				  .spares = 1,
-				  .bounded = true,
-				  .work_stealing = true};
 	wp_vthread_config pinned = {.run = does_not_end, .is_pinned = true},
 			  queued = {.run = is_taken};
 	wp_vthread *first[LOOK], *one;
 
 	wp_store_relaxed(&ready, 0);
 	wp_store_relaxed(&goes_on, 0);
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as((wp_group_config){.carriers = 1,
+				  .yield_us = LONG_US,
+				  .spares = 1,
+				  .bounded = true,
+				  .work_stealing = true});
 	asker = start_as(&pinned);
 	while (wp_group_counts(group, 0).pinned != 1)
 		wp_yield();
-	check(wp_vthread_new(group, &queued, &next) == WP_OK, "a thread");
+	next = new_as(&queued);
 	for (int at = 0; at <= before; at++)
 		first[at] = start(goes_before, NULL);
 	one = start(asks, NULL);
@@ -285,7 +268,7 @@ CASE(stop)
 			start(pins_again, NULL);
 		while (wp_group_counts(group, 0).pinned < PINNERS)
 			wp_yield();
-		if (wp_group_close(group, in_ms(PATIENCE_S * 1000), true, NULL, NULL) != WP_OK)
+		if (wp_group_close(group, patience(), true, NULL, NULL) != WP_OK)
 			lost("the close");
 		wp_group_free(group);
 	}

@@ -14,17 +14,9 @@ static wp_vthread *holders[CARRIERS];
 
 static void await_replaced(uint32_t active, uint32_t started)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	for (;;) {
-		wp_spare_carrier_group counts = wp_group_spare_carriers(group);
-
-		if (counts.active == active && counts.started == started)
-			return;
-		if (wp_clock_ns() > deadline_ns)
-			lost("who stands in");
-		wp_yield();
-	}
+	AWAIT(wp_group_spare_carriers(group).active == active &&
+		      wp_group_spare_carriers(group).started == started,
+	      "who stands in");
 }
 
 /* Nobody counts it, it has nothing, its word says parked. */
@@ -47,8 +39,7 @@ static void hold_all(bool blocks)
 static void let_go(void)
 {
 	wp_store_release(&lets_go, 1);
-	for (uint32_t index = 0; index < CARRIERS; index++)
-		join(holders[index], "a holder");
+	join_all(holders, CARRIERS, "a holder");
 	wp_store_release(&lets_go, 0);
 	wp_store_release(&is_blocked, 0);
 }
@@ -62,8 +53,7 @@ static void run_others(void)
 		config.carrier = each % 2 ? WP_VTHREAD_HERE : 0;
 		others[each] = start_as(&config);
 	}
-	for (int each = 0; each < OTHERS; each++)
-		join(others[each], "who is given to a replacement");
+	join_all(others, OTHERS, "who is given to a replacement");
 }
 
 /* All are marked, and the others run; twice, with the same threads. */
@@ -104,8 +94,7 @@ CASE(many)
 	hold_all(true);
 	for (int each = 0; each < CARRIERS; each++)
 		others[each] = start_as(&config);
-	for (int each = 0; each < CARRIERS; each++)
-		join(others[each], "who waits for another one");
+	join_all(others, CARRIERS, "who waits for another one");
 	let_go();
 	close_placed();
 }
@@ -123,8 +112,7 @@ CASE(watched)
 		config.carrier = (int)index;
 		behind[index] = start_as(&config);
 	}
-	for (uint32_t index = 0; index < CARRIERS; index++)
-		join(behind[index], "who was moved");
+	join_all(behind, CARRIERS, "who was moved");
 	let_go();
 	await_replaced(0, wp_group_spare_carriers(group).started);
 	close_placed();
@@ -198,8 +186,7 @@ CASE(closed)
 		check(wp_group_close(group, 0, !waits, count_back, &back) == WP_TIMEOUT,
 		      "a holder");
 		wp_store_release(&lets_go, 1);
-		check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) ==
-			      WP_OK,
+		check(wp_group_close(group, patience(), true, count_back, &back) == WP_OK,
 		      "the close");
 		for (uint32_t index = 0; index < CARRIERS; index++)
 			wp_vthread_free(holders[index]);

@@ -15,12 +15,8 @@ static wp_atomic(uint32_t) ended;
 
 static void open_with(uint32_t carriers, uint32_t spares)
 {
-	wp_group_config config = {.carriers = carriers,
-				  .yield_us = 50,
-				  .spares = spares,
-				  .work_stealing = carriers > 1};
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as((wp_group_config){
+		.carriers = carriers, .spares = spares, .work_stealing = carriers > 1});
 }
 
 static int pins(void *arg)
@@ -105,12 +101,11 @@ static void pass_around(uint32_t spares)
 	for (uintptr_t at = 0; at < PINNERS; at++) {
 		wp_vthread_config config = {.run = passes, .arg = (void *)at};
 
-		check(wp_vthread_new(group, &config, &pinners[at]) == WP_OK, "a thread");
+		pinners[at] = new_as(&config);
 	}
 	for (int at = 0; at < PINNERS; at++)
 		wp_vthread_start(pinners[at]);
-	for (int at = 0; at < PINNERS; at++)
-		join(pinners[at], "a pinned park among others");
+	join_all(pinners, PINNERS, "a pinned park among others");
 	check(turns == 2ull * PINNERS * TURNS, "a turn: two carried at once");
 	close_group();
 }
@@ -130,8 +125,7 @@ CASE(stopped)
 	open_with(2, 2);
 	blocked = start(pins, &some_ms);
 	await(&count, 1);
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), true, NULL, NULL) == WP_OK, "the close");
 	check(turns == 1, "that it waits for what is blocked");
 	(void)blocked;
 	wp_group_free(group);

@@ -31,10 +31,8 @@ CASE(chosen)
 			join(start_as(&config), "who was placed");
 			check(wp_load_relaxed(&ran_on) == 1, "that the lesser is chosen");
 		}
-		wp_store_release(&lets_go, 1);
-		join(holder, "the holder");
-		for (int each = 0; each < 3; each++)
-			join(others[each], "who waited");
+		let_go_of(holder);
+		join_all(others, 3, "who waited");
 		close_placed();
 	}
 }
@@ -60,8 +58,7 @@ CASE(task)
 		await_done(&task);
 		check(wp_load_relaxed(&ran_on) == 1, "that the lesser is chosen");
 	}
-	wp_store_release(&lets_go, 1);
-	join(holder, "the holder");
+	let_go_of(holder);
 	close_placed();
 }
 
@@ -83,10 +80,8 @@ static void moved(uint32_t carriers, bool at_dequeue, bool has_poller)
 		others[each] = start_as(&config);
 	await_idle(carriers - 1);
 	wp_store_release(&blocks_now, 1);
-	for (uint32_t each = 0; each < carriers - 1; each++)
-		join(others[each], "who was moved");
-	wp_store_release(&lets_go, 1);
-	join(holder, "the holder");
+	join_all(others, (int)carriers - 1, "who was moved");
+	let_go_of(holder);
 	close_placed();
 }
 
@@ -96,15 +91,8 @@ CASE(moved)
 	moved(2, true, false);
 }
 
-CASE(both)
-{
-	moved(3, false, false);
-}
-
-CASE(poller)
-{
-	moved(2, false, true);
-}
+CASE_CALL(both, moved(3, false, false))
+CASE_CALL(poller, moved(2, false, true))
 
 /* One that comes, or goes on, while its home is marked is run by another carrier. */
 CASE(late)
@@ -124,8 +112,7 @@ CASE(late)
 	config.run = notes_carrier;
 	join(start_as(&config), "who came late");
 	check(wp_load_relaxed(&ran_on) == 1, "that another carrier runs it");
-	wp_store_release(&lets_go, 1);
-	join(holder, "the holder");
+	let_go_of(holder);
 	close_placed();
 }
 
@@ -143,8 +130,7 @@ CASE(stolen)
 		holder = hold(0, false);
 		join(start_as(&config), "who is stolen");
 		check(wp_load_relaxed(&ran_on) == 1, "a thief");
-		wp_store_release(&lets_go, 1);
-		join(holder, "the holder");
+		let_go_of(holder);
 		close_placed();
 	}
 }
@@ -164,8 +150,7 @@ CASE(watched)
 		wp_store_relaxed(&to_meet, 1);
 		holder = hold(0, false);
 		join(start_as(&config), "who was moved");
-		wp_store_release(&lets_go, 1);
-		join(holder, "the holder");
+		let_go_of(holder);
 		close_placed();
 	}
 }
@@ -200,8 +185,7 @@ CASE(nobody)
 	check(wp_placement_has_global(&group->placed->placement), "a task of the group's");
 	wp_store_release(&lets_go, 1);
 	join(one, "who had no carrier");
-	for (int each = 0; each < 2; each++)
-		join(holders[each], "a holder");
+	join_all(holders, 2, "a holder");
 	close_placed();
 }
 
@@ -251,8 +235,7 @@ CASE(first)
 	wp_store_release(&goes_on, 1);
 	join(other, "who waits for the moved one");
 	join(one, "who was moved");
-	wp_store_release(&lets_go, 1);
-	join(holder, "the holder");
+	let_go_of(holder);
 	close_placed();
 }
 
@@ -271,8 +254,7 @@ CASE(closed)
 		wp_vthread_free(start_as(&config));
 	check(wp_group_close(group, 0, true, count_back, &back) == WP_TIMEOUT, "a holder");
 	wp_store_release(&lets_go, 1);
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), true, count_back, &back) == WP_OK, "the close");
 	wp_vthread_free(holder);
 	wp_group_free(group);
 	check(back + wp_load_relaxed(&met) == MANY, "a moved task");
@@ -294,7 +276,6 @@ CASE(spread)
 		wp_group_placement_counts(group, 2).other;
 	check(third > 0, "a choice of the third");
 	wp_store_release(&lets_go, 1);
-	for (int each = 0; each < 2; each++)
-		join(holders[each], "a holder");
+	join_all(holders, 2, "a holder");
 	close_placed();
 }

@@ -10,8 +10,7 @@ static __attribute__((unused)) wp_atomic(uint32_t) to_meet, met;
 
 static void open_placed(wp_group_config config)
 {
-	config.yield_us = 50;
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	open_as(config);
 	wp_store_relaxed(&lets_go, 0);
 	wp_store_relaxed(&blocks_now, 0);
 	wp_store_relaxed(&is_blocked, 0);
@@ -25,8 +24,7 @@ static void close_placed(void)
 	wp_placement *placement = &group->placed->placement;
 	uint64_t moved = 0;
 
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
 	for (uint32_t index = 0; index < placement->count; index++)
 		check(wp_load_relaxed(&placement->slots[index].word) ==
 			      (index < wp_group_size(group) ? 0 : WP_PLACE_DORMANT),
@@ -58,19 +56,7 @@ static inline uint32_t idle(void)
 
 static inline void await_idle(uint32_t many)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (idle() != many) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("who is to be idle");
-		wp_yield();
-	}
-}
-
-static inline void await_parked(wp_vthread *thread)
-{
-	AWAIT((wp__vthread_look(thread) & (WP_VTHREAD_STATE | WP_VTHREAD_ENDS)) == WP_TASK_PARKED,
-	      "who is to be parked");
+	AWAIT(idle() == many, "who is to be idle");
 }
 
 /* Who has run there is off the count, which is after its end is known. */
@@ -109,6 +95,12 @@ static inline wp_vthread *hold(int carrier, bool blocks)
 
 	await(&ready, before + 1);
 	return thread;
+}
+
+static inline void let_go_of(wp_vthread *holder)
+{
+	wp_store_release(&lets_go, 1);
+	join(holder, "the holder");
 }
 
 static inline int notes_carrier(void *arg)

@@ -38,10 +38,8 @@ static wp_vthread *load_first(wp_vthread *fillers[2])
 
 static void let_go(wp_vthread *holder, wp_vthread *fillers[2])
 {
-	wp_store_release(&lets_go, 1);
-	join(holder, "the holder");
-	for (int each = 0; each < 2; each++)
-		join(fillers[each], "who waited");
+	let_go_of(holder);
+	join_all(fillers, 2, "who waited");
 }
 
 /* It goes on where less is, which is its home then. */
@@ -112,8 +110,7 @@ CASE(timer)
 	sleeper = start_as(&config);
 	join(sleeper, "who slept");
 	check(wp_load_relaxed(&ran_on) == 1, "that the lesser is chosen");
-	for (int each = 0; each < 3; each++)
-		join(busy[each], "who yields");
+	join_all(busy, 3, "who yields");
 	close_placed();
 }
 
@@ -183,8 +180,7 @@ CASE(closed)
 	check(load_of(0) == load_of(1), "that both carriers are chosen");
 	check(wp_group_close(group, 0, true, count_back, &back) == WP_TIMEOUT, "holders");
 	wp_store_release(&lets_go, 1);
-	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) == WP_OK,
-	      "the close");
+	check(wp_group_close(group, patience(), true, count_back, &back) == WP_OK, "the close");
 	for (int each = 0; each < 2; each++)
 		wp_vthread_free(holders[each]);
 	wp_group_free(group);

@@ -2,6 +2,7 @@
  * group_placement_storm.c POLICY AT_DEQUEUE RESUMES STEALING CARRIERS ROUNDS SEED - threads start others,
  * park, yield, and block, at once; placed anew where they go on, if RESUMES; a monitor watches
  * them, where AT_DEQUEUE is 1. In the end nothing is counted, nor marked. Prints what is lost. */
+#include "../../chance.h"
 #include "group_placement_case.h"
 
 enum { THREADS = 24 };
@@ -9,15 +10,6 @@ enum { THREADS = 24 };
 static wp_vthread *threads[THREADS];
 static wp_atomic(uint32_t) children;
 static uint32_t rounds;
-static uint64_t seed;
-
-static uint32_t next(uint64_t *random)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return (uint32_t)(*random >> 32);
-}
 
 static int child(void *arg)
 {
@@ -50,7 +42,7 @@ static int acts(void *arg)
 
 	await(&ready, 1);
 	for (uint32_t round = 0; round < rounds; round++) {
-		uint32_t drawn = next(&random);
+		uint32_t drawn = draw(&random, UINT32_MAX);
 
 		switch (drawn % 5) {
 		case 0:
@@ -89,8 +81,7 @@ int main(int argc, char **argv)
 		wp_vthread_config config = {
 			.run = acts, .arg = (void *)each, .carrier = WP_VTHREAD_HERE};
 
-		if (wp_vthread_new(group, &config, &threads[each]) != WP_OK)
-			lost("a thread");
+		threads[each] = new_as(&config);
 	}
 	for (int each = 0; each < THREADS; each++)
 		if (wp_vthread_start(threads[each]) != WP_OK)
@@ -99,7 +90,7 @@ int main(int argc, char **argv)
 	for (uint32_t round = 0; round < rounds; round++)
 		start_child(false);
 	for (int each = 0; each < THREADS; each++)
-		if (wp_vthread_join(threads[each], in_ms(PATIENCE_S * 1000), &(int){0}) != WP_OK)
+		if (wp_vthread_join(threads[each], patience(), &(int){0}) != WP_OK)
 			lost("a thread");
 	for (int each = 0; each < THREADS; each++)
 		wp_vthread_free(threads[each]);

@@ -6,6 +6,7 @@
  * Why it works  Queues are numbers that are pushed to and popped from by read-modify-writes. In the
  *               end nothing is queued, and each count is to be 0. */
 #include "../../case.h"
+#include "../../chance.h"
 #include "sched/placement/placement.h"
 
 enum { CARRIERS = 64, SUBMITTERS = 2, DRAWS = 64000 };
@@ -14,7 +15,6 @@ static wp_placement placement;
 static wp_placement_slot slots[CARRIERS];
 static wp_atomic(uint32_t) queues[CARRIERS], global, idle[CARRIERS], ran;
 static uint32_t carriers, tasks, members[CARRIERS], ends[2];
-static uint64_t seed;
 static int64_t deadline_ns;
 
 /* In two clusters, of every second carrier. */
@@ -48,7 +48,7 @@ CASE(ties)
 		uint64_t random = 1;
 
 		init(policy, 8, false);
-		for (int draw = 0; draw < DRAWS; draw++)
+		for (int each = 0; each < DRAWS; each++)
 			chosen[wp_placement_choose(&placement, 0, &random)]++;
 		for (int carrier = 0; carrier < 8; carrier++)
 			check(chosen[carrier] > DRAWS / 16 && chosen[carrier] < DRAWS / 4,
@@ -63,7 +63,7 @@ CASE(two)
 
 	init(WP_PLACE_TWO_CHOICES, 2, false);
 	load(1, 1);
-	for (int draw = 0; draw < DRAWS; draw++)
+	for (int each = 0; each < DRAWS; each++)
 		check(wp_placement_choose(&placement, 0, &random) == 0, "that two are read");
 }
 
@@ -76,14 +76,14 @@ CASE(least)
 	init(WP_PLACE_LEAST_LOADED, CARRIERS, false);
 	for (uint32_t carrier = 0; carrier < CARRIERS; carrier++)
 		load(carrier, carrier == 41 ? 1 : 2);
-	for (int draw = 0; draw < 1000; draw++)
+	for (int each = 0; each < 1000; each++)
 		check(wp_placement_choose(&placement, 0, &random) == 41,
 		      "that the least is chosen");
 
 	init(WP_PLACE_LEAST_LOADED, 4, false);
 	wp_placement_moved(&placement, 2, 3);
 	check(wp_placement_load(&placement, 2) == 0, "that a load below 0 is shown as 0");
-	for (int draw = 0; draw < DRAWS; draw++)
+	for (int each = 0; each < DRAWS; each++)
 		chosen[wp_placement_choose(&placement, 0, &random)]++;
 	for (int carrier = 0; carrier < 4; carrier++)
 		check(chosen[carrier] > DRAWS / 8, "that a load below 0 is none that is less");
@@ -111,14 +111,6 @@ CASE(marked)
 			wp_placement_unmark(&placement, 3);
 			check(wp_placement_choose(&placement, 0, &random) == 3, "who has blocked");
 		}
-}
-
-static uint64_t next(uint64_t *random)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return *random >> 32;
 }
 
 static uint32_t take(wp_atomic(uint32_t) *queue, bool is_all)
@@ -171,7 +163,7 @@ static void *submitter(void *arg)
 
 static void run(uint32_t carrier, uint64_t *random)
 {
-	if (next(random) % 8 == 0) {
+	if (draw(random, 8) == 0) {
 		check(wp_placement_mark(&placement, carrier), "that a mark is new");
 		move(carrier);
 		wp_yield();
@@ -216,15 +208,15 @@ static void *member(void *arg)
 
 	while (!is_over()) {
 		look(carrier);
-		victim = (uint32_t)next(&random) % carriers;
-		if (next(&random) % 4 == 0 && victim != carrier && take(&queues[victim], false)) {
+		victim = draw(&random, carriers);
+		if (draw(&random, 4) == 0 && victim != carrier && take(&queues[victim], false)) {
 			wp_placement_stolen(&placement, victim, carrier);
 			run(carrier, &random);
 		} else if (take(&queues[carrier], false)) {
 			wp_placement_begins(&placement, carrier);
 			run(carrier, &random);
 		} else {
-			rest(carrier, (uint32_t)next(&random) % 16);
+			rest(carrier, draw(&random, 16));
 		}
 	}
 	return NULL;
@@ -237,7 +229,7 @@ static void case_cycles(char **args)
 
 	tasks = (uint32_t)atoi(args[3]);
 	seed = strtoull(args[4], NULL, 10);
-	deadline_ns = in_ms(PATIENCE_S * 1000);
+	deadline_ns = patience();
 	init((enum wp_placement_policy)atoi(args[0]), count, atoi(args[1]) != 0);
 	for (uint32_t at = 0; at < count + SUBMITTERS; at++)
 		if (pthread_create(&threads[at], NULL, at < count ? member : submitter,

@@ -4,6 +4,7 @@
  *
  * Why it works  Nothing changes while one chooses, so who may be chosen is known. */
 #include "../../case.h"
+#include "../../chance.h"
 #include "sched/placement/placement.h"
 
 enum { MOST = 24, CLUSTERS = 4, DRAWS = 400 };
@@ -15,26 +16,18 @@ static uint32_t cluster_of[MOST], load_of[MOST];
 static bool is_marked[MOST];
 static uint64_t drawn;
 
-static uint32_t draw(uint32_t below)
-{
-	drawn ^= drawn << 13;
-	drawn ^= drawn >> 7;
-	drawn ^= drawn << 17;
-	return (uint32_t)(drawn >> 32) % below;
-}
-
 /* As many clusters, each of one carrier at least; with `marks`, some are marked. */
 static void make(uint32_t many, bool marks)
 {
 	uint32_t end = 0;
 
 	clusters = many;
-	count = clusters + draw(MOST - clusters + 1);
+	count = clusters + draw(&drawn, MOST - clusters + 1);
 	wp_placement_init(&placement, slots, count, WP_PLACE_CLUSTER_TWO_CHOICES, false);
 	for (uint32_t carrier = 0; carrier < count; carrier++) {
-		cluster_of[carrier] = carrier < clusters ? carrier : draw(clusters);
-		load_of[carrier] = draw(4);
-		is_marked[carrier] = marks && draw(2) == 0;
+		cluster_of[carrier] = carrier < clusters ? carrier : draw(&drawn, clusters);
+		load_of[carrier] = draw(&drawn, 4);
+		is_marked[carrier] = marks && draw(&drawn, 2) == 0;
 		for (uint32_t task = 0; task < load_of[carrier]; task++)
 			wp_placement_submitted(&placement, carrier);
 		if (is_marked[carrier])
@@ -87,7 +80,7 @@ static uint32_t all_free(void)
 /* Some are marked. Two clusters: each draw sees both. */
 static void with_marks(void)
 {
-	make(1 + draw(CLUSTERS), true);
+	make(1 + draw(&drawn, CLUSTERS), true);
 	for (int each = 0; each < DRAWS; each++) {
 		uint32_t chosen = wp_placement_choose(&placement, 0, &drawn);
 
@@ -116,7 +109,7 @@ static bool has_most(uint32_t chosen)
 
 static void without_marks(void)
 {
-	make(1 + draw(CLUSTERS), false);
+	make(1 + draw(&drawn, CLUSTERS), false);
 	for (int each = 0; each < DRAWS; each++) {
 		uint32_t chosen = wp_placement_choose(&placement, 0, &drawn);
 
@@ -141,7 +134,8 @@ static void equal(void)
 
 int main(int argc, char **argv)
 {
-	drawn = argc > 1 ? strtoull(argv[1], NULL, 10) + 1 : 1;
+	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+	drawn = seed + 1;
 	for (int turn = 0; turn < 100; turn++) {
 		with_marks();
 		without_marks();

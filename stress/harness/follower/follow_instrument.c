@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * follow_seam.c - what the compiled kernel calls: each operation stops its actor, and is then done
- * on the memory as it is.
+ * follow_instrument.c - what the compiled kernel calls: each operation stops its actor, and is
+ * then done on the memory as it is.
  *
  * Spec  none. Evidence  tests/judge/test_paths.py. */
 #include "follow.h"
@@ -61,7 +61,7 @@ uint64_t follow_do(const follow_operation *wants)
 	return wants->kind == EXPLORE_STORE || wants->kind == EXPLORE_PLAIN_STORE ? 0 : old;
 }
 
-/* The seam. */
+/* The instrumented operations. */
 
 static uint64_t cut(unsigned size, uint64_t value)
 {
