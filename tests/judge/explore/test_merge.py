@@ -127,4 +127,5 @@ def test_the_kernel_s_scenarios_have_the_same_outcomes_with_positions_that_are_k
         assert outcomes(result) == outcomes(kept[key]), key
         assert (result.exhaustive, result.error) == (kept[key].exhaustive, kept[key].error), key
         assert result.states <= kept[key].states, key
-    assert sum(r.states for r in merged.values()) < 0.9 * sum(r.states for r in kept.values())
+    most = 0.7 if scenarios == "mutex" else 1.0
+    assert sum(r.states for r in merged.values()) < most * sum(r.states for r in kept.values())
