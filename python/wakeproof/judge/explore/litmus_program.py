@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wakeproof.judge.explore.options import ORDERS
+
 Operand = int | str
 
-PLAIN, RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = (
-    "plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst",
-)  # fmt: skip
+PLAIN, RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = ORDERS
 LIGHT, HEAVY = "light", "heavy"
 
 

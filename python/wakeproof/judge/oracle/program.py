@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from wakeproof.errors import UsageError
+from wakeproof.judge.explore.options import ORDERS
 
 WORD = 2**64
 REGISTERS = 8
-ORDERS = ("plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
 UPDATES = ("exchange", "add", "or", "and")
 CASES = ("cas", "cas_weak")
 FENCES = ("acquire", "release", "acq_rel", "seq_cst", "light", "heavy")

@@ -30,7 +30,7 @@ TESTS: Final[str] = "tests"
 _SETS: Final = {
     "cores": ("stress", "delayed"),
     "explored": ("sc", "tso", "rc11"),
-    "all": ("check", "stress", "delayed", "sc", "tso", "rc11"),
+    "all": twins.JUDGES,
 }
 """What stress.h calls several judges at once."""
 
