@@ -326,9 +326,9 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
     [
         (
             "table",
-            "twin serves_two: .*biased_lock.models.toml has no .MCBiasedLock_serves_two.",
+            "twin serves_two: .*biased_lock.models.toml has no row serves_two in .twins.",
         ),
-        ("twin", "MCBiasedLock_serves_two has no defect: neither spec = .* in .serves_two."),
+        ("twin", "biased_lock.models.toml: twin serves_two: has no edit: .* no .serves_two. with"),
     ],
 )
 def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
