@@ -13,11 +13,14 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed, and print claim x judge  [FRESH=1: all] [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
+
+claims: venv ## Print every claim in words, with its code and scenarios
+	$(Q)$(BIN)/wakeproof audit --claims
 
 audit-full: audit stress check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
 
@@ -87,7 +90,7 @@ bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: half an hour  
 results: venv ## What a release printed, into docs/results/: an hour, on a quiet machine  [T=PART]
 	$(Q)$(BIN)/python -m tools.results $(T)
 
-lint: venv ## ruff, mypy --strict, clang-format, and labels of code and specs against each other
+lint: venv ## ruff, mypy --strict, clang-format; labels, claims and twins of code and specs
 	$(Q)$(BIN)/ruff check
 	$(Q)$(BIN)/ruff format --check
 	$(Q)$(BIN)/clang-format --dry-run -Werror $(shell find $(C_FOLDERS) -name '*.[ch]')
@@ -95,6 +98,7 @@ lint: venv ## ruff, mypy --strict, clang-format, and labels of code and specs ag
 	$(Q)$(BIN)/python tools/pairs.py
 	$(Q)$(BIN)/python tools/layers.py
 	$(Q)$(BIN)/python tools/twins.py
+	$(Q)$(BIN)/wakeproof audit --claims > /dev/null
 
 include examples/rules.mk
 include tools/library/rules.mk

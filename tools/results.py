@@ -2,7 +2,7 @@
 """Writes docs/results/, a page for each result of a release.
 
     make results              all of them
-    make results T=bench      one: audit, bench or bench-http
+    make results T=bench      one: audit, claims, bench or bench-http
 
 A page has what its command printed, and the version, the day and the machine. The pages are put in
 place when all commands have ended well; if one fails, docs/results/ stays as it was, and
@@ -26,6 +26,7 @@ from wakeproof.locations import write_atomically
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "audit": "every claim, and what each judge says of it",
+    "claims": "every claim in words, with its code and scenarios",
     "bench": "speed beside peers and limits (docs/performance.md says why)",
     "bench-http": "an HTTP proxy beside others (docs/bench-http.md says how)",
 }

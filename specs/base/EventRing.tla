@@ -122,6 +122,6 @@ Spec == Init /\ [][Next]_vars
 (* What must hold. *)
 \* All words of an event that is handed out come from one event.
 NoTornEvent == \A v, w \in 1 .. Words : last.got[v] = last.got[w]
-\* It is the event that was asked for, and it was written.
+\* An event that is handed out is the one that was asked for, and it was written.
 NoInventedEvent == \A w \in 1 .. Words : last.got[w] = last.event
 =============================================================================

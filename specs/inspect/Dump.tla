@@ -157,12 +157,11 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
-\* Both words that are shown are of the park that is shown.
+\* What a dump shows of a parked thread's stack is of one park: both words that are shown are.
 StackIsWhole == shown # <<>> => /\ shown[2] = shown[1]
                                 /\ shown[3] = shown[1]
 \* A look takes no permit away.
 UnparkIsKept == told => permit
-\* While a carrier runs a thread, its word says so.
+\* While a carrier runs a thread, its word says which.
 RunnerIsNamed == pc["carrier"] # "idle" => mounted
 =============================================================================
-Results: MCDump 1,858 states, depth 22.

@@ -5,7 +5,8 @@
 (* it, or the poller itself ends, or its own group is closed.  What is     *)
 (* ready is told to one, who passes it on.                                 *)
 (* Code       kernel/io/descriptor.h, descriptor_call.c, descriptor.c,     *)
-(*            descriptor_poller.h, .c: [readiness.1]..[descriptor.4].      *)
+(*            descriptor_poller.h, descriptor_poller.c, readiness.h,       *)
+(*            readiness.c: [readiness.1]..[descriptor.4].                  *)
 (* Abstracts  one direction; a grant and the park that it ends to one step *)
 (*            (WaitQueue); what is under the lock of the direction to one  *)
 (*            step; the way of a thread to its home (Group: HomeReturn);   *)
@@ -280,20 +281,30 @@ FairSpec ==
 IsActive(r) ==
   /\ r \in told
   /\ pc[r] \in {"look", "read", "pass"}
-ReadinessNotLost ==           \* who waits though it is ready: somebody is about to be told, or was
+\* Nobody waits for a descriptor that is ready, unless somebody is about to be told, or was.
+ReadinessNotLost ==
   line # <<>> /\ data > 0 /\ pc["home"] \notin {"over", "gone"} =>
     \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"
     \/ \E r \in Readers : IsActive(r)
+\* When a descriptor is closed nobody waits for it.
 CloseWakesWaiter == shut => line = <<>>
+\* When the poller has ended, for its group was closed, nobody waits for a descriptor of it.
 EndWakesWaiter == pc["home"] = "gone" => line = <<>>
+\* The end of a poller touches no descriptor that has left its list.
 EndWalksListed == IsWalked => listed = "yes"
+\* No call uses a descriptor's number after it was closed.
 FdIsOurs == \A r \in Readers : pc[r] = "read" => open
+\* A poller finds the memory that an event of its array points to.
 EventIsAlive == \A p \in Pollers : pc[p] = "event" => memory # "freed"
 IsInside(t) == pc[t] \notin {"begin", "start", "closed", "done"}
+\* When nobody is in a call of a closing descriptor any more, readers of closed groups neither, it
+\* is closed.
 ClosedInTheEnd == closing /\ (\A t \in Readers \cup {"closer"} : ~IsInside(t)) => ~open
+\* Whoever is in a call, or closes or frees a descriptor, finds its memory.
 IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
+\* The poller of the home of whoever made the descriptor tells, and a thread that was stolen goes on
+\* there.
 IoCompletionAtHome == pc["other"] # "event"
+\* Who reads has read, when enough has come.
 ReadsAll == \A r \in Readers : <>(pc[r] = "done")
 =============================================================================
-Results: MCDescriptor 9,853 states, depth 31; MCDescriptorEnds 18,350 (33); MCDescriptorCancel 10,277 (31);
-         MCDescriptorLive 1,615 (23); MCDescriptorFull 217,593 (42).

@@ -4,7 +4,7 @@
 (* alone gives to the system.  That writes into the caller's buffer until  *)
 (* the operation has ended: for this the caller waits, whatever happens.   *)
 (* Code       kernel/io/file_queue.h: [file_queue.1] [file_queue.2];       *)
-(*            driver_uring.c, file.c.                                      *)
+(*            driver_uring.c, file.c, descriptor_poller.c.                 *)
 (* Abstracts  callers to one operation each, all away from home; what is   *)
 (*            under the lock of the ring, and a submission, to one step;   *)
 (*            the latch of an operation to a flag (Latch); the wake of a   *)
@@ -251,15 +251,21 @@ FairSpec ==
   /\ \A t \in Callers : WF_vars(Caller(t)) /\ WF_vars(t \in told /\ Complete(t))
 
 (* What must hold. *)
-OpNotLost ==                  \* nothing is asked, or to be read, beside a poller that sleeps
+\* No poller sleeps, or has ended, beside an operation that is asked, or has ended, unless a wake is
+\* on its way.
+OpNotLost ==
   /\ poller = "block" /\ ~event =>
        /\ results = {}
        /\ list = <<>> \/ \E t \in Callers : pc[t] \in {"nudge", "renudge"}
   /\ poller = "ended" => list = <<>>
+\* While the system has an operation its caller's memory stays.
 BufferOutlivesOp == \A t \in inside : ~IsGone(t)
+\* A caller's memory stays while its operation is listed, or its result is to be read.
 OpIsAlive == \A t \in Listed \cup results : ~IsGone(t)
+\* The system is told, or will be, to end what is cancelled.
 CancelNotLost == \A t \in cancelled \cap inside : t \in Listed \cup told
+\* The poller of the caller's home alone gives operations to the system.
 IoCompletionAtHome == foreign = {}
+\* Who cancels comes back, or its group is closed.
 CancelEnds == \A t \in Callers : pc[t] = "cancel" ~> IsGone(t) \/ poller = "ended"
 =============================================================================
-Results: MCFileQueue 13,469 states, depth 33; MCFileQueueLive 406 (23); MCFileQueueFull 275,038 (43).

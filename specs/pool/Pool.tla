@@ -83,14 +83,19 @@ FairSpec ==
 Alive == {t \in Threads : pc[t] # "out"}
 In(s) == {t \in Alive : state[t] = s}
 Owed == UNION {{whom[a][i] : i \in DOMAIN whom[a]} : a \in Users \cup {"stopper"}}
+\* The counts are what there is: threads that run and jobs that are queued are together the jobs
+\* accepted and not finished.
 QtpCounterBalance ==          \* which a dump shows, with tags: [pool_threads.1] [pool_dump.1]
   /\ threads = Cardinality(Alive) /\ Len(resting) = Cardinality(In("resting"))
   /\ coming = Cardinality(In("coming"))
   /\ threads - Len(resting) - coming + Len(queue) = accepted - finished - ended
+\* No job is queued without a thread; where one rests, no more jobs are queued than threads are on
+\* their way.
 NoStrandedJob ==
   /\ queue # <<>> => Alive # {}
   /\ resting # <<>> => Len(queue) <= Cardinality(In("coming"))
   /\ \A t \in In("coming") : pc[t] \in {"look"} \/ permit[t] \/ t \in Owed
+\* A thread is started only if fewer are idle than jobs are queued, and fewer live than `max`.
 NoSpuriousThread ==
   [][Cardinality(Alive') > Cardinality(Alive) =>
        /\ Cardinality(In("resting") \cup In("coming")) <= Len(queue)
@@ -98,6 +103,7 @@ NoSpuriousThread ==
 Held(j) ==
   Cardinality({t \in Threads : job[t] = j}) + Cardinality({i \in DOMAIN queue : queue[i] = j})
     + (IF drained = j THEN 1 ELSE 0)
+\* Each accepted job is run or closed, once; each other one is refused.
 StopDrainsOnce ==
   \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
 \* Jobs leave the queue in the order in which they came, run or closed.  A job with which a thread
@@ -106,10 +112,11 @@ JobsInOrder ==                \* jobs are numbered as they come
   [][\A j \in 1 .. Jobs : \A k \in 1 .. j - 1 :
        LET holds(q, x) == \E i \in DOMAIN q : q[i] = x
        IN holds(queue, j) /\ ~holds(queue', j) => ~holds(queue', k)]_vars
+\* No fewer than `min` threads live before the close.
 MinThreadsKept == ~closed => threads >= Min
+\* A queued job is run or closed.
 JobsEnd ==
   \A j \in 1 .. Jobs : (\E i \in DOMAIN queue : queue[i] = j) ~> (ran[j] + shut[j] = 1)
+\* After a close all threads leave, and who waits for them is told.
 StopEnds == closed ~> Alive = {}
 =============================================================================
-Results: MCPool 9,143 states, depth 20; MCPoolZero 8,150 (21); MCPoolLive 2,847 (19);
-         MCPoolFull 112,995 (26).

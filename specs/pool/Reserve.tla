@@ -94,20 +94,23 @@ FairSpec ==
 (* What must hold. *)
 Holders(t) == {a \in All \ Threads : whom[a] = t}
 In(t) == {i \in Slots : slot[i] = t}
+\* Who is offered is in a slot, or with one who has taken it, or was unparked.
 ReservedThreadExclusive ==
   \A t \in Threads :
     /\ Cardinality(Holders(t)) + Cardinality(In(t)) + (IF permit[t] THEN 1 ELSE 0) <= 1
     /\ Holders(t) # {} \/ In(t) # {} => pc[t] \in {"look", "wait", "idle", "remove"}
+\* What is handed over is run, once.
 TakenImpliesRun ==
   /\ handed = ran + Cardinality({t \in Threads : task[t] = "task" \/ pc[t] = "run"})
   /\ \A t \in Threads : pc[t] = "out" => task[t] = None
+\* No more starts are under way than were admitted, and none that the pool refused.
 PendingBound ==
   /\ pending <= MaxPending
   /\ pending = starts + Cardinality({a \in All : pc[a] \in {"begun", "start", "refused"}})
+\* When the stop has been there nobody waits, unless it is about to be handed something.
 StopTerminates ==
   stopping /\ pc["stopper"] = "over" =>
     \A t \in Threads : pc[t] \in {"wait", "idle"} => permit[t] \/ Holders(t) # {}
+\* After a stop all reserved threads end.
 StopEnds == stopping ~> \A t \in Threads : pc[t] = "out"
 =============================================================================
-Results: MCReserve 16,008 states, depth 39; MCReserveSlots 14,356 (44); MCReserveLive 1,666 (31);
-         MCReserveFull 386,014 (59).

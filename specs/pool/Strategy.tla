@@ -4,7 +4,7 @@
 (* decides who runs each: the producer itself; another thread; or the      *)
 (* producer, when another thread has been started to produce meanwhile.    *)
 (* Code       kernel/pool/strategy.h, strategy.c:                          *)
-(*            [strategy.1]..[strategy.9].                                  *)
+(*            [strategy.1]..[strategy.9]; nonblocking_tag.c.               *)
 (* Abstracts  the pool to workers that take started runs in any order; what*)
 (*            is produced to a count; the modes to choices: produce-consume*)
 (*            never starts anybody, execute-produce-consume always does.   *)
@@ -175,21 +175,32 @@ FairSpec == Spec /\ \A t \in Threads : WF_vars(Step(t))
 
 (* What must hold. *)
 Producers == {t \in Threads : pc[t] \in Producing}
+\* One thread at a time produces, and the word says whether one does.
 SingleProducer == Cardinality(Producers) = IF state = "IDLE" THEN 0 ELSE 1
 HasAsked == \A c \in Callers : pc[c] \notin {"dispatch", "call", "starting"}
+\* What was asked for: somebody is to produce it, or looks once more.
 NoLostProduction == items > 0 /\ HasAsked =>
     \/ state = "REPRODUCING" \/ IsToCome \/ \E t \in Producers : pc[t] # "null"
     \/ state = "IDLE" /\ Starters # {}            \* who was refused produces on
 Uncounted == {c \in Callers : pc[c] = "count"}
+\* Pending is the starts that were counted, a caller's once the pool has it, a producer's before,
+\* less those that have come or were refused.
 PendingAccounting ==
   pending = starts + Cardinality(Runs) + Cardinality(Starters) - Cardinality(Uncounted)
+\* Nobody relies on a start that the pool refused; on a producer's, until that produces on.
 RejectionIsReported == pending > 0 => IsToCome \/ Starters # {}
+\* Who runs a task that may block after it has left production has somebody on the way, or another
+\* produces.
 EpcRequiresSuccessor == ~alone
+\* Who starts somebody to produce on does not produce any more: whoever comes, however early, finds
+\* it gone.
 StarterHasLeft == [][starts' > starts => \A t \in Producers : pc'[t] = pc[t]]_vars
+\* A thread that must not block runs no task that may.
 NonBlockingRespected ==
   \A t \in Tagged : pc[t] \in {"inline", "blocking"} => kind[t] # "BLOCKING"
+\* After its task, however that ended, a thread looks who produces.
 ExceptionDoesNotChangeRole ==
   [][\A t \in Threads : pc[t] = "blocking" => pc'[t] \in {"blocking", "after"}]_vars
+\* What was asked for is produced.
 ProductionBegins == items > 0 ~> items = 0
 =============================================================================
-Results: MCStrategy 39,375 states, depth 31; MCStrategyLive 22,220 (28); Full 1,871,883 (43).

@@ -117,11 +117,11 @@ End(s) ==                \* the answer is "nobody": the search ends
   /\ UNCHANGED <<ofMembers, parked, found>>
 
 (* What must hold. *)
-\* Whoever has made up its mind to sleep can be found.
+\* A stably parked carrier has its bit set: whoever has made up its mind to sleep can be found.
 BitSetWhileParked == \A m \in Members : member[m] \in Stable => m \in bits
 \* A bit is what its member made it last: nobody else's operation on the word changes it.
 NoLostBit == \A m \in Members : m \in bits <=> member[m] \in HasBit
-\* "Nobody" is the answer only if nobody was stably parked all through the scan.
+\* A scan finds nobody only if nobody was stably parked all through it, in any word.
 ScanFindsParked == \A s \in Searchers : searcher[s] = Nobody /\ found[s] = {} => through[s] = {}
 
 Member(m) == Advertise(m) \/ Add(m) \/ Recheck(m) \/ Woken(m) \/ Remove(m) \/ Exit(m)
@@ -129,6 +129,3 @@ Searcher(s) == Begin(s) \/ Read(s) \/ Try(s) \/ End(s)
 Next == (\E m \in Members : Member(m)) \/ (\E s \in Searchers : Searcher(s))
 Spec == Init /\ [][Next]_vars     \* runs for ever: no state is an intended end
 =============================================================================
-Results (TLC 2.15, two shared cores): distinct states, depth, seconds.
-  MCIdleSet                     11,529    32     1.7
-  MCIdleSetFull              2,211,643    45   142.4

@@ -130,6 +130,7 @@ Written ==                  \* and not yet shown
   CASE pc[Owner] = "show" -> 1
     [] pc[Owner] \in {"loot", "looted"} -> my[Owner].n
     [] OTHER -> 0
+\* The ring never has more than it has room for.
 Bounded == Between(head, tail) + Written <= Capacity
 \* How often a task is somewhere: in a hand, in the slot, in a queue.
 Times(x, tasks) == Cardinality({i \in DOMAIN tasks : tasks[i] = x})
@@ -139,18 +140,22 @@ Places(x) == InHand(x) + (IF next = x THEN 1 ELSE 0) + Times(x, Ring) + Times(x,
 IsIn(x) ==
   \/ x < fresh
   \/ x \in Tasks + 1 .. Tasks + others
+\* A task is in one place, or was taken once: owner, thieves and who hands over never get the same.
 NothingTwice == \A x \in Numbers : got[x] + Places(x) <= (IF IsIn(x) THEN 1 ELSE 0)
+\* What is pushed or kept is somewhere until it is taken.
 NothingLost == \A x \in Numbers : IsIn(x) => got[x] + Places(x) >= 1
+\* What makes room moves the oldest half to the global queue, at once.
 OverflowMovesHalf == pc[Owner] = "spill" => Len(my[Owner].tasks) = Half
-\* Tasks leave the ring in their order, whoever takes them; the owner gets its own in their order.
+\* Tasks leave the ring in their order, whoever takes them; the owner gets its own in their order,
+\* from the slot too.
 FifoPerOwner == ordered
 \* Who finds no task in the ring asked an empty one; who sleeps has none, in the slot neither.
 EmptyIsTrue ==
   /\ \A t \in Thieves \cup Helpers : pc[t] = "nothing" => asked[t]
   /\ pc[Owner] = "sleep" => /\ head = tail
                             /\ next = 0
+\* After a hand-over nothing is left of what was there before.
 HandedOver == \A t \in Helpers : pc[t] = "handed" => before[t] \cap Range(Ring) = {}
+\* While there are own tasks, one of every so many polls takes a global one.
 GlobalServed == waited <= Turns
 =============================================================================
-Results: MCLocalQueue 22,813 states, depth 47; MCLocalQueueFour 15,632 (52); MCLocalQueueSlot 24,187 (43);
-         MCLocalQueueTurn 4,598 (46); MCLocalQueueFull 312,926 (46); MCLocalQueueFullTwo 281,318 (56).

@@ -184,6 +184,7 @@ AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14] the last read: is 
 (* What must hold. *)
 \* Nodes come out in the order of their reservations.
 Abstract == INSTANCE Fifo WITH queue <- Chain, got <- Got
+\* The queue refines the abstract queue Fifo.
 Fifo == Abstract!Spec
 \* What was published and not popped can be reached.
 NoLoss == \A n \in Nodes : where[n] = "in" => \E i \in DOMAIN Chain : Chain[i] = n
@@ -213,6 +214,3 @@ Next ==
   \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
 Spec == Init /\ [][Next]_vars     \* runs for ever: no state is an intended end
 =============================================================================
-Results (TLC 2.15, two shared cores): distinct states, depth, seconds.
-  MCMpsc                        11,213    34    20
-  MCMpscFull                    15,883    48    64

@@ -188,17 +188,19 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
+\* A carrier runs nothing unless its word is RUNNING.
 RunsOnlyWhenRunning == pc["owner"] \in {"run", "poll", "park"} => word = "RUNNING"
-\* A victim that was signalled stays in the word until the owner has read it, once.
+\* A signal that meets an exit is read by it exactly once: its victim stays in the word until then.
 NoSignalLostOnExit == IF signal = None THEN word \notin Victims ELSE word = signal
-\* Asleep with work published and unsignalled: then its submitter has yet to look at the word.
+\* No carrier sleeps with a task in its queue and no wake on its way, unless the submitter has yet
+\* to look at the word.
 NoMissedSubmission ==
   work > 0 /\ IsAsleep /\ word \in Parked => \E s \in Submitters : pc[s] \in {"word", "cas"}
 \* Asleep and signalled: then the right wake has been made or is about to be.
 IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
+\* The waker's one system call ends the sleep that there is.
 WakeReachesSleeper ==
   word \notin Parked =>
     /\ pc["owner"] = "queued" => IsOnItsWay("PARKED_FUTEX")
     /\ pc["owner"] = "selecting" => eventfd \/ IsOnItsWay("PARKED_POLLER")
 =============================================================================
-Results: MCCarrier 21,359 states, depth 40; MCCarrierFull 409,893 states, depth 60.

@@ -2,8 +2,10 @@
 (***************************************************************************)
 (* Carriers from start to close: a task that was accepted runs, at home    *)
 (* unless it is stolen, and ends, or the close hands it back.              *)
-(* Code       kernel/sched/carrier_tasks.h, group.h, worker.h; task.h      *)
-(*            ([task.1]..[task.6]); vthread_start.h (Settle).              *)
+(* Code       kernel/sched/carrier_tasks.h, carrier_tasks.c, group.h,      *)
+(*            group.c, group_close.c, group_placement.c, worker.h;         *)
+(*            vthread_park.c; task.h ([task.1]..[task.6]); vthread_start.h *)
+(*            (Settle).                                                    *)
 (* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
 (*            the ticket (BiasedLock); a pop to one step (Mpsc), a push is *)
 (*            two. A list is under its home's lock: one step each.  One    *)
@@ -123,19 +125,26 @@ Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
 Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
   \cup {x \in Carriers \X {0} : t \in {private[x[1]][i] : i \in DOMAIN private[x[1]]}}
+\* No task is in two hands or queues.
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
+\* A queue holds its own carrier's tasks, stolen or not, also where who unparks a task chooses its
+\* home.
 HomeReturn ==
   \A c \in Carriers :
     /\ \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
     /\ \A i \in DOMAIN private[c] : home[private[c][i]] = c
+\* Who has settled on a carrier is run by no other.
 StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
+\* Nobody chooses another home for who has settled.
 HomeStaysSettled == [][\A t \in settled : home'[t] = home[t]]_vars
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"place", "push", "again", "publish"}
+\* With many tasks and homes, too, an unparked task is on its way to a carrier, or its park is
+\* refused.
 UnparkNotLost ==
   \A t \in told \ back :
     \/ Cells(t) # {} \/ IsOwed(t) \/ \E c \in Hands(t) : at[c].pc = "begin"
     \/ t \in notified /\ Hands(t) # {}
-\* Accepted and not ended: it is in one list, and somewhere from where it will be run or handed back.
+\* An accepted task is listed and can be run until it ends or is handed back.
 NoTaskLost ==
   \A t \in Tasks \ back : word[t] \in {"BUSY", "PARKED"} =>
     /\ t \in live[list[t]]
@@ -146,15 +155,20 @@ EndIsFinal == \A t \in Tasks : word[t] = "DONE" => Cells(t) = {} /\ ~IsOwed(t) /
 \* A list that the close has shut takes no task any more: no start from outside, no spawn.
 AcceptsWhileOpen ==
   [][\A t \in Tasks : word[t] = "NEW" /\ word'[t] # "NEW" => list'[t] \in open]_vars
-\* Whoever gets it has it alone, though others may still unpark it.
+\* What was handed back is in no queue and no hand, and no unpark queues it: whoever gets it has it
+\* alone.
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
+\* After the close no carrier runs, no queue holds a task, nobody is about to push one.
 NothingRunsAfterClose ==
   at[Closer].pc = "closed" =>
     /\ \A c \in Carriers : at[c].pc = "exited" /\ private[c] = <<>>
     /\ \A q \in Queues : queue[q] = <<>>
     /\ \A t \in Tasks : ~IsOwed(t)
+\* A carrier stops by its own stop.
 StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"
+\* A close without a deadline hands nothing back.
 WaitsForAll == Patient => back = {}
+\* A close sleeps only while a task is listed.
 CloserIsWoken == at[Closer].pc = "asleep" => \E c \in Carriers : live[c] # {}
 Place == [t \in Tasks |->
   IF word[t] = "NEW" THEN "new" ELSE IF t \in back THEN "back" ELSE IF word[t] = "DONE" THEN "done"
@@ -162,7 +176,6 @@ Place == [t \in Tasks |->
        THEN CHOOSE c \in Carriers : at[c].task = t /\ at[c].pc = "run"
   ELSE IF word[t] = "PARKED" /\ t \notin notified THEN "parked" ELSE "queued"]
 Abstract == INSTANCE Tasks WITH place <- Place
+\* The group refines what is owed to a task (Tasks): one place, one carrier, one end.
 EachRunsOnce == Abstract!Spec
 =============================================================================
-Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30);
-         MCGroupSettled 38,727 (33); MCGroupPrivateFifo 17,583; MCGroupResume 18,952 (32).

@@ -2,8 +2,9 @@
 (***************************************************************************)
 (* Several threads close one group: one at a time; the others wait for     *)
 (* their turn, or until their time is over.                                *)
-(* Code       kernel/sched/group_close.c, which group.c calls; what one    *)
-(*            close does to the tasks is Group's.                          *)
+(* Code       kernel/sched/group_close.c, which group.c calls,             *)
+(*            carrier_tasks.c; what one close does to the tasks is         *)
+(*            Group's.                                                     *)
 (* Abstracts  the carriers to one, which runs what is listed and exits at  *)
 (*            its stop.  A wait for a list, a join, a hand-back are one    *)
 (*            step each; the turn is taken and left as the code does:      *)
@@ -221,13 +222,13 @@ TurnIsPassedOn ==
 WaitsForWhatRuns == (\E k \in Closers : at[k] = "lists") => ~isStopping
 \* A close that neither cancels nor has a deadline sends no stop while a task is listed.
 WaitsForAll == [][\A k \in Patient : at[k] = "lists" /\ at'[k] = "stop" => listed = {}]_vars
-\* Who hands tasks back is the only consumer of the queues.
+\* Who hands tasks back is the only consumer of the queues: one close at a time, when no carrier
+\* runs.
 OneConsumer ==
   \A k \in Closers : at[k] \in Draining =>
     carrier = "exited" /\ \A other \in Closers \ {k} : at[other] \notin Draining
-\* Who sleeps as it hands back has nothing to hand back: a scheduler has what is left.
+\* A close that sleeps as it hands back has nothing to hand back: a scheduler has what is left.
 SleepsForHeld == \A k \in Closers : at[k] = "asleep" => listed = given /\ listed # {}
-\* Whatever a scheduler holds, and for however long.
+\* A close returns when its time is over, whatever a scheduler holds, and for however long.
 Returns == \A k \in Closers \ Patient : <>(at[k] = "out")
 =============================================================================
-Results: MCGroupClose 15,746 states, depth 30; MCGroupCloseHeld, MCGroupCloseLive 2,647 (22).

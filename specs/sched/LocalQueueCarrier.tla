@@ -5,10 +5,10 @@
 (* queue, a thief takes half of a ring, and what runs next may be in its   *)
 (* owner's slot.                                                           *)
 (* Code       kernel/sched/local_queue_carrier.h, local_queue_carrier.c,   *)
-(*            run_queues.c; [carrier.7] [carrier.6] [search.7] as in       *)
-(*            Search, [local_queue.3], [local_queue.10] as in Local.  What *)
-(*            others push goes to the queue of Search, too, or to its      *)
-(*            inbox.                                                       *)
+(*            run_queues.c, carrier.c, search.c, worker.c; [carrier.7]     *)
+(*            [carrier.6] [search.7] as in Search, [local_queue.3],        *)
+(*            [local_queue.10] as in Local. What others push goes to the   *)
+(*            queue of Search, too, or to its inbox.                       *)
 (* Abstracts  the ring to how many tasks it has; the two ends that a look  *)
 (*            at it reads to one step (Local).  A probe before a park is a *)
 (*            steal like that of who gives up a park.  Nobody wakes by     *)
@@ -207,10 +207,11 @@ LocalSpec == LocalInit /\ [][LocalNext]_localVars
 
 (* What must hold. *)
 Waits(x) == slot[x] \/ ring[x] > 0 \/ Has(x)
-NothingStrands ==             \* WorkConservation, of all that a carrier may have
+\* As Search!WorkConservation, of all that a carrier may have: ring, next slot, queue.
+NothingStrands ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Victims : Waits(x)
-\* Nothing that may take long comes before it.
+\* Nothing that may take long comes before the task of the next slot.
 SlotIsNext == \A c \in Carriers : slot[c] => at[c].pc # "run"
 =============================================================================

@@ -3,8 +3,9 @@
 (* A carrier's poller is a virtual thread of it that may block in the      *)
 (* system for all of them.  It parks the carrier first, asks right before  *)
 (* its call whether that still holds, and says when it is back.            *)
-(* Code       kernel/sched/poller.h, poller_turn.h, poller.c; worker.c;    *)
-(*            carrier.c: [carrier.1]..[run_queues.1].                          *)
+(* Code       kernel/sched/poller.h, poller_turn.h, poller.c;              *)
+(*            run_queues.h, worker.c, search.c, carrier_tasks.c;           *)
+(*            carrier.c: [carrier.1]..[run_queues.1].                      *)
 (* Abstracts  one carrier.  Its queues to a counter and to where the poller*)
 (*            stands, with pushes of one step (Mpsc); idle bit, token and  *)
 (*            siblings' queues to a searcher and to thefts at any time     *)
@@ -206,22 +207,31 @@ FairSpec ==
   /\ SF_vars(Return)
 
 (* What must hold. *)
+\* A poller is in its system call only while its carrier is parked for it, or a wake is on its way.
 BlockOnlyIfParked == Is("selecting") => place["owner"] = "PARKED_POLLER" /\ word # "RUNNING"
+\* A poller that looks has left its park.
 PollerParkPaired == Is("poll") => word = "RUNNING"
+\* Nothing runs while the word says parked, however the poller came off its carrier.
 RunsOnlyWhenRunning == Is("loop") \/ Is("run") => word = "RUNNING"
 IsComing == \E w \in Wakers : pc[w] \in {"word", "cas"}
+\* No carrier sleeps, in its poller or not, with work and no wake on its way.
 NoMissedSubmission == HasOwn /\ IsAsleep /\ word \in Parked => IsComing
 IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
+\* Who has claimed the wake of a poller calls its wakeup, which is sticky.
 WakeReachesSleeper ==
   word \notin Parked => /\ Is("queued") => IsOnItsWay("PARKED_FUTEX")
                         /\ Is("selecting") => event \/ IsOnItsWay("PARKED_POLLER")
+\* A carrier has one poller at the most.
 PinnedPollerUnique == Cardinality(alive) <= 1
-PollerStaysHome == poller # "thief"   \* no sibling has taken it
+\* No sibling takes the poller from its slot.
+PollerStaysHome == poller # "thief"
+\* What a poller steals is one task, and it does not sleep on it.
 StolenIsKept == next <= 1 /\ (IsAsleep => next = 0)
-WakeupIsOver ==               \* whose poller is woken may not be gone
+\* When a poller has ended, nobody is in its wakeup.
+WakeupIsOver ==
   \A w \in Wakers : pc[w] = "call" /\ place[w] = "PARKED_POLLER" => whom[w] = registered
+\* A poller that yields runs again.
 PollerRuns == poller = "slot" ~> poller # "slot"
+\* A close ends the poller.
 CloseEnds == stop = "read" ~> registered = None
 =============================================================================
-Results: MCPoller 94,852 states, depth 35; MCPollerHelps 69,818 (34); MCPollerTwo 87,314 (35);
-         MCPollerLive 1,969 (24); MCPollerFull 852,116 (40).

@@ -3,9 +3,9 @@
 (* No stealable task waits beside a carrier that sleeps: the carriers, how *)
 (* they park, and what must hold.  State and submitters: SearchCore.tla.   *)
 (* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c,       *)
-(*            run_queues.c (polls, steals); [search.5], [carrier.1],       *)
-(*            [carrier.7] and so on name sites there.  One step per shared *)
-(*            access.                                                      *)
+(*            run_queues.c (polls, steals), spare_thread.c; [search.5],    *)
+(*            [carrier.1], [carrier.7] and so on name sites there. One     *)
+(*            step per shared access.                                      *)
 (* Abstracts  queues to sequences of link cells with the two-step push and *)
 (*            one-step pop (Mpsc); the ticket to who holds it, a lost one  *)
 (*            is retried (BiasedLock); the place of a park, and a wake as  *)
@@ -176,16 +176,20 @@ LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* nobody else
 Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
                                         "serve_loot", "stop"}}
            \cup {c \in Carriers : word[c] \in Victims}
+\* Each token taken is released once.
 EveryStartSearchMatchedByOneStop == Cardinality(Holders) = token
+\* A carrier that is SEARCHING holds the token.
 SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token = 1
 \* Neither a wake, nor a search, nor a look: not begun, in the bubble, in a task, asleep, or over.
 IsQuiet(t) == \/ at[t].pc \in {"start", "publish", "run", "done"}
               \/ IF t \in Carriers THEN Asleep(t) ELSE FALSE
+\* Never is a stealable task published, a carrier of its domain asleep, and no wake, search or
+\* re-check in flight.
 WorkConservation ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Carriers : HasPublished(queue[x], IsHole)
-\* A carrier that looks when its queues hold what it has put back, and nothing else, goes on with that.
+\* A carrier that puts back its only task goes on with that, and has nobody woken.
 LoneYieldWakesNobody ==
   [][\A c \in Carriers : at[c].pc = "alone" /\ queue[c] \o inbox[c] = <<c>>
        => at'[c].pc \in {"alone", "poll"}]_vars
@@ -194,21 +198,9 @@ SubmitTerminates ==
   \A s \in Submitters : <>[][Submitter(s)]_vars => []<>(at[s].pc \in {"start", "done"})
 \* A carrier that finds nothing to do goes to sleep.
 ParkTerminates == \A c \in Carriers : at[c].pc = "park" ~> at[c].pc \in {"asleep", "run"}
-\* A task is taken unless all carriers are inside tasks, however long those last.
+\* A published task is taken, unless all carriers are inside tasks, however long those last.
 PublishedIsTaken ==
   \A x \in Carriers :
     HasPublished(queue[x], IsHole) ~>
       (~HasPublished(queue[x], IsHole) \/ \A c \in Carriers : held[c])
 =============================================================================
-Results (seconds: manifest.json)    states  depth
-  MCSearch          2 carriers x 2  348,579    67    safety, symmetry
-  MCSearchInternal  2 x 1           180,832    71    one internal submission, one yield
-  MCSearchPinned    2 x 2           554,328    71    one of the two tasks is pinned
-  MCSearchThree     3 x 1            48,680    62    waking_ignored needs a third carrier
-  MCSearchGiven     2 x 1            29,603    58    carriers give their role away; nudges
-  MCSearchLive      2 x 2            24,188    51    PublishedIsTaken
-  MCSearchSubmit    2 x 2            24,188    51    SubmitTerminates
-  MCSearchPark      2 x 2            17,063    56    ParkTerminates
-  full set: MCSearchFull 36,969,892, MCSearchThreeFull 2,116,416 (82), MCSearchPinnedFull
-  15,632,205 (134), MCSearchInternalFull 8,739,202 (95), MCSearchLiveFull 1,368,936 (67),
-  MCSearchNudged 692,029 (68), MCSearchGivenFull 1,599,070 (83)

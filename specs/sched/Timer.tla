@@ -4,8 +4,9 @@
 (* set it; a timer fires or is cancelled, once; a late one ends no park    *)
 (* but its own.  State and armers: TimerCore.tla.                          *)
 (* Code       kernel/sched/timer.h, timer.c: [timer.1]..[timer.12];        *)
-(*            carrier.c: [carrier.1] [carrier.2] [carrier.5] [carrier.6];  *)
-(*            vthread.h: [vthread.1]..[vthread.5]; futex.c: [lock.1]..[lock.3].*)
+(*            worker.c; carrier.c: [carrier.1] [carrier.2] [carrier.5]     *)
+(*            [carrier.6]; vthread.h: [vthread.1]..[vthread.5]; futex.c:   *)
+(*            [lock.1]..[lock.3].                                          *)
 (* Abstracts  the heap to a set; the lock to its holder; taking it, with   *)
 (*            what is done to the heap, to one step; other wakes of the    *)
 (*            carrier, and its queues (Carrier, Search); the rest of a     *)
@@ -175,16 +176,23 @@ FairSpec == Spec /\ Fairness
 
 (* What must hold. *)
 IsComing == \E a \in Armers : pc[a] = "publish" \/ a \in first
+\* No carrier sleeps past the earliest deadline, unless who set it is about to wake it.
 NoOversleep == Is("queued") => IsComing \/ \A a \in heap : until <= deadline[a]
+\* A timer fires when its deadline has passed.
 NeverEarly == \A a \in Armers : ends[a] > 0 /\ a \in armed => deadline[a] <= now
+\* A timer fires or is cancelled, once; whoever cancels is told.
 DueOnce == \A a \in Armers : ends[a] <= 1
+\* When a cancel has returned nobody touches the timer.
 CancelIsFinal ==              \* who is done with a timer may leave the stack that it lies on
   \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] = "clear")
+\* A timer of one park gives no permit to a later one.
 StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
-EarliestIsTrue ==             \* what the carrier reads before it sleeps, while nobody changes the heap
+\* While nobody changes the heap, the deadline that the carrier reads before it sleeps is the
+\* earliest one.
+EarliestIsTrue ==
   lock = None => earliest = Min(heap)
+\* An armed timer fires or is cancelled.
 Fires == \A a \in Armers : a \in armed ~> a \notin armed
+\* A thread whose timer fired is resumed.
 Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 /\ a \notin armed ~> number[a] > 1
 =============================================================================
-Results: MCTimer 17,087 states, depth 40; MCTimerOwn 26,508 states, depth 43; MCTimerLive 625.
-         MCTimerFull 1,600,422 states, depth 55.

@@ -135,7 +135,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
-\* Who reads an event gets the name of the thread whose event it is.
+\* Who reads an event gets the name of the thread whose event it is, whoever has its memory now.
 NameIsItsOwn == shown.named = shown.of
 \* Two events have one number only if they are one thread's.
 NumberIsItsOwn == \A one, other \in events : one.number = other.number => one.of = other.of
@@ -143,6 +143,6 @@ NumberIsItsOwn == \A one, other \in events : one.number = other.number => one.of
 RingsAreThere == writer.pc = "write" => writer.to \in made \ freed
 \* The beginning of a span that is told was read.
 SpansHaveBegun == shown.began
-\* Nothing is written by whoever found it off when it looked.
+\* Nothing is written by whoever found the switch off when it looked.
 OffIsSilent == \A event \in events : ~event.silent
 =============================================================================

@@ -150,19 +150,18 @@ Spec == Init /\ [][Next]_vars
 RECURSIVE Within(_, _)
 Within(x, s) == x # NoScope /\ (x = s \/ Within(outer[x], s))
 
-\* Closed with all that was opened in it, by its owner or by a subtask.
+\* What was opened within a closed scope is closed, by its owner or by a subtask's end.
 LifoClose ==
   \A s, x \in Scopes : state[s] = "closed" /\ state[x] = "open" => ~Within(x, s)
 
-\* Closed: ended are its subtasks, and theirs.
+\* When a scope is closed its subtasks have ended, and theirs.
 ChildrenWithinScope ==
   \A s \in Scopes, u \in Forked :
     state[s] = "closed" /\ pc[u] # "new" /\ Within(from[u], s) => pc[u] = "ended"
 
-\* Who has opened a scope has taken it off its stack, if it is closed.
+\* A scope is closed by who has opened it, who has then taken it off its stack.
 OwnerConfinement == \A s \in Scopes : state[s] = "closed" => ~Within(inner[owner[s]], s)
 
 \* A subtask begins with the bindings of its scope's opening.
 BindingsInherited == \A u \in Forked : pc[u] = "runs" => given[u] = captured[from[u]]
 =============================================================================
-Results: MCNesting 30,634 states, depth 17.

@@ -155,9 +155,10 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 (* What must hold. *)
 HasEnded(s) == pc[s] \in {"new", "refused", "wake", "ended"}
 
-\* When it is closed, all subtasks have ended.
+\* When a scope is closed all its subtasks have ended.
 ChildrenWithinScope == state = "closed" => \A s \in Subtasks : HasEnded(s)
 
+\* Of all who cancel a scope, one does.
 CancelOnce == cancels <= 1
 
 \* Who is counted in after the cancel, or begins after it, runs nothing.
@@ -169,11 +170,12 @@ CancelReachesAll == cancelled /\ walker = NoOne => members \subseteq told \cup {
 \* What ends after the cancel records nothing.
 NoResultAfterCancel == cancelled => outcome = was.outcome
 
+\* One failure is the first, and it is the one that cancels.
 FirstFailureWins ==
   /\ winners <= 1
   /\ winners = 1 => outcome[first] = "failed"
 
-\* Nobody sleeps whom the last subtask, or a cancel, has not woken, or will.
+\* No owner sleeps whom the last subtask, or a cancel, has not woken, or will.
 JoinWakes ==
   /\ line /\ pc[Owner] = "asleep" => (members # {} /\ ~cancelled) \/ walker # NoOne
   /\ line /\ pc[Owner] = "dozing" => members # {} \/ walker # NoOne
@@ -192,7 +194,6 @@ UntouchedAfterEnd ==
        /\ walker = NoOne
        /\ members = {}
 
-\* It is closed in the end, if its subtasks end.
+\* A scope whose subtasks end is closed in the end.
 Ends == <>(state = "closed")
 =============================================================================
-Results: MCScope 7,962 states, depth 29; MCScopeTimed 6,832, depth 25; MCScopeFull 174,607, depth 34.

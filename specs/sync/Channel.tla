@@ -272,4 +272,3 @@ NobodyWaitsForNothing ==
 \* Who was given what it waits for comes back with it.
 Served == \A t \in Waiters : told[t] # Nothing ~> pc[t] \in {"run", "done"}
 =============================================================================
-Results: MCChannel 116,885 states, depth 51; MCChannelRendezvous 17,525 states, depth 39; MCChannelLive 1,134 states, depth 32.

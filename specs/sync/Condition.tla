@@ -1,7 +1,7 @@
 ------------------------------ MODULE Condition -----------------------------
 (***************************************************************************)
 (* Waiters wait for a change of what a mutex guards; changers signal it.   *)
-(* Code       kernel/sync/condition.h, condition.c; [condition.1]          *)
+(* Code       kernel/sync/condition.h, condition.c, mutex.c; [condition.1] *)
 (*            [condition.2] name sites.                                    *)
 (* Abstracts  the mutex to one that is handed over in order (Mutex); the   *)
 (*            line's lock to single steps.                                 *)
@@ -174,11 +174,11 @@ NoLostSignal ==
   change => IF Broadcasts
             THEN Asleep = {} \/ Pending > 0
             ELSE Cardinality(Asleep) <= Pending
-\* Who was taken off by a signal says so: another one could have had it.
+\* A waiter that a signal took off the line does not say that it was late: another one could have
+\* had the signal.
 SignalsNotSwallowed == \A w \in taken : said[w] # "late"
 \* Who comes back from a wait holds the mutex.
 HoldsMutex == \A w \in Waiters : pc[w] = "back" => owner = w
 \* Who waits comes back, if there is a signal for it.
 Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] # "wait"
 =============================================================================
-Results: MCCondition 3,596 states, depth 25; MCConditionAll 592 states, depth 22.

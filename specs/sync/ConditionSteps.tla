@@ -256,13 +256,13 @@ Fairness ==
 Spec == Init /\ [][Next]_all /\ Fairness
 
 (* What must hold. *)
-\* The mutex of a waiter that was granted is locked until it unlocks.
+\* The mutex of a waiter that was granted is locked until the waiter unlocks it.
 GrantedHolds ==
   \A w \in Waiters :
     said[w] = "granted" /\ pc[w] \notin {"idle", "freed", "told", "wake"} => word.locked
-\* Somebody in line is seen without the lock: the store is later than the list, not the unlock.
+\* While nobody has the lock of the line, the word that is read without it says whether somebody is
+\* in line: its store is later than the list, not than the unlock.
 WaitingSaid == clock = NoOne => waiting = (cline # <<>>)
 \* A signal that takes a waiter off the line ends its wait.
 MovedComesBack == \A w \in Waiters : where[w] = "moved" ~> IsOver(w)
 =============================================================================
-Results: MCConditionSteps 5,130 states, depth 45.

@@ -42,6 +42,7 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 Holders ==
   {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve", "handed", "grant"}
                    \/ said[t] = "granted" /\ pc[t] \in Waiting}
+\* One thread at a time holds the mutex.
 MutualExclusion ==
   /\ Cardinality(Holders) <= 1
   /\ Holders # {} => word.locked
@@ -53,11 +54,11 @@ NoLostSignal ==
        \/ pc[Head(line)] = "wait" /\ said[Head(line)] = "look"
        \/ \E t \in Threads : \/ pc[t] = "freed"
                              \/ pc[t] \in {"told", "wake"} /\ target[t] = Head(line)
-\* While one is the first in line, so many others take it, and no more.
+\* While one is the first in line, at most WP_MUTEX_BYPASSES others take the mutex.
 BoundedBypass == bypass <= Passes
-\* Who waits gets it in the order of the line.
+\* Who waits gets the mutex in the order of the line.
 InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "cancel" => IsFirst(t)]_vars
-\* Who waits and does not give up gets it.
+\* Who waits and does not give up gets the mutex, though others lock for ever, if the lock of the
+\* line lets who waits for it in at last.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================
-Results: MCMutex 37,910 states, depth 87; MCMutexLive 831 (48).

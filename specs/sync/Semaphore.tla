@@ -212,21 +212,21 @@ Total(ts) ==
   THEN 0
   ELSE LET t == CHOOSE x \in ts : TRUE
        IN Wants(t) + Total(ts \ {t})
-\* [semaphore.6] None is lost, none is invented.
-PermitBalance == permits + Total(Has) = Permits
-\* None is free that the first in line could use, and nobody else is kept from free ones.
+\* No permit is lost or invented.
+PermitBalance == permits + Total(Has) = Permits   \* [semaphore.6]
+\* No permit is free that the first in line could use, and nobody else is kept from free ones.
 NoIdlePermit ==
   lock = NoOne =>
     IF line = <<>>
     THEN ~queued
     ELSE /\ queued
          /\ permits < Wants(Head(line))
-\* Who waits gets them in the order of the line, and nobody past it.
+\* Who waits gets its permits in the order of the line, and nobody goes past it.
 InOrder == [][\A t \in Threads :
   /\ InLine(t) /\ t \notin Range(line') /\ pc[t] # "cancel" =>
        \A i \in 1 .. Len(line) : line[i] = t => \A j \in 1 .. i : line[j] \notin Range(line')
   /\ permits' < permits /\ pc[t] \in {"begin", "decide"} /\ pc'[t] # pc[t] => line = <<>>]_vars
-\* Who waits and does not give up gets them, if who has some releases them.
+\* Who waits and does not give up gets its permits, if who has some releases them, and the lock of
+\* the line lets who waits for it in at last.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================
-Results: MCSemaphore 138,306 states, depth 79; MCSemaphoreLive 6,029 (55).

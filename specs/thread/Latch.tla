@@ -171,17 +171,17 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-\* Who finds it open sees what the opener did.
+\* Who finds the latch open sees what came before.
 TerminationVisible == word = "open" \/ (\E w \in Waiters : pc[w] = "in") => done
 
-\* Once it is open nobody waits whom the opener will not grant.
+\* Once the latch is open, all who wait are granted or about to be.
 NoLostWaiter ==
   word = "open" => \A w \in Waiters :
     pc[w] \in {"wait", "asleep", "late", "await"} =>
       w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
 
-\* Who finds it open may free it: from then on the opener touches only its waiters, and none that has
-\* come back.
+\* Who finds the latch open may free it: from then on the opener touches only its waiters, and none
+\* that has come back.
 UntouchedAfterOpen ==
   /\ word = "open" => pc[Opener] \notin {"open", "lock", "publish"} /\ ~locked
   /\ \A w \in Waiters : pc[w] \in {"in", "out"} => w \notin Range(hand) \ granted
@@ -189,4 +189,3 @@ UntouchedAfterOpen ==
 \* All who wait come back.
 Served == \A w \in Waiters : pc[w] \in {"wait", "asleep"} ~> pc[w] \in {"in", "out"}
 =============================================================================
-Results: MCLatch 516 states, depth 19.

@@ -171,12 +171,12 @@ Spec == Init /\ [][Next]_vars
 Runners == {c \in Carriers : pc[c] = "run"}
 Pushers == {t \in Threads : pc[t] \in {"push", "publish"}}
 
-\* The task is in one cell, or one hand, or one thread is about to queue it.
+\* One carrier at a time runs a task, and one thread queues it.
 OneCarrier ==
   /\ cells + Cardinality({c \in Carriers : pc[c] = "begin"}) + Cardinality(Runners \cup Pushers) <= 1
   /\ Runners # {} => word = "BUSY"
 
-\* An unpark that no run has begun after: the task is on its way to a carrier, or its park is refused.
+\* An unparked task that no run has begun after is on its way to a carrier, or its park is refused.
 UnparkNotLost ==
   told /\ ~HasEnded =>
     \/ cells > 0
@@ -194,10 +194,9 @@ EndIsFinal ==
     /\ Runners = {}
     /\ Pushers = {}
 
-\* A task that was unparked before it was cancelled runs.
+\* Who cancels a task has it alone, and nobody unparked it before.
 CancelIsAlone ==
   word = "CANCELLED" =>
     /\ cells = 0
     /\ ~told
 =============================================================================
-Results: MCTask 2,760 states, depth 28.

@@ -4,7 +4,7 @@
 (* for whoever unparks it, however late the park; a timer or a waker of a  *)
 (* queue that comes too late does nothing.                                 *)
 (* Code       kernel/thread/vthread.h; [vthread.1]..[vthread.18] name      *)
-(*            sites in that file.                                          *)
+(*            sites in that file; vthread_start.c.                         *)
 (* Abstracts  all queues to a bag of cells; a carrier's timers to the one  *)
 (*            of this thread, under their lock (Timer says how); the latch *)
 (*            that joiners wait at to one step (Sync says how).            *)
@@ -129,6 +129,7 @@ Holders == {t \in Threads : pc[t] \in {"push", "publish"}}
              \cup {c \in Carriers : pc[c] = "begin"}
 InFlight == cells > 0 \/ Holders # {}
 
+\* One carrier at a time has the thread on its stack.
 NoConcurrentMount == Cardinality(On) <= 1
 
 \* A run sees the last one; the end of a park, all that was written before each unpark it answers.
@@ -137,20 +138,24 @@ HappensBeforeRun ==
     /\ writes \cap Carriers \subseteq {c}
     /\ ~told => writes \subseteq {c}
 
+\* Of all who end one park, and its carrier, one queues the thread.
 SubmitOncePerRunnable ==
   /\ cells + Cardinality(Holders) <= 1
   /\ InFlight => (state = "BUSY" /\ On = {}) \/ (state = "PARKED" /\ permit # {})
 
+\* An unparked thread is on its way to a carrier, or its park is refused.
 UnparkNotLost == told /\ state = "PARKED" => InFlight
 
-\* Nor by one that says that its time ran out.
+\* A start, a yield, and a park that says that its time is over take no unpark.
 PermitOnlyConsumedByPark == told => "unpark" \in permit
 
+\* When the thread is parked with a permit, somebody is about to queue it.
 ParkedImpliesNoPermit == state = "PARKED" /\ permit # {} => InFlight
 
+\* A carrier that sleeps with its thread is woken by its unpark.
 PinnedUnparkReachesCarrier == asleep /\ permit # {} => \E t \in Threads : pc[t] = "wake"
 
-\* The permit of a timer is for the park that it was armed for.
+\* A timer, or a waker of a queue, ends the park that it was for, or none.
 StaleTimerHarmless == "timer" \in permit /\ ~HasEnded => due = number
 
 \* Once the interrupter has done, a thread that it has interrupted does not stay parked.
@@ -159,6 +164,6 @@ InterruptNotLost ==
     /\ state = "PARKED" => InFlight
     /\ state = "PINNED" => permit # {}
 
+\* Who joined sees the thread done, and what it did.
 TerminationVisible == pc[Joiner] = "done" => state = "DONE"
 =============================================================================
-Results: MCVThread 19,565 states, depth 35.

@@ -3,7 +3,7 @@
 (* Virtual threads and OS threads wait in one line for something that is   *)
 (* given to the first.  Whoever gives it wakes exactly that wait.          *)
 (* Code       kernel/thread/wait_queue.h; [wait_queue.1]..[wait_queue.3]   *)
-(*            name sites in that file.                                     *)
+(*            name sites in that file; vthread.h.                          *)
 (* Abstracts  the object to things given one by one; its lock to single    *)
 (*            steps; the queues of virtual threads: who is pushed goes on. *)
 (* Memory     sequential consistency.                                      *)
@@ -238,7 +238,8 @@ NoLostGrant ==
         /\ target[g].who = w
         /\ w \in Virtual => target[g].number = parks[w]
 
-\* Each thing given is in the object, on its way, or with one waiter.
+\* What is given is with the object, on its way, or with one waiter; none goes with a waiter that
+\* leaves.
 NothingLost ==
   LET given == Cardinality({g \in Granters : pc[g] # "idle"})
       told == {w \in Waiters : pc[w] \notin {"idle", "done"} /\ state[w] = "granted"}
@@ -250,4 +251,3 @@ UntouchedAfterGrant == ~hurt
 \* A grant leaves no permit behind for a later park.
 NoStrayPermit == \A w \in Waiters : pc[w] \in {"idle", "done"} => permit[w] # "grant"
 =============================================================================
-Results: MCWaitQueue 14,706 states, depth 24.

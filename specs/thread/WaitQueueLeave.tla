@@ -3,8 +3,10 @@
 (* A group closes while its virtual threads stand in lines that outlive    *)
 (* it: the close leaves each line in their stead.  It is freed while       *)
 (* others may still be waking those threads: the free waits for them.      *)
-(* Code       kernel/thread/wakers.h, and the `leave` of each kind of      *)
-(*            wait; [wakers.1] to [wakers.4] name sites there.             *)
+(* Code       kernel/thread/wakers.h, wait_queue.h, group.c, and the       *)
+(*            `leave` of each kind of wait in mutex.c, semaphore.c,        *)
+(*            channel.c, condition.c; [wakers.1] to [wakers.4] name sites  *)
+(*            there.                                                       *)
 (* Abstracts  the object to things that are given one by one; its lock to  *)
 (*            single steps; parks to `awake`, WaitQueue has their numbers; *)
 (*            a wake that the close itself sends, or a thread that looks,  *)
@@ -319,8 +321,9 @@ NoLostWake ==
     /\ granted[w] \/ (things > 0 /\ line # <<>> /\ w = Head(line))
     => \E g \in Granters : target[g] = w /\ does[g] = "wake"
 
-\* No grant touches freed memory: that of a group; that of a waiter that has left.
+\* Nobody who grants, or runs a thread, touches a group that is freed.
 NoTouchAfterFree == "group" \notin hurt
+\* A close leaves a waiter's memory alone until the grant that has begun is said.
 NoTouchAfterLeave == "waiter" \notin hurt
 
 \* A free does not wait for ever.

@@ -159,12 +159,15 @@ Wake(p) ==                      \* the wake: write the eventfd, or [lock.5] [loc
 Sleeps   == poller = "waiting" \/ (poller = "block" /\ Signals = "sticky" /\ ~token)
 Work     == queue # {} \/ \E p \in Producers : ~Drained(p)   \* published, landed or not
 InFlight == \E p \in Producers : producer[p] \notin {"push", "done"}
-\* A sleeper beside work has a wake coming; one that naps need not.
+\* No poller sleeps with work queued and no wake owed or sent; where the heavy fence failed it only
+\* naps.
 NoLostWakeup == Sleeps /\ Work /\ ~nap => InFlight
-\* One answer to an announcement, and the poller is told which: a claim, paid, or its own way out.
+\* One producer pays for one sleep, and the poller is told if one did.
 WakeIsClaimed == answers <= 1 /\ (poller = "poll" => answers = 1)
-\* What was published is taken: each producer pushes once, so nothing new hides what is left.
-Served == Work ~> ~Work       \* with a rendezvous signal: if its lock is fair, see Fairness
+\* Queued work is eventually taken, by a poller that naps too.  With a rendezvous signal this needs
+\* a lock that lets a waiting producer in at last, which a lock with barging does not promise (see
+\* Fairness).  Each producer pushes once, so nothing new hides what is left.
+Served == Work ~> ~Work
 
 Finished ==                     \* the intended end: all work taken, the poller asleep for good
   /\ Sleeps /\ ~Work /\ \A p \in Producers : producer[p] = "done"
@@ -189,10 +192,5 @@ Fairness   ==
   /\ LockIsFair
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
-Results: distinct states, depth (seconds: manifest.json).  TLC 2.15.
-  MCGuard      12,400 37   MCGuardRendezvous    17,911 24   MCGuardTsoAsymmetric 35,200 54
-  MCGuardTso   16,559 45   MCGuardTsoRendezvous 38,133 31   MCGuardNapRendezvous 4,522 23
-  MCGuardNap    3,025 33   Full: 9,130 48; Rendezvous 12,250 28; Tso 13,192 57; TsoAsymmetric
-  39,543 73; TsoRendezvous 35,808 37; Nap 50,210 45; NapRendezvous 60,888 28.  No twin: that the
-  block leaves under the lock (the exchange decides; all claims hold without), and the look after
-  a nap (Check looks before the next one).
+No twin: that the block leaves under the lock (the exchange decides; all claims hold without), and
+the look after a nap (Check looks before the next one).

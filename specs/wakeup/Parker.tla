@@ -150,16 +150,18 @@ Wake(t) ==               \* wp_futex_wake: it may reach nobody, or a later sleep
 WakeComes == \E t \in Threads : thread[t] = "wake"
 \* However many unparks, one permit; a park takes only what was given.
 PermitAtMostOne == credit <= 1 /\ (PERMIT \in word => credit = 1)
-\* A permit that was given is there until it is taken, and nobody sleeps beside it.
+\* A permit that was given is there until it is taken, and nobody sleeps beside it with no wake on
+\* its way.
 UnparkNotLost ==
   /\ credit = 1 => PERMIT \in word
   /\ owner = "asleep" /\ PERMIT \in word => WakeComes
 \* Nobody sleeps on a closed parker.
 CloseNotLost == owner = "asleep" /\ CLOSED \in word => WakeComes
-\* A park that took the permit sees the data of every unpark that came before it.
+\* A park that takes a permit sees what every unpark that gave or confirmed it wrote before.
 HappensBefore == ~stale
-\* A park ends for a cause: it took the permit, its time is over, or a signal handler ran (`late`).
-\* That the system woke the thread for no reason is none.  A peek has no time from the start.
+\* A park returns because it took the permit, its time is over, a signal handler ran (`late`) or the
+\* parker is closed, never because the system woke its thread for no reason.  A peek has no time
+\* from the start.
 NeverSpurious ==
   [][owner # "run" /\ owner' = "run" => credit' < credit \/ late \/ owner = "peek"]_vars
 \* An unpark returns TRUE if it gave the permit and the parker is open, else FALSE.  A park returns
@@ -172,7 +174,7 @@ SaysTruth ==
           /\ result' = "closed" => CLOSED \in word]_vars
 \* A permit is taken, if the owner goes on parking.
 PermitTaken == PERMIT \in word ~> PERMIT \notin word \/ owner = "end"
-\* An owner that goes on parking is told of a close.
+\* An owner that goes on parking is told of a close, also with deadlines in the past.
 CloseTold == CLOSED \in word ~> owner = "end"
 
 Finished ==              \* the intended end: all data seen, or closed
@@ -188,6 +190,3 @@ Next ==
 Fairness == WF_vars(Owner) /\ \A t \in Threads : WF_vars(Wake(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
-Results (TLC 2.15, two shared cores): distinct states, depth, seconds.
-  MCParker                       6,152    24     2.4
-  MCParkerFull                  18,988    33     2.9

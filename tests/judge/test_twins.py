@@ -157,10 +157,14 @@ def test_lint_names_a_twin_whose_edit_no_longer_applies(tmp_path: Path, code: st
     toy(tmp_path, "return 1;", "return 2;")
     (tmp_path / "stress/twins/a").mkdir(parents=True)
     row = '{file = "a/x.c", in = "f", find = "return 1;", replace = ""}'
-    (tmp_path / "stress/twins/a/x.toml").write_text(f"[bad]\ncode = [{row}]\n")
+    table = tmp_path / "stress/twins/a/x.toml"
+    table.write_text(f"[bad]\ncode = [{row}]\n")
     (tmp_path / "specs").mkdir()
     head = 'module = "MCX"\nextends = ["X"]\nabout = ""\n[defaults]\n'
     (tmp_path / "specs/x.models.toml").write_text(head)
+    said = f"{table}: twin bad: lacks defect, a sentence that says what is wrong"
+    assert lint.problems(tmp_path) == [said]
+    table.write_text(table.read_text().replace("code", 'defect = "It is bad."\ncode'))
     assert not lint.problems(tmp_path)
     (tmp_path / "kernel/a/x.c").write_text(code)
     [problem] = lint.problems(tmp_path)

@@ -307,6 +307,10 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
     assert "BiasedLock!ServingStaysBehind" in str(whole["claims"])
     [twin] = checked(root, "MCBiasedLock_serves_two$")
     assert (twin["violated"], twin["holds"]) == (["ServingStaysBehind"], True)
+    listed = json.loads(wakeproof(root, "audit", "--claims", "--json").stdout)["claims"]
+    [claim] = [one for one in listed if one["name"] == "BiasedLock!ServingStaysBehind"]
+    assert claim["sentence"] == "No turn is served that nobody has drawn."
+    assert claim["scenarios"] == ["biased_lock_behind"]
     said = explored(root, "biased_lock_behind")
     assert "1 scenarios and programs, 1 twins" in said
     assert "2 held, 0 violated, 0 not judged" in said
@@ -317,9 +321,9 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
     [
         (
             "table",
-            "twin serves_two: .*biased_lock.models.toml has no .MCBiasedLock_serves_two.",
+            "twin serves_two: .*biased_lock.models.toml has no row serves_two in .twins.",
         ),
-        ("twin", "MCBiasedLock_serves_two has no defect: neither spec = .* in .serves_two."),
+        ("twin", "biased_lock.models.toml: twin serves_two: has no edit: .* no .serves_two. with"),
     ],
 )
 def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
@@ -327,6 +331,13 @@ def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
 ) -> None:
     root = judged(tmp_path, "claim", without=CLAIM[forgotten])
     assert re.search(said, tool(root, "twins", code=1))
+
+
+def test_a_claim_that_is_not_said_in_words_is_named(tmp_path: Path) -> None:
+    root = judged(tmp_path, "claim")
+    change(root / CLAIM["spec"], "\\* No turn is served that nobody has drawn.\n", "")
+    said = wakeproof(root, "audit", "--claims", code=2).stderr
+    assert "queue/BiasedLock.tla: ServingStaysBehind: no comment above it says in a sen" in said
 
 
 def test_a_claim_that_no_spec_states_is_named(tmp_path: Path) -> None:

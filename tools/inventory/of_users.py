@@ -78,7 +78,7 @@ def cdef(_tree: Tree) -> Declared:
 
 def python_names(_tree: Tree) -> Declared:
     """Yield the public names of the package, of its public modules and of its classes."""
-    modules = [name for name in dir(wakeproof) if name in wakeproof._MODULES]
+    modules = [name for name, module in wakeproof._HOME.items() if name == module]
     for name in wakeproof.__all__:
         yield from _described(name, getattr(wakeproof, name))
     for name in modules:

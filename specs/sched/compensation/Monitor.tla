@@ -73,8 +73,11 @@ Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ WF_vars(Carrier) /\ WF_vars(Monitor)
 
 (* What must hold. *)
+\* A mark that the monitor made is there as long as that step runs, unless somebody is about to take
+\* it off.
 MarkIsOfWhoRuns ==
   mark => \/ monitor \in {"recheck", "clear"}
           \/ progress = seen \/ carrier \in {"end", "unmark"}
+\* The marks of steps that end, end.
 MarkEnds == <>[]~mark
 =============================================================================

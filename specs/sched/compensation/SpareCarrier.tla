@@ -236,20 +236,28 @@ HeldSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ (End(t) /\ ~marked[t]
 In(where) == {t \in Threads : pc[t] \in where}
 Decided ==
   In(Deciding \cup {"settle"}) \cup {t \in In({"hand", "put", "wake"}) : t \notin Submitters} = {}
+\* As many carriers may be given tasks as are configured, or all spare carriers stand in that have
+\* threads, unless somebody is about to decide; no configured one is dormant.
 EligibleKept ==
   /\ \A c \in Carriers : ~dormant[c]
   /\ Decided /\ ~over => LET many == Cardinality(Eligible) IN
        \/ many = Many
        \/ many < Many /\ \A r \in Others : dormant[r] => Refuses /\ threads[r] = 0
+\* No spare carrier gets two threads.
 OneThread == \A c \in All : threads[c] < 2
+\* Who may be given tasks has a thread.
 TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
+\* No task is left in the queue of who is marked or dormant, unless somebody is about to move it.
 RetiredIsEmpty ==
   \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"tell", "count", "hand"}) : at[t] = c
+\* Nobody who may be given tasks sleeps while there are global ones, unless somebody is about to
+\* look, or to wake one.
 NoStrandedGlobal == global > 0 /\ (\E c \in In({"idle", "asleep"}) : ~dormant[c]) =>
   In({"wake", "more", "look", "rouse"}) # {}
+\* The close stops each thread that was started.
 StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
+\* Each task is run, if marks end, whatever threads are refused.
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
-OthersRun == AllRun           \* though no mark ends: HeldSpec
+\* All other tasks are run though no mark ends, if there are spare carriers enough.
+OthersRun == AllRun   \* HeldSpec
 =============================================================================
-Results: MCSpareCarrier 15,753 states, depth 39; Watched 6,461 (35); Refused 29,006 (43);
-         Live 2,449 (35); Held 2,341 (35).

@@ -168,12 +168,16 @@ FairSpec ==
 
 (* What must hold. *)
 Holds(t) == pc[t] \in {"loop", "run"} \/ (pc[t] = "asleep" /\ t \notin lent)
+\* One OS thread at a time carries, or runs what is on its stack.
 OneHolder == \A t \in Threads : Holds(t) => role = t
+\* A carrier ends with the last thread that it was lent by.
 ExitsAlone == role = "ended" => \A t \in Threads : pc[t] \in {"pool", "leave"}
-KeepsIfAlone ==               \* nobody is idle while the role sleeps
+\* The role sleeps with a pinned park only if every spare is lent away as well.
+KeepsIfAlone ==
   \A t \in Threads : pc[t] = "asleep" /\ t \notin lent => Threads \ {t} \subseteq lent
+\* A carrier that has read its stop runs nothing anew, be it back from a spare.
 StopIsLast ==                 \* or they may pin in turn for ever, and it never ends
   [][stop = "read" => queue' = queue]_vars
+\* While one is blocked for ever, the others run.
 OthersRun == \A v \in Virtuals \ Stuck : <>(v \in done)
 =============================================================================
-Results: MCSpareThread 1,484 states, depth 24; MCSpareThreadLive 4,731 (22).

@@ -4,7 +4,8 @@
 (* task that is to block marks its carrier: nobody chooses it, and its     *)
 (* queue moves to the global one, from which others take.                  *)
 (* Code       kernel/sched/placement/placement.h, placement.c:             *)
-(*            [policy.1]..[placement.6], [placement.9]; group_placement.h. *)
+(*            [policy.1]..[placement.6], [placement.9]; group_placement.h, *)
+(*            group_placement.c.                                           *)
 (* Abstracts  the policies, by clusters or not, to: any carrier that was   *)
 (*            not marked when it was last read.  Queues to counts, each    *)
 (*            moved in one step.  A push and the look at its target's word *)
@@ -201,16 +202,19 @@ Sum(threads) == IF threads = {} THEN 0
                 ELSE LET t == CHOOSE t \in threads : TRUE IN held[t] + Sum(threads \ {t})
 In(where) == {t \in Threads : pc[t] \in where}
 Of(where, c) == {t \in In(where) : at[t] = c}
+\* Each task is counted once, where it is queued or runs, and so are global tasks.
 CounterBalance ==
   /\ \A c \in Carriers : load[c] =
        queue[c] + (IF pc[c] \in Runs \cup Moves /\ ~AtDequeue THEN 1 ELSE 0)
        - Cardinality(Of({"tell", "count"}, c)) - Sum(Of({"kept"}, c))
        + Sum(Of({"subtract", "stolen"}, c)) + Cardinality(Of({"begin"}, c))
   /\ tasks = global - Sum(In({"spill"})) + Sum(In({"untask"}))
+\* No task is left in the queue of a carrier that blocks, unless somebody is about to move it.
 BlockingNeverTargeted ==
   \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"tell", "count", "hand"}, c) # {}
+\* No carrier is idle while there are global tasks, unless somebody is about to look or to wake one.
 NoStrandedGlobal == global > 0 /\ In({"idle"}) # {} =>
   In({"spill", "wake", "woken", "look", "untask", "more"}) # {}
+\* Each task is run.
 AllRun == <>[](queue = [c \in Carriers |-> 0] /\ global = 0 /\ In({"idle"}) = Carriers)
 =============================================================================
-Results: MCPlacement 38,669 states, depth 49; Dequeue 39,326 (49); All 4,710 (41); Live 3,434 (37).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -16,11 +17,12 @@ from rich.console import Console
 from tests.conftest import Command
 
 from wakeproof import locations
-from wakeproof.errors import MissingToolError
+from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge import html_report, report, scenarios
+from wakeproof.judge.audit import claims
 from wakeproof.judge.audit import run as audit
 from wakeproof.judge.audit.command import audit as audit_command
-from wakeproof.judge.audit.command import counted, kernel_claims, show, summary, to_markdown
+from wakeproof.judge.audit.command import counted, show, summary, to_markdown
 from wakeproof.judge.check.command import print_configs
 from wakeproof.judge.check.run import CheckReport, ConfigResult
 from wakeproof.judge.conform.maps import CONCEPTS
@@ -265,6 +267,88 @@ def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_rou
     assert sorted(of_specs & (twins.keys() - seen)) == []
 
 
+TOY = """\
+(* Code       kernel/a/toy.h, toy.c: [toy.1] [toy.10].                     *)
+(* Promises   Seen (it is a word), Heard (safety); Ends (liveness, if it   *)
+(*            is fair).                                                    *)
+(***************************************************************************)
+\\* Not this.
+
+\\* Whoever looks sees
+\\* it.
+Seen == TRUE
+\\* It is heard.
+Heard ==                        \\* [toy.3] not this either
+  TRUE
+\\* It ends.
+Ends == <>TRUE
+"""
+TABLE = """\
+module = "MCToy"
+extends = ["Toy"]
+about = ""
+[defaults]
+[twins]
+deaf = { breaks = "Heard" }
+"""
+TOY_TWIN = """\
+[deaf]
+defect = "Nobody hears."
+scenario = "toy"
+shows = "0"
+code = [{ file = "toy.h", find = "1", replace = "0" }]
+"""
+TOY_CODE = "/* [toy.10] upholds Toy!Seen. */ /* [toy.1] upholds\n * Toy!Seen: it is. */"
+
+
+def tree(root: Path) -> Path:
+    """Write a tree with a module of three claims; return the module."""
+    for name, text in (
+        ("specs/toy.models.toml", TABLE),
+        ("specs/Toy.tla", TOY),
+        ("kernel/toy.h", TOY_CODE),
+        ("stress/twins/toy.toml", TOY_TWIN),
+        ("stress/scenarios/toy.c", 'STRESS_TEST(toy, .claim = ";", .upholds = "Toy!Seen");\n'),
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root / "specs" / "Toy.tla"
+
+
+def test_a_claim_has_its_sentence_its_code_and_the_scenarios_that_show_it(tmp_path: Path) -> None:
+    tree(tmp_path)
+    assert claims.read(tmp_path) == [
+        claims.Claim(
+            "Toy!Seen", "safety", "Whoever looks sees it.", ("toy.1", "toy.10"), ("toy",), ()
+        ),
+        claims.Claim("Toy!Heard", "safety", "It is heard.", ("toy.h", "toy.c"), ("toy",), ()),
+        claims.Claim("Toy!Ends", "liveness", "It ends.", ("toy.h", "toy.c"), (), ()),
+    ]
+
+
+def test_claims_without_a_sentence_are_an_error_that_names_each(tmp_path: Path) -> None:
+    module = tree(tmp_path)
+    module.write_text(TOY.replace("\\* It ends.\n", "").replace("\\* It is heard.", "(* Heard. *)"))
+    with pytest.raises(UsageError, match=r"^specs/Toy.tla: Heard, specs/Toy.tla: Ends: no comment"):
+        claims.read(tmp_path)
+
+
+def test_the_claims_are_printed_without_a_judge(wakeproof: Command) -> None:
+    ended = wakeproof("audit", "--claims")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    promised = audit.promised(locations.sources() / "specs")
+    rows = ended.stdout.splitlines()
+    assert [row.split()[0] for row in rows if row.startswith(tuple(promised))] == promised
+    assert rows[-1] == f"{len(promised)} claims"
+    found = json.loads(wakeproof("audit", "--claims", "--json").stdout)["claims"]
+    [one] = [claim for claim in found if claim["name"] == "Guard!WakeIsClaimed"]
+    assert one["sentence"].startswith("One producer pays for one sleep")
+    assert {"guard.6", "guard_claim"} <= {*one["code"], *one["scenarios"]}
+    mixed = wakeproof("audit", "--claims", "--strict")
+    assert (mixed.returncode, mixed.stdout) == (2, "")
+    assert "--claims judges nothing" in mixed.stderr
+
+
 @pytest.mark.parametrize("width", [80, 160])
 def test_a_claim_s_name_can_be_searched_for_in_every_table(width: int) -> None:
     name = "SpareCarrier!ReplacedCarriersReturnToTheirHomes"
@@ -416,7 +500,7 @@ def test_a_claim_that_no_spec_promises_is_a_problem_wherever_it_is_named(specs: 
 
 def test_every_claim_of_the_kernel_s_sites_is_promised_by_a_spec() -> None:
     root = locations.sources()
-    sites = kernel_claims(root / "kernel")
+    sites = claims.kernel_claims(root / "kernel")
     assert len(sites) > 40
     assert {claim for _, claim in sites} <= set(audit.promised(root / "specs"))
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,9 +15,11 @@ from rich.console import Console
 
 from wakeproof import errors, locations
 from wakeproof.cli.progress import ConfigProgress, StressProgress
+from wakeproof.errors import UsageError
 from wakeproof.judge import html_report, lock, needs, report, store, verdicts
-from wakeproof.judge.audit import compiled
+from wakeproof.judge.audit import claims, compiled
 from wakeproof.judge.audit import run as auditing
+from wakeproof.judge.audit.claims import Claim
 from wakeproof.judge.audit.run import (
     GOOD,
     HOLDS,
@@ -79,6 +80,9 @@ def audit(
         Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
+    listed: Annotated[
+        bool, typer.Option("--claims", help="Judge nothing: print each claim in words, its code.")
+    ] = False,
 ) -> None:
     """Judge every claim and print claim x judge, with bounds and the twins that each judge killed.
 
@@ -97,7 +101,14 @@ def audit(
       wakeproof audit --mode tough        before a release
 
       wakeproof audit --markdown a.md   for a page
+
+      wakeproof audit --claims          what is claimed, in words, of which code; runs no judge
     """
+    if listed:
+        if strict or markdown is not None or html is not None:
+            raise UsageError("--claims judges nothing: no --strict, --markdown, --html")
+        _print_claims(claims.read(locations.sources()), as_json=as_json)
+        return
     options = StressOptions(mode=mode, opt=STRESSED).checked()
     html_report.check_folder("--markdown", markdown)
     html_report.check_folder("--html", html)
@@ -122,7 +133,7 @@ def audit(
         traced = tracing.traces(count=TRACED_RUNS, rows=rows)
     with screen.status("linear: histories of queues and biased lock"):
         linearized = linear.linear(slow=False, rows=rows)
-    sites = kernel_claims(root / "kernel")
+    sites = claims.kernel_claims(root / "kernel")
     found = auditing.audit(
         root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized,
         rows,
@@ -179,11 +190,18 @@ def _aside(call: Callable[[], T]) -> Future[T]:
     return future
 
 
-def kernel_claims(kernel: Path) -> list[tuple[str, str]]:
-    """Return (label, claim) of each labelled site; tools/pairs.py checks the comments."""
-    site = re.compile(r"\[([a-z]\w*\.\d+)\][^[]*?\bupholds\s+(?:\*\s+)?(\w+!\w+)")
-    texts = (path.read_text(encoding="utf-8") for path in sorted(kernel.rglob("*.[ch]")))
-    return [(label, claim) for text in texts for label, claim in site.findall(text)]
+def _print_claims(found: list[Claim], *, as_json: bool) -> None:
+    if as_json:
+        print(report.to_json({"judge": "audit", "claims": found}))
+        return
+    columns = ("claim", "kind", "in words", "code", "scenarios", "compared (conform)")
+    rows = [
+        (one.name, one.kind, one.sentence, ", ".join(one.code), ", ".join(one.scenarios) or "-",
+         ", ".join(one.compared) or "-") for one in found
+    ]  # fmt: skip
+    screen = report.console()
+    screen.print(report.table("", columns, rows))
+    screen.print(f"\n{len(found)} claims")
 
 
 def _cells(row: ClaimRow) -> list[str]:

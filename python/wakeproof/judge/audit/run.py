@@ -32,12 +32,14 @@ HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 SPECIFICATION_ONLY = "specification only"
 """TLC holds the claim of the specification, and no judge compares it with the code."""
 GOOD = (HOLDS, SPECIFICATION_ONLY)
+KINDS = ("safety", "liveness", "temporal")
 NOW = "now"
 WHOLE, IN_PART = "whole", "in part"
 """How much the explorer saw of a claim's scenarios: every execution, or what its bounds allow."""
 
 _Report = ScenarioReport | TwinReport | explore_reports.ScenarioReport | explore_reports.TwinReport
 _PROMISES = re.compile(r"^\(\* Promises(.*?)^(?:\(\*{5}|\(\* TLC alone)", re.DOTALL | re.MULTILINE)
+_PROMISED = re.compile(r"\(([a-z]+)[^)]*\)|\b([A-Z][A-Za-z]+)\b")
 _TLC_ALONE = re.compile(r"^\(\* TLC alone(.*?)^\(\*{5}", re.DOTALL | re.MULTILINE)
 _REASON = re.compile(r"\b([A-Z][A-Za-z]+(?:, [A-Z][A-Za-z]+)*): (.*?)(?=; [A-Z][A-Za-z]+[:,]|\.?$)")
 
@@ -108,14 +110,27 @@ class AuditReport:
 
 def promised(specs: Path) -> list[str]:
     """Return the claims that the headers of `specs` promise, as "Module!Name"."""
-    claims = []
-    for module in sorted(specs.rglob("*.tla")):
-        header = _PROMISES.search(module.read_text(encoding="utf-8"))
-        text = (
-            re.sub(r"\([a-z][^)]*\)", "", header.group(1).replace("*)\n(*", "")) if header else ""
-        )
-        claims += [f"{module.stem}!{name}" for name in re.findall(r"\b[A-Z][A-Za-z]+\b", text)]
-    return claims
+    modules = sorted(specs.rglob("*.tla"))
+    return [
+        f"{module.stem}!{name}" for module in modules for name in kinds(module.read_text("utf-8"))
+    ]
+
+
+def kinds(module: str) -> dict[str, str]:
+    """Return the claims that the header of a module's text promises, each with its kind.
+
+    ``Promises   NoLostWakeup, WakeIsClaimed (safety); Served (liveness)``; where no kind is said,
+    it is safety.
+    """
+    header = _PROMISES.search(module)
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for said, name in _PROMISED.findall(header[1].replace("*)\n(*", "") if header else ""):
+        names += [name] * bool(name)
+        if said in KINDS:
+            found |= dict.fromkeys(names, said)
+            names = []
+    return found | dict.fromkeys(names, KINDS[0])
 
 
 def tlc_alone(specs: Path) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _give(shown: str | None, exported: Path | None) -> NoReturn:
         print("\n".join(models.show(tables, shown)), end="")
     if exported is not None:
         folder = models.export(tables, exported)
-        print(f"{len(list(folder.glob('*.cfg')))} configurations in {folder}")
+        print(f"{len(list(folder.rglob('*.cfg')))} configurations in {folder}")
     raise typer.Exit(errors.EXIT_HOLDS)
 
 

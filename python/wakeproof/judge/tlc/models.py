@@ -2,7 +2,8 @@
 """The tables ``specs/**/*.models.toml``: under which bounds TLC checks a module, and what it finds.
 
 A table belongs to one module.  Its head says what is added to the module for TLC, ``[defaults]``
-what all its configurations share, and each further section is a configuration, by its name::
+what all its configurations share, ``[twins]`` has a row for each twin, and each further section is
+a configuration, by its name::
 
     module  = "MCGuard"                            # made: EXTENDS, definitions
     extends = ["Guard", "TLC"]
@@ -25,17 +26,14 @@ what all its configurations share, and each further section is a configuration, 
     like = "MCGuard"                               # a configuration above, instead of the defaults
     constants = { Producers = "{p1, p2, p3}" }     # those that differ
 
-    [MCGuard_no_fence]                             # a twin: its defect follows the underscore
-    about = "Neither side fences."
-    breaks = "NoLostWakeup"
-    measured = { trace = 12, seconds = 1.1 }
+    [twins]                                        # MCGuard_no_fence must violate what it breaks
+    no_fence = { like = "MCGuardThree", breaks = "NoLostWakeup", trace = 12, seconds = 1.1 }
 
-The defect is an edit of the module's text in ``stress/twins/`` (`twins`), or stands in the row: a
-`specification` or `constants` that no configuration which must hold has.
+The twin's defect, an edit of the module's text and a sentence, is in ``stress/twins/`` (`twins`).
 
 From these TLC's files are made (`folder`): a flat folder of all modules, a ``.cfg`` for each
-configuration, and ``manifest.json``, which `manifest` reads.  A twin with an edit has a folder
-below that one, of its ``.cfg``, its edited modules and those that they need.  Nobody edits them.
+configuration, and ``manifest.json``, which `manifest` reads.  A twin has a folder below that one,
+of its ``.cfg``, its edited modules and those that they need.  Nobody edits them.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,14 +58,14 @@ from wakeproof.judge.twins import edits as twins
 from wakeproof.judge.twins.edits import Twin
 
 SUFFIX: Final = ".models.toml"
+NO_SENTENCE: Final = "lacks defect, a sentence that says what is wrong"
 KEPT_S: Final = 86400.0
 """How long the files of earlier texts stay."""
-_HEAD: Final = ("module", "extends", "about", "definitions", "defaults")
+_HEAD: Final = ("module", "extends", "about", "definitions", "defaults", "twins")
 _SHARED: Final = ("specification", "symmetry", "constants", "invariants", "properties")
-_ROW: Final = (
-    "about", "like", "set", "workers", "budget_s", "claims", "breaks", "measured",
-)  # fmt: skip
-_MEASURED: Final = ("states", "depth", "trace", "seconds")
+_ROW: Final = ("about", "like", "set", "workers", "budget_s", "claims", "measured")
+_MEASURED: Final = ("states", "depth", "seconds")
+_MEASURED_TWIN: Final = ("trace", "seconds")
 _PARTS: Final = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
 
 
@@ -77,19 +75,14 @@ class Model:
 
     name: str  # "MCGuard_no_fence"
     module: str  # "MCGuard"
-    about: str  # in one sentence: the bounds, or a twin's defect
+    about: str  # in one sentence: the bounds, or the defect of a twin, which its edits' table has
     settings: Mapping[str, Any]  # of `_SHARED`
-    row: Mapping[str, Any]  # of `_ROW`, what stands in its own section
+    row: Mapping[str, Any]  # what stands in its own section, or row
 
     @property
     def defect(self) -> str:
         """The defect's name, "" for what must hold."""
         return self.name.partition("_")[2] if "breaks" in self.row else ""
-
-    @property
-    def bounds(self) -> tuple[str, dict[str, Any]]:
-        """What TLC explores: the specification and its constants."""
-        return self.settings["specification"], self.settings["constants"]
 
     def cfg(self) -> str:
         """Return the file of settings that TLC reads."""
@@ -121,7 +114,7 @@ class Model:
         if "budget_s" in row:
             entry["budget_s"] = row["budget_s"]
         entry |= row.get("measured", {})
-        return entry
+        return entry | {key: row[key] for key in _MEASURED_TWIN if key in row}
 
     def _claim(self, name: str) -> str:
         return name if "!" in name else f"{self.module.removeprefix('MC')}!{name}"
@@ -172,29 +165,44 @@ def read(file: Path) -> Table:
     table = Table(
         file, raw["module"], tuple(raw["extends"]), raw["about"], raw.get("definitions", "")
     )
-    settings = {table.module: {"specification": "Spec", **empty, **defaults}}
-    base = settings[table.module]
+    base = {"specification": "Spec", **empty, **defaults}
     for name, row in raw.items():
         if name in _HEAD:
             continue
         where = f"{file.name}: {name}"
-        if not isinstance(row, dict) or not name.startswith(table.module):
-            raise UsageError(f"{where}: a configuration's name begins with {table.module}")
+        if not isinstance(row, dict) or not name.startswith(table.module) or "_" in name:
+            raise UsageError(
+                f"{where}: a configuration's name begins with {table.module} and has no _: "
+                "a twin is a row of [twins]"
+            )
         _check(where, row, _SHARED + _ROW)
         _check(f"{where}: measured", row.get("measured", {}), _MEASURED)
         if "about" not in row:
             raise UsageError(f"{where}: lacks about")
-        like = row.get("like")
-        if like is not None and like not in table.models:
-            raise UsageError(f"{where}: like = {like!r}: no configuration above has that name")
-        if "breaks" in row and "_" not in name:
-            raise UsageError(f"{where}: breaks a claim, so its name is {table.module}_<defect>")
-        inherited = table.models[like].settings if like else base
-        constants = {**inherited["constants"], **row.get("constants", {})}
-        own = {key: row[key] for key in _SHARED if key in row}
-        merged = {**inherited, **own, "constants": constants}
-        table.models[name] = Model(name, table.module, row["about"], merged, row)
+        table.models[name] = _model(where, table, name, row, base)
+    for defect, row in raw.get("twins", {}).items():
+        where, name = f"{file.name}: twin {defect}", f"{table.module}_{defect}"
+        if not isinstance(row, dict):
+            raise UsageError(f"{where}: a row is needed: {defect} = {{ breaks = .. }}")
+        _check(where, row, (*_SHARED, "like", "breaks", *_MEASURED_TWIN))
+        if "breaks" not in row:
+            raise UsageError(f"{where}: lacks breaks, the claim that it must violate")
+        table.models[name] = _model(where, table, name, row, base)
     return table
+
+
+def _model(
+    where: str, table: Table, name: str, row: Mapping[str, Any], base: Mapping[str, Any]
+) -> Model:
+    """Return a configuration with what it inherits from one above, or from the defaults."""
+    like = row.get("like")
+    if like is not None and like not in table.models:
+        raise UsageError(f"{where}: like = {like!r}: no configuration above has that name")
+    inherited = table.models[like].settings if like else base
+    constants = {**inherited["constants"], **row.get("constants", {})}
+    own = {key: row[key] for key in _SHARED if key in row}
+    merged = {**inherited, **own, "constants": constants}
+    return Model(name, table.module, row.get("about", ""), merged, row)
 
 
 def _check(where: str, values: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
@@ -283,12 +291,14 @@ def _write(specs: Path, into: Path) -> None:
         raise UsageError(f"{wrong[0]}{more}")
     entries: dict[str, Any] = {}
     for model in (model for table in found for model in table.models.values()):
-        changed = edits.get(model.name, {})
-        entry = model.entry() | ({"folder": model.name} if changed else {})
-        home = into / entry.get("folder", "")
-        home.mkdir(exist_ok=True)
-        for name, text in closure(texts | changed, model.module).items() if changed else ():
-            (home / f"{name}.tla").write_text(text, encoding="utf-8")
+        entry, home = model.entry(), into
+        if model.defect:
+            about, changed = edits[model.name]
+            model = replace(model, about=about)
+            entry, home = model.entry() | {"folder": model.name}, into / model.name
+            home.mkdir()
+            for name, text in closure(texts | changed, model.module).items():
+                (home / f"{name}.tla").write_text(text, encoding="utf-8")
         (home / f"{model.name}.cfg").write_text(model.cfg(), encoding="utf-8")
         entries[f"{model.name}.cfg"] = entry
     text = json.dumps(dict(sorted(entries.items())), indent=1)
@@ -325,7 +335,7 @@ def modules(made: Path, module: str) -> dict[str, str]:
 
 
 def home(made: Path, module: str, defect: str) -> Path:
-    """Return the folder with the modules of a twin: `made` itself unless it has edits.
+    """Return the folder with the modules of a twin, `made` itself for what must hold.
 
     Args:
         made: TLC's files (`folder`).
@@ -341,21 +351,29 @@ def problems(specs: Path) -> list[str]:
     return _edits(specs, tables(specs))[1]
 
 
-def _edits(specs: Path, found: list[Table]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Return the modules that each twin by edits changes, by configuration, and what is wrong."""
+def _edits(
+    specs: Path, found: list[Table]
+) -> tuple[dict[str, tuple[str, dict[str, str]]], list[str]]:
+    """Return each twin's sentence and changed modules, by configuration, and what is wrong."""
     texts = _texts(specs, found)
     by_place = {table.file.relative_to(specs): table for table in found}
-    edits: dict[str, dict[str, str]] = {}
+    edits: dict[str, tuple[str, dict[str, str]]] = {}
     wrong = []
     for twin in filter(lambda twin: twin.spec, twins.read(specs.parent)):
         place = twin.table.relative_to(_twins(specs)).with_suffix(SUFFIX)
         try:
             model = _configuration(twin, by_place.get(place))
-            edits[model.name] = {}
-            edits[model.name] = _edited(twin, model, specs, texts)
+            edits[model.name] = twin.about, {}
+            edits[model.name] = twin.about, _edited(twin, model, specs, texts)
         except UsageError as error:
             wrong.append(str(error))
-    return edits, [*wrong, *(one for table in found for one in _without_defect(table, edits))]
+    wrong += [
+        f"{table.file}: twin {model.defect}: has no edit: stress/twins/"
+        f"{str(place).removesuffix(SUFFIX)}.toml has no [{model.defect}] with spec = [..]"
+        for place, table in by_place.items() for model in table.models.values()
+        if model.defect and model.name not in edits
+    ]  # fmt: skip
+    return edits, wrong
 
 
 def _configuration(twin: Twin, table: Table | None) -> Model:
@@ -364,13 +382,15 @@ def _configuration(twin: Twin, table: Table | None) -> Model:
     if table is None:
         raise UsageError(f"{where}: edits a spec, and specs/ has no *{SUFFIX} of that path")
     model = table.models.get(f"{table.module}_{twin.defect}")
-    if model is None or not model.defect:
-        raise UsageError(f"{where}: {table.file} has no [{table.module}_{twin.defect}] with breaks")
+    if model is None:
+        raise UsageError(f"{where}: {table.file} has no row {twin.defect} in [twins]")
     return model
 
 
 def _edited(twin: Twin, model: Model, specs: Path, texts: Mapping[str, str]) -> dict[str, str]:
     """Return the modules that a twin changes."""
+    if not twin.about:
+        raise UsageError(f"{twin.table}: twin {twin.defect}: {NO_SENTENCE}")
     changed = {file.stem: text for file, text in twins.edited_specs(twin, specs).items()}
     unused = sorted(changed.keys() - closure(texts, model.module).keys())
     if unused:
@@ -379,20 +399,6 @@ def _edited(twin: Twin, model: Model, specs: Path, texts: Mapping[str, str]) -> 
             f"{', '.join(unused)}"
         )
     return changed
-
-
-def _without_defect(table: Table, edits: Mapping[str, object]) -> Iterator[str]:
-    """Yield each configuration that must violate a claim and has no defect."""
-    right = [model.bounds for model in table.models.values() if not model.defect]
-    for model in table.models.values():
-        has_own = bool(model.row.keys() & {"constants", "specification"})
-        is_defect = has_own and model.bounds not in right
-        if model.defect and model.name not in edits and not is_defect:
-            yield (
-                f"{table.file}: {model.name} has no defect: neither spec = [..] in "
-                f"[{model.defect}] of stress/twins/, nor constants or a specification "
-                "of its own in its row"
-            )
 
 
 def export(specs: Path, target: Path) -> Path:
@@ -450,18 +456,25 @@ def save_measured(specs: Path, measured: Mapping[str, Mapping[str, float]]) -> N
     for table in tables(specs):
         text = old = table.file.read_text(encoding="utf-8")
         for config, numbers in measured.items():
-            name = config.removesuffix(".cfg")
-            if name in table.models:
-                text = _with_measured(text, name, numbers)
+            model = table.models.get(config.removesuffix(".cfg"))
+            if model is not None:
+                values = ", ".join(f"{key} = {value}" for key, value in numbers.items())
+                text = (_in_row if model.defect else _in_section)(text, model, values)
         if text != old:
             locations.write_atomically(table.file, text)
 
 
-def _with_measured(text: str, name: str, numbers: Mapping[str, float]) -> str:
-    begin = text.index(f"[{name}]\n") + len(f"[{name}]\n")
+def _in_row(text: str, twin: Model, values: str) -> str:
+    head, mark, rows = text.partition("\n[twins]\n")
+    numbers = rf"(?:, (?:{'|'.join(_MEASURED_TWIN)}) = [\d.]+)*"
+    row = re.compile(rf"^({twin.defect} *= *{{.*?){numbers} }}$", re.MULTILINE)
+    return head + mark + row.sub(rf"\1, {values} }}", rows, count=1)
+
+
+def _in_section(text: str, model: Model, values: str) -> str:
+    begin = text.index(f"[{model.name}]\n") + len(f"[{model.name}]\n")
     end = text.find("\n[", begin)
     end = len(text) if end < 0 else end + 1
-    values = ", ".join(f"{key} = {value}" for key, value in numbers.items())
+    section = _MEASURED_LINE.sub("", text[begin:end]).rstrip("\n") + "\n"
     line = f"measured = {{ {values} }}\n"
-    row = _MEASURED_LINE.sub("", text[begin:end]).rstrip("\n") + "\n"
-    return text[:begin] + row + line + ("\n" if end < len(text) else "") + text[end:]
+    return text[:begin] + section + line + ("\n" if end < len(text) else "") + text[end:]

@@ -86,7 +86,8 @@ def read(root: Path) -> list[Listed]:
         code = f"{concept}_{model.defect}"  # the same defect in C
         code = code if code in of_code else twin.name if twin and twin.code else ""
         claim = model.entry()["claim"]
-        one = Listed(concept, model.defect, model.about, claim, model.name, code, edits=twin)
+        about = twin.about if twin else ""
+        one = Listed(concept, model.defect, about, claim, model.name, code, edits=twin)
         found[one.name] = _with_judges(one, declared)
     named = {one.code for one in found.values()}
     concepts = {concept for concept, _ in edits} | {file.stem for file in _files(root / "kernel")}
