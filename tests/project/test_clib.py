@@ -7,17 +7,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.installed import ROOT
 from tools import public_headers
 
 from wakeproof import locations
 
-ROOT = Path(__file__).resolve().parents[2]
 KERNEL = ROOT / "kernel"
 HELLO = ROOT / "examples" / "hello"
 SAID = "hello from the virtual thread first\n"
@@ -47,17 +46,6 @@ def run(*command: str | Path, cwd: Path | None = None, text: str = "", **variabl
 def needs(tool: str) -> None:
     if shutil.which(tool) is None and os.environ.get("WAKEPROOF_CI") != "1":
         pytest.skip(f"not run: install {tool}")
-
-
-@pytest.fixture(scope="session")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install it under DESTDIR first, as a distribution does, and move it to its PREFIX."""
-    folder = tmp_path_factory.mktemp("clib")
-    there = folder / "usr"
-    run("make", "install", f"PYTHON={sys.executable}", f"LIB_OUT={folder}/out", f"PREFIX={there}",
-        f"DESTDIR={folder}/stage", "CFLAGS=-Werror -O0", cwd=ROOT)  # fmt: skip
-    shutil.move(f"{folder}/stage{there}", there)
-    return there
 
 
 def exported(library: Path) -> set[str]:
