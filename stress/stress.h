@@ -62,7 +62,7 @@ enum stress_judge {
 typedef struct stress_test {
 	const char *name;    /* <concept>_<what>; unique */
 	const char *claim;   /* in words */
-	const char *upholds; /* "Module!Claim" in specs/ */
+	const char *upholds; /* "Module!Claim" in specs/, if there is one */
 	size_t state_size;   /* bytes; a state is zeroed before init */
 	void (*init)(void *state);
 	void (*fini)(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +13,9 @@ from pathlib import Path
 import pytest
 from tests.support import running
 from tests.support.cases import COMPILES
+from tests.support.installed import ROOT
 from tools import public_headers
 
-ROOT = Path(__file__).resolve().parents[2]
 KERNEL = ROOT / "kernel"
 HELLO = ROOT / "examples" / "hello"
 SAID = "hello from the virtual thread first\n"
@@ -40,17 +39,6 @@ def run(*command: str | Path, cwd: Path | None = None, text: str = "", **variabl
 def needs(tool: str) -> None:
     if shutil.which(tool) is None and os.environ.get("WAKEPROOF_CI") != "1":
         pytest.skip(f"not run: install {tool}")
-
-
-@pytest.fixture(scope="session")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install it under DESTDIR first, as a distribution does, and move it to its PREFIX."""
-    folder = tmp_path_factory.mktemp("clib")
-    there = folder / "usr"
-    run("make", "install", f"PYTHON={sys.executable}", f"LIB_OUT={folder}/out", f"PREFIX={there}",
-        f"DESTDIR={folder}/stage", "CFLAGS=-Werror -O0", cwd=ROOT)  # fmt: skip
-    shutil.move(f"{folder}/stage{there}", there)
-    return there
 
 
 def exported(library: Path) -> set[str]:

@@ -120,8 +120,8 @@ def check(scenarios: Sequence[Scenario], twins: Sequence[Twin]) -> None:
 
 
 def _wrong_scenario(scenario: Scenario) -> str:
-    if not re.fullmatch(r"\w+!\w+", scenario.upholds):
-        return f'upholds is {scenario.upholds!r}: give "Module!Claim" of specs/'
+    if scenario.upholds and not re.fullmatch(r"\w+!\w+", scenario.upholds):
+        return f'upholds is {scenario.upholds!r}: give "Module!Claim" of specs/, or leave it out'
     earlier: list[Outcome] = []
     for outcome in scenario.outcomes:
         wrong = _wrong_pattern(f"outcome {outcome.pattern!r}", outcome.pattern, scenario.results)

@@ -84,7 +84,7 @@ def specs(tmp_path: Path) -> Path:
 def judged(
     specs: Path,
     configs: tuple[ConfigResult, ...] = (PASSING, KILLED),
-    scenario: ScenarioReport = SCENARIO,
+    scenario: ScenarioReport | None = SCENARIO,
     twin: TwinReport = TWIN,
     sites: list[tuple[str, str]] = SITES,
     explored: explore_reports.ScenarioReport = EXPLORED,
@@ -93,7 +93,8 @@ def judged(
     unusable: tuple[str, ...] = (),
     traced: tuple[TraceResult, ...] = (),
 ) -> audit.AuditReport:
-    stress = StressReport((scenario,), (twin,), "quick", 1, "gcc", "x86_64", 2, ("none",), 1.0)
+    scenarios = (scenario,) if scenario else ()
+    stress = StressReport(scenarios, (twin,), "quick", 1, "gcc", "x86_64", 2, ("none",), 1.0)
     explore = ExploreReport((explored,), (explored_twin,), ExploreOptions(), (), 1.0)
     return audit.audit(
         specs, sites, CheckReport(configs, 1.0), stress, explore, ConformReport(compared, 1.0),
@@ -181,13 +182,12 @@ def test_where_outcomes_of_real_cores_stand_is_taken_from_stress(specs: Path) ->
 
 
 def test_a_claim_that_rests_on_tlc_alone_says_specification_only(specs: Path) -> None:
-    elsewhere = replace(SCENARIO, upholds="")
-    unsaid = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""))
+    unsaid = judged(specs, scenario=None, explored=replace(EXPLORED, upholds=""))
     assert unsaid.problems == (
         "Toy!Seen: TLC alone judges it, and the header of its module does not say why",
     )
     give_reasons(specs, "Seen: nobody can see it in code (but in\ntests/test_toy.py).")
-    report = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""))
+    report = judged(specs, scenario=None, explored=replace(EXPLORED, upholds=""))
     assert report.rows[0].status == audit.SPECIFICATION_ONLY
     assert report.holds
     assert counted(report) == "0 of 1 claims hold, 1 specification only"
@@ -203,7 +203,7 @@ def test_a_claim_that_rests_on_tlc_alone_says_specification_only(specs: Path) ->
     assert why in screen.file.getvalue()
     concept = replace(CONCEPTS[0], name="toy", module="Toy")
     same = ConformResult(concept, "", 9, 12, 20, 30, 9, 0, None, 1.0)
-    compared = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""),
+    compared = judged(specs, scenario=None, explored=replace(EXPLORED, upholds=""),
                       compared=(same,))  # fmt: skip
     assert compared.rows[0].status == audit.HOLDS
     assert counted(compared) == "1 of 1 claims hold, 0 specification only"
@@ -496,6 +496,8 @@ def test_a_claim_that_no_spec_promises_is_a_problem_wherever_it_is_named(specs: 
     assert report.problems == ("[A7] names Toy!Heard, which no spec promises",)
     unknown = judged(specs, scenario=replace(SCENARIO, upholds="Joy!Seen"))
     assert "toy names Joy!Seen, which no spec promises" in unknown.problems
+    nothing = judged(specs, scenario=replace(SCENARIO, upholds=""))
+    assert "toy upholds no claim" in nothing.problems
 
 
 def test_every_claim_of_the_kernel_s_sites_is_promised_by_a_spec() -> None:

@@ -294,15 +294,15 @@ def _unpromised(
     check: CheckReport,
     stress: StressReport,
 ) -> list[str]:
-    """Say who names a claim that no spec promises: such a claim would have no row."""
+    """Say who names a claim that no spec promises, or a scenario none: it would be in no row."""
     users = [(f"[{label}]", claim) for label, claim in sites]
     users += [(r.entry.config, claim) for r in check.results for claim in r.entry.about]
     users += [(s.name, s.upholds) for s in stress.scenarios]
     return [
-        f"{user} names {claim}, which no spec promises"
-        for user, claim in users
-        if claim and claim not in claims
-    ]
+        *(f"{user} names {claim}, which no spec promises"
+          for user, claim in users if claim and claim not in claims),
+        *(f"{s.name} upholds no claim" for s in stress.scenarios if not s.upholds),
+    ]  # fmt: skip
 
 
 def _reasons(rows: Iterable[ClaimRow], reasons: Mapping[str, str]) -> list[str]:

@@ -104,8 +104,9 @@ def print_token(screen: Console, one: Counterexample) -> None:
 def _show_scenario(screen: Console, scenario: ScenarioReport, *, is_detailed: bool) -> None:
     style = _style(scenario)
     title = f"[bold]{escape(scenario.name)}[/] [{style}]{scenario.verdict}[/]"
-    claim = f"  {escape(scenario.claim)}  ({escape(scenario.upholds)})" if scenario.claim else ""
-    screen.print(f"{title}{claim}")
+    claim = f"  {escape(scenario.claim)}" if scenario.claim else ""
+    upholds = f"  ({escape(scenario.upholds)})" if scenario.upholds else ""
+    screen.print(f"{title}{claim}{upholds}")
     screen.print(f"  {scenario.line}", markup=False, style=style)
     for judged in scenario.judged if is_detailed else ():
         outcomes = ", ".join(

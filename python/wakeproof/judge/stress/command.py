@@ -142,7 +142,8 @@ def _show_scenario(screen: Console, scenario: ScenarioReport) -> None:
     seconds = sum(run.seconds for run in scenario.runs)
     rate = scenario.samples / seconds if seconds else 0
     title = f"[bold]{escape(scenario.name)}[/] [{STYLES[scenario.status]}]{scenario.status}[/]"
-    screen.print(f"{title}  {escape(scenario.claim)}  ({escape(scenario.upholds)})")
+    upholds = f"  ({escape(scenario.upholds)})" if scenario.upholds else ""
+    screen.print(f"{title}  {escape(scenario.claim)}{upholds}")
     columns = ("outcome", ">samples", ">frequency", "grade", "allowed by", "what it means")
     screen.print(report.table("", columns, _rows(scenario)))
     builds = ", ".join(f"{run.build} {run.samples:,}" for run in scenario.runs)
