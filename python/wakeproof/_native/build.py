@@ -4,8 +4,8 @@
 API mode: `ffibuilder` makes the extension ``wakeproof._native.kernel``, which needs Python.h;
 setup.py runs it.
 ABI mode: `build_library` makes ``libwakeproof.so`` and, beside it, the cdef that binds it.
-Both compile the same kernel; header-only functions get real symbols from one more file in ABI mode.
-Nothing is imported from wakeproof here: this runs before the package exists.
+Both compile the same kernel.  In ABI mode one more file gives header-only functions real symbols.
+Nothing is imported from wakeproof here, because this runs before the package exists.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from cffi import FFI
 
 PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[2] / "kernel"
-_OF_PYTHON = ("own.c", "locks.c", "kernel.c")  # modules of their own; the last is generated
+_OF_PYTHON = ("own.c", "locks.c", "kernel.c")  # separate extension modules; the last is generated
 SOURCES = (
     *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
     *sorted(KERNEL.rglob("*.c")),
-    *sorted(KERNEL.rglob("*.S")),  # each empty but for its machine
+    *sorted(KERNEL.rglob("*.S")),  # each is empty on all machines but its own
 )
-# No frame skips the guard of a virtual thread's stack: each of its pages is touched, in order.
+# No frame skips the guard page of a virtual thread's stack: each page is touched, in order.
 PROBED = "-fstack-clash-protection"
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", PROBED)
 LIBRARY = "libwakeproof.so"
-CDEF = "libwakeproof.cdef"  # beside the library: what it exports
+CDEF = "libwakeproof.cdef"  # beside the library: the declarations of what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
 INCLUDES = "".join(f'#include "{name}"\n' for name in ("binding.h", "io.h", "pools.h"))
 INLINES = f"#define WP_INLINE\n{INCLUDES}"
@@ -58,10 +58,10 @@ _BODY = re.compile(r"\)\n\{\n.*?\n\}", re.DOTALL)
 def cut(text: str) -> str:
     """Return the declarations between the cdef marks of a header's `text`.
 
-    Comments go, and an inline function's body becomes a semicolon.
+    Comments are dropped, and an inline function's body becomes a semicolon.
 
     Raises:
-        ValueError: no marks, or a mark without its partner.
+        ValueError: there are no marks, or a mark has no partner.
     """
     regions: list[str] = _REGION.findall(text)
     if not regions or text.count("cdef: begin") != len(regions):
@@ -74,7 +74,7 @@ def cut(text: str) -> str:
 def headers() -> list[Path]:
     """Return the headers with cdef marks: Python's own, which name the types, then the kernel's.
 
-    The kernel's come as `#include` lines ask: each after those that it includes.
+    Each header of the kernel comes after those that its `#include` lines name.
     """
     own = sorted(PACKAGE.glob("*.h"))
     found: dict[Path, None] = {}
@@ -98,7 +98,7 @@ def declarations() -> str:
 
 
 def has_uring(*compiler: str) -> bool:
-    """Whether that compiler finds liburing, to compile and to link; files need it."""
+    """Return whether that compiler can compile and link with liburing, which files need."""
     return "WAKEPROOF_NO_URING" not in os.environ and _links_uring(*compiler)
 
 
@@ -107,7 +107,7 @@ def _links_uring(*compiler: str) -> bool:
     command = [*compiler, "-x", "c", "-", *URING_LINKED, "-o", os.devnull]
     try:
         made = subprocess.run(command, input=_URING, text=True, capture_output=True, check=False)
-    except OSError:  # no such compiler: whoever compiles says so
+    except OSError:  # no such compiler: the compilation itself reports it
         return False
     return made.returncode == 0
 
@@ -118,13 +118,13 @@ def compiler() -> list[str]:
 
 
 def build_library(out_dir: Path) -> Path:
-    """Compile ``libwakeproof.so`` for ABI mode with $CC (default cc), $CFLAGS; return its path.
+    """Compile ``libwakeproof.so`` for ABI mode with $CC (default cc) and $CFLAGS; return its path.
 
     Both files appear under their names only when complete; the cdef first, then the library.
 
     Raises:
         OSError: there is no such compiler.
-        subprocess.CalledProcessError: it failed; its messages are on stderr.
+        subprocess.CalledProcessError: the compiler failed; its messages are on stderr.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     flags = [*FLAGS, "-fPIC", "-shared", *shlex.split(os.environ.get("CFLAGS", ""))]
@@ -144,7 +144,7 @@ def build_library(out_dir: Path) -> Path:
 
 
 def _builder() -> FFI:
-    """Describe the extension; paths relative to the working folder, as setuptools wants them."""
+    """Describe the extension; paths are relative to the working folder, for setuptools."""
     ffi, uring = FFI(), has_uring(*compiler())
     ffi.cdef(declarations())
     ffi.set_source(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public modules are made of: for them alone."""
+"""The parts of which the public modules are made; no other code imports them."""

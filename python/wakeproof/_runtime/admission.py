@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a virtual thread of a pool comes to its call: with a permit, or not at all.
+"""Admission to a pool of virtual threads: a call begins when it has a permit, or not at all.
 
-It waits without a stack, so any carrier goes on with it.
+The thread waits without a stack, so any carrier can continue it.
 Source: ``virtual_pool.py``.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Permitted(Call):
-    """One that a virtual thread makes, once it has a permit."""
+    """A call that a virtual thread makes once it has a permit."""
 
     __slots__ = ("has_permit", "thread", "workers")
 
@@ -37,7 +37,7 @@ class Permitted(Call):
         self.thread: VirtualThread
 
     def begin(self, thread: VirtualThread) -> int:
-        """Begin what the thread was made for: it has a permit."""
+        """Begin the call in its thread, which has a permit now."""
         self.has_permit = True
         thread._permitted = self
         return (
@@ -53,7 +53,7 @@ class Permitted(Call):
             await super().run_coroutine()
 
     def _is_prepared(self) -> bool:
-        """Whether its thread has begun as the pool's have to; else its future is told."""
+        """Return whether the pool's initializer has succeeded; if not, fail the future."""
         self.workers.prepare()
         if self.workers.broken is not None:
             self.fail(BrokenThreadPool(self.workers.broken))
@@ -61,21 +61,21 @@ class Permitted(Call):
 
     def end(self) -> None:
         thread = self.thread
-        thread._is_heard = True  # by the future
+        thread._is_heard = True  # its future reports the error
         self.fail(thread._error or ClosedError(f"{thread.name}: its group was closed"))
 
 
 def admit(call: Permitted, permits: Semaphore | None, thread: VirtualThread) -> int:
-    """Take the first step of its thread."""
+    """Take the first step of the call's thread."""
     if permits is None or call.has_permit or permits._has_now(1):
         return call.begin(thread)
-    thread._coroutine = _wait_for_permit(thread, permits)  # dumps show it
+    thread._coroutine = _wait_for_permit(thread, permits)  # dumps show this frame
     thread._resume = partial(_go_on, call)
     return _go_on(call, thread)
 
 
 def leave_line(thread: VirtualThread, future: Future[Any]) -> None:
-    """Have a thread go whose future was cancelled."""
+    """Interrupt a thread whose future was cancelled, so that it leaves the queue."""
     if future.cancelled():
         thread.interrupt()
 
@@ -85,7 +85,7 @@ async def _wait_for_permit(thread: VirtualThread, permits: Semaphore) -> int:
 
 
 def _go_on(call: Permitted, thread: VirtualThread) -> int:
-    """Take the next step of the wait for a permit; then begin, or leave."""
+    """Take the next step of the wait for a permit; then begin the call, or end the thread."""
     waits = thread._coroutine
     assert waits is not None
     try:

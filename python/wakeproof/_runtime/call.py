@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of an executor, and what its future is told.
+"""One call of an executor, and the outcome that its future gets.
 
 Source: ``virtual_pool.py``, ``queued_pool.py``.
 """
@@ -24,11 +24,11 @@ class Call:
 
     @property
     def inner(self) -> Callable[..., Any]:
-        """What its thread calls in the end."""
+        """The callable that its thread calls in the end."""
         return self.fn
 
     def begins(self) -> bool:
-        """Whether it was not cancelled."""
+        """Return whether the call may run: its future was not cancelled."""
         self.is_told = True
         return self.future.set_running_or_notify_cancel()
 
@@ -38,7 +38,7 @@ class Call:
                 value = _in_parent(self.fn, *self.args, **self.kwargs)
             except BaseException as error:
                 self.future.set_exception(error)
-                del self  # the error's traceback has this frame
+                del self  # the error's traceback refers to this frame
             else:
                 self.future.set_result(value)
 
@@ -53,7 +53,7 @@ class Call:
                 self.future.set_result(value)
 
     def fail(self, error: BaseException) -> None:
-        """Tell the future, if `run` never came to it."""
+        """Set the exception of the future, unless `run` has set its outcome."""
         if not self.is_told and not self.begins():
             return
         if not self.future.done():

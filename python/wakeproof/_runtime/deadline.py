@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place where seconds (outside, float) become nanoseconds (inside, absolute)."""
+"""The only place where seconds (outside, float) become nanoseconds (inside, absolute)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NS_PER_S = 1_000_000_000
 def deadline_ns(timeout_s: float | None) -> int:
     """Return the CLOCK_MONOTONIC nanosecond at which `timeout_s` seconds from now end.
 
-    None and what exceeds the clock's range mean WP_FOREVER; 0 means 0, the past: do not sleep.
+    None and times beyond the clock's range give WP_FOREVER.  0 gives 0, which is in the past: do
+    not sleep.
 
     Raises:
         UsageError: `timeout_s` is negative or not a number (a ValueError as well).
@@ -27,7 +28,7 @@ def deadline_ns(timeout_s: float | None) -> int:
 
 
 def sleep_ns(seconds: float) -> int:
-    """Return the same for a sleep, which needs a number.
+    """Return the end of a sleep of so many seconds, as `deadline_ns` does; None is not allowed.
 
     Raises:
         UsageError: `seconds` is negative or not a number.
@@ -38,7 +39,7 @@ def sleep_ns(seconds: float) -> int:
 
 
 def _is_time(seconds: float) -> bool:
-    """Say whether it is a number of seconds; True is none, as in ``threading.Lock.acquire``."""
+    """Return whether it is a number of seconds; True is not, as in ``threading.Lock.acquire``."""
     try:
         return seconds >= 0 and not isinstance(seconds, bool)
     except TypeError:

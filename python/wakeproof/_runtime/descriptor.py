@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A descriptor of the kernel: calls that park a virtual thread where they would block.
+"""A descriptor of the kernel: its calls park a virtual thread where they would block.
 
 Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``,
 ``kernel/io/readiness.h``.
@@ -37,7 +37,7 @@ _starting = threading.Lock()
 
 
 class UntoldError(BlockingIOError):
-    """It would block, and no event will say when it would not: to be tried again, after a nap."""
+    """The call would block, and no event will end that, so the caller retries after a nap."""
 
 
 class _Ready(Wait):
@@ -69,17 +69,17 @@ class _Ready(Wait):
 
 
 class Call:
-    """One call under way: its descriptor stays open until it leaves."""
+    """One call under way; its descriptor stays open until `leave`."""
 
     __slots__ = ("has_left", "has_waited", "io", "nap_ns", "side", "why")
 
     def __init__(self, io: CIo, side: int, why: int) -> None:
         self.io, self.side, self.has_waited, self.has_left = io, side, False, False
         self.nap_ns = 0
-        self.why = why  # it waits, if it does
+        self.why = why  # the reason of its wait, for events
 
     def seen_before(self, attempt: Callable[[], T], deadline: int, found: list[T]) -> int | None:
-        """Try once: None: found; else what to wait from, for it would block."""
+        """Try once; return None if it succeeded, else the state from which to wait."""
         seen = lib.wp__io_look(self.io, self.side)
         try:
             found.append(attempt())
@@ -101,15 +101,15 @@ class Call:
             return
         self.has_left = True
         if self.has_waited:
-            lib.wp__io_pass(self.io, self.side)  # it may have been told, and there may be more
+            lib.wp__io_pass(self.io, self.side)  # it may have consumed a wakeup while more is ready
         lib.wp_io_exit(self.io)
 
 
 class Descriptor(Unique):
-    """Owns the descriptor of a socket, which it makes non-blocking, until it is closed.
+    """Owns the descriptor of a socket, which becomes non-blocking, until it is closed.
 
     Raises:
-        OSError: epoll refuses such a file (EPERM), or the number is no descriptor.
+        OSError: epoll refuses such a file (EPERM), or the number is not a descriptor.
         ClosedError: the group is closed.
     """
 
@@ -129,16 +129,16 @@ class Descriptor(Unique):
 
     @property
     def is_parents(self) -> bool:
-        """Whether it was made before a fork: the epoll is the parent's."""
+        """Whether the descriptor was made before a fork, so that its epoll is the parent's."""
         return self._pid != process.pid
 
     def call(self, side: int, attempt: Callable[[], T], deadline: int, what: str) -> T:
-        """Call `attempt` until it does not raise BlockingIOError, and park in between.
+        """Call `attempt` until it does not raise BlockingIOError, and park between the attempts.
 
         Raises:
             TimeoutError: the deadline has passed.
-            BlockingIOError: it would block, and the deadline is 0.
-            OSError: it is closed (EBADF), or what `attempt` raises.
+            BlockingIOError: the call would block, and the deadline is 0.
+            OSError: the descriptor is closed (EBADF), or `attempt` raised an error.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         found: list[T] = []
@@ -150,7 +150,7 @@ class Descriptor(Unique):
         return self.said(code, found, what)
 
     def said(self, code: int, found: list[T], what: str) -> T:
-        """Return what was found, or raise what the code says."""
+        """Return what was found, or raise the error that the code stands for."""
         if code == lib.WP_OK:
             return found[0]
         if code == lib.WP_TIMEOUT:
@@ -187,7 +187,8 @@ class Descriptor(Unique):
                 code = lib.wp__io_wait(call.io, side, seen, until)
                 if code == lib.WP_TIMEOUT and until < deadline:
                     continue
-                if code not in (lib.WP_OK, lib.WP_INTERRUPTED):  # signal handlers have run
+                # WP_INTERRUPTED: signal handlers have run
+                if code not in (lib.WP_OK, lib.WP_INTERRUPTED):
                     return code
             return lib.WP_OK
         finally:
@@ -200,13 +201,16 @@ class Descriptor(Unique):
         return Call(io, side, _WHY.get(what, lib.WP_WAIT_WRITE if side else lib.WP_WAIT_READ))
 
     def close(self) -> None:
-        """Close it when the calls under way have ended, which are told; again is harmless."""
+        """Close the descriptor: wake the calls under way, and release it when they have ended.
+
+        A second close does nothing.
+        """
         io, self._io = self._io, None
         if io is None or self.is_parents:
             return
         of = self._of()
         if of is not None:
-            socket.socket.detach(of)  # its number is soon another's
+            socket.socket.detach(of)  # its number may soon belong to another file
         self.group._descriptors.discard(self)
         lib.wp_io_free(io)
 
@@ -223,9 +227,9 @@ def start(group: CarrierGroup) -> None:
     """Start the pollers of a group, once.
 
     Raises:
-        SystemCallError: no descriptor or no memory for them.
-        StateError: a carrier has a poller of your own.
-        ClosedError: it is closed.
+        SystemCallError: there is no descriptor or no memory for them.
+        StateError: a carrier has a poller of the user's own.
+        ClosedError: the group is closed.
     """
     group._check_process()
     with _starting:
@@ -241,6 +245,6 @@ def start(group: CarrierGroup) -> None:
             raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")
         if code == lib.WP_FORBIDDEN:
             raise StateError(f"pollers of wakeproof.io: there is another on {', '.join(own)}")
-        if code not in (lib.WP_OK, lib.WP_ALREADY):  # Ctrl-C came when they had been started
+        if code not in (lib.WP_OK, lib.WP_ALREADY):  # ALREADY: Ctrl-C came after they were started
             raise error_for(code, "pollers")
         group._has_pollers = True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every virtual thread does now, and where: as text or JSON, by scope, grouped by stack.
+"""Dumps show what every virtual thread does now, and where: as text or JSON, by scope and by stack.
 
-Carriers go on meanwhile: each thread is shown as it was when it was looked at.
+Carriers continue meanwhile, so each thread is shown as it was when it was read.
 Spec: ``Dump.tla``.  Source: ``kernel/inspect/dump.h`` (for threads in C), ``dump_tree.py``.
 """
 
@@ -80,16 +80,29 @@ def dump(
     """Write what every virtual thread that was started, and has not ended, does now.
 
     Args:
-        file: a path, which then holds the whole dump, or nothing; an open text file; None: stderr.
-        format: "text" or "json".
-        limit: so many threads are listed one by one.  All are counted, and grouped by stack.
-        overwrite: a path that is there is replaced.
+        file: a path, which then holds the whole dump or nothing; an open text file; default None:
+            stderr.
+        format: "text" (default) or "json".
+        limit: the number of threads that are listed one by one, 0 or more.  All are counted, and
+            grouped by stack.
+        overwrite: whether a file at that path is replaced; default False.
 
-    Threads: any; a virtual one blocks its carrier while it writes.
+    Threads: any thread may call it; a virtual thread blocks its carrier while it writes.
 
     Raises:
-        UsageError: an unknown format, a negative limit, or a path that is there.
-        OSError: it cannot be written.
+        UsageError: the format is unknown, the limit is negative, or the path exists.
+        OSError: the file cannot be written.
+
+    Example:
+        >>> import io
+        >>> from wakeproof import CarrierGroup, VirtualThread, dump, park
+        >>> text = io.StringIO()
+        >>> with CarrierGroup(1) as group:
+        ...     thread = VirtualThread(park, name="waits", group=group).start()
+        ...     dump(text)
+        ...     thread.unpark()
+        >>> "waits" in text.getvalue()
+        True
     """
     alive = [thread for thread in list(threads.values()) if _is_ours(thread)]
     write(alive, file, format=format, limit=limit, overwrite=overwrite, about={})
@@ -104,7 +117,7 @@ def write(
     overwrite: bool,
     about: dict[str, str],
 ) -> None:
-    """Write a dump of those threads, with what `about` says in its head."""
+    """Write a dump of those threads, with the entries of `about` in its head."""
     if format not in _FORMATS:
         raise UsageError(f"format is {format!r}; allowed: 'text', 'json'")
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
@@ -119,12 +132,12 @@ def write(
 
 
 def _is_ours(thread: VirtualThread) -> bool:
-    """Say whether it is of this process: a forked child has its parent's."""
+    """Return whether the thread is this process's own: a forked child has its parent's."""
     return thread._group is not None and thread._group._pid == os.getpid()
 
 
 def _save(path: Path, text: Iterator[str], *, overwrite: bool) -> None:
-    """Have `path` appear whole."""
+    """Write `path` wholly or not at all."""
     taken = UsageError(f"dump to {path}: it is there; allowed: a new path, or overwrite=True")
     if path.exists() and not overwrite:
         raise taken
@@ -135,7 +148,7 @@ def _save(path: Path, text: Iterator[str], *, overwrite: bool) -> None:
         if overwrite:
             part.replace(path)
         else:
-            os.link(part, path)  # unlike a rename it refuses what came meanwhile
+            os.link(part, path)  # unlike a rename, a link fails if the path exists
     except FileExistsError:
         raise taken from None
     finally:
@@ -147,13 +160,25 @@ def dump_on_signal(
     *,
     format: Literal["text", "json"] = "text",  # noqa: A002
 ) -> Any:
-    """Have `number` write a dump to stderr; return the handler that was there before.
+    """Install a handler that writes a dump to stderr on a signal; return the former handler.
 
-    Python runs handlers in the main thread, between two instructions: not while it is in a call
-    that does not come back.
+    Python runs handlers in the main thread, between two instructions.  While the main thread is in
+    a call that does not return, there is no dump.
+
+    Args:
+        number: the number of the signal; default SIGQUIT (Ctrl-Backslash).
+        format: "text" (default) or "json".
+
+    Threads: the main thread only.
 
     Raises:
         ValueError: the caller is not the main thread, or there is no such signal.
+
+    Example:
+        >>> import signal
+        >>> from wakeproof import dump_on_signal
+        >>> before = dump_on_signal(signal.SIGUSR2)
+        >>> handler = signal.signal(signal.SIGUSR2, before)  # restore the former handler
     """
     write = partial(dump, format=format)
     return signal.signal(number, lambda *_: write())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dump says of each thread, which stacks are shared, and the tree of scopes.
+"""The parts of a dump: the entry of each thread, the shared stacks, and the tree of scopes.
 
 Spec: ``specs/inspect/Dump.tla``.  Source: ``dump.py``, ``stacks.py``.
 """
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 ROOT = "<root>"
-STACKS = 1024  # different ones that are counted apart
-NAMES = 4  # of those that share a stack
+STACKS = 1024  # the most different stacks that are counted apart
+NAMES = 4  # the most names that are shown of threads with one stack
 _UNTOUCHED: Stack = ()
 
 
@@ -34,24 +34,25 @@ class _Same:
 
 @dataclass
 class Listing:
-    """One dump on its way."""
+    """One dump in progress."""
 
     running: dict[int, Stack]
-    left: int  # to list one by one
+    left: int  # the number of threads that may still be listed one by one
     count: int = 0
     listed: int = 0
     others: int = 0
     same: dict[tuple[str, Stack], _Same] = field(default_factory=dict)
-    carriers: dict[tuple[int, str], int] = field(default_factory=dict)  # of groups: who runs
+    # the thread that each carrier runs, by group
+    carriers: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def look(self, thread: VirtualThread) -> dict[str, Any] | None:
-        """Return what there is to say of it, and count it; None: it has ended."""
+        """Return the entry of a thread, and count it; None if it has ended."""
         stack, state = _stacks.parked(thread), thread.state
         if state == "terminated":
             return None
-        if stack is not None:  # it was parked when that was read, or unparked since
+        if stack is not None:  # parked when its stack was read; perhaps unparked since
             state = "queued" if state == "queued" else "parked"
-        else:  # it was not, whatever it is now
+        else:  # not parked when it was read, whatever its state is now
             state = "running" if state == "parked" else state
             stack = self.running.get(thread._number, _UNTOUCHED)
         home, carrier = _name(thread, lib.wp__vthread_home), None
@@ -77,7 +78,7 @@ class Listing:
             same.names.append(thread.name)
 
     def each(self, members: Iterable[VirtualThread]) -> Iterator[dict[str, Any]]:
-        """Yield those that are listed one by one; count the others."""
+        """Yield the entries of threads that are listed one by one; count the others."""
         for thread in members:
             said = self.look(thread)
             if said is not None and self.listed < self.left:
@@ -85,7 +86,7 @@ class Listing:
                 yield said | {"stack": lines(said["stack"])}
 
     def by_stack(self) -> list[dict[str, Any]]:
-        """Return the stacks, those of most threads first."""
+        """Return the stacks; those of most threads come first."""
         ordered = sorted(self.same.items(), key=lambda item: -item[1].count)
         return [
             {"count": str(same.count), "state": state, "names": same.names, "stack": lines(stack)}
@@ -99,18 +100,18 @@ def lines(stack: Stack) -> list[str]:
 
 
 def _name(thread: VirtualThread, asked: Callable[..., int]) -> str | None:
-    """Return the name of the carrier that the kernel answers with."""
+    """Return the name of the carrier whose index the kernel returns."""
     group, index = thread._group, thread._tell(asked)
     return None if group is None or index is None or index < 0 else group._all[index].name
 
 
 def label(scope: Scope | None) -> str:
-    """Return what the container is called."""
+    """Return the name of a scope in a dump."""
     return ROOT if scope is None else f"{scope.name}@{id(scope):x}"
 
 
 def owner(scope: Scope | None) -> str | None:
-    """Return the number of the thread that has opened it; of an OS thread its identifier."""
+    """Return the number of the thread that opened the scope, an OS thread's identifier."""
     if scope is None:
         return None
     who = scope._owner
@@ -118,7 +119,7 @@ def owner(scope: Scope | None) -> str | None:
 
 
 def tree(alive: list[VirtualThread]) -> Iterator[tuple[Scope | None, list[VirtualThread]]]:
-    """Yield each scope and who was forked in it, parents first; None: the root."""
+    """Yield each scope and the threads forked in it, parents first; None stands for the root."""
     members: dict[Scope | None, list[VirtualThread]] = {None: []}
     inside: dict[Scope | None, list[Scope]] = {}
 

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 MOST = 2**30
-"""Bytes of one call."""
-_AT_CWD = -100  # openat's, for paths that are relative to the working folder
+"""The most bytes of one call."""
+_AT_CWD = -100  # openat's number for paths relative to the working folder
 _warning = threading.Lock()
 _warned: list[str] = []
 
 
 class _Op(Wait):
-    """One operation: asked, and waited for until it has ended, whatever happens."""
+    """One operation, from its request until it has ended, whatever happens."""
 
     __slots__ = ("fd", "op", "opens")
 
@@ -44,7 +44,7 @@ class _Op(Wait):
         self, thread: VirtualThread, what: int, fd: int, at: Any, size: int, flags: int
     ) -> None:
         super().__init__(thread)
-        self.opens, self.fd = what == lib.WP_OP_OPEN, max(fd, 0)  # AT_FDCWD: none
+        self.opens, self.fd = what == lib.WP_OP_OPEN, max(fd, 0)  # AT_FDCWD is not a descriptor
         self.op: CFileOp = made(lib.wp__op_new(what, fd, at, size, flags), lib.wp__op_free, "file")
 
     def begin(self) -> int:
@@ -74,7 +74,7 @@ class _Op(Wait):
         return code if lib.wp__op_is_cancelled(self.op) else lib.WP_OK
 
     def _to_the_end(self) -> Generator[int, int, None]:
-        """Wait through interrupts: the system uses the caller's buffer until then."""
+        """Wait through interrupts: the system uses the caller's buffer until the end."""
         was_interrupted = False
         self.thread._wait = self
         try:
@@ -99,11 +99,11 @@ def _parks() -> VirtualThread | None:
 def _call(
     what: int, fd: int, at: Any, size: int, flags: int, otherwise: Callable[[], int | bytes]
 ) -> int | bytes:
-    """Have the system do it while the caller parks; or, without io_uring, a pool; or do it here.
+    """Run the operation while the caller parks: by io_uring, else on a pool's thread, else here.
 
     Raises:
-        OSError: what it gave.
-        ThreadInterruptedError: the caller was interrupted, and it was cancelled.
+        OSError: the operation failed.
+        ThreadInterruptedError: the caller was interrupted, and the operation was cancelled.
     """
     thread = _parks()
     if thread is None:
@@ -117,7 +117,7 @@ def _call(
         raise interrupted(thread)
     result = lib.wp__op_result(op.op) if code == lib.WP_OK else 0
     if result == -errno.ECANCELED:
-        code = lib.WP_CLOSED  # by its group
+        code = lib.WP_CLOSED  # the close of its group has ended it
     if code != lib.WP_OK:
         raise error_for(code, "file")
     if result < 0:
@@ -126,7 +126,7 @@ def _call(
 
 
 def _has_ring(group: CarrierGroup) -> bool:
-    """Start its pollers; warn once if they have no io_uring."""
+    """Start the group's pollers; warn once if they have no io_uring."""
     start(group)
     lacks = lib.wp_file_lacks(group._native)
     if not lacks:
@@ -141,7 +141,7 @@ def _has_ring(group: CarrierGroup) -> bool:
 
 
 def opened(path: Any, flags: int) -> int:
-    """As ``os.open``, for ``io.FileIO``'s opener."""
+    """Open a file as ``os.open`` does, for ``io.FileIO``'s opener."""
     name = os.fsencode(path)
     try:
         return int(_call(lib.WP_OP_OPEN, _AT_CWD, ffi.from_buffer(name + b"\0"), 0o666,
@@ -152,10 +152,10 @@ def opened(path: Any, flags: int) -> int:
 
 
 class _File(io.FileIO):
-    """A raw file: what may take its time parks."""
+    """A raw file: its calls that may take time park."""
 
     def readinto(self, buffer: Any, /) -> int:
-        """As ``io.FileIO.readinto``."""
+        """Read into `buffer`, as ``io.FileIO.readinto`` does."""
         self._checkClosed()
         self._checkReadable()  # type: ignore[attr-defined]
         with memoryview(buffer) as view, view.cast("B") as whole, whole[:MOST] as part:
@@ -168,11 +168,11 @@ class _File(io.FileIO):
             return done
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As ``io.FileIO.read``."""
+        """Read at most `size` bytes, as ``io.FileIO.read`` does."""
         return self.readall() if size is None or size < 0 else io.RawIOBase.read(self, size) or b""
 
     def readall(self) -> bytes:
-        """As ``io.FileIO.readall``."""
+        """Read until the end, as ``io.FileIO.readall`` does."""
         self._checkClosed()
         self._checkReadable()  # type: ignore[attr-defined]
         left = os.fstat(self.fileno()).st_size - (self.tell() if self.seekable() else 0)
@@ -182,7 +182,7 @@ class _File(io.FileIO):
         return b"".join(parts)
 
     def write(self, data: Any, /) -> int:
-        """As ``io.FileIO.write``."""
+        """Write `data`, as ``io.FileIO.write`` does."""
         self._checkClosed()
         self._checkWritable()  # type: ignore[attr-defined]
         with memoryview(data) as view, view.cast("B") as whole, whole[:MOST] as part:
@@ -202,13 +202,21 @@ def open_file(
     closefd: bool = True,
     opener: Callable[[Any, int], int] | None = None,
 ) -> Any:
-    """As the builtin ``open``: what is read and written parks a virtual thread.
+    """Open a file as the builtin ``open`` does; its reads and writes park a virtual thread.
 
-    One thread at a time uses a buffered file: share it under a `wakeproof.Mutex`.
+    Arguments are those of the builtin.
+
+    Threads: one thread at a time may use a buffered file; share it under a `wakeproof.Mutex`.
 
     Raises:
         OSError, ValueError: as the builtin.
-        ThreadInterruptedError: the caller was interrupted while it opened it.
+        ThreadInterruptedError: the caller was interrupted while it opened the file.
+
+    Example:
+        >>> from wakeproof import io
+        >>> with io.open("/dev/null", "rb") as file:
+        ...     file.read()
+        b''
     """
     kind = mode.replace("b", "", 1).replace("t", "", 1)
     is_binary = "b" in mode
@@ -242,7 +250,11 @@ def _buffered(raw: _File, kind: str, buffering: int) -> BinaryIO:
 
 
 def fsync(file: Any) -> None:
-    """As ``os.fsync``, of a file or a descriptor, while the caller parks; flush it before."""
+    """Write a file's data to the disk as ``os.fsync`` does, while the caller parks.
+
+    Args:
+        file: a file or a descriptor; flush a buffered file before.
+    """
     fd = file if isinstance(file, int) else file.fileno()
 
     def here_then() -> int:

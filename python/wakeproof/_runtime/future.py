@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Futures that a virtual thread waits for without its carrier: it parks.
+"""Futures: a virtual thread that waits for one parks, and leaves its carrier.
 
   setter                                   virtual thread
   result, or error, or cancelled           done? ends
   callbacks: the signal is set             the signal's callback is added, or called at once;
                                            wait for the signal (`signal`)
 
-OS threads wait as in `concurrent.futures`.  Its `wait` and `as_completed` give each future a waiter
-with an event, which becomes one that parks where a virtual thread calls them.
+OS threads wait as in `concurrent.futures`.  Its functions `wait` and `as_completed` give each
+future a waiter with an event; if a virtual thread calls them, that event parks it.
 
-A call of a `wakeproof.VirtualThreadPool` that waits for another one of that pool does not run
-meanwhile: it gives its permit back, and takes one again before it goes on.  So calls that wait for
-calls end, however few may run at once.
+A call of a `wakeproof.VirtualThreadPool` that waits for another call of that pool gives its permit
+back meanwhile, and takes one again before it continues.  So calls that wait for calls end, however
+few may run at once.
 
 Source: this file; ``concurrent/futures/_base.py``.
 """
@@ -34,9 +34,9 @@ T = TypeVar("T")
 
 
 class _Event:
-    """What `concurrent.futures` needs of a ``threading.Event``; a virtual thread that waits parks.
+    """The part of a ``threading.Event`` that `concurrent.futures` needs; a virtual thread parks.
 
-    Who clears it holds the lock under which it is set.
+    The thread that clears it holds the lock under which it is set.
     """
 
     def __init__(self, permits: Semaphore | None) -> None:
@@ -56,7 +56,7 @@ class _Event:
 
 
 class _Waiters(list[Any]):
-    """Those of `concurrent.futures`; who adds one holds the future's lock, and waits later."""
+    """The waiters of `concurrent.futures`, added under the future's lock, before they wait."""
 
     permits: Semaphore | None = None
 
@@ -67,7 +67,7 @@ class _Waiters(list[Any]):
 
 
 class Future(concurrent.futures.Future[T]):
-    """One of ours."""
+    """A future of wakeproof."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,32 +76,35 @@ class Future(concurrent.futures.Future[T]):
 
     @property
     def permits(self) -> Semaphore | None:
-        """Those of the pool that bounds how many calls run; None: nothing does."""
+        """The permits of the pool that bounds how many calls run; None: no pool does."""
         return self._own.permits
 
     def of(self, permits: Semaphore | None) -> None:
-        """Say whose call it is, before it is shared."""
+        """Set the permits of the pool, before the future is shared."""
         self._own.permits = permits
 
     def result(self, timeout: float | None = None) -> T:
         """Return what the call returned, or raise what it raised; a virtual thread parks.
 
+        Args:
+            timeout: seconds; negative: 0; default None: wait without a limit.
+
         Raises:
             TimeoutError: the time ran out.
-            CancelledError: it was cancelled.
+            CancelledError: the future was cancelled.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         try:
             return super().result(self._parked(timeout))
         finally:
-            del self  # the error's traceback has this frame
+            del self  # the error's traceback refers to this frame
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Return what the call raised, as `result`."""
+        """Return what the call raised; arguments and errors are those of `result`."""
         return super().exception(self._parked(timeout))
 
     def _parked(self, timeout: float | None) -> float | None:
-        """Wait as a virtual thread; return how long is to be waited yet, as an OS thread."""
+        """Wait as a virtual thread; return the seconds that remain to wait as an OS thread."""
         if here.thread is None:
             return timeout
         if not self.done():
@@ -109,7 +112,7 @@ class Future(concurrent.futures.Future[T]):
         return 0
 
     def _told(self) -> Signal:
-        """Return what is set when it is done; of two callers each may have its own."""
+        """Return a signal that is set when the future is done; each caller may get another one."""
         signal = self._signal
         if signal is None:
             signal = self._signal = Signal()
@@ -118,7 +121,7 @@ class Future(concurrent.futures.Future[T]):
 
 
 def waited(signal: Signal, timeout: float | None, permits: Semaphore | None) -> bool:
-    """Wait for it; meanwhile a call that has one of these permits is without."""
+    """Wait for the signal, while a call that holds one of these permits is without it."""
     thread = here.thread
     call = None if thread is None else thread._permitted
     if call is None or call.future.permits is not permits or timeout == 0:
@@ -128,15 +131,15 @@ def waited(signal: Signal, timeout: float | None, permits: Semaphore | None) -> 
 
 
 def _time(timeout: float | None) -> float | None:
-    """Return it as ours: below 0 is 0."""
+    """Return the timeout as wakeproof takes it: negative numbers become 0."""
     return None if timeout is None else max(timeout, 0)
 
 
 @contextmanager
 def lent(call: Permitted) -> Iterator[None]:
-    """Run a block in which the call that makes it has no permit.
+    """Run a block in which the call that runs it has no permit.
 
-    A thread that a close hands back meanwhile never goes on, and has none to return.
+    A thread that a close hands back meanwhile never continues, and has no permit to return.
     """
     permits = call.future.permits
     if permits is None or not call.has_permit:

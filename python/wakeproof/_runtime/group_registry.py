@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which groups are open: closed when the interpreter ends, freed when nobody has them any more.
+"""The open groups: closed when the interpreter ends, freed when no reference to them is left.
 
 Spec: ``specs/sched/Group.tla``.  Source: ``kernel/sched/group.h``.
 """
@@ -22,9 +22,9 @@ groups: set[CarrierGroup] = set()
 
 
 def release(group: CarrierGroup, native: CGroup) -> None:
-    """Have a closed group freed once nobody can be inside a call, for that takes the group."""
+    """Free a closed group once no thread is inside a call: each call refers to the group."""
     try:
-        groups.remove(group)  # one close alone finds it
+        groups.remove(group)  # only one close finds it here
     except KeyError:
         return
     known.forget(group)
@@ -32,13 +32,13 @@ def release(group: CarrierGroup, native: CGroup) -> None:
 
 
 def _free(native: CGroup, pid: int, life: list[bool]) -> None:
-    if pid == os.getpid():  # a forked child's thread may be one of its carriers
-        life[0] = False  # virtual threads that go with it, in one cycle, go after it
+    if pid == os.getpid():  # in a forked child the thread may be one of its carriers
+        life[0] = False  # virtual threads in the same cycle of references go after it
         lib.wp_group_free(native)
 
 
 def _close_all() -> None:
-    """Close what is open before the interpreter ends; what runs on is left behind."""
+    """Close the open groups before the interpreter ends; running tasks are left behind."""
     for group in list(groups):
         if group._pid == os.getpid() and group.running() is None:
             group.close(0, cancel=True)

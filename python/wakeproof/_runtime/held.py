@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps a block from its end after Ctrl-C: a line each second names it, and where it is.
+"""Reports about a block that cannot end after Ctrl-C: a line each second names what it waits for.
 
-Parked threads are interrupted at once.  One that is inside a call of the system, or computes, can
-be told nothing before it parks, and a block never ends before what it has started: so whoever has
-pressed Ctrl-C sees why nothing happens.
+Parked threads are interrupted at once.  A thread that is in a system call, or computes, cannot be
+interrupted before it parks, and a block never ends before what it has started.  The lines show the
+user why nothing happens after Ctrl-C.
 
 Source: this file; `stacks`.
 """
@@ -27,13 +27,13 @@ _PACKAGE = str(Path(__file__).parent.parent)
 
 
 def naming(what: str, wait: Callable[[float], bool], alive: Callable[[], Iterable[Handle]]) -> None:
-    """Wait until it is over; say each second what it waits for."""
+    """Wait until it is over; write each second what it waits for."""
     while not wait(EACH_S):
         tell(what, alive())
 
 
 def tell(what: str, alive: Iterable[Handle | Unfinished]) -> None:
-    """Write a line about those that are alive, first of all about one that runs."""
+    """Write a line about the threads that are alive, and first about one that runs."""
     threads = sorted(alive, key=lambda thread: thread.state != "running")
     if threads:
         more = f", and for {len(threads) - 1} more" if len(threads) > 1 else ""
@@ -59,7 +59,7 @@ def _about(thread: Handle | Unfinished) -> str:
 
 
 def _name(call: Any) -> str:
-    """Return the name of what a thread was given to call, beneath what we have put around it."""
+    """Return the name of the callable that a thread was given, beneath our wrappers."""
     while True:
         owner: Any = getattr(call, "__self__", None)
         is_ours = type(owner).__module__.startswith("wakeproof.")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which virtual thread the caller is, and what Python keeps for each.
+"""The virtual thread that calls, and what Python keeps for each virtual thread.
 
-With ``_native/own.c``, which is built where there are headers of a CPython that it knows, a step
-begins with `mount` and ends with `unmount`: between them ``threading.local`` has the thread's own
-values. Without, all threads of a carrier share those of its OS thread (`ARE_OWN` is False).
+``_native/own.c`` is built where there are headers of a CPython that it knows.  With it each step
+begins with `mount` and ends with `unmount`, and between them ``threading.local`` has the virtual
+thread's own values.  Without it all threads of a carrier share those of its OS thread (`ARE_OWN` is
+False).
 
 Source: ``_native/own.c``.
 """
@@ -30,7 +31,7 @@ else:
         ARE_OWN = False
 
         class Here(threading.local):
-            """The calling OS thread."""
+            """The state of the calling OS thread."""
 
             thread = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callables as tasks, from submission to end, by the kernel's number; and what is told of them.
+"""Callables as tasks, by the kernel's number, from their submission to their end.
 
 Spec: ``specs/thread/Task.tla``.  Source: ``_native/binding.h``.
 """
@@ -34,11 +34,22 @@ State = Literal["parked", "queued", "running"]
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A task that had not ended when its group was closed.
+    """A task that had not ended when its group was closed; `CarrierGroup.close` returns them.
 
     Attributes:
-        name: a thread's own, or the qualified name of what `submit` was given.
-        state: "queued", "parked"; "running": it could not be stopped, and may still end.
+        name: the thread's name, or the qualified name of the callable given to `submit`.
+        state: "queued"; "parked"; or "running": it could not be stopped, and may still end.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, park
+        >>> group = CarrierGroup(1)
+        >>> thread = VirtualThread(park, name="waits", group=group).start()
+        >>> while thread.state != "parked":
+        ...     pass
+        >>> group.close(timeout_s=0)
+        [Unfinished(name='waits', state='parked')]
     """
 
     name: str
@@ -47,24 +58,24 @@ class Unfinished:
 
 @dataclass
 class Work:
-    """A callable on its way; gone when it has run."""
+    """A callable from its submission until it has run."""
 
     group: CarrierGroup
     name: str
     call: Callable[[], object]
     future: Future[Any]
     runs: bool = False
-    text: CPath | Null | None = None  # its name, in events; it is copied before it runs
+    text: CPath | Null | None = None  # its name in events, which is copied before it runs
 
 
-ANYWHERE = -1  # the carrier that the group chooses
+ANYWHERE = -1  # lets the group choose the carrier
 works: dict[int, Work] = {}
-threads: dict[int, VirtualThread] = {}  # from start to end
+threads: dict[int, VirtualThread] = {}  # from their start to their end
 numbers = itertools.count(1)
 
 
 def _step(job: CTask) -> int:
-    """Run the callable of `job`: the kernel calls this on a carrier."""
+    """Run the callable of `job`; the kernel calls this on a carrier."""
     _in_parent(_run, lib.wp__job_number(job))
     return lib.WP_STEP_DONE
 
@@ -87,9 +98,10 @@ def _run(number: int) -> None:
 
 
 def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call it, and end a child that it has forked, as `multiprocessing` does.
+    """Call it, and end a child process that it has forked, as `multiprocessing` does.
 
-    The child has this carrier's queues, but no other thread: who locks the future may be gone.
+    The child has this carrier's queues but no other thread, so a lock of a future may have lost its
+    holder.
     """
     parent = _process.pid
     try:
@@ -97,11 +109,11 @@ def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     finally:
         if _process.pid != parent:
             _end(sys.exception())
-        del args, kwargs  # what failed has this frame behind it
+        del args, kwargs  # the error's traceback refers to this frame
 
 
 def _end(error: BaseException | None) -> NoReturn:
-    """Leave the process with what `error` says, if there is one; exit handlers do not run."""
+    """End the process with the exit code of `error`, if there is one; exit handlers do not run."""
     code: object = None if error is None else 1
     try:
         if isinstance(error, SystemExit):
@@ -121,10 +133,16 @@ STEP = ffi.callback("int(wp_task *)", _step)
 
 
 def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
-    """Submit `work` to that carrier; False: the group is closed.  `text`: its name, in events.
+    """Submit `work` to that carrier; return False if the group is closed.
+
+    Args:
+        group: the kernel's group.
+        index: the carrier, or ANYWHERE.
+        work: the callable.
+        text: its name in events.
 
     Raises:
-        MemoryError: there is none; the work was not submitted.
+        MemoryError: there is no memory; the work was not submitted.
     """
     number = next(numbers)
     works[number] = work
@@ -146,7 +164,7 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
 def submit(
     group: CarrierGroup, index: int, call: Callable[[], T], name: str, future: Future[T]
 ) -> Future[T]:
-    """Submit a callable to that carrier; its result comes through the future, which is returned.
+    """Submit a callable to that carrier; return the future, which gets its outcome.
 
     Raises:
         ClosedError, ForkedError: as `CarrierGroup.submit`.
@@ -162,7 +180,7 @@ def submit(
 
 
 def unfinished(group: object) -> list[Unfinished]:
-    """Return what a close that came to no end leaves as it is."""
+    """Return what a close that ran out of time leaves as it is."""
     here = [work for work in list(works.values()) if work.group is group]
     tasks = [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
     alive = [thread for thread in list(threads.values()) if thread._group is group]
@@ -172,7 +190,7 @@ def unfinished(group: object) -> list[Unfinished]:
 def hand_back(job: CTask) -> list[Unfinished]:
     """Free and cancel what has not ended, in the order in which it was handed back."""
     found: list[Unfinished] = []
-    with ExitStack() as each:  # the last first, and all of them, whatever their callbacks raise
+    with ExitStack() as each:  # runs all callbacks, the last first, whatever they raise
         while job:
             number = lib.wp__job_number(job)
             state: State = "parked" if lib.wp__job_was_parked(job) else "queued"

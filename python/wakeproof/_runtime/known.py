@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `threading` knows of carriers: each is a thread with a name, in logs as well.
+"""Make carriers known to `threading`: each is a thread with a name, in logs as well.
 
-``threading.current_thread()`` is the carrier's, whose name is that of the virtual thread that it
-runs just now.  Forgotten when the group is closed.
+``threading.current_thread()`` is the carrier's thread, and has the name of the virtual thread that
+the carrier runs just now.  It is forgotten when the group is closed.
 
 Source: this file.
 """
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from wakeproof.group import CarrierGroup
 
-groups: dict[int, CarrierGroup] = {}  # of which an OS thread is a carrier, until that is closed
+# the group of each OS thread that is a carrier, until it is closed
+groups: dict[int, CarrierGroup] = {}
 _threads: dict[int, CarrierThread] = {}
-runs: Callable[[], Any] = int  # the virtual thread that the caller is; `trampoline` says so
+runs: Callable[[], Any] = int  # returns the calling virtual thread; `trampoline` sets it
 
 
 class CarrierThread(threading._DummyThread):
@@ -30,7 +31,7 @@ class CarrierThread(threading._DummyThread):
     def __init__(self, name: str) -> None:
         self._carrier = name
         super().__init__()
-        self._carrier = name  # not the one that Python gives it
+        self._carrier = name  # not the name that Python gives it
 
     @property
     def _name(self) -> str:
@@ -54,7 +55,7 @@ def know(group: CarrierGroup | None) -> None:
 
 
 def forget(group: CarrierGroup) -> None:
-    """Its carriers have ended."""
+    """Forget the carriers of a group, which have ended."""
     for ident in [ident for ident, of in list(groups.items()) if of is group]:
         groups.pop(ident, None)
         known = _threads.pop(ident, None)

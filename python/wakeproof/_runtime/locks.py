@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a `with` block of Mutex, Condition or Semaphore calls, whole for signal handlers.
+"""The `with` blocks of Mutex, Condition and Semaphore, which signal handlers cannot split.
 
-With ``_native/locks.c``, which is built where there are headers of CPython, Ctrl-C in such a block
-leaves the lock free.  Without, it may come between two instructions of `__enter__` or `__exit__`,
-and the lock stays taken (`ARE_WHOLE` is False).
+``_native/locks.c`` is built where there are headers of CPython.  With it Ctrl-C in such a block
+leaves the lock free.  Without it Ctrl-C may come between two instructions of `__enter__` or
+`__exit__`, and then the lock stays taken (`ARE_WHOLE` is False).
 
 Source: ``_native/locks.c``.
 """
@@ -125,7 +125,7 @@ else:
             pass
 
 
-_CALLED = (  # in the order in which locks.c has them
+_CALLED = (  # in the order of locks.c
     "wp_mutex_try_lock",
     "wp_mutex_was_abandoned",
     "wp_mutex_lock_until",
@@ -138,7 +138,7 @@ _CALLED = (  # in the order in which locks.c has them
 
 
 def address(cdata: Null) -> int:
-    """Return where it is, as `_native/locks.c` takes it."""
+    """Return the address of a function, as `_native/locks.c` takes it."""
     return int(ffi.cast("uintptr_t", cdata))
 
 
@@ -155,7 +155,7 @@ def note(mutex: Mutex, who: VirtualThread | int) -> None:
 
 
 def forget(mutex: Mutex) -> None:
-    """Note that nobody holds the mutex."""
+    """Note that no thread holds the mutex."""
     if not isinstance(mutex._holder, int) and mutex._holder is not None:
         mutex._holder._held.discard(mutex)
     mutex._holder = None

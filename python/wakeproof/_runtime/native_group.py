@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group as the kernel makes it, of what `wakeproof.config` has settled.
+"""A group of the kernel, made from the settings of `wakeproof.config`.
 
 Source: ``kernel/sched/group.h``.
 """
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def native(chosen: Settings, seats: Seats) -> CGroup:
-    """Start its carriers.
+    """Make the kernel's group, and start its carriers.
 
     Raises:
-        SystemCallError: there is no memory, or no thread.
+        SystemCallError: there is no memory, or the system refused a thread.
     """
     config, made = ffi.new("wp_group_config *"), ffi.new("wp_group **")
-    numbers = seats.numbers()  # they are read before it returns
+    numbers = seats.numbers()  # they are read before wp_group_new returns
     config.carriers, config.yield_us = chosen.carriers, chosen.yield_us
     config.work_stealing, config.trace_events = chosen.work_stealing, chosen.trace_events
     config.placement, config.place_at_resume = chosen.policy, chosen.at_resume

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which scopes a thread has open, innermost last.
+"""The scopes that a thread has open, innermost last.
 
 Spec: ``specs/scope/Nesting.tla`` (LifoClose, OwnerConfinement).  Source: this file.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Below(threading.local):
-    """Those of an OS thread."""
+    """The open scopes of an OS thread."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
@@ -26,17 +26,17 @@ _below = _Below()
 
 
 def stack() -> list[Scope]:
-    """Return the caller's."""
+    """Return the open scopes of the caller."""
     return _below.scopes if here.thread is None else here.thread._scopes
 
 
 def me() -> object:
-    """Return who the caller is, virtual or not."""
+    """Return the identity of the caller, a virtual thread or an OS thread."""
     return here.thread or threading.get_ident()
 
 
 def parent() -> Scope | None:
-    """Return the caller's innermost, else the one that has forked it."""
+    """Return the caller's innermost open scope, or else the scope that has forked the caller."""
     scopes = stack()
     if scopes:
         return scopes[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that stand for one thing of the kernel: a copy would free it twice, or lock it alone.
+"""Objects that stand for one object of the kernel: a copy would free it twice, or lock it alone.
 
 Source: this file.
 """

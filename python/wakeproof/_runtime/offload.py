@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that no poller can wait for run on OS threads of a pool, while the caller parks."""
+"""Run calls that no poller can wait for on OS threads of a pool, while the caller parks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def begin(call: Callable[[], T]) -> tuple[Future[T], Semaphore]:
-    """Have it called there; the semaphore has a permit when it has ended."""
+    """Start the call on the pool; the semaphore has a permit when the call has ended."""
     done = Semaphore(0)
     future = _pool().submit(contextvars.copy_context().run, call)
     future.add_done_callback(lambda _: done.release())
@@ -41,11 +41,19 @@ def begin(call: Callable[[], T]) -> tuple[Future[T], Semaphore]:
 def offload(fn: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Call `fn` on an OS thread of a pool, and park until it has returned.
 
-    An OS thread calls it itself.  The pool has as many threads as CPUs and 4 more, at most 32.
+    An OS thread calls `fn` itself.  The pool has four threads more than there are CPUs, at most 32.
+
+    Threads: any thread may call it.
 
     Raises:
         Whatever `fn` raises.
-        ThreadInterruptedError: the caller was interrupted; the call goes on.
+        ThreadInterruptedError: the caller was interrupted; the call continues.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, io
+        >>> with CarrierGroup(1) as group:
+        ...     VirtualThread(io.offload, len, "abc", group=group).start().result()
+        3
     """
     if here.thread is None:
         return fn(*arguments, **named)

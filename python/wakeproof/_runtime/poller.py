@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a poller of Python starts, is woken, and ends.
 
-  register        the kernel starts its thread, whose body may run before the caller goes on
-  who wakes       [PO1] `_wake`, in whatever thread has claimed it
-  its end         its body returns; nobody is in its wakeup; the carrier has none: `_left`
+  register        the kernel starts its thread, whose body may run before the caller continues
+  wakeup          [PO1] `_wake`, in whatever thread has claimed it
+  its end         its body returns; no thread is in its wakeup; the carrier has none: `_left`
 
 The main thread runs signal handlers between any two instructions of Python, so Ctrl-C may raise
-before the first one of a wakeup, or in it.  A wake that was claimed must happen, or the carrier
-sleeps for ever: hence `_wake_again`.
+before the first instruction of a wakeup, or in the wakeup.  A claimed wakeup must happen, or the
+carrier sleeps for ever; hence `_wake_again`.
 
 Spec: ``Poller.tla`` (WakeReachesSleeper, WakeupIsOver).  Source: ``_native/vthreads.c``.
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class _PollerThread(VirtualThread):
-    """Starts when it is made."""
+    """A poller's thread, which starts when it is made."""
 
     __slots__ = ("_blocks", "_wakeup")
     _is_poller = True
@@ -67,7 +67,7 @@ class _PollerThread(VirtualThread):
             code = lib.wp__poller_register(
                 group._native, home, self._number, text, self._blocks, made
             )
-        finally:  # Ctrl-C, behind the call: `Carrier.poller` has it
+        finally:  # Ctrl-C may follow the call; `Carrier.poller` then has the thread
             if made[0]:
                 self._native = made[0]
             else:
@@ -98,13 +98,14 @@ def _refused(what: str, code: int, group: CarrierGroup, home: int) -> Exception:
 
 
 def _run(body: Callable[[Poller], Any], poller: Poller) -> Any:
-    """Call the body; that its group is closed is no failure."""
-    poller._thread._native = lib.wp_vthread_current()  # who registers it may be behind
+    """Call the body; the close of its group is not a failure."""
+    # the registering thread may not have set it yet
+    poller._thread._native = lib.wp_vthread_current()
     try:
         return body(poller)
     except PollerClosedError:
         return None
-    except ThreadInterruptedError:  # a close interrupts who is parked
+    except ThreadInterruptedError:  # a close interrupts parked threads
         if lib.wp__poller_yield_begin(True) != lib.WP_CLOSED:
             raise
         return None
@@ -117,7 +118,7 @@ def register(
     name: str | None,
     blocks: bool,
 ) -> VirtualThread:
-    """Start one; see `Carrier.register_poller`."""
+    """Start a poller; see `Carrier.register_poller`."""
     if not callable(wakeup):
         raise UsageError(f"wakeup is {wakeup!r}; allowed: what can be called without arguments")
     if not callable(body) or is_coroutine(body):
@@ -128,7 +129,7 @@ def register(
 def _wake(number: int) -> None:
     """Call the wakeup of that poller, in whatever thread has claimed it."""
     poller, caller = threads[number], here.thread
-    here.thread = None  # it must not park who happens to run
+    here.thread = None  # the wakeup must not park the thread that happens to run
     try:
         poller._wakeup()  # type: ignore[attr-defined]
     finally:
@@ -136,17 +137,17 @@ def _wake(number: int) -> None:
 
 
 def _wake_again(_: object, error: BaseException, trace: TracebackType) -> None:
-    """Call it once more, which does a sticky one no harm.
+    """Call the wakeup once more, which does no harm if the wakeup is sticky.
 
     If it fails again, cffi gives both errors to ``sys.unraisablehook``.
     """
     number = trace.tb_frame.f_locals["number"]
-    with suppress(Exception):  # a class of theirs may take no note
+    with suppress(Exception):  # a user's exception class may refuse notes
         error.add_note(f"in the wakeup of {threads[number].name}")
     _wake(number)
     if not isinstance(error, KeyboardInterrupt):
         raise error
-    _thread.start_new_thread(_thread.interrupt_main, ())  # once the call that woke has returned
+    _thread.start_new_thread(_thread.interrupt_main, ())  # after the call that woke has returned
 
 
 def _left(number: int) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on their way through a pool of OS threads, by number; and pools until they are freed.
+"""Calls on their way through a pool of OS threads, by number, and pools until they are freed.
 
-A pool that nobody has any more runs what it has accepted; it is freed once its threads have left.
+A pool without references runs what it has accepted, and is freed once its threads have left.
 Source: ``kernel/pool/pool.h``.
 """
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from wakeproof.queued_pool import QueuedThreadPool
 
 pools: WeakSet[QueuedThreadPool] = WeakSet()
-workers: dict[int, Workers] = {}  # of each pool, until it is freed
+workers: dict[int, Workers] = {}  # the workers of each pool, until it is freed
 _leaving: list[tuple[CPool, int]] = []
 _calls: dict[int, tuple[Call, CJob, CPath | None, Workers]] = {}
-_tags: dict[str, CPath] = {}  # a dump may read one at any time
+_tags: dict[str, CPath] = {}  # kept for ever: a dump may read one at any time
 _numbers = itertools.count(1)
 
 
@@ -44,7 +44,7 @@ def _run(arg: CPointer) -> None:
 
 
 def _begin(arg: CPointer) -> None:
-    """Begin a thread: before its first call."""
+    """Prepare a thread of the pool, before its first call."""
     of = workers[int(ffi.cast("uintptr_t", arg))]
     enlist(of.name())
     of.prepare()
@@ -57,7 +57,7 @@ def _end(_: CPointer) -> None:
 def _close(arg: CPointer) -> None:
     call = _calls.pop(int(ffi.cast("uintptr_t", arg)))[0]
     call.future.cancel()
-    call.begins()  # tells those that wait
+    call.begins()  # wakes the threads that wait for the future
 
 
 _RUN = ffi.callback("void(void *)", _run)
@@ -66,7 +66,7 @@ _BEGIN, _END = ffi.callback("void(void *)", _begin), ffi.callback("void(void *)"
 
 
 def begins(of: Workers, config: CPoolConfig) -> int:
-    """Have the threads of a pool begin and end so; return its number in `workers`."""
+    """Set the begin and end callbacks of the pool's threads; return its number in `workers`."""
     number = next(_numbers)
     workers[number] = of
     config.begin, config.end, config.arg = _BEGIN, _END, ffi.cast("void *", number)
@@ -74,7 +74,7 @@ def begins(of: Workers, config: CPoolConfig) -> int:
 
 
 def enter(call: Call, tag: str | None, of: Workers) -> tuple[int, CJob]:
-    """Give it a number and a job, which stays until it runs."""
+    """Give the call a number and a job, which stays until it runs."""
     number, job = next(_numbers), ffi.new("wp_job *")
     job.run, job.close, job.arg = _RUN, _CLOSE, ffi.cast("void *", number)
     text = None
@@ -87,15 +87,15 @@ def enter(call: Call, tag: str | None, of: Workers) -> tuple[int, CJob]:
 
 
 def forget(number: int) -> None:
-    """Drop one that was refused."""
+    """Drop a call that was refused."""
     del _calls[number]
 
 
 def idle_ns(timeout_s: float | None) -> int:
-    """Return how long that is; None: WP_FOREVER.
+    """Return the nanoseconds of an idle timeout; None gives WP_FOREVER.
 
     Raises:
-        UsageError: `timeout_s` is no time.
+        UsageError: `timeout_s` is negative or not a number.
     """
     if timeout_s is None:
         return lib.WP_FOREVER
@@ -105,13 +105,13 @@ def idle_ns(timeout_s: float | None) -> int:
 
 
 def wait(native: CPool) -> None:
-    """Wait until its threads have left; signal handlers run meanwhile."""
+    """Wait until the pool's threads have left; signal handlers run meanwhile."""
     while lib.wp_pool_wait(native, lib.WP_FOREVER) != lib.WP_OK:
         pass
 
 
 def leave(native: CPool, pid: int, number: int) -> None:
-    """Close a pool that nobody has any more."""
+    """Close a pool to which no reference is left."""
     if pid == process.pid:
         lib.wp_pool_close(native)
         _leaving.append((native, number))
@@ -119,13 +119,13 @@ def leave(native: CPool, pid: int, number: int) -> None:
 
 
 def reap() -> None:
-    """Free what has been left by all threads, unless this is such a thread."""
+    """Free the pools that all threads have left, unless the caller is a thread of a pool."""
     if lib.wp_pool_current():
         return
     for _ in range(len(_leaving)):
         try:
             native, number = _leaving.pop(0)
-        except IndexError:  # somebody else reaps
+        except IndexError:  # another thread reaps
             return
         if lib.wp_pool_wait(native, 0) == lib.WP_OK:
             lib.wp_pool_free(native)
@@ -147,7 +147,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    """Begin anew, in a forked child: the threads are the parent's."""
+    """Start afresh in a forked child: the threads are the parent's."""
     pools.clear()
     _leaving.clear()
     _calls.clear()

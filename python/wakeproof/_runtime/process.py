@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which process this is, without the system call that `os.getpid` is each time."""
+"""The identity of this process, without the system call that `os.getpid` makes each time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 import threading
 
 pid = os.getpid()
-_survivor = 0  # the only thread that a child has of its parent
+_survivor = 0  # the only thread of the parent that a child has
 
 
 def has_forked() -> bool:
-    """Whether the calling thread is one of the parent's, and so no carrier here."""
+    """Return whether the calling thread came from the parent, and so is no carrier here."""
     return threading.get_ident() == _survivor
 
 

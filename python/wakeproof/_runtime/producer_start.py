@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who was started to produce: it comes once, whatever the pool does.
+"""The start of another producer: it begins once, whatever the pool does.
 
 Source: ``kernel/pool/strategy.h``, ``strategy.py``.
 """
@@ -13,10 +13,11 @@ from typing import Any
 
 
 class Came:
-    """What a pool is given to run.
+    """The callable that a pool is given to start a producer.
 
-    It does not come from inside the start, where an executor runs what it is given at once: who
-    starts it has a task in its hands, and would run that after all others, one inside the other.
+    An executor may run it at once, inside the start.  The starter already holds a produced task,
+    and running the new producer inline would nest it, and delay that task behind all others.  So in
+    that case it only notes that it was called.
     """
 
     def __init__(self, come: Callable[[], None]) -> None:
@@ -31,12 +32,15 @@ class Came:
             self.come()
 
     def is_elsewhere(self) -> bool:
-        """Whether it comes, now that it was given: else the start is as one that was refused."""
+        """Return whether the producer runs elsewhere; if not, the start counts as refused.
+
+        Call it after the pool has been given this object.
+        """
         self.starter = None
         return not self.is_here
 
     def withdraw(self, _: Future[Any]) -> None:
-        """Come, and produce nothing, unless it has come: the pool has cancelled it."""
+        """Run without producing, unless it has run: the pool has cancelled it."""
         if not self.has_come:
             here.is_withdrawn = True
             try:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a virtual thread waits for a ``threading.RLock``: it leaves its carrier.
+"""Let a virtual thread that waits for a ``threading.RLock`` leave its carrier.
 
-  waiter                                  whoever releases it the last time
-  in line; a new signal                   the lock is free
-  try the lock; else wait for the signal  the first in line? set its signal
-  has it, or gives up: out of the line; who gives up tells the next
+  waiter                                  thread that releases the lock for the last time
+  in the queue; a new signal              the lock is free
+  try the lock; else wait for the signal  is there a first waiter? set its signal
+  has it, or gives up: out of the queue;
+  after giving up it wakes the next
 
-Of waiter and releaser one comes second and sees the other: the GIL orders them.  Who is first in
-line stays so until it has the lock or gives up; hence a free lock with a line has somebody awake.
-OS threads block as ever, and may come first.
+One of waiter and releaser comes second and sees the other's step: the GIL orders them.  The first
+waiter stays first until it has the lock or gives up; hence a free lock with a queue always has an
+awake waiter.  OS threads block as ever, and may come first.
 
 Source: ``own.c``; this file.
 """
@@ -26,7 +27,7 @@ from wakeproof._runtime.signal import Signal
 
 
 class _Waiter:
-    """One virtual thread in one line."""
+    """One virtual thread in one queue."""
 
     __slots__ = ("signal",)
 
@@ -35,7 +36,7 @@ class _Waiter:
 
 
 def _wait(lock: Any, timeout_s: float) -> bool:
-    """Wait for it; negative: for ever.  False: the time ran out.
+    """Wait for the lock; negative: without a limit.  Return False if the time ran out.
 
     Raises:
         ThreadInterruptedError: the caller was interrupted.
@@ -58,7 +59,7 @@ def _wait(lock: Any, timeout_s: float) -> bool:
 
 
 def _wake(lock: object) -> None:
-    """Set the signal of the first in line, also if Ctrl-C comes in between."""
+    """Set the signal of the first waiter, also if Ctrl-C comes in between."""
     try:
         _wake_once(lock)
     except BaseException:
@@ -68,11 +69,12 @@ def _wake(lock: object) -> None:
 
 def _wake_once(lock: object) -> None:
     waiter = own.first(lock)
-    if waiter is not None and os.getpid() == process.pid:  # a child has the line, but no carriers
+    # a forked child has the queue, but no carriers
+    if waiter is not None and os.getpid() == process.pid:
         waiter.signal.set()
 
 
-IS_OWN = False  # whether an RLock's owner may be a virtual thread
+IS_OWN = False  # whether a virtual thread may own an RLock
 if ARE_OWN:
     from wakeproof._native import own
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subtasks of one scope: counted in, until they have ended, or shut out.
+"""The subtasks of one scope: each is counted until it has ended, or refused after a cancellation.
 
-Count, gate and outcomes change under one lock: a fork that a cancellation does not see is refused,
-and a subtask that ends after it records nothing.  Python runs signal handlers behind calls, so none
-is under the lock: a handler may cancel.
+The count, the gate and the outcomes change under one lock.  A fork that a cancellation does not see
+is refused, and a subtask that ends after the cancellation records nothing.  Python runs signal
+handlers behind calls, so there is no call under the lock: a handler may cancel.
 
 Spec: ``specs/scope/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
 Interrupt are `cancel` (CancelOnce, NoForkRunsAfterCancel, CancelReachesAll, JoinWakes).  Source:
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 class ScopeChildren:
-    """Threads that one thread waits for, until it cancels them."""
+    """Threads that one thread waits for, unless it cancels them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # of all that follows
+        self._lock = threading.Lock()  # guards all attributes below
         self._threads: dict[VirtualThread, None] = {}
         self._waiter: Signal | None = None
         self.is_cancelled = self.is_late = False
-        self.is_over = False  # joined: its time cannot cancel it any more
+        self.is_over = False  # joined: the timeout cannot cancel it any more
 
     def enter(self, thread: VirtualThread) -> bool:
-        """Count it in, before it starts; False: cancelled, it must not start."""
+        """Count a thread before it starts; False: the scope is cancelled, and it must not start."""
         with self._lock:
             if not self.is_cancelled:
                 self._threads[thread] = None
             return not self.is_cancelled
 
     def leave(self, thread: VirtualThread) -> None:
-        """Count it out: it has ended; the last one wakes who waits."""
+        """Discount a thread that has ended; the last one wakes the waiting owner."""
         with self._lock:
             if thread in self._threads:
                 del self._threads[thread]
@@ -54,7 +54,7 @@ class ScopeChildren:
             waiter.set()
 
     def record(self, subtask: Subtask, value: object, error: BaseException | None) -> bool:
-        """Write what came of it, unless cancelled; False: it is."""
+        """Record the outcome of a subtask; False: cancelled, and nothing is recorded."""
         with self._lock:
             if not self.is_cancelled:
                 subtask._value, subtask._error = value, error
@@ -62,7 +62,10 @@ class ScopeChildren:
             return not self.is_cancelled
 
     def cancel(self, *, late: bool = False) -> None:
-        """Once: let nobody in, interrupt all but the caller, wake who waits.  `late`: of time."""
+        """Cancel once: refuse forks, interrupt all but the caller, wake the owner.
+
+        `late` says that the timeout calls, which does nothing after the join.
+        """
         with self._lock:
             if self.is_cancelled or (late and self.is_over):
                 return
@@ -75,12 +78,12 @@ class ScopeChildren:
             waiter.set()
 
     def alive(self) -> list[VirtualThread]:
-        """Return those that have not left."""
+        """Return the threads that have not left."""
         with self._lock:
             return [*self._threads]
 
     def wait(self, timeout_s: float | None = None, *, or_cancelled: bool) -> bool:
-        """Wait until all have left, or it is cancelled; False: the time ran out.
+        """Wait until all threads have left or the scope is cancelled; False: the time ran out.
 
         Raises:
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
@@ -95,7 +98,7 @@ class ScopeChildren:
                 return False
 
     def end(self) -> None:
-        """Say that it is joined."""
+        """Note that the scope is joined."""
         with self._lock:
             self.is_over = True
 
@@ -111,7 +114,10 @@ async def _expire(children: ScopeChildren, timeout_s: float) -> None:
 def cancel_in(
     children: ScopeChildren, timeout_s: float, group: CarrierGroup | Carrier | None
 ) -> VirtualThread | None:
-    """Have it cancelled then, by a thread that whoever ends it interrupts; None: it is, at once."""
+    """Start a thread that cancels the scope after that time; the owner ends it by an interrupt.
+
+    Returns None if the scope was cancelled at once.
+    """
     if timeout_s == 0:
         children.cancel(late=True)
         return None

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One event that any number of threads wait for, virtual and OS threads alike.
+"""A one-time event that any number of threads wait for, virtual threads and OS threads alike.
 
   setter                          waiter
   is_set := True                  into the list
   each in the list: off it, wake  is_set? off the list, done; if it is not there: a wake comes
                                   park
 
-Of setter and waiter one comes second and sees the other.  A virtual thread is woken by the number
-of its park, so a late wake leaves no permit behind; nor if that park was refused, for then it ends
-it.  What it took of other permits it gives back.
+One of setter and waiter comes second and sees the other's step.  A virtual thread is woken by the
+number of its park, so a late wake leaves no permit behind; if that park was refused, the thread
+ends it.  A permit that the wait took from elsewhere is given back.
 
 Spec: ``specs/thread/Latch.tla`` (NoLostWaiter).  Source: ``kernel/thread/vthread.h`` (vthread.5).
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def interrupted(thread: VirtualThread) -> ThreadInterruptedError:
-    """Clear the caller's flag; return what to raise."""
+    """Clear the caller's interrupt flag; return the exception to raise."""
     lib.wp_vthread_clear_interrupt()
     return ThreadInterruptedError(f"{thread.name} was interrupted")
 
@@ -40,14 +40,14 @@ def _wake(thread: VirtualThread, number: int) -> None:
 
 
 def _end(thread: VirtualThread, number: int) -> None:
-    """End that park of the caller's, if it was refused: a wake that is on its way finds it over."""
+    """End that park of the caller, if it was refused, so that a wake on its way finds it over."""
     if lib.wp__vthread_park_number() == number:
         thread._tell(lib.wp_vthread_unpark)
         lib.wp__vthread_park_begin(0)
 
 
 class Signal:
-    """Shut, then set for good."""
+    """An event that is set once, for good."""
 
     __slots__ = ("_waiters", "is_set")
 
@@ -56,12 +56,12 @@ class Signal:
         self._waiters: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Set it, and wake all who wait, whatever a callback raises."""
+        """Set it, and wake all waiters, whatever a callback raises."""
         self.is_set = True
         while self._waiters:
             try:
                 wake = self._waiters.pop(0)
-            except IndexError:  # it has left the list
+            except IndexError:  # the waiter has left the list
                 return
             try:
                 wake()
@@ -70,11 +70,11 @@ class Signal:
                 raise
 
     def call(self, callback: Callable[[], object]) -> None:
-        """Have it called by whoever sets it; before others can."""
+        """Register a callback, which the setting thread calls before other threads can."""
         self._waiters.append(callback)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until it is set; False: the time ran out.
+        """Wait until it is set; return False if the time ran out.
 
         Raises:
             UsageError: `timeout_s` is negative or not a number.
@@ -114,7 +114,7 @@ class Signal:
         return self.is_set
 
     def turns(self, thread: VirtualThread) -> Generator[None, int | None, bool]:
-        """Wait as a virtual thread: parks at each yield, and sends what the park gave."""
+        """Wait as a virtual thread: park at each yield, which returns the outcome of the park."""
         took_other = False
         try:
             while True:

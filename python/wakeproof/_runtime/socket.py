@@ -27,25 +27,38 @@ _Base = socket.socket
 
 
 class Socket(socket.socket):
-    """A ``socket.socket`` for virtual threads.
+    """A ``socket.socket`` whose calls park a virtual thread instead of blocking its carrier.
 
-    It belongs to the carrier that is the caller's home (an OS thread's: to the next in turn of
-    `group`, by default the default group), whose poller waits for it, and is closed with its group.
-    A close wakes who waits: OSError, EBADF.
+    The poller of one carrier waits for it: that of the caller's home, or, for an OS thread, of the
+    group's next carrier in turn.  The close of its group closes it.  A close wakes waiting threads
+    with an OSError (EBADF).
 
     Args:
-        family, type, proto, fileno: as of ``socket.socket``.
-        group: whose poller; default: the calling thread's, or the default group.
+        family: as of ``socket.socket``.
+        type: as of ``socket.socket``.
+        proto: as of ``socket.socket``.
+        fileno: as of ``socket.socket``.
+        group: the group whose pollers wait; default None: the group of the calling virtual thread,
+            or the default group.
 
-    Threads: any; who calls the same direction at once is served in turn.
+    Threads: any thread may call all methods; calls in the same direction are served in turn.
 
     Raises:
         OSError: as ``socket.socket``.
         ClosedError: the group is closed.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, io
+        >>> with CarrierGroup(1) as group:
+        ...     ours, theirs = io.socketpair(group=group)
+        ...     with ours, theirs:
+        ...         theirs.sendall(b"hello")
+        ...         ours.recv(5)
+        b'hello'
     """
 
     __slots__ = ("_descriptor", "_limit_s")
-    _accept: Callable[[], tuple[int, Address]]  # theirs
+    _accept: Callable[[], tuple[int, Address]]  # of the base class
 
     def __init__(
         self,
@@ -66,7 +79,7 @@ class Socket(socket.socket):
             if fileno is None:
                 _Base._real_close(self)  # type: ignore[attr-defined]
             else:
-                super().detach()  # it stays the caller's
+                super().detach()  # the number stays the caller's
             raise
 
     def _call(self, side: int, attempt: Callable[[], T], flags: int = 0, what: str = "socket") -> T:
@@ -80,54 +93,54 @@ class Socket(socket.socket):
 
     # Timeouts: the descriptor itself never blocks.
     def settimeout(self, value: float | None) -> None:
-        """Wait at most `value` seconds in each call; 0: not at all; None: as long as it takes."""
+        """Limit the wait of each call to `value` seconds; 0: do not wait; None: no limit."""
         deadline_ns(value)
         self._limit_s = None if value is None else float(value)
 
     def gettimeout(self) -> float | None:
-        """As ``socket.socket.gettimeout``."""
+        """Return the timeout, as ``socket.socket.gettimeout`` does."""
         return self._limit_s
 
     def setblocking(self, flag: bool) -> None:
-        """As ``socket.socket.setblocking``."""
+        """Set the timeout to None or 0, as ``socket.socket.setblocking`` does."""
         self.settimeout(None if flag else 0.0)
 
     def getblocking(self) -> bool:
-        """As ``socket.socket.getblocking``."""
+        """Return whether calls wait, as ``socket.socket.getblocking`` does."""
         return self._limit_s != 0
 
     @property
     def timeout(self) -> float | None:
-        """As ``socket.socket.timeout``."""
+        """The timeout, as of ``socket.socket``."""
         return self._limit_s
 
-    # To read.
+    # Reading.
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
-        """As ``socket.socket.recv``."""
+        """Receive at most `bufsize` bytes, as ``socket.socket.recv`` does."""
         return self._call(READ, lambda: _Base.recv(self, bufsize, flags), flags)
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
-        """As ``socket.socket.recv_into``."""
+        """Receive into `buffer`, as ``socket.socket.recv_into`` does."""
         return self._call(READ, lambda: _Base.recv_into(self, buffer, nbytes, flags), flags)
 
     def recvfrom(self, bufsize: int, flags: int = 0, /) -> tuple[bytes, Address]:
-        """As ``socket.socket.recvfrom``."""
+        """Receive data and its sender, as ``socket.socket.recvfrom`` does."""
         return self._call(READ, lambda: _Base.recvfrom(self, bufsize, flags), flags)
 
     def recvfrom_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> tuple[int, Address]:
-        """As ``socket.socket.recvfrom_into``."""
+        """Receive into `buffer`, as ``socket.socket.recvfrom_into`` does."""
         return self._call(READ, lambda: _Base.recvfrom_into(self, buffer, nbytes, flags), flags)
 
     def recvmsg(self, bufsize: int, ancbufsize: int = 0, flags: int = 0, /) -> Any:
-        """As ``socket.socket.recvmsg``."""
+        """Receive data with ancillary data, as ``socket.socket.recvmsg`` does."""
         return self._call(READ, lambda: _Base.recvmsg(self, bufsize, ancbufsize, flags), flags)
 
     def recvmsg_into(self, buffers: Any, ancbufsize: int = 0, flags: int = 0, /) -> Any:
-        """As ``socket.socket.recvmsg_into``."""
+        """Receive into `buffers`, as ``socket.socket.recvmsg_into`` does."""
         return self._call(READ, lambda: _Base.recvmsg_into(self, buffers, ancbufsize, flags), flags)
 
     def accept(self) -> tuple[Socket, Address]:
-        """As ``socket.socket.accept``."""
+        """Accept a connection, as ``socket.socket.accept`` does."""
         return self._accepted(*self._call(READ, self._accept, what="accept"))
 
     def _accepted(self, fd: int, address: Address) -> tuple[Socket, Address]:
@@ -138,21 +151,21 @@ class Socket(socket.socket):
             os.close(fd)
             raise
 
-    # To write.
+    # Writing.
     def send(self, data: Any, flags: int = 0, /) -> int:
-        """As ``socket.socket.send``."""
+        """Send a part of `data`, as ``socket.socket.send`` does."""
         return self._call(WRITE, lambda: _Base.send(self, data, flags), flags)
 
     def sendto(self, data: Any, *rest: Any) -> int:
-        """As ``socket.socket.sendto``."""
+        """Send `data` to an address, as ``socket.socket.sendto`` does."""
         return self._call(WRITE, partial(_Base.sendto, self, data, *rest))
 
     def sendmsg(self, *parts: Any) -> int:
-        """As ``socket.socket.sendmsg``."""
+        """Send buffers with ancillary data, as ``socket.socket.sendmsg`` does."""
         return self._call(WRITE, lambda: _Base.sendmsg(self, *parts))
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        """Send all of it, within one timeout."""
+        """Send all of `data`, within one timeout."""
         descriptor = self._descriptor
         if descriptor is None:
             raise closed("socket")
@@ -165,28 +178,28 @@ class Socket(socket.socket):
                 at += descriptor.call(WRITE, send, until, "sendall")
 
     def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
-        """As ``socket.socket.sendfile``."""
+        """Send a file, as ``socket.socket.sendfile`` does."""
         return self._sendfile_use_send(file, offset, count)  # type: ignore[attr-defined,no-any-return]
 
     def connect(self, address: Address, /) -> None:
-        """As ``socket.socket.connect``."""
+        """Connect to `address`, as ``socket.socket.connect`` does."""
         self._call(WRITE, connecting(self, address), what="connect")
 
     def connect_ex(self, address: Address, /) -> int:
-        """As ``socket.socket.connect_ex``."""
+        """Connect and return an errno, as ``socket.socket.connect_ex`` does."""
         try:
             self.connect(address)
         except OSError as error:
             return error.errno or errno.EIO
         return 0
 
-    # The end.
+    # Closing.
     def _real_close(self, *_: object) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None or descriptor.is_parents:
             _Base._real_close(self)  # type: ignore[attr-defined]
         else:
-            descriptor.close()  # the last call under way closes it
+            descriptor.close()  # the last call under way closes the descriptor
 
     def __del__(self) -> None:
         if getattr(self, "_descriptor", None) is not None:
@@ -195,13 +208,13 @@ class Socket(socket.socket):
             self._real_close()
 
     def detach(self) -> int:
-        """Close it, and return a descriptor of the same socket, which is non-blocking."""
+        """Close this object, and return a non-blocking descriptor of the same socket."""
         fd = os.dup(self.fileno())
         self.close()
         return fd
 
     def dup(self) -> Socket:
-        """As ``socket.socket.dup``."""
+        """Return a duplicate, as ``socket.socket.dup`` does."""
         group = self._descriptor.group if self._descriptor else None
         made = Socket(self.family, self.type, self.proto, os.dup(self.fileno()), group=group)
         made.settimeout(self._limit_s)
@@ -209,7 +222,7 @@ class Socket(socket.socket):
 
 
 def connecting(sock: socket.socket, address: Address) -> Callable[[], None]:
-    """Return attempts at a connection: the first begins it, the next ask what came of it."""
+    """Return a function for the attempts at a connection: the first begins, the next check it."""
     has_begun = False
 
     def attempt() -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where virtual threads are: the Python frames of one that is parked, and of those that run.
+"""The stacks of virtual threads: the Python frames of a parked one, and of those that run.
 
-A parked one's frames are read between two looks at its word, as the kernel's dump does.  Python
-3.11 may collect garbage while it makes a frame object, hence let another thread run, which ends the
-frame: then it crashes.  So nothing is collected meanwhile.
+The frames of a parked thread are read between two reads of its state word, as the kernel's dump
+does.  Garbage collection is switched off meanwhile.  Python 3.11 may collect garbage while it makes
+a frame object, and so let another thread run, which ends the frame; the process then crashes.
 Spec: ``specs/inspect/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapshot.h``.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 Stack = tuple[tuple["CodeType", int], ...]
-DEPTH = 64  # frames of one stack, from where it is
-_STATE, _LOOKS = 11, 4  # kernel/thread/vthread.h: a mask; looks at one that parks and goes on
-_alone = threading.RLock()  # whoever has switched collection off; a signal handler may dump
+DEPTH = 64  # the most frames of one stack, from the innermost
+_STATE, _LOOKS = 11, 4  # kernel/thread/vthread.h: a mask; attempts at a thread that keeps moving
+_alone = threading.RLock()  # held while collection is off; a signal handler may dump
 _OUTER = (trampoline._body.__code__, trampoline._step.__code__)
 
 
@@ -54,7 +54,7 @@ def _of_frames(frame: FrameType | None) -> Stack:
 
 
 def _of_coroutine(waits: Any) -> Stack:
-    """Return frames of a coroutine and what it awaits, the innermost first."""
+    """Return the frames of a coroutine and of what it awaits, the innermost first."""
     found: list[tuple[CodeType, int]] = []
     while waits is not None and len(found) < DEPTH:
         kind = "gi" if hasattr(waits, "gi_frame") else "cr"
@@ -66,7 +66,7 @@ def _of_coroutine(waits: Any) -> Stack:
 
 
 def parked(thread: VirtualThread) -> Stack | None:
-    """Return its frames, the innermost first; None: it is not parked, or does not stay so."""
+    """Return its frames, the innermost first; None if it is not parked, or does not stay so."""
     for _ in range(_LOOKS):
         seen = thread._tell(lib.wp__dump_look)
         if seen is None or seen & _STATE:
@@ -86,7 +86,7 @@ def _now(thread: VirtualThread) -> Stack:
 
 
 def running() -> dict[int, Stack]:
-    """Return the frames of those that carriers run, or sleep with, by number."""
+    """Return the frames of the threads that carriers run, or sleep with, by number."""
     found = {}
     with _uncollected():
         for frame in sys._current_frames().values():
@@ -94,6 +94,6 @@ def running() -> dict[int, Stack]:
             while outer is not None and outer.f_code not in _OUTER:
                 outer = outer.f_back
             given = None if outer is None else outer.f_locals.get("thread")
-            if given is not None:  # else it is not there yet, or no more
+            if given is not None:  # else the thread is not there yet, or no more
                 found[given._number] = _of_frames(frame)
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel asks of a strategy: to produce, to run, to start somebody.
+"""The callbacks of a strategy, which the kernel calls to produce, to run and to start a producer.
 
-Each answers whatever happens; nothing that Python raises gets into the kernel.
+Each returns whatever happens; no exception of Python gets into the kernel.
 Spec: ``specs/pool/Strategy.tla``.  Source: ``kernel/pool/strategy.h``.
 """
 
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 Kind = Literal["blocking", "non-blocking", "either"]
 Task = Callable[[], object]
 KINDS = {"blocking": lib.WP_BLOCKING, "non-blocking": lib.WP_NON_BLOCKING, "either": lib.WP_EITHER}
-_drivers: WeakValueDictionary[int, Driver] = WeakValueDictionary()  # its strategy's caller has it
+# the strategy of each keeps it alive
+_drivers: WeakValueDictionary[int, Driver] = WeakValueDictionary()
 _numbers = itertools.count(1)
 
 
 def number_of(kind: Kind) -> int:
-    """Return it as C has it.
+    """Return the number of a kind in C.
 
     Raises:
-        UsageError: an unknown one.
+        UsageError: the kind is unknown.
     """
     if kind not in KINDS:
         raise UsageError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
@@ -42,7 +43,7 @@ def number_of(kind: Kind) -> int:
 
 
 def tell(task: Task | None, error: BaseException) -> None:
-    """Tell ``sys.unraisablehook``, which prints it; None: `produce` or `kind` has failed."""
+    """Report an exception to ``sys.unraisablehook``; None: `produce` or `kind` has failed."""
     what = "in the produce of an ExecutionStrategy" if task is None else "in a task of a strategy"
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") == __name__:
@@ -55,7 +56,7 @@ def _is_main() -> bool:
 
 
 class Driver:
-    """What a strategy drives, by its number."""
+    """The callables and tasks of one strategy, by its number."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Driver:
         self.failed: Callable[[Task | None, BaseException], object] = tell
         self.rejected: Callable[[Task, BaseException], object] = self.reject
         self.tasks: dict[int, Task] = {}
-        self.refusals: dict[int, Exception] = {}  # by task, or 0
+        self.refusals: dict[int, Exception] = {}  # by the number of the task, or 0
         self.interrupt: KeyboardInterrupt | None = None
         self.number = next(_numbers)
         _drivers[self.number] = self
@@ -102,7 +103,7 @@ class Driver:
         return self.refusals.pop(0, None) or RuntimeError("dispatch: the pool refuses")
 
     def reject(self, task: Task, error: BaseException) -> None:
-        """Close what can be closed, and tell."""
+        """Close the task, if it can be closed, and report the failure."""
         close = getattr(task, "close", None)
         if close is not None:
             close()
@@ -118,7 +119,7 @@ class Driver:
             return 0
         if task is None:
             return 0
-        if not callable(task):  # as if it had raised: else it would be asked for ever
+        if not callable(task):  # as if it had raised: otherwise it would be called for ever
             self.tell(None, UsageError(f"produce returned {task!r}; allowed: a callable, or None"))
             return 0
         number = next(_numbers)
@@ -167,7 +168,7 @@ class Driver:
         return lib.WP_OK
 
     def ended(self, number: int, future: Future[Any]) -> None:
-        """Reject it, if it has never begun: the executor has cancelled it."""
+        """Reject the task if it has never begun: the executor has cancelled it."""
         task = self.tasks.pop(number, None)
         if task is not None:
             error = None if future.cancelled() else future.exception(0)
@@ -225,7 +226,7 @@ _RUN = _made("void(void *)", lambda arg: _tagged.pop(_number(arg))())
 
 
 def tagged(call: Callable[[], None]) -> None:
-    """Call it with this OS thread tagged, unless a virtual thread calls."""
+    """Call it with this OS thread tagged as non-blocking, unless a virtual thread calls."""
     number = next(_numbers)
     _tagged[number] = call
     lib.wp_invoke_non_blocking(_RUN, ffi.cast("void *", number))

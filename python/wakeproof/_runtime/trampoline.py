@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a carrier does with a Python virtual thread: one step of it, on the carrier's own stack.
+"""Run a Python virtual thread on a carrier, one step at a time, on the carrier's own stack.
 
-A callable runs in a greenlet, which belongs to the OS thread that ran it first: such a thread
-settles there.  A coroutine has no stack, and goes on wherever its next step is.
+A callable runs in a greenlet, which belongs to the OS thread that ran it first; so the virtual
+thread stays there.  A coroutine has no stack, and continues wherever its next step is run.
 
 Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
 """
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
 
 DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
 _MUST_PARK = lib.WP_MUST_PARK
-IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
+IDLE_MOST = 64  # the most idle greenlets of an OS thread; each takes about 10 KB
 _OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._runtime.poller")
 
 
 class Pool:
-    """Greenlets of one OS thread: a new one costs a mapping and more, one that waits a switch."""
+    """The greenlets of one OS thread, for reuse: a new one costs a memory mapping and more."""
 
     __slots__ = ("alive", "idle")
 
     def __init__(self) -> None:
-        self.alive = 0  # callables that have begun, and not ended
-        self.idle: list[greenlet] = []  # whose callables have ended; none once nobody is alive
+        self.alive = 0  # callables that have begun and not ended
+        # greenlets whose callables have ended; none once `alive` is 0
+        self.idle: list[greenlet] = []
 
 
 def _step(number: int) -> int:
-    """Run one step of that thread: the kernel calls this on a carrier."""
+    """Run one step of that thread; the kernel calls this on a carrier."""
     thread = threads[number]
     if known.groups.get(get_ident()) is not thread._group:
         known.know(thread._group)
@@ -54,12 +55,14 @@ def _step(number: int) -> int:
     thread._runs = True
     try:
         said = thread._resume(thread)
-    except BaseException as error:  # no memory for a greenlet; what it runs raises nothing
+    # no memory for a greenlet; the callable itself raises nothing here
+    except BaseException as error:
         thread._error = error
         said = DONE
     finally:
         thread._locals, thread._runs = unmount(), False
-    if said == DONE and not thread._is_poller:  # a poller: when its carrier has none again
+    # a poller is forgotten when its carrier has none again
+    if said == DONE and not thread._is_poller:
         forget(thread)
     del thread  # as in `_body`
     return said
@@ -71,7 +74,7 @@ known.runs = lambda: here.thread
 
 
 def forget(thread: Handle) -> None:
-    """Let go of what it ran with, and tell joiners: it has ended, or was handed back."""
+    """Drop what the thread ran with and wake its joiners: it has ended, or was handed back."""
     threads.pop(thread._number, None)
     if thread._held:
         thread._abandon_held()
@@ -98,14 +101,14 @@ def _next_of_call(thread: VirtualThread) -> int:
 
 
 def _bodies(pool: Pool, thread: VirtualThread) -> int:
-    """Run one callable after the other, as long as more are alive and not too many wait."""
+    """Run one callable after the other, while others are alive and few greenlets are idle."""
     hub = thread._hub
     while True:
         _body(thread)
         del thread
         pool.alive -= 1
         if not pool.alive:
-            pool.idle.clear()  # each ends: nothing of them outlives the OS thread
+            pool.idle.clear()  # each ends: no greenlet outlives the OS thread
         if not pool.alive or len(pool.idle) >= IDLE_MOST:
             return DONE
         pool.idle.append(getcurrent())
@@ -118,7 +121,7 @@ def _body(thread: VirtualThread) -> int:
     except BaseException as error:
         _failed(thread, error)
     finally:
-        del thread  # what failed has this frame behind it
+        del thread  # the error's traceback refers to this frame
     return DONE
 
 
@@ -133,7 +136,7 @@ def first_of_coroutine(thread: VirtualThread) -> int:
     try:
         return _next_of_coroutine(thread)
     finally:
-        del thread  # what failed has this frame behind it
+        del thread  # the error's traceback refers to this frame
 
 
 def _next_of_coroutine(thread: VirtualThread) -> int:
@@ -167,9 +170,9 @@ def _failed(thread: VirtualThread, error: BaseException) -> None:
 
 
 def named(error: BaseException, name: str) -> BaseException:
-    """Say in its traceback where it comes from; and drop from that our frames, which hold it."""
+    """Name the thread in the error's traceback; drop our frames, which refer to the error."""
     note = f"in virtual thread {name}"
-    with suppress(Exception):  # a class of theirs may take none
+    with suppress(Exception):  # a user's exception class may refuse notes
         if note not in getattr(
             error, "__notes__", ()
         ):  # one exception may be raised again and again
@@ -181,16 +184,19 @@ def named(error: BaseException, name: str) -> BaseException:
 
 
 def leave(thread: VirtualThread, said: int) -> None:
-    """Switch to the carrier, whose step says that, until the next step.
+    """Switch to the carrier, whose step returns `said`, until the next step.
 
-    The caller may be a greenlet that the callable has made: that one goes on.
+    The caller may be a greenlet that the callable has made; then that greenlet continues.
     """
     thread._greenlet = getcurrent()
     thread._hub.switch(said)
 
 
 def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, on: int = 0) -> int:
-    """Park the caller: WP_OK, WP_TIMEOUT or WP_INTERRUPTED.  Blocks its carrier if it is pinned."""
+    """Park the caller, and return WP_OK, WP_TIMEOUT or WP_INTERRUPTED.
+
+    A pinned thread blocks its carrier.
+    """
     if thread._pins or thread._is_coroutine:
         return lib.wp__vthread_park_for(deadline_ns, why, on)
     code = lib.wp__vthread_park_begin_for(deadline_ns, why, on)
@@ -204,7 +210,7 @@ def caller(what: str) -> VirtualThread:
     """Return the calling virtual thread.
 
     Raises:
-        WrongThreadError: the caller is none.
+        WrongThreadError: the caller is not a virtual thread.
     """
     thread = here.thread
     if thread is None:
@@ -213,7 +219,7 @@ def caller(what: str) -> VirtualThread:
 
 
 def _forget_here() -> None:
-    here.thread = None  # a forked child has the stack, but no carrier to go back to
+    here.thread = None  # a forked child has the stack, but no carrier to return to
 
 
 os.register_at_fork(after_in_child=_forget_here)

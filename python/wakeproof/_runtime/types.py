@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Type variables: of arguments, and of what a callable gives."""
+"""Type variables of arguments, and of the result of a callable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    T = TypeVar("T", default=Any)  # so that `VirtualThread` alone means any
+    T = TypeVar("T", default=Any)  # a plain `VirtualThread` means VirtualThread[Any]
 else:
     from typing import TypeVar
 

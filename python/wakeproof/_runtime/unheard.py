@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that nobody asks for: they are printed, once, as Python prints such.
+"""Report errors that no caller has received: each is printed once, as Python prints such errors.
 
-A virtual thread keeps its error for `VirtualThread.result`.  When the last reference to a thread
-goes and nobody has asked, or when the interpreter ends, ``threading.excepthook`` gets it.
+A virtual thread keeps its error for `VirtualThread.result`.  If `result` was not called when the
+last reference to the thread goes, or when the interpreter ends, ``threading.excepthook`` gets the
+error.
 
 Source: this file.
 """
@@ -22,12 +23,12 @@ from wakeproof.errors import ThreadInterruptedError
 if TYPE_CHECKING:
     from wakeproof._runtime.vthread_base import Handle
 
-_waiting: WeakSet[Handle] = WeakSet()  # threads whose error nobody has asked for yet
-_QUIET = (SystemExit, ThreadInterruptedError)  # ways to end, not failures
+_waiting: WeakSet[Handle] = WeakSet()  # threads whose error no caller has received yet
+_QUIET = (SystemExit, ThreadInterruptedError)  # these end a thread, and are no failures
 
 
 def _args_type() -> Any:
-    """Return the type of what ``sys.unraisablehook`` takes, which Python gives no name."""
+    """Return the type of the argument of ``sys.unraisablehook``, which has no name in Python."""
     for kind in tuple.__subclasses__():
         if kind.__name__ == "UnraisableHookArgs":
             return kind
@@ -37,7 +38,7 @@ def _args_type() -> Any:
 
 
 def unraisable(error: BaseException, message: str, about: object) -> None:
-    """Give it to ``sys.unraisablehook``."""
+    """Give an error to ``sys.unraisablehook``."""
     args = _args_type()((type(error), error, error.__traceback__, message, about))
     try:
         sys.unraisablehook(args)
@@ -46,20 +47,20 @@ def unraisable(error: BaseException, message: str, about: object) -> None:
 
 
 def _with(another: BaseException, error: BaseException) -> None:
-    """Print what a hook has raised, as `threading` does, and the error that it was told of."""
+    """Print what a hook has raised, as `threading` does, and the error that the hook was given."""
     if another.__context__ is None and another is not error:
         another.__context__ = error
     sys.excepthook(type(another), another, another.__traceback__)
 
 
 def keep(thread: Handle) -> None:
-    """Remember a thread that has died of an exception, until somebody asks for it."""
+    """Remember a thread that an exception has ended, until a caller receives the exception."""
     if not isinstance(thread._error, _QUIET):
         _waiting.add(thread)
 
 
 def report(thread: Handle) -> None:
-    """Print the error of a thread, unless somebody has asked for it."""
+    """Print the error of a thread, unless a caller has received it."""
     error = thread._error
     if error is None or thread._is_heard or isinstance(error, _QUIET):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a virtual thread is beneath its methods: the kernel's handle, and what a close does to it.
+"""The base of a virtual thread: the kernel's handle, and what a close does to it.
 
 Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
 """
@@ -44,7 +44,7 @@ def is_coroutine(fn: Callable[..., object]) -> bool:
 
 
 def check_callable(fn: object) -> None:
-    """Raise UsageError, unless it can be called."""
+    """Raise UsageError, unless `fn` can be called."""
     if not callable(fn):
         raise UsageError(f"fn is {fn!r}; allowed: what can be called")
 
@@ -67,7 +67,7 @@ def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
 
 
 class Handle(Unique):
-    """One thread of the kernel, from its making to its end; `VirtualThread` has the rest."""
+    """One thread of the kernel, from creation to end; `VirtualThread` has the other methods."""
 
     __slots__ = (
         "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
@@ -106,21 +106,21 @@ class Handle(Unique):
         self._permitted: Permitted | None = None  # the call of a pool that it runs
         self._pins = 0
         self._value: Any = None
-        self._wait: Wait | None = None  # in the line of a mutex, condition, semaphore or channel
-        self._held: set[Mutex] = set()  # which stay while it has them: the kernel lists them
+        self._wait: Wait | None = None  # its wait for a mutex, condition, semaphore or channel
+        self._held: set[Mutex] = set()  # kept alive while it holds them: the kernel lists them
         self._error: BaseException | None = None
-        self._is_heard = False  # somebody has its error
-        self._locals: object = None  # what it has in threading.local, while it does not run
-        self._scope: Any = None  # that forked it
-        self._scopes: list[Any] = []  # that it has open
+        self._is_heard = False  # a caller has received its error
+        self._locals: object = None  # its values in threading.local, while it does not run
+        self._scope: Any = None  # the scope that forked it
+        self._scopes: list[Any] = []  # the scopes that it has open
         is_named = name is not None or of.tracing != 0
         self._make(of, self.name.encode(errors="replace") if is_named else ffi.NULL, home)
 
     def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
-        """Have the kernel make it.
+        """Have the kernel make the thread.
 
         Raises:
-            MemoryError: it has none.
+            MemoryError: there is no memory.
         """
         made = lib.wp__vthread_new(group._native, self._number, text, home, self._is_pinned)
         if not made:
@@ -134,10 +134,10 @@ class Handle(Unique):
         _process: Any = process,
         _report: Any = report,
     ) -> None:
-        native = getattr(self, "_native", None)  # None: its arguments were no such
+        native = getattr(self, "_native", None)  # None: its arguments were refused
         if native and (of := self._group) is not None and of._pid == process.pid:
             if of._life[0]:
-                self._native = None  # a hook may keep it
+                self._native = None  # a hook may keep this object
                 _free(native)
             if self._error is not None:
                 _report(self)
@@ -147,12 +147,12 @@ class Handle(Unique):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the thread."""
         return self._name if self._name is not None else f"virtual-{self._number}"
 
     @property
     def state(self) -> State:
-        """What it does now; "closed": its group was closed before it had ended."""
+        """What the thread does now; "closed": its group was closed before it had ended."""
         if self._done.is_set:
             return "closed" if self._is_closed else "terminated"
         if not self._is_started:
@@ -166,7 +166,7 @@ class Handle(Unique):
             group._check_process()
 
     def _tell(self, what: Callable[..., T], *args: int) -> T | None:
-        """Call the kernel, unless a close has handed it back; the group lives meanwhile."""
+        """Call the kernel with the group kept alive, unless a close has handed the thread back."""
         group, native = self._group, self._native
         return None if group is None or native is None else what(native, *args)
 
@@ -175,7 +175,7 @@ class Handle(Unique):
         return state if state in ("parked", "queued") else "running"
 
     def _abandon_held(self) -> None:
-        """Have the kernel mark and unlock the mutexes that it has; a close has done so."""
+        """Have the kernel mark and unlock the thread's mutexes; a close has done so already."""
         if self._native is not None:
             lib.wp__vthread_abandon_held(self._native)
         for mutex in self._held:
@@ -184,15 +184,15 @@ class Handle(Unique):
         self._held.clear()
 
     def _let_go(self) -> None:
-        """Drop what it ran with: it runs no more."""
+        """Drop what the thread ran with; it runs no more."""
         self._call, self._coroutine, self._greenlet, self._hub = _nothing, None, None, None
         self._context, self._locals, self._permitted = _EMPTY, None, None
 
     def _hand_back(self) -> None:
-        """Its group was closed before it had ended.
+        """End the thread because its group was closed before it had ended.
 
-        What is on its greenlet's stack stays for ever, for the OS thread of that is gone; not so
-        the group.
+        What is on its greenlet's stack stays for ever, because the OS thread of that stack is gone.
+        The group does not stay.
         """
         self._is_closed = True
         if self._wait is not None:

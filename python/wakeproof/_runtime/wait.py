@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One wait of one virtual thread in the line of a mutex, condition, semaphore or channel.
+"""One wait of one virtual thread in the queue of a mutex, condition, semaphore or channel.
 
 Spec: ``specs/thread/WaitQueue.tla``.  Source: ``kernel/thread/wait_queue.h``, ``_native/sync.h``.
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Turns = Generator[int, int, int]
-"""Parks until the deadline at each yield, and is sent what the park said; returns the code."""
+"""Parks until the deadline at each yield, is sent the park's code, and returns a code."""
 
 
 def made(cdata: T, free: Callable[[T], None], what: str) -> T:
-    """Own what a new returned.
+    """Own the object that a C constructor returned.
 
     Raises:
         MemoryError: it is NULL.
@@ -36,7 +36,7 @@ def made(cdata: T, free: Callable[[T], None], what: str) -> T:
 
 
 class Wait:
-    """Begun by the thread; checked after each park, or cancelled."""
+    """A wait: the thread begins it, and after each park checks or cancels it."""
 
     __slots__ = ("thread", "waiter")
 
@@ -48,27 +48,27 @@ class Wait:
         )
 
     def begin(self) -> int:
-        """Get in line, WP_MUST_PARK, unless there is no need to."""
+        """Enter the queue and return WP_MUST_PARK, unless there is no need to wait."""
         raise NotImplementedError
 
     def check(self) -> bool:
         raise NotImplementedError
 
     def cancel(self) -> bool:
-        """Get out of the line; False: it was granted."""
+        """Leave the queue; False: the wait was granted."""
         raise NotImplementedError
 
     def granted(self) -> int:
         return lib.WP_OK
 
     def waits(self) -> tuple[int, int]:
-        """Say what for, and for how many permits or on which descriptor: for events."""
+        """Return the reason, and the number of permits or the descriptor, for events."""
         return lib.WP_WAIT_PARK, 0
 
     def abandon(self) -> None:
-        """Do what else there is to do for a thread that a close has handed back.
+        """Do what remains to be done for a thread that a close has handed back.
 
-        The close has left its line, and has passed on what it was granted
+        The close has removed it from the queue, and has passed on what it was granted
         (kernel/thread/wait_queue.h).
         """
 
@@ -90,12 +90,12 @@ class Wait:
 
 
 def what_for(thread: VirtualThread) -> tuple[int, int]:
-    """Return what the thread waits for, which is about to park."""
+    """Return what the thread, which is about to park, waits for."""
     return thread._wait.waits() if thread._wait is not None else (lib.WP_WAIT_PARK, 0)
 
 
 def parked(turns: Turns) -> int:
-    """Take those turns, as a callable does."""
+    """Run those turns as a callable, which parks at each."""
     thread = here.thread
     assert thread is not None
     try:
@@ -114,10 +114,11 @@ def asleep(wait_until: Callable[[int], int], deadline: int) -> int:
 
 
 def told(code: int, what: str) -> bool:
-    """Return whether it was granted; False: the time ran out.
+    """Return whether the wait was granted; False: the time ran out.
 
     Raises:
-        ClosedError, ThreadInterruptedError.
+        ClosedError: the channel is closed.
+        ThreadInterruptedError: the caller was interrupted.
     """
     if code == lib.WP_INTERRUPTED:
         assert here.thread is not None

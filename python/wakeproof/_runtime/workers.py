@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pools have in common with `concurrent.futures.ThreadPoolExecutor` beside its methods.
+"""What the pools share with `concurrent.futures.ThreadPoolExecutor`, apart from its methods.
 
-Each thread calls the initializer first.  If that fails, the pool is broken: so say all calls that
-have not begun, and each later submit.  `threading` knows the threads by name.
+Each thread first calls the initializer.  If that fails, the pool is broken: calls that have not
+begun fail, and so does each later submit.  `threading` knows the threads by name.
 
 Source: this file.
 """
@@ -20,15 +20,15 @@ from wakeproof.carrier import checked
 from wakeproof.errors import UsageError
 
 T = TypeVar("T")
-_LOGGER = logging.getLogger("concurrent.futures")  # as Python's own
+_LOGGER = logging.getLogger("concurrent.futures")  # the logger of Python's own pool
 _FAILED = "A thread initializer failed, the thread pool is not usable anymore"
 
 
 def either(name: str, value: T, other: str, same: T) -> T | None:
-    """Return what an argument of two names was given; None: neither was.
+    """Return the value of an argument that has two names; None: it was not given.
 
     Raises:
-        UsageError: both were.
+        UsageError: both were given.
     """
     if value is not None and same is not None:
         raise UsageError(f"{name} and {other} are the same: give one of them")
@@ -39,7 +39,7 @@ def bound(given: object, most: int) -> int:
     """Return how many calls may run at once.
 
     Raises:
-        UsageError: it is none, with the words of Python's own.
+        UsageError: the number is out of range; the message has the words of Python's own.
     """
     if type(given) is int and given < 1:
         raise UsageError(f"max_workers must be greater than 0, is {given}; allowed: 1 to {most:,}")
@@ -49,10 +49,10 @@ def bound(given: object, most: int) -> int:
 
 
 class Workers:
-    """How the threads of one pool begin.
+    """The names and the initializer of the threads of one pool.
 
     Raises:
-        UsageError: the prefix is no name.
+        UsageError: the prefix is not a name.
         TypeError: the initializer cannot be called.
     """
 
@@ -68,7 +68,7 @@ class Workers:
         self.broken: str | None = None
 
     def name(self) -> str:
-        """Return that of the next one."""
+        """Return the name of the next thread."""
         return f"{self.prefix}_{next(self._numbers)}"
 
     def prepare(self) -> None:
@@ -82,17 +82,17 @@ class Workers:
             self.broken = _FAILED
 
     def check(self) -> None:
-        """Raise BrokenThreadPool, if the pool is."""
+        """Raise BrokenThreadPool if the pool is broken."""
         if self.broken is not None:
             raise BrokenThreadPool(self.broken)
 
 
 def enlist(name: str) -> None:
-    """Have `threading` know the calling OS thread, which it has not started, by that name."""
+    """Make the calling OS thread, which `threading` has not started, known to it by that name."""
     threading.current_thread().name = name
 
 
 def strike() -> None:
-    """Have `threading` forget the calling OS thread, which ends."""
+    """Remove the calling OS thread, which ends, from `threading`."""
     with threading._active_limbo_lock:  # type: ignore[attr-defined]
         threading._active.pop(threading.get_ident(), None)  # type: ignore[attr-defined]
