@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A concurrency kernel whose wakeups are proven not to be missed.
 
-The bindings load when one of their names is first used, so the judges run without them.
+The bindings are loaded when one of their names is first used, so the judges run without them.
+
+Example:
+    >>> import wakeproof
+    >>> with wakeproof.CarrierGroup(2) as group:
+    ...     group.submit(pow, 2, 10).result()
+    1024
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ _HOME = {
     name: module or name
     for module, name in _LINE.findall(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
 }
-"""The module of each name in `__init__.pyi`; a module's own name is its own."""
+"""The module of each name in `__init__.pyi`; a module's name stands for the module itself."""
 
 __all__ = sorted(name for name, module in _HOME.items() if name != module)
 

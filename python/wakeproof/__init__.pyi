@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `import wakeproof` offers: a line for each name, which says where it stands.
+"""The public names of `wakeproof`: one line for each, which names the module that defines it.
 
-Type checkers read this file, and `__init__.py` loads names by it.
+Type checkers read this file, and `__init__.py` imports names by it.
 """
 
 from wakeproof import coroutine as coroutine

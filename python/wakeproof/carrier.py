@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers: the threads of a group.
+"""Carriers are the OS threads of a group.
 
 Spec: ``specs/sched/Carrier.tla``, ``Group.tla``.  Source: ``kernel/sched/carrier.h``, ``worker.h``.
 """
@@ -31,7 +31,7 @@ def checked(name: str | None) -> str | None:
     """Return a name for tasks.
 
     Raises:
-        UsageError: it is no text, or holds a NUL.
+        UsageError: `name` is not a str, or contains a NUL.
     """
     if name is None or (isinstance(name, str) and "\0" not in name):
         return name
@@ -39,9 +39,23 @@ def checked(name: str | None) -> str | None:
 
 
 class Carrier:
-    """One thread of a group: what is submitted here runs here, unless a sibling steals it.
+    """One OS thread of a group, with a run queue of its own.
 
+    What is submitted to a carrier runs there, unless an idle sibling steals it.  Index or iterate a
+    `CarrierGroup` to get its carriers; they are not made directly.
+
+    Attributes:
+        index: the position of this carrier in its group, from 0.
+
+    Threads: any thread may call all methods and read all properties.
     Source: ``kernel/sched/group.h``, ``carrier.h``.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> with CarrierGroup(2) as group:
+        ...     carrier = group[1]
+        ...     carrier.name, carrier.submit(group.running).result() is carrier
+        ('carrier-1', True)
     """
 
     def __init__(self, group: CarrierGroup, index: int) -> None:
@@ -54,41 +68,45 @@ class Carrier:
 
     @property
     def name(self) -> str:
-        """Its full name, such as ``carrier-0-cluster0-core2``."""
+        """The full name of this carrier, such as ``carrier-0-cluster0-core2``."""
         return self._seats.name(self.index)
 
     @property
     def cluster(self) -> int:
-        """Its cluster; 0 without a topology."""
+        """The number of its cluster; 0 in a group without a topology."""
         return self._seats.clusters[self.index]
 
     @property
     def core(self) -> int | None:
-        """Its physical core; None: it floats."""
+        """The number of its physical core, or None if the carrier floats between cores."""
         return self._seats.cores[self.index]
 
     @property
     def cpu(self) -> int | None:
-        """The CPU that it is pinned to; None: it floats."""
+        """The number of the CPU that it is pinned to, or None if the carrier floats."""
         return self._seats.cpus[self.index]
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run ``fn(*args, **kwargs)`` on this carrier; as `CarrierGroup.submit`."""
+        """Run ``fn(*args, **kwargs)`` on this carrier and return its future.
+
+        Errors are those of `CarrierGroup.submit`.
+        """
         name = getattr(fn, "__qualname__", repr(fn))
         future: Future[T] = self._group._start(self.index, lambda: fn(*args, **kwargs), name)
         return future
 
     def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
-        """Return what makes virtual threads of this carrier (`ThreadFactory`).
+        """Return a `ThreadFactory` that starts virtual threads on this carrier.
 
         Args:
-            name: of its threads; None: each has one of its own, as `VirtualThread` gives.
-            pinned: no sibling steals its threads.
+            name: the name of every thread that it makes; default None: each thread gets a name of
+                its own, as `VirtualThread` gives one.
+            pinned: whether siblings may not steal its threads; default False.
 
         Raises:
-            UsageError: `name` is no str, or holds a NUL.
+            UsageError: `name` is not a str, or contains a NUL.
         """
-        from wakeproof.factory import ThreadFactory  # which needs this module
+        from wakeproof.factory import ThreadFactory  # imported late: it imports this module
 
         return ThreadFactory(self, name=name, pinned=pinned)
 
@@ -100,51 +118,54 @@ class Carrier:
         name: str | None = None,
         blocks: bool = False,
     ) -> VirtualThread:
-        """Start the poller of this carrier, which has one at the most (`wakeproof.poller`).
+        """Start the poller of this carrier, of which it has at most one (see `wakeproof.poller`).
 
-        Its `join` and `result` wait until the carrier has none again; the result is the body's,
-        also if it failed.  A close of the group waits for all others first, and then ends it.
+        Returns the poller's virtual thread.  Its `join` and `result` wait until the carrier has no
+        poller again; the result is what the body returned or raised.  A close of the group first
+        waits for all other threads, and then ends the poller.
 
         Args:
-            wakeup: ends its system call, also one that is about to begin: write to an eventfd or a
-                socket.  Any thread calls it, without arguments, when it has found the carrier
-                asleep in its poller; it must not park.  What it raises ``sys.unraisablehook`` is
-                told, and it is called once more.
-            body: runs as a virtual thread of this carrier, with a `Poller`.
-            name: default: "poller-" and the number of the carrier.
-            blocks: it blocks in the system without `try_park`: meanwhile nothing else runs here.
-                It must come back by itself for a close to end.
+            wakeup: ends the poller's system call, also one that is about to begin, for example by a
+                write to an eventfd or a socket.  Any thread calls it, without arguments, when that
+                thread has found the carrier asleep in its poller.  It must not park.  An exception
+                that it raises goes to ``sys.unraisablehook``, and the wakeup is called once more.
+            body: a callable that runs as a virtual thread of this carrier and is given a `Poller`.
+            name: the name of the thread; default: "poller-" and the index of the carrier.
+            blocks: whether the body blocks in the system without `try_park`; default False.
+                Nothing else runs on this carrier meanwhile, and the body must return from the
+                system call by itself for a close to end.
 
         Raises:
-            StateError: there is one, of `wakeproof.io` perhaps; or it blocks, and no other carrier
-                of the group would be free of such.
+            StateError: the carrier has a poller already, perhaps the one of `wakeproof.io`; or
+                `blocks` is true, and no other carrier of the group would be left without such a
+                poller.
             ClosedError: the group is closed, or being closed.
-            UsageError: `wakeup` or `body` cannot be called, or `name` is no name.
-            ForkedError: the group is of the parent of this process.
+            UsageError: `wakeup` or `body` cannot be called, or `name` is not a name.
+            ForkedError: the group belongs to the parent of this process.
         """
-        from wakeproof._runtime.poller import register  # which needs this module
+        from wakeproof._runtime.poller import register  # imported late: it imports this module
 
         return register(self, wakeup, body, name, blocks)
 
     @property
     def poller(self) -> VirtualThread | None:
-        """Whom `register_poller` has started here; None: nobody, or it has ended."""
+        """The poller that `register_poller` started here; None if there is none now."""
         self._group._check_process()
         return threads.get(lib.wp__poller_number(self._group._native, self.index))
 
     @property
     def counts(self) -> CarrierCounts:
-        """What it has done so far."""
+        """What this carrier has done so far, as `CarrierCounts`."""
         self._group._check_process()
         return counts.counts(self._group._native, self.index)
 
     @property
     def placement(self) -> PlacementStatistics:
-        """What `placement` has decided about it so far."""
+        """What the placement policy has decided about this carrier, as `PlacementStatistics`."""
         self._group._check_process()
         return counts.placement(self._group._native, self.index)
 
     @property
     def runnable_count(self) -> int:
-        """How many tasks are queued here now, about."""
+        """The approximate number of tasks that are queued on this carrier now."""
         return self.counts.runnable

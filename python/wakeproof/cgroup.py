@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much CPU time the cgroups of this process grant, in version 1 and 2.  Only reads."""
+"""Read how much CPU time the cgroups of this process grant, in versions 1 and 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from pathlib import Path
 
 
 def quota(root: Path = Path("/")) -> float | None:
-    """Return how many CPUs' time the tightest cgroup above this process allows (None: no limit)."""
+    """Return how many CPUs' worth of time the tightest cgroup grants; None if there is no limit.
+
+    Args:
+        root: the folder that holds ``proc`` and ``sys``.
+
+    Example:
+        >>> limit = quota()
+        >>> limit is None or limit > 0
+        True
+    """
     limits = []
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="ascii").splitlines()

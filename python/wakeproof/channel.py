@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded FIFO of objects between virtual threads and OS threads.
+"""A bounded FIFO of objects that virtual threads and OS threads exchange.
 
 Spec: ``specs/sync/Channel.tla``.  Source: ``kernel/sync/channel.h``.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST = 2**20
-"""Slots of one channel."""
+"""The largest capacity of a channel, in slots."""
 
 
 class _Exchange(Wait):
@@ -72,20 +72,31 @@ class _Receive(_Exchange):
 
 
 class Channel(Unique, Generic[T]):
-    """Objects in the order in which they were sent; each is received once.
+    """A FIFO of Python objects; each object is received exactly once.
 
-    Senders wait while all slots are taken, receivers while nothing is there, both in line.
-    Iterating receives until it is closed and empty.
+    A sender waits while all slots are taken, and a receiver waits while the channel is empty.  Both
+    are served in the order in which they came; a waiting virtual thread leaves its carrier.
+    Iteration receives objects until the channel is closed and empty.
 
     Args:
-        capacity: slots, 0 to `MOST`; 0: a sender waits until its object is received.
+        capacity: the number of slots, 0 to `MOST`; default 0: a sender waits until its object is
+            received.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     Spec: ``specs/sync/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
     Source: ``kernel/sync/channel.h``.
 
     Raises:
         UsageError: `capacity` is out of range.
+
+    Example:
+        >>> from wakeproof import Channel
+        >>> channel = Channel(2)
+        >>> channel.send("a"), channel.send("b"), channel.count
+        (True, True, 2)
+        >>> channel.close()
+        >>> list(channel)
+        ['a', 'b']
     """
 
     __slots__ = ("_items", "_native", "_tokens", "capacity")
@@ -95,19 +106,25 @@ class Channel(Unique, Generic[T]):
             raise UsageError(f"capacity is {capacity!r}; allowed: 0 to {MOST}")
         self.capacity = capacity
         self._native = made(lib.wp__channel_new(capacity), lib.wp__channel_free, "Channel")
-        self._items: dict[int, T] = {}  # by the pointer that the kernel has for it
+        self._items: dict[int, T] = {}  # by the pointer that the kernel holds
         self._tokens = itertools.count(1)
 
     def send(self, item: T, timeout_s: float | None = None) -> bool:
-        """Hand it over, or put it in a slot, within `timeout_s` seconds; False: the time ran out.
+        """Hand `item` to a receiver, or put it into a slot, within `timeout_s` seconds.
+
+        Returns True if the item was sent, False if the time ran out.
+
+        Args:
+            item: any object, None included.
+            timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
 
         Raises:
             ClosedError: the channel is closed; the item is not sent.
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: a virtual thread was interrupted; the item is not sent.
 
-        After Ctrl-C in the main thread it may have been sent or not; if not, the channel keeps a
-        reference to the item as long as it lives.
+        After Ctrl-C in the main thread the item may or may not have been sent.  If it was not, the
+        channel keeps a reference to it for as long as the channel lives.
         """
         deadline = deadline_ns(timeout_s)
         number, token, code = self._try_send(item)
@@ -133,11 +150,14 @@ class Channel(Unique, Generic[T]):
         return asleep(lambda until: lib.wp_channel_send_until(self._native, token, until), deadline)
 
     def receive(self, timeout_s: float | None = None) -> T:
-        """Return the oldest one, waiting at most `timeout_s` seconds.
+        """Return the oldest object, and wait for one at most `timeout_s` seconds.
+
+        Args:
+            timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
 
         Raises:
             DeadlineError: the time ran out (a TimeoutError as well).
-            ClosedError: the channel is closed, and nothing is left.
+            ClosedError: the channel is closed and empty.
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: a virtual thread was interrupted; nothing was received.
         """
@@ -164,9 +184,9 @@ class Channel(Unique, Generic[T]):
         return self._items.pop(int(ffi.cast("uintptr_t", cell[0])))
 
     def close(self) -> None:
-        """Refuse what is sent from now on; what is in slots can be received.  Again: harmless.
+        """Refuse further objects; those in slots can still be received.
 
-        Senders that wait raise ClosedError, and receivers too.
+        Waiting senders and waiting receivers raise ClosedError.  A second close does nothing.
         """
         lib.wp_channel_close(self._native)
 
@@ -175,7 +195,7 @@ class Channel(Unique, Generic[T]):
 
     @property
     def count(self) -> int:
-        """How many objects are in slots."""
+        """The number of objects in slots."""
         return lib.wp_channel_count(self._native)
 
     def __iter__(self) -> Iterator[T]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a change of what a mutex guards.
+"""Wait until other threads change what a mutex guards.
 
 Spec: ``specs/sync/Condition.tla``.  Source: ``kernel/sync/condition.h``, ``_native/locks.c``.
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST = 2**20
-"""Threads that one notify wakes."""
+"""The largest number of threads that one notify wakes."""
 
 
 class _Change(Wait):
-    """First in the condition's line, then in the mutex's."""
+    """A wait in the condition's queue first, and then in the mutex's."""
 
     __slots__ = ("condition", "mutex")
 
@@ -65,7 +65,7 @@ class _Change(Wait):
             self.thread._wait = None
 
     def _relock(self, *, is_over: bool) -> Generator[int, int, None]:
-        """Wait for the mutex whatever happens; `is_over`: its last park ended already."""
+        """Wait for the mutex whatever happens; `is_over`: the last park has ended already."""
         was_interrupted = not is_over and (yield from self._through())
         while not lib.wp__mutex_check(self.mutex, self.waiter):
             was_interrupted |= yield from self._through()
@@ -81,20 +81,32 @@ class _Change(Wait):
 
 
 class Condition(ConditionCore, Unique):
-    """Threads that wait for a change of what `mutex` guards.  A context manager: the mutex.
+    """A condition variable: threads wait for a change of what `mutex` guards.
 
-    A `notify` wakes who waits longest, and moves it to the mutex's line: nobody is woken only to
-    sleep again.
+    As a context manager a condition takes and releases its mutex.  `notify` moves the thread that
+    has waited longest to the mutex's queue, so no thread is woken only to sleep again.
 
     Args:
-        mutex: default: one of its own.
+        mutex: the `Mutex` that guards the condition; default None: the condition makes its own.
 
-    Threads: the mutex's holder, but for `acquire`.
+    Threads: only the holder of the mutex may call the methods, except `acquire`.
     Spec: ``specs/sync/Condition.tla`` (NoLostSignal, SignalsNotSwallowed, HoldsMutex).
     Source: ``kernel/sync/condition.h``.
 
     Raises:
-        UsageError: `mutex` is no Mutex.
+        UsageError: `mutex` is not a Mutex.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Condition
+        >>> changed, items = Condition(), []
+        >>> def produce():
+        ...     with changed:
+        ...         items.append("work")
+        ...         changed.notify()
+        >>> with CarrierGroup(1) as group, changed:
+        ...     done = group.submit(produce)
+        ...     changed.wait_for(lambda: items)
+        ['work']
     """
 
     __slots__ = ("_address", "_native", "mutex")
@@ -110,14 +122,18 @@ class Condition(ConditionCore, Unique):
         return f"<Condition of {self.mutex!r}>"
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Free the mutex until a notify, and take it again; False: the time ran out.
+        """Release the mutex until a notify, and take it again.
 
-        It may return True for nothing, so look again at what you wait for; or use `wait_for`.
+        Returns True after a notify, False if the time ran out.  A wakeup may be spurious, so check
+        afterwards what you wait for, or use `wait_for`.
+
+        Args:
+            timeout_s: seconds, 0 or more; default None: wait without a limit.
 
         Raises:
-            WrongThreadError: the caller does not have the mutex.
+            WrongThreadError: the caller does not hold the mutex.
             UsageError: `timeout_s` is negative or not a number.
-            ThreadInterruptedError: a virtual thread was interrupted; it has the mutex again.
+            ThreadInterruptedError: a virtual thread was interrupted; it holds the mutex again.
         """
         if here.thread is None:
             return self._wait_as_os(deadline_ns(timeout_s))
@@ -132,11 +148,16 @@ class Condition(ConditionCore, Unique):
         return turns
 
     def _end(self, code: int) -> bool:
-        note(self.mutex, caller())  # if it was abandoned, who locks it next is told
+        note(self.mutex, caller())  # if it was abandoned, its next acquire raises
         return told(code, "wait")
 
     def wait_for(self, predicate: Callable[[], T], timeout_s: float | None = None) -> T:
-        """Wait until the predicate is true, at most `timeout_s` seconds; return its last value.
+        """Wait until `predicate` returns a true value, and return its last value.
+
+        Args:
+            predicate: a callable without arguments, which runs with the mutex held.
+            timeout_s: seconds, 0 or more; default None: wait without a limit.  When the time runs
+                out, the last value is returned, which is false.
 
         Raises:
             WrongThreadError, UsageError, ThreadInterruptedError: as `wait`.
@@ -149,10 +170,13 @@ class Condition(ConditionCore, Unique):
         return value
 
     def notify(self, n: int = 1) -> None:
-        """Wake those who wait longest, `n` at most, 0 to `MOST`.
+        """Wake at most `n` waiting threads, those that have waited longest first.
+
+        Args:
+            n: the number of threads, 0 to `MOST`; default 1.
 
         Raises:
-            WrongThreadError: the caller does not have the mutex.
+            WrongThreadError: the caller does not hold the mutex.
             UsageError: `n` is out of range.
         """
         self.mutex._check_holder("notify")
@@ -162,10 +186,10 @@ class Condition(ConditionCore, Unique):
             lib.wp_condition_signal(self._native)
 
     def notify_all(self) -> None:
-        """Wake all who wait.
+        """Wake all waiting threads.
 
         Raises:
-            WrongThreadError: the caller does not have the mutex.
+            WrongThreadError: the caller does not hold the mutex.
         """
         self.mutex._check_holder("notify_all")
         lib.wp_condition_broadcast(self._native)

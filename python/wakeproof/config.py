@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a group is made with: arguments, else WAKEPROOF_* environment variables, else defaults."""
+"""The settings of a group: arguments first, then WAKEPROOF_* variables, then defaults."""
 
 from __future__ import annotations
 
@@ -29,19 +29,28 @@ POLICIES = {
     ffi.string(lib.wp_placement_policy_name(policy)).decode(): policy
     for policy in range(lib.WP_PLACE_POLICIES)
 }
-"""The number of each placement policy in the kernel, by its name."""
+"""The kernel's number of each placement policy, by the policy's name."""
 Queue = Literal["unbounded", "bounded"]
 _QUEUES = {"unbounded": False, "bounded": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stealing:
-    """Which siblings an idle carrier helps, in a group with `work_stealing`.
+    """Choose which siblings an idle carrier steals from, in a group with `work_stealing`.
 
     Attributes:
-        scope: "global", all of them; or "cluster", those of its own cluster.  None:
-            WAKEPROOF_STEALING_SCOPE; an object given as `topology` goes before the variable, with
-            its `steal_scope`.  Default "global".  Another value raises UsageError.
+        scope: "global": all siblings; "cluster": those of the carrier's own cluster.  None:
+            WAKEPROOF_STEALING_SCOPE, else "global".  A `Topology` object that is given as
+            `topology` has precedence over the variable, by its `steal_scope`.  Another value
+            raises UsageError.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Stealing
+        >>> with CarrierGroup(2, work_stealing=True, stealing=Stealing(scope="global")) as group:
+        ...     [len(domain) for domain in group.domains]
+        [2]
     """
 
     scope: Scope | None = None
@@ -49,17 +58,27 @@ class Stealing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where a task or thread starts that is given no carrier; ``docs/placement.md`` compares.
+    """Choose where a task or thread starts if no carrier is given; see ``docs/placement.md``.
+
+    The load of a carrier is what is queued there and what runs.
 
     Attributes:
-        policy: "home", see `CarrierGroup.submit`; or by load, which is what is queued and what
-            runs: "two_choices", of two carriers that are drawn the one with less;
-            "least_loaded", the one with the least; "cluster_two_choices", of two clusters that are
-            drawn the one with less per carrier, and in it two choices.  None:
-            WAKEPROOF_PLACEMENT_POLICY, else "home".  Another value raises UsageError.
-        at_resume: whether a thread that was parked is placed anew, by load, where it goes on,
-            unless it is pinned, or runs a callable, which stays where it began.  None:
-            WAKEPROOF_PLACEMENT_AT_RESUME, else False.  What is not a bool raises UsageError.
+        policy: "home": see `CarrierGroup.submit`.  "two_choices": draw two carriers, and take the
+            less loaded.  "least_loaded": take the least loaded carrier.  "cluster_two_choices":
+            draw two clusters, take the one with the lower load per carrier, and draw two carriers
+            in it.  None: WAKEPROOF_PLACEMENT_POLICY, else "home".  Another value raises UsageError.
+        at_resume: whether a parked thread is placed anew, by load, when it is woken.  A pinned
+            thread stays where it is, and so does a callable.  None:
+            WAKEPROOF_PLACEMENT_AT_RESUME, else False.  A value that is not a bool raises
+            UsageError.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Placement
+        >>> with CarrierGroup(2, placement=Placement(policy="least_loaded")) as group:
+        ...     group.submit(len, "abc").result()
+        3
     """
 
     policy: PlacementPolicy | None = None
@@ -68,16 +87,25 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensation:
-    """What a group does about carriers that block; `wakeproof.blocking` says that one will.
+    """Choose what a group does about blocked carriers; see also `wakeproof.blocking`.
 
     Attributes:
-        monitor_ms: milliseconds, 0 to 3,600,000.  A carrier whose step takes longer, while
-            something is queued there, is treated as one in `blocking` until the step ends; that
-            begins at the latest after twice the time.  0: no carrier is watched.  None:
-            WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.  Another value raises UsageError.
-        spare_carriers: how many more carriers, at most, run tasks in place of those that block,
-            each in a steal domain of its own; 0 to 1,024 less `carriers`.  None:
+        monitor_ms: milliseconds, 0 to 3,600,000.  The group treats a carrier as if it were in
+            `blocking` when one of its steps takes longer than this while tasks are queued there.
+            Detection takes at most twice the time; the end of the step ends it.  0: no carrier is
+            monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.  Another value raises
+            UsageError.
+        spare_carriers: the most spare carriers that run tasks in place of blocked ones, 0 to 1,024
+            less `carriers`.  Each has a steal domain of its own.  None:
             WAKEPROOF_COMPENSATION_SPARE_CARRIERS, else 0.  Another value raises UsageError.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Compensation
+        >>> with CarrierGroup(1, compensation=Compensation(spare_carriers=1)) as group:
+        ...     group.spare_carriers().most
+        1
     """
 
     monitor_ms: int | None = None
@@ -86,12 +114,20 @@ class Compensation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracing:
-    """Which events a group keeps from its start on; `CarrierGroup.trace_on` begins later.
+    """Choose how many events a group keeps from its start; `CarrierGroup.trace_on` begins later.
 
     Attributes:
-        events: how many of each carrier, 0 to 1,048,576, rounded up to a power of two; 0: none,
-            which costs nothing.  None: as many as ``wakeproof trace`` or
-            `wakeproof.trace.switch_on` asks for, else 0.  Another value raises UsageError.
+        events: the number of events of each carrier, 0 to 1,048,576, rounded up to a power of two.
+            0: none, which costs nothing.  None: the number that ``wakeproof trace`` or
+            `wakeproof.trace.switch_on` requests, else 0.  Another value raises UsageError.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Tracing
+        >>> with CarrierGroup(1, tracing=Tracing(events=100)) as group:
+        ...     group.tracing
+        128
     """
 
     events: int | None = None
@@ -99,16 +135,26 @@ class Tracing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """For measurements and tests: what nobody has found a better value for than the default.
+    """Settings for measurements and tests; no value is known to be better than the defaults.
 
     Attributes:
-        yield_us: microseconds that a carrier runs its queue before it looks up, 1 to 1,000,000.
-            None: WAKEPROOF_TUNING_YIELD_US, else 50.  Another value raises UsageError.
-        idle_spins: looks in vain before a poller of `wakeproof.io` blocks, 0 to 1,000,000.  None:
-            WAKEPROOF_TUNING_IDLE_SPINS, else 0.  Another value raises UsageError.
-        queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
-            half at once, and half of a full one goes to its run queue.  None:
-            WAKEPROOF_TUNING_QUEUE, else "unbounded".  Another value raises UsageError.
+        yield_us: the microseconds for which a carrier runs its queue before it looks elsewhere, 1
+            to 1,000,000.  None: WAKEPROOF_TUNING_YIELD_US, else 50.  Another value raises
+            UsageError.
+        idle_spins: how often a poller of `wakeproof.io` looks in vain before it blocks, 0 to
+            1,000,000.  None: WAKEPROOF_TUNING_IDLE_SPINS, else 0.  Another value raises UsageError.
+        queue: "bounded": a carrier keeps what it queues for itself in a ring of 256 slots.  A
+            sibling steals half of a ring at once, and half of a full ring moves to the run queue.
+            None: WAKEPROOF_TUNING_QUEUE, else "unbounded".  Another value raises UsageError.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> from wakeproof.config import Tuning
+        >>> with CarrierGroup(1, tuning=Tuning(yield_us=100)) as group:
+        ...     group.submit(len, "abc").result()
+        3
     """
 
     yield_us: int | None = None
@@ -118,7 +164,7 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The arguments of `CarrierGroup`, checked and filled in."""
+    """The arguments of `CarrierGroup`, checked and completed."""
 
     carriers: int
     work_stealing: bool = False
@@ -145,7 +191,9 @@ def settle(
     tracing: Tracing | None = None,
     tuning: Tuning | None = None,
 ) -> Settings:
-    """Return the settings; None stands for what is not given.  An empty variable is not set.
+    """Return the settings of a group; None stands for an argument that is not given.
+
+    A variable that is set to an empty string counts as not set.
 
     Raises:
         UsageError: a bad value; the message names argument or variable, value and range.
@@ -189,7 +237,7 @@ def _theme(kind: type[T], given: T | None) -> T:
 
 
 def _source(name: str, given: object) -> tuple[str, object]:
-    """Return what the value is to be called, and the value; None: it is not given.
+    """Return the name of a value in messages, and the value, which is None if it is not given.
 
     The variable of `tuning.queue` is WAKEPROOF_TUNING_QUEUE.
     """
@@ -200,7 +248,7 @@ def _source(name: str, given: object) -> tuple[str, object]:
 
 
 def _number(name: str, given: int | None, most: int, least: int = 1) -> int:
-    """Return the number; 0: it is not given, or it is 0, where that is allowed."""
+    """Return the number; 0 if it is not given, or if it is 0 where that is allowed."""
     source, said = _source(name, given)
     value = said
     if given is None and isinstance(said, str) and re.fullmatch("[0-9]{1,9}", said):

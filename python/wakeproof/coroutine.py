@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a coroutine function awaits when it runs as a virtual thread.
+"""Functions that a coroutine function awaits when it runs as a virtual thread.
 
-``async def`` functions given to `VirtualThread` park without a stack, so each step may run on
-another carrier.  They await what is here and each other, nothing of asyncio.
+``async def`` functions that are given to `VirtualThread` park without a stack, so each of their
+steps may run on another carrier.  They await the functions of this module and one another, and
+nothing of asyncio.  Arguments, results and errors are those of the functions that the docstrings
+name.
 
+Threads: each function must be awaited in a virtual thread.
 Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
+
+Example:
+    >>> from wakeproof import CarrierGroup, VirtualThread, coroutine
+    >>> async def add(a, b):
+    ...     await coroutine.sleep(0.001)
+    ...     return a + b
+    >>> with CarrierGroup(1) as group:
+    ...     VirtualThread(add, 1, 2, group=group).start().result()
+    3
 """
 
 from __future__ import annotations
@@ -64,7 +76,7 @@ async def _park(
 
 
 async def park(timeout_s: float | None = None) -> bool:
-    """As `wakeproof.park`."""
+    """Park the calling virtual thread, as `wakeproof.park` does."""
     thread = _caller("park")
     code = await _park(thread, deadline_ns(timeout_s))
     if code == lib.WP_INTERRUPTED:
@@ -73,7 +85,7 @@ async def park(timeout_s: float | None = None) -> bool:
 
 
 async def sleep(seconds: float) -> None:
-    """As `wakeproof.sleep`."""
+    """Sleep for so many seconds, as `wakeproof.sleep` does."""
     thread = _caller("sleep")
     deadline = sleep_ns(seconds)
     had_permit = False
@@ -88,13 +100,13 @@ async def sleep(seconds: float) -> None:
 
 
 async def yield_now() -> None:
-    """As `wakeproof.yield_now`."""
+    """Run what is queued on the carrier, as `wakeproof.yield_now` does."""
     if not _caller("yield_now")._pins:
         await _leave(trampoline.YIELD)
 
 
 async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
-    """As `VirtualThread.join`."""
+    """Wait for another virtual thread, as `VirtualThread.join` does."""
     thread = _caller("join")
     deadline = deadline_ns(timeout_s)
     other._check_join()
@@ -115,11 +127,15 @@ async def _set(thread: VirtualThread, signal: Signal, deadline: int) -> bool:
 
 
 async def result(future: Future[T], timeout_s: float | None = None) -> T:
-    """Return the result of a future, of any executor, as its `result` does.
+    """Return the result of a future of any executor, as the future's `result` does.
+
+    Args:
+        future: a future of wakeproof or of `concurrent.futures`.
+        timeout_s: seconds, 0 or more; default None: wait without a limit.
 
     Raises:
         TimeoutError: the time ran out.
-        CancelledError: it was cancelled.
+        CancelledError: the future was cancelled.
         ThreadInterruptedError: the caller was interrupted.
     """
     thread = _caller("result")
@@ -134,7 +150,7 @@ async def result(future: Future[T], timeout_s: float | None = None) -> T:
 async def _lent(
     thread: VirtualThread, permits: Semaphore | None, wait: Coroutine[Any, None, object]
 ) -> None:
-    """Wait without the permit that its call has of these, as `wakeproof._runtime.future.lent`."""
+    """Wait while the call has given its permit back, as `wakeproof._runtime.future.lent` does."""
     call = thread._permitted
     if call is None or permits is None or call.future.permits is not permits:
         await wait
@@ -143,7 +159,7 @@ async def _lent(
     permits.release()
     try:
         await wait
-    except GeneratorExit:  # a close has handed it back: it never goes on
+    except GeneratorExit:  # a close has handed it back, so it never continues
         raise
     except BaseException:
         await _take_back(thread, permits)
@@ -174,7 +190,7 @@ async def _parked(thread: VirtualThread, turns: Turns) -> int:
 
 
 async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:
-    """As `Mutex.acquire`."""
+    """Acquire a mutex, as `Mutex.acquire` does."""
     thread = _caller("lock")
     deadline = deadline_ns(timeout_s)
     if mutex._has_now():
@@ -183,13 +199,13 @@ async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:
 
 
 async def wait(condition: Condition, timeout_s: float | None = None) -> bool:
-    """As `Condition.wait`."""
+    """Wait for a notify, as `Condition.wait` does."""
     thread = _caller("wait")
     return condition._end(await _parked(thread, condition._begin("wait", timeout_s)))
 
 
 async def acquire(semaphore: Semaphore, permits: int = 1, timeout_s: float | None = None) -> bool:
-    """As `Semaphore.acquire`."""
+    """Acquire permits, as `Semaphore.acquire` does."""
     thread = _caller("acquire")
     deadline = deadline_ns(timeout_s)
     if semaphore._has_now(permits):
@@ -199,7 +215,7 @@ async def acquire(semaphore: Semaphore, permits: int = 1, timeout_s: float | Non
 
 
 async def send(channel: Channel[T], item: T, timeout_s: float | None = None) -> bool:
-    """As `Channel.send`."""
+    """Send an object, as `Channel.send` does."""
     thread = _caller("send")
     deadline = deadline_ns(timeout_s)
     number, token, code = channel._try_send(item)
@@ -209,7 +225,7 @@ async def send(channel: Channel[T], item: T, timeout_s: float | None = None) -> 
 
 
 async def receive(channel: Channel[T], timeout_s: float | None = None) -> T:
-    """As `Channel.receive`."""
+    """Receive an object, as `Channel.receive` does."""
     thread = _caller("receive")
     deadline = deadline_ns(timeout_s)
     code, cell = channel._try_receive()
@@ -230,13 +246,13 @@ async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, de
 
 
 async def recv(sock: Socket, bufsize: int) -> bytes:
-    """As `wakeproof.io.Socket.recv`."""
+    """Receive at most `bufsize` bytes, as `wakeproof.io.Socket.recv` does."""
     attempt = partial(_Base.recv, sock, bufsize)
     return await _call(sock, READ, attempt, "recv", deadline_ns(sock.gettimeout()))
 
 
 async def sendall(sock: Socket, data: bytes) -> None:
-    """As `wakeproof.io.Socket.sendall`."""
+    """Send all of `data`, as `wakeproof.io.Socket.sendall` does."""
     deadline = deadline_ns(sock.gettimeout())
     rest = memoryview(data).cast("B")
     while len(rest):
@@ -245,19 +261,19 @@ async def sendall(sock: Socket, data: bytes) -> None:
 
 
 async def accept(sock: Socket) -> tuple[Socket, Any]:
-    """As `wakeproof.io.Socket.accept`."""
+    """Accept a connection, as `wakeproof.io.Socket.accept` does."""
     deadline = deadline_ns(sock.gettimeout())
     return sock._accepted(*await _call(sock, READ, sock._accept, "accept", deadline))
 
 
 async def connect(sock: Socket, address: Any) -> None:
-    """As `wakeproof.io.Socket.connect`."""
+    """Connect to `address`, as `wakeproof.io.Socket.connect` does."""
     deadline = deadline_ns(sock.gettimeout())
     await _call(sock, WRITE, connecting(sock, address), "connect", deadline)
 
 
 async def offload(fn: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """As `wakeproof.io.offload`."""
+    """Call `fn` on an OS thread of a pool, as `wakeproof.io.offload` does."""
     future, done = begin(lambda: fn(*arguments, **named))
     await acquire(done)
     return future.result()

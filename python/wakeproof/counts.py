@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What carriers and the searches of a steal domain came to, in numbers.
+"""Counters of carriers and of the searches in a steal domain.
 
 Spec: ``specs/sched/Search.tla``.  Source: ``kernel/base/counters.h``, ``group.h``.
 """
@@ -19,24 +19,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CarrierCounts:
-    """What one carrier has done since its group was made; read while it goes on.
+    """What one carrier has done since its group was made, read while the carrier runs.
 
     Attributes:
-        runs: steps of tasks.
-        directed: of these stolen: it was woken to help a sibling.
-        probed: of these stolen: from the longer of two siblings' queues.
-        recheck: of these stolen: found before it slept.
+        runs: steps of tasks that it ran.
+        directed: steps of stolen tasks, stolen after it was woken to help a sibling.
+        probed: steps of stolen tasks, stolen from the longer of two siblings' queues.
+        recheck: steps of stolen tasks, found by the last check before it slept.
         fruitless: times it was woken to help a sibling that had nothing left.
-        drains: turns of its loop that ran something.
+        drains: iterations of its loop that ran something.
         parks: times it went to sleep, or was about to.
         wakes: times another thread ended its sleep, or was about to.
-        useless_wakes: of these: there was nothing to run.
-        pinned: parks of virtual threads that it slept through.
-        runnable: tasks queued here now, about.
-        load: by which it is chosen (`Placement`): these, and what runs; 0 where nobody counts.
-        spilled: tasks that left its full ring for its run queue; 0 without rings
+        useless_wakes: wakes after which there was nothing to run.
+        pinned: parks of virtual threads that blocked it.
+        runnable: the approximate number of tasks that are queued here now.
+        load: the load by which `Placement` compares carriers: queued tasks and the running one; 0
+            in a group that counts no loads.
+        spilled: tasks that overflowed from its full ring into its run queue; 0 without rings
             (`wakeproof.config.Tuning`).
-        looted: tasks that came into its ring together with one that it stole; as well.
+        looted: tasks that came into its ring together with one that it stole; 0 without rings.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> with CarrierGroup(1) as group:
+        ...     group[0].submit(len, "abc").result(), group[0].counts.stolen
+        (3, 0)
     """
 
     runs: int
@@ -56,7 +65,7 @@ class CarrierCounts:
 
     @property
     def stolen(self) -> int:
-        """Steps of stolen tasks, of all three kinds."""
+        """The steps of stolen tasks, of all three kinds."""
         return self.directed + self.probed + self.recheck
 
 
@@ -64,22 +73,32 @@ class CarrierCounts:
 class DomainStatistics:
     """Searches, steals and wakes of one steal domain since its group was made.
 
-    A submission that finds somebody idle, and its own carrier awake, searches for a helper; one
-    search at a time.  All are counts of events; read while the carriers go on, they may be a few
-    events apart.  When nothing goes on, ``searches == no_idle + directed + fruitless``.
+    A submission that finds an idle carrier, while its own carrier is awake, searches for a helper.
+    Only one search runs at a time.  All numbers count events; they may be a few events apart if
+    they are read while the carriers run.  Once the group is quiet, ``searches == no_idle + directed
+    + fruitless``.
 
     Attributes:
         carriers: the indices of its carriers.
         searches: searches that were started.
-        denied: searches that were not, for another one was in flight.
-        denied_other: of these: that one was for another victim.
-        no_idle: searches that found nobody idle to wake.
-        fruitless: searches whose helper came, and found nothing left to steal.
-        directed, probed, recheck: tasks stolen by helpers that a search woke; by carriers with
-            nothing to do, from the longer of two siblings' queues; by carriers about to sleep.
+        denied: searches that were not started because another one was in flight.
+        denied_other: denied searches where the one in flight was for another victim.
+        no_idle: searches that found no idle carrier to wake.
+        fruitless: searches whose helper found nothing left to steal.
+        directed: tasks stolen by helpers that a search woke.
+        probed: tasks stolen by idle carriers from the longer of two siblings' queues.
+        recheck: tasks stolen by carriers that were about to sleep.
         lost_tickets: attempts to steal from a queue that another carrier was polling.
         wakes: sleeps that another thread ended.
-        useless_wakes: of these: the carrier found nothing to run.
+        useless_wakes: wakes after which the carrier found nothing to run.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> with CarrierGroup(2, work_stealing=True) as group:
+        ...     [domain.carriers for domain in group.statistics()]
+        [(0, 1)]
     """
 
     carriers: tuple[int, ...]
@@ -98,21 +117,31 @@ class DomainStatistics:
 
 @dataclass(frozen=True)
 class PlacementStatistics:
-    """What placement has decided about one carrier since its group was made.
+    """What the placement policy has decided about one carrier since its group was made.
 
-    All are 0 in a group that counts no loads: one with the policy "home" whose carriers
-    nobody watches.
-    When nothing goes on, what all carriers have `moved` is what they have `taken`.
+    All numbers are 0 in a group that counts no loads: a group with the policy "home" and without a
+    monitor and spare carriers.  Once the group is quiet, the sum of `moved` over all carriers
+    equals the sum of `taken`.
 
     Attributes:
-        home: starts for which it was chosen, and which were to be here: it ran who started them,
-            or was the next in turn.  With `Placement.at_resume`, threads that go on, too.
-        other: those for which it was chosen instead of another one.
-        nowhere: those that were to be here while each carrier was marked; they are moved.
-        marks: times a task said that it blocks (`wakeproof.blocking`).
-        suspects: marks that the monitor made (`Compensation.monitor_ms`).
-        moved: tasks queued here that went to the group's queue, since it was marked.
-        taken: tasks of that queue that it has run.
+        home: starts for which this carrier was the preferred one and was chosen.  A carrier is
+            preferred because the submitting task runs there, or because it is the next in turn.
+            With `Placement.at_resume`, woken threads count as well.
+        other: starts for which this carrier was chosen instead of the preferred one.
+        nowhere: starts that preferred this carrier while each carrier was blocked; they moved to
+            the group's queue.
+        marks: times that a task announced that it blocks (`wakeproof.blocking`).
+        suspects: times that the monitor found the carrier blocked (`Compensation.monitor_ms`).
+        moved: tasks that left this carrier for the group's queue because the carrier was blocked.
+        taken: tasks of the group's queue that this carrier has run.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Placement
+        >>> with CarrierGroup(1, placement=Placement(policy="least_loaded")) as group:
+        ...     group.submit(len, "abc").result(), group[0].placement.home
+        (3, 1)
     """
 
     home: int
@@ -126,14 +155,23 @@ class PlacementStatistics:
 
 @dataclass(frozen=True)
 class SpareCarrierCounts:
-    """What came of a group's spare carriers; the last three only grow.
+    """What the spare carriers of a group have done; the last three numbers only grow.
 
     Attributes:
-        most: how many there may be.
-        active: how many stand in now; the others sleep, or have no thread yet.
+        most: the largest number of spare carriers.
+        active: spare carriers that stand in for blocked ones now; the others sleep, or have no
+            thread yet.
         started: threads that were started.
-        reused: times one that had a thread stood in again.
+        reused: times that a spare carrier with a thread stood in again.
         refused: threads that the system did not start.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Compensation
+        >>> with CarrierGroup(1, compensation=Compensation(spare_carriers=2)) as group:
+        ...     group.spare_carriers().most, group.spare_carriers().refused
+        (2, 0)
     """
 
     most: int
@@ -147,13 +185,21 @@ class SpareCarrierCounts:
 class PollerStatistics:
     """What one carrier's poller for descriptors has done since its group was made.
 
-    When nothing goes on, ``wakeups <= sleeps``: a poller that is awake is sent none.
+    Once the group is quiet, ``wakeups <= sleeps``: a poller that is awake is sent no wakeup.
 
     Attributes:
-        looks: system calls that asked for events, whether they blocked or not.
-        events: of descriptors, that they brought.
-        sleeps: times it parked its carrier to block.
-        wakeups: of these ended by another thread, by a write to an eventfd.
+        looks: system calls that collected events, whether they blocked or not.
+        events: events of descriptors that these calls returned.
+        sleeps: times that the poller parked its carrier in order to block.
+        wakeups: sleeps that another thread ended by a write to an eventfd.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, io
+        >>> with CarrierGroup(1) as group:
+        ...     io.statistics(group)[0].sleeps
+        0
     """
 
     looks: int
@@ -163,7 +209,7 @@ class PollerStatistics:
 
 
 def counts(group: CGroup, index: int) -> CarrierCounts:
-    """Return what the kernel has counted of one carrier."""
+    """Return the kernel's counters of one carrier."""
     raw = lib.wp_group_counts(group, index)
     return CarrierCounts(
         raw.runs, raw.directed, raw.probed, raw.recheck, raw.fruitless,
@@ -193,7 +239,7 @@ def statistics(group: CGroup, carriers: Sequence[int]) -> DomainStatistics:
 
 
 def placement(group: CGroup, index: int) -> PlacementStatistics:
-    """Return what the kernel has counted of what placement decides about one carrier."""
+    """Return the kernel's counters of the placement decisions about one carrier."""
     raw = lib.wp_group_placement_counts(group, index)
     return PlacementStatistics(
         raw.home, raw.other, raw.nowhere, raw.marks, raw.suspects, raw.moved, raw.taken
@@ -201,12 +247,12 @@ def placement(group: CGroup, index: int) -> PlacementStatistics:
 
 
 def spare_carriers(group: CGroup) -> SpareCarrierCounts:
-    """Return what the kernel has counted of the group's spare carriers."""
+    """Return the kernel's counters of the group's spare carriers."""
     raw = lib.wp_group_spare_carriers(group)
     return SpareCarrierCounts(raw.most, raw.active, raw.started, raw.reused, raw.refused)
 
 
 def poller(group: CGroup, index: int) -> PollerStatistics:
-    """Return what the kernel has counted of one carrier's poller."""
+    """Return the kernel's counters of one carrier's poller."""
     raw = lib.wp_io_counts(group, index)
     return PollerStatistics(raw.looks, raw.events, raw.sleeps, raw.wakeups)

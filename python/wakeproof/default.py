@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default group: one per process, made when somebody first asks for it.
+"""The default group: each process has one, which is made when it is first used.
 
 Source: ``_native/default.c``.
 """
@@ -18,7 +18,7 @@ from wakeproof.group import CarrierGroup
 
 @dataclass
 class _Default:
-    """What this copy of the package has made."""
+    """The lock and the group of this copy of the package."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     group: CarrierGroup | None = None
@@ -30,15 +30,22 @@ _this = _Default()
 def default_group() -> CarrierGroup:
     """Return the default group of this process; the first call makes it.
 
-    It is what ``CarrierGroup(work_stealing=True)`` makes of the WAKEPROOF_* variables, of which
-    WAKEPROOF_WORK_STEALING has the last word: many have it in common that do not know each other,
-    so what one of them blocks holds up nothing that has not begun.  It is closed when the
-    interpreter ends; who closes it earlier closes it for all.  A forked child has none: its first
-    call makes one of its own.
+    It is the group that ``CarrierGroup(work_stealing=True)`` makes of the WAKEPROOF_* variables,
+    except that WAKEPROOF_WORK_STEALING has precedence.  Carriers steal because libraries that do
+    not know one another share this group: a task that blocks its carrier then delays no queued
+    task.  The interpreter closes the group at its end; an earlier close closes it for all users.  A
+    forked child has no default group, so its first call makes a new one.
+
+    Threads: any thread may call it.
 
     Raises:
-        TwoCopiesError: another copy of wakeproof that this process has loaded makes it.
+        TwoCopiesError: another loaded copy of wakeproof makes the group of this process.
         UsageError, SystemCallError: as `CarrierGroup`; the next call tries again.
+
+    Example:
+        >>> from wakeproof import default_group
+        >>> default_group().submit(pow, 2, 10).result()
+        1024
     """
     with _this.lock:
         if _this.group is None:
@@ -63,7 +70,7 @@ def _make() -> CarrierGroup:
 
 
 def _forget() -> None:
-    """Begin anew, in a forked child: the group and whoever held the lock are the parent's."""
+    """Start afresh in a forked child: the group and the holder of the lock are the parent's."""
     _this.lock, _this.group = threading.Lock(), None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine offers: CPUs, kernel features.  Only reads; installs nothing.
+"""Report what this machine offers: CPUs and kernel features.  Nothing is installed.
 
 What the judges need besides is in ``judge/needs.py``.
 """
@@ -23,13 +23,26 @@ _MEMBARRIER = {"x86_64": 324, "aarch64": 283}  # system call numbers
 _MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3  # bit in the answer to MEMBARRIER_CMD_QUERY
 _IO_URING_SETUP = 425
 _EPOLL_PWAIT2 = 441
-_SHOWN = 4  # carriers, of many
-_EFAULT, _EINVAL = 14, 22  # what io_uring_setup says to a null pointer where it exists
+_SHOWN = 4  # names shown when there are many carriers
+_EFAULT, _EINVAL = 14, 22  # io_uring_setup's errors for a null pointer
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One part: is it there, what was found or what to install, do the two commands need it."""
+    """One row of the report.
+
+    Attributes:
+        part: what was examined.
+        present: whether it is there.
+        value: what was found, or what to install.
+        needed: whether `wakeproof doctor` exits with 3 without it; default False.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> examine()[0].part
+        'CPUs'
+    """
 
     part: str
     present: bool
@@ -57,10 +70,10 @@ def _quota() -> Finding:
 
 
 def carriers(topology: Literal["linux"] | None) -> Finding:
-    """Say where carriers sit, by default (as WAKEPROOF_* say), or with that topology."""
+    """Report where carriers sit: by default as WAKEPROOF_* variables say, or with that topology."""
     part = "carriers" + (f", {topology!r}" if topology else "")
     try:
-        from wakeproof.config import settle  # loads the bindings, which may not be built
+        from wakeproof.config import settle  # loads the bindings, which may be absent
         from wakeproof.topology import Seats
 
         chosen = settle(topology=topology)
@@ -95,7 +108,7 @@ def _membarrier() -> Finding:
 
 def _epoll() -> Finding:
     error = _syscall(_EPOLL_PWAIT2, -1, 0, 0, 0, 0, 0)[1]
-    present = error in (errno.EINVAL, errno.EBADF)  # what it says of such arguments where it exists
+    present = error in (errno.EINVAL, errno.EBADF)  # its errors for such arguments, where it exists
     refused = f"not offered ({os.strerror(error)}): pollers sleep by the millisecond"
     return Finding(
         "epoll_pwait2", present, "timers of pollers to the nanosecond" if present else refused
@@ -103,7 +116,7 @@ def _epoll() -> Finding:
 
 
 def has_io_uring() -> bool:
-    """Whether the system lets this process make a ring."""
+    """Return whether the system lets this process make a ring."""
     return _syscall(_IO_URING_SETUP, 1, 0)[1] in (_EFAULT, _EINVAL)
 
 
@@ -125,7 +138,7 @@ def _headers() -> Finding:
 
 
 def _own_values() -> Finding:
-    from wakeproof._runtime.rlock import IS_OWN  # loads the bindings
+    from wakeproof._runtime.rlock import IS_OWN  # imported late: it loads the bindings
 
     each = "each virtual thread's own"
     shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.13 and Python.h"

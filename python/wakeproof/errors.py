@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, one class per cause; the command line makes it one line and an exit code.
+"""Exceptions, one class for each cause; the command line prints one line and an exit code.
 
 Source: ``kernel/base/error.h`` (the codes).
+
+Example:
+    >>> from wakeproof import Parker, UsageError
+    >>> try:
+    ...     Parker().park(timeout_s=-1)
+    ... except UsageError as error:
+    ...     print(error)
+    timeout_s is -1; allowed: 0 or more seconds, None: no limit
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ class WakeproofError(Exception):
 
 
 class UsageError(WakeproofError, ValueError):
-    """A name, value or file that cannot be used; the message gives it and what is allowed."""
+    """A name, value or file cannot be used; the message gives it and what is allowed."""
 
     exit_code = EXIT_USAGE
 
@@ -32,19 +40,19 @@ class MissingToolError(WakeproofError):
 
 
 class JudgeError(WakeproofError):
-    """A judge itself failed (crashed, timed out, printed nonsense): no verdict, never a pass."""
+    """A judge itself failed (it crashed, timed out or printed nonsense), so there is no verdict."""
 
 
 class DeadlineError(WakeproofError, TimeoutError):
-    """WP_TIMEOUT: the deadline passed.  Waits that take a timeout return False instead."""
+    """WP_TIMEOUT: the deadline passed.  Waits that return a bool return False instead."""
 
 
 class ClosedError(WakeproofError, RuntimeError):
-    """WP_CLOSED: the object is closed; a RuntimeError, as executors of Python raise one."""
+    """WP_CLOSED: the object is closed; a RuntimeError, as Python's executors raise one."""
 
 
 class PollerClosedError(ClosedError):
-    """The group of the calling poller is being closed: let it out of the body, which it ends."""
+    """The group of the calling poller is being closed: let this error leave the poller's body."""
 
 
 class InterruptedWaitError(WakeproofError, InterruptedError):
@@ -56,7 +64,7 @@ class ThreadInterruptedError(WakeproofError, InterruptedError):
 
 
 class StateError(WakeproofError, RuntimeError):
-    """WP_MISUSED: too late or too early: a thread that was started, a scope that is not joined."""
+    """WP_MISUSED: the call came too early or too late, such as a second start of a thread."""
 
 
 class StructureError(WakeproofError, RuntimeError):
@@ -68,15 +76,15 @@ class SubtaskError(WakeproofError):
 
 
 class CancelledScopeError(WakeproofError):
-    """WP_CANCELLED: it was cancelled before."""
+    """WP_CANCELLED: the scope was cancelled before."""
 
 
 class AbandonedError(WakeproofError, RuntimeError):
-    """WP_ABANDONED: a lock's last holder ended while it had it; what it guards may be half done."""
+    """WP_ABANDONED: a lock's holder ended without a release; its data may be inconsistent."""
 
 
 class ChangedError(WakeproofError):
-    """WP_AGAIN: the value had changed already; look again."""
+    """WP_AGAIN: the value had already changed; check it again."""
 
 
 class UnsupportedError(WakeproofError):
@@ -90,7 +98,7 @@ class SystemCallError(WakeproofError, OSError):
 
 
 class WrongThreadError(WakeproofError, RuntimeError):
-    """WP_FORBIDDEN: not from this thread; a carrier cannot wait for its own group."""
+    """WP_FORBIDDEN: this thread must not make the call; a carrier cannot wait for its own group."""
 
 
 class ForkedError(WakeproofError, RuntimeError):
@@ -98,7 +106,7 @@ class ForkedError(WakeproofError, RuntimeError):
 
 
 class TwoCopiesError(WakeproofError, RuntimeError):
-    """Another loaded copy of wakeproof has made this process's default group; names both."""
+    """Another loaded copy of wakeproof made this process's default group; both are named."""
 
 
 class TopologyWarning(RuntimeWarning):
@@ -106,7 +114,7 @@ class TopologyWarning(RuntimeWarning):
 
 
 class NoFilesWarning(RuntimeWarning):
-    """There is no io_uring: a pool of OS threads reads and writes files.  Once per process."""
+    """There is no io_uring, so a pool of OS threads reads and writes files.  Once per process."""
 
 
 BY_CODE: dict[int, type[WakeproofError]] = {
@@ -122,7 +130,7 @@ BY_CODE: dict[int, type[WakeproofError]] = {
     -10: CancelledScopeError,
     -11: AbandonedError,
 }
-"""Exception class of each negative code in ``kernel/base/error.h``."""
+"""The exception class of each negative code in ``kernel/base/error.h``."""
 
 
 def error_for(code: int, what: str) -> WakeproofError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An executor that starts a virtual thread for each call.
+"""An executor that starts a new virtual thread for each call.
 
 Spec: ``specs/thread/VThread.tla`` (TerminationVisible).  Source: ``vthread.py``.
 """
@@ -26,14 +26,24 @@ from wakeproof.vthread import VirtualThread
 
 
 class VirtualThreadExecutor(ThreadPoolExecutor):
-    """One virtual thread for each call, without a limit, and never used again.
+    """A `concurrent.futures` executor that starts a new virtual thread for each call.
 
-    A future runs from the beginning and cannot be cancelled; a close of the group fails it.  A
-    virtual thread that waits for it parks.
+    The number of threads has no limit.  A call begins at once, so its future cannot be cancelled; a
+    close of the group makes the future raise ClosedError.  A virtual thread that waits for such a
+    future parks.  As a context manager the executor waits for all calls at the end of the block.
 
     Args:
-        group: as of `VirtualThread`.
-        thread_name_prefix: of its threads' names, before "_" and a number.
+        group: the group or the carrier that runs the threads; default None: as `VirtualThread`.
+        thread_name_prefix: the names of its threads are this, "_" and a number; default "": each
+            thread gets a name of its own.
+
+    Threads: any thread may call all methods.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThreadExecutor
+        >>> with CarrierGroup(2) as group, VirtualThreadExecutor(group) as executor:
+        ...     list(executor.map(abs, [-1, -2]))
+        [1, 2]
     """
 
     def __init__(
@@ -45,9 +55,10 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
         self._lock = threading.Lock()
         self._alive: dict[VirtualThread, None] = {}
         self._is_shut = False
-        self._has_ended = Signal()  # all of them, of an executor that is shut down
-        self._inside: set[VirtualThread] = set()  # threads that wait for that themselves, and
-        self._others_have = Signal()  # have ended: all but those
+        self._has_ended = Signal()  # set when the executor is shut down and no thread is left
+        # threads of this executor that wait for its end, and
+        self._inside: set[VirtualThread] = set()
+        self._others_have = Signal()  # is set when all other threads have ended
 
     @overload
     def submit(
@@ -56,19 +67,21 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
     @overload
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]: ...
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run ``fn(*args, **kwargs)``, which may be a coroutine function.
+        """Run ``fn(*args, **kwargs)`` in a new virtual thread; `fn` may be a coroutine function.
+
+        Returns the future of the call.
 
         Raises:
-            ClosedError: it was shut down, or its group is closed.
+            ClosedError: the executor was shut down, or its group is closed.
         """
         future: Future[Any] = Future()
         name = self._workers.name() if self._is_named else None
         thread = VirtualThread(fn, *args, name=name, group=self._group)
-        if kwargs:  # not to its maker: `name` and `group` may be among them
+        if kwargs:  # not passed to VirtualThread, which has keywords `name` and `group`
             thread._call = partial(thread._call, **kwargs)
         thread._done.call(lambda: self._ended(thread, future))
         try:
-            with self._lock:  # no call, behind which a signal handler might shut it down
+            with self._lock:  # no call under the lock: a signal handler could run and shut down
                 is_shut = self._is_shut
                 if not is_shut:
                     self._alive[thread] = None
@@ -76,7 +89,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
                 raise ClosedError("submit: the executor is shut down")
             future.set_running_or_notify_cancel()
             thread.start()
-        except BaseException:  # Ctrl-C, too
+        except BaseException:  # also at Ctrl-C
             if not thread._is_started:
                 self._forget(thread)
             raise
@@ -87,7 +100,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
             if thread._is_closed:
                 future.set_exception(ClosedError(f"{thread.name}: its group was closed"))
             elif thread._error is not None:
-                thread._is_heard = True  # by the future
+                thread._is_heard = True  # its future reports the error
                 future.set_exception(thread._error)
             else:
                 future.set_result(thread._value)
@@ -99,7 +112,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
         self._look()
 
     def _look(self) -> None:
-        """Tell those that wait for the end, if that has come."""
+        """Wake the threads that wait for the end of this executor, if it has come."""
         if self._is_shut:
             if len(self._alive) <= len(self._inside):
                 self._others_have.set()
@@ -107,9 +120,14 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
                 self._has_ended.set()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept nothing any more; wait until all have ended.  `cancel_futures`: interrupt them.
+        """Accept no more calls, and wait until all threads have ended.
 
-        A thread of this executor waits for the others, but those that wait so.
+        A thread of this executor that calls it waits for the other threads only, except for those
+        that are in `shutdown` themselves.
+
+        Args:
+            wait: whether to wait; default True.
+            cancel_futures: whether to interrupt the running threads; default False.
 
         Raises:
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
@@ -120,7 +138,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
             if cancel_futures:
                 thread.interrupt()
         self._look()
-        if wait:  # their futures are told by then
+        if wait:  # all futures are done by then
             self._wait(here.thread)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -134,7 +152,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
             self._interrupted()
 
     def _interrupted(self) -> None:
-        """End it after Ctrl-C: interrupt all."""
+        """Shut down after Ctrl-C, and interrupt all threads."""
         self.shutdown(wait=False, cancel_futures=True)
         naming("the end of an executor", self._has_ended.wait, lambda: list(self._alive))
 

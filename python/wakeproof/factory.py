@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes virtual threads of one carrier, or of one group.
+"""Factories of virtual threads for one carrier or one group.
 
 Spec: ``specs/thread/VThread.tla``.  Source: this file, ``vthread.py``.
 """
@@ -20,19 +20,35 @@ if TYPE_CHECKING:
 
 
 class _Pinned(VirtualThread[T]):
-    """Never stolen, not even before it begins."""
+    """A virtual thread that is never stolen, not even before it begins."""
 
     __slots__ = ()
     _is_pinned = True
 
 
 class ThreadFactory:
-    """Makes virtual threads: a call starts one, `unstarted` does not.  `Scope` takes one, too.
+    """A factory of virtual threads: a call starts one, `unstarted` only makes one.
 
-    ``carrier.factory()(fn, *args).result()``; all keywords are the callable's.  `Carrier.factory`
-    and `CarrierGroup.factory` make factories.
+    `Carrier.factory` and `CarrierGroup.factory` make factories, and `Scope` takes one.  All keyword
+    arguments of a call are passed to the callable.
 
-    Threads: any.
+    Args:
+        of: the group or the carrier that runs the threads.
+        name: the name of every thread; default None: each thread gets a name of its own.
+        pinned: whether siblings may not steal the threads; default False.
+
+    Threads: any thread may call all methods.
+
+    Raises:
+        UsageError: `name` is not a str, or contains a NUL.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> with CarrierGroup(1) as group:
+        ...     start = group.factory(name="adder")
+        ...     thread = start(sum, [1, 2])
+        ...     thread.name, thread.result()
+        ('adder', 3)
     """
 
     __slots__ = ("_is_pinned", "_name", "_of")
@@ -51,7 +67,7 @@ class ThreadFactory:
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> VirtualThread[T]: ...
     def __call__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> VirtualThread[Any]:
-        """Start a virtual thread that runs ``fn(*args, **kwargs)``, and return it.
+        """Start a virtual thread that runs ``fn(*args, **kwargs)``, and return the thread.
 
         Raises:
             ClosedError: the group is closed, or being closed.
@@ -68,9 +84,9 @@ class ThreadFactory:
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> VirtualThread[T]: ...
     def unstarted(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> VirtualThread[Any]:
-        """Make one for its caller to start."""
+        """Make a virtual thread that the caller starts later."""
         kind = _Pinned if self._is_pinned else VirtualThread
         thread = kind(fn, *args, name=self._name, group=self._of)
-        if kwargs:  # not to its maker: `name` and `group` may be among them
+        if kwargs:  # not passed to VirtualThread, which has keywords `name` and `group`
             thread._call = partial(thread._call, **kwargs)
         return thread

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier groups run callables on permanent threads that keep related work together.
+"""Carrier groups: permanent threads that run callables and keep related work together.
 
 Spec: ``specs/sched/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/sched/group.h``.
 """
@@ -40,36 +40,46 @@ T = TypeVar("T")
 
 
 class CarrierGroup(Unique):
-    """Carriers: permanent threads, each with its own run queue.
+    """A group of carriers: permanent OS threads, each with its own run queue.
 
-    ``with CarrierGroup(2) as group: group.submit(fn).result()``.  A task runs on its home carrier:
-    the one it was submitted to, or that runs the task that submits it.
+    A task runs on its home carrier: the carrier that it was submitted to, or else the carrier that
+    runs the task that submits it.  With work stealing an idle carrier may take a queued task from a
+    busy sibling.  As a context manager the group closes at the end of the block, and waits for all
+    tasks first.
 
     Args:
-        carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
-        work_stealing: idle carriers take what is queued at their siblings; default False.
-        topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
-            default: carriers float, in one cluster.
-        stealing: whom idle carriers help, see `Stealing`.
+        carriers: the number of carriers, 1 to 1,024; default: the number of allowed CPUs or the
+            cgroup's CPU quota, whichever is smaller.
+        work_stealing: whether idle carriers take what is queued at their siblings; default False.
+        topology: "linux" places one carrier on each CPU, see `LinuxTopology`; an object is your own
+            `Topology`; default: carriers float between CPUs, in one cluster.
+        stealing: which siblings idle carriers steal from, see `Stealing`.
         placement: where tasks and threads start, see `Placement`.
-        compensation: what is done about carriers that block, see `Compensation`.
-        tracing: which events are kept, see `Tracing`.
-        tuning: for measurements and tests alone, see `wakeproof.config.Tuning`.
+        compensation: what the group does about blocked carriers, see `Compensation`.
+        tracing: which events the group keeps, see `Tracing`.
+        tuning: settings for measurements and tests only, see `wakeproof.config.Tuning`.
 
-    What is not given is taken from the environment: `carriers` from WAKEPROOF_CARRIERS, the field
-    `Compensation.monitor_ms` from WAKEPROOF_COMPENSATION_MONITOR_MS, and so on.
+    An argument that is not given is taken from the environment, if its variable is set: `carriers`
+    from WAKEPROOF_CARRIERS, `Compensation.monitor_ms` from WAKEPROOF_COMPENSATION_MONITOR_MS, and
+    the others likewise.
 
-    Threads: all methods may be called from any thread; `close` not from its own carriers.
-    After a fork the child may not use the group: every method raises ForkedError.  A child that a
-    task forks ends where the task returns, with what it says to `sys.exit`, 1 after any other
-    exception, else 0; exit handlers do not run.
+    Threads: any thread may call all methods, except that a carrier must not close its own group.
+    After a fork the child must not use the group: every method raises ForkedError there.  A child
+    that a task forks ends where the task returns, and runs no exit handlers.  Its exit code is the
+    argument of `sys.exit`, 1 after any other exception, and 0 otherwise.
 
     Raises:
-        UsageError: a value out of range (a ValueError as well).
-        SystemCallError: no thread could be started; or the topology cannot be read.
+        UsageError: a value is out of range (a ValueError as well).
+        SystemCallError: the system refused a thread, or the topology cannot be read.
 
     Warns:
-        TopologyWarning: carriers float that were to be pinned; once per group.
+        TopologyWarning: carriers float that were to be pinned; at most once per group.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> with CarrierGroup(2) as group:
+        ...     len(group), group.submit(pow, 2, 10).result()
+        (2, 1024)
     """
 
     def __init__(
@@ -96,9 +106,10 @@ class CarrierGroup(Unique):
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
                             scope=chosen.scope, spares=more)  # fmt: skip
         self._pid = _process.pid
-        self._closed, self._life = False, [True]  # until it is freed
-        self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
-        self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
+        self._closed, self._life = False, [True]  # true until the group is freed
+        self._descriptors: WeakSet[Descriptor] = WeakSet()  # the open descriptors of this group
+        # the pollers of those descriptors
+        self._has_pollers, self._idle_spins = False, chosen.idle_spins
         self._native = native(chosen, self._seats)
         self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
@@ -106,7 +117,7 @@ class CarrierGroup(Unique):
         group_registry.groups.add(self)
         try:
             self._seats.wait()
-        except BaseException:  # a warning that is an error, or Ctrl-C
+        except BaseException:  # a warning may be an error, or Ctrl-C came
             self.close(0, cancel=True)
             raise
 
@@ -140,7 +151,7 @@ class CarrierGroup(Unique):
             self._end()
 
     def _end(self) -> None:
-        """Close it after Ctrl-C; another one leaves it to the interpreter's end.
+        """Close the group after Ctrl-C; a second Ctrl-C leaves it to the interpreter's end.
 
         Parked threads are interrupted, and have a second to clean up.
         """
@@ -157,7 +168,10 @@ class CarrierGroup(Unique):
 
     @property
     def domains(self) -> tuple[tuple[Carrier, ...], ...]:
-        """Which carriers may steal from one another; alone without work stealing."""
+        """The steal domains: carriers in one domain may steal from one another.
+
+        Without work stealing each carrier has a domain of its own.
+        """
         return tuple(tuple(self[index] for index in domain) for domain in self._seats.domains)
 
     @property
@@ -166,96 +180,111 @@ class CarrierGroup(Unique):
         return self._closed
 
     def running(self) -> Carrier | None:
-        """Return the carrier that runs the calling task; None: the caller is none of this group."""
+        """Return the carrier that runs the calling task, or None outside of this group's tasks."""
         return self._carrier(lib.wp_group_running)
 
     def home(self) -> Carrier | None:
-        """Return the carrier that the calling task was submitted to; None as in `running`.
+        """Return the carrier that the calling task was submitted to, or None as in `running`.
 
-        Another one than `running`: the task is stolen; `running` is home to what it submits.
+        If it differs from `running`, the task was stolen.  What a stolen task submits has its home
+        on the carrier that `running` returns.
         """
         return self._carrier(lib.wp_group_home)
 
     def statistics(self) -> tuple[DomainStatistics, ...]:
-        """Return what searches, steals and wakes came to, for each of `domains`."""
+        """Return the numbers of searches, steals and wakes for each of `domains`."""
         self._check_process()
         return tuple(counts.statistics(self._native, domain) for domain in self._seats.domains)
 
     def spare_carriers(self) -> SpareCarrierCounts:
-        """Return how many carriers stand in for others that block, and what that took."""
+        """Return how many spare carriers stand in for blocked ones, and how many were started."""
         self._check_process()
         return counts.spare_carriers(self._native)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run ``fn(*args, **kwargs)``; result or exception come through the future.
+        """Run ``fn(*args, **kwargs)`` as a task, and return its future.
 
-        On the caller's carrier; from outside on one after the other; or as `placement` says.
-        It is a task, not a virtual thread: what waits in it blocks its carrier (see `factory`).
+        The task runs on the caller's carrier.  If the caller is not a carrier of this group, the
+        carriers take turns.  A `Placement` by load overrides both.  A task is not a virtual thread:
+        if it waits, it blocks its carrier; use `factory` for calls that wait.
 
         Raises:
             ClosedError: the group is closed, or being closed.
             ForkedError: this process is a child of the one that made the group.
+
+        Example:
+            >>> from wakeproof import CarrierGroup
+            >>> with CarrierGroup(1) as group:
+            ...     group.submit(sorted, "cab", reverse=True).result()
+            ['c', 'b', 'a']
         """
         return self._anywhere.submit(fn, *args, **kwargs)
 
     def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
-        """Return what makes virtual threads, placed where and when each starts.
+        """Return a `ThreadFactory` of virtual threads, whose carrier is chosen when each starts.
 
-        Arguments and errors as of `Carrier.factory`.
+        Arguments and errors are those of `Carrier.factory`.
         """
-        from wakeproof.factory import ThreadFactory  # which needs this module
+        from wakeproof.factory import ThreadFactory  # imported late: it imports this module
 
         return ThreadFactory(self, name=name, pinned=pinned)
 
     @property
     def tracing(self) -> int:
-        """How many events are kept of each carrier; 0: none are, now."""
+        """The number of events that are kept of each carrier; 0 while none are kept."""
         return lib.wp_group_tracing(self._native)
 
     def trace_on(self, events: int | None = None) -> None:
-        """Keep events from now on: so many of each carrier, or as many as before, if that is more.
+        """Keep events of each carrier from now on.
 
-        What is under way has no event; nor has it its name, if nobody gave it one.
+        Work that is under way has no event.  It also has no name, unless a name was given to it.
 
         Args:
-            events: rounded up to a power of two, 1 to 1,048,576; None: as before, at first 65,536.
+            events: the number of events of each carrier, 1 to 1,048,576, rounded up to a power of
+                two. A smaller number than before changes nothing.  None: as many as before, at
+                first 65,536.
 
         Raises:
-            UsageError: another number.
-            SystemCallError: there is no memory for so many.
+            UsageError: `events` is out of range.
+            SystemCallError: there is not enough memory for so many events.
         """
         self._check_process()
         trace.on(self._native, events)
 
     def trace_off(self) -> None:
-        """Keep no more events; those that are there stay, until a larger number is asked for."""
+        """Stop keeping events; `events` still returns those that were kept.
+
+        They are lost only when `trace_on` requests a larger number.
+        """
         self._check_process()
         lib.wp_group_trace_off(self._native)
 
     def events(self) -> list[Event]:
-        """Return the events that were kept, in the order of their beginnings (`trace_on`)."""
+        """Return the events that were kept, in the order in which they began (`trace_on`)."""
         self._check_process()
         return trace.events(self._native, [one.name for one in self._all])
 
     def close(self, timeout_s: float | None = None, *, cancel: bool = False) -> list[Unfinished]:
-        """Accept nothing any more, wait until all tasks have ended, stop the carriers.
+        """Accept no more tasks, wait until all have ended, and stop the carriers.
 
         Args:
-            timeout_s: wait at most so long; then cancel what has not begun.
-            cancel: do not wait at all for what has not begun.
+            timeout_s: how many seconds to wait, 0 or more, before the tasks that have not begun are
+                cancelled; default None: wait without a limit.
+            cancel: whether to cancel the tasks that have not begun at once; default False.
 
-        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks that
-        run are given 0.1 s.  If one still runs then, all that is unfinished is returned and stays
-        so until a second `close`, which waits for those and cancels the others.
+        Returns what had not ended, as `Unfinished`; the futures of these tasks are cancelled.  Once
+        `timeout_s` is over, running tasks have 0.1 s to end.  If one still runs after that, all
+        that is unfinished is returned and stays as it is until a second `close`, which waits for
+        the running tasks and cancels the others.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.
-            ForkedError: as in `submit`.
+            ForkedError: this process is a child of the one that made the group.
         """
         self._check_process()
         until, self._closed = deadline_ns(timeout_s), True
         back, code = ffi.new("wp_task **"), lib.WP_INTERRUPTED
-        while code == lib.WP_INTERRUPTED:  # a signal handler has run: if it raised, we are out
+        while code == lib.WP_INTERRUPTED:  # a signal handler has run, and has not raised
             code = lib.wp__group_close(self._native, until, cancel, back)
         if code == lib.WP_FORBIDDEN:
             raise error_for(code, "a carrier cannot close its own group: it would wait for itself")
@@ -263,7 +292,7 @@ class CarrierGroup(Unique):
             if self in group_registry.groups:
                 trace.save(self.events())
             for descriptor in list(self._descriptors):
-                descriptor.close()  # nobody would tell who waits
+                descriptor.close()  # no poller is left to wake its waiters
             group_registry.release(self, self._native)
             return hand_back(back[0])
         return unfinished(self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guards let one poller block without missing queued work.
+"""Guards let one poller block in the kernel without missing queued work.
 
 Spec: ``specs/wakeup/Guard.tla``.  Source: ``kernel/wakeup/guard.h``.
 """
@@ -29,12 +29,22 @@ def _in_force(asymmetric: bool) -> Fences:
 
 @dataclass(frozen=True)
 class GuardStatistics:
-    """What the poller has done with one guard since it was made; counted by the poller.
+    """What the poller has done with one guard since the guard was made; the poller counts.
 
     Attributes:
         enters: calls of `enter`.
-        blocks: those that said that the poller may block.
+        blocks: calls of `enter` that let the poller block.
         claims: announcements that a producer answered with a wake.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import WakeupGuard
+        >>> guard = WakeupGuard(lambda: None)
+        >>> guard.enter(lambda: False)
+        False
+        >>> guard.statistics()
+        GuardStatistics(enters=1, blocks=0, claims=0)
     """
 
     enters: int
@@ -43,28 +53,39 @@ class GuardStatistics:
 
 
 class WakeupGuard:
-    """Lets a poller block in the kernel, and its producers skip the wake unless it does.
+    """An event count: a poller blocks in the kernel, and producers wake it only if it sleeps.
 
-    The poller, around whatever it blocks in (a selector, a socket, a `Parker`)::
-
-        if guard.enter(lambda: not queue):
-            selector.select(guard.max_block_s)
-        guard.exit()
-
-    A producer: append to the queue, then ``guard.wakeup()``.  The transport must be *sticky*: a
-    wake that comes before the block must end it (eventfd, socket, permit).  For one that is not
-    (a condition variable) use `RendezvousGuard`.
+    The poller puts `enter` and `exit` around the call it blocks in (a selector, a socket, a
+    `Parker`); a producer appends to the queue, and then calls `wakeup`.  The transport must be
+    *sticky*: a wake that comes before the block must end the block (as with an eventfd, a socket or
+    a permit).  For a transport that is not sticky, such as a condition variable, use
+    `RendezvousGuard`.
 
     Args:
-        wakeup: the transport, called by one producer for each announced sleep; any thread.
-        fences: "symmetric", or "asymmetric" for pollers that sleep rarely: wakeups get about
-            2 ns cheaper, each `enter` costs microseconds.  Symmetric where the system forbids it.
+        wakeup: the transport, a callable without arguments.  For each announced sleep at most one
+            producer calls it, in the producer's thread.
+        fences: "symmetric" (default), or "asymmetric" for pollers that sleep rarely: then a wakeup
+            costs about 2 ns less, and each `enter` costs microseconds.  The symmetric pair is used
+            where the system forbids the other.
 
-    Threads: `enter`, `exit` and `statistics` belong to the poller; `wakeup` to any thread.
+    Threads: `enter`, `exit` and `statistics` belong to the poller; any thread may call `wakeup`.
     Spec: ``Guard.tla`` (NoLostWakeup, WakeIsClaimed).  Source: ``kernel/wakeup/guard.h``.
 
     Raises:
         ValueError: `fences` is neither of the two.
+
+    Example:
+        >>> from wakeproof import Parker, WakeupGuard
+        >>> parker, queue = Parker(), []
+        >>> guard = WakeupGuard(parker.unpark)
+        >>> if guard.enter(lambda: not queue):  # the poller announces a sleep
+        ...     queue.append("work")  # a producer pushes, and wakes the poller
+        ...     guard.wakeup()
+        ...     parker.park(guard.max_block_s)  # so the poller does not block
+        True
+        True
+        >>> guard.exit()
+        True
     """
 
     def __init__(self, wakeup: Callable[[], object], *, fences: Fences = "symmetric") -> None:
@@ -84,20 +105,23 @@ class WakeupGuard:
 
     @property
     def max_block_s(self) -> float | None:
-        """How long the poller may block after this `enter`, in seconds; None: as long as it likes.
+        """The seconds for which the poller may block after this `enter`; None: without a limit.
 
-        0.001 when the system refused the heavy fence of an asymmetric guard: a wake may then be
-        missed, so the poller has to look again by itself.
+        It is 0.001 when the system refused the heavy fence of an asymmetric guard.  A wake may then
+        be missed, so the poller has to check the queue again by itself.
         """
         return lib.WP_GUARD_NAP_NS / NS_PER_S if self._fence_failed else None
 
     def enter(self, idle: Callable[[], bool]) -> bool:
-        """Announce a sleep, then ask `idle` whether there is really nothing to do.
+        """Announce a sleep, then call `idle` to check that there is nothing to do.
 
-        Returns what `idle` said.  True: block now, at most `max_block_s`, then call `exit`.
-        False, or an exception of `idle`: the announcement is taken back before this returns.
-        A producer that answered it has called the transport, or is about to: that wake stays
-        in the transport, and the next block returns at once.
+        Args:
+            idle: a callable without arguments that returns whether the queue is empty.
+
+        Returns what `idle` returned.  True: block now, for at most `max_block_s`, then call `exit`.
+        False, or an exception of `idle`: the announcement is withdrawn before this returns.  A
+        producer that has already answered it has called the transport, or is about to; that wake
+        stays in the transport, and the next block returns at once.
         """
         may_block = False
         try:
@@ -112,9 +136,9 @@ class WakeupGuard:
         return may_block
 
     def exit(self) -> bool:
-        """Take the announcement back, after the block; harmless when there is none.
+        """Withdraw the announcement after the block; without an announcement this does nothing.
 
-        Returns True if a producer answered it: a wake is in the transport or on its way there.
+        Returns True if a producer answered it: a wake is in the transport, or on its way there.
         """
         if not self._announced:
             return False
@@ -124,10 +148,11 @@ class WakeupGuard:
         return claimed
 
     def wakeup(self) -> bool:
-        """Call the transport if the poller announced a sleep; call this after each push.
+        """Call the transport if the poller has announced a sleep; call this after each push.
 
-        Returns True if this call did.  If the transport raises, the exception comes out here and
-        the wake is owed again: the next `wakeup`, of any thread, calls the transport.
+        Returns True if this call called the transport.  If the transport raises, this call raises
+        the same exception, and the wake remains owed: the next `wakeup`, of any thread, calls the
+        transport.
         """
         if not lib.wp_guard_signal(self._guard):
             return False
@@ -139,24 +164,37 @@ class WakeupGuard:
         return True
 
     def statistics(self) -> GuardStatistics:
-        """Return what has happened so far."""
+        """Return what the poller has counted so far."""
         return GuardStatistics(self._enters, self._blocks, self._claims)
 
 
 class RendezvousGuard:
-    """A guard with its own place to block: check and wait meet the claim under one lock.
+    """A guard with its own place to block: the wait and the wakeup share one lock.
 
-    The poller: ``guard.wait(lambda: not queue)``, then look at the queue, in a loop.  A producer:
-    append to the queue, then ``guard.wakeup()``, which costs no system call while it is awake.
+    The poller calls `wait` in a loop, and then checks the queue.  A producer appends to the queue,
+    and then calls `wakeup`, which makes no system call while the poller is awake.
 
     Args:
         fences: as in `WakeupGuard`.
 
-    Threads: `wait` belongs to the poller; `wakeup` to any thread.
+    Threads: `wait` belongs to the poller; any thread may call `wakeup`.
     Spec: ``specs/wakeup/Guard.tla`` (rendezvous signals).  Source: ``kernel/wakeup/guard.h``.
 
     Raises:
         ValueError: `fences` is neither of the two.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, RendezvousGuard
+        >>> guard, queue = RendezvousGuard(), []
+        >>> def produce():
+        ...     queue.append("work")
+        ...     guard.wakeup()
+        >>> with CarrierGroup(1) as group:
+        ...     done = group.submit(produce)
+        ...     while not queue:
+        ...         woken = guard.wait(lambda: not queue)
+        >>> queue
+        ['work']
     """
 
     def __init__(self, *, fences: Fences = "symmetric") -> None:
@@ -171,10 +209,15 @@ class RendezvousGuard:
         return _in_force(lib.wp__rendezvous_is_asymmetric(self._rendezvous))
 
     def wait(self, idle: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Announce a sleep, ask `idle`, and sleep if it says True, at most `timeout_s` seconds.
+        """Announce a sleep, call `idle`, and sleep if it returns True.
 
-        Returns True: look at the queue (`idle` said False, or a producer woke us); False: the time
-        ran out.  The announcement is taken back on every way out, an exception of `idle` included.
+        Args:
+            idle: a callable without arguments that returns whether the queue is empty.
+            timeout_s: seconds, 0 or more; default None: sleep without a limit.
+
+        Returns True if the queue should be checked: `idle` returned False, or a producer woke the
+        poller.  Returns False if the time ran out.  The announcement is withdrawn in every case,
+        also when `idle` raises.
 
         Raises:
             ValueError: `timeout_s` is negative or not a number.
@@ -194,7 +237,7 @@ class RendezvousGuard:
             lib.wp_guard_leave(guard)
 
     def wakeup(self) -> bool:
-        """Wake the poller if it announced a sleep; call this after each push.
+        """Wake the poller if it has announced a sleep; call this after each push.
 
         Returns True if this call woke it.
         """

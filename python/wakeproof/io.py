@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sockets and files whose calls park a virtual thread where they would block.
+"""Sockets and files that park a virtual thread where a call would block.
 
-Names, arguments and errors are those of the socket module and of the builtin ``open``:
-``from wakeproof import io`` where there was ``import socket``, and `io.open`.  OS threads may use
-the same object: they sleep.  A coroutine function awaits what `wakeproof.coroutine` has instead:
-here it would block its carrier.
+Names, arguments and errors are those of the socket module and of the builtin ``open``: write
+``from wakeproof import io`` in place of ``import socket``, and use `io.open`.  OS threads may use
+the same objects, and block.  A coroutine function awaits the functions of `wakeproof.coroutine`
+instead: those here would block its carrier.
 
-What parks: recv, recv_into, recvfrom, recvmsg, send, sendall, sendto, sendmsg, accept, connect, and
-files made of a socket; `open`, `fsync`, and what reads or writes a file, by io_uring.  What goes to
-OS threads of a pool, while the caller parks: `offload`, getaddrinfo and gethostbyname here; files,
-where the system has no io_uring (one `NoFilesWarning`).  What blocks the carrier: a name (not an
-address) in `Socket.connect`, as in ``bind``: look it up first, or use `create_connection`.
+These calls park: recv, recv_into, recvfrom, recvmsg, send, sendall, sendto, sendmsg, accept,
+connect, and files made of a socket; with io_uring also `open`, `fsync`, and reads and writes of
+files.  These calls run on OS threads of a pool while the caller parks: `offload`, getaddrinfo and
+gethostbyname of this module, and files where the system has no io_uring (one `NoFilesWarning`).
+Name lookups block the carrier in `Socket.connect` and ``bind``: look up the address first, or use
+`create_connection`.
 
-Spec: ``specs/io/Descriptor.tla``, ``Poller.tla``,
-``FileQueue.tla``.  Source: ``kernel/io/descriptor.h``, ``kernel/io/file.h``,
-``kernel/io/descriptor_poller.h``, ``kernel/io/file_queue.h``.
+Threads: any thread may call all functions.
+Spec: ``specs/io/Descriptor.tla``, ``Poller.tla``, ``FileQueue.tla``.
+Source: ``kernel/io/descriptor.h``, ``kernel/io/file.h``, ``kernel/io/descriptor_poller.h``,
+``kernel/io/file_queue.h``.
+
+Example:
+    >>> from wakeproof import CarrierGroup, VirtualThread, io
+    >>> with CarrierGroup(1) as group:
+    ...     ours, theirs = io.socketpair(group=group)
+    ...     reader = VirtualThread(ours.recv, 5, group=group).start()
+    ...     theirs.sendall(b"hello")
+    ...     reader.result()
+    ...     ours.close(), theirs.close()
+    b'hello'
+    (None, None)
 """
 
 from __future__ import annotations
@@ -49,12 +62,12 @@ __all__ = [
 
 
 def getaddrinfo(*arguments: Any, **named: Any) -> list[Any]:
-    """As ``socket.getaddrinfo``, while the caller parks."""
+    """Look up addresses, as ``socket.getaddrinfo`` does, while the caller parks."""
     return offload(socket.getaddrinfo, *arguments, **named)
 
 
 def gethostbyname(hostname: str) -> str:
-    """As ``socket.gethostbyname``, while the caller parks."""
+    """Look up a host's address, as ``socket.gethostbyname`` does, while the caller parks."""
     return offload(socket.gethostbyname, hostname)
 
 
@@ -65,16 +78,22 @@ def create_connection(
     *,
     group: CarrierGroup | None = None,
 ) -> Socket:
-    """Connect to a host and port, trying its addresses in turn, each for `timeout` seconds.
+    """Connect to a host and port, and try its addresses in turn.
+
+    Args:
+        address: the host and the port.
+        timeout: the seconds for each address; default: that of ``socket.setdefaulttimeout``.
+        source_address: the local host and port to bind; default None: the system chooses.
+        group: as of `Socket`.
 
     Raises:
-        OSError: that of the last one.
+        OSError: all addresses failed; this is the error of the last one.
     """
     failed = OSError(errno.EADDRNOTAVAIL, f"{address[0]}: no address")
     for family, kind, proto, _, target in getaddrinfo(*address, 0, socket.SOCK_STREAM):
         made = Socket(family, kind, proto, group=group)
         try:
-            if timeout is not None:  # else socket.setdefaulttimeout's
+            if timeout is not None:  # else that of socket.setdefaulttimeout
                 made.settimeout(timeout)
             if source_address:
                 made.bind(source_address)
@@ -93,19 +112,22 @@ def create_connection(
 def create_server(
     address: tuple[str, int], *, group: CarrierGroup | None = None, **options: Any
 ) -> Socket:
-    """As ``socket.create_server``: a socket that is bound and listens."""
+    """Return a socket that is bound and listens, as ``socket.create_server`` does."""
     return _taken(socket.create_server(address, **options), group)
 
 
 def socketpair(*arguments: int, group: CarrierGroup | None = None) -> tuple[Socket, Socket]:
-    """As ``socket.socketpair``."""
+    """Return two connected sockets, as ``socket.socketpair`` does."""
     one, other = socket.socketpair(*arguments)
     with one, other:
         return _taken(one, group), _taken(other, group)
 
 
 def statistics(group: CarrierGroup) -> tuple[PollerStatistics, ...]:
-    """Return what the pollers of its carriers have done: zeros before its first descriptor."""
+    """Return what the pollers of the group's carriers have done, one `PollerStatistics` for each.
+
+    All numbers are zero before the group's first descriptor.
+    """
     group._check_process()
     if not group._has_pollers:
         return (PollerStatistics(0, 0, 0, 0),) * len(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scope does with its subtasks' outcomes: when it cancels, what its join returns.
+"""Joiners: policies that decide when a scope is cancelled and what its join returns.
 
 Spec: ``specs/scope/Scope.tla``: Tell (FirstFailureWins).  Source: this file.
 """
@@ -17,37 +17,54 @@ if TYPE_CHECKING:
 
 
 class Joiner:
-    """Waits for all, whatever they come to.  Of one scope; others derive from it.
+    """The policy of one scope; this base class waits for all subtasks, whatever their outcomes.
 
-    Threads: `on_fork`, `on_timeout` and `result` belong to the scope's owner; `on_complete` is
-    called by the subtasks, several at once.
+    Derive from it for a policy of your own, or use a function of `wakeproof.joiner`.  One joiner
+    serves one scope.
+
+    Threads: the scope's owner calls `on_fork`, `on_timeout` and `result`; the subtasks call
+    `on_complete`, several at the same time.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Joiner, Scope
+        >>> class Count(Joiner):
+        ...     forks = 0
+        ...     def on_fork(self, subtask):
+        ...         self.forks += 1
+        ...         return False
+        ...     def result(self):
+        ...         return self.forks
+        >>> with CarrierGroup(1) as group, Scope(Count(), group=group) as scope:
+        ...     part = scope.fork(len, "abc")
+        ...     scope.join()
+        1
     """
 
     _is_taken = False
 
     def on_fork(self, subtask: Subtask) -> bool:  # noqa: ARG002 - for those that derive
-        """Before a subtask starts.  True: cancel the scope."""
+        """Examine a subtask before it starts; return True to cancel the scope."""
         return False
 
     def on_complete(self, subtask: Subtask) -> bool:  # noqa: ARG002 - as on_fork
-        """Look at a subtask that has ended before a cancellation.  True: cancel the scope."""
+        """Examine a subtask that ended before any cancellation; return True to cancel the scope."""
         return False
 
     def on_timeout(self) -> None:
-        """Raise what `join` is to raise when the time is over, or let `result` say it."""
+        """Raise the error of `join` when the time is over; return to let `result` decide."""
         raise DeadlineError("the scope's time is over")
 
     def result(self) -> Any:
-        """Return what `join` returns; what this raises is the cause of its SubtaskError."""
+        """Return the result of `join`; an exception becomes the cause of its SubtaskError."""
         return None
 
 
 def taken(joiner: Joiner) -> Joiner:
-    """Return it, for a scope of its own.
+    """Return the joiner, and mark it as used by a scope.
 
     Raises:
-        UsageError: it is no Joiner.
-        StateError: it was taken before.
+        UsageError: it is not a Joiner.
+        StateError: another scope uses it, or has used it.
     """
     if not isinstance(joiner, Joiner):
         raise UsageError(f"joiner is {joiner!r}; allowed: what wakeproof.joiner's functions return")
@@ -58,7 +75,7 @@ def taken(joiner: Joiner) -> Joiner:
 
 
 class _Forks(Joiner):
-    """Keeps the subtasks, in the order of their forks."""
+    """Keeps the subtasks in the order in which they were forked."""
 
     def __init__(self) -> None:
         self.forked: list[Subtask] = []
@@ -117,7 +134,7 @@ class _FirstSuccess(_Forks):
 
 
 class _Until(_Forks):
-    """Cancels when the predicate says so."""
+    """Cancels when the predicate returns true."""
 
     def __init__(self, predicate: Callable[[Subtask], bool]) -> None:
         super().__init__()
@@ -127,35 +144,56 @@ class _Until(_Forks):
         return self.predicate(subtask)
 
     def on_timeout(self) -> None:
-        """Let the subtasks say it."""
+        """Return, so that `result` decides."""
 
     def result(self) -> Any:
         return self.forked
 
 
 def all_successful_or_raise() -> Joiner:
-    """Return all results, in the order of the forks; the first failure cancels, and is raised.
+    """Return all results in the order of the forks; the first failure cancels and is raised.
 
-    If somebody else cancels the scope, what had not ended by then fails the join.
+    If the scope is cancelled otherwise, the join raises when a subtask had not ended by then.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Scope, joiner
+        >>> with CarrierGroup(1) as group:
+        ...     with Scope(joiner.all_successful_or_raise(), group=group) as scope:
+        ...         parts = [scope.fork(pow, 2, n) for n in range(3)]
+        ...         scope.join()
+        [1, 2, 4]
     """
     return _FirstFailure(lambda forked: [one.result() for one in forked])
 
 
 def await_all_successful_or_raise() -> Joiner:
-    """Return None, also of a scope that somebody cancels; the first failure does, and is raised."""
+    """Return None, also after a cancellation by others; the first failure cancels and is raised."""
     return _FirstFailure(lambda _: None)
 
 
 def any_successful() -> Joiner:
-    """Return the first result, which cancels the others; raise a failure if there is none."""
+    """Return the first result, which cancels the others; raise a failure if there is no result.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Scope, joiner
+        >>> with CarrierGroup(1) as group:
+        ...     with Scope(joiner.any_successful(), group=group) as scope:
+        ...         parts = [scope.fork(int, text) for text in ("x", "7")]
+        ...         scope.join()
+        7
+    """
     return _FirstSuccess()
 
 
 def await_all() -> Joiner:
-    """Return None when all have ended, however they did."""
+    """Return None when all subtasks have ended, whatever their outcomes."""
     return Joiner()
 
 
 def all_until(predicate: Callable[[Subtask], bool]) -> Joiner:
-    """Return all subtasks; cancel when the predicate, which they call, is true of one."""
+    """Return all subtasks; cancel when the predicate returns true for one of them.
+
+    Args:
+        predicate: is called with each `Subtask` that has ended, by the subtask's thread.
+    """
     return _Until(predicate)

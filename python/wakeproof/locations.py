@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the sources are (a checkout, or the archive in an installed wheel) and where to build."""
+"""Find the sources (a checkout, or the archive in an installed wheel) and the build folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wakeproof.errors import MissingToolError
 
 _PACKAGE = Path(__file__).resolve().parent
 ARCHIVE = _PACKAGE / "_sources.zip"
-"""What a wheel carries of ``kernel/``, ``specs/`` and ``stress/``: a tenth of its size unpacked."""
+"""A wheel's archive of ``kernel/``, ``specs/`` and ``stress/``: a tenth of their size."""
 
 
 def _is_complete(folder: Path) -> bool:
@@ -24,7 +24,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def is_checkout() -> bool:
-    """Say whether the sources are a checkout that may be written to (`--update`)."""
+    """Return whether the sources are a checkout that may be written to (`--update`)."""
     return not ARCHIVE.is_file() and _is_complete(_PACKAGE.parents[1])
 
 
@@ -32,10 +32,11 @@ def is_checkout() -> bool:
 def sources() -> Path:
     """Return the folder that holds ``kernel/``, ``specs/`` and ``stress/``.
 
-    An installed wheel's are unpacked into `cache` on the first call, under their archive's hash.
+    The sources of an installed wheel are unpacked into `cache` on the first call, in a folder that
+    is named by the archive's hash.
 
     Raises:
-        MissingToolError: neither a checkout nor a wheel that carries them.
+        MissingToolError: there is neither a checkout nor a wheel that carries the sources.
     """
     if is_checkout():
         return _PACKAGE.parents[1]
@@ -48,7 +49,7 @@ def sources() -> Path:
 
 
 def _unpacked(archive: Path, into: Path) -> Path:
-    """Unpack, unless that was done before; whole or not at all, however many processes try."""
+    """Unpack the archive once, wholly or not at all, however many processes try."""
     name = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     folder = into / f"sources-{name}"
     if not folder.is_dir():
@@ -58,7 +59,7 @@ def _unpacked(archive: Path, into: Path) -> Path:
                 packed.extractall(part)
             part.rename(folder)
         except OSError:
-            if not folder.is_dir():  # another process was not faster: it is an error
+            if not folder.is_dir():  # no other process was faster, so it is an error
                 raise
         finally:
             shutil.rmtree(part, ignore_errors=True)
@@ -66,7 +67,7 @@ def _unpacked(archive: Path, into: Path) -> Path:
 
 
 def kernel_files(suffixes: str = "ch", root: Path | None = None) -> list[Path]:
-    """Return the files of ``kernel/`` in all its folders, sorted.
+    """Return the files in all folders of ``kernel/``, sorted.
 
     Args:
         suffixes: letters: ``"ch"`` gives C sources and headers, ``"cS"`` what is compiled.
@@ -76,9 +77,9 @@ def kernel_files(suffixes: str = "ch", root: Path | None = None) -> list[Path]:
 
 
 def cache() -> Path:
-    """Return the folder for what is built at run time, made if absent.
+    """Return the folder for files that are built at run time; make it if it is absent.
 
-    In a checkout ``build/``; for an installed wheel ``$XDG_CACHE_HOME/wakeproof``.
+    It is ``build/`` in a checkout, and ``$XDG_CACHE_HOME/wakeproof`` for an installed wheel.
     """
     if is_checkout():
         folder = _PACKAGE.parents[1] / "build"

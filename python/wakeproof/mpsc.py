@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run queue of Python objects.  Spec: ``Mpsc.tla``.  Source: ``kernel/queue/mpsc.h``."""
+"""A run queue of Python objects, with many producers and one consumer.
+
+Spec: ``specs/queue/Mpsc.tla``.  Source: ``kernel/queue/mpsc.h``.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NS_PER_MS = 1_000_000
-_MAX_POLL_MS = 2**31 - 1  # what poll(2) takes; a longer wait polls again
+_MAX_POLL_MS = 2**31 - 1  # the longest poll(2); a longer wait polls again
 _GONE = object()
 
 
 @dataclass(frozen=True)
 class MpscStatistics:
-    """One look at a queue, not one moment: other threads go on meanwhile.
+    """The state of a queue, not at one moment: other threads continue while it is read.
 
     Attributes:
-        held: objects the queue refers to, those of unfinished puts included.
-        signals: writes to the eventfd so far, the system calls that producers paid for.
+        held: objects that the queue refers to, those of unfinished puts included.
+        signals: writes to the eventfd so far, which are the producers' system calls.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import MpscQueue
+        >>> with MpscQueue() as queue:
+        ...     queue.put("a")
+        ...     queue.statistics().held
+        1
     """
 
     held: int
@@ -38,22 +50,31 @@ class MpscStatistics:
 
 
 class MpscQueue(Generic[T]):
-    """Unbounded FIFO of Python objects, many producers, one consumer, for use with selectors.
+    """An unbounded FIFO with many producers and one consumer, for use with selectors.
 
-    `put` takes no lock and makes a system call only when the consumer has found the queue empty.
-    It may be called from signal handlers and finalisers.  Register the queue itself with a
-    selector: it is readable while there may be something to take.
+    `put` takes no lock, and makes a system call only after the consumer has found the queue empty.
+    Signal handlers and finalisers may call it.  Register the queue itself with a selector: it is
+    readable while there may be something to take.  As a context manager the queue closes at the end
+    of the block.
 
-    Order: two puts that follow one another come out in that order.  Several consumers take turns
-    item by item; nothing breaks, but between them there is no order.
+    Two puts that follow one another come out in that order.  Several consumers are safe and take
+    turns item by item, but there is no order between them.
 
-    Threads: `put` and the questions belong to any thread; `get` and `get_nowait` to the consumer;
-    `close` to any thread.  A context manager: leaving the block closes it.
+    Threads: any thread may call all methods, except that `get` and `get_nowait` belong to the
+    consumer.
     Spec: ``specs/queue/Mpsc.tla`` (Fifo, NoLoss, EmptyIsTrue, PushNeverFails), ``Guard.tla``.
     Source: ``kernel/queue/mpsc.h``, ``kernel/wakeup/guard.h``, ``_native/binding.h``.
 
     Raises:
-        OSError: no memory, or no file descriptor left.
+        OSError: there is no memory, or no file descriptor left.
+
+    Example:
+        >>> from wakeproof import MpscQueue
+        >>> with MpscQueue() as queue:
+        ...     queue.put("a")
+        ...     queue.put("b")
+        ...     queue.get(), queue.get(timeout_s=0)
+        ('a', 'b')
     """
 
     def __init__(self) -> None:
@@ -61,24 +82,25 @@ class MpscQueue(Generic[T]):
         if not inbox:
             raise SystemCallError(ffi.errno, f"MpscQueue: {os.strerror(ffi.errno)}")
         self._inbox = ffi.gc(inbox, lib.wp__inbox_free)
-        self._held: dict[CItem, T] = {}  # keyed by address; the queue itself holds addresses
+        self._held: dict[CItem, T] = {}  # by address, which the queue itself holds
 
     def put(self, item: T) -> None:
-        """Append `item`; never waits, and once there is memory for it never fails.
+        """Append `item`; this never waits, and never fails once there is memory for it.
 
         Raises:
             ClosedError: `close` was called.
-            MemoryError: no memory; the queue is as it was.
+            MemoryError: there is no memory; the queue is unchanged.
         """
         cell = self._hold(item)
         self._check_put(cell, lib.wp__inbox_put(self._inbox, cell))
 
     def get_nowait(self) -> T:
-        """Take the oldest object.
+        """Take and return the oldest object.
 
         Raises:
-            queue.Empty: nothing to take.  One object may be in the queue all the same while a
-                producer is in the middle of its `put`; the queue becomes readable when it is done.
+            queue.Empty: there is nothing to take.  A stalled push hides objects: one may be in the
+                queue while a producer is in the middle of its `put`; the queue becomes readable
+                once the producer has finished.
             ClosedError: `close` was called.
         """
         cell = lib.wp__inbox_take(self._inbox)
@@ -93,14 +115,17 @@ class MpscQueue(Generic[T]):
         return cast(T, item)
 
     def get(self, timeout_s: float | None = None) -> T:
-        """Take the oldest object, sleeping at most `timeout_s` seconds until there is one.
+        """Take and return the oldest object; sleep until there is one.
 
-        None: forever; 0: do not sleep.  Signal handlers run meanwhile.
+        Signal handlers run meanwhile.
+
+        Args:
+            timeout_s: seconds, 0 or more; 0: do not sleep; default None: sleep without a limit.
 
         Raises:
             ValueError: `timeout_s` is negative or not a number.
             queue.Empty: the time ran out.
-            ClosedError: `close` was called, perhaps while this slept.
+            ClosedError: `close` was called, perhaps while this call slept.
         """
         deadline = deadline_ns(timeout_s)
         while True:
@@ -113,29 +138,31 @@ class MpscQueue(Generic[T]):
     def fileno(self) -> int:
         """Return the eventfd that is readable while there may be something to take.
 
-        Wait for it, never read it.  It may be readable for nothing; the next `get_nowait` settles
-        that.  After `close` it stays readable, and it is valid for as long as the queue object.
+        Wait for it, but never read it.  Its wakeups may be spurious; the next `get_nowait` then
+        makes it unreadable.  It stays readable after `close`, and valid for as long as the queue
+        object lives.
         """
         return lib.wp__inbox_fileno(self._inbox)
 
     def has_published(self) -> bool:
-        """Say whether the oldest place in the queue is filled: may I sleep?  Any thread."""
+        """Return whether the oldest place is filled: if not, the consumer may sleep."""
         return lib.wp_mpsc_has_published(lib.wp__inbox_mpsc(self._inbox))
 
     def is_quiescent(self) -> bool:
-        """Say whether every put that has begun was taken: may I close?  Any thread."""
+        """Return whether every put that has begun was taken: if so, the queue can be closed."""
         return lib.wp_mpsc_is_quiescent(lib.wp__inbox_mpsc(self._inbox))
 
     def close(self) -> None:
-        """Drop what is queued and end the queue; a sleeping `get` wakes.  Again is harmless.
+        """Drop what is queued and close the queue; a sleeping `get` wakes.
 
-        Waits for puts in flight: microseconds, or until a producer in the middle of one runs again.
+        A second close does nothing.  The call waits for puts in flight: microseconds, or until a
+        preempted producer in the middle of one runs again.
         """
         lib.wp__inbox_close(self._inbox)
         self._held.clear()
 
     def statistics(self) -> MpscStatistics:
-        """Return what is held and what has happened so far.  Any thread."""
+        """Return what is held and what has happened so far."""
         return MpscStatistics(len(self._held), lib.wp__inbox_signals(self._inbox))
 
     def _hold(self, item: T) -> CItem:

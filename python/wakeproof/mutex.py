@@ -41,14 +41,24 @@ class _Lock(Wait):
 
 
 class Mutex(MutexCore, Unique):
-    """One holder at a time; a virtual thread that waits leaves its carrier.  A context manager.
+    """A lock for virtual threads and OS threads; a waiting virtual thread leaves its carrier.
 
-    Its line is served in order, and passed a bounded number of times by those that come while it is
-    free.  It is not reentrant.  Ctrl-C in a `with` block leaves it free.
+    Waiters queue in the order in which they came.  A newcomer may take the free lock before the
+    first waiter, but only a bounded number of times.  The lock is not reentrant.  Use it as a
+    context manager: Ctrl-C in the block then leaves the lock free.
 
-    Threads: any; `release` is its holder's.
+    Threads: any thread may call all methods, except that only the holder may call `release`.
     Spec: ``specs/sync/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
     Source: ``kernel/sync/mutex.h``.
+
+    Example:
+        >>> from wakeproof import Mutex
+        >>> mutex = Mutex()
+        >>> with mutex:
+        ...     mutex.locked()
+        True
+        >>> mutex.locked()
+        False
     """
 
     __slots__ = ("_address", "_holder", "_native")
@@ -59,21 +69,26 @@ class Mutex(MutexCore, Unique):
         self._holder: VirtualThread | int | None = None
 
     def acquire(self, timeout_s: float | None = None) -> bool:
-        """Take it, waiting at most `timeout_s` seconds; False: the time ran out.
+        """Take the lock, and wait for it at most `timeout_s` seconds.
 
-        Ctrl-C may come between its return and the caller's next step: `with` has no such gap.
+        Returns True if the lock was taken, False if the time ran out.  Ctrl-C may come between the
+        return of this call and the caller's next step; a `with` block has no such gap.
+
+        Args:
+            timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
 
         Raises:
-            StateError: the caller has it.
+            StateError: the caller holds it already.
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
-            AbandonedError: a virtual thread had it when the close of its group handed it back, or
-                when it ended.  Once; the caller does not have it, the next `acquire` takes it.
+            AbandonedError: a virtual thread held it when that thread ended, or when the close of
+                its group handed the thread back.  Raised once; the caller does not hold the lock,
+                and the next `acquire` takes it.
         """
         return self._take(deadline_ns(timeout_s))
 
     def _has_now(self) -> bool:
-        """Take it if it is free."""
+        """Take the lock if it is free."""
         return self._take(0)
 
     def _parked(self, deadline: int) -> int:
@@ -111,13 +126,13 @@ class Mutex(MutexCore, Unique):
             self._refuse_stranger(what)
 
     def release(self) -> None:
-        """Let the next one have it.
+        """Release the lock, and wake the first waiter.
 
         Raises:
-            WrongThreadError: the caller does not have it.
+            WrongThreadError: the caller does not hold it.
         """
         self._free()
 
     def locked(self) -> bool:
-        """Whether somebody has it."""
+        """Return whether any thread holds the lock."""
         return self._holder is not None

@@ -13,12 +13,23 @@ from wakeproof.errors import error_for
 class Parker:
     """One permit for one thread: `unpark` gives it, `park` takes it or sleeps until it comes.
 
-    What a thread did before `unpark` is visible to the thread that returns from `park`.  A context
-    manager: leaving the block closes it.
+    What a thread did before `unpark` is visible to the thread that returns from `park`.  As a
+    context manager the parker closes at the end of the block.  An OS thread that parks blocks; a
+    virtual thread should use `wakeproof.park` instead.
 
-    Threads: `park` belongs to the owner; `unpark` and `close` may come from any thread.
+    Threads: `park` belongs to the owner; any thread may call `unpark` and `close`.
     Spec: ``specs/wakeup/Parker.tla`` (PermitAtMostOne, UnparkNotLost, HappensBefore).
     Source: ``kernel/wakeup/parker.h``.
+
+    Example:
+        >>> from wakeproof import Parker
+        >>> parker = Parker()
+        >>> parker.unpark()  # before the park: the permit is kept
+        True
+        >>> parker.park(timeout_s=0)
+        True
+        >>> parker.park(timeout_s=0)
+        False
     """
 
     def __init__(self) -> None:
@@ -28,11 +39,14 @@ class Parker:
         self._parker = ffi.gc(parker, lib.wp__parker_free)
 
     def park(self, timeout_s: float | None = None) -> bool:
-        """Take the permit, sleeping at most `timeout_s` seconds (None: forever; 0: do not sleep).
+        """Take the permit, or sleep until it comes.
 
         Returns True if the permit was taken, False if the time ran out.  A permit may have been
-        given long ago: look at what you wait for, and park again.  Signal handlers run while the
-        main thread sleeps, so KeyboardInterrupt arrives; the permit is then still there to take.
+        given long ago, so check what you wait for, and park again.  Signal handlers run while the
+        main thread sleeps; a KeyboardInterrupt leaves the permit there to take.
+
+        Args:
+            timeout_s: seconds, 0 or more; 0: do not sleep; default None: sleep without a limit.
 
         Raises:
             ValueError: `timeout_s` is negative or not a number.
@@ -45,18 +59,20 @@ class Parker:
                 return True
             if code == lib.WP_TIMEOUT:
                 return False
-            if code != lib.WP_INTERRUPTED:  # else the interpreter runs its handlers here
+            # at WP_INTERRUPTED the interpreter runs its handlers here
+            if code != lib.WP_INTERRUPTED:
                 raise error_for(code, "Parker.park: the parker is closed")
 
     def unpark(self) -> bool:
-        """Give the permit, waking the owner if it sleeps; never blocks.
+        """Give the permit, and wake the owner if it sleeps; this never blocks.
 
-        Returns True if this call gave it, False if it was there already or the parker is closed.
+        Returns True if this call gave the permit, False if it was there already or the parker is
+        closed.
         """
         return lib.wp_parker_unpark(self._parker)
 
     def close(self) -> None:
-        """End it: a sleeping park, and every later one that finds no permit, raises ClosedError."""
+        """Close it: a sleeping park, and each later one without a permit, raises ClosedError."""
         lib.wp_parker_close(self._parker)
 
     def __enter__(self) -> Parker:

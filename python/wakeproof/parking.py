@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a virtual thread does with itself: `park`, `sleep`, `yield_now`; `pinned` sections.
+"""Calls by which a virtual thread parks, sleeps or yields, and by which a task announces a block.
 
-And what any task may say of itself: that it is `blocking`.
-
-For callables.  In a coroutine function, await those of `wakeproof.coroutine`: these block its
-carrier, and are counted as pinned.
+They are for callables.  A coroutine function awaits the functions of `wakeproof.coroutine`: those
+here block its carrier, and are counted as pinned.
 
 Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """
@@ -25,23 +23,47 @@ from wakeproof._runtime.trampoline import here
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
-_LONGEST_S = 1e9  # of an OS thread's sleep, some 31 years: time.sleep refuses much longer ones
+_LONGEST_S = 1e9  # about 31 years, for OS threads: time.sleep refuses much longer sleeps
 
 
 def current() -> VirtualThread | None:
-    """Return the calling virtual thread, also in a greenlet of its own; None: it is none."""
+    """Return the calling virtual thread, or None in an OS thread.
+
+    A greenlet that the virtual thread has made also counts as that thread.
+
+    Threads: any thread may call it.
+
+    Example:
+        >>> from wakeproof import current
+        >>> current() is None
+        True
+    """
     return here.thread
 
 
 def park(timeout_s: float | None = None) -> bool:
-    """Take the caller's permit, or leave the carrier until it comes; False: the time ran out.
+    """Take the permit of the calling virtual thread, or leave the carrier until it comes.
 
-    A permit may have been given long ago: look at what you wait for, and park again.
+    Returns True if the permit was taken, False if the time ran out.  A permit may have been given
+    long ago, so check what you wait for, and park again.
+
+    Args:
+        timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
+
+    Threads: virtual threads only.
 
     Raises:
-        WrongThreadError: the caller is no virtual thread; OS threads have `Parker`.
+        WrongThreadError: the caller is not a virtual thread; OS threads have `Parker`.
         UsageError: `timeout_s` is negative or not a number.
-        ThreadInterruptedError: it was interrupted; its permit may be taken.
+        ThreadInterruptedError: the caller was interrupted; its permit may be taken.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, park
+        >>> with CarrierGroup(1) as group:
+        ...     thread = VirtualThread(park, group=group).start()
+        ...     thread.unpark()
+        ...     thread.result()
+        True
     """
     thread = trampoline.caller("park")
     code = trampoline.park(thread, deadline_ns(timeout_s))
@@ -51,13 +73,24 @@ def park(timeout_s: float | None = None) -> bool:
 
 
 def sleep(seconds: float) -> None:
-    """Leave the carrier for so long; takes no permit.  0: as `yield_now`.
+    """Leave the carrier for so many seconds; this takes no permit.
 
     An OS thread blocks, as in `time.sleep`.
+
+    Args:
+        seconds: 0 or more; 0: as `yield_now`.
+
+    Threads: any thread may call it.
 
     Raises:
         UsageError: `seconds` is negative or not a number.
         ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, sleep
+        >>> with CarrierGroup(1) as group:
+        ...     VirtualThread(sleep, 0.001, group=group).start().join()
+        True
     """
     deadline = sleep_ns(seconds)
     thread = here.thread
@@ -76,9 +109,21 @@ def sleep(seconds: float) -> None:
 
 
 def yield_now() -> None:
-    """Let run what is queued on the carrier; nothing in a `pinned` section or a coroutine function.
+    """Let the carrier run what is queued there, and then continue.
 
-    In an OS thread, let another one run.
+    It does nothing in a `pinned` section and in a coroutine function.  An OS thread lets another OS
+    thread run.
+
+    Threads: any thread may call it.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, yield_now
+        >>> def two_steps():
+        ...     yield_now()
+        ...     return "done"
+        >>> with CarrierGroup(1) as group:
+        ...     VirtualThread(two_steps, group=group).start().result()
+        'done'
     """
     thread = here.thread
     if thread is None:
@@ -88,15 +133,40 @@ def yield_now() -> None:
 
 
 def interrupted() -> bool:
-    """Clear the caller's flag; True: it was set.  An OS thread has none."""
+    """Clear the interrupt flag of the caller, and return whether it was set.
+
+    An OS thread has no flag, so this returns False there.
+
+    Threads: any thread may call it.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, interrupted
+        >>> with CarrierGroup(1) as group:
+        ...     thread = VirtualThread(interrupted, group=group)
+        ...     thread.interrupt()
+        ...     thread.start().result()
+        True
+    """
     return here.thread is not None and lib.wp_vthread_clear_interrupt()
 
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Stay on the carrier: a park inside blocks it, and is counted.  Sections nest.
+    """Keep the virtual thread on its carrier in this block.
 
-    In an OS thread, nothing.
+    A park in the block blocks the carrier, and is counted (`CarrierCounts.pinned`).  Sections nest.
+    In an OS thread the block does nothing.
+
+    Threads: any thread may use it.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, pinned, sleep
+        >>> def stays():
+        ...     with pinned():
+        ...         sleep(0.001)
+        >>> with CarrierGroup(1) as group:
+        ...     VirtualThread(stays, group=group).start().join(), group[0].counts.pinned
+        (True, 1)
     """
     thread = here.thread
     if thread is None:
@@ -111,14 +181,26 @@ def pinned() -> Iterator[None]:
 
 @contextmanager
 def blocking() -> Iterator[bool]:
-    """Say that the block may keep the carrier for long: no task is placed there meanwhile.
+    """Announce that this block may occupy the carrier for long: no task is placed there meanwhile.
 
-    What is queued there, and is not pinned, goes to the others.  It ends with the task's step, if
-    not before: say so again behind an ``await``.  Sections nest; the outermost counts.
+    Tasks that are queued there, unless they are pinned, go to other carriers.  The announcement
+    ends with the block, or earlier with the task's step: after an ``await`` announce again.
+    Sections nest, and only the outermost has an effect.
 
-    Gives True, or False: nothing was done, which is no error, for code that does not know who calls
-    it.  So it is in a section within another, and where no carrier of a group that counts loads
-    (`Placement` by load, or `Compensation`) runs the caller.
+    Yields True if the announcement was made.  It yields False, which is no error, in a nested
+    section, and where the caller is not run by a carrier of a group that counts loads (`Placement`
+    by load, or `Compensation`); so code need not know its caller.
+
+    Threads: any thread may use it.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Compensation, blocking
+        >>> def reads():
+        ...     with blocking() as announced:
+        ...         return announced
+        >>> with CarrierGroup(1, compensation=Compensation(spare_carriers=1)) as group:
+        ...     group.submit(reads).result(), reads()
+        (True, False)
     """
     is_marked = not process.has_forked() and lib.wp_group_block() == lib.WP_OK
     try:

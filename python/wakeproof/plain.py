@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results are shown without any other package: columns of text, and JSON."""
+"""Print results without any other package: columns of text, and JSON."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from pathlib import Path
 from typing import Any
 
 Show = Callable[[str, Sequence[str], Iterable[Sequence[str]]], None]
-"""Prints a table: its title, its columns' names, its rows."""
+"""Prints a table, given its title, its columns' names, and its rows."""
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return lines: the title, if there is one, the names, if there are any, and the rows."""
+    """Return lines: the title and the names, unless they are empty, and the rows.
+
+    Example:
+        >>> print(table("", ["name", "n"], [["guard", "2"]]))
+        name   n
+        guard  2
+    """
     shown = [row for row in (columns, *rows) if any(row)]
     widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
@@ -23,7 +29,14 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 
 def to_json(data: object) -> str:
-    """Return dataclasses, enums and paths as indented JSON."""
+    """Return dataclasses, enums and paths as indented JSON.
+
+    Example:
+        >>> print(to_json({"folder": Path("specs")}))
+        {
+          "folder": "specs"
+        }
+    """
     return json.dumps(data, indent=2, default=_plain)
 
 

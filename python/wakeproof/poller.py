@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pollers: a virtual thread of one carrier that may block in the system for all that run there.
+"""Pollers: a virtual thread that may block in the system on behalf of its whole carrier.
 
-`Carrier.register_poller` starts one.  Its body looks for what has come, has the others run, and
-blocks when there is nothing to run; whoever brings something to run then calls its wakeup:
+`Carrier.register_poller` starts one.  Its body checks for events, lets the carrier run its tasks,
+and blocks when there is nothing to run.  A thread that then brings a task calls the poller's
+wakeup::
 
     def body(poller):
         while True:                                      # a close ends it: PollerClosedError
@@ -11,8 +12,8 @@ blocks when there is nothing to run; whoever brings something to run then calls 
                 if parked and poller.can_park():         # right before the system call
                     look(poller.until())
 
-A second form never parks its carrier: it spins, and its wakeup may do nothing.  A third parks
-itself, by `wakeproof.park`, and its carrier sleeps without it.
+A second form never parks its carrier: it spins, and its wakeup may do nothing.  A third form parks
+itself with `wakeproof.park`, and its carrier sleeps without it.
 
 Spec: ``specs/sched/Poller.tla``.  Source: ``kernel/sched/poller.h``.
 """
@@ -33,7 +34,7 @@ _NS = 1e9
 
 
 class Park:
-    """What `Poller.try_park` gives: true if the carrier is parked; a context that unparks it."""
+    """The answer of `Poller.try_park`: true if parked; the end of the block unparks."""
 
     __slots__ = ("_is_parked",)
 
@@ -51,14 +52,38 @@ class Park:
 
 
 class Poller:
-    """What a poller's body is given, for itself alone: on any other thread each method raises.
+    """The handle by which a poller's body drives its carrier.
 
-    Once the group is being closed, and all others have ended, `maybe_yield` and `try_park` raise
-    PollerClosedError: let it out of the body, after what there is to clean up.
+    Only the body itself may use it.  Once the group is being closed and all other threads have
+    ended, `maybe_yield` and `try_park` raise PollerClosedError: clean up, and let it leave the
+    body.
+
+    Attributes:
+        carrier: the `Carrier` that it polls for.
+
+    Threads: only the poller's own virtual thread; in any other thread each method raises.
     Spec: ``specs/sched/Poller.tla``.  Source: ``kernel/sched/poller.h``.
 
     Raises:
         WrongThreadError: the caller is not this poller.
+
+    Example:
+        >>> import select, socket
+        >>> from wakeproof import CarrierGroup
+        >>> ours, theirs = socket.socketpair()
+        >>> def body(poller):
+        ...     while True:
+        ...         poller.maybe_yield(False)
+        ...         with poller.try_park() as parked:
+        ...             if parked and poller.can_park():
+        ...                 if select.select([ours], [], [], poller.until())[0]:
+        ...                     ours.recv(100)
+        >>> with CarrierGroup(1) as group:
+        ...     poller = group[0].register_poller(lambda: theirs.send(b"x"), body)
+        ...     group.submit(len, "abc").result()
+        3
+        >>> ours.close(), theirs.close()
+        (None, None)
     """
 
     __slots__ = ("_thread", "carrier")
@@ -67,13 +92,13 @@ class Poller:
         self._thread, self.carrier = thread, carrier
 
     def maybe_yield(self, had_io: bool) -> bool:
-        """Have the others run; False: there was nothing to run.
+        """Let the carrier run its tasks; return False if there was nothing to run.
 
-        A park of the carrier that was not ended ends here.
+        A park of the carrier that is still in force ends here.
 
         Args:
-            had_io: whether it has found anything since the last call; if not, it may steal one
-                task for its carrier.
+            had_io: whether the poller has found an event since the last call.  If not, the carrier
+                may steal one task.
 
         Raises:
             PollerClosedError: the group is being closed.
@@ -88,10 +113,11 @@ class Poller:
         return self._told(code)
 
     def try_park(self) -> Park:
-        """Park the carrier, so that who brings work calls the wakeup; false: there is work.
+        """Park the carrier, so that a thread that brings a task calls the wakeup.
 
-        ``with poller.try_park() as parked:`` unparks it, whatever is raised inside; without that,
-        call `unpark`.
+        The result is false if there is something to run.  ``with poller.try_park() as parked:``
+        unparks the carrier at the end of the block, also after an exception; without a block call
+        `unpark`.
 
         Raises:
             PollerClosedError: the group is being closed.
@@ -100,21 +126,24 @@ class Poller:
         return Park(self._told(lib.wp_poller_try_park()))
 
     def can_park(self) -> bool:
-        """Whether it may block now: ask right before each system call, and keep no answer."""
+        """Return whether the poller may block now.
+
+        Call it right before each system call, and do not keep the answer.
+        """
         self._check("can_park")
         return lib.wp_poller_can_park()
 
     def until(self) -> float | None:
-        """Return how many seconds to block at most: to the carrier's next timer; None: no limit.
+        """Return the seconds until the carrier's next timer, which bound the block; None: no limit.
 
-        Ask when it is parked: one that is armed later ends the sleep by a wakeup.
+        Call it after the carrier is parked: a timer that is armed later ends the sleep by a wakeup.
         """
         self._check("until")
         until = lib.wp_poller_until()
         return None if until == lib.WP_FOREVER else max(0.0, (until - lib.wp_clock_ns()) / _NS)
 
     def unpark(self) -> None:
-        """End the park of the carrier; harmless if there is none."""
+        """End the park of the carrier; without a park this does nothing."""
         self._check("unpark")
         lib.wp_poller_unpark()
 
@@ -127,6 +156,6 @@ class Poller:
 
     def _told(self, code: int) -> bool:
         if code == lib.WP_CLOSED:
-            lib.wp_vthread_clear_interrupt()  # the close has: who cleans up may park
+            lib.wp_vthread_clear_interrupt()  # the close has interrupted it; its clean-up may park
             raise PollerClosedError(f"{self._thread.name}: its group is being closed")
         return code == lib.WP_OK

@@ -27,33 +27,41 @@ from wakeproof._runtime.workers import Workers, bound, either
 from wakeproof.carrier import checked
 from wakeproof.errors import ClosedError, ForkedError, StateError, UsageError, error_for
 
-_MOST, _MORE = 2**15, 200  # threads: what is allowed, and without a word
+_MOST, _MORE = 2**15, 200  # the most threads: the limit, and the default
 _counter = itertools.count()
 
 
 @dataclass(frozen=True)
 class QueuedThreadPoolStatistics:
-    """What a pool has and has done, at one moment but for what waits reserved.
+    """The threads and jobs of a pool at one moment, except `reserved`, which is read apart.
 
-    ``accepted == finished + closed + queued`` and what runs, the reserve's own jobs as well.
+    ``accepted == finished + closed + queued`` plus the running jobs, those of the reserve included.
 
     Attributes:
-        threads: ready, leased and utilized ones.
+        threads: ready, leased and utilized threads.
         idle: threads that rest, or are on their way to a job.
         reserved: threads that wait for `QueuedThreadPool.try_execute`.
-        ready: idle and reserved ones.
-        leased: kept by leases, and not ready.
-        utilized: the others.
-        max_leased: what is leased, with the reserve.
-        queued: calls that no thread has yet.
-        accepted: jobs, also of the reserve and of leases.
-        finished: of these have run.
-        closed: of these were cancelled in the queue.
-        started: threads.
-        refused: threads that the system would not start.
-        left: threads that had nothing to do for too long.
-        is_low: few threads are free, or could be started, beyond what is queued.
-        is_closed: nothing is accepted any more.
+        ready: idle and reserved threads.
+        leased: threads that leases keep, and that are not ready.
+        utilized: all other threads.
+        max_leased: threads that are promised to leases, with the reserve.
+        queued: calls that no thread has taken yet.
+        accepted: jobs, with those of the reserve and of leases.
+        finished: accepted jobs that have run.
+        closed: accepted jobs that were cancelled in the queue.
+        started: threads that were started.
+        refused: threads that the system did not start.
+        left: threads that ended because they were idle for too long.
+        is_low: whether few threads are free, or could be started, beyond what is queued.
+        is_closed: whether no more calls are accepted.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import QueuedThreadPool
+        >>> with QueuedThreadPool(4, min_threads=1) as pool:
+        ...     pool.submit(len, "abc").result(), pool.statistics().queued
+        (3, 0)
     """
 
     threads: int
@@ -77,34 +85,47 @@ class QueuedThreadPoolStatistics:
 class QueuedThreadPool(ThreadPoolExecutor):
     """A `concurrent.futures.ThreadPoolExecutor` whose threads come and go with the work.
 
-    Calls begin in the order of their submission.  Few threads do what few can; who has nothing to
-    do for too long leaves.  The interpreter's end waits for all calls, as with Python's own.
+    Calls begin in the order of their submission.  The pool starts no thread while an idle one can
+    take the work, and an idle thread leaves after `idle_timeout_s`.  The interpreter's end waits
+    for all calls, as with Python's own pool.
 
     Args:
-        max_workers: threads at the most, 1 to 32,768; default: 200.
-        thread_name_prefix: of its threads' names in `threading`, before "_" and a number; default:
-            "QueuedThreadPool-" and a number.
-        initializer: is called with `initargs` by each new thread, first; if it fails, the pool is
-            broken: calls that have not begun raise BrokenThreadPool, and so does `submit`.
-        min_threads: started at once, and kept; default: 8, at most `max_workers`.
+        max_workers: the most threads, 1 to 32,768; default: 200.
+        thread_name_prefix: the names of its threads in `threading` are this, "_" and a number;
+            default: "QueuedThreadPool-" and a number.
+        initializer: a callable that each new thread first calls with `initargs`.  If it fails, the
+            pool is broken: calls that have not begun raise BrokenThreadPool, and so does `submit`.
+        initargs: the arguments of `initializer`; default: none.
+        min_threads: threads that are started at once and kept, 0 to `max_workers`; default: 8, or
+            `max_workers` if that is less.
         max_threads: another name of `max_workers`.
-        idle_timeout_s: until one that is not needed leaves; None: never.
-        max_evict_count: how many leave in that time, at the most.
-        reserved_threads: how many, at the most, wait for `try_execute`; default: by `max_workers`
-            and CPUs; none with a `virtual_threads_executor`.
-        name: of its threads in the system, with a number behind, which shows 15 bytes of both;
+        idle_timeout_s: seconds, 0 or more, after which an idle thread leaves; default 60; None:
+            threads never leave.
+        max_evict_count: the most threads that leave in that time, 1 to 32,768; default 1.
+        reserved_threads: the most threads that wait for `try_execute`, less than `max_workers`;
+            default: chosen from `max_workers` and the number of CPUs; 0 with a
+            `virtual_threads_executor`.
+        name: the names of its threads in the system are this and a number, cut to 15 bytes;
             default: the prefix, else "pool".
-        low_threads: `QueuedThreadPoolStatistics.is_low` from so few free threads on.
-        tracking: dumps say what each thread calls.
-        virtual_threads_executor: has what may block of an `ExecutionStrategy` over this pool.
+        low_threads: `QueuedThreadPoolStatistics.is_low` is true at this number of free threads or
+            fewer, 0 to 32,768; default 1.
+        tracking: whether dumps show what each thread calls; default False.
+        virtual_threads_executor: an executor for the tasks of an `ExecutionStrategy` over this pool
+            that may block; default None.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     Spec: ``Pool.tla`` (QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce).
     Source: ``kernel/pool/pool.h``.
 
     Raises:
         UsageError: an argument is out of range.
-        SystemCallError: no memory, or no thread.
+        SystemCallError: there is no memory, or the system refused a thread.
+
+    Example:
+        >>> from wakeproof import QueuedThreadPool
+        >>> with QueuedThreadPool(4, min_threads=1) as pool:
+        ...     list(pool.map(abs, [-1, -2]))
+        [1, 2]
     """
 
     def __init__(
@@ -153,7 +174,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
         self._native, self._pid, self._max_workers = made[0], _process.pid, most
         self.name, self.virtual_threads_executor = name, virtual_threads_executor
         self._is_tracking, self._refuses = tracking, "shutdown"
-        self._leases: set[threading.Event] = set()  # what ends each
+        self._leases: set[threading.Event] = set()  # setting its event ends a lease
         self._finalizer = weakref.finalize(self, pool_jobs.leave, self._native, self._pid, number)
         self._finalizer.atexit = False
         pool_jobs.pools.add(self)
@@ -162,12 +183,14 @@ class QueuedThreadPool(ThreadPoolExecutor):
         return f"<QueuedThreadPool {self.name}>"
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have ``fn(*args, **kwargs)`` run; its future can be cancelled until it runs.
+        """Queue ``fn(*args, **kwargs)`` and return its future.
+
+        The future can be cancelled until the call runs.
 
         Raises:
-            ClosedError: it was shut down (a RuntimeError as well).
-            BrokenThreadPool: its initializer has failed (so too).
-            SystemCallError: no memory, or the system refuses its first thread.
+            ClosedError: the pool was shut down (a RuntimeError as well).
+            BrokenThreadPool: the initializer has failed (a RuntimeError as well).
+            SystemCallError: there is no memory, or the system refused the pool's first thread.
         """
         self._check_process()
         self._workers.check()
@@ -184,7 +207,13 @@ class QueuedThreadPool(ThreadPoolExecutor):
     def try_execute(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T] | None:
-        """Have a reserved thread run it now; None: none waits, one more may be on its way."""
+        """Run ``fn(*args, **kwargs)`` at once on a reserved thread, and return its future.
+
+        Returns None if no reserved thread waits; one more may then be on its way to the reserve.
+
+        Raises:
+            BrokenThreadPool: the initializer has failed.
+        """
         self._check_process()
         self._workers.check()
         call = Call(fn, args, kwargs)
@@ -202,11 +231,14 @@ class QueuedThreadPool(ThreadPoolExecutor):
         return getattr(fn, "__qualname__", type(fn).__name__) if self._is_tracking else None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept nothing any more; wait until all calls have ended, and the threads have left.
+        """Accept no more calls, and wait until all have ended and the threads have left.
+
+        A thread of this pool that calls it waits for the other threads only, except for those that
+        are in `shutdown` themselves.
 
         Args:
-            wait: whether to.  A thread of this pool waits for the others, but those that wait so.
-            cancel_futures: cancel what no thread has yet.
+            wait: whether to wait; default True.
+            cancel_futures: whether to cancel the calls that no thread has taken; default False.
         """
         if self._pid != _process.pid:
             return  # a forked child has none of its threads
@@ -218,7 +250,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
             offload(pool_jobs.wait, self._native)  # a virtual thread parks
 
     def statistics(self) -> QueuedThreadPoolStatistics:
-        """Return how many threads and calls are where."""
+        """Return the numbers of threads and calls by state."""
         self._check_process()
         counts = ffi.new("wp_pool_counts *")
         lib.wp_pool_counts_read(self._native, counts)
@@ -227,15 +259,26 @@ class QueuedThreadPool(ThreadPoolExecutor):
 
     @contextmanager
     def lease(self, threads: int) -> Iterator[None]:
-        """Keep so many threads from all calls, as long as the block lasts.
+        """Keep so many threads away from all calls, as long as the block lasts.
 
-        For what has threads of its own, so that both together are as many as `max_workers`.  Those
-        that run or are queued already go first: each kept thread is one that comes free.  A
-        shutdown ends it.
+        A component with threads of its own takes a lease, so that both together stay within
+        `max_workers`.  Calls that run or are queued already go first: a thread is kept when it
+        comes free. A shutdown ends the lease.
+
+        Args:
+            threads: the number of threads, 0 or more.
 
         Raises:
-            StateError: none would be left for others.
-            ClosedError: it was shut down.
+            StateError: no thread would be left for calls.
+            ClosedError: the pool was shut down.
+            UsageError: `threads` is out of range.
+
+        Example:
+            >>> from wakeproof import QueuedThreadPool
+            >>> with QueuedThreadPool(4, min_threads=1, reserved_threads=0) as pool:
+            ...     with pool.lease(2):
+            ...         pool.statistics().max_leased
+            2
         """
         self._check_process()
         count = _number("threads", threads, 0, _MOST)
@@ -259,9 +302,10 @@ class QueuedThreadPool(ThreadPoolExecutor):
             gate.set()
 
     def dump(self, file: TextIO | None = None) -> None:
-        """Write a line for the pool and one for each thread; to stderr by default."""
+        """Write one line for the pool and one for each thread; to stderr by default."""
         self._check_process()
-        size = lib.wp_pool_dump(self._native, ffi.new("char[]", 1), 1) + 4096  # some may come
+        # room for threads that start meanwhile
+        size = lib.wp_pool_dump(self._native, ffi.new("char[]", 1), 1) + 4096
         text = ffi.new("char[]", size)
         lib.wp_pool_dump(self._native, text, size)
         (file or sys.stderr).write(ffi.string(text).decode(errors="replace"))

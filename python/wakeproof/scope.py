@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structured concurrency: what a block starts has ended when the block does.
+"""Structured concurrency: the subtasks that a block starts have ended when the block ends.
 
   owner                                     subtask, on a virtual thread
   Open     enters the block                 Begin     cancelled? ends at once
-  Fork     count + 1, unless cancelled;     Complete  not cancelled: the outcome, the joiner
-           start it                                   is told, which may say Cancel
+  Fork     count + 1, unless cancelled;     Complete  not cancelled: keep the outcome, call
+           start it                                   the joiner, which may cancel
   Join     waits until count is 0, or       Leave     count - 1; 0: wake the owner
            cancelled, or the time is over
   Close    Cancel, unless joined; waits     Cancel    once: no more forks; interrupt each
@@ -57,27 +57,40 @@ NEW, OPEN, FORKED, JOIN_STARTED, JOIN_COMPLETED, CLOSED = range(6)
 
 
 class Scope:
-    """A block whose subtasks end before it does.
+    """A block whose subtasks end before the block does.
 
-    ``with Scope() as scope: part = scope.fork(fn); scope.join(); use(part.result())``.  Whoever
-    enters the block owns the scope, and joins what it has forked before the block ends.
+    The thread that enters the block owns the scope.  The owner forks subtasks, and joins them
+    before the block ends.  Each subtask runs on a virtual thread of its own.  A block that ends
+    without the join cancels its subtasks, waits for them, and raises StateError.
 
-    Ctrl-C cancels it, which interrupts parked subtasks; the block ends when all have ended, and
-    says each second on stderr which one it waits for.
+    Ctrl-C cancels the scope, which interrupts parked subtasks.  The block ends when all have ended;
+    meanwhile a line each second on stderr names a subtask that it waits for.
 
     Args:
-        joiner: what outcomes mean: of `wakeproof.joiner`; default: `await_all_successful_or_raise`.
-        name: in errors and dumps.
-        timeout_s: how long after the block is entered the scope is cancelled, unless it is joined.
-        group: as of `VirtualThread`, for its subtasks.
-        factory: instead, what makes the virtual threads of its subtasks: a `ThreadFactory`; or a
-            callable that is given one, and returns a `VirtualThread` that is not started.
+        joiner: the policy for outcomes, of `wakeproof.joiner`; default:
+            `await_all_successful_or_raise`.
+        name: the name of the scope in errors and dumps; default None: it has no name.
+        timeout_s: seconds, 0 or more, after which the scope is cancelled, counted from the entry of
+            the block, unless it is joined by then; default None: no limit.
+        group: the group or the carrier of its subtasks, as of `VirtualThread`.
+        factory: a replacement for `group`: a `ThreadFactory`, or a callable that is given a
+            callable and returns a `VirtualThread` that is not started.
 
-    Threads: the owner, but for `cancel`, also in a signal handler, and what only reads.
+    Threads: the owner only, except that any thread, and a signal handler, may call `cancel` and
+    read the properties.
 
     Raises:
-        UsageError, StateError: `joiner` is none, or another scope's; `timeout_s` is no time;
-            both `group` and `factory` are given.
+        UsageError: `joiner` is not a Joiner, `timeout_s` is negative or not a number, or both
+            `group` and `factory` are given.
+        StateError: another scope has the joiner.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Scope
+        >>> with CarrierGroup(2) as group, Scope(group=group) as scope:
+        ...     length, total = scope.fork(len, "abc"), scope.fork(sum, [1, 2])
+        ...     scope.join()
+        ...     length.result() + total.result()
+        6
     """
 
     def __init__(
@@ -95,7 +108,7 @@ class Scope:
         if isinstance(factory, ThreadFactory):
             group, factory = factory._of, factory.unstarted
         self._factory: Callable[..., Any] | None = factory
-        deadline_ns(timeout_s)  # is it one?
+        deadline_ns(timeout_s)  # refuses what is not a time
         self.name = name or "scope"
         self.parent: Scope | None = None
         self._joiner = joiners.taken(joiner or joiners.await_all_successful_or_raise())
@@ -103,7 +116,7 @@ class Scope:
         self._broken: BaseException | None = None
         self._children, self._state = ScopeChildren(), NEW
         self._owner: object = None
-        self._is_interrupted = False  # by Ctrl-C
+        self._is_interrupted = False  # whether Ctrl-C has come
         self._timer: VirtualThread | None = None
 
     def __repr__(self) -> str:
@@ -111,12 +124,12 @@ class Scope:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was cancelled: by its joiner, its time, `cancel`, or the end of its block."""
+        """Whether its joiner, its timeout, `cancel` or the end of its block has cancelled it."""
         return self._children.is_cancelled
 
     @property
     def is_joined(self) -> bool:
-        """Whether its join has come to an end, or its block."""
+        """Whether the join, or the block, has ended."""
         return self._state >= JOIN_COMPLETED
 
     def __enter__(self) -> Scope:
@@ -139,14 +152,16 @@ class Scope:
     @overload
     def fork(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Subtask[T]: ...
     def fork(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Subtask[Any]:
-        """Start ``fn(*args, **kwargs)`` in a virtual thread; once cancelled, start nothing.
+        """Start ``fn(*args, **kwargs)`` as a subtask, and return the subtask.
+
+        In a cancelled scope the subtask is not started, and has no result.
 
         Raises:
             WrongThreadError: the caller is not the owner.
             StateError: the block is not entered, or `join` was called.
-            StructureError: scoped values are bound that were not when it was entered, or not so.
-            ClosedError, UsageError: the group is closed; `fn` cannot be called; the factory did not
-                return a new VirtualThread.
+            StructureError: the scoped values in force are not those of the block's entry.
+            ClosedError: the group is closed.
+            UsageError: `fn` cannot be called, or the factory did not return a new VirtualThread.
         """
         self._check("fork")
         if self._state not in (OPEN, FORKED):
@@ -165,7 +180,7 @@ class Scope:
         try:
             if self._children.enter(thread):
                 thread._start(contextvars.copy_context())
-        except BaseException:  # Ctrl-C, too
+        except BaseException:  # also at Ctrl-C
             if not thread._is_started:
                 self._children.leave(thread)
             raise
@@ -175,7 +190,7 @@ class Scope:
         """Return a virtual thread for a subtask.
 
         Raises:
-            UsageError: the factory returned something else, or one that it has started.
+            UsageError: the factory returned something else, or a thread that it has started.
         """
         if self._factory is None:
             return VirtualThread(body, group=self._group)
@@ -186,7 +201,7 @@ class Scope:
                          "that is not started")  # fmt: skip
 
     def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
-        """Record an outcome, and tell the joiner; after a cancellation, nothing."""
+        """Record an outcome and call the joiner; after a cancellation do nothing."""
         if not self._children.record(subtask, value, error):
             return
         try:
@@ -198,23 +213,26 @@ class Scope:
 
     def _leave(self, subtask: Subtask) -> None:
         thread = subtask._thread
-        if thread._is_closed:  # its group was closed under it
+        if thread._is_closed:  # the group was closed before it had ended
             self._complete(subtask, None, ClosedError(f"{thread.name}: its group was closed"))
         self._children.leave(thread)
 
     def cancel(self) -> None:
-        """Forbid forks, interrupt all subtasks but the caller, wake the owner's join; once."""
+        """Forbid forks, interrupt all subtasks except the caller, and wake the owner from its join.
+
+        A second call does nothing.
+        """
         self._children.cancel()
 
     def join(self) -> Any:
-        """Wait until all subtasks have ended, or the scope is cancelled; what the joiner returns.
+        """Wait until all subtasks have ended or the scope is cancelled; return the joiner's result.
 
         Raises:
             WrongThreadError: the caller is not the owner.
-            StateError: it was joined, or its block is not entered.
-            SubtaskError: the joiner says so; its cause is what a subtask raised.
+            StateError: the scope was joined, or its block is not entered.
+            SubtaskError: the joiner reports a failure; the cause is what a subtask raised.
             DeadlineError: the time was over first.
-            ThreadInterruptedError: the owner was interrupted; it may join again, not fork.
+            ThreadInterruptedError: the owner was interrupted; it may join again, but not fork.
         """
         self._check("join")
         if not OPEN <= self._state <= JOIN_STARTED:
@@ -233,13 +251,14 @@ class Scope:
             raise SubtaskError(f"{self.name}: {error!r}") from error
 
     def close(self) -> None:
-        """End it: cancel it, unless it is joined; wait for all subtasks, whatever comes between.
+        """Cancel the scope, unless it is joined, and wait for all subtasks in every case.
 
-        The end of the block does so.  Harmless when it is closed.
+        The end of the block does this.  A second close does nothing.
 
         Raises:
             WrongThreadError: the caller is not the owner.
-            StructureError: scopes opened after it were open; they are closed now, as it is.
+            StructureError: scopes that were opened after this one were still open; all are closed
+                now.
         """
         if self._state in (NEW, CLOSED):
             return
@@ -267,7 +286,7 @@ class Scope:
                 break
             except ThreadInterruptedError:
                 was_interrupted = True
-            except BaseException as error:  # Ctrl-C; the subtasks are told, and waited for
+            except BaseException as error:  # Ctrl-C: the subtasks are interrupted, and waited for
                 raised, self._is_interrupted = error, True
                 self.cancel()
         self._state = CLOSED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scoped values: bound for a block, inherited by the forks of scopes opened in it.
+"""Scoped values: bound for a block, and inherited by the forks of scopes that open in the block.
 
 Spec: ``specs/scope/Nesting.tla`` (BindingsInherited).  Source: this file.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Bindings:
-    """One binding, and those around it.  Never changed."""
+    """One binding and the ones around it; it never changes."""
 
     __slots__ = ("around", "key", "value")
 
@@ -30,12 +30,12 @@ bindings = _bindings.get
 
 
 def unbind() -> None:
-    """Begin without any: in the context of a thread that no scope has forked."""
+    """Start without bindings, in the context of a thread that no scope has forked."""
     _bindings.set(None)
 
 
 def _unwind(one: Bindings, name: str) -> None:
-    """End a binding, and those in it.  Who is not in its context ends none."""
+    """End a binding and those inside it; in another context this does nothing."""
     at = innermost = _bindings.get()
     while at is not None and at is not one:
         at = at.around
@@ -46,11 +46,26 @@ def _unwind(one: Bindings, name: str) -> None:
 
 
 class ScopedValue(Generic[T]):
-    """A value that is bound for a block, and cannot be set: ``with user.bind("ada"): user.get()``.
+    """A value that is bound for a block, and cannot be set.
 
-    Bindings nest.  Forks of a `Scope` have those of its opening; other threads have none.
+    Bindings nest.  The forks of a `Scope` inherit the bindings that were in force when the scope
+    was opened; other threads have none.
 
-    Threads: any.
+    Args:
+        name: the name of the value in errors.
+
+    Threads: any thread may call all methods.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Scope, ScopedValue
+        >>> user = ScopedValue("user")
+        >>> with CarrierGroup(1) as group, user.bind("ada"), Scope(group=group) as scope:
+        ...     part = scope.fork(user.get)
+        ...     scope.join()
+        ...     part.result()
+        'ada'
+        >>> user.is_bound()
+        False
     """
 
     __slots__ = ("name",)
@@ -68,14 +83,14 @@ class ScopedValue(Generic[T]):
         return one
 
     def is_bound(self) -> bool:
-        """Whether the caller is in a block that binds it."""
+        """Return whether the caller is in a block that binds this value."""
         return self._find() is not None
 
     def get(self) -> T:
-        """Return what it is bound to, innermost.
+        """Return the innermost binding of this value.
 
         Raises:
-            LookupError: it is not bound.
+            LookupError: the value is not bound.
         """
         found = self._find()
         if found is None:
@@ -85,10 +100,10 @@ class ScopedValue(Generic[T]):
 
     @contextmanager
     def bind(self, value: T) -> Iterator[None]:
-        """Bind it in this block, whatever it is around it.
+        """Bind this value to `value` in the block, whatever it is bound to outside.
 
         Raises:
-            StructureError: bindings made in the block had not ended; they have now, as it has.
+            StructureError: bindings that were made in the block had not ended; all have ended now.
         """
         mine = Bindings(self, value, _bindings.get())
         _bindings.set(mine)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 MOST = 2**31 - 1
-"""WP_SEMAPHORE_PERMITS_MAX."""
+"""The largest number of permits, WP_SEMAPHORE_PERMITS_MAX."""
 
 
 class _Acquire(Wait):
@@ -45,20 +45,30 @@ class _Acquire(Wait):
 
 
 class Semaphore(SemaphoreCore, Unique):
-    """A number of permits, taken in the order in which threads came.  A context manager of one.
+    """A counting semaphore that is served in the order in which threads came.
 
-    Who needs many permits is served before who came later and needs few.  Ctrl-C in a `with` block
-    leaves as many as there were before.
+    A waiter for many permits is served before a later one for few.  As a context manager it takes
+    one permit; Ctrl-C in the block leaves as many permits as there were before it.  A waiting
+    virtual thread leaves its carrier.
 
     Args:
-        permits: at first, 0 to `MOST`.
+        permits: the initial number of permits, 0 to `MOST`; default 1.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     Spec: ``specs/sync/Semaphore.tla`` (PermitBalance, NoIdlePermit).
     Source: ``kernel/sync/semaphore.h``.
 
     Raises:
         UsageError: `permits` is out of range.
+
+    Example:
+        >>> from wakeproof import Semaphore
+        >>> seats = Semaphore(3)
+        >>> with seats:
+        ...     seats.permits
+        2
+        >>> seats.acquire(2), seats.acquire(2, timeout_s=0)
+        (True, False)
     """
 
     __slots__ = ("_address", "_native")
@@ -69,10 +79,16 @@ class Semaphore(SemaphoreCore, Unique):
         self._address = address(self._native)
 
     def acquire(self, permits: int = 1, timeout_s: float | None = None) -> bool:
-        """Take so many at once, waiting at most `timeout_s` seconds; False: the time ran out.
+        """Take so many permits at once, and wait for them at most `timeout_s` seconds.
+
+        Returns True if the permits were taken, False if the time ran out.
+
+        Args:
+            permits: 1 to `MOST`; default 1.
+            timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
 
         Raises:
-            UsageError: `permits` is less than 1 or too many; `timeout_s` is negative or no number.
+            UsageError: `permits` is out of range; `timeout_s` is negative or not a number.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         deadline = deadline_ns(timeout_s)
@@ -88,7 +104,7 @@ class Semaphore(SemaphoreCore, Unique):
         return told(code, "acquire")
 
     def _acquire_anyway(self) -> None:
-        """Take one permit; an interrupt does not end the wait, and is there again afterwards."""
+        """Take one permit; an interrupt does not end the wait, and remains set afterwards."""
         was_interrupted = False
         while True:
             try:
@@ -103,10 +119,13 @@ class Semaphore(SemaphoreCore, Unique):
         return self._take(_counted(permits, 1), 0)
 
     def release(self, permits: int = 1) -> None:
-        """Give so many.
+        """Give so many permits, and wake the waiters that they suffice for.
+
+        Args:
+            permits: 1 to `MOST`; default 1.
 
         Raises:
-            UsageError: `permits` is less than 1 or too many.
+            UsageError: `permits` is out of range.
             StateError: there would be more than `MOST`; none is given.
         """
         if lib.wp_semaphore_release(self._native, _counted(permits, 1)) != lib.WP_OK:
@@ -120,7 +139,7 @@ class Semaphore(SemaphoreCore, Unique):
 
     @property
     def permits(self) -> int:
-        """What is free; those that wait have a claim on it."""
+        """The number of free permits; waiters have the first claim to them."""
         return lib.wp_semaphore_permits(self._native)
 
 

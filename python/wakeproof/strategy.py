@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs what is produced: one thread at a time produces, and a pool has the others.
+"""Execution strategies: one thread at a time produces tasks, and a pool helps to run them.
 
 Spec: ``specs/pool/Strategy.tla``.  Source: ``kernel/pool/strategy.h``,
 ``kernel/pool/nonblocking_tag.h``, ``_runtime/strategy.py``.
@@ -27,13 +27,24 @@ Mode = Literal["produce-consume", "produce-execute-consume", "execute-produce-co
 
 @dataclass(frozen=True)
 class StrategyStatistics:
-    """How tasks were run.
+    """How the tasks of a strategy were run.
 
     Attributes:
-        consumed: by the producer.
-        consumed_tagged: by the producer, as what must not block (`is_non_blocking`).
-        executed: given to the pool, which may have refused.
-        handed_over: by who was the producer, while another was to produce.
+        consumed: tasks that the producer ran.
+        consumed_tagged: tasks that the producer ran under the tag that they must not block
+            (`is_non_blocking`).
+        executed: tasks that were given to the pool, which may have refused them.
+        handed_over: tasks that the former producer ran while another thread was to produce.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import ExecutionStrategy, QueuedThreadPool
+        >>> with QueuedThreadPool(1) as pool:
+        ...     strategy = ExecutionStrategy("produce-consume", lambda: None, pool)
+        ...     strategy.produce()
+        ...     strategy.statistics().consumed
+        0
     """
 
     consumed: int
@@ -43,31 +54,53 @@ class StrategyStatistics:
 
 
 class ExecutionStrategy(Unique):
-    """Calls `produce` as long as it gives tasks, and decides who runs each.
+    """A strategy that calls `produce` while it returns tasks, and decides where each runs.
 
-    What `mode` means: "produce-consume", the producer runs all; "produce-execute-consume", the pool
-    runs what may block; "execute-produce-consume", a thread of the pool is started to produce on,
-    and the producer runs the task; "adaptive", so it does if the pool has a thread at once
-    (``pool.try_execute``), else the pool runs what blocks, and the producer what is "either".
+    The modes are those of Jetty's execution strategies:
+
+    - "produce-consume": the producer runs every task.
+    - "produce-execute-consume": the pool runs tasks that may block, the producer the others.
+    - "execute-produce-consume": a thread of the pool starts to produce, and the former producer
+      runs the task.
+    - "adaptive": as "execute-produce-consume" if the pool has a thread at once
+      (``pool.try_execute``).  Otherwise the pool runs tasks that block, and the producer those that
+      are "either".
 
     Args:
-        mode: one of these.
-        produce: returns a task, which is called without arguments; or None: nothing now, and who
-            has something calls `produce` or `dispatch`.  Never called by two threads at once.
-        pool: any executor.  One with ``virtual_threads_executor`` has that run what may block.
-        kind: of all tasks, or a function of a task: "blocking", it may; "non-blocking", it never
-            does; "either", it does neither where `is_non_blocking`.
-        failed: is told a task, or None for `produce` and `kind`, and what it raised; default:
-            ``sys.unraisablehook`` is.  A failure changes nothing else; one of `produce` is as None.
-        rejected: is told a task that the pool has refused, or has cancelled later, and the error;
-            default: its ``close`` is called, if it has one, and `failed`.
+        mode: one of these four.
+        produce: a callable that returns a task, which is called without arguments, or None if there
+            is none now.  When there is a task again, call `produce` or `dispatch` of the strategy.
+            Two threads never call it at the same time.
+        pool: any executor.  If it has a ``virtual_threads_executor``, that runs tasks that may
+            block.
+        kind: the kind of all tasks, or a function that returns a task's kind.  "blocking"
+            (default): it may block.  "non-blocking": it never blocks.  "either": it does not block
+            while `is_non_blocking` is true.
+        failed: a function of a task, or of None for a failed `produce` or `kind`, and of its
+            exception; default: ``sys.unraisablehook``.  A failure changes nothing else; a failure
+            of `produce` counts as None.
+        rejected: a function of a task that the pool refused, or cancelled later, and of the error;
+            default: the task's ``close`` is called, if it has one, and then `failed`.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     Spec: ``specs/pool/Strategy.tla`` (SingleProducer, NoLostProduction, RejectionIsReported,
     ExceptionDoesNotChangeRole).  Source: ``kernel/pool/strategy.h``.
 
     Raises:
-        UsageError: an unknown mode or kind; `produce` cannot be called; `pool` is no executor.
+        UsageError: the mode or the kind is unknown, `produce` cannot be called, or `pool` is not an
+            executor.
+
+    Example:
+        >>> from wakeproof import ExecutionStrategy, QueuedThreadPool
+        >>> done = []
+        >>> tasks = [lambda: done.append("a"), lambda: done.append("b")]
+        >>> with QueuedThreadPool(2) as pool:
+        ...     strategy = ExecutionStrategy(
+        ...         "produce-consume", lambda: tasks.pop(0) if tasks else None, pool
+        ...     )
+        ...     strategy.produce()
+        >>> done
+        ['a', 'b']
     """
 
     __slots__ = ("__weakref__", "_driver", "_native", "mode")
@@ -103,19 +136,23 @@ class ExecutionStrategy(Unique):
         return f"<ExecutionStrategy {self.mode}>"
 
     def produce(self) -> None:
-        """Produce, and run tasks, unless somebody does already: who does looks once more.
+        """Produce and run tasks until there are none.
+
+        If another thread produces already, it checks for tasks once more, and this call returns.
 
         Raises:
-            KeyboardInterrupt: the main thread was interrupted, in a task perhaps.
+            KeyboardInterrupt: the main thread was interrupted, perhaps in a task.
         """
         lib.wp_strategy_produce(self._native)
         self._driver.raise_interrupt()
 
     def dispatch(self) -> None:
-        """Have another thread of the pool do so; an executor that has none does it here.
+        """Have another thread of the pool produce.
+
+        An executor that runs what it is given at once does so in the calling thread.
 
         Raises:
-            RuntimeError: the pool refuses: nobody was told.
+            RuntimeError: the pool refuses, so no thread was started to produce.
         """
         code = lib.wp_strategy_dispatch(self._native)
         if code == lib.WP_REFUSED:
@@ -128,7 +165,7 @@ class ExecutionStrategy(Unique):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody produces just now."""
+        """Return whether no thread produces just now."""
         return lib.wp_strategy_is_idle(self._native)
 
     def statistics(self) -> StrategyStatistics:
@@ -138,12 +175,32 @@ class ExecutionStrategy(Unique):
 
 
 def is_non_blocking() -> bool:
-    """Whether the caller must not block just now.  A virtual thread may: it parks."""
+    """Return whether the caller must not block just now.
+
+    It is False in a virtual thread, which parks instead.
+
+    Threads: any thread may call it.
+
+    Example:
+        >>> from wakeproof import is_non_blocking
+        >>> is_non_blocking()
+        False
+    """
     return lib.wp_is_non_blocking()
 
 
 def invoke_non_blocking(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `fn` with `is_non_blocking` true, unless the caller is a virtual thread."""
+    """Call `fn` with `is_non_blocking` true, unless the caller is a virtual thread.
+
+    Returns what `fn` returns, and raises what it raises.
+
+    Threads: any thread may call it.
+
+    Example:
+        >>> from wakeproof import invoke_non_blocking, is_non_blocking
+        >>> invoke_non_blocking(is_non_blocking)
+        True
+    """
     call = Call(fn, args, kwargs)
     _strategy.tagged(call.run)
     value: T = call.future.result(0)
@@ -151,12 +208,19 @@ def invoke_non_blocking(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 
 
 def combine_kinds(first: Kind, *others: Kind) -> Kind:
-    """Return the kind of a task that does what tasks of all these do.
+    """Return the kind of a task that does the work of tasks of all these kinds.
 
-    "either" beside "non-blocking" is "either": it may block where not `is_non_blocking`.
+    "either" with "non-blocking" is "either": the task may block unless `is_non_blocking` is true.
+
+    Threads: any thread may call it.
 
     Raises:
-        UsageError: an unknown kind.
+        UsageError: a kind is unknown.
+
+    Example:
+        >>> from wakeproof import combine_kinds
+        >>> combine_kinds("either", "non-blocking"), combine_kinds("either", "blocking")
+        ('either', 'blocking')
     """
     combined = _strategy.number_of(first)
     for other in others:

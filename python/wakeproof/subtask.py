@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scope has forked, and what came of it.
+"""A fork of a scope, and its outcome.
 
 Spec: ``Scope.tla``: Begin, Record (NoForkRunsAfterCancel, NoResultAfterCancel).  Source:
 ``scope.py``.
@@ -20,9 +20,20 @@ if TYPE_CHECKING:
 
 
 class Subtask(Generic[T]):
-    """One fork of a scope: unavailable, then success or failed, or unavailable for good.
+    """One fork of a scope, which `Scope.fork` returns.
 
-    Threads: any, once the scope is joined; before that, the subtask's own.
+    Its state is unavailable first.  It becomes success or failed when the subtask ends, and stays
+    unavailable if a cancellation comes before that.
+
+    Threads: any thread once the scope is joined; before that only the subtask's own thread.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, Scope, joiner
+        >>> with CarrierGroup(1) as group, Scope(joiner.await_all(), group=group) as scope:
+        ...     part = scope.fork(int, "x")
+        ...     scope.join()
+        ...     part.state, part.exception()
+        ('failed', ValueError("invalid literal for int() with base 10: 'x'"))
     """
 
     __slots__ = ("_call", "_error", "_scope", "_thread", "_value", "state")
@@ -39,15 +50,15 @@ class Subtask(Generic[T]):
 
     @property
     def inner(self) -> Callable[[], Any]:
-        """What its thread calls in the end."""
+        """The callable that its thread calls in the end."""
         return self._call
 
     def result(self) -> T:
-        """Return what it returned.
+        """Return what the subtask returned.
 
         Raises:
-            StateError: the scope is not joined, or it did not end before a cancellation.
-            SubtaskError: it failed; its exception is the cause.
+            StateError: the scope is not joined, or a cancellation came before the subtask's end.
+            SubtaskError: the subtask failed; its exception is the cause.
         """
         self._check()
         if self._error is not None:
@@ -56,7 +67,7 @@ class Subtask(Generic[T]):
         return value
 
     def exception(self) -> BaseException | None:
-        """Return what it raised; None: nothing.
+        """Return what the subtask raised; None if it raised nothing.
 
         Raises:
             StateError: as `result`.
@@ -80,7 +91,7 @@ class Subtask(Generic[T]):
         else:
             self._scope._complete(self, value, None)
         finally:
-            del self  # what failed has this frame behind it
+            del self  # the error's traceback refers to this frame
 
     async def _run_coroutine(self) -> None:
         if self._scope.is_cancelled:
@@ -92,7 +103,7 @@ class Subtask(Generic[T]):
         else:
             self._scope._complete(self, value, None)
         finally:
-            del self  # what failed has this frame behind it
+            del self  # the error's traceback refers to this frame
 
     def _failed(self, error: BaseException) -> None:
         of = f"{self._thread.name!r} of {self._scope.name}"

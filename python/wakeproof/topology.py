@@ -32,25 +32,43 @@ _REASONS = {
 
 @runtime_checkable
 class Topology(Protocol):
-    """What a group asks about its carriers, each known by its index; implement it as you like.
+    """The interface by which a group places its carriers; implement it for your own.
 
-    A group calls `cluster` and `core` for each carrier before it starts them.
+    A carrier is known by its index.  The group calls `cluster` and `core` for each carrier before
+    the carriers start.
+
+    Threads: `bind` runs on each carrier's own thread; the thread that makes the group calls the
+    others.
+
+    Example:
+        >>> from wakeproof import CarrierGroup
+        >>> class Pairs:
+        ...     steal_scope = "cluster"
+        ...     def cluster(self, carrier):
+        ...         return carrier // 2
+        ...     def core(self, carrier):
+        ...         return None
+        ...     def bind(self, carrier):
+        ...         return None
+        >>> with CarrierGroup(4, topology=Pairs(), work_stealing=True) as group:
+        ...     [len(domain) for domain in group.domains]
+        [2, 2]
     """
 
     @property
     def steal_scope(self) -> Scope:
-        """Who helps whom: "global", each carrier every other one; "cluster", those of its own."""
+        """Which carriers steal from one another: "global", all; "cluster", those of one cluster."""
 
     def cluster(self, carrier: int) -> int:
-        """Return the number of its cluster, 0 or more."""
+        """Return the number of the carrier's cluster, 0 or more."""
 
     def core(self, carrier: int) -> int | None:
-        """Return the number of its physical core; None: it has no fixed one."""
+        """Return the number of the carrier's physical core; None if it has no fixed one."""
 
     def bind(self, carrier: int) -> int | None:
-        """Pin the calling thread, which is this carrier's; return its CPU, None: it floats.
+        """Pin the calling thread, which is this carrier's; return its CPU, or None if it floats.
 
-        What it raises becomes the group's one warning, and the carrier floats.
+        An exception becomes the group's one warning, and the carrier floats.
         """
 
 
@@ -61,9 +79,16 @@ class Place:
     Attributes:
         cpu: its number in the system.
         core: the lowest CPU number of its physical core.
-        smt: how many allowed CPUs of that core come before it.
-        package: its socket.
-        cluster: who shares its last-level cache, from 0 on; also 0 for all without caches.
+        smt: the number of allowed CPUs of that core that come before it.
+        package: the number of its socket.
+        cluster: the number, from 0, of the cluster of CPUs that share its last-level cache; 0 for
+            all CPUs where caches are unknown.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> read_places()[0].smt
+        0
     """
 
     cpu: int
@@ -76,16 +101,17 @@ class Place:
 def read_places(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> list[Place]:
     """Return the online CPUs among `allowed`, in the order in which carriers are placed.
 
-    First the first CPUs of all physical cores, then their siblings; within that by cluster, and
-    clusters by package.
+    The first CPUs of all physical cores come before their SMT siblings.  Both parts are sorted by
+    cluster, and clusters by package.
 
     Args:
         root: the folder that holds ``sys/devices/system/cpu``.
-        allowed: CPU numbers; None: those that the calling thread may use.
+        allowed: CPU numbers; default None: those that the calling thread may use.
 
     Raises:
-        SystemCallError: a file cannot be read or is malformed, or no CPU is left; names the file.
-        UsageError: an impossible CPU number.
+        SystemCallError: a file cannot be read or is malformed, or no CPU is left; the message names
+            the file.
+        UsageError: a CPU number is impossible.
     """
     cpus = sorted(set(os.sched_getaffinity(0) if allowed is None else allowed))
     if not all(0 <= cpu < lib.WP_TOPOLOGY_CPUS for cpu in cpus):
@@ -103,9 +129,17 @@ def read_places(root: Path = Path("/"), allowed: Iterable[int] | None = None) ->
 
 
 def default_carriers(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> int:
-    """Return the smaller of the allowed CPUs and the cgroup quota, rounded up: at least 1.
+    """Return the number of allowed CPUs or the cgroup quota, rounded up, whichever is smaller.
 
-    `root` holds ``proc`` and ``sys``; `allowed` as in `read_places`.
+    The result is at least 1.
+
+    Args:
+        root: the folder that holds ``proc`` and ``sys``.
+        allowed: as in `read_places`.
+
+    Example:
+        >>> default_carriers() >= 1
+        True
     """
     cpus = len(os.sched_getaffinity(0) if allowed is None else set(allowed))
     quota = cgroup.quota(root)
@@ -114,15 +148,28 @@ def default_carriers(root: Path = Path("/"), allowed: Iterable[int] | None = Non
 
 
 class LinuxTopology:
-    """One carrier per allowed CPU, physical cores before their SMT siblings, neighbours near.
+    """One carrier on each allowed CPU: first physical cores, then their SMT siblings.
 
-    More carriers than CPUs: all float, in cluster 0, and the group warns.  Threads and processes
-    that a task starts inherit its carrier's CPU.
+    Neighbouring carriers share caches.  If there are more carriers than CPUs, all carriers float,
+    in cluster 0, and the group warns. Threads and processes that a task starts inherit the CPU of
+    its carrier.
 
     Args:
-        carriers: how many the group has.
-        steal_scope: as in `Topology`.
-        root, allowed: as in `read_places`, which also says what is raised.
+        carriers: the number of carriers of the group.
+        steal_scope: as in `Topology`; default "global".
+        root: as in `read_places`.
+        allowed: as in `read_places`.
+
+    Errors are those of `read_places`.
+
+    Threads: as `Topology`.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, LinuxTopology
+        >>> topology = LinuxTopology(1)
+        >>> with CarrierGroup(1, topology=topology) as group:
+        ...     group[0].core == topology.core(0)
+        True
     """
 
     def __init__(
@@ -143,15 +190,15 @@ class LinuxTopology:
         return self.carriers > len(self.places)
 
     def cluster(self, carrier: int) -> int:
-        """Return the number of its last-level-cache cluster."""
+        """Return the number of the carrier's last-level-cache cluster."""
         return 0 if self.floats else self._place(carrier).cluster
 
     def core(self, carrier: int) -> int | None:
-        """Return the lowest CPU number of its physical core."""
+        """Return the lowest CPU number of the carrier's physical core."""
         return None if self.floats else self._place(carrier).core
 
     def bind(self, carrier: int) -> int:
-        """Pin the calling thread to its CPU."""
+        """Pin the calling thread to the carrier's CPU."""
         if self.floats:
             raise WakeproofError(f"{self.carriers} carriers, {len(self.places)} CPUs")
         cpu = self._place(carrier).cpu
@@ -167,7 +214,7 @@ class LinuxTopology:
 
 
 class Seats:
-    """Where the carriers of one group sit: planned before they start, final once they are bound."""
+    """The places of one group's carriers: planned before they start, final once they are bound."""
 
     def __init__(
         self,
@@ -190,7 +237,7 @@ class Seats:
             shares = self.clusters[number] if scope == "cluster" else 0
             groups.setdefault(shares if stealing else number, []).append(number)
         self.domains = tuple(map(tuple, groups.values()))
-        self._size = carriers  # the spare carriers float
+        self._size = carriers  # spare carriers float
         self.clusters += [0] * spares
         self.cores += [None] * spares
         self.callback = ffi.NULL
@@ -198,14 +245,14 @@ class Seats:
             self.callback = ffi.callback("void(void *, uint32_t)", self._bind)
 
     def numbers(self) -> tuple[CNumber | Null, CNumber | Null]:
-        """Return the kernel's domain_of and cluster_of; one of them at least is NULL."""
+        """Return the kernel's domain_of and cluster_of; at least one of them is NULL."""
         clusters = self.clusters[: self._size]
         number_of = {cluster: n for n, cluster in enumerate(sorted(set(clusters)))}
         numbers = ffi.new("uint32_t[]", [number_of[cluster] for cluster in clusters])
         return (numbers, ffi.NULL) if self._scope == "cluster" else (ffi.NULL, numbers)
 
     def name(self, carrier: int) -> str:
-        """Return its full name: ``carrier-0-cluster0-core2``, as far as there is such a thing."""
+        """Return the carrier's full name, ``carrier-0-cluster0-core2`` if all parts are known."""
         floats = self._topology is None or carrier >= self._size
         cluster = "" if floats else f"-cluster{self.clusters[carrier]}"
         core = self.cores[carrier]
@@ -226,7 +273,7 @@ class Seats:
             )
 
     def _bind(self, _: object, carrier: int) -> None:
-        """Bind the calling thread and name it; the kernel calls this on each carrier, first."""
+        """Bind the calling thread and name it; the kernel calls this first on each carrier."""
         assert self._topology is not None
         try:
             self.cpus[carrier] = self._topology.bind(carrier)

@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What carriers did, and what virtual threads waited for: events, their summary, a picture of them.
+"""Events: what carriers did and what virtual threads waited for, with a summary and a picture.
 
 ``wakeproof trace SCRIPT`` sets WAKEPROOF_TRACE to a folder; every group of the script then keeps
-events, and leaves them there when it is closed.  A running process switches by itself:
-`CarrierGroup.trace_on` and `trace_off`, or for all groups `switch_on` and `switch_off`.
+events, and saves them there when it is closed.  A running process switches tracing by itself:
+`CarrierGroup.trace_on` and `trace_off` for one group, `switch_on` and `switch_off` for all.
+
+Threads: any thread may call all functions.
 Spec: ``EventRing.tla``, ``Trace.tla``.  Source: ``kernel/sched/trace.h``, ``ring.h``, ``waits.h``.
+
+Example:
+    >>> from wakeproof import CarrierGroup, Tracing, trace
+    >>> with CarrierGroup(1, tracing=Tracing(events=64)) as group:
+    ...     value = group.submit(len, "abc").result()
+    ...     left = group.close()
+    ...     trace.summary(group.events()).submits
+    1
 """
 
 from __future__ import annotations
@@ -28,11 +38,11 @@ if TYPE_CHECKING:
     from wakeproof.group import CarrierGroup
 
 FOLDER = "WAKEPROOF_TRACE"
-ASKED_FOR = lib.WP_TRACE_USUAL  # events of each carrier, by `wakeproof trace`
+ASKED_FOR = lib.WP_TRACE_USUAL  # the number of events of each carrier under `wakeproof trace`
 MOST = lib.WP_TRACE_MOST
 OUTSIDE = "outside"
 _saved = itertools.count(1)
-_wanted: list[int] = []  # of groups that are made from now on: `switch_on`
+_wanted: list[int] = []  # the number for groups that are made later, by `switch_on`
 STEALS = {
     lib.WP_STEAL_DIRECTED: "directed",
     lib.WP_STEAL_PROBED: "probed",
@@ -64,7 +74,7 @@ REASONS = {
     lib.WP_WAIT_CONNECT: "connect",
     lib.WP_WAIT_FILE: "file",
 }
-"""What a virtual thread waits for; "send" and "receive": at a channel."""
+"""The reasons for which a virtual thread waits; "send" and "receive" are those of a channel."""
 ENDS = {-lib.WP_OK: "done", -lib.WP_TIMEOUT: "timeout", -lib.WP_INTERRUPTED: "interrupted"}
 ACTIONS = {
     "TaskSubmit": ("Start", "Unpark"),
@@ -78,28 +88,32 @@ ACTIONS = {
 }
 """The actions of the specs that an event stands for.
 
-``GroupCore.tla``; Park and Wake: ``Carrier.tla``; PinnedPark, ThreadWait: ``VThreadCore.tla``.
+Most are in ``GroupCore.tla``; Park and Wake in ``Carrier.tla``; PinnedPark and ThreadWait in
+``VThreadCore.tla``.
 """
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a carrier, or a thread outside, did.
+    """One event of a carrier, or of a thread outside the group.
 
     Attributes:
-        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake",
-            "PinnedPark"; "ThreadWait": a virtual thread, from its park until it runs again.
-        action: the action of the specs that it stands for.
-        carrier: who did it; None: a thread that is no carrier of the group.
-        begin_ns: CLOCK_MONOTONIC.
-        duration_ns: 0 for an instant.
-        task: which task: the number of a virtual thread, which no other of its group has or gets;
-            of what `submit` was given, one that is reused when that has ended; 0: none.
-        details: what the event has besides; see ``kernel/sched/trace.h``.  Of a ThreadWait
-            `reason`, one of `REASONS`, with `descriptor` or `permits`, and `ended`: "done",
-            "timeout" or "interrupted".
-        task_name: the task's name, of which 47 bytes are kept, of a thread's 31; "": none.
+        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake" or "PinnedPark"; or
+            "ThreadWait", which lasts from a virtual thread's park until the thread runs again.
+        action: the action of the specs that the event stands for.
+        carrier: the index of the carrier that acted; None: a thread that is no carrier of the
+            group.
+        begin_ns: the nanosecond of CLOCK_MONOTONIC at which it began.
+        duration_ns: nanoseconds; 0 for an instant.
+        task: the number of the task.  A virtual thread's number is unique in its group; the number
+            of a call given to `submit` is reused when the call has ended.  0: no task.
+        details: what else the event has; see ``kernel/sched/trace.h``.  A ThreadWait has `reason`,
+            one of `REASONS`, with `descriptor` or `permits`, and `ended`: "done", "timeout" or
+            "interrupted".
+        task_name: the task's name, cut to 47 bytes, a thread's to 31; "": no name.
         carrier_name: the carrier's full name; "outside": a thread that is no carrier.
+
+    Threads: any thread may use it; it is immutable.
     """
 
     name: str
@@ -118,16 +132,24 @@ class Summary:
     """Events in numbers.
 
     Attributes:
-        seconds: from the first event's beginning to the last one's end.
-        submits, runs: tasks submitted or unparked, steps run.
-        drains, batch: turns of a carrier's loop that ran something; steps of each, on average.
-        depth, depth_p99: tasks queued when such a turn began, on average, and of the worst 1 %.
+        seconds: from the beginning of the first event to the end of the last one.
+        submits: tasks that were submitted or unparked.
+        runs: steps that were run.
+        drains: iterations of a carrier's loop that ran something.
+        batch: steps in such an iteration, on average.
+        depth: tasks that were queued when such an iteration began, on average.
+        depth_p99: the 99th percentile of the same.
         steals: steps of stolen tasks, by kind: directed, probed, recheck.
-        parks, wakes_per_s: sleeps, and how many ended in a second.
-        useless_wakes: sleeps that ended with nothing to do.
-        pinned_parks, pinned_s: parks that blocked their carrier, and how long they took in all.
-        waits, waited_s: of virtual threads, by reason; and how long they took in all.
-        overhead_ns: what it costs here to keep so many events, measured by keeping others.
+        parks: sleeps of carriers.
+        wakes_per_s: sleeps that another thread ended, in a second.
+        useless_wakes: sleeps after which there was nothing to do.
+        pinned_parks: parks that blocked their carrier.
+        pinned_s: the seconds that these took in all.
+        waits: waits of virtual threads, by reason.
+        waited_s: the seconds that these took in all.
+        overhead_ns: the cost of keeping so many events on this machine, measured by keeping others.
+
+    Threads: any thread may use it; it is immutable.
     """
 
     seconds: float
@@ -149,7 +171,7 @@ class Summary:
 
 
 def size(asked: int | None) -> int:
-    """Return how many events a ring keeps: a power of two, or 0.
+    """Return the number of events that a ring keeps: a power of two, or 0.
 
     Raises:
         UsageError: `asked` is not from 0 to 1,048,576.
@@ -166,10 +188,10 @@ def _power(name: str, asked: int, least: int) -> int:
 
 
 def on(group: CGroup, asked: int | None) -> None:
-    """Switch on the events of one group; see `CarrierGroup.trace_on`.
+    """Keep the events of one group; see `CarrierGroup.trace_on`.
 
     Raises:
-        UsageError, SystemCallError.
+        UsageError, SystemCallError: as `CarrierGroup.trace_on`.
     """
     count = 0 if asked is None else _power("events", asked, 1)
     if lib.wp_group_trace_on(group, count) != lib.WP_OK:
@@ -177,11 +199,14 @@ def on(group: CGroup, asked: int | None) -> None:
 
 
 def switch_on(events: int | None = None) -> None:
-    """Keep events of all groups, those too that are made from now on; see `CarrierGroup.trace_on`.
+    """Keep the events of all groups, also of groups that are made later.
+
+    Args:
+        events: the number of events of each carrier, as in `CarrierGroup.trace_on`.
 
     Raises:
-        UsageError: not 1 to 1,048,576.
-        SystemCallError: there is no memory for so many.
+        UsageError: `events` is not from 1 to 1,048,576.
+        SystemCallError: there is not enough memory for so many events.
     """
     _wanted[:] = [ASKED_FOR if events is None else _power("events", events, 1)]
     for group in _own():
@@ -189,19 +214,19 @@ def switch_on(events: int | None = None) -> None:
 
 
 def switch_off() -> None:
-    """Keep no more, of any group."""
+    """Stop keeping the events of all groups."""
     _wanted.clear()
     for group in _own():
         group.trace_off()
 
 
 def _own() -> list[CarrierGroup]:
-    """Return the open groups of this process, not those of the one that it was forked from."""
+    """Return the open groups of this process, without those of the process it was forked from."""
     return [group for group in list(group_registry.groups) if group._pid == _process.pid]
 
 
 def events(group: CGroup, carriers: Sequence[str]) -> list[Event]:
-    """Return the events of a group of `carriers`, by full name."""
+    """Return the events of a group; `carriers` are the full names of its carriers."""
     kept = lib.wp_group_traced(group)
     room = ffi.new("wp_trace_event[]", kept)
     found = []
@@ -237,12 +262,13 @@ def _event(carrier: int | None, carrier_name: str, raw: CTraceEvent) -> Event:
             details["descriptor"] = raw.b
     return Event(
         name, action, carrier, raw.begin_ns, raw.duration_ns, raw.task, details,
-        ffi.string(raw.name).decode(errors="ignore"), carrier_name,  # one that was cut
+        # a name that was cut may end inside a character
+        ffi.string(raw.name).decode(errors="ignore"), carrier_name,
     )  # fmt: skip
 
 
 def save(found: Sequence[Event]) -> None:
-    """Leave the events in the folder that ``wakeproof trace`` asked for; whole, or not at all."""
+    """Save the events in the folder that ``wakeproof trace`` has set, wholly or not at all."""
     folder = os.environ.get(FOLDER)
     if not folder or not found:
         return
@@ -251,7 +277,7 @@ def save(found: Sequence[Event]) -> None:
 
 
 def load(folder: Path) -> list[list[Event]]:
-    """Return what groups have saved in `folder`, a list for each."""
+    """Return what groups have saved in `folder`, one list for each group."""
     files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
     return [[Event(**one) for one in json.loads(file.read_text())] for file in files]
 
@@ -260,7 +286,7 @@ def summary(found: Iterable[Event]) -> Summary:
     """Return the events in numbers.
 
     Raises:
-        UsageError: there are none.
+        UsageError: there are no events.
     """
     every = list(found)
     if not every:
@@ -293,10 +319,11 @@ def summary(found: Iterable[Event]) -> Summary:
 
 
 def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
-    """Return the events in Chrome's trace format: a process per group, a thread per carrier.
+    """Return the events in Chrome's trace format, a process per group, a thread per carrier.
 
-    And another process per group, which has a track for each virtual thread that waited: when it
-    ran, and what it waited for.  A WorkSteal lasts as long as the step that was stolen.
+    A second process for each group has a track for each virtual thread that waited, which shows
+    when the thread ran and what it waited for.  A WorkSteal lasts as long as the step that was
+    stolen.
     """
     shown: list[dict[str, Any]] = []
     for number, found in enumerate(groups):
@@ -354,7 +381,7 @@ def _threads(pid: int, group: int, found: Sequence[Event]) -> list[dict[str, Any
 
 
 def _shown(event: Event) -> dict[str, Any]:
-    """Return an event as Chrome's format has it, without its track."""
+    """Return an event in Chrome's format, without its track."""
     is_span = event.name in ("TaskRun", "TaskRuns", "Park", "PinnedPark", "ThreadWait")
     when = {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
     what = {"action": event.action, "task": f"{event.task:#x}", "task_name": event.task_name}

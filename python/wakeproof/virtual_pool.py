@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of virtual threads: it bounds how many calls run, not how many threads there are.
+"""A pool of virtual threads that bounds how many calls run, not how many threads there are.
 
   submit                                    its virtual thread
   make a thread, start it: never waits      wait for a permit, without a stack: any carrier goes on
-  a future that is cancelled: interrupt     call; tell the future
-  the thread, which leaves the line         ended, whatever happened: give the permit back
+  a future that is cancelled: interrupt     call; set the future's result
+  the thread, which leaves the queue        ended, whatever happened: give the permit back
 
 Spec: ``Semaphore.tla`` (PermitBalance, InOrder).  Source: ``vthread.py``, ``semaphore.py``.
 """
@@ -45,14 +45,25 @@ _pools: WeakSet[VirtualThreadPool] = WeakSet()  # a pool lives as long as its th
 
 @dataclass(frozen=True)
 class VirtualThreadPoolStatistics:
-    """What a pool has done; ``submitted == ended + running + waiting``, once nobody changes it.
+    """The calls of a pool; ``submitted == ended + running + waiting`` once the pool is quiet.
 
     Attributes:
-        max_tasks: how many may run; None: any number.
+        max_tasks: the most calls that may run at once; None: no limit.
         submitted: calls that were accepted.
-        ended: have run, were cancelled, or could not be started.
-        running: have a permit now.
-        waiting: have none yet.
+        ended: accepted calls that have run, were cancelled, or could not be started.
+        running: calls that have a permit now.
+        waiting: calls that have no permit yet.
+
+    Threads: any thread may use it; it is immutable.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThreadPool
+        >>> with CarrierGroup(1) as group:
+        ...     with VirtualThreadPool(2, group=group) as pool:
+        ...         value = pool.submit(len, "abc").result()
+        ...     pool.statistics()  # doctest: +NORMALIZE_WHITESPACE
+        VirtualThreadPoolStatistics(max_tasks=2, submitted=1, ended=1, running=0,
+                                    waiting=0)
     """
 
     max_tasks: int | None
@@ -63,30 +74,39 @@ class VirtualThreadPoolStatistics:
 
 
 class VirtualThreadPool(ThreadPoolExecutor):
-    """A virtual thread for each call, of which so many run at once; the others wait, parked.
+    """A pool that runs each call in a new virtual thread, a limited number at once.
 
-    As `concurrent.futures.ThreadPoolExecutor`, but that threads are virtual and not used again: who
-    blocks an OS thread blocks a carrier (`wakeproof.vthread`).  A call that finds a permit free
-    has it; the others wait in the order in which carriers come to them, that of their submission
-    where there is one carrier.  The interpreter's end waits for all calls.
+    It behaves as `concurrent.futures.ThreadPoolExecutor`, except that its threads are virtual and
+    are not reused.  A call that blocks an OS thread blocks a carrier (`wakeproof.vthread`).  A call
+    that finds a free permit takes it.  The others park, in the order in which carriers reach them;
+    with one carrier that is the order of submission.  The interpreter's end waits for all calls.
 
     Args:
-        max_workers: how many calls may run at once, 1 to `MOST`; None: any number.
-        thread_name_prefix: of its threads' names, before "_" and a number; default: as those of
-            `VirtualThread`.
-        initializer: is called with `initargs` by each thread, that is before each call; if it
-            fails, the pool is broken: calls that have not begun raise BrokenThreadPool, and so does
-            `submit`.
-        group: as of `VirtualThread`; default: `default_group`.
+        max_workers: the most calls that run at once, 1 to `MOST`; default 200; None: no limit.
+        thread_name_prefix: the names of its threads are this, "_" and a number; default: names as
+            `VirtualThread` gives.
+        initializer: a callable that each thread, and so each call, first calls with `initargs`.  If
+            it fails, the pool is broken: calls that have not begun raise BrokenThreadPool, and so
+            does `submit`.
+        initargs: the arguments of `initializer`; default: none.
+        group: the group or the carrier that runs the threads, as of `VirtualThread`; default:
+            `default_group`.
         max_tasks: another name of `max_workers`.
         name_prefix: another name of `thread_name_prefix`.
-        tracking: a thread's name has what it calls behind it, for dumps.
+        tracking: whether a thread's name ends with the name of what it calls, for dumps; default
+            False.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     Spec: ``specs/sync/Semaphore.tla`` (PermitBalance).  Source: this file.
 
     Raises:
-        UsageError: `max_workers` is out of range; `thread_name_prefix` is no name, or blank.
+        UsageError: `max_workers` is out of range, or `thread_name_prefix` is blank or not a name.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThreadPool
+        >>> with CarrierGroup(2) as group, VirtualThreadPool(10, group=group) as pool:
+        ...     list(pool.map(abs, [-1, -2]))
+        [1, 2]
     """
 
     def __init__(
@@ -116,10 +136,10 @@ class VirtualThreadPool(ThreadPoolExecutor):
         self._lock = threading.Lock()
         self._calls: dict[Permitted, None] = {}
         self._submitted = self._ended = 0
-        self._refuses: str | None = None  # why it does
-        self._has_ended = Signal()  # all calls, of a pool that accepts no more
-        self._inside: set[Permitted] = set()  # calls that wait for that themselves, and
-        self._others_have = Signal()  # have ended: all but those
+        self._refuses: str | None = None  # the reason, once the pool accepts no more calls
+        self._has_ended = Signal()  # set when the pool is shut down and no call is left
+        self._inside: set[Permitted] = set()  # calls of this pool that wait for its end, and
+        self._others_have = Signal()  # is set when all other calls have ended
         _pools.add(self)
 
     @overload
@@ -129,16 +149,18 @@ class VirtualThreadPool(ThreadPoolExecutor):
     @overload
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]: ...
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have ``fn(*args, **kwargs)`` run, which may be a coroutine function; never waits.
+        """Run ``fn(*args, **kwargs)`` and return its future; this never waits.
+
+        `fn` may be a coroutine function.
 
         Raises:
-            ClosedError: it was shut down, or its group is closed (a RuntimeError as well).
-            BrokenThreadPool: its initializer has failed (so too).
+            ClosedError: the pool was shut down, or its group is closed (a RuntimeError as well).
+            BrokenThreadPool: the initializer has failed (a RuntimeError as well).
         """
         self._workers.check()
         call = Permitted(fn, args, kwargs, self._workers)
         if self._permits is not None and len(self._calls) < self._max_workers:
-            call.has_permit = self._permits._has_now(1)  # nobody before it needs that
+            call.has_permit = self._permits._has_now(1)  # no earlier call needs that permit
         return self._start(call)
 
     @overload
@@ -152,7 +174,10 @@ class VirtualThreadPool(ThreadPoolExecutor):
     def try_execute(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any] | None:
-        """As `submit`, if it has a permit at once; None: there is none, or it was shut down."""
+        """Run the call as `submit` does, if there is a permit at once.
+
+        Returns None if there is no permit, or if the pool was shut down.
+        """
         if self._permits is not None and not self._permits._has_now(1):
             return None
         call = Permitted(fn, args, kwargs, self._workers)
@@ -171,7 +196,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         call.future.add_done_callback(partial(leave_line, thread))
         refuses, is_counted = None, False
         try:
-            with self._lock:  # no call, behind which a signal handler might shut it down
+            with self._lock:  # no call under the lock: a signal handler could run and shut down
                 refuses = self._refuses
                 if refuses is None:
                     self._calls[call] = None
@@ -180,7 +205,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
             if refuses is not None:
                 raise ClosedError(f"cannot schedule new futures after {refuses}")
             thread.start()
-        except BaseException:  # Ctrl-C, too
+        except BaseException:  # also at Ctrl-C
             if not thread._is_started:
                 self._leave(call, is_counted=is_counted)
             raise
@@ -214,11 +239,14 @@ class VirtualThreadPool(ThreadPoolExecutor):
             self._look()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept nothing any more; wait until all calls have ended.
+        """Accept no more calls, and wait until all have ended.
+
+        A call of this pool that makes this call waits for the other calls only, except for those
+        that are in `shutdown` themselves.
 
         Args:
-            wait: whether to.  A call of this pool waits for the others, but those that wait so.
-            cancel_futures: cancel what has not begun.
+            wait: whether to wait; default True.
+            cancel_futures: whether to cancel the calls that have not begun; default False.
 
         Raises:
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
@@ -241,10 +269,10 @@ class VirtualThreadPool(ThreadPoolExecutor):
             self._interrupted()
 
     def _interrupted(self) -> None:
-        """End it after Ctrl-C: cancel what has not begun, and interrupt what has."""
+        """Shut down after Ctrl-C: cancel calls that have not begun, interrupt the others."""
         self._refuse("shutdown")
         begun = [call for call in list(self._calls) if not call.future.cancel()]
-        for call in begun:  # which may end at once, and make room
+        for call in begun:  # a call may end at once, and give its permit to another
             call.thread.interrupt()
         naming(
             "the end of a pool", self._has_ended.wait, lambda: [c.thread for c in list(self._calls)]
@@ -255,7 +283,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
             self._has_ended.wait()
             return
         try:
-            with lent(call):  # to those that have not begun
+            with lent(call):  # its permit goes to calls that have not begun
                 self._inside.add(call)
                 self._look()
                 self._others_have.wait()
@@ -268,7 +296,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         self._look()
 
     def _look(self) -> None:
-        """Tell those that wait for the end, if that has come."""
+        """Wake the threads that wait for the end of this pool, if it has come."""
         if self._refuses is not None:
             if len(self._calls) <= len(self._inside):
                 self._others_have.set()
@@ -276,11 +304,11 @@ class VirtualThreadPool(ThreadPoolExecutor):
                 self._has_ended.set()
 
     def statistics(self) -> VirtualThreadPoolStatistics:
-        """Return how many calls are where."""
+        """Return the numbers of calls by state."""
         calls = list(self._calls)
         if self._max_tasks is None or self._permits is None:
             running = sum(call.has_permit for call in calls)
-        else:  # of one moment
+        else:  # all numbers of one moment
             running = self._max_tasks - self._permits.permits
         waiting = max(0, len(calls) - running)
         return VirtualThreadPoolStatistics(
@@ -295,9 +323,9 @@ class VirtualThreadPool(ThreadPoolExecutor):
         limit: int = LISTED,
         overwrite: bool = False,
     ) -> None:
-        """Write `statistics` and what each thread of this pool does, those that wait as well.
+        """Write `statistics` and what each thread of this pool does, waiting threads included.
 
-        Arguments and errors as of `wakeproof.dump`.
+        Arguments and errors are those of `wakeproof.dump`.
         """
         about = {name: str(value) for name, value in asdict(self.statistics()).items()}
         alive = [call.thread for call in list(self._calls)]
@@ -315,5 +343,5 @@ def _end_all() -> None:
             pool._interrupted()
 
 
-atexit.register(_end_all)  # after that of groups, so called before it
+atexit.register(_end_all)  # registered after the handler of groups, so called before it
 os.register_at_fork(after_in_child=_pools.clear)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual threads: callables and coroutine functions that park without blocking their carrier.
 
-A carrier is blocked, with all that is queued there, by what blocks an OS thread: ``time.sleep``,
-``threading.Lock`` and events, futures of others, plain sockets and files, a long computation; of
-wakeproof `Parker`, `MpscQueue` and ``CarrierGroup.close``.  None of these is seen.  Seen, and
-counted as pinned (``Carrier.counts.pinned``), are parks in a `pinned` section, and parks of a
-coroutine that are not awaited (`wakeproof.coroutine` has those).
+Whatever blocks an OS thread also blocks the carrier, and all that is queued there: ``time.sleep``,
+``threading.Lock`` and events, other libraries' futures, plain sockets and files, long computations;
+of wakeproof `Parker`, `MpscQueue` and ``CarrierGroup.close``.  wakeproof does not detect these.  It
+detects two others and counts them as pinned (``Carrier.counts.pinned``): parks in a `pinned`
+section, and parks of a coroutine that are not awaited (use `wakeproof.coroutine`).
 
-Each has its own `contextvars`, its own values in ``threading.local``, and is an owner of its own to
-``threading.RLock``: one that waits for such a lock leaves its carrier, unless it is a coroutine or
-`pinned`.  (CPython 3.11 to 3.13, built with Python.h; else all threads of a carrier share what is
-kept by OS thread.)  ``get_ident`` and ``get_native_id`` go on to number the OS thread, the
-carrier's, for that is what others do with them: ``signal.pthread_kill``, ``sys._current_frames``.
-``threading.current_thread()`` is the carrier's, too, under the virtual thread's name; which virtual
-thread runs, `current` says.
+Each virtual thread has its own `contextvars` and its own values in ``threading.local``, and is an
+owner of its own to ``threading.RLock``: a thread that waits for such a lock leaves its carrier,
+unless it is a coroutine or `pinned`.  (This needs CPython 3.11 to 3.13, and a build with Python.h;
+elsewhere all virtual threads of a carrier share what Python keeps for an OS thread.)
+``get_ident`` and ``get_native_id`` return the number of the carrier's OS thread, which
+``signal.pthread_kill`` and ``sys._current_frames`` need.  ``threading.current_thread()`` also
+describes the carrier, under the virtual thread's name; `current` returns the virtual thread.
 
 Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """
@@ -25,7 +25,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import rlock as rlock  # an RLock parks who waits for it
+from wakeproof._runtime import rlock as rlock  # lets a virtual thread park in an RLock
 from wakeproof._runtime.jobs import threads
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def context_to_start() -> contextvars.Context:
-    """Return the caller's, copied, without what a scope has bound."""
+    """Return a copy of the caller's context, without what a scope has bound."""
     context = contextvars.copy_context()
     if bindings() is not None:
         context.run(unbind)
@@ -47,36 +47,46 @@ def context_to_start() -> contextvars.Context:
 
 
 class VirtualThread(Handle, Generic[T]):
-    """A thread of a group: it parks, and its carrier runs others meanwhile.
+    """A virtual thread of a group: when it parks, its carrier runs other threads meanwhile.
 
-    ``VirtualThread(fn, *args).start().result()``.  Its `contextvars` are the starter's, copied.  A
-    callable stays on the carrier that runs it first; a coroutine function's steps run on any that
-    may steal.  What it raises, `result` raises.  If nobody asks for that, ``threading.excepthook``
-    gets it, once: when the last reference to it goes, or the interpreter ends; but no SystemExit,
-    and no ThreadInterruptedError.  The interpreter's end does not wait for it.
+    The thread starts with a copy of the starter's `contextvars`.  A callable stays on the carrier
+    that runs it first; the steps of a coroutine function run on any carrier that may steal them.
+    `result` raises the exception of `fn`.  If `result` is not called, ``threading.excepthook``
+    receives the exception once, when the last reference to the thread goes or the interpreter ends;
+    SystemExit and ThreadInterruptedError are not reported.  The interpreter's end does not wait for
+    the thread.
 
     Args:
-        fn: what it runs; other positional and keyword arguments are passed to it.
-        name: in tracebacks, events and what a close returns; default: "virtual-" and a number.
-        group: or one of its carriers, where it is queued, and which it may be stolen from until it
-            begins (`Carrier.factory` makes threads that are not); default: the group of the calling
-            virtual thread, else `default_group`.
+        fn: a callable or a coroutine function; other positional and keyword arguments are passed to
+            it.
+        name: the name in tracebacks, in events, and in what a close returns; default: "virtual-"
+            and a number.
+        group: a group, or one of its carriers, where the thread is queued.  A sibling may steal the
+            thread until it begins; `Carrier.factory` makes threads that stay.  Default None: the
+            group of the calling virtual thread, else `default_group`.
 
-    Threads: `start` belongs to who made it; all else may be called from any thread.
-    A thread that was parked when its group was closed never goes on; what it has locked stays so.
-    A callable does not even clean up, and what is on its stack stays in memory.  A coroutine is
-    closed, as Python does: its ``finally`` blocks run in who closes the group, and cannot await.
+    Threads: `start` belongs to the thread that made it; any thread may call all else.  A thread
+    that is parked when its group is closed never continues, and its locks stay locked.  A callable
+    does not clean up, and what is on its stack stays in memory.  A coroutine is closed as Python
+    does it: its ``finally`` blocks run in the thread that closes the group, and cannot await.
     Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 
     Raises:
-        UsageError: `fn` cannot be called, or `name` is no str, or holds a NUL.
-        ForkedError: the group is of the parent of this process.
+        UsageError: `fn` cannot be called, or `name` is not a str or contains a NUL.
+        ForkedError: the group belongs to the parent of this process.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread
+        >>> with CarrierGroup(2) as group:
+        ...     thread = VirtualThread(sum, [1, 2], name="adder", group=group).start()
+        ...     thread.result()
+        3
     """
 
     __slots__ = ()
     is_virtual = True
 
-    if TYPE_CHECKING:  # beside a keyword of ours, the callable's arguments are not checked
+    if TYPE_CHECKING:  # with a keyword of ours the callable's arguments are unchecked
 
         @overload
         def __init__(
@@ -128,23 +138,23 @@ class VirtualThread(Handle, Generic[T]):
 
     @property
     def home(self) -> Carrier:
-        """The carrier that it is queued on; of a callable, once it runs, the one that runs it.
+        """The carrier where the thread is queued; for a running callable, the carrier that runs it.
 
-        With `Placement.at_resume` of its group, of a coroutine: the one where it began.
+        In a group with `Placement.at_resume` a coroutine's home is the carrier where it began.
 
         Raises:
-            ClosedError: its group was closed before it had ended.
+            ClosedError: the group was closed before the thread had ended.
         """
         if self._group is None:
             raise ClosedError(f"home of {self.name}: its group was closed")
         return self._group._all[self._home]
 
     def is_alive(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Return whether the thread was started and has not ended."""
         return self._is_started and not self._done.is_set
 
     def start(self) -> VirtualThread[T]:
-        """Have it run; returns itself.
+        """Start the thread, and return it.
 
         Raises:
             StateError: it was started before.
@@ -156,7 +166,7 @@ class VirtualThread(Handle, Generic[T]):
         self._check_process()
         if self._is_started:
             raise StateError(f"start {self.name}: it was started before")
-        group, native = self._group, self._native  # the group lives meanwhile
+        group, native = self._group, self._native  # this reference keeps the group alive meanwhile
         assert group is not None
         assert native is not None
         self._context, self._is_started = context, True
@@ -165,7 +175,7 @@ class VirtualThread(Handle, Generic[T]):
         threads[self._number] = self
         try:
             code = lib.wp_vthread_start(native)
-        except BaseException:  # Ctrl-C, behind the call: once more says how that went
+        except BaseException:  # Ctrl-C may follow the call: a second call returns its outcome
             self._is_started = lib.wp_vthread_start(native) != lib.WP_CLOSED
             raise
         else:
@@ -178,13 +188,18 @@ class VirtualThread(Handle, Generic[T]):
         return self
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until it has ended, at most `timeout_s` seconds; False: the time ran out.
+        """Wait until the thread has ended.
+
+        Returns True when it has ended, False if the time ran out.
+
+        Args:
+            timeout_s: seconds, 0 or more; default None: wait without a limit.
 
         Raises:
             UsageError: `timeout_s` is negative or not a number.
-            StateError: it was not started.
-            WrongThreadError: it is the caller.
-            ClosedError: its group was closed before it had ended.
+            StateError: the thread was not started.
+            WrongThreadError: the caller is this thread.
+            ClosedError: the group was closed before the thread had ended.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         self._check_join()
@@ -203,7 +218,10 @@ class VirtualThread(Handle, Generic[T]):
         return is_done
 
     def result(self, timeout_s: float | None = None) -> T:
-        """Return what it returned, or raise what it raised, as soon as it has ended.
+        """Wait until the thread has ended; return what `fn` returned, or raise what it raised.
+
+        Args:
+            timeout_s: as of `join`.
 
         Raises:
             DeadlineError: the time ran out (a TimeoutError as well).
@@ -218,14 +236,14 @@ class VirtualThread(Handle, Generic[T]):
             value: T = self._value
             return value
         finally:
-            del self  # the error's traceback has this frame
+            del self  # the error's traceback refers to this frame
 
     def unpark(self) -> None:
-        """Give its one permit: its park returns, or its next one does at once."""
+        """Give the thread its permit: its park returns, or its next park does at once."""
         self._check_process()
         self._tell(lib.wp_vthread_unpark)
 
     def interrupt(self) -> None:
-        """Set its flag: its wait raises ThreadInterruptedError, or its next one does."""
+        """Set the interrupt flag: the current or next wait raises ThreadInterruptedError."""
         self._check_process()
         self._tell(lib.wp_vthread_interrupt)
