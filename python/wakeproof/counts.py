@@ -84,7 +84,7 @@ class DomainStatistics:
         denied: searches that were not started because another one was in flight.
         denied_other: denied searches where the one in flight was for another victim.
         no_idle: searches that found no idle carrier to wake.
-        fruitless: searches whose helper found nothing left to steal.
+        fruitless: searches that brought a helper which found nothing left to steal.
         directed: tasks stolen by helpers that a search woke.
         probed: tasks stolen by idle carriers from the longer of two siblings' queues.
         recheck: tasks stolen by carriers that were about to sleep.

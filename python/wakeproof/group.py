@@ -221,7 +221,7 @@ class CarrierGroup(Unique):
         return self._anywhere.submit(fn, *args, **kwargs)
 
     def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
-        """Return a `ThreadFactory` of virtual threads, whose carrier is chosen when each starts.
+        """Return a `ThreadFactory`; the carrier of each virtual thread is chosen when it starts.
 
         Arguments and errors are those of `Carrier.factory`.
         """

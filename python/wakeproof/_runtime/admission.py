@@ -75,7 +75,7 @@ def admit(call: Permitted, permits: Semaphore | None, thread: VirtualThread) -> 
 
 
 def leave_line(thread: VirtualThread, future: Future[Any]) -> None:
-    """Interrupt a thread whose future was cancelled, so that it leaves the queue."""
+    """Interrupt the thread of a cancelled future, so that it leaves the queue."""
     if future.cancelled():
         thread.interrupt()
 

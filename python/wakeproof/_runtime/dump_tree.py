@@ -100,7 +100,7 @@ def lines(stack: Stack) -> list[str]:
 
 
 def _name(thread: VirtualThread, asked: Callable[..., int]) -> str | None:
-    """Return the name of the carrier whose index the kernel returns."""
+    """Return the name of a carrier; the kernel's function `asked` returns its index."""
     group, index = thread._group, thread._tell(asked)
     return None if group is None or index is None or index < 0 else group._all[index].name
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a poller of Python starts, is woken, and ends.
 
-  register        the kernel starts its thread, whose body may run before the caller continues
+  register        the kernel starts its thread; its body may run before the caller continues
   wakeup          [PO1] `_wake`, in whatever thread has claimed it
   its end         its body returns; no thread is in its wakeup; the carrier has none: `_left`
 

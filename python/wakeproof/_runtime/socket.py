@@ -38,7 +38,7 @@ class Socket(socket.socket):
         type: as of ``socket.socket``.
         proto: as of ``socket.socket``.
         fileno: as of ``socket.socket``.
-        group: the group whose pollers wait; default None: the group of the calling virtual thread,
+        group: the group that supplies the poller; default None: that of the calling virtual thread,
             or the default group.
 
     Threads: any thread may call all methods; calls in the same direction are served in turn.

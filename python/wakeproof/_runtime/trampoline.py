@@ -42,7 +42,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.alive = 0  # callables that have begun and not ended
-        # greenlets whose callables have ended; none once `alive` is 0
+        # greenlets without a callable; none once `alive` is 0
         self.idle: list[greenlet] = []
 
 
@@ -184,7 +184,7 @@ def named(error: BaseException, name: str) -> BaseException:
 
 
 def leave(thread: VirtualThread, said: int) -> None:
-    """Switch to the carrier, whose step returns `said`, until the next step.
+    """Switch to the carrier until the next step; the carrier's step returns `said`.
 
     The caller may be a greenlet that the callable has made; then that greenlet continues.
     """

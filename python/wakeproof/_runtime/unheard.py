@@ -23,7 +23,7 @@ from wakeproof.errors import ThreadInterruptedError
 if TYPE_CHECKING:
     from wakeproof._runtime.vthread_base import Handle
 
-_waiting: WeakSet[Handle] = WeakSet()  # threads whose error no caller has received yet
+_waiting: WeakSet[Handle] = WeakSet()  # threads with an error that no caller has received yet
 _QUIET = (SystemExit, ThreadInterruptedError)  # these end a thread, and are no failures
 
 
