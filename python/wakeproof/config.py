@@ -204,7 +204,7 @@ def settle(
     tuned = _theme(Tuning, tuning)
     own = None if topology is None or isinstance(topology, str) else topology
     if own is not None and not isinstance(own, Topology):
-        raise UsageError(f"topology is {own!r}; allowed: 'linux', or bind, cluster, core and so on")
+        raise UsageError(f"topology is {own!r}; allowed: 'linux', or a Topology with its methods")
     most = lib.WP_GROUP_CARRIERS
     count = _number("carriers", carriers, most) or default_carriers()
     scope = steals.scope if own is None or steals.scope is not None else own.steal_scope

@@ -59,7 +59,9 @@ def _leave(said: int) -> Generator[int, None, None]:
 def _caller(what: str) -> VirtualThread:
     thread = trampoline.caller(what)
     if not thread._is_coroutine:
-        raise WrongThreadError(f"await {what}: {thread.name} is no coroutine function")
+        raise WrongThreadError(
+            f"await {what}: {thread.name} is no coroutine function; make the blocking call"
+        )
     return thread
 
 

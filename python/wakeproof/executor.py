@@ -56,9 +56,9 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
         self._alive: dict[VirtualThread, None] = {}
         self._is_shut = False
         self._has_ended = Signal()  # set when the executor is shut down and no thread is left
-        # threads of this executor that wait for its end, and
+        # Threads of this executor that wait for its end, and a signal that the others have ended.
         self._inside: set[VirtualThread] = set()
-        self._others_have = Signal()  # is set when all other threads have ended
+        self._others_have = Signal()
 
     @overload
     def submit(

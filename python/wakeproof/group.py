@@ -106,7 +106,7 @@ class CarrierGroup(Unique):
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
                             scope=chosen.scope, spares=more)  # fmt: skip
         self._pid = _process.pid
-        self._closed, self._life = False, [True]  # true until the group is freed
+        self._closed, self._life = False, [True]  # [True] until the group is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # the open descriptors of this group
         # the pollers of those descriptors
         self._has_pollers, self._idle_spins = False, chosen.idle_spins
@@ -287,7 +287,9 @@ class CarrierGroup(Unique):
         while code == lib.WP_INTERRUPTED:  # a signal handler has run, and has not raised
             code = lib.wp__group_close(self._native, until, cancel, back)
         if code == lib.WP_FORBIDDEN:
-            raise error_for(code, "a carrier cannot close its own group: it would wait for itself")
+            raise error_for(
+                code, "close: a carrier would wait for itself; close its group from outside"
+            )
         if code == lib.WP_OK:
             if self in group_registry.groups:
                 trace.save(self.events())

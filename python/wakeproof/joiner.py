@@ -52,7 +52,7 @@ class Joiner:
 
     def on_timeout(self) -> None:
         """Raise the error of `join` when the time is over; return to let `result` decide."""
-        raise DeadlineError("the scope's time is over")
+        raise DeadlineError("join: the scope was cancelled after its timeout_s")
 
     def result(self) -> Any:
         """Return the result of `join`; an exception becomes the cause of its SubtaskError."""
@@ -130,7 +130,9 @@ class _FirstSuccess(_Forks):
         failures = [one._error for one in self.forked if one._error is not None]
         if failures:
             raise failures[0]
-        raise LookupError("no subtask was forked, or none has ended")
+        raise LookupError(
+            "join: there is no result; fork a subtask that ends before the scope does"
+        )
 
 
 class _Until(_Forks):

@@ -101,16 +101,18 @@ class Mutex(MutexCore, Unique):
         return told(code, "acquire")
 
     def _refuse_again(self) -> NoReturn:
-        raise StateError("acquire: the caller has this Mutex; it is not reentrant")
+        raise StateError("acquire: the caller holds this Mutex, which is not reentrant; release it")
 
     def _refuse_abandoned(self) -> NoReturn:
         raise AbandonedError(
-            "acquire: a virtual thread ended, or was handed back by a close, while it had this "
-            "Mutex: what it guards may be half done; acquire it again"
+            "acquire: a virtual thread ended, or was handed back by a close, while it held this "
+            "Mutex: its data may be half done; acquire it again, and check the data"
         )
 
     def _refuse_stranger(self, what: str) -> NoReturn:
-        raise WrongThreadError(f"{what}: the caller does not have this Mutex: {self._who()} does")
+        raise WrongThreadError(
+            f"{what}: the caller does not hold this Mutex: {self._who()} does; acquire it first"
+        )
 
     def _who(self) -> str:
         holder = self._holder

@@ -150,8 +150,10 @@ class Poller:
     def _check(self, what: str) -> VirtualThread:
         thread = self._thread
         if here.thread is not thread:
-            raise WrongThreadError(f"{what}: the caller is not {thread.name}, the poller of "
-                                   f"{self.carrier.name}")  # fmt: skip
+            raise WrongThreadError(
+                f"{what}: the caller is not {thread.name}, the poller of {self.carrier.name}; "
+                "call it in the poller's body"
+            )
         return thread
 
     def _told(self, code: int) -> bool:

@@ -283,7 +283,10 @@ class QueuedThreadPool(ThreadPoolExecutor):
         self._check_process()
         count = _number("threads", threads, 0, _MOST)
         if lib.wp_pool_lease(self._native, count) != lib.WP_OK:
-            raise StateError(f"lease {threads} threads of {self.name}: none would be left")
+            raise StateError(
+                f"lease {threads} threads of {self.name}: none would be left; lease fewer, or "
+                "give the pool more max_workers"
+            )
         gate, kept = threading.Event(), list[Future[Any]]()
         self._leases.add(gate)
         try:

@@ -134,7 +134,7 @@ class Scope:
 
     def __enter__(self) -> Scope:
         if self._state != NEW:
-            raise StateError(f"{self.name}: entered before")
+            raise StateError(f"{self.name}: entered before; make a Scope for each block")
         if here.thread is not None and here.thread._is_coroutine:
             raise WrongThreadError(f"{self.name}: join would block the carrier of a coroutine")
         self.parent, self._owner = parent(), me()
@@ -165,9 +165,11 @@ class Scope:
         """
         self._check("fork")
         if self._state not in (OPEN, FORKED):
-            raise StateError(f"{self.name}: fork after join")
+            raise StateError(f"{self.name}: fork after join; fork before it, or in another Scope")
         if bindings() is not self._bindings:
-            raise StructureError(f"{self.name}: fork under other bindings than its opening's")
+            raise StructureError(
+                f"{self.name}: fork under other bindings than its opening's; bind around its block"
+            )
         check_callable(fn)
         subtask = Subtask[Any](self, partial(fn, *args, **kwargs))
         body = subtask._run_coroutine if is_coroutine(fn) else subtask._run
@@ -236,7 +238,9 @@ class Scope:
         """
         self._check("join")
         if not OPEN <= self._state <= JOIN_STARTED:
-            raise StateError(f"{self.name}: join comes once, in its block")
+            raise StateError(
+                f"{self.name}: join again, or after its block; join once, in its block"
+            )
         self._state = JOIN_STARTED
         self._children.wait(or_cancelled=True)
         self._state = JOIN_COMPLETED
@@ -267,7 +271,9 @@ class Scope:
         for scope in [*reversed(inside), self]:
             scope._end()
         if inside:
-            raise StructureError(f"{self.name}: closed before {inside[-1].name}, opened in it")
+            raise StructureError(
+                f"{self.name}: closed before {inside[-1].name}, opened in it; close that first"
+            )
 
     def _end(self) -> None:
         if self._state < JOIN_COMPLETED:
@@ -304,12 +310,14 @@ class Scope:
         finally:
             self.close()  # Ctrl-C may come before it waits
         if kind is None and is_unjoined:
-            raise StateError(f"{self.name}: forked, but not joined")
+            raise StateError(f"{self.name}: forked, but not joined; join it before its block ends")
 
     def _check(self, what: str) -> None:
         if self._state == NEW:
-            raise StateError(f"{self.name}: {what} before its block")
+            raise StateError(f"{self.name}: {what} before its block; enter it by `with`")
         if self._pid != os.getpid():
-            raise ForkedError(f"{self.name}: {what} in a child of its process")
+            raise ForkedError(f"{self.name}: {what} in a child of its process; make one there")
         if self._owner != me():
-            raise WrongThreadError(f"{self.name}: {what} by another thread than its owner")
+            raise WrongThreadError(
+                f"{self.name}: {what} by another thread than its owner, which entered its block"
+            )

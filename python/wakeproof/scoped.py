@@ -94,7 +94,7 @@ class ScopedValue(Generic[T]):
         """
         found = self._find()
         if found is None:
-            raise LookupError(f"{self.name}: not bound here")
+            raise LookupError(f"{self.name}: not bound here; get it in a block of `bind`")
         value: Any = found.value
         return value  # type: ignore[no-any-return]
 

@@ -122,7 +122,7 @@ class ExecutionStrategy(Unique):
         if not isinstance(pool, Executor):
             raise UsageError(f"pool is {pool!r}; allowed: an Executor")
         if not callable(produce):
-            raise UsageError(f"produce is {produce!r}; allowed: what can be called")
+            raise UsageError(f"produce is {produce!r}; allowed: a callable")
         self.mode = mode
         self._driver = Driver(self._come, produce, pool, kind)
         self._driver.failed = failed or _strategy.tell

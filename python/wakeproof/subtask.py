@@ -77,7 +77,7 @@ class Subtask(Generic[T]):
 
     def _check(self) -> None:
         if not self._scope.is_joined and here.thread is not self._thread:
-            raise StateError(f"{self._thread.name}: ask it after the join")
+            raise StateError(f"{self._thread.name}: the scope is not joined; join it first")
         if self.state == "unavailable":
             raise StateError(f"{self._thread.name}: the scope was cancelled before it ended")
 

@@ -209,7 +209,7 @@ class LinuxTopology:
 
     def _place(self, carrier: int) -> Place:
         if not 0 <= carrier < self.carriers:
-            raise UsageError(f"carrier is {carrier}; this topology was made for {self.carriers}")
+            raise UsageError(f"carrier is {carrier}; allowed: 0 to {self.carriers - 1}")
         return self.places[carrier]
 
 

@@ -138,8 +138,9 @@ class VirtualThreadPool(ThreadPoolExecutor):
         self._submitted = self._ended = 0
         self._refuses: str | None = None  # the reason, once the pool accepts no more calls
         self._has_ended = Signal()  # set when the pool is shut down and no call is left
-        self._inside: set[Permitted] = set()  # calls of this pool that wait for its end, and
-        self._others_have = Signal()  # is set when all other calls have ended
+        # Calls of this pool that wait for its end, and a signal that the others have ended.
+        self._inside: set[Permitted] = set()
+        self._others_have = Signal()
         _pools.add(self)
 
     @overload

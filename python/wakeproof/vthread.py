@@ -165,7 +165,7 @@ class VirtualThread(Handle, Generic[T]):
     def _start(self, context: contextvars.Context) -> VirtualThread[T]:
         self._check_process()
         if self._is_started:
-            raise StateError(f"start {self.name}: it was started before")
+            raise StateError(f"start {self.name}: it was started before; make another")
         group, native = self._group, self._native  # this reference keeps the group alive meanwhile
         assert group is not None
         assert native is not None
@@ -208,7 +208,7 @@ class VirtualThread(Handle, Generic[T]):
     def _check_join(self) -> None:
         self._check_process()
         if not self._is_started:
-            raise StateError(f"join {self.name}: it was not started")
+            raise StateError(f"join {self.name}: it was not started; call start() first")
         if here.thread is self:
             raise WrongThreadError(f"join {self.name}: it would wait for itself")
 

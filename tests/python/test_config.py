@@ -163,7 +163,7 @@ def test_a_bad_variable_is_named_with_value_and_range(
             for kind in THEMES
         ],
         ({"topology": "windows"}, "topology is 'windows'; allowed: none, linux"),
-        ({"topology": 5}, "topology is 5; allowed: 'linux', or bind, cluster, core and so on"),
+        ({"topology": 5}, "topology is 5; allowed: 'linux', or a Topology with its methods"),
     ],
 )
 def test_a_bad_argument_is_named_with_value_and_range(

@@ -41,7 +41,7 @@ def test_a_subtask_tells_its_outcome_after_the_join(owner: Owner, group: Carrier
     def body() -> None:
         with Scope(joiner.await_all(), name="both", group=group) as scope:
             good, bad = scope.fork(abs, -3), scope.fork(fails, "x")
-            with pytest.raises(StateError, match="ask it after the join"):
+            with pytest.raises(StateError, match="the scope is not joined; join it first"):
                 good.result()
             scope.join()
         assert (good.state, good.result(), good.exception()) == ("success", 3, None)

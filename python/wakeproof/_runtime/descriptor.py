@@ -228,23 +228,28 @@ def start(group: CarrierGroup) -> None:
 
     Raises:
         SystemCallError: there is no descriptor or no memory for them.
-        StateError: a carrier has a poller of the user's own.
+        StateError: a carrier has a poller of the user's own, or the group has spare carriers.
         ClosedError: the group is closed.
     """
     group._check_process()
     with _starting:
         if group.closed:
-            raise ClosedError("pollers: the group is closed")
+            raise ClosedError("start pollers: the group is closed")
         if group._has_pollers:
             return
         own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
         if len(group._all) > len(group):
-            raise StateError("pollers: a group with spare carriers has none")
+            raise StateError(
+                "start pollers: a group with spare carriers has none; use a group without"
+            )
         code = lib.WP_FORBIDDEN if own else lib.wp_io_start(group._native, group._idle_spins)
         if code == lib.WP_SYSTEM:
-            raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")
+            raise SystemCallError(f"start {len(group)} pollers: {os.strerror(ffi.errno)}")
         if code == lib.WP_FORBIDDEN:
-            raise StateError(f"pollers of wakeproof.io: there is another on {', '.join(own)}")
+            raise StateError(
+                f"start pollers of wakeproof.io: there is another on {', '.join(own)}; use a group "
+                "without register_poller"
+            )
         if code not in (lib.WP_OK, lib.WP_ALREADY):  # ALREADY: Ctrl-C came after they were started
-            raise error_for(code, "pollers")
+            raise error_for(code, "start pollers")
         group._has_pollers = True

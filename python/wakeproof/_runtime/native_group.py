@@ -36,7 +36,7 @@ def native(chosen: Settings, seats: Seats) -> CGroup:
     code = lib.wp_group_new(made, config)
     if code == lib.WP_SYSTEM:
         why = os.strerror(ffi.errno)
-        raise error_for(code, f"{chosen.carriers} carriers: {why} (memory, or threads)")
+        raise error_for(code, f"start {chosen.carriers} carriers: {why} (memory, or threads)")
     if code != lib.WP_OK:
         raise error_for(
             code, f"{chosen.carriers} carriers, {chosen.spare_carriers} spare carriers; allowed: "

@@ -120,7 +120,7 @@ def register(
 ) -> VirtualThread:
     """Start a poller; see `Carrier.register_poller`."""
     if not callable(wakeup):
-        raise UsageError(f"wakeup is {wakeup!r}; allowed: what can be called without arguments")
+        raise UsageError(f"wakeup is {wakeup!r}; allowed: a callable without arguments")
     if not callable(body) or is_coroutine(body):
         raise UsageError(f"body is {body!r}; allowed: a callable, and no coroutine function")
     return _PollerThread(carrier, wakeup, body, name, bool(blocks))

@@ -3,7 +3,7 @@
 
 The count, the gate and the outcomes change under one lock.  A fork that a cancellation does not see
 is refused, and a subtask that ends after the cancellation records nothing.  Python runs signal
-handlers behind calls, so there is no call under the lock: a handler may cancel.
+handlers after calls, so there is no call under the lock: a handler may cancel.
 
 Spec: ``specs/scope/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
 Interrupt are `cancel` (CancelOnce, NoForkRunsAfterCancel, CancelReachesAll, JoinWakes).  Source:

@@ -64,7 +64,7 @@ def _step(number: int) -> int:
     # a poller is forgotten when its carrier has none again
     if said == DONE and not thread._is_poller:
         forget(thread)
-    del thread  # as in `_body`
+    del thread  # as in `_bodies`
     return said
 
 
@@ -214,7 +214,9 @@ def caller(what: str) -> VirtualThread:
     """
     thread = here.thread
     if thread is None:
-        raise WrongThreadError(f"{what}: the caller is no virtual thread")
+        raise WrongThreadError(
+            f"{what}: the caller is no virtual thread; run it in a wakeproof.VirtualThread"
+        )
     return thread
 
 

@@ -46,7 +46,7 @@ def is_coroutine(fn: Callable[..., object]) -> bool:
 def check_callable(fn: object) -> None:
     """Raise UsageError, unless `fn` can be called."""
     if not callable(fn):
-        raise UsageError(f"fn is {fn!r}; allowed: what can be called")
+        raise UsageError(f"fn is {fn!r}; allowed: a callable")
 
 
 def _nothing() -> None:
@@ -57,7 +57,7 @@ def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
     if isinstance(group, Carrier):
         owner = group._owner()
         if owner is None:
-            raise ClosedError(f"{group!r}: its group is gone")
+            raise ClosedError(f"{group!r}: its group is gone; keep a reference to the group")
         return owner, group.index
     if group is None:
         group = here.thread._group if here.thread else default_group()
