@@ -140,7 +140,7 @@ class Carrier:
                 `blocks` is true, and no other carrier of the group would be left without such a
                 poller.
             ClosedError: the group is closed, or being closed.
-            UsageError: `wakeup` or `body` cannot be called, or `name` is not a name.
+            UsageError: `wakeup` or `body` cannot be called, or `name` is not a str without NUL.
             ForkedError: the group belongs to the parent of this process.
         """
         from wakeproof._runtime.poller import register  # imported late: it imports this module

@@ -92,9 +92,9 @@ class Compensation:
     Attributes:
         monitor_ms: milliseconds, 0 to 3,600,000.  The group treats a carrier as if it were in
             `blocking` when one of its steps takes longer than this while tasks are queued there.
-            Detection takes at most twice the time; the end of the step ends it.  0: no carrier is
-            monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.  Another value raises
-            UsageError.
+            Detection takes at most twice this time, and the treatment ends with the step.  0: no
+            carrier is monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.  Another value
+            raises UsageError.
         spare_carriers: the most spare carriers that run tasks in place of blocked ones, 0 to 1,024
             less `carriers`.  Each has a steal domain of its own.  None:
             WAKEPROOF_COMPENSATION_SPARE_CARRIERS, else 0.  Another value raises UsageError.

@@ -75,8 +75,8 @@ class DomainStatistics:
 
     A submission that finds an idle carrier, while its own carrier is awake, searches for a helper.
     Only one search runs at a time.  All numbers count events; they may be a few events apart if
-    they are read while the carriers run.  Once the group is quiet, ``searches == no_idle + directed
-    + fruitless``.
+    they are read while the carriers run.  Once the group is quiet,
+    ``searches == no_idle + directed + fruitless``.
 
     Attributes:
         carriers: the indices of its carriers.

@@ -40,8 +40,8 @@ class Finding:
     Threads: any thread may use it; it is immutable.
 
     Example:
-        >>> examine()[0].part
-        'CPUs'
+        >>> Finding("Java", False, "not found", needed=True).present
+        False
     """
 
     part: str

@@ -241,7 +241,7 @@ class CarrierGroup(Unique):
 
         Args:
             events: the number of events of each carrier, 1 to 1,048,576, rounded up to a power of
-                two. A smaller number than before changes nothing.  None: as many as before, at
+                two.  A smaller number than before changes nothing.  None: as many as before, at
                 first 65,536.
 
         Raises:

@@ -155,7 +155,7 @@ class _Until(_Forks):
 def all_successful_or_raise() -> Joiner:
     """Return all results in the order of the forks; the first failure cancels and is raised.
 
-    If the scope is cancelled otherwise, the join raises when a subtask had not ended by then.
+    If something else cancels the scope, the join fails if a subtask had not ended by then.
 
     Example:
         >>> from wakeproof import CarrierGroup, Scope, joiner

@@ -263,7 +263,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
 
         A component with threads of its own takes a lease, so that both together stay within
         `max_workers`.  Calls that run or are queued already go first: a thread is kept when it
-        comes free. A shutdown ends the lease.
+        comes free.  A shutdown ends the lease.
 
         Args:
             threads: the number of threads, 0 or more.

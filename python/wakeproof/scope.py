@@ -69,7 +69,7 @@ class Scope:
     Args:
         joiner: the policy for outcomes, of `wakeproof.joiner`; default:
             `await_all_successful_or_raise`.
-        name: the name of the scope in errors and dumps; default None: it has no name.
+        name: the name of the scope in errors and dumps; default None: "scope".
         timeout_s: seconds, 0 or more, after which the scope is cancelled, counted from the entry of
             the block, unless it is joined by then; default None: no limit.
         group: the group or the carrier of its subtasks, as of `VirtualThread`.

@@ -151,7 +151,7 @@ class LinuxTopology:
     """One carrier on each allowed CPU: first physical cores, then their SMT siblings.
 
     Neighbouring carriers share caches.  If there are more carriers than CPUs, all carriers float,
-    in cluster 0, and the group warns. Threads and processes that a task starts inherit the CPU of
+    in cluster 0, and the group warns.  Threads and processes that a task starts inherit the CPU of
     its carrier.
 
     Args:

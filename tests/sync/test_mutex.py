@@ -85,7 +85,7 @@ def test_a_mutex_is_its_holders_and_not_reentrant(group: CarrierGroup) -> None:
         with pytest.raises(StateError, match="reentrant"):
             mutex.acquire()
         thief = VirtualThread(mutex.release, group=group, name="thief").start()
-        with pytest.raises(WrongThreadError, match="does not have"):
+        with pytest.raises(WrongThreadError, match="does not hold"):
             thief.result(PATIENCE_S)
     with pytest.raises(UsageError, match="timeout_s is -1"):
         mutex.acquire(-1)

@@ -37,7 +37,7 @@ _starting = threading.Lock()
 
 
 class UntoldError(BlockingIOError):
-    """The call would block, and no event will end that, so the caller retries after a nap."""
+    """The call would block, and no event will announce progress: retry after a nap."""
 
 
 class _Ready(Wait):

@@ -111,7 +111,7 @@ def label(scope: Scope | None) -> str:
 
 
 def owner(scope: Scope | None) -> str | None:
-    """Return the number of the thread that opened the scope, an OS thread's identifier."""
+    """Return the opener of the scope: a virtual thread's number, an OS thread's identifier."""
     if scope is None:
         return None
     who = scope._owner

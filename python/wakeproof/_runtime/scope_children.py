@@ -45,7 +45,7 @@ class ScopeChildren:
             return not self.is_cancelled
 
     def leave(self, thread: VirtualThread) -> None:
-        """Discount a thread that has ended; the last one wakes the waiting owner."""
+        """Remove a thread that has ended; the last one wakes the waiting owner."""
         with self._lock:
             if thread in self._threads:
                 del self._threads[thread]

@@ -36,7 +36,10 @@ _OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._runti
 
 
 class Pool:
-    """The greenlets of one OS thread, for reuse: a new one costs a memory mapping and more."""
+    """The greenlets of one OS thread, for reuse.
+
+    A new greenlet costs a memory mapping and more, an idle one only a switch.
+    """
 
     __slots__ = ("alive", "idle")
 
