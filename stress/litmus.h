@@ -4,9 +4,9 @@
  *   litmus_store(&state->x, 1, seq_cst);    relaxed | release | seq_cst
  *   litmus_load(&state->y, acquire)         relaxed | acquire | seq_cst
  *
- * The kernel has no sequentially consistent accesses (kernel/base/order.h says why), other people's
- * code does: a race of theirs is written down with these. All go through the seam, so stress and
- * the explorer both run them.
+ * The kernel has no sequentially consistent accesses (kernel/base/order.h says why), but other
+ * projects' code does: these operations write down such a race. They all are instrumented, so that
+ * both stress and the explorer run them.
  *
  * Spec  none. Evidence  tests/judge/scenarios/litmus.c, tests/judge/explore/test_trust.py. */
 #ifndef WP_LITMUS_H
@@ -14,7 +14,7 @@
 
 #include "base/order.h"
 
-/* What C11 has no such operation for does not compile. */
+/* An order that C11 does not allow for an operation does not compile. */
 #define LITMUS__CHECK(holds, what)           \
 	((void)sizeof(struct {               \
 		_Static_assert(holds, what); \
@@ -44,23 +44,23 @@
 #define litmus_fetch_add(p, v, order) WP__FETCH_ADD(p, v, memory_order_##order)
 #define litmus_fetch_or(p, v, order) WP__FETCH_OR(p, v, memory_order_##order)
 #define litmus_fetch_and(p, v, order) WP__FETCH_AND(p, v, memory_order_##order)
-/* True: *expected was there and is now v; false: *expected is what was there. */
+/* True: *expected was found and v stored. False: *expected now holds the value that was found. */
 #define litmus_cas(p, expected, v, order, fail_order) \
 	(LITMUS__CHECK_FAILURE(fail_order),           \
 	 WP__CAS(p, expected, v, memory_order_##order, memory_order_##fail_order))
-/* The same, and may fail for no reason. */
+/* The same, but it may fail spuriously. */
 #define litmus_cas_weak(p, expected, v, order, fail_order) \
 	(LITMUS__CHECK_FAILURE(fail_order),                \
 	 WP__CAS_WEAK(p, expected, v, memory_order_##order, memory_order_##fail_order))
 #define litmus_fence(order) WP__FENCE(memory_order_##order)
 /* Another thread may run here: a step of its own in the explorer, nothing on real cores. */
 #define litmus_step() WP__STEP()
-/* Any of 0 .. n - 1: what a spec leaves open. The explorer takes every one, a step of its own; real
- * cores take one by the clock. */
+/* Returns any of 0 .. n - 1, for what a spec leaves open. The explorer tries every value, as a step
+ * of its own; real cores choose one by the clock. */
 #ifdef WP_EXPLORE
 #define litmus_choose(n) WP__CHOOSE(n)
-/* An operation begins, with its argument; it has returned a value. Steps of their own that touch no
- * memory: `wakeproof linear` reads histories off them. */
+/* An operation begins with an argument, or returns a value. Both are steps of their own that touch
+ * no memory; `wakeproof linear` reads histories from them. */
 #define litmus_call(operation, argument) LITMUS__MARK("call " #operation, argument)
 #define litmus_return(operation, value) LITMUS__MARK("return " #operation, value)
 #define LITMUS__MARK(what, number) \

@@ -1,14 +1,15 @@
-/* stress.h - how a race is written down: state, actors, arbiter, graded outcomes, twins.
+/* stress.h - declares a race: state, actors, arbiter, graded outcomes and twins.
  *
- * A scenario is data. It names the claim it tries to break and the invariant in specs/ that this
- * claim is an instance of. Its actors run the real kernel functions, at the same time, on one fresh
- * state. An actor leaves what it saw in the result; the arbiter, when all actors are done, may add
- * to it. The first `results` numbers, joined by commas, are the outcome. An actor that would sleep
- * for ever makes the outcome "asleep", one that would loop for ever "stuck".
+ * A scenario is data. It names the claim that it tries to break, and the invariant in specs/ of
+ * which this claim is an instance. Its actors run the real kernel functions, at the same time, on
+ * one fresh state. An actor records what it saw in the result; when all actors have ended, the
+ * arbiter may add to the result. The first `results` numbers, joined by commas, are the outcome. An
+ * actor that would sleep for ever makes the outcome "asleep", one that would loop for ever "stuck".
  *
- * A scenario file knows nothing of the engine that runs it, has no main and no mutable static data.
- * A twin is one named defect. Of the kernel, it is an edit of its text (stress/twins/); of the
- * actors, a branch that asks wp_twin(<name>). It must show the outcome that the scenario forbids.
+ * A scenario file does not depend on the engine that runs it, and has no main and no mutable static
+ * data. A twin is one named defect. A defect in the kernel is an edit of its text (stress/twins/);
+ * one in the actors is a branch on wp_twin(<name>). A twin must show an outcome that the scenario
+ * forbids.
  *
  * Spec      none: this is the language. Evidence  tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_H
@@ -22,7 +23,7 @@
 
 enum { STRESS_RESULTS = 8, STRESS_ACTORS = 16, STRESS_OUTCOMES = 64 };
 
-/* Zeroed for each actor. Numbers that several actors leave in the same place are added up. */
+/* Zeroed for each actor. The numbers that several actors store in the same place are added up. */
 typedef struct stress_result {
 	int64_t r[STRESS_RESULTS];
 } stress_result;
@@ -30,15 +31,16 @@ typedef struct stress_result {
 typedef void stress_actor(void *state, stress_result *result);
 
 enum stress_grade {
-	ACCEPTABLE = 1, /* what the claim expects */
+	ACCEPTABLE = 1, /* expected by the claim */
 	INTERESTING,    /* allowed, and worth a look */
 	FORBIDDEN,      /* breaks the claim: one sample fails */
 	REQUIRED,       /* must be seen within min_samples on at least 2 CPUs; not judged before */
-	LOST_WORK, /* FORBIDDEN, for work that was given was not done: the class of what broke */
+	LOST_WORK, /* FORBIDDEN, because an accepted task was not run: the class of the failure */
 };
 
-/* "0,1" exactly; "*" in a place stands for any number there; "asleep"; "stuck"; "*" alone for all
- * other numbers. The first that matches grades an outcome; "*" alone comes last. */
+/* "0,1" matches exactly these numbers; "*" in a place stands for any number there; "*" alone stands
+ * for all other numbers; "asleep" and "stuck" are above. The first pattern that matches grades an
+ * outcome, so "*" alone comes last. */
 typedef struct stress_outcome {
 	const char *pattern;
 	enum stress_grade grade;
@@ -61,26 +63,29 @@ enum stress_judge {
 
 typedef struct stress_test {
 	const char *name;    /* <concept>_<what>; unique */
-	const char *claim;   /* in words */
+	const char *claim;   /* a whole sentence */
 	const char *upholds; /* "Module!Claim" in specs/, if there is one */
 	size_t state_size;   /* bytes; a state is zeroed before init */
 	void (*init)(void *state);
-	void (*fini)(
-		void *state); /* after the arbiter, also when an actor was rescued from its sleep */
-	/* One place more than there may be, here and in outcomes: so that one too many is seen,
-	 * and refused by name, where the compiler would drop it with a warning. */
+	/* Runs after the arbiter, and also when an actor was rescued from its sleep. */
+	void (*fini)(void *state);
+	/* Here and in outcomes the array has one place more than is allowed, so that one entry too
+	 * many is refused by name, where the compiler would only warn and drop it. */
 	stress_actor *actors[STRESS_ACTORS + 1];
-	stress_actor *arbiter; /* runs alone when all are done; not after "asleep", "stuck". Its
-				  result holds the sum that the actors left */
-	int results;           /* how many of r[] make the outcome */
-	int blocking;          /* 1: an actor may sleep (futex): one state at a time, watched */
-	int preemptions;       /* not 0: too large to be explored whole. SC: with so many
-				  preemptions at the most; TSO: one less; RC11: sampled */
-	unsigned whole;        /* of these, SEEN_SC, SEEN_TSO: explored whole under them all the
-				  same. Twins are not: they are looked for with the bound first */
-	int failing_heavy;     /* heavy fences of each actor that fail, at the most: in the
-				  explorer, where each of them may */
-	uint64_t min_samples;  /* REQUIRED is judged from here on */
+	/* Runs alone after all actors; not after "asleep" or "stuck". Its result starts with the
+	 * sum of the actors' results. */
+	stress_actor *arbiter;
+	int results;  /* how many of r[] make the outcome */
+	int blocking; /* 1: an actor may sleep (futex): one state at a time, watched */
+	/* Not 0: the scenario is too large to be explored whole. SC is explored with at most this
+	 * number of preemptions, TSO with one less; RC11 is sampled. */
+	int preemptions;
+	/* The models, of SEEN_SC and SEEN_TSO, under which it is explored whole nevertheless. Twins
+	 * are searched for within the bound first. */
+	unsigned whole;
+	/* In the explorer, at most this number of each actor's heavy fences fail; any may. */
+	int failing_heavy;
+	uint64_t min_samples; /* REQUIRED is judged only from this number of samples on */
 	stress_outcome outcomes[STRESS_OUTCOMES + 1];
 	const struct stress_loops *loops; /* the engine's, made by STRESS_TEST */
 } stress_test;
@@ -88,10 +93,10 @@ typedef struct stress_test {
 typedef struct stress_twin {
 	const char *name;   /* <concept>_<defect>; the macro is WP_TWIN_<name> */
 	const char *of;     /* the scenario that must show it */
-	const char *defect; /* one sentence */
+	const char *defect; /* what is wrong, in one sentence */
 	const char *shows;  /* the outcome pattern that betrays it */
 	unsigned seen_by;   /* judges that must see it */
-	unsigned chance;    /* judges that may or may not: luck decides */
+	unsigned chance;    /* judges that see it by chance only */
 } stress_twin;
 
 void stress_add_test(const stress_test *test);
@@ -125,9 +130,8 @@ void stress_add_twin(const stress_twin *twin);
 
 #include "harness/engine/loops.h"
 
-/* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(race_early, .of = "race",
- * ...): a defect of this file, a branch wp_twin(race_early); edits of the kernel stand in
- * twins/. */
+/* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(race_early, .of = "race", ...):
+ * a defect in this file, as a branch on wp_twin(race_early). Edits of the kernel are in twins/. */
 #define STRESS_TEST(name_, ...)                                                 \
 	static const stress_test stress__test_##name_;                          \
 	STRESS__LOOPS(name_)                                                    \

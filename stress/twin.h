@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * twin.h - a twin is the same source with one named defect: so every check can be seen to fail.
+ * twin.h - a twin is the same source with one named defect: it shows that a check can fail.
  *
- * wp_twin(guard_no_fence) is 1 where the file is compiled with -DWP_TWIN_guard_no_fence=1, else
- * the constant 0: the product is built without any such flag, so no twin leaves a trace in it.
+ * wp_twin(guard_no_fence) is 1 where the file is compiled with -DWP_TWIN_guard_no_fence=1, else the
+ * constant 0. The product is built without any such flag, so no twin leaves a trace in it.
  *
- * Why it works  A macro that is 1 turns its name into a comma that shifts the 1 into second
- *               place; any other name leaves the 0 there.
+ * Why it works  A flag with the value 1 expands to a comma, which shifts the 1 into second place;
+ *               without the flag, 0 is in that place.
  * Spec          each twin with a spec form is MC<Concept>_<defect> in a table of specs/.
  * Evidence      tests/judge/test_twins.py: every twin named in kernel/ is declared in stress/, and
  *               no twin is set in the product. */
