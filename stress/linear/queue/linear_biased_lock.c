@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear_biased_lock.c - histories of the ticket: calls and returns of its operations.
+ * linear_biased_lock.c - histories of the ticket: calls and returns.
  *
  *   owner, 2 rounds                     stealer, 2 rounds
- *   call acquire, acquire, return       call try, try, return whether it has it
- *   call release, release, return       if it has it: the same release
+ *   call acquire, acquire, return       call try, try, return the result
+ *   call release, release, return       if taken: call release, release, return
  *
- * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
- *               history of these rounds.
+ * Why it works  Calls and returns are steps that touch no memory, so the graph of states contains
+ *               every history of these rounds.
  * Spec          judge/linear/objects.py: biased_lock. Checked by wakeproof linear -t
  *               biased_lock. */
 #include "litmus.h"
@@ -27,7 +27,7 @@ STRESS_INIT(init)
 static void release(struct state *state, uint64_t my)
 {
 	litmus_call(release, 0);
-	/* The twin gives the lock to a number that nobody has drawn. */
+	/* The twin releases the lock to a ticket number that nobody has drawn. */
 	wp_biased_lock_release(&state->ticket, wp_twin(linear_skips_number) ? my + 1 : my);
 	litmus_return(release, 0);
 }
@@ -58,7 +58,8 @@ STRESS_ACTOR(stealer)
 	}
 }
 
-STRESS_TEST(linear_biased_lock, .claim = "The lock is taken and given back at points within calls.",
+STRESS_TEST(linear_biased_lock,
+	    .claim = "The lock is acquired and released at linearization points inside the calls.",
 	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
 	    .init = init, .actors = {owner, stealer, stealer}, .results = 1,
-	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .outcomes = {{"0", ACCEPTABLE, "every history runs to its end"}});

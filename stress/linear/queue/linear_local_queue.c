@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear_local_queue.c - histories of the bounded run queue: calls and returns of its operations.
+ * linear_local_queue.c - histories of the bounded run queue: calls and returns.
  *
  *   owner, 2 rounds                         thief, once             sibling
  *   call push or keep, with a new node      call steal              call has
- *   push, keep; here and there a fence      steal                   ask
+ *   push, keep; some with a fence            steal                   check
  *   return what was moved; kept or not      return what it took     return the answer
  *   or: call pop, pop, return what it took
  *
- * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
- *               history of these rounds. A node n is the number n, nothing is 0. No push finds the
- *               ring full: linear_overflow.c has that.
+ * Why it works  Calls and returns are steps that touch no memory, so the graph of states contains
+ *               every history of these rounds. Node n is the number n; 0 means no node. No push
+ *               finds the ring full here: linear_overflow.c covers that case.
  * Spec          judge/linear/objects.py: local_queue. Checked by wakeproof linear -t
  *               local_queue. */
 enum { NODES = 2, ROUNDS = 2, STEALS = 1 };
@@ -44,7 +44,7 @@ static void pop(struct state *state)
 	litmus_return(pop, node);
 }
 
-/* In each round a new node, pushed or kept, or a pop. */
+/* Each round pushes or keeps a new node, or pops one. */
 static void own(struct state *state, bool is_fenced)
 {
 	unsigned node = 0;
@@ -95,15 +95,19 @@ STRESS_ACTOR(sibling)
 	}
 }
 
-STRESS_TEST(linear_local_queue, .claim = "Pushes, pops and steals happen at points within them.",
-	    .upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
-	    .actors = {owner, thief, thief}, .results = 1,
-	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
-STRESS_TEST(linear_local_queue_fenced, .claim = "So they do where a fence ends each push.",
+STRESS_TEST(
+	linear_local_queue,
+	.claim = "Pushes, pops and steals take effect at linearization points inside the calls.",
+	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, thief, thief}, .results = 1,
+	.outcomes = {{"0", ACCEPTABLE, "every history runs to its end"}});
+STRESS_TEST(linear_local_queue_fenced,
+	    .claim = "Operations take effect inside their calls where a fence ends each push.",
 	    .upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
 	    .actors = {fenced_owner, thief, thief}, .results = 1,
-	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
-STRESS_TEST(linear_local_queue_asked, .claim = "So does a sibling's question.",
+	    .outcomes = {{"0", ACCEPTABLE, "every history runs to its end"}});
+STRESS_TEST(linear_local_queue_asked,
+	    .claim = "A sibling's check of the ring also takes effect inside its call.",
 	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
 	    .actors = {owner, thief, sibling}, .results = 1,
-	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .outcomes = {{"0", ACCEPTABLE, "every history runs to its end"}});

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linear_mpsc.c - histories of the run queue: calls and returns of its operations, for ever.
+ * linear_mpsc.c - endless histories of the run queue: calls and returns.
  *
  *   producer                      consumer                sibling
- *   own any free node n           call pop                call is_published, or is_quiescent
- *   call push n                   pop                     ask
- *   push, and here and there      return what it took     return the answer
- *   a fence                       nodes taken are free
+ *   take any free node n          call pop                call is_published, or is_quiescent
+ *   call push n                   pop                     check
+ *   push; some producers          return what it took     return the answer
+ *   add a fence                   its node is free again
  *   return
  *
- * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
- *               history of these threads, of any length. A node n is the number n, nothing is 0.
+ * Why it works  Calls and returns are steps that touch no memory, so the graph of states contains
+ *               every history of these threads, of any length. Node n is the number n; 0 means no
+ *               node.
  * Spec          judge/linear/objects.py: MPSC. Checked by wakeproof linear -t mpsc. */
 #include "litmus.h"
 #include "queue/mpsc.h"
@@ -28,7 +29,8 @@ STRESS_INIT(init)
 	wp_mpsc_init(&state->queue);
 }
 
-/* Owns a free node of the first `nodes`: its number, or 0. */
+/* Takes one of the first `nodes` nodes that is free, and returns its number; 0 if it was not
+ * free. */
 static unsigned own_any(struct state *state, unsigned nodes)
 {
 	unsigned node = litmus_choose(nodes); /* [Node] */
@@ -63,13 +65,13 @@ _Noreturn static void producer_of_two(void *at, stress_result *result)
 	produce(at, 2, false);
 }
 
-/* As a caller does that will look whether somebody sleeps. */
+/* Pushes with a fence, as a caller does that will check next whether a thread sleeps. */
 _Noreturn static void fenced_producer(void *at, stress_result *result)
 {
 	produce(at, 2, true);
 }
 
-/* The twin sees nothing where more than one node waits. */
+/* The twin reports an empty queue where more than one node waits. */
 static wp_mpsc_node *pop(struct state *state)
 {
 	if (wp_twin(linear_shy_pop) && wp_mpsc_published(&state->queue) == 2)
@@ -110,19 +112,22 @@ _Noreturn static void sibling(void *at, stress_result *result)
 	}
 }
 
-STRESS_TEST(linear_mpsc, .claim = "Pushes and pops happen at points within them.",
+STRESS_TEST(linear_mpsc,
+	    .claim = "Pushes and pops take effect at linearization points inside the calls.",
 	    .upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
 	    .actors = {consumer, producer, producer}, .results = 1,
-	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
-STRESS_TEST(linear_mpsc_two, .claim = "So they do with two nodes.", .upholds = "Mpsc!Fifo",
-	    .state_size = sizeof(struct state), .init = init,
+	    .outcomes = {{"stuck", ACCEPTABLE, "the threads go on for ever"}});
+STRESS_TEST(linear_mpsc_two,
+	    .claim = "Pushes and pops of two nodes take effect inside their calls.",
+	    .upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
 	    .actors = {consumer, producer_of_two, producer_of_two}, .results = 1,
-	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
-STRESS_TEST(linear_mpsc_fenced, .claim = "So they do where a fence ends each push.",
+	    .outcomes = {{"stuck", ACCEPTABLE, "the threads go on for ever"}});
+STRESS_TEST(linear_mpsc_fenced, .claim = "Pushes that a fence ends take effect inside their calls.",
 	    .upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
 	    .actors = {consumer, fenced_producer, fenced_producer}, .results = 1,
-	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
-STRESS_TEST(linear_mpsc_asked, .claim = "So do a sibling's questions.",
+	    .outcomes = {{"stuck", ACCEPTABLE, "the threads go on for ever"}});
+STRESS_TEST(linear_mpsc_asked,
+	    .claim = "A sibling's checks of the queue also take effect inside their calls.",
 	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
 	    .actors = {consumer, producer_of_two, producer_of_two, sibling}, .results = 1,
-	    .outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+	    .outcomes = {{"stuck", ACCEPTABLE, "the threads go on for ever"}});

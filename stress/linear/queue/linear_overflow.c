@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * linear_overflow.c - histories of the bounded run queue where it overflows into the global one.
  *
- *   owner                  thief            who serves the global queue
+ *   owner                  thief            global queue's consumer
  *   push, three times      steal            take
  *   pop
  *
- * Why it works  As linear_local.c. Of two slots: only the third push can find the ring full, and
- *               one task makes room, so the global queue never has two.
+ * Why it works  As in linear_local_queue.c. The ring has two slots, so only the third push can find
+ *               it full. Moving one task makes room, so the global queue never holds two.
  * Spec          judge/linear/objects.py: overflowing. Checked by wakeproof linear -t overflow. */
 enum { NODES = 3 };
 #include "numbered.h"
@@ -48,7 +48,7 @@ STRESS_ACTOR(server)
 }
 
 STRESS_TEST(linear_overflow,
-	    .claim = "An overflow, too: the oldest leaves, is global, the new one comes.",
+	    .claim = "A push that overflows the ring takes effect inside its call, too.",
 	    .upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state),
 	    .init = init, .actors = {owner, thief, server}, .results = 1,
-	    .outcomes = {{"0", ACCEPTABLE, "all done"}});
+	    .outcomes = {{"0", ACCEPTABLE, "every history runs to its end"}});

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * numbered.h - a bounded run queue of two slots, the global queue behind it, and numbers for their
- * nodes: a node n is the number n, nothing is 0. Included behind `enum { NODES = 2 };`. */
+ * numbered.h - a bounded run queue of two slots, the global queue behind it, and numbers for nodes.
+ *
+ * Node n is the number n; 0 means no node. Include it behind `enum { NODES = 2 };`. */
 #define WP_LOCAL_CAPACITY 2
 #include "litmus.h"
 #include "queue/local_queue.h"
