@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event_ring.c - an event that is read while its slot is overwritten is whole, or not there.
+ * event_ring.c - a reader gets a whole event or none, even while its slot is overwritten.
  *
- *   writer                 reader                 `event_ring`: "events torn or of another number, got"
+ *   writer                 reader
  *   add event 1            get event 0
  *   (into the slot of 0)   get event 1
  *
+ * Result        `event_ring`: "events torn or of another number, got".
  * Why it works  The ring has one slot, and each word of event n is n + 1.
  * Spec          specs/base/EventRing.tla. */
 #include "base/event_ring.h"
@@ -52,19 +53,19 @@ static void reader(void *at, stress_result *result)
 	get(at, 1, result);
 }
 
-STRESS_TEST(event_ring,
-	    .claim = "What is read of a ring is an event that was written, and all of it.",
+STRESS_TEST(event_ring, .claim = "Every event that a reader gets was written, and is complete.",
 	    .upholds = "EventRing!NoTornEvent", .state_size = sizeof(struct state), .init = init,
 	    .actors = {writer, reader}, .results = 2, .min_samples = 200000,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "overwritten, and not there yet"},
-		    {"0,1", REQUIRED, "read before it was overwritten"},
-		    {"0,2", REQUIRED, "the new one"},
-		    {"0,3", ACCEPTABLE, "one after the other"},
-		    {"*,*", FORBIDDEN, "an event that nobody wrote"},
+		    {"0,0", ACCEPTABLE,
+		     "the old event was overwritten, and the new one is not published yet"},
+		    {"0,1", REQUIRED, "the old event was read before it was overwritten"},
+		    {"0,2", REQUIRED, "the new event was read"},
+		    {"0,3", ACCEPTABLE, "both events were read, one after the other"},
+		    {"*,*", FORBIDDEN, "torn: the reader got an event that no writer wrote"},
 	    });
 
-/* A count that is seen stands for events that can be read. Result: "events missing". */
+/* A count that was read covers only events that can be read. Result: "events missing". */
 STRESS_ACTOR(counter)
 {
 	uint64_t count = wp_event_ring_count(&state->ring), words[WP_EVENT_RING_WORDS];
@@ -72,16 +73,16 @@ STRESS_ACTOR(counter)
 	result->r[0] = count == 2 && !wp_event_ring_get(&state->ring, 1, words);
 }
 
-STRESS_TEST(event_ring_count, .claim = "An event that is counted is there.",
+STRESS_TEST(event_ring_count, .claim = "Every counted event can be read.",
 	    .upholds = "EventRing!NoInventedEvent", .state_size = sizeof(struct state),
 	    .init = init, .actors = {writer, counter}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "there, or not counted yet"},
-		    {"*", FORBIDDEN, "counted, and not there"},
+		    {"0", ACCEPTABLE, "the event can be read, or is not counted yet"},
+		    {"*", FORBIDDEN, "the event is counted, but cannot be read"},
 	    });
 
-/* The switch is turned on while a carrier looks: it finds rings that were made, or none. Result:
- * "who wrote, and who read, found them; what was written is there". */
+/* The trace is switched on while a carrier checks the switch: the carrier finds initialized rings,
+ * or none. Result: "the writer and the reader found the rings; the written event is there". */
 struct turned {
 	wp_event_ring_slot slot, elsewhere;
 	wp_event_ring ring;
@@ -90,7 +91,8 @@ struct turned {
 
 STRESS_INIT_OF(turned, init_turned)
 {
-	wp_event_ring_init(&state->ring, &state->elsewhere, 1, 0); /* memory that was another's */
+	wp_event_ring_init(&state->ring, &state->elsewhere, 1,
+			   0); /* memory that was used for something else before */
 }
 
 static void turn(struct turned *state)
@@ -129,15 +131,16 @@ STRESS_ACTOR_OF(turned, lies_there)
 		wp_event_ring_count(&state->ring) == 2 && wp_event_ring_get(&state->ring, 1, words);
 }
 
-STRESS_TEST(event_ring_switch, .claim = "Who finds the switch on writes into rings that were made.",
+STRESS_TEST(event_ring_switch,
+	    .claim = "A carrier that finds the switch on writes into an initialized ring.",
 	    .upholds = "Trace!RingsAreThere", .state_size = sizeof(struct turned),
 	    .init = init_turned, .actors = {switcher, carrier}, .arbiter = lies_there, .results = 2,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it was off"},
-		    {"1,1", REQUIRED, "written there"},
-		    {"*,*", FORBIDDEN, "written elsewhere"},
+		    {"0,0", ACCEPTABLE, "the switch was still off"},
+		    {"1,1", REQUIRED, "the event was written into the ring"},
+		    {"*,*", FORBIDDEN, "the event was written outside the ring"},
 	    });
 
 STRESS_TWIN(event_ring_shown_first, .of = "event_ring_switch",
-	    .defect = "the switch shows rings that are not made", .shows = "1,0",
+	    .defect = "The switch is on before the rings are initialized.", .shows = "1,0",
 	    .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
