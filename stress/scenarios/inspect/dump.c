@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump.c - a stack that a dump shows is of one park, and its looks take no permit.
+ * dump.c - the stack in a dump belongs to one park, and dumping takes no permit.
  *
- *   dump                          carrier                      `dump`: what it shows
- *   look; low, high; look again   unpark; run: low, high := 1; park
+ *   dump                          carrier
+ *   check; low, high; check       unpark; run: low, high := 1; park
  *
+ * Result        `dump`: the stack shown.
  * Why it works  The stack is two words, each the number of the run that wrote it.
  * Spec          specs/inspect/Dump.tla. */
 #include "thread/snapshot.h"
 #include "stress.h"
 #include "scenarios/thread/vthread_run.h"
 
-enum { NOTHING = 0, TORN = 9 }; /* else 1 + the park */
+enum { NOTHING = 0, TORN = 9 }; /* otherwise 1 + the number of the park */
 
 struct stack {
 	struct state state;
 	wp_atomic(uint32_t) low, high;
 };
 
-/* In park 0. */
+/* The thread is in park 0. */
 STRESS_INIT_OF(stack, init_parked)
 {
 	init(&state->state);
@@ -51,17 +52,17 @@ STRESS_ACTOR_OF(stack, dump)
 		result->r[0] = low == word && high == word ? 1 + word : TORN;
 }
 
-STRESS_TEST(dump, .claim = "What is shown was read in one park.", .upholds = "Dump!StackIsWhole",
-	    .state_size = sizeof(struct stack), .init = init_parked, .actors = {carrier, dump},
-	    .results = 1, .min_samples = 200000,
+STRESS_TEST(dump, .claim = "The stack that a dump shows was read during one park.",
+	    .upholds = "Dump!StackIsWhole", .state_size = sizeof(struct stack), .init = init_parked,
+	    .actors = {carrier, dump}, .results = 1, .min_samples = 200000,
 	    .outcomes = {
-		    {"1", REQUIRED, "the stack before the run"},
-		    {"2", REQUIRED, "the stack after it"},
-		    {"0", ACCEPTABLE, "it ran meanwhile: nothing is shown"},
-		    {"*", FORBIDDEN, "half of each"},
+		    {"1", REQUIRED, "the stack from before the run"},
+		    {"2", REQUIRED, "the stack from after the run"},
+		    {"0", ACCEPTABLE, "the thread ran meanwhile: no stack is shown"},
+		    {"*", FORBIDDEN, "torn: half of each stack is shown"},
 	    });
 
-/* Parked; an unpark. Result: "it runs". */
+/* The thread is parked; another unparks it. Result: "it runs". */
 STRESS_ACTOR_OF(stack, unparker)
 {
 	pay(&state->state, wp__vthread_notify(&state->state.thread));
@@ -82,10 +83,11 @@ STRESS_ACTOR_OF(stack, run_rest)
 	result->r[0] = state->state.thread.was_unparked;
 }
 
-STRESS_TEST(dump_unpark, .claim = "A look takes no permit away.", .upholds = "Dump!UnparkIsKept",
+STRESS_TEST(dump_unpark, .claim = "A dump takes no permit away.", .upholds = "Dump!UnparkIsKept",
 	    .state_size = sizeof(struct stack), .init = init_parked, .actors = {unparker, looks},
 	    .arbiter = run_rest, .results = 1, .min_samples = 200000,
 	    .outcomes = {
-		    {"1", REQUIRED, "unparked: it runs, and is told so"},
-		    {"*", FORBIDDEN, "the permit is gone"},
+		    {"1", REQUIRED,
+		     "the thread was unparked: it runs, and its park returns the permit"},
+		    {"*", FORBIDDEN, "lost permit: the thread does not run"},
 	    });
