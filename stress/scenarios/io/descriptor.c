@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor.c - a descriptor is closed by the last that uses it; its memory is freed by its poller; and
- * the end of that ends who waits for it.
+ * descriptor.c - the last user of a descriptor closes it, its poller frees its memory, and the
+ * poller's end ends all waits for it.
  *
- *   callers                  closer                    `descriptor_close`: "used when closed, closed"
+ *   callers                  closer
  *   begin; use it; end       begin, CLOSING; end
- *   the last: close it       the last: close it
+ *   last one out: close it   last one out: close it
  *
- * Why it works  `open` is what a system call would find; `used` is plain: a use that is not before
- *               the close is a race.
+ * Result        `descriptor_close`: "used when closed, closed".
+ * Why it works  `open` stands for the descriptor that a system call would find. `used` is plain, so
+ *               a use that does not happen before the close is a data race.
  * Spec          specs/io/Descriptor.tla. */
 #include "io/descriptor.h"
 
@@ -58,7 +59,7 @@ static void end(struct state *state)
 		close_it(state);
 }
 
-/* True: it was used when it was closed, or freed. */
+/* True if the descriptor was in use when it was closed, or was freed already. */
 static bool use(struct state *state, uint32_t flags)
 {
 	bool is_late;
@@ -92,16 +93,17 @@ STRESS_ACTOR(read_open)
 	result->r[2] = wp_load_relaxed(&state->open);
 }
 
-STRESS_TEST(descriptor_close, .claim = "The last call under way closes it.",
+STRESS_TEST(descriptor_close, .claim = "The last call under way closes the descriptor.",
 	    .upholds = "Descriptor!FdIsOurs", .state_size = sizeof(struct state), .init = init,
 	    .actors = {caller, other_caller, closer}, .arbiter = read_open, .results = 3,
 	    .outcomes = {
-		    {"0,0,0", ACCEPTABLE, "each was before the close, or was refused"},
-		    {"*,*,1", FORBIDDEN, "nobody closes it"},
-		    {"*,*,*", FORBIDDEN, "used after the close: it is another's"},
+		    {"0,0,0", ACCEPTABLE, "each use came before the close, or was refused"},
+		    {"*,*,1", FORBIDDEN, "leak: nobody closes the descriptor"},
+		    {"*,*,*", FORBIDDEN,
+		     "use after close: the number may be another file's by now"},
 	    });
 
-/* It is freed while a call is under way. Result: "used late, freed late, freed". */
+/* The descriptor is freed while a call is under way. Result: "used late, freed late, freed". */
 static void freer(void *at, stress_result *result)
 {
 	use(at, WP_IO_CLOSING);
@@ -113,7 +115,7 @@ STRESS_ACTOR(read_freed)
 	result->r[2] = wp_load_relaxed(&state->freed);
 }
 
-/* Who begins after the free is wrong: this one has begun. */
+/* No call may begin after the free, so this call has begun already. */
 STRESS_INIT(init_begun)
 {
 	init(state);
@@ -127,16 +129,16 @@ STRESS_ACTOR(user)
 	end(state);
 }
 
-STRESS_TEST(descriptor_free, .claim = "Its memory goes with the last call under way.",
+STRESS_TEST(descriptor_free, .claim = "The last call under way frees the descriptor's memory.",
 	    .upholds = "Descriptor!IoIsAlive", .state_size = sizeof(struct state),
 	    .init = init_begun, .actors = {user, freer}, .arbiter = read_freed, .results = 3,
 	    .outcomes = {
-		    {"0,0,1", ACCEPTABLE, "once, after both"},
-		    {"*,*,0", FORBIDDEN, "never freed"},
-		    {"*,*,*", FORBIDDEN, "freed under somebody, or twice"},
+		    {"0,0,1", ACCEPTABLE, "freed once, after both calls"},
+		    {"*,*,0", FORBIDDEN, "leak: the memory is never freed"},
+		    {"*,*,*", FORBIDDEN, "freed during a call, or freed twice"},
 	    });
 
-/* What was done with it comes before its memory is freed. Result: "freed, done". */
+/* Every use of the descriptor happens before its memory is freed. Result: "freed, done". */
 STRESS_ACTOR(retirer)
 {
 	state->used = 0;
@@ -151,21 +153,22 @@ STRESS_ACTOR(poller)
 	result->r[1] = io == NULL || state->used == 0;
 }
 
-STRESS_TEST(descriptor_retire, .claim = "Its poller frees it after all that was done with it.",
+STRESS_TEST(descriptor_retire, .claim = "The poller frees a descriptor after every use of it.",
 	    .upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
 	    .actors = {retirer, poller}, .results = 2,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "it is the poller's"},
-		    {"0,1", ACCEPTABLE, "in a later round"},
-		    {"*,*", FORBIDDEN, "freed before the last use of it"},
+		    {"1,1", ACCEPTABLE, "the poller has freed the descriptor"},
+		    {"0,1", ACCEPTABLE, "the poller frees it in a later round"},
+		    {"*,*", FORBIDDEN, "use after free: the memory was freed before the last use"},
 	    });
 
-/* Its group and a descriptor hold the poller. Result: "the group is the last, the other one is". */
+/* The group and one descriptor hold the poller. Result: "the group released it last, the descriptor
+ * did". */
 static uint32_t drop(struct state *state)
 {
 	if (!wp__io_poller_drop(&state->poller))
 		return 0;
-	state->used = state->memory = 0; /* both are done with it */
+	state->used = state->memory = 0; /* both holders have released the poller */
 	return 1;
 }
 
@@ -181,17 +184,18 @@ STRESS_ACTOR(holding_io)
 	result->r[1] = drop(state);
 }
 
-STRESS_TEST(descriptor_epoll, .claim = "The last that holds a poller frees it, after all others.",
+STRESS_TEST(descriptor_epoll,
+	    .claim = "The last holder of a poller frees it, after all the others have let go.",
 	    .upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
 	    .actors = {holding_group, holding_io}, .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "the group is the last"},
-		    {"0,1", ACCEPTABLE, "the descriptor is"},
-		    {"*,*", FORBIDDEN, "both, or nobody"},
+		    {"1,0", ACCEPTABLE, "the group was the last holder"},
+		    {"0,1", ACCEPTABLE, "the descriptor was the last holder"},
+		    {"*,*", FORBIDDEN, "both freed the poller, or neither did"},
 	    });
 
-/* An OS thread waits for a descriptor whose poller ends: its group is closed. Result: "how it
- * ended". */
+/* An OS thread waits for a descriptor while its group is closed, which ends the poller. Result:
+ * "how the wait ended". */
 STRESS_ACTOR(waiter)
 {
 	wp_ready *ready = &state->io.ready[WP_IO_READ];
@@ -211,17 +215,19 @@ STRESS_ACTOR(ending)
 	wp__io_poller_end(&state->poller);
 }
 
-STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it any more.",
+STRESS_TEST(descriptor_end, .claim = "No thread waits for a descriptor after its poller has ended.",
 	    .upholds = "Descriptor!EndWakesWaiter", .state_size = sizeof(struct state),
 	    .init = init, .actors = {waiter, ending}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it is told that it is closed"},
-		    {"2", ACCEPTABLE, "its poller had ended: it is refused"},
-		    {"asleep", FORBIDDEN, "it waits for what nobody will tell"},
-		    {"*", FORBIDDEN, "nothing was ready"},
+		    {"1", ACCEPTABLE, "the wait ended with the error for a closed group"},
+		    {"2", ACCEPTABLE, "the poller had ended before: the wait is refused"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the thread waits for an event that no poller will report"},
+		    {"*", FORBIDDEN, "the wait ended as ready, though nothing was"},
 	    });
 
-/* It leaves the list that its poller walks along at its end. Result: "shut as it left, shut". */
+/* The descriptor leaves the list that its poller walks as it ends. Result: "shut when it left,
+ * shut". */
 static bool is_shut(struct state *state)
 {
 	wp_ready *ready = &state->io.ready[WP_IO_READ];
@@ -253,18 +259,19 @@ static void look_again(void *at, stress_result *result)
 }
 
 STRESS_TEST(descriptor_end_walks,
-	    .claim = "The end of a poller touches no descriptor that has left its list.",
+	    .claim = "A poller that ends touches no descriptor that has left its list.",
 	    .upholds = "Descriptor!EndWalksListed", .state_size = sizeof(struct state),
 	    .init = init_listed, .actors = {leaver, ending}, .arbiter = look_again, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it left before"},
-		    {"1,1", ACCEPTABLE, "it was shut, and then left"},
-		    {"*,*", FORBIDDEN, "it was touched when it had left"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"0,0", ACCEPTABLE, "the descriptor had left before"},
+		    {"1,1", ACCEPTABLE, "the descriptor was shut, and left after that"},
+		    {"*,*", FORBIDDEN,
+		     "use after free: the poller touched a descriptor that had left"},
+		    {"asleep", FORBIDDEN, "a lock was never released"},
 	    });
 
-/* A virtual thread waits in a call, and its group is closed: it never runs again. Result:
+/* A virtual thread waits in a call while its group is closed, so it never runs again. Result:
  * "open". */
 struct dying {
 	struct state state;
@@ -274,7 +281,7 @@ struct dying {
 static void abandon(wp_waiter *waiter)
 {
 	if (wp__io_abandon(waiter))
-		close_it((struct state *)waiter->value); /* whose first is the descriptor */
+		close_it((struct state *)waiter->value); /* the descriptor is the first member */
 }
 
 static void init_dying(void *at)
@@ -312,11 +319,11 @@ static void read_open_alone(void *at, stress_result *result)
 }
 
 STRESS_TEST(descriptor_dies,
-	    .claim = "What is closed is closed in the end, whatever became of its callers.",
+	    .claim = "A close is completed in the end, whatever became of the callers.",
 	    .upholds = "Descriptor!ClosedInTheEnd", .state_size = sizeof(struct dying),
 	    .init = init_dying, .actors = {closes, close_group}, .arbiter = read_open_alone,
 	    .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "the last of both has closed it"},
-		    {"*", FORBIDDEN, "it stays open: a thread that never runs again is counted"},
+		    {"0", ACCEPTABLE, "the last of the two has closed it"},
+		    {"*", FORBIDDEN, "leak: a thread that never runs again is counted as a user"},
 	    });

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_stolen.c - a stolen thread waits for a descriptor of its home, and goes on there.
+ * descriptor_stolen.c - a stolen thread waits for its home's descriptor, and resumes at home.
  *
- *   a sibling, which runs it             its home                   `descriptor_stolen`: "where, wakeups"
- *   look; try: no data                   data++, and an edge: tell:
- *   wait: in line                          granted: submit
+ *   sibling that stole the thread        home
+ *   check; try: no data                  data++, and an edge: report it:
+ *   wait: enter the queue                  granted: submit
  *   park; refused: submit to its home    park for its poller; block?
  *
- * Why it works  The home's poller really parks its carrier, and nobody blocks: that it would is
- *               seen in its word. Where it goes on: 1: it has read where it was stolen; 2: at home,
- *               which is awake or was woken.
+ * Result        `descriptor_stolen`: "where, wakeups".
+ * Why it works  The home's poller really parks its carrier, but nothing blocks: the carrier's word
+ *               shows that it would. The thread resumes in one of two places. 1: it has read on the
+ *               carrier that stole it. 2: it resumes at home, which is awake or was woken.
  * Spec          specs/io/Descriptor.tla, Poller.tla. */
 #include "sched/poller.h"
 #include "sched/run_queues.h"
@@ -26,7 +27,7 @@ struct state {
 	wp_atomic(uint32_t) data;
 	wp_waiter waiter;
 	wp_vthread thread;
-	uint32_t steps; /* plain: by whoever has the thread */
+	uint32_t steps; /* plain: belongs to the carrier that runs the thread */
 };
 
 static void wakeup(void *arg)
@@ -56,7 +57,7 @@ STRESS_INIT(init)
 	state->steps = 0;
 }
 
-/* As wp__vthread_push: onto its home, wherever it ran. */
+/* As wp__vthread_push: submits the thread to its home, wherever it ran. */
 static void push(wp_vthread *thread)
 {
 	struct state *state = (struct state *)((char *)thread - offsetof(struct state, thread));
@@ -64,7 +65,7 @@ static void push(wp_vthread *thread)
 	wp_carrier_submit(&state->home, &thread->task.node);
 }
 
-/* True: it goes on at once. */
+/* True if the thread goes on at once. */
 static bool waits(struct state *state)
 {
 	uint32_t seen = wp_ready_look(&state->ready);
@@ -88,7 +89,8 @@ STRESS_ACTOR(home)
 {
 	wp_mpsc_node *stolen;
 
-	registers(state); /* by the carrier's own thread: who wakes it must learn of it */
+	registers(
+		state); /* by the carrier's own thread, which the threads that wake it must know */
 	wp_store_relaxed(&state->data, 1);
 	wp_ready_tell(&state->ready);
 	while (wp_carrier_poll(&state->home) != NULL) {
@@ -100,7 +102,7 @@ STRESS_ACTOR(home)
 		wp_carrier_leave(&state->home);
 }
 
-/* 2: at home, which has run it, or is awake and has it. */
+/* 2: at home, which has run the thread, or is awake and has it queued. */
 STRESS_ACTOR(where)
 {
 	bool is_home = state->steps == 2,
@@ -113,12 +115,13 @@ STRESS_ACTOR(where)
 }
 
 STRESS_TEST(descriptor_stolen,
-	    .claim = "A stolen thread that waits goes on at home, whose poller is woken.",
+	    .claim = "A stolen thread that waits resumes at home, and its home's poller is woken.",
 	    .upholds = "Descriptor!IoCompletionAtHome", .state_size = sizeof(struct state),
 	    .init = init, .actors = {thief, home}, .arbiter = where, .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "it has read where it was stolen"},
-		    {"2,0", ACCEPTABLE, "at home, which saw it before it slept"},
-		    {"2,1", ACCEPTABLE, "at home, which its park has woken"},
-		    {"*,*", FORBIDDEN, "it is ready, and its home sleeps; or woken for nothing"},
+		    {"1,0", ACCEPTABLE, "the thread has read on the carrier that stole it"},
+		    {"2,0", ACCEPTABLE, "the thread is at home, which saw it before it slept"},
+		    {"2,1", ACCEPTABLE, "the thread is at home, which its park has woken"},
+		    {"*,*", FORBIDDEN,
+		     "lost wakeup: the thread is ready and its home sleeps; or a spurious wakeup"},
 	    });

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_queue.c - threads ask a poller for operations on files, and cancel them; it is over.
+ * file_queue.c - threads request file operations from a poller, and cancel them; the poller ends.
  *
- *   asker                           poller                     `file_queue`: "would block, word, wakeups"
- *   ask; nudge                      try_park; can_park? asked?
+ *   requester                       poller
+ *   request; wake the poller        try_park; can_park? requests?
  *
- * Why it works  Nobody blocks in the poller: that it would is the result. The system is the
- *               poller's actor, too: what it was given ends at once, or when it is told.
+ * Result        `file_queue`: "would block, word, wakeups".
+ * Why it works  The poller never really blocks: whether it would is the result. Its actor also
+ *               plays the system, in which an operation ends at once, or when the system is asked
+ *               to cancel it.
  * Spec          specs/io/FileQueue.tla. */
 #include "io/file_queue.h"
 
@@ -22,7 +24,7 @@ struct state {
 	wp_latch nudged;
 	wp_waiter waiter, idle;
 	wp_atomic(uint32_t) wakeups;
-	bool has_begun, was_told; /* plain: the system's */
+	bool has_begun, was_told; /* plain: used by the system only */
 };
 
 static void wakeup(void *arg)
@@ -63,17 +65,18 @@ STRESS_ACTOR(read_wakeups)
 	result->r[2] = wp_load_relaxed(&state->wakeups);
 }
 
-STRESS_TEST(file_queue, .claim = "A poller does not block beside what is asked.",
+STRESS_TEST(file_queue, .claim = "A poller does not block while a request waits.",
 	    .upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
 	    .actors = {poller, asker}, .arbiter = read_wakeups, .results = 3,
 	    .outcomes = {
-		    {"1,3,1", ACCEPTABLE, "it blocks, and the wakeup ends that"},
-		    {"0,*,*", ACCEPTABLE, "it has seen it, or was woken before it asked"},
-		    {"1,*,*", FORBIDDEN, "it blocks, and nobody wakes it"},
+		    {"1,3,1", ACCEPTABLE, "the poller blocks, and the wakeup ends that"},
+		    {"0,*,*", ACCEPTABLE,
+		     "the poller saw the request, or was woken before the request came"},
+		    {"1,*,*", FORBIDDEN, "lost wakeup: the poller blocks, and nobody wakes it"},
 	    });
 
-/* Its caller does not want it any more, and reuses its memory when it is told that it has ended.
- * Result: "given to the system, and again". */
+/* The caller cancels its operation, and reuses its memory as soon as it learns that the operation
+ * has ended. Result: "given to the system, and again". */
 STRESS_INIT(init_asked)
 {
 	init(state);
@@ -92,7 +95,7 @@ STRESS_ACTOR(canceller)
 	wp_lock_release(&state->queue.lock);
 }
 
-/* What it was given ends at once. */
+/* An operation that the system was given ends at once. */
 STRESS_ACTOR(system_and_poller)
 {
 	bool is_begun = false;
@@ -105,18 +108,21 @@ STRESS_ACTOR(system_and_poller)
 }
 
 STRESS_TEST(file_queue_cancel,
-	    .claim = "Who is told that an operation has ended may reuse its memory.",
+	    .claim = "A caller may reuse an operation's memory after it has ended.",
 	    .upholds = "FileQueue!OpIsAlive", .state_size = sizeof(struct state),
 	    .init = init_asked, .actors = {canceller, system_and_poller}, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it was cancelled before it began"},
-		    {"1,0", ACCEPTABLE, "it has ended"},
-		    {"asleep", FORBIDDEN, "it has ended, and its caller is not told"},
-		    {"*,*", FORBIDDEN, "what is another's is given to the system"},
+		    {"0,0", ACCEPTABLE, "the operation was cancelled before it began"},
+		    {"1,0", ACCEPTABLE, "the operation has ended"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the operation has ended, and its caller was not woken"},
+		    {"*,*", FORBIDDEN,
+		     "use after free: the system is given memory that its owner has reused"},
 	    });
 
-/* The system ends it when it is told. Result: "begun, told, cancelled and nobody will tell". */
+/* The system ends an operation when it is asked to. Result: "begun, asked to cancel, cancelled with
+ * no request to the system". */
 STRESS_ACTOR(canceller_alone)
 {
 	wp__file_queue_cancel(&state->queue, &state->op, NULL);
@@ -138,17 +144,18 @@ STRESS_ACTOR(read_told)
 	result->r[2] = state->has_begun && !state->was_told && !state->op.is_listed;
 }
 
-STRESS_TEST(file_queue_told, .claim = "The system is told to end what is cancelled.",
+STRESS_TEST(file_queue_told, .claim = "The system is asked to end an operation that was cancelled.",
 	    .upholds = "FileQueue!CancelNotLost", .state_size = sizeof(struct state),
 	    .init = init_asked, .actors = {canceller_alone, patient_system}, .arbiter = read_told,
 	    .results = 3,
 	    .outcomes = {
-		    {"0,0,0", ACCEPTABLE, "it does not begin"},
-		    {"1,*,0", ACCEPTABLE, "it is told, or will be: it is listed"},
-		    {"*,*,*", FORBIDDEN, "it may take for ever, and its caller waits"},
+		    {"0,0,0", ACCEPTABLE, "the operation does not begin"},
+		    {"1,*,0", ACCEPTABLE,
+		     "the system was asked, or will be: the cancellation is in the list"},
+		    {"*,*,*", FORBIDDEN, "the operation may take for ever, and its caller waits"},
 	    });
 
-/* Its poller ends. Result: "accepted, left in the list". */
+/* The poller ends. Result: "accepted, left in the list". */
 STRESS_ACTOR(late_asker)
 {
 	result->r[0] = wp__file_queue_ask(&state->queue, &state->op, NULL);
@@ -164,17 +171,20 @@ STRESS_ACTOR(read_list)
 	result->r[1] = state->queue.first != NULL;
 }
 
-STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its poller ends.",
+STRESS_TEST(file_queue_over,
+	    .claim = "Every operation that a ring accepts ends, also when its poller ends.",
 	    .upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
 	    .actors = {late_asker, ending_poller}, .arbiter = read_list, .results = 2,
 	    .outcomes = {
 		    {"0,0", ACCEPTABLE, "refused"},
-		    {"1,0", ACCEPTABLE, "accepted, and ended"},
-		    {"*,*", FORBIDDEN, "accepted, and nobody is there to take it"},
+		    {"1,0", ACCEPTABLE, "the operation was accepted, and has ended"},
+		    {"*,*", FORBIDDEN,
+		     "the operation was accepted, and no poller is left to take it"},
 	    });
 
-/* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until
- * the caller nudges it. Result: "given to the system, told to end it, its caller came back". */
+/* The system takes for ever unless it is asked to cancel. The poller sleeps when it has nothing to
+ * do, until the caller wakes it. Result: "given to the system, asked to cancel, its caller has
+ * returned". */
 STRESS_INIT(init_patient)
 {
 	init_asked(state);
@@ -204,18 +214,19 @@ STRESS_ACTOR(sleeping_poller)
 	wp__file_queue_finish(&state->queue, op, -ECANCELED);
 }
 
-STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels comes back.",
+STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels an operation returns.",
 	    .upholds = "FileQueue!CancelEnds", .state_size = sizeof(struct state),
 	    .init = init_patient, .actors = {caller_who_cancels, sleeping_poller}, .results = 3,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"0,0,1", ACCEPTABLE, "it was cancelled before it began"},
-		    {"1,1,1", ACCEPTABLE, "the system was told, and ended it"},
-		    {"asleep", FORBIDDEN, "the system takes for ever, and its caller waits"},
-		    {"*,*,*", FORBIDDEN, "it came back, and nobody had ended it"},
+		    {"0,0,1", ACCEPTABLE, "the operation was cancelled before it began"},
+		    {"1,1,1", ACCEPTABLE, "the system was asked, and ended the operation"},
+		    {"asleep", FORBIDDEN, "the system takes for ever, and the caller waits"},
+		    {"*,*,*", FORBIDDEN,
+		     "the caller returned, though nothing had ended the operation"},
 	    });
 
-/* One is in the list, another is asked, and the poller takes one of them: it has room for no more.
+/* One operation is in the list, another is requested, and the poller has room for only one of them.
  * Result: "left in the list, would block". */
 STRESS_ACTOR(asker_of_second)
 {
@@ -236,25 +247,25 @@ STRESS_ACTOR(read_rest)
 }
 
 STRESS_TEST(file_queue_rest,
-	    .claim = "A poller that takes some of what is asked does not forget the rest.",
+	    .claim = "A poller that takes some of the requests does not forget the others.",
 	    .upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state),
 	    .init = init_asked, .actors = {poller_of_one, asker_of_second}, .arbiter = read_rest,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "the poller will take the second"},
+		    {"1,0", ACCEPTABLE, "the poller will take the second operation"},
 		    {"*,*", FORBIDDEN,
-		     "the poller blocks beside the second, or looks for what is not there"},
+		     "the poller blocks beside the second operation, or looks for none"},
 	    });
 
-/* The system has an operation when its poller ends, and writes into its buffer; its caller is
- * handed back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2:
- * its caller's. */
+/* The system has an operation when its poller ends, and writes into the buffer. The caller is
+ * handed back when the poller has ended, and reuses the buffer. Result: "the buffer's owner in the
+ * end", where 2 is the caller. */
 struct ending {
 	struct state state;
-	wp_latch entered, ended; /* a result of the system's; the poller */
+	wp_latch entered, ended; /* the system has a result; the poller has ended */
 	wp_waiter owner, poller;
 	wp_atomic(uint32_t) buffer;
-	uint32_t plain; /* the same */
+	uint32_t plain; /* plain, as the buffer is */
 };
 
 STRESS_INIT_OF(ending, init_inside)
@@ -306,18 +317,21 @@ static void read_buffer(void *at, stress_result *result)
 }
 
 STRESS_TEST(file_queue_inside,
-	    .claim = "A poller does not end while the system has somebody's buffer.",
+	    .claim = "A poller does not end while the system uses a caller's buffer.",
 	    .upholds = "FileQueue!BufferOutlivesOp", .state_size = sizeof(struct ending),
 	    .init = init_inside, .actors = {owner_handed_back, ending_with_inside, writing_system},
 	    .arbiter = read_buffer, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"2", ACCEPTABLE, "the system was done with it before its caller reused it"},
-		    {"asleep", FORBIDDEN, "its caller is not handed back"},
-		    {"*", FORBIDDEN, "the system writes into what is another's"},
+		    {"2", ACCEPTABLE,
+		     "the system had finished with the buffer before the caller reused it"},
+		    {"asleep", FORBIDDEN, "the caller is not handed back"},
+		    {"*", FORBIDDEN,
+		     "use after free: the system writes into a buffer that the caller has reused"},
 	    });
 
-/* One is in the list, and a thread that is away from home asks for another. The ring's count is
- * plain, as all of a ring is: it has one user. Result: "given to the system, by the poller". */
+/* One operation is in the list, and a thread that is away from home requests another. The ring's
+ * count is plain, as all of a ring is, because the ring has one user. Result: "given to the system,
+ * by the poller". */
 STRESS_ACTOR(asker_away)
 {
 	wp__file_queue_ask(&state->queue, &state->second, NULL);
@@ -338,12 +352,12 @@ STRESS_ACTOR(read_inside)
 	result->r[0] = state->queue.inside;
 }
 
-STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the system.",
+STRESS_TEST(file_queue_home, .claim = "Only the poller gives operations to the system.",
 	    .upholds = "FileQueue!IoCompletionAtHome", .state_size = sizeof(struct state),
 	    .init = init_asked, .actors = {only_user, asker_away}, .arbiter = read_inside,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "the second is in the list, for the next turn"},
-		    {"2,2", ACCEPTABLE, "the poller has given both"},
-		    {"*,*", FORBIDDEN, "a thread that is away from home gave one"},
+		    {"1,1", ACCEPTABLE, "the second operation is in the list, for the next turn"},
+		    {"2,2", ACCEPTABLE, "the poller gave both to the system"},
+		    {"*,*", FORBIDDEN, "a thread that is away from home gave one to the system"},
 	    });

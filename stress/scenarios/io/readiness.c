@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * readiness.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does;
- * and one whose group is closed tries no more.
+ * readiness.c - a thread waits until its descriptor is ready; the poller or a close wakes it, and a
+ * thread whose group is closed tries no more.
  *
- *   reader                     system and poller         `readiness`: "read"
- *   look; try: no data:        data++
- *   wait                       edge: tell
+ *   reader                     system and poller
+ *   check; try: no data:       data++
+ *   wait                       edge: wake the waiter
  *
- * Why it works  `data` stands for what the system has: relaxed, as a system call orders nothing
- *               that the program could see. All really sleep.
+ * Result        `readiness`: "read".
+ * Why it works  `data` stands for the system's buffer. It is relaxed, because a system call orders
+ *               nothing that the program could see. Waiters really sleep.
  * Spec          specs/io/Descriptor.tla. */
 #include "io/readiness.h"
 #include "stress.h"
@@ -36,7 +37,7 @@ static bool try_read(struct state *state)
 	return false;
 }
 
-/* How it ended: 1: it has read. */
+/* How the wait ended; 1: the thread has read. */
 static uint32_t read_one(struct state *state, wp_waiter *waiter)
 {
 	bool is_told = false;
@@ -73,33 +74,39 @@ STRESS_ACTOR(poller)
 	wp_ready_tell(&state->ready);
 }
 
-STRESS_TEST(readiness, .claim = "Who waits until it is ready is told when it is.",
+STRESS_TEST(readiness,
+	    .claim = "A thread that waits for a descriptor is woken when the descriptor is ready.",
 	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
 	    .init = init, .actors = {reader, poller}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it has read"},
-		    {"asleep", FORBIDDEN, "it is ready, and who waits is not told"},
-		    {"*", FORBIDDEN, "nobody has closed it"},
+		    {"1", ACCEPTABLE, "the thread has read"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the descriptor is ready, and the waiter sleeps"},
+		    {"*", FORBIDDEN,
+		     "the wait ended as closed, though nobody has closed the descriptor"},
 	    });
 
-/* Two wait, two come, and there is one edge for both. */
+/* Two threads wait, two items come, and one edge reports both. */
 STRESS_ACTOR(poller_of_two)
 {
 	wp_fetch_add_relaxed(&state->data, 2);
 	wp_ready_tell(&state->ready);
 }
 
-STRESS_TEST(readiness_pass, .claim = "Who was told passes it on: all read what has come.",
+STRESS_TEST(readiness_pass,
+	    .claim = "A woken thread passes the readiness on, so all items are read.",
 	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
 	    .init = init, .actors = {reader, other_reader, poller_of_two}, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "both have read"},
-		    {"asleep", FORBIDDEN, "one has read, and the other sleeps beside the rest"},
-		    {"*,*", FORBIDDEN, "nobody has closed it"},
+		    {"1,1", ACCEPTABLE, "both threads have read"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: one thread has read, and the other sleeps beside the rest"},
+		    {"*,*", FORBIDDEN,
+		     "the wait ended as closed, though nobody has closed the descriptor"},
 	    });
 
-/* One comes after the other, each with its edge. Both may have come before the first look. */
+/* One item comes after the other, each with its edge. Both may come before the first check. */
 STRESS_ACTOR(poller_of_each)
 {
 	poller(state, result);
@@ -116,9 +123,11 @@ STRESS_TEST(readiness_all, .claim = "A thread reads as often as there is somethi
 	    .upholds = "Descriptor!ReadsAll", .state_size = sizeof(struct state), .init = init,
 	    .actors = {reader_of_each, poller_of_each}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "it has read both"},
-		    {"asleep", FORBIDDEN, "there is something to read, and it sleeps"},
-		    {"*,*", FORBIDDEN, "nobody has closed it"},
+		    {"1,1", ACCEPTABLE, "the thread has read both items"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: there is something to read, and the thread sleeps"},
+		    {"*,*", FORBIDDEN,
+		     "the wait ended as closed, though nobody has closed the descriptor"},
 	    });
 
 STRESS_ACTOR(closer)
@@ -126,16 +135,16 @@ STRESS_ACTOR(closer)
 	wp_ready_shut(&state->ready);
 }
 
-STRESS_TEST(readiness_close, .claim = "A close wakes whoever waits.",
+STRESS_TEST(readiness_close, .claim = "A close wakes every waiter.",
 	    .upholds = "Descriptor!CloseWakesWaiter", .state_size = sizeof(struct state),
 	    .init = init, .actors = {reader, closer}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"2", ACCEPTABLE, "it is told that it is closed"},
-		    {"asleep", FORBIDDEN, "it waits for what is closed"},
-		    {"*", FORBIDDEN, "there was nothing to read"},
+		    {"2", ACCEPTABLE, "the wait ended with the error for a closed descriptor"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the thread waits for a closed descriptor"},
+		    {"*", FORBIDDEN, "the wait ended as ready, though there was nothing to read"},
 	    });
 
-/* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread
+/* A parked virtual thread is first in the queue, and its group is closed. Behind it an OS thread
  * reads. */
 STRESS_INIT(init_dying)
 {
@@ -151,12 +160,15 @@ STRESS_ACTOR(close_group)
 	wp__vthread_leave_line(&state->virtual.thread);
 }
 
-STRESS_TEST(readiness_dies, .claim = "Readiness goes past a thread whose group is closed.",
+STRESS_TEST(readiness_dies,
+	    .claim = "Readiness skips a thread of a closed group, and reaches the next.",
 	    .upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state),
 	    .init = init_dying, .actors = {reader, poller, close_group}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it has read"},
-		    {"asleep", FORBIDDEN, "it is ready, and the thread that was told will not run"},
-		    {"*", FORBIDDEN, "nobody has closed it"},
+		    {"1", ACCEPTABLE, "the thread has read"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the descriptor is ready, and the notified thread will not run"},
+		    {"*", FORBIDDEN,
+		     "the wait ended as closed, though nobody has closed the descriptor"},
 	    });
