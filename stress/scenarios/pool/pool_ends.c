@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_ends.c - each job is run by a thread, or closed by the stop, and the threads leave.
+ * pool_ends.c - a thread runs each job, or the stop closes it, and then the threads leave.
  *
- *   thread                      who has jobs, and stops it
+ *   thread                      submitter, which stops the pool
  *   takes jobs, or leaves       execute; close; drain; wait
  *
- * Why it works  As pools.h.
+ * Why it works  As in pools.h.
  * Spec          specs/pool/Pool.tla. */
 #include "pools.h"
 
@@ -35,18 +35,19 @@ STRESS_ACTOR(executes_and_stops)
 	wp_pool_drain(&state->pool);
 }
 
-STRESS_TEST(pool, .claim = "A job that was accepted is run, or closed.",
+STRESS_TEST(pool, .claim = "Every job that was accepted is either run or closed.",
 	    .upholds = "Pool!StopDrainsOnce", .state_size = sizeof(struct state), .init = init_one,
 	    .actors = {works, executes_and_stops}, .arbiter = read_fates, .results = 3,
 	    .blocking = 1,
 	    .outcomes = {
 		    {"1,1,0", ACCEPTABLE, "run"},
 		    {"1,0,1", ACCEPTABLE, "closed"},
-		    {"asleep", FORBIDDEN, "the thread rests, and the close has been there"},
-		    {"*,*,*", FORBIDDEN, "neither, or both"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the thread idles, though the pool is closed"},
+		    {"*,*,*", FORBIDDEN, "a job was neither run nor closed, or both"},
 	    });
 
-/* After the close, one job is left. Result: "accepted, run, closed". */
+/* One job is left after the close. Result: "accepted, run, closed". */
 STRESS_INIT(init_closed)
 {
 	init_with(state, 1, 1);
@@ -65,17 +66,17 @@ STRESS_ACTOR(drains)
 	wp_pool_drain(&state->pool);
 }
 
-STRESS_TEST(pool_drain, .claim = "What the stop closes is run by nobody.",
+STRESS_TEST(pool_drain, .claim = "A job that the stop closes is not run.",
 	    .upholds = "Pool!StopDrainsOnce", .state_size = sizeof(struct state),
 	    .init = init_closed, .actors = {works_once, drains}, .arbiter = read_fates,
 	    .results = 3,
 	    .outcomes = {
 		    {"1,1,0", ACCEPTABLE, "run"},
 		    {"1,0,1", ACCEPTABLE, "closed"},
-		    {"*,*,*", FORBIDDEN, "neither, or both"},
+		    {"*,*,*", FORBIDDEN, "a job was neither run nor closed, or both"},
 	    });
 
-/* Somebody waits for the end. Result: "waited". */
+/* Another thread waits until the pool's threads have left. Result: "waited". */
 STRESS_INIT(init_ending)
 {
 	init_with(state, 1, 1);
@@ -87,10 +88,11 @@ STRESS_ACTOR(waits)
 	result->r[0] = wp__pool_wait(&state->pool, WP_FOREVER, false) == WP_OK;
 }
 
-STRESS_TEST(pool_wait, .claim = "Who waits for the threads is told.", .upholds = "Pool!StopEnds",
-	    .state_size = sizeof(struct state), .init = init_ending, .actors = {works, waits},
-	    .results = 1, .blocking = 1,
+STRESS_TEST(pool_wait, .claim = "A caller that waits for the pool's threads to end is woken.",
+	    .upholds = "Pool!StopEnds", .state_size = sizeof(struct state), .init = init_ending,
+	    .actors = {works, waits}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", REQUIRED, "it was told"},
-		    {"asleep", FORBIDDEN, "it waits, and all have left"},
+		    {"1", REQUIRED, "the caller was woken"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the caller waits, and all threads have left"},
 	    });

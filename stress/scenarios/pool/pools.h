@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pools.h - a pool whose threads are the actors; the system starts threads that nobody sees.
+ * pools.h - a pool whose threads are the actors; threads that the system starts do nothing.
  *
- * Why it works  What a job changes is plain: who runs it before it is handed over is a race. All
- *               really sleep.
+ * Why it works  A job changes plain memory, so a thread that runs it before the hand-over causes a
+ *               data race. All threads really sleep.
  * Spec          specs/pool/Pool.tla. */
 #ifndef STRESS_POOLS_H
 #define STRESS_POOLS_H
@@ -14,13 +14,13 @@ struct state {
 	wp_pool pool;
 	wp_job jobs[4];
 	wp_pool_thread threads[2];
-	uint32_t runs[2], closes[2]; /* plain, of each job */
-	uint32_t starts, refusals;   /* under the lock */
+	uint32_t runs[2], closes[2]; /* plain, one of each per job */
+	uint32_t starts, refusals;   /* guarded by the lock */
 };
 
 static inline int start(wp_pool *pool, const wp_job *first)
 {
-	struct state *state = (struct state *)pool; /* its first member */
+	struct state *state = (struct state *)pool; /* the pool is its first member */
 
 	if (state->refusals > 0) {
 		state->refusals--;
@@ -30,7 +30,7 @@ static inline int start(wp_pool *pool, const wp_job *first)
 	return WP_OK;
 }
 
-/* Threads that are about to look. */
+/* Counts `threads` threads that are about to look for a job. */
 static inline void init_with(struct state *state, uint32_t threads, uint32_t max)
 {
 	wp_pool *pool = &state->pool;
@@ -51,10 +51,10 @@ static inline void run(void *arg)
 
 static inline void close_job(void *arg)
 {
-	++((uint32_t *)arg)[2]; /* of closes */
+	++((uint32_t *)arg)[2]; /* the counters of closes */
 }
 
-/* 1: accepted. */
+/* 1: the job was accepted. */
 static inline uint32_t execute(struct state *state, uint32_t job)
 {
 	return wp_pool_execute(&state->pool, &(wp_job){run, close_job, &state->runs[job]}) == WP_OK;
@@ -65,7 +65,7 @@ static inline void executes(void *at, stress_result *result)
 	result->r[0] = execute(at, 0);
 }
 
-/* 1: it has run one; 0: it has left. */
+/* 1: the thread has run a job; 0: it has left. */
 static inline uint32_t run_one(struct state *state, uint32_t thread)
 {
 	wp_job job;

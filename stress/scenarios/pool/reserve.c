@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reserve.c - a reserved thread is taken once, by who has a task, by the stop, or by itself.
+ * reserve.c - a reserved thread is taken once: for a task, by the stop, or by itself to leave.
  *
- *   thread                      trier                     stopper       `reserve`: "handed, run"
+ *   thread                      trier                     stopper
  *   offer; wait; run            try: hand it the task     stop
  *
- * Why it works  The task is a plain word: who runs it before it is handed over is a race. All
- *               really sleep. `starts` is the pool: nobody comes for them.
+ * Result        `reserve`: "handed, run".
+ * Why it works  The task is a plain word, so a thread that runs it before the hand-over causes a
+ *               data race. All threads really sleep. `starts` stands for the pool, and no thread is
+ *               really started.
  * Spec          specs/pool/Reserve.tla. */
 #include "pool/reserve.h"
 #include "stress.h"
@@ -40,7 +42,7 @@ STRESS_INIT(init)
 	wp_parker_init(&state->self.parker);
 }
 
-/* 1: it has run the task; 0: it was sent away, or left. */
+/* 1: the thread has run the task; 0: it was dismissed, or left. */
 static uint32_t waits(struct state *state)
 {
 	uint32_t *task = wp__reserve_wait(&state->reserve, &state->self, state->slot);
@@ -70,17 +72,17 @@ STRESS_ACTOR(stopper)
 	wp_reserve_stop(&state->reserve);
 }
 
-STRESS_TEST(reserve, .claim = "Who is offered is handed a task, or sent away.",
+STRESS_TEST(reserve, .claim = "A reserved thread gets a task, or is dismissed.",
 	    .upholds = "Reserve!StopTerminates", .state_size = sizeof(struct state), .init = init,
 	    .actors = {thread, trier, stopper}, .results = 2, .blocking = 1,
 	    .outcomes = {
 		    {"1,1", ACCEPTABLE, "the task was handed over, and run"},
-		    {"0,0", ACCEPTABLE, "nobody was there; the stop sent it away"},
-		    {"asleep", FORBIDDEN, "it waits, and the stop has been there"},
-		    {"*,*", LOST_WORK, "handed over, and not run"},
+		    {"0,0", ACCEPTABLE, "no reserved thread was there; the stop dismissed it"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the thread waits after the stop"},
+		    {"*,*", LOST_WORK, "lost task: it was handed over, and not run"},
 	    });
 
-/* It is offered, and leaves when it likes. Result: "handed, run". */
+/* The thread is reserved, and leaves when it likes. Result: "handed, run". */
 STRESS_INIT(init_offered)
 {
 	init(state);
@@ -93,29 +95,30 @@ STRESS_ACTOR(leaves)
 		wp__reserve_leave(&state->reserve, &state->self, state->slot) ? 0 : waits(state);
 }
 
-STRESS_TEST(reserve_leave, .claim = "Who was taken while it left waits for the task.",
+STRESS_TEST(reserve_leave, .claim = "A thread that is taken while it leaves waits for its task.",
 	    .upholds = "Reserve!TakenImpliesRun", .state_size = sizeof(struct state),
 	    .init = init_offered, .actors = {leaves, trier}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "taken, and run"},
-		    {"0,0", ACCEPTABLE, "it has left"},
-		    {"asleep", FORBIDDEN, "it waits for what nobody hands it"},
-		    {"*,*", LOST_WORK, "handed over, and not run"},
+		    {"1,1", ACCEPTABLE, "the thread was taken, and has run the task"},
+		    {"0,0", ACCEPTABLE, "the thread has left"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the thread waits for a task that is never handed over"},
+		    {"*,*", LOST_WORK, "lost task: it was handed over, and not run"},
 	    });
 
-/* Nobody has a task for it. Result: "run". */
+/* There is no task for the thread. Result: "run". */
 STRESS_ACTOR(rests)
 {
 	result->r[0] = waits(state);
 }
 
-STRESS_TEST(reserve_dismissed, .claim = "The stop sends away who rests.",
+STRESS_TEST(reserve_dismissed, .claim = "The stop dismisses idle reserved threads.",
 	    .upholds = "Reserve!StopEnds", .state_size = sizeof(struct state), .init = init_offered,
 	    .actors = {rests, stopper}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", REQUIRED, "it was sent away"},
-		    {"asleep", FORBIDDEN, "it rests, and nobody will come"},
-		    {"*", FORBIDDEN, "it has run what nobody gave it"},
+		    {"0", REQUIRED, "the thread was dismissed"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the thread idles, and no task will come"},
+		    {"*", FORBIDDEN, "the thread has run a task that was never handed over"},
 	    });
 
 /* Two tasks, one thread. Result: "handed, handed". */
@@ -124,44 +127,45 @@ STRESS_ACTOR(other_trier)
 	result->r[1] = try(state, &state->other);
 }
 
-STRESS_TEST(reserve_take, .claim = "One of two tasks gets the thread.",
+STRESS_TEST(reserve_take, .claim = "A reserved thread is taken for one of two tasks.",
 	    .upholds = "Reserve!ReservedThreadExclusive", .state_size = sizeof(struct state),
 	    .init = init_offered, .actors = {trier, other_trier}, .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "the first"},
-		    {"0,1", ACCEPTABLE, "the second"},
-		    {"*,*", FORBIDDEN, "both, or nobody"},
+		    {"1,0", ACCEPTABLE, "the first task got the thread"},
+		    {"0,1", ACCEPTABLE, "the second task got the thread"},
+		    {"*,*", FORBIDDEN, "both tasks got the thread, or neither did"},
 	    });
 
-/* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts,
- * pending". */
+/* No thread is reserved: both tries miss, and start at most one thread. Result: "handed, handed,
+ * starts, pending". */
 STRESS_ACTOR(read_starts)
 {
 	result->r[2] = wp_load_relaxed(&state->starts);
 	result->r[3] = wp_load_relaxed(&state->reserve.pending);
 }
 
-STRESS_TEST(reserve_start, .claim = "No more starts are under way than admitted.",
+STRESS_TEST(reserve_start, .claim = "No more starts are pending than the limit admits.",
 	    .upholds = "Reserve!PendingBound", .state_size = sizeof(struct state), .init = init,
 	    .actors = {trier, other_trier}, .arbiter = read_starts, .results = 4,
 	    .outcomes = {
-		    {"0,0,1,1", REQUIRED, "one starts one"},
-		    {"*,*,*,*", FORBIDDEN, "two starts, or none"},
+		    {"0,0,1,1", REQUIRED, "the two tries start one thread"},
+		    {"*,*,*,*", FORBIDDEN, "the tries start two threads, or none"},
 	    });
 
-/* The pool refuses one. */
+/* The pool refuses one start. */
 STRESS_INIT(init_refusing)
 {
 	init(state);
 	wp_init(&state->refusals, 1);
 }
 
-STRESS_TEST(reserve_refused, .claim = "A refused start is not under way.",
+STRESS_TEST(reserve_refused, .claim = "A refused start is not counted as pending.",
 	    .upholds = "Reserve!PendingBound", .state_size = sizeof(struct state),
 	    .init = init_refusing, .actors = {trier, other_trier}, .arbiter = read_starts,
 	    .results = 4,
 	    .outcomes = {
-		    {"0,0,1,1", ACCEPTABLE, "one was refused, then one started"},
-		    {"0,0,0,0", ACCEPTABLE, "the second came while the first was being refused"},
-		    {"*,*,*,*", FORBIDDEN, "what was refused is counted"},
+		    {"0,0,1,1", ACCEPTABLE, "one start was refused, then one succeeded"},
+		    {"0,0,0,0", ACCEPTABLE,
+		     "the second try came while the first start was being refused"},
+		    {"*,*,*,*", FORBIDDEN, "the refused start is counted"},
 	    });

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * strategies.h - what is produced, and by whom; a pool of one actor, and of the arbiter.
+ * strategies.h - the source of items, the producing threads, and a pool that one actor and the
+ * arbiter run.
  *
- * Why it works  `made` is plain: two producers at once, or one that does not see what another did,
- *               are a race. `items` is relaxed, as what a poller would find: only the word orders
- *               it.
+ * Why it works  `made` is plain, so two producers at once are a data race, and so is one that does
+ *               not see what another did. `items` is relaxed, as events in a poller are: only the
+ *               strategy's word orders it.
  * Spec          specs/pool/Strategy.tla. */
 #ifndef STRESS_STRATEGIES_H
 #define STRESS_STRATEGIES_H
@@ -14,10 +15,10 @@
 struct state {
 	wp_strategy strategy;
 	wp_atomic(uint32_t) items, starts;
-	uint32_t made; /* plain: by whoever produces */
+	uint32_t made; /* plain: belongs to the thread that produces */
 	wp_atomic(uint32_t) inside, met;
 	enum wp_kind kind;
-	bool has_refused; /* plain: one actor starts */
+	bool has_refused; /* plain: only one actor starts threads */
 };
 
 static inline void *take(struct state *state)
@@ -36,7 +37,7 @@ static inline void *produce(void *arg)
 	return take(arg);
 }
 
-/* Two at once are a result instead of a race. */
+/* Records two producers at once as a result, instead of a data race. */
 static inline void *produce_watched(void *arg)
 {
 	struct state *state = arg;
@@ -105,7 +106,7 @@ static inline void dispatches(void *at, stress_result *result)
 	wp_strategy_dispatch(&state->strategy);
 }
 
-/* What the pool has taken, one after the other. */
+/* Runs what the pool has accepted, one start after the other. */
 static inline void run_starts(struct state *state)
 {
 	uint32_t starts = wp_load_acquire(&state->starts);
@@ -122,7 +123,7 @@ static inline void pool(void *at, stress_result *result)
 	run_starts(at);
 }
 
-/* Result: "left to produce, nobody produces nor is to come, two did at once". */
+/* Result: "left to produce, no thread produces or is to come, two produced at once". */
 static inline void read_left(void *at, stress_result *result)
 {
 	struct state *state = at;

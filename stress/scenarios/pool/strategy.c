@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * strategy.c - what somebody asks for is produced, by one thread at a time.
+ * strategy.c - every requested item is produced, by one thread at a time.
  *
- *   each                                    `strategy`: "left to produce"
+ *   each actor
  *   items++; produce, or dispatch
  *
+ * Result        `strategy`: "left to produce".
  * Spec          specs/pool/Strategy.tla. */
 #include "strategies.h"
 
@@ -17,26 +18,33 @@ STRESS_INIT(init_watched)
 	init_as(state, WP_NON_BLOCKING, produce_watched, start, try_start);
 }
 
-STRESS_TEST(strategy_role, .claim = "One thread at a time produces, and what was asked for.",
+STRESS_TEST(strategy_role,
+	    .claim = "One thread at a time produces, and every requested item is produced.",
 	    .upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state),
 	    .init = init_watched, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
 	    .outcomes = {
-		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		    {"*,*,1", FORBIDDEN, "two produce at once"},
-		    {"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
+		    {"0,1,0", ACCEPTABLE,
+		     "every item is produced, and no thread produces any more"},
+		    {"*,*,1", FORBIDDEN, "two threads produce at once"},
+		    {"*,*,*", FORBIDDEN,
+		     "lost wakeup: an item was requested, and no thread will produce it"},
 	    });
 
-STRESS_TEST(strategy_dispatch, .claim = "So it is when another thread is to produce.",
+STRESS_TEST(strategy_dispatch,
+	    .claim = "One thread at a time produces when dispatch asks another thread to do it.",
 	    .upholds = "Strategy!NoLostProduction", .state_size = sizeof(struct state),
 	    .init = init, .actors = {dispatches, dispatches, pool}, .arbiter = read_left,
 	    .results = 3,
 	    .outcomes = {
-		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		    {"0,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
-		    {"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
+		    {"0,1,0", ACCEPTABLE,
+		     "every item is produced, and no thread produces any more"},
+		    {"0,*,*", FORBIDDEN,
+		     "a thread that will never come is counted as producing, or as coming"},
+		    {"*,*,*", FORBIDDEN,
+		     "lost wakeup: an item was requested, and no thread will produce it"},
 	    });
 
-/* Result: "counted as to come, but for whom the pool has". */
+/* Result: "starts that are counted as pending, minus those that the pool has accepted". */
 STRESS_ACTOR(read_pending)
 {
 	uint64_t word = wp_load_relaxed(&state->strategy.word);
@@ -44,16 +52,16 @@ STRESS_ACTOR(read_pending)
 	result->r[0] = (int32_t)(uint32_t)(word >> 32) - (int32_t)wp_load_relaxed(&state->starts);
 }
 
-STRESS_TEST(strategy_pending, .claim = "Who was started is counted until it comes.",
+STRESS_TEST(strategy_pending, .claim = "A thread that was started is counted until it arrives.",
 	    .upholds = "Strategy!PendingAccounting", .state_size = sizeof(struct state),
 	    .init = init, .actors = {dispatches, dispatches, pool}, .arbiter = read_pending,
 	    .results = 1,
 	    .outcomes = {
-		    {"0", REQUIRED, "as many as the pool has not begun"},
-		    {"*", FORBIDDEN, "more, or less"},
+		    {"0", REQUIRED, "the count equals the starts that the pool has not run"},
+		    {"*", FORBIDDEN, "the count is too high, or too low"},
 	    });
 
-/* The pool refuses the first. */
+/* The pool refuses the first start. */
 static int start_second(void *arg)
 {
 	struct state *state = arg;
@@ -64,7 +72,7 @@ static int start_second(void *arg)
 	return WP_REFUSED;
 }
 
-/* A start that was refused: the caller asks again. */
+/* Dispatches; where the start was refused, the caller dispatches again. */
 STRESS_INIT(init_refusing)
 {
 	init_as(state, WP_NON_BLOCKING, produce, start_second, try_start);
@@ -78,20 +86,22 @@ STRESS_ACTOR(dispatches_again)
 }
 
 STRESS_TEST(strategy_refused,
-	    .claim = "A refused start is the caller's to know, and nobody waits for it.",
+	    .claim = "A refused start is reported to its caller, and no thread waits for it.",
 	    .upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
 	    .init = init_refusing, .actors = {dispatches_again, pool}, .arbiter = read_left,
 	    .results = 3,
 	    .outcomes = {
-		    {"0,1,0", ACCEPTABLE, "it asked again"},
-		    {"*,*,*", FORBIDDEN, "who was refused is thought to come"},
+		    {"0,1,0", ACCEPTABLE, "the caller dispatched again"},
+		    {"*,*,*", FORBIDDEN, "a refused start is counted as pending"},
 	    });
 
-STRESS_TEST(strategy_seen,
-	    .claim = "What was asked for is produced, by who sees what the last one did.",
-	    .upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state),
-	    .init = init, .actors = {asks, asks}, .arbiter = read_left, .results = 3,
-	    .outcomes = {
-		    {"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
-		    {"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
-	    });
+STRESS_TEST(
+	strategy_seen,
+	.claim = "Requested items are produced by a thread that sees what the last producer did.",
+	.upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state), .init = init,
+	.actors = {asks, asks}, .arbiter = read_left, .results = 3,
+	.outcomes = {
+		{"0,1,0", ACCEPTABLE, "every item is produced, and no thread produces any more"},
+		{"*,*,*", FORBIDDEN,
+		 "lost wakeup: an item was requested, and no thread will produce it"},
+	});
