@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * biased_lock.c - the biased consumer lock: one holder, an owner who is served, stealers who never wait.
+ * biased_lock.c - the biased consumer lock has one holder, serves its owner, and never lets a
+ * stealer wait.
  *
- *   owner             stealer             `biased_lock`: "crossings seen, stealer got it, owner got it"
+ *   owner             stealer
  *   acquire           try
  *   inside := 1 ...   inside := 1 ...
  *   release           release
  *
+ * Result        `biased_lock`: "crossings seen, stealer got it, owner got it".
  * Why it works  `inside` is raised and lowered without a read-modify-write, so two holders at once
  *               leave a trace.
  * Spec          specs/queue/BiasedLock.tla. */
@@ -22,7 +24,7 @@ STRESS_INIT(init)
 	wp_biased_lock_init(&state->ticket);
 }
 
-/* 1: somebody else was inside at the same time. */
+/* 1: another thread was inside at the same time. */
 static int cross(struct state *state)
 {
 	int crossings = wp_load_relaxed(&state->inside) != 0;
@@ -60,21 +62,22 @@ STRESS_ACTOR(stealer)
 }
 
 STRESS_TEST(biased_lock,
-	    .claim = "Owner and stealers are never inside together; the owner gets in.",
+	    .claim = "Owner and stealers are never inside together, and the owner gets in.",
 	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
 	    .init = init, .actors = {owner, stealer}, .results = 3, .min_samples = 200000,
 	    .outcomes = {
-		    {"0,1,1", REQUIRED, "the stealer found it free"},
+		    {"0,1,1", REQUIRED, "the stealer found the lock free"},
 		    {"0,0,1", REQUIRED, "the stealer gave up"},
-		    {"*,*,*", FORBIDDEN, "two consumers at once, or an owner without the lock"},
+		    {"*,*,*", FORBIDDEN,
+		     "two consumers were inside at once, or the owner never got the lock"},
 	    });
 
-/* Two stealers, no owner. Result: "crossings seen, stealers that got it". */
-STRESS_TEST(biased_lock_stealers, .claim = "Of two stealers that meet, one gives up.",
+/* Two stealers, no owner. Result: "crossings seen, stealers that got the lock". */
+STRESS_TEST(biased_lock_stealers, .claim = "Where two stealers meet, one of them gives up.",
 	    .upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state),
 	    .init = init, .actors = {stealer, stealer}, .results = 2, .min_samples = 200000,
 	    .outcomes = {
-		    {"0,2", REQUIRED, "one after the other"},
-		    {"0,1", REQUIRED, "met: one gave up"},
-		    {"*,*", FORBIDDEN, "two consumers at once, or none"},
+		    {"0,2", REQUIRED, "one stealer came after the other"},
+		    {"0,1", REQUIRED, "the stealers met, and one gave up"},
+		    {"*,*", FORBIDDEN, "two consumers were inside at once, or none got in"},
 	    });

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * idle_set.c - two members of one word come and go at once.
+ * idle_set.c - two members of one word join and leave at the same time.
  *
- *   member 0          member 1                     result: "bits left"
+ *   member 0          member 1
  *   add               add            (idleset)
  *   add               remove         (idle_set_leave)
  *
+ * Result        "bits left".
  * Why it works  The arbiter reads the word when both are done.
  * Spec          specs/queue/IdleSet.tla. */
 #include <string.h>
@@ -14,12 +15,12 @@
 
 struct state {
 	wp_idle_set set;
-	wp_atomic(uint32_t) is_parked; /* what a member says before it sets its bit */
+	wp_atomic(uint32_t) is_parked; /* stored before a member sets its bit */
 };
 
 STRESS_INIT(init)
 {
-	memset(&state->set, 0xff, sizeof(state->set)); /* as memory may be that was another's */
+	memset(&state->set, 0xff, sizeof(state->set)); /* as memory may hold that was used before */
 	wp_idle_set_init(&state->set);
 }
 
@@ -38,15 +39,15 @@ STRESS_ACTOR(read_bits)
 	result->r[0] = (int64_t)wp_idle_set_word(&state->set, 0);
 }
 
-STRESS_TEST(idle_set, .claim = "No member's bit is lost when another one's is set.",
+STRESS_TEST(idle_set, .claim = "Setting one member's bit never loses another member's bit.",
 	    .upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
 	    .actors = {member_0, member_1}, .arbiter = read_bits, .results = 1,
 	    .outcomes = {
-		    {"3", ACCEPTABLE, "both are in"},
+		    {"3", ACCEPTABLE, "both members are in"},
 		    {"*", FORBIDDEN, "a bit was lost"},
 	    });
 
-/* Member 1 is idle before, and goes to work. */
+/* Member 1 is idle before, and leaves to work. */
 STRESS_INIT(init_idle)
 {
 	init(state);
@@ -58,15 +59,15 @@ STRESS_ACTOR(leaver)
 	wp_idle_set_remove(&state->set, 1);
 }
 
-STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as it is parked.",
+STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as the member is parked.",
 	    .upholds = "IdleSet!BitSetWhileParked", .state_size = sizeof(struct state),
 	    .init = init_idle, .actors = {member_0, leaver}, .arbiter = read_bits, .results = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "one is in, the other out"},
-		    {"*", FORBIDDEN, "a bit was lost or came back"},
+		    {"1", ACCEPTABLE, "one member is in, the other is out"},
+		    {"*", FORBIDDEN, "a bit was lost, or came back"},
 	    });
 
-/* One member parks, a searcher looks. Result: "bit seen, member parked". */
+/* One member parks while a searcher scans. Result: "bit seen, member parked". */
 STRESS_ACTOR(parker)
 {
 	wp_store_relaxed(&state->is_parked, 1);
@@ -79,17 +80,19 @@ STRESS_ACTOR(searcher)
 	result->r[1] = wp_load_relaxed(&state->is_parked);
 }
 
-STRESS_TEST(idle_set_word, .claim = "Who sees a member's bit sees that it is parked.",
+STRESS_TEST(idle_set_word,
+	    .claim = "A searcher that sees a member's bit sees that the member is parked.",
 	    .upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state), .init = init,
 	    .actors = {parker, searcher}, .results = 2,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "found, and parked"},
-		    {"0,*", ACCEPTABLE, "not yet in"},
-		    {"1,0", FORBIDDEN, "found, and passed over: its word looks as before"},
+		    {"1,1", ACCEPTABLE, "the searcher found the member, and saw it parked"},
+		    {"0,*", ACCEPTABLE, "the member is not yet in"},
+		    {"1,0", FORBIDDEN,
+		     "the searcher found the member, and does not see that it is parked"},
 	    });
 
-/* A member of the second word parks, one of the first leaves. Result: "a scan finds it, and it
- * alone". */
+/* A member in the second word parks while one in the first word leaves. Result: "a scan finds
+ * exactly the parked member". */
 enum { FAR = WP_IDLESET_BITS + 6 };
 
 STRESS_ACTOR(far_parker)
@@ -105,10 +108,10 @@ STRESS_ACTOR(scan)
 		       wp_idle_set_word(set, 0) == 0;
 }
 
-STRESS_TEST(idle_set_far, .claim = "A scan finds a parked member of any word.",
+STRESS_TEST(idle_set_far, .claim = "A scan finds a parked member in any word.",
 	    .upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state),
 	    .init = init_idle, .actors = {far_parker, leaver}, .arbiter = scan, .results = 1,
 	    .outcomes = {
-		    {"1", REQUIRED, "the scan finds it"},
-		    {"*", FORBIDDEN, "the member sleeps, and no scan finds it"},
+		    {"1", REQUIRED, "the scan finds the member"},
+		    {"*", FORBIDDEN, "lost wakeup: the member sleeps, and no scan finds it"},
 	    });

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue.c - the bounded run queue, of two slots: each task is taken once, by whoever comes first.
+ * local_queue.c - the bounded run queue, with two slots: each task is taken exactly once.
  *
- *   owner                          thief          who hands over     "times each was taken, order"
- *   push, pop, overflow, keep      steal          all to the global queue
+ *   owner                          thief          hander
+ *   push, pop, overflow, keep      steal          move all to the global queue
  *
- * Why it works  The arbiter takes what is left, so every task that is lost is missed. The value of
- *               a task is plain: written before its push, read by who has it. Of two slots each is
- *               soon written again.
+ * Result        "times each was taken, order".
+ * Why it works  The arbiter takes what is left, so a lost task shows. The value of a task is plain:
+ *               it is written before the push, and read by the thread that takes the task. With
+ *               only two slots, each slot is soon written again.
  * Spec          specs/queue/LocalQueue.tla. */
 #define WP_LOCAL_CAPACITY 2
 #include "queue/local_queue.h"
@@ -39,7 +40,7 @@ static uint32_t push(struct state *state, uint32_t task)
 	return wp_local_queue_push(&state->local, &state->items[task - 1].node, &state->global);
 }
 
-/* Counts it: its value, for that is what its taker sees. */
+/* Counts the task by its value, because the value is what its taker sees. */
 static uint32_t took(wp_mpsc_node *node, stress_result *result)
 {
 	uint32_t value = node == NULL ? 0 : ((struct item *)(void *)node)->value;
@@ -49,7 +50,7 @@ static uint32_t took(wp_mpsc_node *node, stress_result *result)
 	return value;
 }
 
-/* The owner takes one; what it takes from its ring is in order. */
+/* The owner pops one task; tasks from its ring must come in order. */
 static void pop(struct state *state, stress_result *result)
 {
 	uint32_t value = took(wp_local_queue_pop(&state->local), result);
@@ -68,7 +69,7 @@ STRESS_ACTOR(thief)
 		took(first, result);
 }
 
-/* What it has stolen is of no interest. */
+/* What a lone thief steals is not counted. */
 STRESS_ACTOR(thief_alone)
 {
 	wp_mpsc_node *first;
@@ -96,12 +97,13 @@ STRESS_ACTOR(owner)
 #define ONCE "1,1,1,0,0,0"
 #define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, taken twice, or overtaken"}
 
-STRESS_TEST(local_queue, .claim = "Each task is taken once, and seen as it was pushed.",
+STRESS_TEST(local_queue,
+	    .claim = "Each task is taken once, with the value that it had when it was pushed.",
 	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
 	    .actors = {owner, thief}, .arbiter = take_rest, .results = 6,
-	    .outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .outcomes = {{ONCE, ACCEPTABLE, "each task was taken once"}, NOT_ONCE});
 
-/* Three into two slots. */
+/* Three tasks go into two slots. */
 STRESS_ACTOR(overflows)
 {
 	push(state, 1);
@@ -109,13 +111,14 @@ STRESS_ACTOR(overflows)
 	push(state, 3);
 }
 
-STRESS_TEST(local_queue_overflow, .claim = "Half makes room, unless a thief did so.",
+STRESS_TEST(local_queue_overflow,
+	    .claim = "A push into a full ring moves half of it away, unless a thief has made room.",
 	    .upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state), .init = init,
 	    .actors = {overflows, thief}, .arbiter = take_rest, .results = 6,
-	    .outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .outcomes = {{ONCE, ACCEPTABLE, "each task was taken once"}, NOT_ONCE});
 
-/* The same. Result: "after a push, more were in the ring than it has room for". The owner has read
- * a head in its push, so the head that it reads here is no older. */
+/* Three tasks go into two slots. Result: "after a push, the ring held more tasks than it has room
+ * for". The owner has read a head in its push, so the head that it reads here is no older. */
 STRESS_ACTOR(overflows_and_counts)
 {
 	for (uint32_t task = 1; task <= 3; task++) {
@@ -126,15 +129,15 @@ STRESS_ACTOR(overflows_and_counts)
 	}
 }
 
-STRESS_TEST(local_queue_bounded, .claim = "A ring never has more tasks than slots.",
+STRESS_TEST(local_queue_bounded, .claim = "A ring never holds more tasks than it has slots.",
 	    .upholds = "LocalQueue!Bounded", .state_size = sizeof(struct state), .init = init,
 	    .actors = {overflows_and_counts, thief_alone}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "as many as there are slots, at most"},
-		    {"1", FORBIDDEN, "more than there are slots"},
+		    {"0", ACCEPTABLE, "the ring holds at most as many tasks as slots"},
+		    {"1", FORBIDDEN, "overfull: the ring holds more tasks than slots"},
 	    });
 
-/* Two rounds, while a thief holds an old head. */
+/* The ring goes round twice while a thief holds an old head. */
 STRESS_ACTOR(goes_round)
 {
 	push(state, 1);
@@ -144,12 +147,12 @@ STRESS_ACTOR(goes_round)
 	}
 }
 
-STRESS_TEST(local_queue_round, .claim = "An old head is not taken for a new one.",
+STRESS_TEST(local_queue_round, .claim = "An old head is not mistaken for a new one (no ABA).",
 	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
 	    .actors = {goes_round, thief}, .arbiter = take_rest, .results = 6,
-	    .outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each task was taken once"}, NOT_ONCE});
 
-/* A sibling asks a ring that is never empty. Result: "it said so". */
+/* A sibling checks a ring that is never empty. Result: "it was reported empty". */
 STRESS_INIT(init_one)
 {
 	init(state);
@@ -167,15 +170,15 @@ STRESS_ACTOR(asker)
 	result->r[0] = wp_local_queue_stealable(&state->local) == 0;
 }
 
-STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not said to be.",
+STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not reported as empty.",
 	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state),
 	    .init = init_one, .actors = {push_and_pop, asker}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "something is there"},
-		    {"1", FORBIDDEN, "said to be empty"},
+		    {"0", ACCEPTABLE, "the ring was seen to hold a task"},
+		    {"1", FORBIDDEN, "the ring was reported as empty"},
 	    });
 
-/* The same, where a thief takes one of two. */
+/* The same, where a thief takes one of two tasks. */
 STRESS_ACTOR(push_second)
 {
 	push(state, 2);
@@ -189,15 +192,16 @@ STRESS_ACTOR(takes_one_of_two)
 		wp_local_queue_steal(&state->local, &state->own, &first);
 }
 
-STRESS_TEST(local_queue_asked_stolen, .claim = "Nor where a thief takes one of two.",
+STRESS_TEST(local_queue_asked_stolen,
+	    .claim = "A ring is not reported as empty while a thief takes one of two tasks.",
 	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state),
 	    .init = init_one, .actors = {push_second, takes_one_of_two, asker}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "something is there"},
-		    {"1", FORBIDDEN, "said to be empty"},
+		    {"0", ACCEPTABLE, "the ring was seen to hold a task"},
+		    {"1", FORBIDDEN, "the ring was reported as empty"},
 	    });
 
-/* The next slot: its owner takes it back, or who hands over does. */
+/* The owner takes the task in the next slot back, or the hander takes it. */
 STRESS_ACTOR(keeps)
 {
 	state->items[0].value = 1;
@@ -207,7 +211,7 @@ STRESS_ACTOR(keeps)
 }
 
 /* The owner keeps a third task while two are in the ring, or a thief has just taken one of them.
- * Result: "times each was taken, a later one came first". */
+ * Result: "times each was taken, a later task came first". */
 STRESS_INIT(init_two)
 {
 	init(state);
@@ -223,14 +227,14 @@ STRESS_ACTOR(keeps_or_pushes)
 	pop(state, result);
 }
 
-STRESS_TEST(local_queue_order, .claim = "The next slot overtakes nothing.",
+STRESS_TEST(local_queue_order, .claim = "The next slot overtakes no task in the ring.",
 	    .upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state),
 	    .init = init_two, .actors = {keeps_or_pushes, thief}, .arbiter = take_rest,
 	    .results = 6,
-	    .outcomes = {{ONCE, ACCEPTABLE, "in their order"},
-			 {"*,*,*,*,*,*", FORBIDDEN, "overtaken, lost or taken twice"}});
+	    .outcomes = {{ONCE, ACCEPTABLE, "the tasks came in their order"},
+			 {"*,*,*,*,*,*", FORBIDDEN, "a task was overtaken, lost or taken twice"}});
 
-/* A task of the global queue, beside a ring that is never empty. Result: "polls without it". */
+/* A task is in the global queue, beside a ring that is never empty. Result: "polls without it". */
 STRESS_ACTOR(polls)
 {
 	for (int poll = 0; poll < WP_LOCAL_TURNS; poll++) {
@@ -249,12 +253,13 @@ STRESS_INIT(init_spilt)
 	wp_mpsc_push(&state->global, &state->items[2].node);
 }
 
-STRESS_TEST(local_queue_turn, .claim = "What has spilt is taken, however busy the ring is.",
+STRESS_TEST(local_queue_turn,
+	    .claim = "A task that has overflowed is taken, however busy the ring is.",
 	    .upholds = "LocalQueue!GlobalServed", .state_size = sizeof(struct state),
 	    .init = init_spilt, .actors = {polls}, .results = 1,
 	    .outcomes = {
 		    {"1", ACCEPTABLE, "the second poll begins with the global queue"},
-		    {"*", FORBIDDEN, "another one, or none"},
+		    {"*", FORBIDDEN, "another poll took it, or none did"},
 	    });
 
 STRESS_ACTOR(helper)
@@ -270,13 +275,14 @@ STRESS_ACTOR(helper_takes)
 }
 
 STRESS_TEST(local_queue_next,
-	    .claim = "The task of the slot is run once, and handed over with the others.",
+	    .claim = "The task in the next slot is run once, and is handed over with the others.",
 	    .upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init,
 	    .actors = {keeps, helper_takes}, .arbiter = take_rest, .results = 6,
-	    .outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each task was taken once"}, NOT_ONCE});
 
-/* One thief, one who hands over, two tasks. */
-STRESS_TEST(local_queue_takers, .claim = "Of those who take at once each takes others.",
+/* One thief, one hander, two tasks. */
+STRESS_TEST(local_queue_takers,
+	    .claim = "Threads that take tasks at the same time take different tasks.",
 	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state),
 	    .init = init_two, .actors = {thief, helper, thief}, .arbiter = take_rest, .results = 6,
-	    .outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each task was taken once"}, NOT_ONCE});

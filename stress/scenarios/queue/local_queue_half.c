@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue_half.c - the bounded run queue, of four slots: two tasks are taken at a time.
+ * local_queue_half.c - the bounded run queue, with four slots: two tasks are taken at a time.
  *
- *   owner                  thief                   thief of the thief       "times each was taken"
+ *   owner                  thief                   thief of the thief
  *   push, pop, overflow    steal two: one runs,    steal
  *                          one is in its ring
  *
- * Why it works  As in local.c. What a chain brings to the global queue is popped from there
- *               meanwhile.
+ * Result        "times each was taken".
+ * Why it works  As in local_queue.c. The global queue is popped while a chain of tasks is pushed to
+ *               it.
  * Spec          specs/queue/LocalQueue.tla. */
 #define WP_LOCAL_CAPACITY 4
 #include "queue/local_queue.h"
@@ -67,7 +68,8 @@ STRESS_ACTOR(take_rest)
 
 #define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}
 
-/* Three tasks: the owner takes one, a thief two, or one; another thief from that one. */
+/* Three tasks: the owner takes one, a thief takes one or two, and another thief steals from that
+ * thief. */
 STRESS_INIT(init_three)
 {
 	init(state);
@@ -90,13 +92,14 @@ STRESS_ACTOR(third)
 	steal(&state->own, &state->third, result);
 }
 
-STRESS_TEST(local_queue_loot, .claim = "What is stolen is had when the victim has lost it.",
+STRESS_TEST(local_queue_loot,
+	    .claim = "A thief owns stolen tasks only after the victim has lost them.",
 	    .upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state),
 	    .init = init_three, .actors = {owner, thief, third}, .arbiter = take_rest, .results = 6,
-	    .outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+	    .outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each task was taken once"}, NOT_ONCE});
 
-/* Five into four slots, while a thief steals and somebody takes from the global queue. Result:
- * times each was taken; all that were moved at once. */
+/* Five tasks go into four slots, while a thief steals and another thread takes from the global
+ * queue. Result: times each was taken; then the number of tasks moved at once. */
 STRESS_INIT(init_four)
 {
 	init_three(state);
@@ -114,18 +117,20 @@ STRESS_ACTOR(consumer)
 	took(wp_mpsc_pop(&state->global), result);
 }
 
-STRESS_TEST(local_queue_chain, .claim = "Half is moved at once, in its order, or nothing.",
+STRESS_TEST(local_queue_chain,
+	    .claim = "Half of the ring is moved at once and in order, or nothing is moved.",
 	    .upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state),
 	    .init = init_four, .actors = {overflows, thief, consumer}, .arbiter = take_rest,
 	    .results = 7,
 	    .outcomes = {
 		    {"1,1,1,1,1,0,2", ACCEPTABLE, "half"},
 		    {"1,1,1,1,1,0,0", ACCEPTABLE, "a thief made room"},
-		    {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice; another number"},
+		    {"*,*,*,*,*,*,*", FORBIDDEN,
+		     "a task was lost or taken twice, or another number of tasks was moved"},
 	    });
 
-/* The queue is handed over beside its owner. Result: times each was taken; left in the ring of what
- * was there before. */
+/* The queue is handed over while its owner works on it. Result: times each was taken; then the
+ * number of former tasks left in the ring. */
 STRESS_ACTOR(pops_and_pushes)
 {
 	took(wp_local_queue_pop(&state->local), result);
@@ -146,16 +151,16 @@ STRESS_ACTOR(take_handed)
 	take_rest(state, result);
 }
 
-STRESS_TEST(local_queue_handed, .claim = "What was there is handed over.",
+STRESS_TEST(local_queue_handed, .claim = "A hand-over moves every task that was in the ring.",
 	    .upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state),
 	    .init = init_four, .actors = {pops_and_pushes, helper}, .arbiter = take_handed,
 	    .results = 7,
 	    .outcomes = {
-		    {"1,1,1,1,1,0,0", ACCEPTABLE, "each once"},
+		    {"1,1,1,1,1,0,0", ACCEPTABLE, "each task was taken once"},
 		    {"*,*,*,*,*,*,*", FORBIDDEN, "a task was left, lost or taken twice"},
 	    });
 
-/* The thief's own ring is full: it takes one, which it runs. */
+/* The thief's own ring is full, so it takes one task, which it runs. */
 STRESS_INIT(init_full_thief)
 {
 	init(state);
@@ -167,8 +172,9 @@ STRESS_INIT(init_full_thief)
 	}
 }
 
-STRESS_TEST(local_queue_room, .claim = "A thief steals no more than its own ring has room for.",
+STRESS_TEST(local_queue_room,
+	    .claim = "A thief steals no more tasks than its own ring has room for.",
 	    .upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state),
 	    .init = init_full_thief, .actors = {thief, third}, .arbiter = take_rest, .results = 7,
-	    .outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
+	    .outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each task was taken once"},
 			 {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mpsc.c - the run queue: nothing lost, nothing reordered, and the two states between its steps.
+ * mpsc.c - the run queue loses and reorders nothing, even between the two steps of a push.
  *
- *   producer a        producer b     consumer             `mpsc`: "nodes taken, in order"
+ *   producer a        producer b     consumer
  *   push 1, push 2    push 9         pop, three times
  *
- * Why it works  The arbiter takes what the consumer left, so every node that is lost is missed. The
- *               value in a node is written before its push and read after its pop.
+ * Result        `mpsc`: "nodes taken, in order".
+ * Why it works  The arbiter takes what the consumer left, so a lost node shows. The value in a node
+ *               is written before its push and read after its pop.
  * Spec          specs/queue/Mpsc.tla. */
 #include "queue/mpsc.h"
 #include "stress.h"
@@ -45,7 +46,7 @@ STRESS_ACTOR(producer_b)
 	push(state, 2, 9);
 }
 
-/* Counts the node and looks at its value: 1 before 2, 9 anywhere. */
+/* Counts the node and checks its value: 1 comes before 2, 9 anywhere. */
 static void take(struct state *state, wp_mpsc_node *node, stress_result *result)
 {
 	uint32_t value = ((struct item *)(void *)node)->value;
@@ -70,21 +71,23 @@ STRESS_ACTOR(take_rest)
 {
 	wp_mpsc_node *node;
 
-	/* A broken queue may be a ring. */
+	/* A broken queue may be a cycle, so the loop is bounded. */
 	for (int most = 0; most < ENOUGH && (node = wp_mpsc_pop(&state->queue)) != NULL; most++)
 		take(state, node, result);
 }
 
-STRESS_TEST(mpsc, .claim = "Every node pushed is taken once, each producer's in its order.",
+STRESS_TEST(mpsc,
+	    .claim = "Every pushed node is taken once, and each producer's nodes in its order.",
 	    .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init,
 	    .actors = {producer_a, producer_b, consumer}, .arbiter = take_rest, .results = 2,
 	    .outcomes = {
-		    {"3,1", ACCEPTABLE, "all three, in order"},
-		    {"3,0", FORBIDDEN, "out of order, or a value from before the push"},
+		    {"3,1", ACCEPTABLE, "all three nodes were taken, in order"},
+		    {"3,0", FORBIDDEN,
+		     "nodes came out of order, or with a value from before the push"},
 		    {"*,*", FORBIDDEN, "a node was lost or taken twice"},
 	    });
 
-/* One push, watched from its two ends. Result: "reserved, published, taken". */
+/* One push is watched from both ends of the queue. Result: "reserved, published, taken". */
 STRESS_ACTOR(one_push)
 {
 	push(state, 0, 1);
@@ -97,20 +100,21 @@ STRESS_ACTOR(observer)
 	result->r[2] = wp_mpsc_pop(&state->queue) != NULL;
 }
 
-STRESS_TEST(mpsc_bubble, .claim = "Published means that it can be taken; reserved does not.",
+STRESS_TEST(mpsc_bubble, .claim = "A published node can be taken; a reserved one perhaps not yet.",
 	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
 	    .actors = {one_push, observer}, .results = 3, .min_samples = 500000,
 	    .outcomes = {
-		    {"0,0,0", ACCEPTABLE, "before the push"},
-		    {"1,0,0", REQUIRED, "the bubble: between reserve and publish"},
-		    {"1,0,1", ACCEPTABLE, "the bubble burst before the pop"},
-		    {"0,0,1", ACCEPTABLE, "pushed while it was watched"},
-		    {"0,1,1", ACCEPTABLE, "pushed between the two questions"},
-		    {"1,1,1", ACCEPTABLE, "after the push"},
-		    {"*,1,0", FORBIDDEN, "published, and not there"},
+		    {"0,0,0", ACCEPTABLE, "both checks came before the push"},
+		    {"1,0,0", REQUIRED,
+		     "the bubble: the push has reserved its cell, and not yet published it"},
+		    {"1,0,1", ACCEPTABLE, "the bubble closed before the pop"},
+		    {"0,0,1", ACCEPTABLE, "the push came after both checks"},
+		    {"0,1,1", ACCEPTABLE, "the push came between the two checks"},
+		    {"1,1,1", ACCEPTABLE, "both checks came after the push"},
+		    {"*,1,0", FORBIDDEN, "the node is published, and cannot be taken"},
 	    });
 
-/* One node is there, another is pushed. Result: "first pop got one, taken in all". */
+/* One node is in the queue while another is pushed. Result: "first pop got one, taken in all". */
 STRESS_INIT(init_one)
 {
 	init(state);
@@ -128,17 +132,19 @@ STRESS_ACTOR(count_rest)
 		result->r[1]++;
 }
 
-STRESS_TEST(mpsc_hostage, .claim = "A hostage is kept until its successor is published.",
+STRESS_TEST(mpsc_hostage,
+	    .claim = "The last node stays until its successor is published (a stalled push).",
 	    .upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init_one,
 	    .actors = {one_push, pop_once}, .arbiter = count_rest, .results = 2,
 	    .min_samples = 500000,
 	    .outcomes = {
-		    {"1,2", ACCEPTABLE, "taken at once"},
-		    {"0,2", REQUIRED, "hostage: its cell was handed out and not yet written"},
+		    {"1,2", ACCEPTABLE, "a node was taken at once"},
+		    {"0,2", REQUIRED, "a stalled push: its cell was reserved and not yet written"},
 		    {"*,*", LOST_WORK, "a node was lost"},
 	    });
 
-/* Two nodes are there, and one is taken. Result: "taken; something is published all the time". */
+/* Two nodes are in the queue, and one is taken. Result: "taken; some node is published all the
+ * time". */
 STRESS_INIT(init_pair)
 {
 	init(state);
@@ -160,6 +166,6 @@ STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
 	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_pair,
 	    .actors = {take_first, asks}, .results = 2,
 	    .outcomes = {
-		    {"1,1", REQUIRED, "one is taken, and the other is seen"},
+		    {"1,1", REQUIRED, "one node is taken, and the other is seen"},
 		    {"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
 	    });
