@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope.c - an owner that waits: its subtasks end, or somebody cancels; nobody sleeps past it.
+ * scope.c - an owner waits until its subtasks end or the scope is cancelled, and no wakeup is lost.
  *
- *   subtask          subtask           owner             result of `scope`: "data seen" of both
+ *   subtask          subtask           owner
  *   data := 1        data := 1         wait
  *   leave            leave             data?
  *
- * Why it works  The data is plain, so an owner that is back too early is a race. Owners really
- *               sleep.
+ * Result        `scope`: "data seen" of both.
+ * Why it works  The data is plain, so an owner that returns too early causes a data race. Owners
+ *               really sleep.
  * Spec          specs/scope/Scope.tla. */
 #include "scopes.h"
 
@@ -33,32 +34,34 @@ STRESS_ACTOR(join)
 	result->r[1] = state->data[1];
 }
 
-STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what all did.",
+STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what all subtasks did.",
 	    .upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
 	    .actors = {first, second, join}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "awake, with the data"},
-		    {"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
-		    {"*,*", FORBIDDEN, "awake too early"},
+		    {"1,1", ACCEPTABLE, "the owner is awake, and sees the data"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: all subtasks have left, and the owner sleeps"},
+		    {"*,*", FORBIDDEN, "the owner was woken too early"},
 	    });
 
-/* One is in. Result: "data seen". */
+/* One subtask is in the scope. Result: "data seen". */
 STRESS_ACTOR(join_one)
 {
 	wp__scope_children_wait(&state->children, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 }
 
-STRESS_TEST(scope_line, .claim = "Who gets in line has looked in the same step.",
+STRESS_TEST(scope_line, .claim = "An owner enters the queue and checks in one step.",
 	    .upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init_one,
 	    .actors = {first, join_one}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "awake, with the data"},
-		    {"asleep", FORBIDDEN, "it has left, and the owner sleeps"},
-		    {"*", FORBIDDEN, "awake too early"},
+		    {"1", ACCEPTABLE, "the owner is awake, and sees the data"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the subtask has left, and the owner sleeps"},
+		    {"*", FORBIDDEN, "the owner was woken too early"},
 	    });
 
-/* Somebody cancels; its subtasks go on. Result: "the owner is awake". */
+/* Another thread cancels the scope; its subtasks go on. Result: "the owner is awake". */
 STRESS_ACTOR(join_virtual)
 {
 	wp_waiter *waiter = &state->waiters[1];
@@ -70,15 +73,16 @@ STRESS_ACTOR(join_virtual)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(scope_cancel, .claim = "Who cancels wakes the owner's join.",
+STRESS_TEST(scope_cancel, .claim = "A cancel wakes an owner that waits.",
 	    .upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
 	    .actors = {cancel, join_virtual}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it is"},
-		    {"asleep", FORBIDDEN, "it is cancelled, and the owner sleeps"},
+		    {"1", ACCEPTABLE, "the owner is awake"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the scope is cancelled, and the owner sleeps"},
 	    });
 
-/* One is in, it is cancelled, and the owner closes it. Result: "it has ended". */
+/* One subtask is in a cancelled scope, and the owner closes it. Result: "the subtask has ended". */
 STRESS_INIT(init_cancelled)
 {
 	init_one(state);
@@ -97,26 +101,28 @@ STRESS_ACTOR(close)
 	result->r[0] = wp_load_relaxed(&state->is_told);
 }
 
-STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled scope.",
+STRESS_TEST(scope_close, .claim = "A close waits for the subtasks of a cancelled scope.",
 	    .upholds = "Scope!ChildrenWithinScope", .state_size = sizeof(struct state),
 	    .init = init_cancelled, .actors = {end_and_tell, close}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it has"},
-		    {"asleep", FORBIDDEN, "it has, and the owner sleeps"},
-		    {"*", FORBIDDEN, "closed before it has"},
+		    {"1", ACCEPTABLE, "the subtask has ended"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the subtask has ended, and the owner sleeps"},
+		    {"*", FORBIDDEN, "the close returned before the subtask had ended"},
 	    });
 
-/* The last one ends. Result: "the owner's close has returned". */
+/* The last subtask ends. Result: "the owner's close has returned". */
 STRESS_ACTOR(close_and_say)
 {
 	wp__scope_children_wait(&state->children, &state->waiters[0], false);
 	result->r[0] = 1;
 }
 
-STRESS_TEST(scope_ends, .claim = "A scope whose subtasks end does so.", .upholds = "Scope!Ends",
-	    .state_size = sizeof(struct state), .init = init_one, .actors = {first, close_and_say},
-	    .results = 1, .blocking = 1,
+STRESS_TEST(scope_ends, .claim = "A scope ends when its subtasks have ended.",
+	    .upholds = "Scope!Ends", .state_size = sizeof(struct state), .init = init_one,
+	    .actors = {first, close_and_say}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "its close returns"},
-		    {"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
+		    {"1", ACCEPTABLE, "the close has returned"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: all subtasks have left, and the owner sleeps"},
 	    });

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scopes.h - a scope's children with two members, for scenarios: what is forked there, without the
- * threads.
+ * scopes.h - a scope's children with two members: its subtasks, without their threads.
  *
- * Why it works  Subtasks are actors that call what their threads do; the threads themselves are
- *               words (kernel/thread/vthread.h), where an interrupt shows.
+ * Why it works  Subtasks are actors that call the functions that their threads call. The threads
+ *               themselves are words (kernel/thread/vthread.h), in which an interrupt shows.
  * Spec          none: this is the scenarios' harness. */
 #ifndef WP_SCOPES_H
 #define WP_SCOPES_H
@@ -12,9 +11,9 @@
 #include "stress.h"
 #include "scenarios/thread/virtual.h"
 
-enum { LET_GO = 2 }; /* a thread's flag: its memory is another's */
+enum { LET_GO = 2 }; /* a flag of a thread's word: the thread's memory was released */
 
-/* As the children says. owner, waiters: of its owner, virtual or not. */
+/* The children have two members. `owner` and `waiters` are the scope's owner, virtual or not. */
 struct state {
 	wp_scope_children children;
 	wp_member members[2];
@@ -32,7 +31,7 @@ WP_INLINE void let_go(wp_vthread *thread)
 	wp_store_relaxed(&thread->interrupted, LET_GO);
 }
 
-/* Both are counted in; the first failure cancels. */
+/* Both members are counted in; the first failure cancels. */
 WP_INLINE void init(void *at)
 {
 	struct state *state = at;
@@ -54,7 +53,7 @@ WP_INLINE void leave(struct state *state, int one)
 		let_go(state->members[one].thread);
 }
 
-/* The second one has left. */
+/* The second member has left. */
 WP_INLINE void init_one(void *at)
 {
 	struct state *state = at;
