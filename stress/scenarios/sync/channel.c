@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * channel.c - items arrive once and in order; none goes with a receiver that leaves.
+ * channel.c - items arrive once and in order, and none is lost with a receiver that leaves.
  *
- *   sender                      receiver                result of `channel`: the items, in order
+ *   sender                      receiver
  *   send 1                      receive
  *   send 2                      receive
  *
- * Why it works  What an item points to is plain, so it must be handed over. All really sleep.
+ * Result        `channel`: the items, in order.
+ * Why it works  The memory behind an item is plain, so the channel must order its hand-over. All
+ *               threads really sleep.
  * Spec          specs/sync/Channel.tla. */
 #include "sync/channel.h"
 #include "stress.h"
@@ -52,7 +54,7 @@ static void sender(void *at, stress_result *result)
 	send(at, 1, WP_FOREVER);
 }
 
-/* -1: closed. */
+/* Returns -1 if the channel is closed. */
 static int64_t receive(struct state *state)
 {
 	wp_waiter *waiter = &state->waiters[1];
@@ -81,21 +83,25 @@ STRESS_TEST(channel, .claim = "All items arrive, in order.", .upholds = "Channel
 	    .state_size = sizeof(struct state), .init = init, .actors = {sender, receiver},
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,2", ACCEPTABLE, "both, in order"},
-		    {"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
-		    {"asleep", FORBIDDEN, "an item, or a free slot, and somebody sleeps"},
+		    {"1,2", ACCEPTABLE, "both items arrived, in order"},
+		    {"*,*", FORBIDDEN, "an item was lost, duplicated, or out of order"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: an item or a slot is free, and a thread sleeps"},
 	    });
 
-STRESS_TEST(channel_rendezvous, .claim = "Without slots items go from hand to hand.",
+STRESS_TEST(channel_rendezvous,
+	    .claim = "Without slots, each item passes directly from sender to receiver.",
 	    .upholds = "Channel!Fifo", .state_size = sizeof(struct state), .init = init_rendezvous,
 	    .actors = {sender, receiver}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,2", ACCEPTABLE, "both, in order"},
-		    {"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
-		    {"asleep", FORBIDDEN, "both are there, and somebody sleeps"},
+		    {"1,2", ACCEPTABLE, "both items arrived, in order"},
+		    {"*,*", FORBIDDEN, "an item was lost, duplicated, or out of order"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: sender and receiver are both there, and one sleeps"},
 	    });
 
-/* The slot is taken, and a sender in line. Result: "received; items in slots" at the end. */
+/* The only slot is taken, and a sender waits in the queue. Result: "received; items in slots" at
+ * the end. */
 STRESS_INIT(init_full)
 {
 	init(state);
@@ -120,17 +126,18 @@ STRESS_ACTOR(count_items)
 	result->r[1] = wp_channel_count(&state->channel);
 }
 
-STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sender in line.",
+STRESS_TEST(channel_slot,
+	    .claim = "A slot that becomes free goes to the first sender in the queue.",
 	    .upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
 	    .init = init_full, .actors = {sender_waits, receive_one}, .arbiter = count_items,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "its item is in the slot"},
-		    {"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
-		    {"asleep", FORBIDDEN, "a slot is free, and the sender sleeps"},
+		    {"1,1", ACCEPTABLE, "the sender's item is in the slot"},
+		    {"*,*", FORBIDDEN, "an item was lost, duplicated, or out of order"},
+		    {"asleep", FORBIDDEN, "lost wakeup: a slot is free, and the sender sleeps"},
 	    });
 
-/* A receiver's time runs out while an item comes. Result: "sent less received". */
+/* A receiver's time runs out while an item is sent. Result: "sent less received". */
 STRESS_ACTOR(trier)
 {
 	state->items[0] = 1;
@@ -149,11 +156,11 @@ STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has 
 	    .upholds = "Channel!NothingLost", .state_size = sizeof(struct state),
 	    .init = init_rendezvous, .actors = {trier, hasty}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "sent and received, or neither"},
-		    {"*", FORBIDDEN, "sent to nobody"},
+		    {"0", ACCEPTABLE, "the item was sent and received, or neither"},
+		    {"*", FORBIDDEN, "lost item: it was sent, and no thread received it"},
 	    });
 
-/* Both wait. Result: "told that it is closed" by both. */
+/* Both threads wait. Result: "woken because it is closed" for both. */
 STRESS_ACTOR(closer)
 {
 	wp_channel_close(&state->channel);
@@ -172,18 +179,19 @@ STRESS_ACTOR(receiver_os)
 					   WP_FOREVER) == WP_CLOSED;
 }
 
-STRESS_TEST(channel_close, .claim = "A close wakes all who wait.",
+STRESS_TEST(channel_close, .claim = "A close wakes all waiters.",
 	    .upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
 	    .init = init, .actors = {closer, receiver_closed, receiver_os}, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "both are told"},
-		    {"*,*", FORBIDDEN, "an item that nobody sent"},
-		    {"asleep", FORBIDDEN, "closed, and somebody sleeps"},
+		    {"1,1", ACCEPTABLE, "both threads learn that the channel is closed"},
+		    {"*,*", FORBIDDEN, "a thread received an item that no thread sent"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the channel is closed, and a thread sleeps"},
 	    });
 
-/* Two slots, the second of which is the oldest: what comes next goes into the first. Result: "sent;
- * the items, in order; what lies behind the slots". */
+/* There are two slots, and the second holds the oldest item, so the next item goes into the first.
+ * Result: "sent; the items, in order; the memory behind the slots". */
 struct ring {
 	wp_channel channel;
 	void *slots[2], *behind;
@@ -229,13 +237,15 @@ STRESS_ACTOR_OF(ring, empty_ring)
 	result->r[2] = state->behind != NULL;
 }
 
-STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and nothing behind them.",
+STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and no memory behind them is written.",
 	    .upholds = "Channel!Fifo", .state_size = sizeof(struct ring), .init = init_ring,
 	    .actors = {ring_sender, ring_receiver}, .arbiter = empty_ring, .results = 3,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"2,123,0", ACCEPTABLE, "all three, in order"},
-		    {"1,12,0", ACCEPTABLE, "the last one came before there was room"},
-		    {"asleep", FORBIDDEN, "the lock is not given back"},
-		    {"*,*,*", FORBIDDEN, "lost, doubled, in disorder, or behind the slots"},
+		    {"2,123,0", ACCEPTABLE, "all three items arrived, in order"},
+		    {"1,12,0", ACCEPTABLE,
+		     "the last item was refused, because there was no room yet"},
+		    {"asleep", FORBIDDEN, "the lock is never released"},
+		    {"*,*,*", FORBIDDEN,
+		     "an item was lost, duplicated, out of order, or written behind the slots"},
 	    });

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * condition.c - who waits for a change is told of it, and holds the mutex when it looks.
+ * condition.c - a thread that waits for a change is woken, and holds the mutex when it checks.
  *
- *   waiter                      changer                 result of `condition`: "change seen"
+ *   waiter                      changer
  *   lock                        lock
- *   while it is not: wait       change
+ *   while unchanged: wait       change
  *   unlock                      unlock; signal
  *
- * Why it works  The state is plain, under the mutex. All really sleep.
+ * Result        `condition`: "change seen".
+ * Why it works  The state is plain, and guarded by the mutex. All threads really sleep.
  * Spec          specs/sync/Condition.tla. */
 #include "sync/condition.h"
 #include "stress.h"
@@ -17,7 +18,7 @@ struct state {
 	wp_condition condition;
 	struct virtual virtual;
 	wp_waiter waiters[2], locker;
-	uint32_t change; /* plain: under the mutex */
+	uint32_t change; /* plain: guarded by the mutex */
 	wp_atomic(uint32_t) holders;
 };
 
@@ -51,16 +52,18 @@ STRESS_ACTOR(changer)
 	wp_condition_signal(&state->condition);
 }
 
-STRESS_TEST(condition, .claim = "A signal wakes who waited before it, with the change.",
-	    .upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state), .init = init,
-	    .actors = {os_thread, changer}, .results = 1, .blocking = 1,
-	    .outcomes = {
-		    {"1", ACCEPTABLE, "it sees the change"},
-		    {"0", FORBIDDEN, "signalled, without the change"},
-		    {"asleep", FORBIDDEN, "changed and signalled, and it sleeps"},
-	    });
+STRESS_TEST(
+	condition,
+	.claim = "A signal wakes a thread that waited before it, and that thread sees the change.",
+	.upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state), .init = init,
+	.actors = {os_thread, changer}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "the waiter sees the change"},
+		{"0", FORBIDDEN, "the waiter was woken, and does not see the change"},
+		{"asleep", FORBIDDEN, "lost wakeup: changed and signalled, and the waiter sleeps"},
+	});
 
-/* Both are in line, and all are told. Result: "change seen" by both. */
+/* Both threads are in the queue, and a broadcast wakes both. Result: "change seen" by both. */
 STRESS_INIT(init_waiting)
 {
 	init(state);
@@ -89,7 +92,7 @@ STRESS_ACTOR(virtual_wakes)
 	wp_mutex_unlock(&state->mutex);
 }
 
-/* It holds the mutex. */
+/* The announcer holds the mutex. */
 STRESS_ACTOR(announcer)
 {
 	state->change = 1;
@@ -97,18 +100,18 @@ STRESS_ACTOR(announcer)
 	wp_mutex_unlock(&state->mutex);
 }
 
-STRESS_TEST(condition_all,
-	    .claim = "A broadcast wakes all who waited before it, one after the other.",
+STRESS_TEST(condition_all, .claim = "A broadcast wakes all earlier waiters, one after the other.",
 	    .upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state),
 	    .init = init_waiting, .actors = {os_wakes, virtual_wakes, announcer}, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "both see the change"},
-		    {"*,*", FORBIDDEN, "signalled, without the change"},
-		    {"asleep", FORBIDDEN, "somebody sleeps on"},
+		    {"1,1", ACCEPTABLE, "both waiters see the change"},
+		    {"*,*", FORBIDDEN, "the waiter was woken, and does not see the change"},
+		    {"asleep", FORBIDDEN, "lost wakeup: a waiter sleeps on"},
 	    });
 
-/* The first leaves while one signal comes. Result: "signals taken; who left has the mutex, too". */
+/* The first waiter leaves while one signal is sent. Result: "signals taken; the one that left has
+ * the mutex, too". */
 STRESS_INIT(init_free)
 {
 	init_waiting(state);
@@ -132,23 +135,25 @@ STRESS_ACTOR(signaller)
 	wp_condition_signal(&state->condition);
 }
 
-/* The second, if it was told, has the mutex. */
+/* The second waiter, if it was woken, has the mutex. */
 STRESS_ACTOR(count_signals)
 {
 	result->r[0] += wp__waiter_is_granted(&state->waiters[1]);
 }
 
-STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goes to one of two.",
+STRESS_TEST(condition_late,
+	    .claim = "A signal that meets a waiter's timeout goes to one of two waiters.",
 	    .upholds = "Condition!SignalsNotSwallowed", .state_size = sizeof(struct state),
 	    .init = init_free, .actors = {hasty, signaller}, .arbiter = count_signals, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "the first took it, or the second"},
-		    {"*", FORBIDDEN, "swallowed by a waiter that says it was late, or taken twice"},
+		    {"1", ACCEPTABLE, "the first waiter took the signal, or the second did"},
+		    {"*", FORBIDDEN,
+		     "lost signal: a waiter that reports a timeout took it; or it was taken twice"},
 	    });
 
-/* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change
- * seen". */
+/* One thread waits; the mutex's holder signals it, which moves it to the mutex's queue. Result:
+ * "change seen". */
 STRESS_INIT(init_one)
 {
 	init(state);
@@ -172,16 +177,16 @@ STRESS_ACTOR(signals)
 }
 
 STRESS_TEST(condition_moved,
-	    .claim = "Who is moved to the mutex's line comes back when it is free.",
+	    .claim = "A waiter that is moved to the mutex's queue returns when the mutex is free.",
 	    .upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init_one,
 	    .actors = {one_wakes, signals}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", REQUIRED, "it sees the change"},
-		    {"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
-		    {"*", FORBIDDEN, "signalled, without the change"},
+		    {"1", REQUIRED, "the waiter sees the change"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the mutex is free, and the waiter sleeps"},
+		    {"*", FORBIDDEN, "the waiter was woken, and does not see the change"},
 	    });
 
-/* As it comes back. Result: "others that had the mutex then". */
+/* The same, at the waiter's return. Result: "others that had the mutex then". */
 STRESS_ACTOR(one_holds)
 {
 	do
@@ -198,11 +203,11 @@ STRESS_ACTOR(holder)
 	wp_mutex_unlock(&state->mutex);
 }
 
-STRESS_TEST(condition_holds, .claim = "Who comes back from a wait has the mutex, alone.",
+STRESS_TEST(condition_holds, .claim = "A thread that returns from a wait holds the mutex alone.",
 	    .upholds = "Condition!HoldsMutex", .state_size = sizeof(struct state), .init = init_one,
 	    .actors = {one_holds, holder}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", REQUIRED, "the holder has freed it"},
-		    {"*", FORBIDDEN, "two have it at once"},
-		    {"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
+		    {"0", REQUIRED, "the former holder has released the mutex"},
+		    {"*", FORBIDDEN, "two threads hold the mutex at once"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the mutex is free, and the waiter sleeps"},
 	    });

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mutex.c - one holder at a time; nobody sleeps beside a free mutex, or is passed for ever.
+ * mutex.c - the mutex has one holder at a time, loses no wakeup, and bounds bypassing.
  *
- *   OS thread        virtual thread     OS thread         result of `mutex`: "holds"
+ *   OS thread        virtual thread     OS thread
  *   lock             lock               (in mutex_three)
  *   holds++          holds++
  *   unlock           unlock
  *
- * Why it works  The count is plain, so two holders are a race. All really sleep.
+ * Result        `mutex`: "holds".
+ * Why it works  The count is plain, so two holders cause a data race. All threads really sleep.
  * Spec          specs/sync/Mutex.tla. */
 #include "sync/mutex.h"
 #include "stress.h"
@@ -16,7 +17,7 @@ struct state {
 	wp_mutex mutex;
 	struct virtual virtual;
 	wp_waiter waiters[3];
-	uint32_t holds; /* plain: under the mutex */
+	uint32_t holds; /* plain: guarded by the mutex */
 };
 
 STRESS_INIT(init)
@@ -40,7 +41,7 @@ STRESS_ACTOR(os_thread)
 	hold(state);
 }
 
-/* It is in line. */
+/* The thread is in the queue. */
 static void virtual_wait(struct state *state)
 {
 	do
@@ -61,17 +62,18 @@ STRESS_ACTOR(count_holds)
 	result->r[1] = wp_mutex_try_lock(&state->mutex);
 }
 
-STRESS_TEST(mutex, .claim = "One holds it at a time, and who waits gets it.",
+STRESS_TEST(mutex, .claim = "One thread at a time holds the mutex, and each waiter gets it.",
 	    .upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state), .init = init,
 	    .actors = {os_thread, virtual_thread}, .arbiter = count_holds, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"2,1", ACCEPTABLE, "each held it, and it is free"},
-		    {"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
-		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+		    {"2,1", ACCEPTABLE, "each thread held the mutex, and it is free"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the mutex is free, and a thread sleeps"},
+		    {"*,*", FORBIDDEN, "two threads held the mutex at once, or it is not free"},
 	    });
 
-/* A holder with a virtual thread in line, which locks again and again. Result: "holds, free". */
+/* The holder has a virtual thread in its queue, which locks again and again. Result: "holds,
+ * free". */
 STRESS_INIT(init_held)
 {
 	init(state);
@@ -92,16 +94,17 @@ STRESS_ACTOR(in_line)
 	hold(state);
 }
 
-STRESS_TEST(mutex_again, .claim = "Who finds it taken again is told when it is free again.",
+STRESS_TEST(mutex_again,
+	    .claim = "A waiter that finds the mutex taken again is woken when it is free again.",
 	    .upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_held,
 	    .actors = {greedy, in_line}, .arbiter = count_holds, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"3,1", ACCEPTABLE, "each held it, and it is free"},
-		    {"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
-		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+		    {"3,1", ACCEPTABLE, "each thread held the mutex, and it is free"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the mutex is free, and a thread sleeps"},
+		    {"*,*", FORBIDDEN, "two threads held the mutex at once, or it is not free"},
 	    });
 
-/* Somebody else takes it past the first. Result: "holds less passes, free". */
+/* Another thread takes the mutex past the first waiter. Result: "holds less bypasses, free". */
 STRESS_ACTOR(passer)
 {
 	if (!wp_mutex_try_lock(&state->mutex))
@@ -121,17 +124,19 @@ STRESS_ACTOR(add_holds)
 	result->r[1] = wp_mutex_try_lock(&state->mutex);
 }
 
-STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last holder wrote.",
+STRESS_TEST(mutex_pass,
+	    .claim = "A thread that bypasses the queue sees what the last holder wrote.",
 	    .upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state),
 	    .init = init_held, .actors = {holder, passer, in_line}, .arbiter = add_holds,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"2,1", ACCEPTABLE, "each held it, and it is free"},
-		    {"asleep", FORBIDDEN, "it is free, and the first sleeps"},
-		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+		    {"2,1", ACCEPTABLE, "each thread held the mutex, and it is free"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the mutex is free, and the first waiter sleeps"},
+		    {"*,*", FORBIDDEN, "two threads held the mutex at once, or it is not free"},
 	    });
 
-/* The first in line is told, and leaves. Result: "holds, free". */
+/* The first waiter is woken, and leaves. Result: "holds, free". */
 STRESS_INIT(init_two)
 {
 	init_held(state);
@@ -141,7 +146,7 @@ STRESS_INIT(init_two)
 STRESS_ACTOR(leaver)
 {
 	if (!wp__mutex_cancel(&state->mutex, &state->waiters[1]))
-		wp_mutex_unlock(&state->mutex); /* it has it after all */
+		wp_mutex_unlock(&state->mutex); /* it has the mutex after all */
 }
 
 STRESS_ACTOR(second)
@@ -152,17 +157,18 @@ STRESS_ACTOR(second)
 	hold(state);
 }
 
-STRESS_TEST(mutex_leaves, .claim = "Who was told to look, and leaves, tells the next.",
+STRESS_TEST(mutex_leaves, .claim = "A woken waiter that leaves wakes the next one.",
 	    .upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
 	    .actors = {holder, leaver, second}, .arbiter = count_holds, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"2,1", ACCEPTABLE, "each held it, and it is free"},
-		    {"asleep", FORBIDDEN, "it is free, and the next sleeps"},
-		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+		    {"2,1", ACCEPTABLE, "each thread held the mutex, and it is free"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the mutex is free, and the next waiter sleeps"},
+		    {"*,*", FORBIDDEN, "two threads held the mutex at once, or it is not free"},
 	    });
 
-/* A thread that never waits tries again and again while the first is in line. Result: "passed too
- * often". */
+/* A thread that never waits tries again and again while the first waiter is in the queue. Result:
+ * "bypassed too often". */
 STRESS_INIT(init_behind)
 {
 	init(state);
@@ -181,15 +187,17 @@ STRESS_ACTOR(trier)
 	result->r[0] = passes > WP_MUTEX_BYPASSES;
 }
 
-STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no more.",
-	    .upholds = "Mutex!BoundedBypass", .state_size = sizeof(struct state),
-	    .init = init_behind, .actors = {trier}, .results = 1,
-	    .outcomes = {
-		    {"0", ACCEPTABLE, "then it was handed over"},
-		    {"1", FORBIDDEN, "passed once more"},
-	    });
+STRESS_TEST(
+	mutex_passes,
+	.claim = "Bypassing is bounded by a fixed number; then the first waiter gets the mutex.",
+	.upholds = "Mutex!BoundedBypass", .state_size = sizeof(struct state), .init = init_behind,
+	.actors = {trier}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "the mutex was handed to the waiter within the bound"},
+		{"1", FORBIDDEN, "the waiter was bypassed once more than the bound"},
+	});
 
-/* Two are in line, and each takes it. Result: "holds, free". */
+/* Two threads are in the queue, and each takes the mutex. Result: "holds, free". */
 STRESS_ACTOR(other_in_line)
 {
 	while (!wp__mutex_check(&state->mutex, &state->waiters[2]))
@@ -197,21 +205,23 @@ STRESS_ACTOR(other_in_line)
 	hold(state);
 }
 
-STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the others in line.",
+STRESS_TEST(mutex_line,
+	    .claim = "A first waiter that takes the mutex leaves the others in the queue.",
 	    .upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
 	    .actors = {holder, in_line, other_in_line}, .arbiter = count_holds, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"3,1", ACCEPTABLE, "each held it, and it is free"},
-		    {"asleep", FORBIDDEN, "it is free, and the second sleeps"},
-		    {"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+		    {"3,1", ACCEPTABLE, "each thread held the mutex, and it is free"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the mutex is free, and the second waiter sleeps"},
+		    {"*,*", FORBIDDEN, "two threads held the mutex at once, or it is not free"},
 	    });
 
-/* The second looks at once, for nothing; each notes how many held it before. Result: "the first in
- * line; the second". */
+/* The second waiter checks at once, in vain; each notes how many threads held the mutex before.
+ * Result: "the first in the queue; the second". */
 struct order {
-	struct state state; /* first */
-	uint32_t places[2]; /* plain: under the mutex */
+	struct state state; /* must be first */
+	uint32_t places[2]; /* plain: guarded by the mutex */
 };
 
 static void init_order(void *at)
@@ -240,12 +250,12 @@ STRESS_ACTOR_OF(order, look_at_places)
 	result->r[1] = state->places[1];
 }
 
-STRESS_TEST(mutex_order, .claim = "Who waits gets it in the order of the line.",
+STRESS_TEST(mutex_order, .claim = "Waiters get the mutex in the order of the queue.",
 	    .upholds = "Mutex!InOrder", .state_size = sizeof(struct order), .init = init_order,
 	    .actors = {holder, first_in_line, second_in_line}, .arbiter = look_at_places,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,2", REQUIRED, "one after the other"},
-		    {"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
-		    {"*,*", FORBIDDEN, "the second took it before the first"},
+		    {"1,2", REQUIRED, "one waiter came after the other"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the mutex is free, and a thread sleeps"},
+		    {"*,*", FORBIDDEN, "the second waiter took the mutex before the first"},
 	    });

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * semaphore.c - permits go to those in line, in order; none is lost with a waiter that leaves.
+ * semaphore.c - permits go to waiters in order, and none is lost with a waiter that leaves.
  *
- *   releaser         OS thread        virtual thread     `semaphore`: "data seen" by both, "permits"
- *   data := 1        acquire 2        acquire 1          one permit is there
+ *   releaser         OS thread        virtual thread
+ *   data := 1        acquire 2        acquire 1
  *   release 2        data?            data?
  *
- * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the
- *               permits that are left.
+ * Result        `semaphore`: "data seen" by both, "permits".
+ * Why it works  All threads really sleep; the OS thread is in the queue at the
+ *               start, and one permit is free. The arbiter
+ *               counts the permits that are left.
  * Spec          specs/sync/Semaphore.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"
@@ -44,7 +46,7 @@ STRESS_ACTOR(releaser)
 	wp_semaphore_release(&state->semaphore, 2);
 }
 
-/* It is in line already. */
+/* The OS thread is in the queue already. */
 STRESS_ACTOR(os_thread)
 {
 	wp_waiter *waiter = &state->waiters[0];
@@ -77,17 +79,18 @@ STRESS_ACTOR(count_permits)
 	result->r[2] = wp_semaphore_permits(&state->semaphore);
 }
 
-STRESS_TEST(semaphore, .claim = "Permits that are released go to all whom they suffice for.",
+STRESS_TEST(semaphore, .claim = "Released permits go to as many waiters as they suffice for.",
 	    .upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
 	    .init = init_large, .actors = {releaser, os_thread, virtual_thread},
 	    .arbiter = count_permits, .results = 3, .blocking = 1,
 	    .outcomes = {
-		    {"1,1,0", ACCEPTABLE, "both have theirs, with the data"},
-		    {"asleep", FORBIDDEN, "permits are free, and somebody sleeps"},
-		    {"*,*,*", FORBIDDEN, "without the data, or permits lost or invented"},
+		    {"1,1,0", ACCEPTABLE, "both waiters have their permits, and see the data"},
+		    {"asleep", FORBIDDEN, "lost wakeup: permits are free, and a waiter sleeps"},
+		    {"*,*,*", FORBIDDEN,
+		     "a waiter does not see the data, or permits are lost or invented"},
 	    });
 
-/* The time runs out while the permit comes. Result: "permits, taken or left". */
+/* The time runs out while the permit is released. Result: "permits, taken or left". */
 STRESS_ACTOR(release_one)
 {
 	state->data = 1;
@@ -105,15 +108,16 @@ STRESS_ACTOR(count_rest)
 	result->r[0] += wp_semaphore_permits(&state->semaphore);
 }
 
-STRESS_TEST(semaphore_late, .claim = "A permit that comes with the timeout is taken or left.",
+STRESS_TEST(semaphore_late, .claim = "A permit that meets a timeout is either taken or left.",
 	    .upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
 	    .actors = {release_one, hasty}, .arbiter = count_rest, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "taken, or left for the next"},
-		    {"*", FORBIDDEN, "given to a waiter that had left, or twice"},
+		    {"1", ACCEPTABLE, "the permit was taken, or left for the next waiter"},
+		    {"*", FORBIDDEN,
+		     "the permit was given to a waiter that had left, or given twice"},
 	    });
 
-/* Two permits of two threads for one. Result: "data seen" of the first. */
+/* One waiter needs two permits, which two threads release. Result: "data seen" by the waiter. */
 STRESS_ACTOR(release_more)
 {
 	wp_semaphore_release(&state->semaphore, 1);
@@ -125,17 +129,19 @@ STRESS_ACTOR(acquire_two)
 	result->r[0] = state->data;
 }
 
-STRESS_TEST(semaphore_data, .claim = "Who is served sees what all wrote whose permits it has.",
+STRESS_TEST(semaphore_data,
+	    .claim = "A waiter sees the writes of all threads that released its permits.",
 	    .upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
 	    .actors = {release_one, release_more, acquire_two}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "served, with the data"},
-		    {"asleep", FORBIDDEN, "the permits are free, and it sleeps"},
-		    {"*", FORBIDDEN, "served without the data"},
+		    {"1", ACCEPTABLE, "the waiter has its permits, and sees the data"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the permits are free, and the waiter sleeps"},
+		    {"*", FORBIDDEN, "the waiter has its permits, and does not see the data"},
 	    });
 
-/* A large request is first, the permits do not suffice, and it leaves. Result: "the small one is
- * served". */
+/* A large request is first, the permits do not suffice, and it leaves. Result: "the small request
+ * is served". */
 STRESS_ACTOR(leaver)
 {
 	wp__semaphore_cancel(&state->semaphore, &state->waiters[0]);
@@ -147,15 +153,18 @@ STRESS_ACTOR(small)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(semaphore_leaves, .claim = "Who leaves the line lets those behind it be served.",
+STRESS_TEST(semaphore_leaves,
+	    .claim = "A waiter that leaves the queue lets the waiters behind it be served.",
 	    .upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
 	    .init = init_large, .actors = {leaver, small}, .results = 1, .blocking = 1,
 	    .outcomes = {
 		    {"1", ACCEPTABLE, "served"},
-		    {"asleep", FORBIDDEN, "the permit is free, and the next sleeps"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the permit is free, and the next waiter sleeps"},
 	    });
 
-/* One permit, and a large request in line for two. Result: "a small one took it". */
+/* One permit is free, and a large request for two waits in the queue. Result: "a small request took
+ * it". */
 STRESS_ACTOR(overtaker)
 {
 	result->r[0] += wp_semaphore_try_acquire(&state->semaphore, 1);
@@ -165,6 +174,6 @@ STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
 	    .upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,
 	    .actors = {overtaker, overtaker}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "the permit is kept for the first"},
+		    {"0", ACCEPTABLE, "the permit is kept for the first request"},
 		    {"*", FORBIDDEN, "overtaken"},
 	    });
