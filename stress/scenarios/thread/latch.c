@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * latch.c - one event: nobody sleeps past it, and all see what came before.
+ * latch.c - a latch is one event: no waiter misses it, and all see the writes before it.
  *
- *   opener           OS thread        virtual thread     result of `latch`: "data seen" by both
+ *   opener           OS thread        virtual thread
  *   data := 1        wait             wait
  *   open             data?            data?
  *
- * Why it works  All really sleep: the OS thread in its futex, the carrier of the virtual one in its
- *               queue.
+ * Result        `latch`: "data seen" by both.
+ * Why it works  Both waiters really sleep: the OS thread in its futex, the virtual thread's carrier
+ *               in its queue.
  * Spec          specs/thread/Latch.tla. */
 #include "thread/latch.h"
 #include "stress.h"
@@ -50,17 +51,17 @@ STRESS_ACTOR(virtual_thread)
 	result->r[1] = state->data;
 }
 
-STRESS_TEST(latch, .claim = "Who waits for the event is woken, and sees what came before it.",
+STRESS_TEST(latch, .claim = "A waiter is woken by the event, and sees the writes before it.",
 	    .upholds = "Latch!TerminationVisible", .state_size = sizeof(struct state), .init = init,
 	    .actors = {opener, os_thread, virtual_thread}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "both are awake, with the data"},
-		    {"asleep", FORBIDDEN, "it is open, and somebody sleeps"},
-		    {"*,*", FORBIDDEN, "awake without the data"},
+		    {"1,1", ACCEPTABLE, "both waiters are awake, and see the data"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the latch is open, and a waiter sleeps"},
+		    {"*,*", FORBIDDEN, "a waiter is awake, and does not see the data"},
 	    });
 
-/* Too late, or just in time; then its memory is used for something else. Result: "opened without
- * the data, memory written to". */
+/* The waiter's time runs out, or the latch opens in time; then the waiter's memory is used for
+ * something else. Result: "opened without the data, memory written to". */
 STRESS_ACTOR(hasty)
 {
 	if (wp_latch_is_open(&state->latch) ||
@@ -75,10 +76,11 @@ STRESS_ACTOR(look)
 	result->r[1] = wp_load_relaxed(&state->waiters[0].state) != 7;
 }
 
-STRESS_TEST(latch_late, .claim = "A waiter that has left is not touched any more.",
+STRESS_TEST(latch_late, .claim = "A waiter that has left is not touched.",
 	    .upholds = "Latch!UntouchedAfterOpen", .state_size = sizeof(struct state), .init = init,
 	    .actors = {opener, hasty}, .arbiter = look, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it left in time, or was granted"},
-		    {"*,*", FORBIDDEN, "opened without the data; or written to after it left"},
+		    {"0,0", ACCEPTABLE, "the waiter left in time, or was granted"},
+		    {"*,*", FORBIDDEN,
+		     "the data is missing, or the waiter was touched after it left"},
 	    });

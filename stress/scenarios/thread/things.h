@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * things.h - the simplest object with a line: things under a lock, one for each waiter.
+ * things.h - the simplest object with a wait queue: things under a lock, one for each waiter.
  *
  *   one thread                 another
  *   wp__waiter_wait(..)        things_give(&things)
  *
- * Why it works  What is given goes to the first of the line, or stays with the object. */
+ * Why it works  A given thing goes to the first waiter, or stays with the object. */
 #ifndef STRESS_THINGS_H
 #define STRESS_THINGS_H
 
@@ -12,11 +12,11 @@
 
 struct things {
 	wp_lock lock;
-	uint32_t count; /* plain: under the lock */
+	uint32_t count; /* plain: guarded by the lock */
 	wp_wait_queue line;
 };
 
-/* True: the first of the line has it. */
+/* True if the first waiter got the thing. */
 static inline bool things_give(struct things *things)
 {
 	wp_waiter *first;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * virtual.h - one virtual thread of a scenario, with a carrier of its own: the actor that calls.
+ * virtual.h - a scenario's virtual thread; its carrier is the actor that calls.
  *
- * Why it works  The carrier has one thread to run, so its queue is one permit: a push gives it, a
- *               pop takes it or sleeps. What a carrier does around a park is what
- *               kernel/thread/vthread.h asks.
+ * Why it works  The carrier has one thread to run, so its queue is one permit: a push gives the
+ *               permit, and a pop takes it or sleeps. Around a park the carrier does what
+ *               kernel/thread/vthread.h requires.
  * Spec          none: this is the scenarios' harness. */
 #ifndef WP_VIRTUAL_H
 #define WP_VIRTUAL_H
@@ -14,7 +14,7 @@
 
 struct virtual
 {
-	wp_vthread thread; /* first: virtual_push casts it */
+	wp_vthread thread; /* must be first, because virtual_push casts it */
 	wp_parker queue;
 };
 
@@ -37,7 +37,7 @@ WP_INLINE void virtual_park(struct virtual *virtual)
 	wp__vthread_begin(&virtual->thread);
 }
 
-/* Somebody's unpark, for no reason. */
+/* Unparks the thread without a reason, as any thread may. */
 WP_INLINE void virtual_stray(struct virtual *virtual)
 {
 	if (wp__vthread_notify(&virtual->thread) == WP_OWES_PUSH)

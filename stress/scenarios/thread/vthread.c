@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread.c - a park returns for whoever unparks it, once, and on one carrier.
+ * vthread.c - each unpark ends one park, once, and on one carrier.
  *
- *   carrier                     unparker              `vthread`: "parks returned, the work was seen"
- *   run: look at work; park     work := 1
+ *   carrier                     unparker
+ *   run: read work; park        work := 1
  *   refused: push               unpark; owed: push
  *
- * Why it works  The arbiter runs what is queued at the end. stress/scenarios/thread/vthread_data.c
- *               has what a run sees.
+ * Result        `vthread`: "parks returned, the work was seen".
+ * Why it works  The arbiter runs the thread if it is queued at the end.
+ *               stress/scenarios/thread/vthread_data.c covers what a run sees.
  * Spec          specs/thread/VThread.tla. */
 #include "vthread_actors.h"
 
-STRESS_TEST(vthread, .claim = "A park returns after the unpark, and sees what was written before.",
+STRESS_TEST(vthread,
+	    .claim = "A park returns after the unpark, and sees the unparker's earlier writes.",
 	    .upholds = "VThread!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier, unparker}, .arbiter = run_rest, .results = 2, .min_samples = 200000,
 	    .outcomes = {
-		    {"1,1", REQUIRED, "unparked: the park returned"},
-		    {"*,*", FORBIDDEN, "the unpark is lost, or what came before it"},
+		    {"1,1", REQUIRED, "the thread was unparked, and the park returned"},
+		    {"*,*", FORBIDDEN, "the unpark is lost, or the unparker's writes are not seen"},
 	    });
 
-/* Two unparks. Result: "pushes owed". */
+/* Two threads unpark the virtual thread. Result: "pushes owed". */
 STRESS_ACTOR(count_park)
 {
 	run(state);
@@ -30,22 +32,23 @@ STRESS_ACTOR(count_unpark)
 	result->r[0] = wp__vthread_notify(&state->thread) == WP_OWES_PUSH;
 }
 
-/* A timer of the first park. */
+/* Fires a timer of the first park. */
 STRESS_ACTOR(count_due)
 {
 	result->r[0] = wp__vthread_time_out(&state->thread, 0) == WP_OWES_PUSH;
 }
 
-STRESS_TEST(vthread_once, .claim = "Of all who end one park, and its carrier, one queues it.",
+STRESS_TEST(vthread_once,
+	    .claim = "Of all threads that end a park, and its carrier, one queues the thread.",
 	    .upholds = "VThread!SubmitOncePerRunnable", .state_size = sizeof(struct state),
 	    .init = init, .actors = {count_park, count_unpark, count_due}, .results = 1,
 	    .min_samples = 200000,
 	    .outcomes = {
-		    {"1", REQUIRED, "one queues it"},
-		    {"*", FORBIDDEN, "it is queued twice, or never"},
+		    {"1", REQUIRED, "one thread queues it"},
+		    {"*", FORBIDDEN, "the thread is queued twice, or never"},
 	    });
 
-/* It yields, then parks. Result: "parks returned". */
+/* The thread yields, then parks. Result: "parks returned". */
 STRESS_ACTOR(yielder)
 {
 	run(state);
@@ -64,25 +67,26 @@ STRESS_TEST(vthread_yield, .claim = "A yield does not take the permit.",
 		    {"*,*", FORBIDDEN, "the permit is gone"},
 	    });
 
-/* The start and the yield take it as well: the park is the third to return, or none does. */
+/* The start and the yield check the permit too: the park is the third to return, or none does. */
 
-/* Unparked, then the timer of its first park comes. Result: "parks returned, seen". */
+/* The thread is unparked, and then the timer of its first park fires. Result: "parks returned,
+ * seen". */
 STRESS_ACTOR(late_timer)
 {
 	unparker(state, result);
 	pay(state, wp__vthread_time_out(&state->thread, 0));
 }
 
-STRESS_TEST(vthread_stale, .claim = "A timer that comes late ends no later park.",
+STRESS_TEST(vthread_stale, .claim = "A timer that fires late ends no later park.",
 	    .upholds = "VThread!StaleTimerHarmless", .state_size = sizeof(struct state),
 	    .init = init, .actors = {carrier, late_timer, sibling}, .arbiter = run_rest,
 	    .results = 2, .min_samples = 200000,
 	    .outcomes = {
 		    {"1,1", REQUIRED, "one park returned"},
-		    {"*,*", FORBIDDEN, "the next one, too"},
+		    {"*,*", FORBIDDEN, "the next park returned, too"},
 	    });
 
-/* A timed park, and an unpark. Result: "it was unparked, or the next one is". */
+/* A timed park meets an unpark. Result: "it was unparked, or the next park is". */
 STRESS_ACTOR(timer)
 {
 	pay(state, wp__vthread_time_out(&state->thread, 0));
@@ -94,16 +98,17 @@ STRESS_ACTOR(run_and_tell)
 	result->r[0] = state->thread.was_unparked || wp__vthread_take(&state->thread);
 }
 
-STRESS_TEST(vthread_late, .claim = "A park that says that its time is over took no unpark.",
+STRESS_TEST(vthread_late, .claim = "A park that reports a timeout took no unpark.",
 	    .upholds = "VThread!PermitOnlyConsumedByPark", .state_size = sizeof(struct state),
 	    .init = init, .actors = {carrier, unparker, timer}, .arbiter = run_and_tell,
 	    .results = 1, .min_samples = 200000,
 	    .outcomes = {
-		    {"1", REQUIRED, "it says so, or the permit is there for the next park"},
-		    {"*", FORBIDDEN, "the unpark is taken, and nobody is told"},
+		    {"1", REQUIRED,
+		     "the park reports the unpark, or the permit is left for the next park"},
+		    {"*", FORBIDDEN, "the unpark is taken, and no park reports it"},
 	    });
 
-/* It parks where it cannot leave its carrier. Result: "parks returned, seen". */
+/* The thread parks where it cannot leave its carrier. Result: "parks returned, seen". */
 STRESS_ACTOR(pinned)
 {
 	run(state);
@@ -118,12 +123,13 @@ STRESS_TEST(vthread_pinned, .claim = "An unpark reaches the carrier of a pinned 
 	    .blocking = 1,
 	    .outcomes = {
 		    {"1,1", ACCEPTABLE, "the park returned"},
-		    {"asleep", FORBIDDEN, "the carrier sleeps, and the permit is there"},
-		    {"*,*", FORBIDDEN, "queued while it is mounted, or without what came before"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the carrier sleeps beside the permit"},
+		    {"*,*", FORBIDDEN,
+		     "queued while it is mounted, or the unparker's writes are not seen"},
 	    });
 
-/* It parks unless it is interrupted. A permit from long ago makes its first park return. Result:
- * "stays parked". */
+/* The thread parks unless it is interrupted. A permit from long ago makes its first park return.
+ * Result: "stays parked". */
 STRESS_ACTOR(looker)
 {
 	run(state);
@@ -147,25 +153,25 @@ STRESS_TEST(vthread_interrupt, .claim = "An interrupted thread does not stay par
 	    .actors = {looker, interrupter}, .arbiter = stays_parked, .results = 1,
 	    .min_samples = 200000,
 	    .outcomes = {
-		    {"0", REQUIRED, "it saw the flag, or its park returned"},
-		    {"*", FORBIDDEN, "it parks on"},
+		    {"0", REQUIRED, "the thread saw the flag, or its park returned"},
+		    {"*", FORBIDDEN, "lost wakeup: the thread stays parked"},
 	    });
 
-/* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
+/* The thread is parked, unparked and cancelled. Result: "pushes owed, cancelled". */
 STRESS_ACTOR(canceller)
 {
 	if (!wp__vthread_cancel(&state->thread))
 		return;
 	result->r[1] = 1;
-	state->runs++; /* it is the canceller's now */
+	state->runs++; /* it belongs to the canceller now */
 }
 
-STRESS_TEST(vthread_cancel, .claim = "A thread that somebody is about to queue is not cancelled.",
+STRESS_TEST(vthread_cancel, .claim = "A thread that is about to be queued is not cancelled.",
 	    .upholds = "VThread!SubmitOncePerRunnable", .state_size = sizeof(struct state),
 	    .init = init, .actors = {count_park, count_unpark, canceller}, .results = 2,
 	    .min_samples = 200000,
 	    .outcomes = {
-		    {"1,0", REQUIRED, "queued: not cancelled"},
-		    {"0,1", REQUIRED, "cancelled while it was parked"},
-		    {"*,*", FORBIDDEN, "cancelled and queued"},
+		    {"1,0", REQUIRED, "the thread was queued, and not cancelled"},
+		    {"0,1", REQUIRED, "the thread was cancelled while it was parked"},
+		    {"*,*", FORBIDDEN, "the thread was cancelled, and queued"},
 	    });

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_actors.h - those who meet a virtual thread in most of its scenarios. */
+ * vthread_actors.h - the other actors in most scenarios of a virtual thread. */
 #include "vthread_run.h"
 #include "stress.h"
 
-/* It has the thread in its hands. */
+/* This carrier has the thread in its hands. */
 STRESS_ACTOR(carrier)
 {
 	run(state);

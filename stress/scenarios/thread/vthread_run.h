@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_run.h - a virtual thread without a stack, for scenarios: run() is what it does between
- * two parks. What runs write is plain, so two at once are a race. */
+ * vthread_run.h - a virtual thread without a stack, for scenarios.
+ *
+ * run() is what the thread does between two parks. Runs write plain memory, so two runs at once are
+ * a data race. */
 #include "thread/vthread.h"
 #include "twin.h"
 
 struct state {
 	wp_mpsc queue;
-	wp_mpsc_node behind; /* another thread's */
+	wp_mpsc_node behind; /* of another thread */
 	wp_vthread thread;
 	wp_atomic(uint32_t) work, more;
-	uint32_t seen, runs, returned; /* plain: a run hands them to the next */
+	uint32_t seen, runs, returned; /* plain: each run hands them to the next */
 };
 
 WP_INLINE void init(void *at)
@@ -28,7 +30,7 @@ WP_INLINE void push(struct state *state)
 	wp_mpsc_push(&state->queue, &state->thread.task.node);
 }
 
-/* What an unpark owes is paid; 1: it was a push. */
+/* Pays what an unpark owes; returns 1 if that was a push. */
 WP_INLINE int pay(struct state *state, enum wp_owed owed)
 {
 	if (owed == WP_OWES_PUSH)
@@ -38,7 +40,7 @@ WP_INLINE int pay(struct state *state, enum wp_owed owed)
 	return owed == WP_OWES_PUSH;
 }
 
-/* The thread goes on, from a start, a yield or a park. */
+/* The thread goes on, after a start, a yield or a park. */
 WP_INLINE void run(struct state *state)
 {
 	wp__vthread_begin(&state->thread);
@@ -48,12 +50,13 @@ WP_INLINE void run(struct state *state)
 	state->seen |= wp_load_relaxed(&state->more) << 1;
 }
 
-/* It leaves its carrier. 1: refused, the carrier had to push it. */
+/* The thread leaves its carrier. Returns 1 if the park was refused, and the carrier had to push the
+ * thread. */
 WP_INLINE int park(struct state *state)
 {
 	if (wp__vthread_park(&state->thread)) {
 		if (wp_twin(vthread_park_mounted))
-			state->returned = 0; /* it is still on its stack */
+			state->returned = 0; /* the thread is still on its stack */
 		return 0;
 	}
 	push(state);

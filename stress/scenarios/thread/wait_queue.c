@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_queue.c - a grant ends the wait that it is for, and nothing else; here a semaphore's.
+ * wait_queue.c - a grant ends the wait that it is meant for, and nothing else; here a semaphore's.
  *
- *   releaser         virtual thread        user             result of `wait_queue_stray`: "acquired"
+ *   releaser         virtual thread        user
  *   release 1        acquire 1             unpark
  *
- * Why it works  The virtual thread steps as kernel/thread/vthread.h asks, its carrier really
- *               sleeps. Who is given a permit of the semaphore, and what is left in the thread's
- *               word, are counted.
+ * Result        `wait_queue_stray`: "acquired".
+ * Why it works  The virtual thread steps as kernel/thread/vthread.h requires, and its carrier
+ *               really sleeps. The arbiter counts the semaphore's permits, and the permit that is
+ *               left in the thread's word.
  * Spec          specs/thread/WaitQueue.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"
@@ -49,8 +50,10 @@ STRESS_TEST(wait_queue_stray, .claim = "A grant ends the park that the waiter is
 	    .upholds = "WaitQueue!NoLostGrant", .state_size = sizeof(struct state), .init = init,
 	    .actors = {release_one, strayed, stray}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "in its first park, or in the one after the user's unpark"},
-		    {"asleep", FORBIDDEN, "granted, and asleep in a later park"},
+		    {"1", ACCEPTABLE,
+		     "the grant ended the first park, or the one after the user's unpark"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the permit is granted, and the thread sleeps in a later park"},
 	    });
 
 /* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or
@@ -69,7 +72,7 @@ STRESS_ACTOR(impatient)
 		virtual_park(&state->virtual);
 		is_taken = !wp__semaphore_cancel(&state->semaphore, &state->waiter);
 	} else {
-		wp__vthread_take(&state->virtual.thread); /* the user's */
+		wp__vthread_take(&state->virtual.thread); /* the user's permit */
 	}
 	result->r[0] = is_taken;
 }
@@ -85,12 +88,13 @@ STRESS_TEST(wait_queue_permit, .claim = "A late grant leaves the thread no permi
 	    .init = init_unparked, .actors = {release_one, impatient}, .arbiter = count_both,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
+		    {"1,0", ACCEPTABLE,
+		     "the permit was taken or left, and no permit is left for a later park"},
 		    {"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
 		    {"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
 	    });
 
-/* As impatient, but its park is refused. */
+/* As an impatient waiter, but its park is refused. */
 STRESS_ACTOR(refused)
 {
 	result->r[0] = 1;
@@ -100,17 +104,19 @@ STRESS_ACTOR(refused)
 	result->r[0] = !wp__semaphore_cancel(&state->semaphore, &state->waiter);
 }
 
-STRESS_TEST(wait_queue_refused, .claim = "Nor does one that meets a park that was refused.",
+STRESS_TEST(wait_queue_refused,
+	    .claim = "A grant that meets a refused park leaves the thread no permit.",
 	    .upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state), .init = init,
 	    .actors = {release_one, refused}, .arbiter = count_both, .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
+		    {"1,0", ACCEPTABLE,
+		     "the permit was taken or left, and no permit is left for a later park"},
 		    {"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
 		    {"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
 	    });
 
-/* A waiter in line gets out, and its memory is used for another wait, while somebody grants.
- * Result: "granted, as both say; the next wait was granted". */
+/* A waiter leaves the queue, and its memory is used for another wait, while another thread grants.
+ * Result: "granted, as both report; the next wait was granted". */
 struct reused {
 	struct things things;
 	wp_waiter waiter;
@@ -141,17 +147,19 @@ STRESS_ACTOR_OF(reused, look_again)
 	result->r[1] = wp_load_relaxed(&state->waiter.state) == WP_WAITER_GRANTED;
 }
 
-STRESS_TEST(wait_queue_reused, .claim = "Who leaves a line is touched by no granter any more.",
-	    .upholds = "WaitQueue!UntouchedAfterGrant", .state_size = sizeof(struct reused),
-	    .init = init_in_line, .actors = {gives, reuses}, .arbiter = look_again, .results = 2,
-	    .blocking = 1,
-	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "the granter was done with it, or never had it"},
-		    {"*,1", FORBIDDEN,
-		     "a granter writes into memory that is used for something else"},
-		    {"*,*", FORBIDDEN, "granted and got out, or neither"},
-		    {"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
-	    });
+STRESS_TEST(
+	wait_queue_reused, .claim = "No granter touches a waiter that has left the queue.",
+	.upholds = "WaitQueue!UntouchedAfterGrant", .state_size = sizeof(struct reused),
+	.init = init_in_line, .actors = {gives, reuses}, .arbiter = look_again, .results = 2,
+	.blocking = 1,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the granter had finished with the waiter, or never had it"},
+		{"*,1", FORBIDDEN,
+		 "use after free: a granter writes into memory that is used for something else"},
+		{"*,*", FORBIDDEN, "the waiter was granted and left, or neither"},
+		{"asleep", FORBIDDEN,
+		 "lost wakeup: the waiter waits for a granter that never comes"},
+	});
 
 /* A waiter gives up while one thing is given. Result: "things, left or with the waiter". */
 STRESS_ACTOR_OF(reused, gives_up)
@@ -164,12 +172,13 @@ static void count_things(void *at, stress_result *result)
 	result->r[0] += ((struct reused *)at)->things.count;
 }
 
-STRESS_TEST(wait_queue_given, .claim = "What is given is with the object, or with one waiter.",
+STRESS_TEST(wait_queue_given, .claim = "A given thing is with the object, or with one waiter.",
 	    .upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct reused),
 	    .init = init_in_line, .actors = {gives, gives_up}, .arbiter = count_things,
 	    .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", REQUIRED, "given to the waiter, or left for the next"},
-		    {"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
-		    {"*", FORBIDDEN, "given to a waiter that has left, or twice"},
+		    {"1", REQUIRED, "the thing was given to the waiter, or left for the next"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the waiter waits for a granter that never comes"},
+		    {"*", FORBIDDEN, "the thing was given to a waiter that has left, or twice"},
 	    });

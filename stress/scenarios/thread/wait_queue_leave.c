@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_queue_leave.c - a close has its threads leave the lines where they stand, and its free waits for who
- * wakes them.
+ * wait_queue_leave.c - a close takes its threads out of their wait queues, and its free waits for
+ * threads that still wake them.
  *
- *   releaser        close of the virtual thread's group     OS thread, behind it   `wait_queue_leave_line`: "served"
- *   release 1       leaves its line for it                  waits
+ *   releaser        close of the virtual thread's group     OS thread, behind it
+ *   release 1       leaves the queue for it                 waits
  *
- * Why it works  The virtual thread is in line, parked, and never runs: the close acts for it. Where
- *               it does run, what "the free" writes is plain, and who pushes the thread reads that,
- *               as a push goes on to touch the carrier: a free that does not wait is a race.
+ * Result        `wait_queue_leave_line`: "served".
+ * Why it works  The virtual thread is parked in the queue and never runs, so the close acts for it.
+ *               Where it does run, the free writes plain memory, and the push reads that memory
+ *               at its end, as a real push touches the carrier. A free that does not wait is
+ *               therefore a data race.
  * Spec          specs/thread/WaitQueueLeave.tla. */
 #include "sync/channel.h"
 #include "sync/condition.h"
@@ -23,12 +25,12 @@ struct state {
 	struct virtual virtual;
 	wp_waiter waiters[2]; /* the virtual thread's; the OS thread's */
 	wp_wakers wakers;
-	uint32_t is_freed; /* plain: the group */
+	uint32_t is_freed; /* plain: stands for the group's memory */
 	uint32_t seen;     /* what a push read there */
 	uint32_t items[1];
 };
 
-/* As virtual_push, and touches the carrier after it. */
+/* As virtual_push, but touches the carrier after it. */
 static void push(wp_vthread *thread)
 {
 	struct state *state =
@@ -38,7 +40,7 @@ static void push(wp_vthread *thread)
 	state->seen = state->is_freed;
 }
 
-/* What parks: nothing runs it. */
+/* Parks the thread, and nothing runs it again. */
 static void park_for_good(struct state *state)
 {
 	wp__vthread_park(&state->virtual.thread);
@@ -71,7 +73,7 @@ STRESS_ACTOR(release_one)
 	wp_semaphore_release(&state->semaphore, 1);
 }
 
-/* Its memory is another's afterwards. */
+/* Closes the group, after which the waiter's memory is reused. */
 STRESS_ACTOR(close_group)
 {
 	wp__vthread_leave_line(&state->virtual.thread);
@@ -86,16 +88,17 @@ STRESS_ACTOR(behind)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(wait_queue_leave_line, .claim = "A permit goes past a thread that will not run.",
+STRESS_TEST(wait_queue_leave_line, .claim = "A permit skips a thread that will not run.",
 	    .upholds = "WaitQueueLeave!NoDeadGrant", .state_size = sizeof(struct state),
 	    .init = init_line, .actors = {release_one, close_group, behind}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
 		    {"1", ACCEPTABLE, "served"},
-		    {"asleep", FORBIDDEN, "the permit is with a thread that will not run"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the permit is with a thread that will not run"},
 	    });
 
-/* Nobody is behind it. Result: "permits; what is in the memory of the waiter". */
+/* No thread waits behind it. Result: "permits; the contents of the waiter's memory". */
 STRESS_INIT(init_alone)
 {
 	init(state);
@@ -110,17 +113,18 @@ STRESS_ACTOR(look_left)
 }
 
 STRESS_TEST(wait_queue_leave_granted,
-	    .claim = "A close waits for a grant that has begun, and gives back what it was.",
+	    .claim = "A close waits for a grant that has begun, and returns what was granted.",
 	    .upholds = "WaitQueueLeave!NoTouchAfterLeave", .state_size = sizeof(struct state),
 	    .init = init_alone, .actors = {release_one, close_group}, .arbiter = look_left,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "the permit is there, the memory is left alone"},
+		    {"1,1", ACCEPTABLE, "the permit is there, and the memory is untouched"},
 		    {"*,*", FORBIDDEN,
-		     "the permit is lost, or a granter has written to memory of another"},
+		     "the permit is lost, or use after free: a granter wrote into reused memory"},
 	    });
 
-/* At a mutex: told to look, or handed it. Result: "the next one has it". */
+/* The thread waits for a mutex, and is woken to try, or handed it. Result: "the next waiter has
+ * it". */
 STRESS_INIT(init_mutex)
 {
 	init(state);
@@ -143,17 +147,19 @@ STRESS_ACTOR(lock_behind)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(wait_queue_leave_mutex, .claim = "A mutex goes past a thread that will not run.",
+STRESS_TEST(wait_queue_leave_mutex,
+	    .claim = "A hand-over of a mutex skips a thread that will not run.",
 	    .upholds = "WaitQueueLeave!NoLostWake", .state_size = sizeof(struct state),
 	    .init = init_mutex, .actors = {unlock, close_group, lock_behind}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it has it"},
+		    {"1", ACCEPTABLE, "the next waiter has the mutex"},
 		    {"asleep", FORBIDDEN,
-		     "it is free, or with a thread that will not run, and the next sleeps"},
+		     "lost wakeup: the next waiter sleeps, and no running thread has the mutex"},
 	    });
 
-/* The thread has the mutex, and the next waits for it. Result: "it has it, and is told". */
+/* The thread has the mutex, and the next one waits for it. Result: "the next one has it, and finds
+ * it abandoned". */
 STRESS_INIT(init_held)
 {
 	init(state);
@@ -174,18 +180,19 @@ STRESS_ACTOR(lock_abandoned)
 	result->r[1] = wp_mutex_was_abandoned(&state->mutex);
 }
 
-STRESS_TEST(wait_queue_leave_held,
-	    .claim = "A mutex of a thread that will not run is unlocked, and marked.",
-	    .upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state),
-	    .init = init_held, .actors = {abandon, lock_abandoned}, .results = 2, .blocking = 1,
-	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "it has it, and is told"},
-		    {"*,*", FORBIDDEN,
-		     "it has it, and is not told that what it guards may be half done"},
-		    {"asleep", FORBIDDEN, "it is with a thread that will not run"},
-	    });
+STRESS_TEST(
+	wait_queue_leave_held,
+	.claim = "The mutex of a thread that will not run is unlocked, and marked as abandoned.",
+	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_held,
+	.actors = {abandon, lock_abandoned}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "the next waiter has the mutex, and finds it abandoned"},
+		{"*,*", FORBIDDEN, "the next waiter has it, and is not told that it was abandoned"},
+		{"asleep", FORBIDDEN, "lost wakeup: the mutex is with a thread that will not run"},
+	});
 
-/* At a channel without slots, whose sender has gone on. Result: "what the next receiver got". */
+/* The thread waits at a channel without slots, and the sender has gone on. Result: "what the next
+ * receiver got". */
 STRESS_INIT(init_receivers)
 {
 	init(state);
@@ -197,7 +204,7 @@ STRESS_ACTOR(try_send)
 {
 	state->items[0] = 7;
 	if (wp_channel_try_send(&state->channel, &state->items[0]) != WP_OK)
-		result->r[0] += 2; /* there was no receiver any more */
+		result->r[0] += 2; /* no receiver was left */
 }
 
 STRESS_ACTOR(take_item)
@@ -210,17 +217,17 @@ STRESS_ACTOR(take_item)
 }
 
 STRESS_TEST(wait_queue_leave_item,
-	    .claim = "An item that was given to a thread that will not run can be received.",
+	    .claim = "An item given to a thread that will not run can be received.",
 	    .upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state),
 	    .init = init_receivers, .actors = {try_send, close_group}, .arbiter = take_item,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,7", ACCEPTABLE, "sent, come back, and received"},
-		    {"2,0", ACCEPTABLE, "not sent: nobody receives"},
-		    {"*,*", LOST_WORK, "sent, and lost"},
+		    {"1,7", ACCEPTABLE, "the item was sent, came back, and was received"},
+		    {"2,0", ACCEPTABLE, "the item was not sent, because no thread receives"},
+		    {"*,*", LOST_WORK, "lost item: it was sent, and no thread received it"},
 	    });
 
-/* At a condition. Result: "the next one was signalled". */
+/* The thread waits at a condition. Result: "the next waiter was signalled". */
 STRESS_INIT(init_signal)
 {
 	init(state);
@@ -244,17 +251,18 @@ STRESS_ACTOR(wait_behind)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(wait_queue_leave_signal, .claim = "A signal goes past a thread that will not run.",
+STRESS_TEST(wait_queue_leave_signal, .claim = "A signal skips a thread that will not run.",
 	    .upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state),
 	    .init = init_signal, .actors = {signal_one, close_group, wait_behind}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "signalled, and it has the mutex"},
-		    {"asleep", FORBIDDEN, "the signal is with a thread that will not run"},
+		    {"1", ACCEPTABLE, "the next waiter was signalled, and has the mutex"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the signal is with a thread that will not run"},
 	    });
 
-/* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark
- * it may look before that. Result: "what the push found". */
+/* The thread runs, ends, and its group is freed while a wake is still under way; in the scenario of
+ * a user's unpark the thread may check before that. Result: "what the push found". */
 STRESS_INIT(init_one)
 {
 	init(state);
@@ -262,7 +270,8 @@ STRESS_INIT(init_one)
 	virtual_stray(&state->virtual);
 }
 
-/* What was the thread's word is anything now: here, what has a late wake push. */
+/* The memory of the thread's word may hold anything now; here it makes a late wake push the
+ * thread. */
 static void free_group(struct state *state)
 {
 	uint32_t parked = state->waiters[0].number * WP_VTHREAD_NUMBER + WP_TASK_PARKED;
@@ -285,14 +294,15 @@ STRESS_ACTOR(look_pushed)
 	result->r[0] = state->seen;
 }
 
-STRESS_TEST(wait_queue_leave_free, .claim = "A free waits for who wakes a thread of the group.",
+STRESS_TEST(wait_queue_leave_free,
+	    .claim = "A free waits for a thread that still wakes one of the group's threads.",
 	    .upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state),
 	    .init = init_one, .actors = {release_one, end_and_free}, .arbiter = look_pushed,
 	    .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "the push has ended before"},
-		    {"1", FORBIDDEN, "a push touches what is freed"},
-		    {"asleep", FORBIDDEN, "the free waits for ever"},
+		    {"0", ACCEPTABLE, "the push had ended before"},
+		    {"1", FORBIDDEN, "use after free: a push touches freed memory"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the free waits for ever"},
 	    });
 
 /* Result: "the free has returned". */
@@ -307,11 +317,11 @@ STRESS_TEST(wait_queue_leave_ends, .claim = "A free that waits for a wake return
 	    .init = init_one, .actors = {release_one, end_free_and_say}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it has returned"},
-		    {"asleep", FORBIDDEN, "the free waits for ever"},
+		    {"1", ACCEPTABLE, "the free has returned"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the free waits for ever"},
 	    });
 
-/* The same, told to look at a mutex. */
+/* The same, where a mutex wakes the thread to try again. */
 STRESS_INIT(init_told)
 {
 	init(state);
@@ -329,12 +339,13 @@ STRESS_ACTOR(lock_and_free)
 }
 
 STRESS_TEST(wait_queue_leave_told,
-	    .claim = "A free waits for who tells a thread of the group to look.",
+	    .claim = "A free waits for a mutex that still wakes one of the group's threads.",
 	    .upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state),
 	    .init = init_told, .actors = {unlock, lock_and_free}, .arbiter = look_pushed,
 	    .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "the push has ended before"},
-		    {"1", FORBIDDEN, "a push touches what is freed"},
-		    {"asleep", FORBIDDEN, "it is not told, or the free waits for ever"},
+		    {"0", ACCEPTABLE, "the push had ended before"},
+		    {"1", FORBIDDEN, "use after free: a push touches freed memory"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the thread is not woken, or the free waits for ever"},
 	    });
