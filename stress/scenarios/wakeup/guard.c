@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard.c - may the poller block? The hand-off of kernel/wakeup/guard.h, and what breaks it.
+ * guard.c - the hand-off of kernel/wakeup/guard.h, which decides whether the poller may block, and
+ * what breaks it.
  *
- *   poller            producer               result: "wake-up owed, work seen"
+ *   poller            producer
  *   announce          work := 1
  *   work?             signal
  *
- * Why it works  Nobody sleeps in `guard`: the pair that the two leave behind says whether a poller
- *               would have slept with its work unseen and no wake owed. `guard_sleep` and
- *               `guard_rendezvous` really sleep.
+ * Result        "wakeup owed, work seen".
+ * Why it works  No thread sleeps in `guard`: the result shows whether a poller would have slept
+ *               with its work unseen and no wakeup owed. `guard_sleep` and `guard_rendezvous`
+ *               really sleep.
  * Spec          specs/wakeup/Guard.tla. */
 #include "wakeup/guard.h"
 #include "base/error.h"
@@ -48,35 +50,37 @@ STRESS_ACTOR(poller)
 		wp_fence_heavy();
 }
 
-#define OUTCOMES                                                                       \
-	.outcomes = {                                                                  \
-		{"0,0", FORBIDDEN, "lost: the poller blocks and nobody will wake it"}, \
-		{"0,1", ACCEPTABLE, "the poller saw the work"},                        \
-		{"1,0", ACCEPTABLE, "the poller blocks, a wake-up is on its way"},     \
-		{"1,1", INTERESTING, "one redundant wake-up; harmless"},               \
+#define OUTCOMES                                                                                \
+	.outcomes = {                                                                           \
+		{"0,0", FORBIDDEN, "lost wakeup: the poller blocks, and nothing will wake it"}, \
+		{"0,1", ACCEPTABLE, "the poller saw the work"},                                 \
+		{"1,0", ACCEPTABLE, "the poller blocks, and a wakeup is on its way"},           \
+		{"1,1", INTERESTING, "a redundant wakeup, which is harmless"},                  \
 	}
 
-STRESS_TEST(guard, .claim = "Work is seen by the poller, or a wake-up is owed to it.",
+STRESS_TEST(guard, .claim = "The poller sees the work, or a wakeup is owed to it.",
 	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
 	    .init = init_symmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
 
 STRESS_TWIN(guard_check_first, .of = "guard",
-	    .defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
+	    .defect = "The poller checks for work before it announces its sleep.", .shows = "0,0",
 	    .seen_by = SEEN_ALL);
 
-/* The asymmetric pair, where the system has it; else the guard falls back and says so. */
+/* Uses the asymmetric pair of fences where the system has it; elsewhere the guard falls back and
+ * reports so. */
 STRESS_INIT(init_asymmetric)
 {
 	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
 	wp_rendezvous_init(&state->rendezvous, WP_GUARD_ASYMMETRIC);
 }
 
-STRESS_TEST(guard_asymmetric,
-	    .claim = "A light fence on the hot side suffices when the poller's is heavy.",
-	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
-	    .init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
+STRESS_TEST(
+	guard_asymmetric,
+	.claim = "A light fence on the producer's side suffices when the poller's fence is heavy.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	.init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
 
-/* Two producers, one promise to sleep. */
+/* Two producers meet one announced sleep. */
 STRESS_INIT(init_asleep)
 {
 	init_symmetric(state);
@@ -88,17 +92,18 @@ STRESS_ACTOR(other_producer)
 	result->r[1] = wp_guard_signal(&state->guard);
 }
 
-STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
+STRESS_TEST(guard_claim, .claim = "Exactly one producer sends the wakeup for one sleep.",
 	    .upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
 	    .init = init_asleep, .actors = {producer, other_producer}, .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "the first pays"},
-		    {"0,1", ACCEPTABLE, "the second pays"},
-		    {"1,1", FORBIDDEN, "both pay: a wake-up that nobody waits for"},
-		    {"0,0", FORBIDDEN, "nobody pays: the poller sleeps on"},
+		    {"1,0", ACCEPTABLE, "the first producer sends it"},
+		    {"0,1", ACCEPTABLE, "the second producer sends it"},
+		    {"1,1", FORBIDDEN, "redundant wakeup: both producers send one"},
+		    {"0,0", FORBIDDEN,
+		     "lost wakeup: neither producer sends one, and the poller sleeps on"},
 	    });
 
-/* A sticky signal (a permit), a real sleep. Result: "work seen at the end". */
+/* The signal is sticky (a permit), and the sleep is real. Result: "work seen at the end". */
 STRESS_ACTOR(waking_producer)
 {
 	wp_store_release(&state->work, 1);
@@ -115,21 +120,22 @@ STRESS_ACTOR(sleeping_poller)
 	result->r[0] = wp_load_relaxed(&state->work);
 }
 
-#define AWAKE                                                                         \
-	.outcomes = {                                                                 \
-		{"1", ACCEPTABLE, "awake, and the work is there"},                    \
-		{"0", FORBIDDEN, "woken without the work: the wake ordered nothing"}, \
-		{"asleep", FORBIDDEN, "a missed wakeup"},                             \
+#define AWAKE                                                                            \
+	.outcomes = {                                                                    \
+		{"1", ACCEPTABLE, "the poller is awake, and sees the work"},             \
+		{"0", FORBIDDEN, "woken without the work: the wakeup ordered nothing"},  \
+		{"asleep", FORBIDDEN, "lost wakeup: the poller sleeps beside its work"}, \
 	}
 
 STRESS_TEST(guard_sleep, .claim = "A poller that blocks with work queued is woken.",
 	    .upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_symmetric,
 	    .actors = {waking_producer, sleeping_poller}, .results = 1, .blocking = 1, AWAKE);
 
-STRESS_TWIN(guard_wake_unpaid, .of = "guard_sleep", .defect = "claims the wake and sends none",
-	    .shows = "asleep", .seen_by = SEEN_ALL);
+STRESS_TWIN(guard_wake_unpaid, .of = "guard_sleep",
+	    .defect = "A producer claims the wake, and sends none.", .shows = "asleep",
+	    .seen_by = SEEN_ALL);
 
-/* The system may refuse the heavy fence: then the poller sleeps no longer than a nap. Result: "nap
+/* The system may refuse the heavy fence; the poller then sleeps no longer than a nap. Result: "nap
  * over, work seen". */
 STRESS_INIT(init_failing)
 {
@@ -150,22 +156,24 @@ STRESS_ACTOR(napping_poller)
 	result->r[1] = wp_load_relaxed(&state->work);
 }
 
-STRESS_TEST(guard_failing, .claim = "A poller whose heavy fence failed misses no work for long.",
+STRESS_TEST(guard_failing,
+	    .claim = "After a failed heavy fence the poller misses no work for longer than a nap.",
 	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
 	    .init = init_failing, .actors = {waking_producer, napping_poller}, .results = 2,
 	    .blocking = 1, .failing_heavy = 1,
 	    .outcomes = {
-		    {"0,1", ACCEPTABLE, "it saw the work, or was woken for it"},
-		    {"1,*", INTERESTING, "the fence failed, the nap is over: it looks again"},
-		    {"0,0", FORBIDDEN, "woken without the work"},
-		    {"asleep", FORBIDDEN, "a missed wakeup"},
+		    {"0,1", ACCEPTABLE, "the poller saw the work, or was woken for it"},
+		    {"1,*", INTERESTING,
+		     "the fence failed, and the nap is over: the poller checks again"},
+		    {"0,0", FORBIDDEN, "the poller was woken, and does not see the work"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the poller sleeps beside its work"},
 	    });
 
 STRESS_TWIN(guard_failure_unread, .of = "guard_failing",
-	    .defect = "the poller does not read that its heavy fence failed", .shows = "asleep",
-	    .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11);
+	    .defect = "The poller does not check whether its heavy fence failed.",
+	    .shows = "asleep", .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11);
 
-/* A signal that is not sticky: check and wait under the signaller's lock. */
+/* The signal is not sticky, so the poller checks and waits under the signaller's lock. */
 STRESS_ACTOR(rendezvous_producer)
 {
 	wp_store_release(&state->work, 1);
@@ -187,8 +195,8 @@ STRESS_TEST(guard_rendezvous, .claim = "A condition signal cannot fall between c
 	    .init = init_symmetric, .actors = {rendezvous_producer, rendezvous_poller},
 	    .results = 1, .blocking = 1, AWAKE);
 
-/* A wake that orders nothing, after a light fence, which does not either: what the poller sees
- * comes with the claim. Result: "wake claimed, work seen". */
+/* The wakeup orders nothing, and comes after a light fence, which orders nothing either. The claim
+ * alone orders the work. Result: "wake claimed, work seen". */
 STRESS_ACTOR(ringing_producer)
 {
 	wp_store_release(&state->work, 1);
@@ -207,19 +215,21 @@ STRESS_ACTOR(rung_poller)
 	result->r[1] = wp_load_relaxed(&state->work);
 }
 
-#define CARRIED                                                                            \
-	{"1,1", ACCEPTABLE, "claimed, and the work is seen"},                              \
-		{"1,0", FORBIDDEN, "claimed, and the work of who claimed it is not seen"}, \
-		{"asleep", FORBIDDEN, "a missed wakeup"}
+#define CARRIED                                                                                 \
+	{"1,1", ACCEPTABLE, "the wake was claimed, and the work is seen"},                      \
+		{"1,0", FORBIDDEN, "the wake was claimed, and the claimer's work is not seen"}, \
+		{"asleep", FORBIDDEN, "lost wakeup: the poller sleeps beside its work"}
 
-STRESS_TEST(guard_claimed, .claim = "Whose wake was claimed sees what was pushed before the claim.",
+STRESS_TEST(guard_claimed,
+	    .claim = "A claimed wake lets the poller see the work pushed before the claim.",
 	    .upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
 	    .actors = {ringing_producer, rung_poller}, .results = 2, .blocking = 1,
 	    .outcomes = {CARRIED,
-			 {"0,1", ACCEPTABLE, "it saw the work before it slept"},
-			 {"0,0", FORBIDDEN, "awake for nothing"}});
+			 {"0,1", ACCEPTABLE, "the poller saw the work before it slept"},
+			 {"0,0", FORBIDDEN,
+			  "spurious wakeup: the poller is awake, and there is no work"}});
 
-/* The poller has found other work: it leaves at once, without the lock. */
+/* The poller has found other work, and leaves at once, without the lock. */
 STRESS_ACTOR(busy_poller)
 {
 	wp_guard_announce(&state->rendezvous.guard);
@@ -227,14 +237,15 @@ STRESS_ACTOR(busy_poller)
 	result->r[1] = wp_load_relaxed(&state->work);
 }
 
-STRESS_TEST(guard_rendezvous_claimed,
-	    .claim = "The same where the claim is made under a lock that the poller does not take.",
-	    .upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
-	    .actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
-	    .outcomes = {CARRIED, {"0,*", ACCEPTABLE, "nobody claimed it"}});
+STRESS_TEST(
+	guard_rendezvous_claimed,
+	.claim = "A claim made under a lock that the poller does not take also orders the work.",
+	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
+	.actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
+	.outcomes = {CARRIED, {"0,*", ACCEPTABLE, "no producer claimed the wake"}});
 
-/* The block's time is over as a producer claims the wake. Result: "wake claimed, the block says
- * so". */
+/* The block times out as a producer claims the wake. Result: "wake claimed, the block reports
+ * it". */
 STRESS_ACTOR(claiming_producer)
 {
 	result->r[0] = wp_rendezvous_signal(&state->rendezvous);
@@ -246,20 +257,19 @@ STRESS_ACTOR(timed_poller)
 	result->r[1] = wp_rendezvous_block(&state->rendezvous, 1) == WP_OK;
 }
 
-STRESS_TEST(guard_timeout,
-	    .claim = "A wake that was claimed is told, though the time is over, too.",
+STRESS_TEST(guard_timeout, .claim = "A block reports a claimed wake even when its time is up, too.",
 	    .upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
 	    .init = init_symmetric, .actors = {claiming_producer, timed_poller}, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "claimed, and told"},
-		    {"0,0", ACCEPTABLE, "the time was over first"},
-		    {"asleep", FORBIDDEN, "a missed wakeup"},
+		    {"1,1", ACCEPTABLE, "the wake was claimed, and the block reports it"},
+		    {"0,0", ACCEPTABLE, "the time was up first"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the poller sleeps beside its work"},
 		    {"*,*", FORBIDDEN,
-		     "the wake was claimed and paid for, and the poller hears of a timeout"},
+		     "the wake was claimed and sent, and the block reports a timeout"},
 	    });
 
-/* The lock of the rendezvous is held, and two more want it. Result: "holds". */
+/* The lock of the rendezvous is held, and two more threads want it. Result: "holds". */
 STRESS_INIT(init_locked)
 {
 	init_symmetric(state);
@@ -284,12 +294,12 @@ STRESS_ACTOR(count_locked)
 	result->r[0] = wp_load_relaxed(&state->bell);
 }
 
-STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.", .upholds = "Guard!NoLostWakeup",
-	    .state_size = sizeof(struct state), .init = init_locked,
-	    .actors = {unlocker, locker, locker}, .arbiter = count_locked, .results = 1,
-	    .blocking = 1,
+STRESS_TEST(guard_lock, .claim = "Each of three threads gets the lock.",
+	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	    .init = init_locked, .actors = {unlocker, locker, locker}, .arbiter = count_locked,
+	    .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"3", ACCEPTABLE, "one after the other"},
-		    {"asleep", FORBIDDEN, "the lock is free, and somebody sleeps"},
-		    {"*", FORBIDDEN, "two held it at once"},
+		    {"3", ACCEPTABLE, "one thread held it after the other"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the lock is free, and a thread sleeps"},
+		    {"*", FORBIDDEN, "two threads held it at once"},
 	    });

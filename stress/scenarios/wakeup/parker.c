@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parker.c - one permit: given once, never lost, and carrying the giver's data.
+ * parker.c - a parker's one permit is given once, is never lost, and carries the giver's data.
  *
- *   owner             unparker               result of `parker`: "data seen"
+ *   owner             unparker
  *   park              data := 1
  *   data?             unpark
  *
- * Why it works  The owner really sleeps. What it reads after the park is what the unparker wrote
- *               before.
+ * Result        `parker`: "data seen".
+ * Why it works  The owner really sleeps. After the park it must read the data that the unparker
+ *               wrote before.
  * Spec          specs/wakeup/Parker.tla. */
 #include "wakeup/parker.h"
 #include "base/error.h"
@@ -35,17 +36,17 @@ STRESS_ACTOR(owner)
 	result->r[0] = wp_load_relaxed(&state->data);
 }
 
-STRESS_TEST(parker, .claim = "An unpark ends the park that it precedes or finds.",
+STRESS_TEST(parker, .claim = "An unpark ends a park that has begun, or the next one.",
 	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
 	    .actors = {unparker, owner}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "awake, with the unparker's data"},
-		    {"0", FORBIDDEN, "awake without the data: unpark did not happen before"},
-		    {"asleep", FORBIDDEN,
-		     "a missed wakeup: the permit is there and the owner sleeps"},
+		    {"1", ACCEPTABLE, "the owner is awake, and sees the unparker's data"},
+		    {"0", FORBIDDEN,
+		     "the owner is awake without the data: the unpark did not happen before"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the permit is there, and the owner sleeps"},
 	    });
 
-/* Two unparkers and an owner that never sleeps. Result: "permits given, permits taken". */
+/* Two threads unpark an owner that never sleeps. Result: "permits given, permits taken". */
 STRESS_ACTOR(first_giver)
 {
 	result->r[0] = wp_parker_unpark(&state->parker);
@@ -67,12 +68,13 @@ STRESS_ACTOR(take_rest)
 		result->r[1]++;
 }
 
-STRESS_TEST(parker_permits, .claim = "Each permit given is taken once, and there is one at most.",
+STRESS_TEST(parker_permits, .claim = "Each permit is taken once, and at most one permit exists.",
 	    .upholds = "Parker!PermitAtMostOne", .state_size = sizeof(struct state), .init = init,
 	    .actors = {first_giver, second_giver, taker}, .arbiter = take_rest, .results = 2,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "one gave, the other found it there"},
-		    {"2,2", ACCEPTABLE, "one was taken before the other came"},
+		    {"1,1", ACCEPTABLE,
+		     "one unparker gave the permit, and the other found it there"},
+		    {"2,2", ACCEPTABLE, "one permit was taken before the other was given"},
 		    {"*,*", FORBIDDEN, "a permit was lost, doubled or invented"},
 	    });
 
@@ -83,25 +85,26 @@ STRESS_INIT(init_permit)
 	wp_parker_unpark(&state->parker);
 }
 
-STRESS_TEST(parker_data, .claim = "An unpark that finds the permit there hands its data over too.",
+STRESS_TEST(parker_data, .claim = "An unpark that finds the permit there hands its data over, too.",
 	    .upholds = "Parker!HappensBefore", .state_size = sizeof(struct state),
 	    .init = init_permit, .actors = {unparker, owner}, .results = 2,
 	    .outcomes = {
 		    {"0,1", ACCEPTABLE, "the old permit was taken first"},
-		    {"1,0", ACCEPTABLE, "one permit for both, with the data"},
-		    {"1,1", ACCEPTABLE, "taken first, the data seen all the same"},
+		    {"1,0", ACCEPTABLE, "one permit stands for both unparks, and brings the data"},
+		    {"1,1", ACCEPTABLE,
+		     "the old permit was taken first, and the data is seen all the same"},
 		    {"0,0", FORBIDDEN,
-		     "the permit was there, and the park that took it missed the data"},
+		     "the permit was there, and the park that took it does not see the data"},
 	    });
 
-/* The time runs out (it has: the system call returns at once) while the permit comes. Result:
- * "permits taken". */
+/* The time runs out while a permit is given; it has run out already, so the system call returns at
+ * once. Result: "permits taken". */
 STRESS_ACTOR(hasty_owner)
 {
 	result->r[0] = wp_parker_park_until(&state->parker, 1) == WP_OK;
 }
 
-/* Anywhere within two microseconds: about the length of the other's system call. */
+/* Gives the permit within two microseconds, about the length of the other's system call. */
 STRESS_ACTOR(giver)
 {
 	int64_t now_ns = wp_clock_ns(), until_ns = now_ns + now_ns % 2000;
@@ -116,15 +119,15 @@ STRESS_ACTOR(take_left)
 	result->r[0] += wp_parker_park_until(&state->parker, 0) == WP_OK;
 }
 
-STRESS_TEST(parker_timeout, .claim = "A permit that comes with the timeout is taken or kept.",
+STRESS_TEST(parker_timeout, .claim = "A permit that meets a timeout is taken or kept.",
 	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
 	    .actors = {giver, hasty_owner}, .arbiter = take_left, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "taken by the park, or by the next one"},
-		    {"0", FORBIDDEN, "erased by the exit from the timed park"},
+		    {"1", ACCEPTABLE, "the permit was taken by the park, or by the next one"},
+		    {"0", FORBIDDEN, "lost permit: the exit from the timed park erased it"},
 	    });
 
-/* The closer writes why. Result: "closed, reason seen". */
+/* The closer writes the reason. Result: "closed, reason seen". */
 STRESS_ACTOR(closer)
 {
 	wp_store_relaxed(&state->data, 1);
@@ -137,12 +140,14 @@ STRESS_ACTOR(closed_owner)
 	result->r[1] = wp_load_relaxed(&state->data);
 }
 
-STRESS_TEST(parker_close, .claim = "A close ends the park, which sees what was written before it.",
-	    .upholds = "Parker!CloseNotLost", .state_size = sizeof(struct state), .init = init,
-	    .actors = {closer, closed_owner}, .results = 2, .blocking = 1,
-	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "closed, and the reason is there"},
-		    {"1,0", FORBIDDEN, "closed without the reason: close did not happen before"},
-		    {"0,*", FORBIDDEN, "a permit that nobody gave"},
-		    {"asleep", FORBIDDEN, "closed, and the owner sleeps"},
-	    });
+STRESS_TEST(
+	parker_close, .claim = "A close ends the park, which sees the closer's earlier writes.",
+	.upholds = "Parker!CloseNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {closer, closed_owner}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "the park reports the close, and the reason is seen"},
+		{"1,0", FORBIDDEN,
+		 "the park reports the close without the reason: the close did not happen before"},
+		{"0,*", FORBIDDEN, "the owner took a permit that no thread gave"},
+		{"asleep", FORBIDDEN, "lost wakeup: the parker is closed, and the owner sleeps"},
+	});
