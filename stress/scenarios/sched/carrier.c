@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier.c - the carrier's word: leaving a sleep, being woken for work, in the right place.
+ * carrier.c - the carrier's word: a carrier leaves its sleep, or is woken where it sleeps.
  *
- *   carrier 0 (parked)   searcher                 `carrier_exit`: "stole, what is kept"
- *   leave                    search for carrier 1
+ *   carrier 0 (parked)   searcher
+ *   leave                search for carrier 1
  *
- * Why it works  In `carrier_exit` nobody sleeps: the searcher's compare-and-swap meets the exit. If
- *               the exit misses the victim, the search token is never given back. `carrier_wake`
+ * Result        `carrier_exit`: "stole, kept".
+ * Why it works  In `carrier_exit` no thread sleeps: the searcher's compare-and-swap meets the exit.
+ *               If the exit misses the victim, the search token is never returned. `carrier_wake`
  *               really sleeps.
  * Spec          specs/sched/Carrier.tla. */
 #include "sched/carrier.h"
@@ -23,7 +24,7 @@ struct state {
 	wp_carrier *by_index[CARRIERS];
 	wp_carrier carriers[CARRIERS];
 	wp_mpsc_node task;
-	wp_poller poller; /* of carrier 0 */
+	wp_poller poller; /* carrier 0's */
 	int event;
 };
 
@@ -54,7 +55,7 @@ STRESS_ACTOR(searcher)
 	wp_search(&state->domain, 1);
 }
 
-/* 1: the token, 2: the ticket of the victim's queue. */
+/* 1 stands for the token, 2 for the ticket of the victim's queue. */
 STRESS_ACTOR(read_kept)
 {
 	uint64_t ticket;
@@ -64,18 +65,21 @@ STRESS_ACTOR(read_kept)
 		result->r[1] += 2;
 }
 
-STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
-	    .upholds = "Carrier!NoSignalLostOnExit", .state_size = sizeof(struct state),
-	    .init = init_exit, .actors = {leave, searcher}, .arbiter = read_kept, .results = 2,
-	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the exit came first: the searcher found nobody"},
-		    {"1,0", ACCEPTABLE, "signalled: stole one task, gave the token back"},
-		    {"0,1", FORBIDDEN,
-		     "signal lost: the victim was overwritten, the token is stuck"},
-		    {"1,1", FORBIDDEN, "stole, and kept the token"},
-		    {"*,*", FORBIDDEN,
-		     "stole, and kept the ticket: nobody gets at that queue any more"},
-	    });
+STRESS_TEST(
+	carrier_exit,
+	.claim = "A carrier that leaves its sleep serves the searcher that signalled it.",
+	.upholds = "Carrier!NoSignalLostOnExit", .state_size = sizeof(struct state),
+	.init = init_exit, .actors = {leave, searcher}, .arbiter = read_kept, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "the exit came first: the searcher found no idle carrier"},
+		{"1,0", ACCEPTABLE,
+		 "the carrier was signalled, stole one task and returned the token"},
+		{"0,1", FORBIDDEN,
+		 "lost signal: the victim was overwritten, and the token is never returned"},
+		{"1,1", FORBIDDEN, "the carrier stole, and kept the token"},
+		{"*,*", FORBIDDEN,
+		 "the carrier stole, and kept the ticket: no thread gets at that queue any more"},
+	});
 
 /* Carrier 0 was sent to carrier 1 and holds the token. Result: "got the token, saw a searcher". */
 STRESS_INIT(init_searching)
@@ -97,13 +101,14 @@ STRESS_ACTOR(serve)
 	wp_carrier_leave(&state->carriers[0]);
 }
 
-STRESS_TEST(carrier_token, .claim = "Who gets the token finds nobody who still searches by it.",
+STRESS_TEST(carrier_token,
+	    .claim = "A carrier that gets the search token finds no other search under way.",
 	    .upholds = "Search!SearchingImpliesToken", .state_size = sizeof(struct state),
 	    .init = init_searching, .actors = {serve, next_searcher}, .results = 2,
 	    .outcomes = {
 		    {"0,0", ACCEPTABLE, "too early: the token is taken"},
-		    {"1,0", ACCEPTABLE, "it was given back by a carrier that runs"},
-		    {"1,1", FORBIDDEN, "two searches at once"},
+		    {"1,0", ACCEPTABLE, "the token was returned by a carrier that runs"},
+		    {"1,1", FORBIDDEN, "two searches are under way at once"},
 	    });
 
 /* Result: "would sleep, was woken". */
@@ -134,13 +139,14 @@ STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the 
 	    .init = init_alone, .actors = {advertise, submitter}, .arbiter = read_word,
 	    .results = 2,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it saw the task when it looked again"},
-		    {"1,1", ACCEPTABLE, "it sleeps, and the submitter has woken it"},
-		    {"1,0", LOST_WORK, "missed: it sleeps with a task in its queue"},
-		    {"0,1", FORBIDDEN, "awake, and its word says waking"},
+		    {"0,0", ACCEPTABLE, "the carrier saw the task in its last check"},
+		    {"1,1", ACCEPTABLE, "the carrier sleeps, and the submitter has woken it"},
+		    {"1,0", LOST_WORK, "lost wakeup: the carrier sleeps with a task in its queue"},
+		    {"0,1", FORBIDDEN,
+		     "the carrier is awake, and its word says that a wake is under way"},
 	    });
 
-/* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was sent for". */
+/* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was woken to search". */
 static void init_pair(void *at)
 {
 	init_domain(at, 2);
@@ -156,17 +162,19 @@ STRESS_ACTOR(read_sent)
 	result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING;
 }
 
-STRESS_TEST(carrier_yield, .claim = "A task that yields alone has nobody woken.",
+STRESS_TEST(carrier_yield, .claim = "A task that yields alone wakes no other carrier.",
 	    .upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
 	    .init = init_pair, .actors = {advertise, yield_alone}, .arbiter = read_sent,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "it sleeps on: the task is its carrier's next one"},
-		    {"0,0", ACCEPTABLE, "it saw the task when it looked again, and took it"},
-		    {"*,1", FORBIDDEN, "woken for a task that is not left to it"},
+		    {"1,0", ACCEPTABLE,
+		     "carrier 0 sleeps on: the task is its own carrier's next one"},
+		    {"0,0", ACCEPTABLE, "carrier 0 saw the task in its last check, and took it"},
+		    {"*,1", FORBIDDEN,
+		     "spurious wakeup: carrier 0 was woken for a task that it cannot take"},
 	    });
 
-/* A real sleep and a real wake. Result: "task run". */
+/* A real sleep and a real wakeup. Result: "task run". */
 STRESS_ACTOR(run_one)
 {
 	wp_carrier *carrier = &state->carriers[0];
@@ -185,10 +193,10 @@ STRESS_TEST(carrier_wake, .claim = "A submission reaches a sleeping carrier.",
 	    .init = init_alone, .actors = {run_one, submitter}, .results = 1, .blocking = 1,
 	    .outcomes = {
 		    {"1", ACCEPTABLE, "the task ran"},
-		    {"asleep", FORBIDDEN, "a missed wakeup"},
+		    {"asleep", FORBIDDEN, "lost wakeup"},
 	    });
 
-/* The sleep is in a poller. Result: "would block, was woken, eventfd readable". */
+/* The carrier sleeps in a poller. Result: "would block, was woken, eventfd readable". */
 static void signal_event(void *arg)
 {
 	wp_event_signal(*(int *)arg);
@@ -220,19 +228,23 @@ STRESS_ACTOR(read_eventfd)
 	result->r[2] = wp_event_take(state->event);
 }
 
-STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carrier sleeps.",
-	    .upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
-	    .init = init_poller, .fini = fini_poller, .actors = {advertise_poller, submitter},
-	    .arbiter = read_eventfd, .results = 3, .blocking = 1,
-	    .outcomes = {
-		    {"1,1,1", ACCEPTABLE, "it blocks in its poller, the eventfd ends that"},
-		    {"0,0,0", ACCEPTABLE, "it saw the task when it looked again"},
-		    {"0,0,1", INTERESTING, "woken while it looked: the eventfd is read next time"},
-		    {"1,1,0", FORBIDDEN, "the wake went to the futex, the poller blocks"},
-		    {"1,0,*", FORBIDDEN, "missed"},
-	    });
+STRESS_TEST(
+	carrier_poller, .claim = "A wakeup reaches the place where the carrier sleeps.",
+	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
+	.init = init_poller, .fini = fini_poller, .actors = {advertise_poller, submitter},
+	.arbiter = read_eventfd, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,1", ACCEPTABLE,
+		 "the carrier blocks in its poller, and the eventfd ends that"},
+		{"0,0,0", ACCEPTABLE, "the carrier saw the task in its last check"},
+		{"0,0,1", INTERESTING,
+		 "the carrier was woken while it checked: it reads the eventfd next time"},
+		{"1,1,0", FORBIDDEN,
+		 "lost wakeup: the wake went to the futex, and the carrier blocks in its poller"},
+		{"1,0,*", FORBIDDEN, "missed"},
+	});
 
-/* Its queue has four tasks, and a pinned one comes. Result: "tasks polled, the pinned one among
+/* The queue has four tasks, and a pinned one arrives. Result: "tasks polled, the pinned one among
  * them". */
 struct turns {
 	wp_carrier carrier;
@@ -266,16 +278,17 @@ static void poll_two_more(void *at, stress_result *result)
 	poll_two(at, result);
 }
 
-STRESS_TEST(carrier_turns, .claim = "A pinned task is polled though the queue does not empty.",
+STRESS_TEST(carrier_turns, .claim = "A pinned task is polled even if the queue never empties.",
 	    .upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
 	    .init = init_turns, .actors = {pinner, poll_two}, .arbiter = poll_two_more,
 	    .results = 2,
 	    .outcomes = {
-		    {"4,1", REQUIRED, "queue and inbox take turns"},
-		    {"*,*", FORBIDDEN, "the pinned task waits until the queue is empty"},
+		    {"4,1", REQUIRED, "the carrier polls queue and inbox in turn"},
+		    {"*,*", FORBIDDEN,
+		     "starvation: the pinned task waits until the queue is empty"},
 	    });
 
-/* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among
+/* The inbox has four tasks, and one arrives in the queue. Result: "tasks polled, that one among
  * them". */
 STRESS_INIT_OF(turns, init_turns_back)
 {
@@ -290,11 +303,12 @@ STRESS_ACTOR_OF(turns, queuer)
 }
 
 STRESS_TEST(carrier_turns_back,
-	    .claim = "A task in the queue is polled though the inbox does not empty.",
+	    .claim = "A task in the queue is polled even if the inbox never empties.",
 	    .upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
 	    .init = init_turns_back, .actors = {queuer, poll_two}, .arbiter = poll_two_more,
 	    .results = 2,
 	    .outcomes = {
-		    {"4,1", REQUIRED, "queue and inbox take turns"},
-		    {"*,*", FORBIDDEN, "the task in the queue waits until the inbox is empty"},
+		    {"4,1", REQUIRED, "the carrier polls queue and inbox in turn"},
+		    {"*,*", FORBIDDEN,
+		     "starvation: the task in the queue waits until the inbox is empty"},
 	    });

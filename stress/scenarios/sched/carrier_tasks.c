@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier_tasks.c - a task that is accepted is waited for, or handed back; a stolen one comes home.
+ * carrier_tasks.c - a close waits for accepted tasks or hands them back; stolen tasks return home.
  *
- *   starter, carrier            the close               `carrier_tasks_shut`: "accepted, ran at the end"
+ *   starter, carrier            closer
  *   start                       shut
  *   accepted: poll, run: done   wait until the list is empty
  *
- * Why it works  The close reads, behind its wait, a plain word that the task writes.
+ * Result        `carrier_tasks_shut`: "accepted, ran at the end".
+ * Why it works  After its wait the close reads a plain word that the task writes.
  * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
 #include "sched/run_queues.h"
@@ -18,10 +19,10 @@ struct state {
 	wp_domain domain;
 	wp_carrier *carriers[2];
 	wp_task task;
-	uint32_t runs; /* plain: a run hands it to the next, or to the close */
+	uint32_t runs; /* plain: each run hands it to the next, or to the close */
 };
 
-/* Knows its state by its place. */
+/* Finds the state by the task's place in it. */
 static struct state *state_of(wp_task *task)
 {
 	return (struct state *)(void *)((char *)task - offsetof(struct state, task));
@@ -62,19 +63,19 @@ STRESS_ACTOR(closer)
 	result->r[1] = state->runs;
 }
 
-STRESS_TEST(carrier_tasks_shut,
-	    .claim = "A close waits for the task that was accepted, and no longer.",
+STRESS_TEST(carrier_tasks_shut, .claim = "A close waits for each accepted task, and no longer.",
 	    .upholds = "Group!CloserIsWoken", .state_size = sizeof(struct state), .init = init,
 	    .actors = {starter, closer}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "shut first: refused"},
-		    {"1,1", ACCEPTABLE, "accepted, and waited for"},
-		    {"asleep", FORBIDDEN, "the close sleeps, and no task is listed"},
-		    {"*,*", FORBIDDEN, "accepted, and the close did not wait"},
+		    {"0,0", ACCEPTABLE, "the close came first: the start was refused"},
+		    {"1,1", ACCEPTABLE, "the task was accepted, and the close waited for it"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the close sleeps, and no task is listed"},
+		    {"*,*", FORBIDDEN, "the task was accepted, and the close did not wait for it"},
 	    });
 
-/* A start from outside while the close shuts the list, and a start that the close waits for, as the
- * start by a running task is. Result: "accepted after the shut, listed but not accepted". */
+/* One task is started from outside while the close shuts the list. Another is started from a home
+ * that the close waits for, as a running task does. Result: "accepted after the shut, listed but
+ * not accepted". */
 struct gate {
 	wp_carrier_tasks home;
 	wp_task early, late;
@@ -106,17 +107,18 @@ STRESS_ACTOR_OF(gate, count_listed)
 		       (int64_t)wp_load_relaxed(&state->is_accepted);
 }
 
-STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut takes no task any more.",
+STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut accepts no more tasks.",
 	    .upholds = "Group!AcceptsWhileOpen", .state_size = sizeof(struct gate),
 	    .init = init_gate, .actors = {gate_starter, gate_closer}, .arbiter = count_listed,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"0,0", REQUIRED, "what came after the shut is refused"},
-		    {"asleep", FORBIDDEN, "the lock is not given back"},
-		    {"*,*", FORBIDDEN, "a task is accepted after the shut, or listed and refused"},
+		    {"0,0", REQUIRED, "the start after the shut is refused"},
+		    {"asleep", FORBIDDEN, "the lock is never released"},
+		    {"*,*", FORBIDDEN,
+		     "a task was accepted after the shut, or was refused and is listed"},
 	    });
 
-/* Home 0's task is stolen by home 1, yields there, and is done in its second run. Result: "runs, in
+/* Home 1 steals home 0's task, which yields there, and ends in its second run. Result: "runs, in
  * the thief's queue". */
 static enum wp_step yield_once(wp_task *task)
 {
@@ -154,16 +156,17 @@ STRESS_ACTOR(come_home)
 	result->r[0] = state->runs;
 }
 
-STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields goes on at home.",
+STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields resumes at home.",
 	    .upholds = "Group!HomeReturn", .state_size = sizeof(struct state), .init = init_two,
 	    .actors = {owner, thief}, .arbiter = come_home, .results = 2,
 	    .outcomes = {
-		    {"2,0", ACCEPTABLE, "two runs, wherever; its queue is that of its home"},
-		    {"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
+		    {"2,0", ACCEPTABLE,
+		     "the task ran twice, on whichever carrier, and was queued at home"},
+		    {"*,*", FORBIDDEN, "the task stays with the thief, or runs too often"},
 	    });
 
-/* What a carrier without siblings starts itself is in its private FIFO; it runs that, and what
- * comes from outside, before it sleeps. Result: "ran". */
+/* Tasks that a carrier without siblings starts itself are in its private FIFO. The carrier runs
+ * those, and tasks from outside, before it sleeps. Result: "ran". */
 struct both {
 	wp_carrier_tasks home;
 	wp_task own, other;
@@ -204,22 +207,22 @@ STRESS_ACTOR_OF(both, outsider)
 }
 
 STRESS_TEST(carrier_tasks_private,
-	    .claim = "A carrier sleeps when its private FIFO is empty, and its queues.",
+	    .claim = "A carrier sleeps only when its private FIFO and its queues are empty.",
 	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct both), .init = init_both,
 	    .actors = {lone_carrier, outsider}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"2", ACCEPTABLE, "its own, and the other one"},
-		    {"asleep", FORBIDDEN, "it sleeps beside what it has queued for itself"},
-		    {"*", FORBIDDEN, "one ran twice"},
+		    {"2", ACCEPTABLE, "the carrier ran its own task, and the one from outside"},
+		    {"asleep", FORBIDDEN, "the carrier sleeps beside a task in its private FIFO"},
+		    {"*", FORBIDDEN, "a task ran twice"},
 	    });
 
-/* The carrier has left two parked tasks behind, and one in its private FIFO. Somebody unparks one,
- * somebody starts a fourth, while the close hands back. Result: "accepted, handed back, of these
- * too late, still listed". */
+/* The carrier has left two parked tasks, and one in its private FIFO. While the close hands tasks
+ * back, one thread unparks a task and another starts a fourth one. Result: "accepted, handed back,
+ * of these too late, still listed". */
 struct rest {
 	wp_carrier_tasks home;
 	wp_task parked, unparked, queued, started;
-	bool is_over; /* plain: the close, then the arbiter */
+	bool is_over; /* plain: belongs to the close, then to the arbiter */
 };
 
 static enum wp_step park_at_once(wp_task *task)
@@ -253,7 +256,8 @@ STRESS_ACTOR_OF(rest, outside_unparker)
 		wp__carrier_tasks_push(NULL, &state->unparked);
 }
 
-/* How many of the tries bring one; the others: somebody is about to queue it, or none is left. */
+/* Counts the tries that return a task. The other tries come before a task is queued, or find none
+ * left. */
 static int hand_back(struct rest *rest, int tries)
 {
 	bool was_parked;
@@ -280,18 +284,20 @@ STRESS_ACTOR_OF(rest, hand_back_rest)
 	result->r[3] = (int64_t)wp_carrier_tasks_count(&state->home);
 }
 
-STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each task that was accepted, once.",
+STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each accepted task once.",
 	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct rest), .init = init_rest,
 	    .actors = {hander, outside_starter, outside_unparker}, .arbiter = hand_back_rest,
 	    .results = 4, .blocking = 1,
 	    .outcomes = {
-		    {"0,3,0,0", ACCEPTABLE, "shut first: those that were there"},
-		    {"1,4,0,0", ACCEPTABLE, "all four"},
-		    {"asleep", FORBIDDEN, "the lock is not given back"},
-		    {"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
+		    {"0,3,0,0", ACCEPTABLE,
+		     "the close came first: the three earlier tasks are handed back"},
+		    {"1,4,0,0", ACCEPTABLE, "all four tasks are handed back"},
+		    {"asleep", FORBIDDEN, "the lock is never released"},
+		    {"*,*,*,*", FORBIDDEN,
+		     "a task is lost, handed back twice, or handed back after the close"},
 	    });
 
-/* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A
+/* A step submits a task and yields to it; meanwhile that task's scheduler starts two others. A
  * sibling steals. Result: "runs of that task, of the others". */
 struct keeping {
 	wp_carrier_tasks homes[2];
@@ -336,8 +342,8 @@ STRESS_INIT_OF(keeping, init_keeping)
 	wp_task_init(&state->next, end_at_once, "next");
 	for (int other = 0; other < 2; other++)
 		wp_task_init(&state->others[other], end_at_once, "other");
-	state->yields.is_pinned =
-		true; /* it runs at home: the ring that it pushes to is its carrier's */
+	/* It runs at home, because the ring that it pushes to belongs to its carrier. */
+	state->yields.is_pinned = true;
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->yields);
 }
 
@@ -379,18 +385,18 @@ STRESS_ACTOR_OF(keeping, run_the_rest)
 }
 
 STRESS_TEST(carrier_tasks_keeps,
-	    .claim = "What a step starts beside the task that it yields to is queued.",
+	    .claim = "Tasks that a step starts beside the task that it yields to are queued.",
 	    .upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct keeping),
 	    .init = init_keeping, .actors = {yielding, sibling}, .arbiter = run_the_rest,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,2", ACCEPTABLE, "each runs once"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
-		    {"*,*", FORBIDDEN, "one is lost, or runs twice"},
+		    {"1,2", ACCEPTABLE, "each task runs once"},
+		    {"asleep", FORBIDDEN, "a lock is never released"},
+		    {"*,*", FORBIDDEN, "a task is lost, or runs twice"},
 	    });
 
-/* A scheduler has a virtual thread, on an OS thread of its own: it parks as the close hands back.
- * Result: "handed back". */
+/* A scheduler runs a virtual thread on an OS thread of its own; the thread parks as the close hands
+ * tasks back. Result: "handed back". */
 struct given {
 	wp_carrier_tasks home;
 	wp_vthread thread;
@@ -425,20 +431,21 @@ static void given_hander(void *at, stress_result *result)
 	result->r[0] = wp__carrier_tasks_hand_back(home, &was_parked) != NULL;
 }
 
-STRESS_TEST(carrier_tasks_given,
-	    .claim = "A close that waits for a scheduler sees that its thread has parked.",
-	    .upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given),
-	    .init = init_given, .actors = {scheduler_parks, given_hander}, .results = 1,
-	    .blocking = 1,
-	    .outcomes = {
-		    {"1", ACCEPTABLE, "it is handed back"},
-		    {"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
-		    {"*", FORBIDDEN, "the close goes on though it runs"},
-	    });
+STRESS_TEST(
+	carrier_tasks_given,
+	.claim = "A close that waits for a scheduler sees that the scheduler's thread has parked.",
+	.upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given),
+	.init = init_given, .actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "the thread is handed back"},
+		{"asleep", FORBIDDEN,
+		 "lost wakeup: the close sleeps beside a thread that it could hand back"},
+		{"*", FORBIDDEN, "the close returns while the thread runs"},
+	});
 
-/* Two of them; only the other one parks. */
+/* The scheduler has two threads, and only the other one parks. */
 struct given_two {
-	struct given given; /* first: the actors are carrier_tasks_given's */
+	struct given given; /* must be first: the actors are carrier_tasks_given's */
 	wp_vthread other;
 };
 
@@ -456,14 +463,15 @@ STRESS_INIT_OF(given_two, init_given_two)
 }
 
 STRESS_TEST(carrier_tasks_given_two,
-	    .claim = "A close waits for schedulers as long as all threads are with them.",
+	    .claim = "A close waits for schedulers only as long as they have every thread.",
 	    .upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given_two),
 	    .init = init_given_two, .actors = {scheduler_parks, given_hander}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "the one that has parked is handed back"},
-		    {"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
-		    {"*", FORBIDDEN, "the close goes on though both run"},
+		    {"1", ACCEPTABLE, "the thread that has parked is handed back"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the close sleeps beside a thread that it could hand back"},
+		    {"*", FORBIDDEN, "the close returns while both threads run"},
 	    });
 
 /* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
@@ -501,12 +509,12 @@ STRESS_ACTOR_OF(armed, read_word)
 }
 
 STRESS_TEST(carrier_tasks_arm,
-	    .claim = "A carrier for which another arms a timer knows it, or is woken.",
+	    .claim = "A carrier knows of a timer that another carrier arms on it, or is woken.",
 	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct armed), .init = init_homes,
 	    .actors = {goes_to_sleep, arms}, .arbiter = read_word, .results = 3,
 	    .outcomes = {
-		    {"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
-		    {"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
+		    {"1,1,0", ACCEPTABLE, "the carrier read the deadline, and sleeps until then"},
+		    {"1,0,1", ACCEPTABLE, "the carrier was to sleep on, and is woken"},
 		    {"1,1,1", ACCEPTABLE, "both"},
-		    {"*,*,*", FORBIDDEN, "it sleeps on, past the deadline"},
+		    {"*,*,*", FORBIDDEN, "lost wakeup: the carrier sleeps past the deadline"},
 	    });

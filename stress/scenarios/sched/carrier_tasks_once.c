@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier_tasks_once.c - a task has one carrier at a time, runs for each unpark, ends once, is handed back
- * once.
+ * carrier_tasks_once.c - a task has one carrier at a time, runs after each unpark, and ends and is
+ * handed back once.
  *
- *   owner        thief          unparker            `carrier_tasks_hands`: "two ran it at once, runs"
+ *   owner        thief          unparker
  *   poll, run    steal, run     unpark, push
  *
- * Why it works  Whoever has a task in its hands is the only one that owes it (task.h);
- *               carrier_tasks_hands sees two by a count that a step takes up and puts down.
+ * Result        `carrier_tasks_hands`: "two ran it at once, runs".
+ * Why it works  The thread that has a task in its hands is the only one that may queue it (task.h).
+ *               carrier_tasks_hands detects two such threads by a counter that each step raises and
+ *               lowers.
  * Spec          specs/sched/Group.tla. */
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
@@ -15,7 +17,7 @@
 
 enum { TASKS = 2 };
 
-/* runs to told: of what a scenario says. */
+/* What the words from runs to told count depends on the scenario. */
 struct state {
 	wp_carrier_tasks homes[2];
 	wp_domain domain;
@@ -24,10 +26,10 @@ struct state {
 	wp_mpsc_node stop;
 	wp_task *in_hand;
 	wp_atomic(uint32_t) runs[TASKS], inside, have_met, told;
-	uint32_t back[TASKS]; /* plain: the close, then the arbiter */
+	uint32_t back[TASKS]; /* plain: belongs to the close, then to the arbiter */
 };
 
-/* Its first task knows its state by its place. */
+/* Finds the state by the place of its first task. */
 static struct state *state_of(wp_task *task)
 {
 	return (struct state *)(void *)((char *)task - offsetof(struct state, tasks));
@@ -77,7 +79,7 @@ static void run_rest(struct state *state)
 		run(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
 }
 
-/* It parks once; its end may come early, where two run it. */
+/* The task parks once. Where two carriers run it, its end may come early. */
 static enum wp_step park_once(wp_task *task)
 {
 	struct state *state = state_of(task);
@@ -103,19 +105,21 @@ STRESS_ACTOR(look_at_hands)
 	result->r[1] = wp_load_relaxed(&state->runs[0]);
 }
 
-STRESS_TEST(carrier_tasks_hands, .claim = "A task is in one hand or queue, whoever unparks it.",
+STRESS_TEST(carrier_tasks_hands,
+	    .claim = "A task is with one carrier or in one queue, whichever thread unparks it.",
 	    .upholds = "Group!OneCarrier", .state_size = sizeof(struct state), .init = init_hands,
 	    .actors = {owner, thief, unparker}, .arbiter = look_at_hands, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"0,1", ACCEPTABLE, "unparked before its run, and parked"},
-		    {"0,2", ACCEPTABLE, "unparked later, and run by one after the other"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
-		    {"*,*", FORBIDDEN, "two run it at once, or it runs too often"},
+		    {"0,1", ACCEPTABLE, "the task was unparked before its run, and parked"},
+		    {"0,2", ACCEPTABLE,
+		     "the task was unparked later, and run by one carrier after the other"},
+		    {"asleep", FORBIDDEN, "a lock is never released"},
+		    {"*,*", FORBIDDEN, "two carriers run the task at once, or it runs too often"},
 	    });
 
-/* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result:
- * "ended". */
+/* The task ends if a word is set, and else parks. The thread that sets the word unparks the task
+ * afterwards. Result: "ended". */
 static enum wp_step park_until_told(wp_task *task)
 {
 	return wp_load_relaxed(&state_of(task)->told) ? WP_STEP_DONE : WP_STEP_PARK;
@@ -139,17 +143,18 @@ STRESS_ACTOR(look_at_end)
 	result->r[0] = wp_task_is_done(&state->tasks[0]);
 }
 
-STRESS_TEST(carrier_tasks_told, .claim = "A task that is unparked runs again, and sees why.",
+STRESS_TEST(carrier_tasks_told,
+	    .claim = "A task that was unparked runs again, and sees the reason.",
 	    .upholds = "Group!UnparkNotLost", .state_size = sizeof(struct state), .init = init_told,
 	    .actors = {owner, thief, tell}, .arbiter = look_at_end, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it has ended"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
-		    {"0", LOST_WORK, "it is parked, and was unparked"},
+		    {"1", ACCEPTABLE, "the task has ended"},
+		    {"asleep", FORBIDDEN, "a lock is never released"},
+		    {"0", LOST_WORK, "lost wakeup: the task was unparked, and is parked"},
 	    });
 
-/* One is queued; a second one is started. Result: "runs of the first, of the second; more than one:
- * 2". */
+/* One task is queued, and a second one is started. Result: "runs of the first, of the second",
+ * where 2 stands for more than one. */
 static enum wp_step end_first(wp_task *task)
 {
 	wp_fetch_add_relaxed(&state_of(task)->runs[0], 1);
@@ -183,17 +188,18 @@ STRESS_ACTOR(count_runs)
 	}
 }
 
-STRESS_TEST(carrier_tasks_runs, .claim = "A task that says it is done has run once, wherever.",
+STRESS_TEST(carrier_tasks_runs,
+	    .claim = "A task that ends in its first step runs once, wherever it runs.",
 	    .upholds = "Group!EachRunsOnce", .state_size = sizeof(struct state), .init = init_runs,
 	    .actors = {owner, thief, starter}, .arbiter = count_runs, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", REQUIRED, "each ran once"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
-		    {"*,*", FORBIDDEN, "one is lost, or runs twice"},
+		    {"1,1", REQUIRED, "each task ran once"},
+		    {"asleep", FORBIDDEN, "a lock is never released"},
+		    {"*,*", FORBIDDEN, "a task is lost, or runs twice"},
 	    });
 
-/* The first is in its carrier's hands, and ends there, as it is unparked; a second one is started
- * meanwhile. Result: "listed, the first is queued". */
+/* The first task is in its carrier's hands, and ends there while another thread unparks it.
+ * Meanwhile a second task is started. Result: "listed, the first is queued". */
 STRESS_INIT(init_ends)
 {
 	init_runs(state);
@@ -218,14 +224,14 @@ STRESS_TEST(carrier_tasks_ends, .claim = "A task that has ended is in no list an
 	    .actors = {runner, unparker, starter}, .arbiter = look_at_list, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1,0", REQUIRED, "the second one is listed"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
+		    {"1,0", REQUIRED, "the second task is listed"},
+		    {"asleep", FORBIDDEN, "a lock is never released"},
 		    {"*,*", FORBIDDEN,
-		     "the first is listed or queued, or the second is not listed"},
+		     "the first task is listed or queued, or the second is not listed"},
 	    });
 
-/* The carrier has left one parked and one queued; somebody unparks both as they are handed back.
- * Result: "how often the first, the second". */
+/* The carrier has left one task parked and one queued. Another thread unparks both while they are
+ * handed back. Result: "times the first was handed back, the second". */
 static enum wp_step park_at_once(wp_task *task)
 {
 	return WP_STEP_PARK;
@@ -270,17 +276,19 @@ STRESS_ACTOR(count_back)
 	result->r[1] = state->back[1];
 }
 
-STRESS_TEST(carrier_tasks_back, .claim = "What is handed back is its user's: no unpark queues it.",
+STRESS_TEST(carrier_tasks_back,
+	    .claim = "No unpark queues a task that was handed back to its user.",
 	    .upholds = "Group!BackIsLeftAlone", .state_size = sizeof(struct state),
 	    .init = init_back, .actors = {hander, unpark_both}, .arbiter = count_back, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1,1", REQUIRED, "each once"},
-		    {"asleep", FORBIDDEN, "a lock is kept"},
-		    {"*,*", FORBIDDEN, "one is lost, or queued when it was handed back"},
+		    {"1,1", REQUIRED, "each task was handed back once"},
+		    {"asleep", FORBIDDEN, "a lock is never released"},
+		    {"*,*", FORBIDDEN, "a task is lost, or is queued after it was handed back"},
 	    });
 
-/* A stop is sent to one whose sibling steals. Result: "its owner has it, the sibling". */
+/* A carrier is sent a stop while its sibling steals. Result: "its owner has it, the sibling has
+ * it". */
 STRESS_INIT(init_stop)
 {
 	make(state, end_first, end_second);
@@ -307,10 +315,11 @@ STRESS_ACTOR(poll_stop)
 		result->r[0]++;
 }
 
-STRESS_TEST(carrier_tasks_stop, .claim = "The stop of a carrier is taken by itself alone.",
+STRESS_TEST(carrier_tasks_stop, .claim = "Only the carrier itself takes its stop.",
 	    .upholds = "Group!StopsItself", .state_size = sizeof(struct state), .init = init_stop,
 	    .actors = {stopper, stopped, steals_stop}, .arbiter = poll_stop, .results = 2,
 	    .outcomes = {
-		    {"1,0", REQUIRED, "by its owner, once"},
-		    {"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
+		    {"1,0", REQUIRED, "the owner took its stop, once"},
+		    {"*,*", FORBIDDEN,
+		     "a sibling took the stop, or it was taken twice, or not at all"},
 	    });

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier_tasks_resume.c - whoever unparks a parked task chooses where it goes on.
+ * carrier_tasks_resume.c - the thread that unparks a parked task chooses where it resumes.
  *
- *   first_carrier           other_carrier     chooser            `carrier_tasks_resume`: "runs, polled where it
- *   poll, run: it parks     poll, run         unpark; owed:        is not at home, listed, its last
- *                                             home 1; push         run's carrier"
+ *   first_carrier           other_carrier     chooser
+ *   poll, run: it parks     poll, run         unpark; mine:
+ *                                             home 1; push
  *
- * Why it works  Who owes a task alone reads and writes its home; it is on the list of home 0 until
- *               it has ended.
+ * Result        `carrier_tasks_resume`: "runs, polled where it is not at home, listed, its last
+ *               run's carrier".
+ * Why it works  Only the thread that has the task in its hands reads and writes the task's home.
+ *               The task is on the list of home 0 until it has ended.
  * Spec          specs/sched/Group.tla: Resume. */
 #include "sched/carrier_tasks.h"
 #include "sched/run_queues.h"
@@ -15,7 +17,7 @@
 struct resumed {
 	wp_carrier_tasks homes[2], *all[2];
 	wp_task task;
-	uint32_t runs, lost, by; /* plain: a run hands them to the next */
+	uint32_t runs, lost, by; /* plain: each run hands them to the next */
 };
 
 static enum wp_step park_once(wp_task *task)
@@ -38,7 +40,7 @@ STRESS_INIT_OF(resumed, init_free)
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
-/* As one that has settled. */
+/* Pins the task, as one that has settled on a carrier. */
 static void init_pinned(void *at)
 {
 	init_free(at);
@@ -88,32 +90,37 @@ STRESS_ACTOR_OF(resumed, run_rest)
 	result->r[3] = state->by;
 }
 
-STRESS_TEST(carrier_tasks_resume, .claim = "Who unparks a task has it go on where it says.",
+STRESS_TEST(carrier_tasks_resume,
+	    .claim = "A thread that unparks a task chooses the carrier where it resumes.",
 	    .upholds = "Group!HomeReturn", .state_size = sizeof(struct resumed), .init = init_free,
 	    .actors = {first_carrier, other_carrier, chooser}, .arbiter = run_rest, .results = 4,
 	    .outcomes = {
-		    {"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
-		    {"2,0,0,0", ACCEPTABLE, "unparked while it ran: it stays where it is"},
-		    {"2,0,0,1", ACCEPTABLE, "it goes on where it was told to"},
-		    {"*,*,*,*", FORBIDDEN, "it is lost, run twice, or listed nowhere"},
+		    {"1,0,1,0", ACCEPTABLE,
+		     "the task was unparked before it ran: it is parked, and listed"},
+		    {"2,0,0,0", ACCEPTABLE,
+		     "the task was unparked while it ran: it stays where it is"},
+		    {"2,0,0,1", ACCEPTABLE, "the task resumes at the chosen home"},
+		    {"*,*,*,*", FORBIDDEN, "the task is lost, run twice, or listed nowhere"},
 	    });
 
 STRESS_TWIN(group_resume_early, .of = "carrier_tasks_resume",
-	    .defect = "who unparks a task changes its home, though somebody else has it",
+	    .defect = "A thread that unparks a task changes its home, though another thread has "
+		      "the task.",
 	    .shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(carrier_tasks_resume_settled,
-	    .claim = "Who has settled goes on at home, whoever unparks it.",
+	    .claim = "A settled thread resumes at home, whichever thread unparks it.",
 	    .upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
 	    .init = init_pinned, .actors = {first_carrier, other_carrier, chooser},
 	    .arbiter = run_rest, .results = 4,
 	    .outcomes = {
-		    {"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
-		    {"2,0,0,0", ACCEPTABLE, "it goes on at home"},
-		    {"*,*,*,*", FORBIDDEN, "it is lost, run twice, or runs elsewhere"},
+		    {"1,0,1,0", ACCEPTABLE,
+		     "the task was unparked before it ran: it is parked, and listed"},
+		    {"2,0,0,0", ACCEPTABLE, "the thread resumes at home"},
+		    {"*,*,*,*", FORBIDDEN, "the thread is lost, run twice, or runs elsewhere"},
 	    });
 
-/* A close hands the task back from the queue of the home where it was to go on. Result: "handed
+/* A close hands the task back from the queue of the home where it was to resume. Result: "handed
  * back by the close, and later; homes whose list or count is not empty". */
 STRESS_ACTOR_OF(resumed, hander)
 {
@@ -138,11 +145,11 @@ static void init_parked(void *at)
 	poll_and_run(at, 0);
 }
 
-STRESS_TEST(carrier_tasks_resume_back, .claim = "What a close hands back is on no list any more.",
+STRESS_TEST(carrier_tasks_resume_back, .claim = "A task that a close hands back is on no list.",
 	    .upholds = "Group!NoTaskLost", .state_size = sizeof(struct resumed),
 	    .init = init_parked, .actors = {hander, chooser}, .arbiter = hand_back_rest,
 	    .results = 2,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "parked, or queued at its new home"},
-		    {"*,*", FORBIDDEN, "it is lost, handed back twice, or listed still"},
+		    {"1,0", ACCEPTABLE, "the task was parked, or queued at its new home"},
+		    {"*,*", FORBIDDEN, "the task is lost, handed back twice, or still listed"},
 	    });

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier_tasks_settle.c - a virtual thread settles with whoever runs it first, and parks there.
+ * carrier_tasks_settle.c - a virtual thread settles on the first carrier that runs it.
  *
- *   first_home        settles_away     settled_unparker      `carrier_tasks_settle`: "runs, by another than
- *   poll, run         steal, run       unpark, push           the first"
+ *   first_home        settles_away     settled_unparker
+ *   poll, run         steal, run       unpark, push
  *
- * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
+ * Result        `carrier_tasks_settle`: "runs, by another than the first".
+ * Why it works  The carrier that runs the thread next reads its home after the park that ended the
+ *               run before.
  * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
 #include "sched/run_queues.h"
@@ -13,7 +15,7 @@
 struct settled {
 	wp_carrier_tasks homes[2];
 	wp_vthread thread;
-	uint32_t runs, by, first, moved; /* plain: a run hands them to the next */
+	uint32_t runs, by, first, moved; /* plain: each run hands them to the next */
 };
 
 static enum wp_step settle(wp_task *task)
@@ -48,8 +50,8 @@ static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
 {
 	if (node == NULL)
 		return;
-	wp__vthread_begin(
-		&state->thread); /* as wp_carrier_tasks_run, which asks who left its stack */
+	/* As wp_carrier_tasks_run, which checks whether the thread left its stack. */
+	wp__vthread_begin(&state->thread);
 	state->by = by;
 	wp__carrier_tasks_after(&state->homes[by], &state->thread.task,
 				settle(&state->thread.task));
@@ -79,11 +81,12 @@ STRESS_ACTOR_OF(settled, run_settled_rest)
 	result->r[1] = state->moved;
 }
 
-STRESS_TEST(carrier_tasks_settle, .claim = "Who has settled is run by that carrier alone.",
+STRESS_TEST(carrier_tasks_settle,
+	    .claim = "A thread that has settled on a carrier runs on that carrier only.",
 	    .upholds = "Group!StaysSettled", .state_size = sizeof(struct settled),
 	    .init = init_settled, .actors = {first_home, settles_away, settled_unparker},
 	    .arbiter = run_settled_rest, .results = 2,
 	    .outcomes = {
-		    {"2,0", ACCEPTABLE, "it runs twice, where it ran first"},
-		    {"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
+		    {"2,0", ACCEPTABLE, "the thread runs twice, where it ran first"},
+		    {"*,*", FORBIDDEN, "the thread is lost, or runs elsewhere"},
 	    });

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cluster.h - carriers of one domain, and tasks for them: a state that several scenarios start
- * from.
+ * cluster.h - the carriers of one domain, and their tasks: the initial state of several scenarios.
  *
  *   enum { CARRIERS = 2, TASKS = 2 };
  *   #include "cluster.h"
  *
- * Why it works  A carrier that runs no actor is in a long task. The carriers stand first, then
- *               lines of their own: wakeproof conform finds words by their place.
+ * Why it works  A carrier that no actor runs stands for one in a long task. The carriers come first
+ *               and the other members have cache lines of their own, because wakeproof conform
+ *               finds words by their offsets.
  * Spec          none. Evidence  tests/judge/conform/test_conform.py. */
 #ifndef WP_CLUSTER_H
 #define WP_CLUSTER_H
@@ -18,12 +18,12 @@ struct state {
 	wp_mpsc_node tasks[TASKS];
 	_Alignas(WP_LINE) wp_domain domain;
 	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
-	_Alignas(WP_LINE) wp_poller poller; /* of carrier 0, where there is one */
+	_Alignas(WP_LINE) wp_poller poller; /* carrier 0's, in scenarios that have one */
 	int event;                          /* its wakeup */
-	wp_atomic(uint32_t) spawns, yields; /* that are left to tasks */
+	wp_atomic(uint32_t) spawns, yields; /* how many are left for the tasks */
 };
 
-/* The domain has the first `count` carriers. */
+/* Puts the first `count` carriers into the domain. */
 WP_INLINE void cluster_init(struct state *state, uint32_t count)
 {
 	wp_domain_init(&state->domain, state->by_index, count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_close.c - closes of a group, by several threads, beside a carrier, without the group's threads.
+ * group_close.c - several threads close a group beside a carrier.
  *
  *   closer                          carrier
- *   closing.h                       poll and run, park; the stop: says that it has exited
+ *   closing.h                       poll and run, park; at the stop: report the exit
  *
- * Why it works  What group.c does to threads is done to words: a stop is sent to the home, an exit
- *               is a word. Where a scenario has no carrier, it has exited before.
+ * Why it works  Words stand for the threads of group.c: a stop is sent to the home, and an exit is
+ *               a word. In a scenario without a carrier, the carrier has exited before.
  * Spec          specs/sched/GroupClose.tla, Group.tla. */
 #include "sched/group_close.h"
 #include "base/error.h"
@@ -21,17 +21,18 @@ struct state {
 	wp_task task;
 	wp_vthread thread;
 	wp_mpsc_node stop;
-	bool is_counted;                /* what would be taken back is counted, and left */
-	bool is_watched;                /* only who takes back is counted, and how many at once */
-	bool is_sent;                   /* plain: who is inside */
-	uint32_t listed, back;          /* plain, as well: as the stop was sent; handed back */
-	wp_atomic(uint32_t) exited;     /* the carrier of the second home; that of the first has */
-	wp_atomic(uint32_t) is_running; /* that carrier, as tasks were taken back */
-	wp_atomic(uint32_t) takers, both; /* who takes back now; two did at once */
+	bool is_counted; /* tasks to be taken back are counted, and left */
+	bool is_watched; /* only the threads that take back at the same time are counted */
+	bool is_sent;    /* plain: belongs to the close that is inside */
+	uint32_t listed,
+		back; /* plain too: tasks listed when the stop was sent; tasks handed back */
+	wp_atomic(uint32_t) exited; /* the carrier of the second home; the first one's has exited */
+	wp_atomic(uint32_t) is_running;   /* that carrier ran while tasks were taken back */
+	wp_atomic(uint32_t) takers, both; /* threads that take back now; two did at once */
 };
 
 struct closer {
-	wp_close close; /* first */
+	wp_close close; /* must be first */
 	struct state *state;
 };
 
@@ -85,7 +86,7 @@ static uint64_t take_back(wp_close *close)
 
 	if (wp_load_relaxed(&state->exited) == 0) {
 		wp_store_relaxed(&state->is_running, 1);
-		return 0; /* to take something would be a race */
+		return 0; /* taking a task would be a data race */
 	}
 	if (state->is_watched) {
 		if (wp_fetch_add_relaxed(&state->takers, 1) != 0)
@@ -152,8 +153,8 @@ STRESS_ACTOR(carrier)
 	wp_futex_wake(&state->exited, HOMES);
 }
 
-/* Several closes of a group without tasks, whose carriers have exited. Result: "each has closed
- * it". */
+/* Several threads close a group without tasks after its carriers have exited. Result: "each has
+ * closed it". */
 STRESS_INIT(init_exited)
 {
 	init(state);
@@ -170,13 +171,14 @@ STRESS_ACTOR(second)
 	result->r[1] = close_by(state, WP_FOREVER, false) == WP_OK;
 }
 
-STRESS_TEST(group_close_turn, .claim = "Who waits for its turn to close gets it.",
+STRESS_TEST(group_close_turn, .claim = "A thread that waits for its turn to close gets it.",
 	    .upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state),
 	    .init = init_exited, .actors = {first, second}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", REQUIRED, "one after the other"},
-		    {"asleep", FORBIDDEN, "nobody is inside, and one waits"},
-		    {"*,*", FORBIDDEN, "one says that it is not closed"},
+		    {"1,1", REQUIRED, "one thread closed after the other"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: a thread waits for its turn, and no close is inside"},
+		    {"*,*", FORBIDDEN, "a close reports that the group is not closed"},
 	    });
 
 static enum wp_step end_at_once(wp_task *task)
@@ -189,8 +191,8 @@ STRESS_ACTOR(patient)
 	close_by(state, WP_FOREVER, false);
 }
 
-/* The task is parked at the second home, and unparked during the close. Result: "listed as the stop
- * was sent, and to be handed back". */
+/* The task is parked at the second home, and unparked during the close. Result: "tasks listed when
+ * the stop was sent, and handed back". */
 static enum wp_step park_at_once(wp_task *task)
 {
 	task->step = end_at_once;
@@ -213,7 +215,7 @@ STRESS_INIT(init_left)
 	state->is_counted = true;
 }
 
-/* As wp_task_unpark, and then its carrier. */
+/* As wp_task_unpark, and then the task's carrier. */
 STRESS_ACTOR(resumes)
 {
 	wp_mpsc_node *node;
@@ -238,22 +240,22 @@ STRESS_TEST(group_close_all,
 	    .init = init_left, .actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"0,0", REQUIRED, "it has waited"},
-		    {"asleep", FORBIDDEN, "the close does not return"},
-		    {"*,*", FORBIDDEN, "the stop was sent before"},
+		    {"0,0", REQUIRED, "the close has waited for the task"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the close does not return"},
+		    {"*,*", FORBIDDEN, "the stop was sent while a task was listed"},
 	    });
 
-STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
+STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hands no task back.",
 	    .upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
 	    .actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2, .blocking = 1,
 	    .outcomes = {
 		    {"0,0", REQUIRED, "the task has ended"},
-		    {"asleep", FORBIDDEN, "the close does not return"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the close does not return"},
 		    {"*,*", FORBIDDEN, "a task is handed back, or could have been"},
 	    });
 
-/* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken
- * back". */
+/* A close cancels with a deadline, beside a carrier. Result: "took back beside a carrier; tasks
+ * taken back". */
 STRESS_ACTOR(in_time)
 {
 	close_by(state, SOON_NS, true);
@@ -265,18 +267,19 @@ STRESS_ACTOR(look_at_drain)
 	result->r[1] = state->back;
 }
 
-STRESS_TEST(group_close_joins, .claim = "Nothing is taken back while a carrier runs.",
+STRESS_TEST(group_close_joins, .claim = "No task is taken back while a carrier runs.",
 	    .upholds = "Group!NothingRunsAfterClose", .state_size = sizeof(struct state),
 	    .init = init_parked, .actors = {in_time, carrier}, .arbiter = look_at_drain,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the time was over before the carrier exited"},
-		    {"0,1", ACCEPTABLE, "the carrier has exited, the task is taken back"},
-		    {"asleep", FORBIDDEN, "the close does not return, or the carrier has no stop"},
-		    {"*,*", FORBIDDEN, "the carrier runs"},
+		    {"0,0", ACCEPTABLE, "the deadline passed before the carrier exited"},
+		    {"0,1", ACCEPTABLE, "the carrier has exited, and the task is taken back"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the close does not return, or the carrier gets no stop"},
+		    {"*,*", FORBIDDEN, "a task was taken back while the carrier ran"},
 	    });
 
-/* Two that cancel; the carriers have exited. Result: "two took back at once". */
+/* Two threads cancel and close; the carriers have exited. Result: "two took back at once". */
 STRESS_INIT(init_watched)
 {
 	init_exited(state);
@@ -293,18 +296,18 @@ STRESS_ACTOR(look_at_takers)
 	result->r[0] = wp_load_relaxed(&state->both);
 }
 
-STRESS_TEST(group_close_one, .claim = "One close at a time takes back.",
+STRESS_TEST(group_close_one, .claim = "One close at a time takes tasks back.",
 	    .upholds = "GroupClose!OneConsumer", .state_size = sizeof(struct state),
 	    .init = init_watched, .actors = {cancels, cancels}, .arbiter = look_at_takers,
 	    .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", REQUIRED, "one after the other"},
-		    {"asleep", FORBIDDEN, "a close does not return"},
-		    {"*", FORBIDDEN, "two are consumers of the queues"},
+		    {"0", REQUIRED, "one thread closed after the other"},
+		    {"asleep", FORBIDDEN, "lost wakeup: a close does not return"},
+		    {"*", FORBIDDEN, "two closes consume the queues at once"},
 	    });
 
-/* One that cancels, and whose time may be over; then one that waits. The task is parked. Result:
- * "taken back". */
+/* One close cancels, and its deadline may pass; then another close waits. The task is parked.
+ * Result: "tasks taken back". */
 STRESS_ACTOR(cancels_and_waits)
 {
 	close_by(state, SOON_NS, true);
@@ -321,13 +324,13 @@ STRESS_TEST(group_close_stopped, .claim = "A close waits for no task once a stop
 	    .init = init_parked, .actors = {cancels_and_waits, carrier}, .arbiter = look_at_back,
 	    .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", REQUIRED, "it takes back what the carrier has left"},
-		    {"asleep", FORBIDDEN, "it waits for a task that nobody runs"},
+		    {"1", REQUIRED, "the close takes back the task that the carrier has left"},
+		    {"asleep", FORBIDDEN, "the close waits for a task that no carrier runs"},
 		    {"*", FORBIDDEN, "the task is lost"},
 	    });
 
-/* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it;
- * the other". */
+/* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed the
+ * group; the other one too". */
 static void take_it(void *arg, wp_vthread *thread)
 {
 }
@@ -352,11 +355,12 @@ STRESS_ACTOR(late_second)
 	result->r[1] = close_by(state, SOON_NS, true) == WP_TIMEOUT;
 }
 
-STRESS_TEST(group_close_returns, .claim = "A close returns, whatever a scheduler holds.",
+STRESS_TEST(group_close_returns,
+	    .claim = "A close with a deadline returns, even if a scheduler keeps a thread.",
 	    .upholds = "GroupClose!Returns", .state_size = sizeof(struct state), .init = init_given,
 	    .actors = {late_first, late_second}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", REQUIRED, "each says that its time is over"},
-		    {"asleep", FORBIDDEN, "a close does not return"},
-		    {"*,*", FORBIDDEN, "one says that it is closed"},
+		    {"1,1", REQUIRED, "each close reports that its time is up"},
+		    {"asleep", FORBIDDEN, "lost wakeup: a close does not return"},
+		    {"*,*", FORBIDDEN, "a close reports that the group is closed"},
 	    });

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue_carrier.c - carriers with rings of four: what is pushed, spilt, or stolen with another one
- * reaches an idle sibling.
+ * local_queue_carrier.c - carriers with rings of four: a task that is pushed, overflows, or is
+ * stolen with another one reaches an idle sibling.
  *
- *   carrier 0, carrier 1           carrier 2                         result: "tasks that they got"
+ *   carrier 0, carrier 1           carrier 2
  *   take some, end                 push to itself, be in a long task
  *
- * Why it works  As in search.c: a carrier that has its tasks is done, as one in a long task is. If
- *               one sleeps on beside a task that is in a ring, or spilt, its actor never ends:
- *               "asleep".
+ * Result        "tasks that they got".
+ * Why it works  As in search.c, the actor of a carrier ends when it has its tasks, as if it then
+ *               ran a long task. If a carrier sleeps on beside a task in a ring or in the global
+ *               queue, its actor never ends: "asleep".
  * Spec          specs/sched/LocalQueueCarrier.tla: NothingStrands, SlotIsNext. */
 #include "sched/local_queue_carrier.h"
 #include "sched/run_queues.h"
 #include "stress.h"
 
-enum { CARRIERS = 3, TASKS = 6, LONG = 2 /* the carrier */ };
+enum { CARRIERS = 3, TASKS = 6, LONG = 2 /* the carrier in a long task */ };
 
 struct state {
 	wp_carrier carriers[CARRIERS];
@@ -32,7 +33,7 @@ STRESS_INIT(init)
 	}
 }
 
-/* So many are in the ring of carrier 2, and everybody knows. */
+/* Puts `many` tasks into carrier 2's ring, where every thread sees them. */
 static void init_filled(struct state *state, uint32_t many)
 {
 	init(state);
@@ -70,30 +71,32 @@ STRESS_ACTOR(pusher)
 }
 
 STRESS_TEST(local_queue_carrier,
-	    .claim = "A carrier that pushes to its ring tells an idle sibling.",
+	    .claim = "A carrier that pushes to its ring wakes an idle sibling.",
 	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	    .init = init, .actors = {carrier_0, pusher}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "the idle carrier took it"},
-		    {"asleep", LOST_WORK, "stranded in the ring"},
+		    {"1", ACCEPTABLE, "the idle carrier took the task"},
+		    {"asleep", LOST_WORK, "lost wakeup: the task is stranded in the ring"},
 	    });
 
-/* Another task is submitted to carrier 2: the search for that one may hold the token. */
+/* Another task is submitted to carrier 2, and the search for that task may hold the token. */
 STRESS_ACTOR(submitter)
 {
 	wp_carrier_submit(&state->carriers[LONG], &state->tasks[0]);
 }
 
-STRESS_TEST(local_queue_carrier_refused, .claim = "Who has released the token looks at rings, too.",
+STRESS_TEST(local_queue_carrier_refused,
+	    .claim = "A carrier that has released the search token checks the rings, too.",
 	    .preemptions = 2, .whole = SEEN_SC, .upholds = "LocalQueueCarrier!NothingStrands",
 	    .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier_0, carrier_1, pusher, submitter}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"2", ACCEPTABLE, "both got one"},
-		    {"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
+		    {"2", ACCEPTABLE, "both idle carriers got a task"},
+		    {"asleep", LOST_WORK,
+		     "stranded: the push's search was refused, and no carrier checked the ring"},
 	    });
 
-/* A full ring spills while carrier 0 takes what is left of it. */
+/* A full ring overflows while carrier 0 takes the tasks that are left in it. */
 STRESS_INIT(init_full)
 {
 	init_filled(state, WP_LOCAL_CAPACITY);
@@ -106,32 +109,34 @@ STRESS_ACTOR(takes_three)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(local_queue_carrier_overflow, .claim = "A push that makes room tells as any other.",
+STRESS_TEST(local_queue_carrier_overflow,
+	    .claim = "A push that makes room wakes an idle sibling, as any push does.",
 	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	    .init = init_full, .actors = {takes_three, pusher}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it got three of five"},
-		    {"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
+		    {"1", ACCEPTABLE, "carrier 0 got three of five tasks"},
+		    {"asleep", LOST_WORK,
+		     "stranded: the tasks were on their way when carrier 0 checked"},
 	    });
 
-/* The same by a yield, after which carrier 2 takes one. */
+/* The same by a yield, after which carrier 2 takes one task. */
 STRESS_ACTOR(yields_and_polls)
 {
 	wp_carrier_reenqueue(&state->carriers[LONG], &state->tasks[5]);
 	wp_carrier_poll(&state->carriers[LONG]);
 }
 
-STRESS_TEST(local_queue_carrier_yield,
-	    .claim = "A yield that made room tells, though it is alone in its ring.",
-	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
-	    .init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1,
-	    .blocking = 1,
-	    .outcomes = {
-		    {"1", ACCEPTABLE, "it got three of five"},
-		    {"asleep", LOST_WORK, "stranded in the queue"},
-	    });
+STRESS_TEST(
+	local_queue_carrier_yield,
+	.claim = "A yield that makes room wakes an idle sibling, even if it is alone in its ring.",
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
+	.init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "carrier 0 got three of five tasks"},
+		{"asleep", LOST_WORK, "stranded in the global queue"},
+	});
 
-/* The same, and carrier 2 takes what is left. */
+/* The same, and carrier 2 takes the tasks that are left. */
 STRESS_ACTOR(pushes_and_drains)
 {
 	pusher(state, result);
@@ -146,13 +151,14 @@ STRESS_ACTOR(takes_two)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(local_queue_carrier_spilt, .claim = "What has spilt is found before a sleep.",
+STRESS_TEST(local_queue_carrier_spilt,
+	    .claim = "A carrier finds overflowed tasks before it sleeps.",
 	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	    .init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it got two of five"},
-		    {"asleep", LOST_WORK, "stranded in the queue"},
+		    {"1", ACCEPTABLE, "carrier 0 got two of five tasks"},
+		    {"asleep", LOST_WORK, "stranded in the global queue"},
 	    });
 
 /* Three tasks for three carriers: a thief may take two. */
@@ -166,16 +172,18 @@ STRESS_ACTOR(polls_one)
 	wp_carrier_poll(&state->carriers[LONG]);
 }
 
-STRESS_TEST(local_queue_carrier_loot, .claim = "A thief offers what it has not run.",
+STRESS_TEST(local_queue_carrier_loot,
+	    .claim = "A thief offers the stolen tasks that it does not run yet.",
 	    .upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	    .init = init_three, .actors = {carrier_0, carrier_1, polls_one}, .results = 1,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"2", ACCEPTABLE, "each got one"},
+		    {"2", ACCEPTABLE, "each carrier got one task"},
 		    {"asleep", LOST_WORK, "stranded in the ring of a thief"},
 	    });
 
-/* It is the turn of what has spilt, and a task is to be next. Result: "it is next". */
+/* It is the global queue's turn, and a task is in the next slot. Result: "that task is next, a
+ * sibling has another". */
 STRESS_INIT(init_turn)
 {
 	init(state);
@@ -192,11 +200,12 @@ STRESS_ACTOR(yields_to)
 	result->r[1] = wp_carrier_poll(carrier) == &state->tasks[1];
 }
 
-STRESS_TEST(local_queue_carrier_next, .claim = "Nothing comes before the task of the next slot.",
+STRESS_TEST(local_queue_carrier_next, .claim = "No task runs before the one in the next slot.",
 	    .upholds = "LocalQueueCarrier!SlotIsNext", .state_size = sizeof(struct state),
 	    .init = init_turn, .actors = {carrier_0, yields_to}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "it is next, and a sibling has another"},
-		    {"1,0", FORBIDDEN, "another one was before it"},
+		    {"1,1", ACCEPTABLE,
+		     "the task of the next slot is next, and a sibling has another one"},
+		    {"1,0", FORBIDDEN, "another task ran before it"},
 		    {"asleep", LOST_WORK, "stranded behind it"},
 	    });

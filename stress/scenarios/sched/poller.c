@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c - a carrier's poller parks it, asks, blocks; it ends, and what its wakeup uses is freed.
+ * poller.c - a poller parks its carrier, checks and blocks; it ends, and its memory is freed.
  *
- *   poller                          submitter              `poller_parks`: "would block, word, wakeups"
+ *   poller                          submitter
  *   try_park; can_park?             submit
  *   descheduled: its loop leaves    wake: wakeup(arg)
- *   goes on: can_park?
+ *   resumed: can_park?
  *
- * Why it works  Nobody blocks in a system call: that it would is the result. `poller_ends` frees
- *               what the wakeup uses with a plain write, as soon as it may: a waker that is still
- *               inside is a race.
+ * Result        `poller_parks`: "would block, word, wakeups".
+ * Why it works  No actor blocks in a system call: whether it would is the result. `poller_ends`
+ *               frees the wakeup's memory with a plain write as soon as it may, so a waker that is
+ *               still inside is a data race.
  * Spec          specs/sched/Poller.tla. */
 #include "sched/poller.h"
 #include "sched/run_queues.h"
@@ -23,7 +24,7 @@ struct state {
 	wp_poller poller;
 	wp_mpsc_node tasks[2];
 	wp_atomic(uint32_t) wakeups;
-	uint32_t used; /* plain: by the wakeup; then by who has freed it */
+	uint32_t used; /* plain: belongs to the wakeup, then to the thread that has freed it */
 };
 
 static void wakeup(void *arg)
@@ -34,7 +35,7 @@ static void wakeup(void *arg)
 	wp_fetch_add_relaxed(&state->wakeups, 1);
 }
 
-/* By the carrier's own thread, too: who wakes it must learn of it. */
+/* Called by the carrier's own thread, which the threads that wake it must know. */
 static void registers(struct state *state)
 {
 	state->poller.config.wakeup = wakeup;
@@ -62,7 +63,8 @@ static bool parks(struct state *state)
 	return wp__poller_park(&state->poller, &state->carrier, &stolen);
 }
 
-/* Descheduled between try_park and its call: the loop leaves for it, and runs the others. */
+/* The poller is descheduled between try_park and its call, and the loop leaves the park and runs
+ * others. */
 STRESS_ACTOR(descheduled)
 {
 	registers(state);
@@ -83,18 +85,18 @@ STRESS_ACTOR(read_word)
 }
 
 STRESS_TEST(poller_descheduled,
-	    .claim = "Who was descheduled before its system call does not block.",
+	    .claim = "A poller that was descheduled before its system call does not block.",
 	    .upholds = "Poller!BlockOnlyIfParked", .state_size = sizeof(struct state), .init = init,
 	    .actors = {descheduled, submitter}, .arbiter = read_word, .results = 3,
 	    .outcomes = {
 		    {"0,0,*", ACCEPTABLE,
-		     "it asks, and goes round: it sees the task, if it is there"},
+		     "the poller checks and goes round: it sees the task, if there is one"},
 		    {"1,*,*", FORBIDDEN,
-		     "it blocks with a carrier that is not parked: nobody wakes it"},
-		    {"*,*,*", FORBIDDEN, "parked, and nobody sleeps"},
+		     "lost wakeup: the poller blocks, and its carrier is not parked"},
+		    {"*,*,*", FORBIDDEN, "the carrier is parked, and no thread sleeps"},
 	    });
 
-/* Would block; was woken. Result: "would block, word, wakeups". */
+/* Result: "would block, word, wakeups". */
 STRESS_ACTOR(parks_and_asks)
 {
 	registers(state);
@@ -107,20 +109,21 @@ STRESS_ACTOR(read_wakeups)
 	result->r[2] = wp_load_relaxed(&state->wakeups);
 }
 
-STRESS_TEST(poller_wakeup, .claim = "Who claims the wake of a poller calls its wakeup, once.",
-	    .upholds = "Poller!WakeReachesSleeper", .state_size = sizeof(struct state),
-	    .init = init, .actors = {parks_and_asks, submitter}, .arbiter = read_wakeups,
-	    .results = 3,
-	    .outcomes = {
-		    {"1,3,1", ACCEPTABLE, "it blocks, the wakeup ends that"},
-		    {"0,3,1", ACCEPTABLE, "it was woken before it asked"},
-		    {"0,0,0", ACCEPTABLE, "it saw the task"},
-		    {"0,0,1", ACCEPTABLE, "woken while it looked"},
-		    {"1,3,0", FORBIDDEN, "claimed, and nobody calls: it blocks for ever"},
-		    {"*,*,*", FORBIDDEN, "missed"},
-	    });
+STRESS_TEST(
+	poller_wakeup, .claim = "A thread that claims a poller's wake calls its wakeup once.",
+	.upholds = "Poller!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_asks, submitter}, .arbiter = read_wakeups, .results = 3,
+	.outcomes = {
+		{"1,3,1", ACCEPTABLE, "the poller blocks, and the wakeup ends that"},
+		{"0,3,1", ACCEPTABLE, "the poller was woken before it checked"},
+		{"0,0,0", ACCEPTABLE, "the poller saw the task"},
+		{"0,0,1", ACCEPTABLE, "the poller was woken while it checked"},
+		{"1,3,0", FORBIDDEN,
+		 "lost wakeup: the wake is claimed but never sent, and the poller blocks for ever"},
+		{"*,*,*", FORBIDDEN, "missed"},
+	});
 
-/* One park; then it ends. Result: "freed while it was used". */
+/* The poller parks once, and then ends. Result: "freed while it was used". */
 STRESS_ACTOR(parks_and_ends)
 {
 	registers(state);
@@ -128,21 +131,22 @@ STRESS_ACTOR(parks_and_ends)
 		wp_carrier_leave(&state->carrier);
 	result->r[0] = 0;
 	if (!wp__poller_is_over(&state->poller))
-		return; /* it would yield, and ask again */
+		return; /* the poller would yield, and check again */
 	result->r[0] = wp_load_relaxed(&state->wakeups) != state->poller.claimed;
 	state->used = 0;
 }
 
-STRESS_TEST(poller_ends, .claim = "When a poller has ended, nobody is in its wakeup.",
+STRESS_TEST(poller_ends, .claim = "No thread is in a poller's wakeup after the poller has ended.",
 	    .upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
 	    .actors = {parks_and_ends, submitter}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "it waits, or none is to come"},
-		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+		    {"0", ACCEPTABLE, "the poller waits for the waker, or no waker is to come"},
+		    {"*", FORBIDDEN,
+		     "use after free: the wakeup's memory is freed during the wakeup"},
 	    });
 
-/* So it is when a searcher wakes it, who has seen the idle bit of an earlier park; or whoever has
- * armed a timer. */
+/* The same holds for a searcher that has seen the idle bit of an earlier park, and for a thread
+ * that has armed a timer. */
 STRESS_ACTOR(parks_before)
 {
 	wp_mpsc_node *stolen;
@@ -162,23 +166,27 @@ STRESS_ACTOR(armer)
 	wp_timers_nudge(&state->carrier);
 }
 
-STRESS_TEST(poller_ends_searched, .claim = "So it is when it was sent to help a sibling.",
+STRESS_TEST(poller_ends_searched,
+	    .claim = "No searcher is in a poller's wakeup after the poller has ended.",
 	    .upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
 	    .actors = {parks_before, searcher}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "it waits, or none is to come"},
-		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+		    {"0", ACCEPTABLE, "the poller waits for the waker, or no waker is to come"},
+		    {"*", FORBIDDEN,
+		     "use after free: the wakeup's memory is freed during the wakeup"},
 	    });
 
-STRESS_TEST(poller_ends_nudged, .claim = "So it is when it was woken for a timer.",
-	    .upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
-	    .actors = {parks_and_ends, armer}, .results = 1,
-	    .outcomes = {
-		    {"0", ACCEPTABLE, "it waits, or none is to come"},
-		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
-	    });
+STRESS_TEST(
+	poller_ends_nudged,
+	.claim = "No thread that armed a timer is in a poller's wakeup after the poller has ended.",
+	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_ends, armer}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "the poller waits for the waker, or no waker is to come"},
+		{"*", FORBIDDEN, "use after free: the wakeup's memory is freed during the wakeup"},
+	});
 
-/* It sleeps until it may end, as there is nothing to run. Result: "freed while it was used". */
+/* The poller has nothing to run, and sleeps until it may end. Result: "freed while it was used". */
 STRESS_ACTOR(parks_and_awaits)
 {
 	registers(state);
@@ -195,7 +203,9 @@ STRESS_TEST(poller_awaits,
 	    .upholds = "Poller!CloseEnds", .state_size = sizeof(struct state), .init = init,
 	    .actors = {parks_and_awaits, submitter}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "it has ended, and none is to come"},
-		    {"asleep", FORBIDDEN, "the wakeup has returned, and the close waits for ever"},
-		    {"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+		    {"0", ACCEPTABLE, "the poller has ended, and no wakeup is to come"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the last wakeup has returned, and the close waits for ever"},
+		    {"*", FORBIDDEN,
+		     "use after free: the wakeup's memory is freed during the wakeup"},
 	    });

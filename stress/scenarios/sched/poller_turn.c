@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller_turn.c - a poller and its carrier's loop, turn by turn, while others push, steal,
- * register.
+ * poller_turn.c - a poller and its carrier's loop, turn by turn, while other threads push, steal
+ * and register.
  *
- *   the loop with its poller             a sibling            `poller_stays`: "its runs, stolen"
+ *   the loop with its poller             a sibling
  *   poll, run; take its slot, run        steal
  *
+ * Result        `poller_stays`: "its runs, stolen".
  * Why it works  Each scenario is a piece of the loop, made of the steps that worker.c and poller.c
- *               take (poller_turn.h). Nobody blocks in a system call: that it would is the result.
+ *               take (poller_turn.h). No actor blocks in a system call: whether it would is the
+ *               result.
  * Spec          specs/sched/Poller.tla. */
 #include "sched/poller_turn.h"
 
@@ -20,14 +22,14 @@ struct state {
 	wp_carrier_tasks homes[2];
 	wp_poller poller;
 	wp_task task, others[2];
-	uint32_t runs; /* plain: the carrier's */
+	uint32_t runs; /* plain: belongs to the carrier */
 };
 
 static void wakeup(void *arg)
 {
 }
 
-/* Knows its state by its place. */
+/* Finds the state by the task's place in it. */
 static enum wp_step poll_turns(wp_task *task)
 {
 	struct state *state = (struct state *)(void *)((char *)task - offsetof(struct state, task));
@@ -51,14 +53,14 @@ static void init_homes(struct state *state, wp_domain *domain)
 	state->task.is_pinned = true;
 }
 
-/* Two siblings. */
+/* Two siblings share a domain. */
 STRESS_INIT(init)
 {
 	wp_domain_init(&state->domain, state->by_index, 2);
 	init_homes(state, &state->domain);
 }
 
-/* By the carrier's own thread, too: who wakes it must learn of it. */
+/* Called by the carrier's own thread, which the threads that wake it must know. */
 static void registers(struct state *state)
 {
 	state->poller.config.wakeup = wakeup;
@@ -85,7 +87,7 @@ STRESS_ACTOR(thief)
 	result->r[1] = wp_carrier_steal(&state->homes[0].carrier) != NULL;
 }
 
-/* Two register. Result: "the first has it, the second has it". */
+/* Two pollers register. Result: "the first is registered, the second is". */
 static bool enters(struct state *state, uint32_t index)
 {
 	const wp_poller_config config = {.wakeup = wakeup};
@@ -104,24 +106,25 @@ STRESS_ACTOR(second_enters)
 	result->r[1] = enters(state, 1);
 }
 
-STRESS_TEST(poller_unique, .claim = "Of two that register, one is the carrier's poller.",
+STRESS_TEST(poller_unique,
+	    .claim = "Of two pollers that register, one becomes the carrier's poller.",
 	    .upholds = "Poller!PinnedPollerUnique", .state_size = sizeof(struct state),
 	    .init = init, .actors = {first_enters, second_enters}, .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,0", ACCEPTABLE, "the first"},
-		    {"0,1", ACCEPTABLE, "the second"},
-		    {"asleep", FORBIDDEN, "the lock is not given back"},
-		    {"*,*", FORBIDDEN, "both, or neither"},
+		    {"1,0", ACCEPTABLE, "the first poller is registered"},
+		    {"0,1", ACCEPTABLE, "the second poller is registered"},
+		    {"asleep", FORBIDDEN, "the lock is never released"},
+		    {"*,*", FORBIDDEN, "both are registered, or neither is"},
 	    });
 
-/* It begins, and yields twice. */
+/* The poller begins, and yields twice. */
 STRESS_INIT(init_started)
 {
 	init(state);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
-/* One turn of the loop. True: something ran. */
+/* Runs one turn of the loop. True if something ran. */
 static bool turn(wp_carrier_tasks *home)
 {
 	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
@@ -146,11 +149,11 @@ STRESS_TEST(poller_stays, .claim = "No sibling takes a poller that begins, or ha
 	    .upholds = "Poller!PollerStaysHome", .state_size = sizeof(struct state),
 	    .init = init_started, .actors = {takes_turns, thief}, .results = 2,
 	    .outcomes = {
-		    {"3,0", ACCEPTABLE, "its carrier alone runs it"},
-		    {"*,*", FORBIDDEN, "a sibling has it, or it does not run"},
+		    {"3,0", ACCEPTABLE, "only its own carrier runs the poller"},
+		    {"*,*", FORBIDDEN, "a sibling has the poller, or it does not run"},
 	    });
 
-/* Its carrier sleeps when nothing runs. Result: "runs". */
+/* The carrier sleeps when nothing runs. Result: "runs". */
 STRESS_INIT(init_lone)
 {
 	init_homes(state, NULL);
@@ -173,9 +176,10 @@ STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
 	    .upholds = "Poller!PollerRuns", .state_size = sizeof(struct state), .init = init_lone,
 	    .actors = {carries, starter}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"3", ACCEPTABLE, "at each turn, to its end"},
-		    {"asleep", FORBIDDEN, "its carrier sleeps, and it is in its slot"},
-		    {"*", FORBIDDEN, "it runs on after its end"},
+		    {"3", ACCEPTABLE, "the poller runs in each turn, to its end"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the carrier sleeps, and the poller is in its slot"},
+		    {"*", FORBIDDEN, "the poller runs on after its end"},
 	    });
 
 /* A sibling has two tasks. Result: "tasks in the hand". */
@@ -206,16 +210,16 @@ STRESS_ACTOR(sibling_polls)
 	wp_carrier_poll(&state->homes[1].carrier);
 }
 
-STRESS_TEST(poller_keeps, .claim = "What a poller has stolen runs before it parks.",
+STRESS_TEST(poller_keeps, .claim = "A poller runs the tasks that it has stolen before it parks.",
 	    .upholds = "Poller!StolenIsKept", .state_size = sizeof(struct state),
 	    .init = init_loaded, .actors = {steals_and_parks, sibling_polls}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "it lost the race for both"},
-		    {"1", ACCEPTABLE, "one, for the one place that there is"},
-		    {"*", FORBIDDEN, "the second overwrites the first"},
+		    {"0", ACCEPTABLE, "the poller lost the race for both tasks"},
+		    {"1", ACCEPTABLE, "the poller took one task, for the one place that there is"},
+		    {"*", FORBIDDEN, "lost task: the second one overwrites the first"},
 	    });
 
-/* Result: "it looks while its carrier is parked". */
+/* Result: "the poller checks while its carrier is parked". */
 STRESS_ACTOR(parks_and_looks)
 {
 	wp_mpsc_node *stolen;
@@ -226,15 +230,16 @@ STRESS_ACTOR(parks_and_looks)
 	result->r[0] = !is_awake(state);
 }
 
-STRESS_TEST(poller_paired, .claim = "A poller that looks has left its park.",
+STRESS_TEST(poller_paired, .claim = "A poller that checks for work has left its park.",
 	    .upholds = "Poller!PollerParkPaired", .state_size = sizeof(struct state), .init = init,
 	    .actors = {parks_and_looks, submitter}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "woken or not, its carrier is RUNNING"},
-		    {"*", FORBIDDEN, "others take its carrier for one that sleeps"},
+		    {"0", ACCEPTABLE, "woken or not, the carrier is RUNNING"},
+		    {"*", FORBIDDEN, "other threads take the carrier for one that sleeps"},
 	    });
 
-/* It is descheduled, parked, and the loop goes on to what it finds. Result: "runs while parked". */
+/* The poller is descheduled while parked, and the loop runs what it finds. Result: "runs while
+ * parked". */
 STRESS_ACTOR(steps_aside)
 {
 	wp_carrier_tasks *home = &state->homes[0];
@@ -249,16 +254,16 @@ STRESS_ACTOR(steps_aside)
 }
 
 STRESS_TEST(poller_aside,
-	    .claim = "What runs while a poller stands aside runs on an awake carrier.",
+	    .claim = "A task that runs while a poller stands aside runs on an awake carrier.",
 	    .upholds = "Poller!RunsOnlyWhenRunning", .state_size = sizeof(struct state),
 	    .init = init, .actors = {steps_aside, submitter}, .results = 1,
 	    .outcomes = {
-		    {"0", ACCEPTABLE, "the loop has left for it, or found nothing"},
-		    {"*", FORBIDDEN, "it runs while its word says that it sleeps"},
+		    {"0", ACCEPTABLE, "the loop has left the park, or found nothing"},
+		    {"*", FORBIDDEN, "a task runs while the carrier's word says that it sleeps"},
 	    });
 
-/* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block,
- * what is left". */
+/* The poller has parked its carrier, and resumes a thread there, for which no push sends a wakeup.
+ * Result: "would block, what is left". */
 STRESS_INIT(init_parked)
 {
 	init(state);
@@ -286,12 +291,15 @@ STRESS_ACTOR(read_left)
 	result->r[1] = wp__carrier_has_runnable(&state->homes[0].carrier);
 }
 
-STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has resumed itself.",
+STRESS_TEST(poller_resumes,
+	    .claim = "A poller does not sleep beside a task that it has resumed itself.",
 	    .upholds = "Poller!NoMissedSubmission", .state_size = sizeof(struct state),
 	    .init = init_parked, .actors = {resumes_and_asks, takes_some}, .arbiter = read_left,
 	    .results = 2,
 	    .outcomes = {
-		    {"0,*", ACCEPTABLE, "it leaves, and its carrier runs what is left"},
-		    {"1,0", ACCEPTABLE, "a sibling has taken it"},
-		    {"*,*", FORBIDDEN, "it sleeps beside work, and nobody will wake it"},
+		    {"0,*", ACCEPTABLE,
+		     "the poller leaves its park, and its carrier runs what is left"},
+		    {"1,0", ACCEPTABLE, "a sibling has taken the task"},
+		    {"*,*", FORBIDDEN,
+		     "lost wakeup: the poller sleeps beside work, and nothing will wake it"},
 	    });

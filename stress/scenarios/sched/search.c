@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * search.c - push stealing: a task behind a long one reaches an idle sibling.
  *
- *   carrier 0, carrier 1      submitter a, b                 result: "carriers that got a task"
+ *   carrier 0, carrier 1      submitter a, b
  *   take one task, end        submit to carrier 2, which is in a long task
  *
- * Why it works  A carrier that has its task is done, as one in a long task is: the second task must
- *               be brought to the other. If both tasks are published and a carrier sleeps on, its
- *               actor never ends: "asleep".
+ * Result        "carriers that got a task".
+ * Why it works  The actor of a carrier ends when it has its task, as if it then ran a long task, so
+ *               the second task must reach the other carrier. If both tasks are published and a
+ *               carrier sleeps on, its actor never ends: "asleep".
  * Spec          specs/sched/Search.tla: WorkConservation, PublishedIsTaken. */
 #include "sched/search.h"
 #include "sched/run_queues.h"
@@ -20,8 +21,8 @@ STRESS_INIT(init)
 	cluster_init(state, CARRIERS);
 }
 
-/* Twin search_shipped: the longer queue of both siblings is stolen from before the carrier
- * parks. */
+/* In the twin search_shipped the carrier steals from the longer of its two siblings' queues before
+ * it parks. */
 static wp_mpsc_node *pull(wp_carrier *carrier)
 {
 	wp_carrier *one = carrier->domain->carriers[(carrier->index + 1) % CARRIERS];
@@ -35,7 +36,7 @@ static wp_mpsc_node *pull(wp_carrier *carrier)
 	return task;
 }
 
-/* One task, from the own queue, a sibling's, or wherever a wake says. */
+/* Takes one task: from its own queue, from a sibling's, or where a wakeup directs it. */
 static wp_mpsc_node *take_one(wp_carrier *carrier)
 {
 	wp_mpsc_node *task = wp_carrier_poll(carrier);
@@ -79,11 +80,11 @@ STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take
 	    .outcomes = {
 		    {"2", ACCEPTABLE, "both carriers got a task"},
 		    {"asleep", LOST_WORK,
-		     "stranded: a task waits for the long one, a carrier is idle"},
+		     "stranded: a task waits behind the long one, and a carrier is idle"},
 	    });
 
-/* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got
- * one". */
+/* Carrier 0 is alone; carrier 1 is in a long task, and both submitters submit to it. Result:
+ * "carrier 0 got one". */
 STRESS_INIT(init_two)
 {
 	cluster_init(state, 2);
@@ -99,16 +100,16 @@ STRESS_ACTOR(long_b)
 	cluster_submit(state, 1, 1);
 }
 
-STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of the busy one.",
+STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task from the busy one.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_two, .actors = {carrier_0, long_a, long_b}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "carrier 0 took one"},
+		    {"1", ACCEPTABLE, "carrier 0 took one task"},
 		    {"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
 	    });
 
-/* Carrier 0 is in a long task. Carrier 1 gives up a park for what comes to itself, and may have
- * been sent to carrier 0. Result: "tasks of carrier 1, token". */
+/* Carrier 0 is in a long task. Carrier 1 gives up its park for a task of its own, and may have been
+ * sent to carrier 0. Result: "tasks of carrier 1, token". */
 STRESS_ACTOR(takes_two)
 {
 	wp_carrier *carrier = &state->carriers[1];
@@ -134,15 +135,16 @@ STRESS_ACTOR(look_at_token)
 }
 
 STRESS_TEST(search_given_up,
-	    .claim = "A search ends, also if its carrier gives up the park it was found in.",
+	    .claim = "A search ends even if its carrier gives up the park in which it was found.",
 	    .preemptions = 2, .whole = SEEN_SC | SEEN_TSO,
 	    .upholds = "Search!EveryStartSearchMatchedByOneStop",
 	    .state_size = sizeof(struct state), .init = init_two,
 	    .actors = {takes_two, behind_long, to_itself}, .arbiter = look_at_token, .results = 2,
 	    .blocking = 1,
 	    .outcomes = {
-		    {"2,0", ACCEPTABLE, "it has both, and the token is free"},
-		    {"2,1", FORBIDDEN, "nobody searches any more"},
+		    {"2,0", ACCEPTABLE, "carrier 1 has both tasks, and the token is free"},
+		    {"2,1", FORBIDDEN,
+		     "the token is never returned, so no carrier searches any more"},
 		    {"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
 	    });
 
@@ -157,45 +159,49 @@ STRESS_ACTOR(target_b)
 	cluster_submit(state, 0, 1);
 }
 
-STRESS_TEST(search_wake,
-	    .claim = "Waking its carrier does not end the duty to a task that is not alone.",
-	    .preemptions = 3, .upholds = "Search!WorkConservation",
-	    .state_size = sizeof(struct state), .init = init,
-	    .actors = {carrier_0, carrier_1, target_a, target_b}, .results = 1, .blocking = 1,
-	    .outcomes = {
-		    {"2", ACCEPTABLE, "both carriers got a task"},
-		    {"asleep", LOST_WORK, "stranded behind the task that the woken carrier took"},
-	    });
+STRESS_TEST(
+	search_wake,
+	.claim =
+		"A submitter that wakes the carrier still finds help for a task that is not alone.",
+	.preemptions = 3, .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init, .actors = {carrier_0, carrier_1, target_a, target_b}, .results = 1,
+	.blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "both carriers got a task"},
+		{"asleep", LOST_WORK, "stranded behind the task that the woken carrier took"},
+	});
 
-/* One task goes to carrier 1, which may sleep, the other to carrier 2. Carrier 0 looks at carrier 1
- * first, and at carrier 2 when carrier 1 may have been there. */
+/* One task goes to carrier 1, which may sleep, the other to carrier 2. Carrier 0 checks carrier 1
+ * first; by the time it checks carrier 2, carrier 1 may have been there. */
 STRESS_ACTOR(target_1)
 {
 	cluster_submit(state, 1, 1);
 }
 
-STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not go into another.",
+STRESS_TEST(search_mixed,
+	    .claim = "A carrier that was woken for a task does not begin another one.",
 	    .preemptions = 3, .upholds = "Search!WorkConservation",
 	    .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier_0, carrier_1, submitter_a, target_1}, .results = 1, .blocking = 1,
 	    .outcomes = {
 		    {"2", ACCEPTABLE, "both carriers got a task"},
-		    {"asleep", LOST_WORK, "stranded: its carrier was woken, and took another one"},
+		    {"asleep", LOST_WORK,
+		     "stranded: the carrier was woken for the task, and took another one"},
 	    });
 
-/* Carrier 2 submits to itself and goes into a long task. Result: "task taken". */
+/* Carrier 2 submits to itself and begins a long task. Result: "task taken". */
 STRESS_ACTOR(long_after_submit)
 {
 	wp_carrier_submit_internal(&state->carriers[2], &state->tasks[0]);
 }
 
-#define TAKEN                                                                     \
-	.outcomes = {                                                             \
-		{"1", ACCEPTABLE, "the idle carrier took it"},                    \
-		{"asleep", LOST_WORK, "stranded: the idle carrier was not told"}, \
+#define TAKEN                                                                      \
+	.outcomes = {                                                              \
+		{"1", ACCEPTABLE, "the idle carrier took the task"},               \
+		{"asleep", LOST_WORK, "stranded: the idle carrier was not woken"}, \
 	}
 
-STRESS_TEST(search_internal, .claim = "A carrier that submits to itself tells an idle sibling.",
+STRESS_TEST(search_internal, .claim = "A carrier that submits to itself wakes an idle sibling.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier_0, long_after_submit}, .results = 1, .blocking = 1, TAKEN);
 
@@ -213,12 +219,13 @@ STRESS_ACTOR(long_after_reenqueue)
 	wp_carrier_poll(&state->carriers[2]);
 }
 
-STRESS_TEST(search_reenqueue, .claim = "A task that was put back behind another one is offered.",
+STRESS_TEST(search_reenqueue,
+	    .claim = "A task that was put back behind another one is offered to siblings.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_inbox, .actors = {carrier_0, long_after_reenqueue}, .results = 1,
 	    .blocking = 1, TAKEN);
 
-/* Carrier 2 sleeps, is sent a task and a pinned one, and stays in the first that it takes. */
+/* Carrier 2 sleeps, gets a task and a pinned one, and stays in the first that it takes. */
 STRESS_ACTOR(pinned_submitter)
 {
 	wp_carrier_submit_pinned(&state->carriers[2], &state->tasks[1]);
@@ -228,23 +235,24 @@ STRESS_ACTOR(long_after_first)
 {
 	wp_mpsc_node *first = take_one(&state->carriers[2]);
 
-	/* Took the stealable one: carrier 0 gets another, so that it has one to take. */
+	/* It took the task that can be stolen, so carrier 0 gets another one to take. */
 	if (first != &state->tasks[1])
 		cluster_submit(state, 0, 2);
 }
 
-STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves nothing stranded.",
+STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves no task stranded.",
 	    .preemptions = 2, .whole = SEEN_SC, .upholds = "Search!WorkConservation",
 	    .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier_0, long_after_first, submitter_a, pinned_submitter}, .results = 1,
 	    .blocking = 1, TAKEN);
 
-/* Carrier 2 is in a long task and is sent a pinned one: nothing for carrier 0. */
-STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps nobody awake.",
+/* Carrier 2 is in a long task and gets a pinned one, which carrier 0 cannot take. */
+STRESS_TEST(search_unstealable, .claim = "A task that cannot be stolen keeps no carrier awake.",
 	    .upholds = "Search!ParkTerminates", .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier_0, pinned_submitter}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"asleep", ACCEPTABLE, "nothing to do: it sleeps"},
-		    {"1", FORBIDDEN, "it took a task that it may not take"},
-		    {"stuck", FORBIDDEN, "it spins: the pinned task counts as a hit"},
+		    {"asleep", ACCEPTABLE, "there is nothing to do, and the carrier sleeps"},
+		    {"1", FORBIDDEN, "the carrier took a task that it must not take"},
+		    {"stuck", FORBIDDEN,
+		     "the carrier spins, because the pinned task counts as a hit"},
 	    });

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search_fragments.c - the search protocol from the middle: small enough for every reordering of RC11.
+ * search_fragments.c - fragments of the search protocol, small enough for all reorderings of RC11.
  *
  *   carrier 0          parks, or sleeps from the start
  *   carrier 1          holds the token: was sent to carrier 3, which has nothing
  *   carrier 2          in a long task, or about to go into one
- *   submitter          submits to carrier 2                      result: "carrier 0 got the task"
+ *   submitter          submits to carrier 2
  *
- * Why it works  Each cut starts where a hand-off of kernel/sched/carrier.h starts, in a state that
- *               search.c reaches. Whatever carrier 1 or the submitter does, the task must come to
- *               carrier 0.
+ * Result        "carrier 0 got the task".
+ * Why it works  Each fragment starts where a hand-off of kernel/sched/carrier.h starts, in a state
+ *               that search.c reaches. Whatever carrier 1 or the submitter does, the task must
+ *               reach carrier 0.
  * Spec          specs/sched/Search.tla: WorkConservation. */
 #include "base/futex.h"
 #include "sched/search.h"
@@ -72,26 +73,26 @@ STRESS_ACTOR(sleeps)
 	result->r[0] = wp_carrier_leave(carrier) != NULL;
 }
 
-#define TAKEN                                                                   \
-	.outcomes = {                                                           \
-		{"1", ACCEPTABLE, "carrier 0 took it"},                         \
-		{"0", FORBIDDEN, "carrier 0 was woken for nothing"},            \
-		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"}, \
+#define TAKEN                                                                         \
+	.outcomes = {                                                                 \
+		{"1", ACCEPTABLE, "carrier 0 took the task"},                         \
+		{"0", FORBIDDEN, "spurious wakeup: carrier 0 was woken for no task"}, \
+		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},       \
 	}
 
 STRESS_TEST(search_fragments_triangle,
-	    .claim = "Submitter, holder of the token and sleeper: one of them brings the task.",
+	    .claim = "Either the submitter, the token's holder or the sleeper moves the task.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_token, .actors = {holder, submitter, parks}, .results = 1, .blocking = 1,
 	    TAKEN);
 
 STRESS_TEST(search_fragments_release,
-	    .claim = "A submitter that is refused the token leaves its task to the holder.",
+	    .claim = "A submitter that is refused the token leaves its task to the token's holder.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_token_asleep, .actors = {holder, submitter, sleeps}, .results = 1,
 	    .blocking = 1, TAKEN);
 
-/* Carrier 2 takes its one task and goes into it; another one comes meanwhile. */
+/* Carrier 2 takes its one task and runs it; another task arrives meanwhile. */
 STRESS_INIT(init_one)
 {
 	init_asleep(state);
@@ -103,13 +104,14 @@ STRESS_ACTOR(goes_long)
 	wp_carrier_poll(&state->carriers[2]);
 }
 
-STRESS_TEST(search_fragments_long,
-	    .claim = "A task that comes while its carrier goes into another is brought away.",
-	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
-	    .init = init_one, .actors = {goes_long, submitter, sleeps}, .results = 1, .blocking = 1,
-	    TAKEN);
+STRESS_TEST(
+	search_fragments_long,
+	.claim =
+		"A task that arrives while its carrier begins another one reaches an idle carrier.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {goes_long, submitter, sleeps}, .results = 1, .blocking = 1, TAKEN);
 
-/* Carrier 2 sleeps too: the submitter wakes it, and leaves. Result: "carrier 2 got the task". */
+/* Carrier 2 sleeps too; the submitter wakes it, and leaves. Result: "carrier 2 got the task". */
 STRESS_INIT(init_home)
 {
 	wp_mpsc_node *stolen;
@@ -127,7 +129,7 @@ STRESS_ACTOR(home)
 	result->r[0] += wp_carrier_poll(carrier) != NULL;
 }
 
-/* A sibling on its way to sleep, which may not rob carrier 2 of its one task for nothing. */
+/* A sibling on its way to sleep; it must not steal carrier 2's only task for nothing. */
 STRESS_ACTOR(advertises)
 {
 	wp_mpsc_node *stolen;
@@ -137,17 +139,17 @@ STRESS_ACTOR(advertises)
 }
 
 STRESS_TEST(search_fragments_home,
-	    .claim = "The task of a carrier that was woken for it is taken once.",
+	    .claim = "A task is taken once, at home or by a sibling that steals.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_home, .actors = {home, submitter, advertises}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "taken, at home or by the sibling"},
-		    {"0", FORBIDDEN, "taken by nobody"},
-		    {"2", FORBIDDEN, "taken twice"},
-		    {"asleep", FORBIDDEN, "the carrier was not woken"},
+		    {"1", ACCEPTABLE, "the task was taken, at home or by the sibling"},
+		    {"0", FORBIDDEN, "no carrier took the task"},
+		    {"2", FORBIDDEN, "the task was taken twice"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the carrier was not woken"},
 	    });
 
-/* Carrier 2 was woken, and goes into the first task that it takes. */
+/* Carrier 2 was woken, and stays in the first task that it takes. */
 STRESS_ACTOR(wakes_long)
 {
 	wp_carrier *carrier = &state->carriers[2];
@@ -156,7 +158,7 @@ STRESS_ACTOR(wakes_long)
 	wp_carrier_poll(carrier);
 }
 
-/* Two more tasks came; a sibling has taken the one it was woken for. */
+/* Two more tasks arrived; a sibling has taken the one for which carrier 2 was woken. */
 STRESS_INIT(init_two_left)
 {
 	wp_mpsc *queue = &state->carriers[2].queue;
@@ -169,12 +171,13 @@ STRESS_INIT(init_two_left)
 }
 
 STRESS_TEST(search_fragments_behind,
-	    .claim = "Who sees one task behind another sees its carrier awake.",
+	    .claim = "A carrier that sees one task behind another sees the queue's carrier awake.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_two_left, .actors = {wakes_long, parks}, .results = 1, .blocking = 1,
 	    TAKEN);
 
-/* It was woken for a pinned task, which it takes first; another one came that may be stolen. */
+/* Carrier 2 was woken for a pinned task, which it takes first; another task arrived that can be
+ * stolen. */
 STRESS_INIT(init_pinned)
 {
 	init_home(state);
@@ -184,11 +187,12 @@ STRESS_INIT(init_pinned)
 }
 
 STRESS_TEST(search_fragments_pinned,
-	    .claim = "Who sees the pinned task taken sees its carrier awake.",
+	    .claim = "A carrier that sees the pinned task taken sees the queue's carrier awake.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	    .init = init_pinned, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
 
-/* Carrier 0 was woken and is descheduled for ever: its idle bit is set, its word is not parked. */
+/* Carrier 0 was woken and is descheduled for ever: its idle bit is set, and its word is not
+ * parked. */
 STRESS_INIT(init_woken)
 {
 	init_asleep(state);
@@ -201,10 +205,11 @@ STRESS_ACTOR(lone_submitter)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(search_fragments_lone, .claim = "A submitter that nobody helps comes to its end.",
+STRESS_TEST(search_fragments_lone,
+	    .claim = "A submitter comes to its end without help from other threads.",
 	    .upholds = "Search!SubmitTerminates", .state_size = sizeof(struct state),
 	    .init = init_woken, .actors = {lone_submitter}, .results = 1,
 	    .outcomes = {
-		    {"1", ACCEPTABLE, "it left its task to the carrier that wakes"},
-		    {"stuck", FORBIDDEN, "it searches for ever"},
+		    {"1", ACCEPTABLE, "the submitter left its task to the carrier that wakes"},
+		    {"stuck", FORBIDDEN, "the submitter searches for ever"},
 	    });

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - the deadlines of a carrier: armed elsewhere while its carrier goes to sleep.
+ * timer.c - a carrier's deadlines, armed by another thread while the carrier goes to sleep.
  *
- *   sleeper                     armer                  `timer_nudge`: "would sleep, knows the
- *   word := PARKED              arm: the first             deadline, was woken"
+ *   sleeper                     armer
+ *   word := PARKED              arm: the first
  *   earliest: sleep until it    parked: WAKING
  *
- * Why it works  In `timer_sleep` the deadline is past: a sleep that knows it ends at once. How a
- *               timer ends is in timer_ends.c.
+ * Result        `timer_nudge`: "would sleep, knows the deadline, was woken".
+ * Why it works  In `timer_sleep` the deadline is past, so a sleep that knows it ends at once.
+ *               timer_ends.c covers how a timer ends.
  * Spec          specs/sched/Timer.tla. */
 #include "timers.h"
 
@@ -32,14 +33,14 @@ STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadli
 	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
 	    .actors = {sleeper, armer}, .arbiter = read_word, .results = 3,
 	    .outcomes = {
-		    {"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
-		    {"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
+		    {"1,1,0", ACCEPTABLE, "the carrier read the deadline, and sleeps until then"},
+		    {"1,0,1", ACCEPTABLE, "the carrier was to sleep on, and is woken"},
 		    {"1,1,1", ACCEPTABLE, "both"},
-		    {"1,0,0", FORBIDDEN, "it sleeps on, past the deadline"},
-		    {"*,*,*", FORBIDDEN, "no sleep, and no reason"},
+		    {"1,0,0", FORBIDDEN, "lost wakeup: the carrier sleeps past the deadline"},
+		    {"*,*,*", FORBIDDEN, "the carrier does not sleep, and has no reason for that"},
 	    });
 
-/* Really asleep. Result: "fired". */
+/* The carrier really sleeps. Result: "fired". */
 STRESS_ACTOR(fire_and_sleep)
 {
 	wp_mpsc_node *stolen;
@@ -55,16 +56,18 @@ STRESS_ACTOR(fire_and_sleep)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(timer_sleep, .claim = "An earlier deadline ends the sleep of another's carrier.",
+STRESS_TEST(timer_sleep,
+	    .claim = "An earlier deadline ends the sleep of the carrier on which it is armed.",
 	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
 	    .actors = {fire_and_sleep, armer}, .results = 1, .blocking = 1,
 	    .outcomes = {
 		    {"1", ACCEPTABLE, "fired"},
-		    {"asleep", FORBIDDEN, "armed, and its carrier sleeps on"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the timer is armed, and its carrier sleeps on"},
 	    });
 
-/* Two armers; then the carrier fires what is due. Result: "the earlier deadline is the one to be
- * read; fired in time; both at the end". */
+/* Two threads arm a timer each; then the carrier fires the timers that are due. Result: "the
+ * earlier deadline can be read; it fires in time; both have fired at the end". */
 STRESS_ACTOR(late_armer)
 {
 	timers_arm(state, &state->late, LATE);
@@ -79,11 +82,13 @@ STRESS_ACTOR(fire_both)
 	result->r[2] = wp_load_relaxed(&state->fired[1]);
 }
 
-STRESS_TEST(timer_armers, .claim = "Of two deadlines the earlier is read, and fires first.",
-	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
-	    .actors = {armer, late_armer}, .arbiter = fire_both, .results = 3, .blocking = 1,
-	    .outcomes = {
-		    {"1,1,1", ACCEPTABLE, "whoever came first"},
-		    {"asleep", FORBIDDEN, "the lock is not given back"},
-		    {"*,*,*", FORBIDDEN, "the later one hides it, or one is lost, or too early"},
-	    });
+STRESS_TEST(
+	timer_armers, .claim = "Of two deadlines the earlier is read, and fires first.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	.actors = {armer, late_armer}, .arbiter = fire_both, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,1", ACCEPTABLE, "whichever thread came first"},
+		{"asleep", FORBIDDEN, "the lock is never released"},
+		{"*,*,*", FORBIDDEN,
+		 "the later deadline hides the earlier, or a timer is lost, or fires too early"},
+	});

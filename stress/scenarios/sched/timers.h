@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timers.h - a carrier, its timers, and two of them: a state that several scenarios start from.
+ * timers.h - a carrier with two timers: the initial state of several scenarios.
  *
- * Why it works  Deadlines are numbers here, and so is the time that a carrier fires by: NOW is
- *               between the two.
+ * Why it works  Deadlines are plain numbers here, and so is the carrier's time: NOW is between the
+ *               two deadlines.
  * Spec          none. Evidence  tests/sched/test_timer.py. */
 #ifndef WP_TIMERS_H
 #define WP_TIMERS_H
@@ -18,13 +18,14 @@ struct state {
 	wp_timers timers;
 	wp_timer soon, late;
 	wp_atomic(uint32_t) fired[2]; /* soon, late */
-	wp_atomic(uint32_t) gone;     /* the timer's memory is another's */
-	uint32_t touched; /* plain: by who fires, then by who was told that it had fired */
+	wp_atomic(uint32_t) gone;     /* the timer's memory was reused */
+	/* Plain: belongs to the firing thread, then to the one that learned that it had fired. */
+	uint32_t touched;
 	bool touched_late;
 	wp_vthread thread;
 };
 
-/* A timer knows its state by its place. */
+/* Finds the state by the timer's place in it. */
 WP_INLINE struct state *timers_of_soon(wp_timer *timer)
 {
 	return (struct state *)(void *)((char *)timer - offsetof(struct state, soon));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * monitor.c - a step that is taken for one that makes no progress ends.
+ * monitor.c - a step ends as the monitor marks its carrier as blocked.
  *
- *   carrier                      monitor                  result: "a mark is left, it was to move
- *   ends: progress; load--       mark                          the queue"
- *   marked: unmark               it has ended: unmark
+ *   carrier                      monitor
+ *   ends: progress; load--       mark
+ *   marked: unmark               step has ended: unmark
  *
- * Why it works  Both change one word; who comes second sees what the first has written before.
+ * Result        "a mark is left, the monitor was to move the queue".
+ * Why it works  Both threads change one word, so the second sees what the first wrote before.
  * Spec          specs/sched/compensation/Monitor.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
@@ -16,7 +17,7 @@ struct state {
 	wp_progress progress;
 };
 
-/* It runs its first step. */
+/* The carrier runs its first step. */
 STRESS_INIT(init)
 {
 	wp_placement_init(&state->placement, &state->slot, 1, WP_PLACE_HOME, false);
@@ -53,16 +54,17 @@ STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
 	    .upholds = "Monitor!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,
 	    .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the monitor saw the end"},
-		    {"0,1", ACCEPTABLE, "the end saw the mark"},
-		    {"*", FORBIDDEN, "it runs nothing, and is marked"},
+		    {"0,0", ACCEPTABLE, "the monitor saw that the step had ended"},
+		    {"0,1", ACCEPTABLE, "the carrier saw the mark at the end of its step"},
+		    {"*", FORBIDDEN, "the carrier runs nothing, and stays marked as blocked"},
 	    });
 
-STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued: none is left.",
+STRESS_TEST(monitor_dequeue,
+	    .claim = "A mark also ends with its step where the load counts queued tasks only.",
 	    .upholds = "Monitor!MarkEnds", .state_size = sizeof(struct state), .init = init_dequeue,
 	    .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the monitor saw the end"},
-		    {"0,1", ACCEPTABLE, "the end saw the mark"},
-		    {"*", FORBIDDEN, "it runs nothing, and is marked"},
+		    {"0,0", ACCEPTABLE, "the monitor saw that the step had ended"},
+		    {"0,1", ACCEPTABLE, "the carrier saw the mark at the end of its step"},
+		    {"*", FORBIDDEN, "the carrier runs nothing, and stays marked as blocked"},
 	    });

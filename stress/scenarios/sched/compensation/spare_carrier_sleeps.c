@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier_sleeps.c - spare carriers that sleep, are to stand in, or are retired, and tasks of
- * the group.
+ * spare_carrier_sleeps.c - spare carriers sleep, are called in or retired, while tasks arrive.
  *
- *   marks 0                      1, which is dormant           submitter    `spare_carrier_sleeps`
- *   1 stands in; wake it         word := PARKED                push; count
- *                                [carrier.6]; dormant: asleep  nudge it, if it is parked,
- *                                else too, if there are none     unless it is dormant
+ *   marks 0                      1, an idle spare                    submitter
+ *   1 is called in; wake it      word := PARKED                      push; count
+ *                                [carrier.6]; idle spare: sleep;     wake it, if it is parked,
+ *                                otherwise: sleep if no task waits   and is no idle spare
  *
- * Why it works  Carriers that sleep are real, their wakes are nudges (timer.h).
+ * Why it works  Sleeping carriers are real, and are woken by wp_timers_nudge (timer.h).
  * Spec          specs/sched/compensation/SpareCarrier.tla. */
 #include "spare_carriers.h"
 
-/* Result: "it sleeps (1: eligible, 2: dormant), it was woken". */
+/* Result: "it sleeps (1: eligible, 2: idle spare), it was woken". */
 STRESS_INIT(init_cached)
 {
 	init_marked(state);
@@ -49,18 +48,19 @@ STRESS_ACTOR(read_woken)
 	result->r[1] = wp_load_relaxed(&state->carriers[1].word) == WP_WAKING;
 }
 
-STRESS_TEST(spare_carrier_sleeps, .claim = "Who is to stand in is told so, and of tasks.",
+STRESS_TEST(spare_carrier_sleeps,
+	    .claim = "A spare carrier is woken when it is called in, and for tasks of the group.",
 	    .upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
 	    .init = init_cached, .actors = {blocks, parks, spills}, .arbiter = read_woken,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"0,*", ACCEPTABLE, "it saw the task"},
-		    {"*,1", ACCEPTABLE, "it is woken"},
-		    {"*", FORBIDDEN, "it sleeps, and nobody will wake it"},
+		    {"0,*", ACCEPTABLE, "the carrier saw the task"},
+		    {"*,1", ACCEPTABLE, "the carrier is woken"},
+		    {"*", FORBIDDEN, "lost wakeup: the carrier sleeps, and nothing will wake it"},
 	    });
 
-/* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task.
- * Result: "2 took the task, 1 was woken". */
+/* Carrier 0 is marked as blocked, and carrier 1 is idle. Carrier 2, its spare, is idle too; it is
+ * retired, and may be woken for a task. Result: "2 took the task, 1 was woken". */
 STRESS_INIT(init_idle)
 {
 	wp_mpsc_node *stolen;
@@ -88,18 +88,19 @@ STRESS_ACTOR(spills_two)
 	spill(state, 2);
 }
 
-STRESS_TEST(spare_carrier_passes, .claim = "Who is retired passes on what it was woken for.",
+STRESS_TEST(spare_carrier_passes,
+	    .claim = "A retired carrier that is woken for a task passes the wakeup on.",
 	    .upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
 	    .init = init_idle, .actors = {goes_on, spills_two, is_woken}, .arbiter = read_woken,
 	    .results = 2, .blocking = 1,
 	    .outcomes = {
-		    {"1,*", ACCEPTABLE, "it took the task"},
-		    {"0,1", ACCEPTABLE, "the other one is woken"},
-		    {"*", FORBIDDEN, "a carrier is idle, and nobody will wake it"},
+		    {"1,*", ACCEPTABLE, "carrier 2 took the task"},
+		    {"0,1", ACCEPTABLE, "carrier 1 is woken"},
+		    {"*", FORBIDDEN, "lost wakeup: a carrier is idle, and nothing will wake it"},
 	    });
 
 STRESS_TWIN(
 	spare_carrier_wake_kept, .of = "spare_carrier_passes",
 	.defect =
-		"a dormant one that is woken for a task of the group passes the wake on to nobody",
+		"An idle spare that is woken for a task of the group does not pass the wakeup on.",
 	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

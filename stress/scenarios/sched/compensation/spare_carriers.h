@@ -75,7 +75,7 @@ static void blocks(void *at, stress_result *result)
 	mark(at, 0);
 }
 
-/* 0 was marked, and 1 stands in for it, until the mark's end. */
+/* Carrier 0 is marked as blocked and carrier 1 replaces it until the mark ends. */
 static void init_marked(void *at)
 {
 	init_as(at, 1, 2);

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_thread.c - two OS threads carry one carrier in turn: who blocks lends the role, and has it back.
+ * spare_thread.c - two OS threads run one carrier in turn: a thread that blocks lends the role, and
+ * gets it back.
  *
- *   carries                         a spare                        `spare_thread_others`: "two carried at once"
- *   pins: lend; sleeps              next: carries, runs others: unparks the first
- *   take_back: asks                 is asked: gives; next
+ *   carries                         a spare
+ *   pins: lend; sleep               next: carries, runs others: unparks the first
+ *   take_back: request              sees the request: gives; next
  *
- * Why it works  Both threads run one loop, as wp__worker_carry does. What is queued is plain:
- *               whoever has the role reads it, so two that have it at once are a race, and are
- *               counted.
+ * Result        `spare_thread_others`: "two carried at once".
+ * Why it works  Both threads run one loop, as wp__worker_carry does. The queue is plain and belongs
+ *               to the thread that has the role, so two threads with the role are a data race, and
+ *               are counted.
  * Spec          specs/sched/compensation/SpareThread.tla. */
 #include "wakeup/parker.h"
 #include "sched/compensation/role.h"
 #include "stress.h"
 
-/* What is queued: a thread that pins until the next one has run; what unparks it; the stop. */
+/* The queue's items: a virtual thread that pins until the next item has run; the item that unparks
+ * it; the stop. */
 enum item { PINS, UNPARKS, STOP, LAST };
 enum { ITEMS = 8 };
 
 struct state {
 	wp_roles roles;
 	wp_role role;
-	wp_parker bell;           /* whoever carries sleeps there when nothing is queued */
-	wp_parker parkers[ITEMS]; /* who pins, by its place in the queue */
+	wp_parker bell;           /* the carrying thread sleeps there when its queue is empty */
+	wp_parker parkers[ITEMS]; /* of the threads that pin, by their place in the queue */
 	wp_atomic(uint32_t) armed, carrying;
-	/* plain: who has the role */
+	/* plain: belongs to the thread with the role */
 	enum item queue[ITEMS];
 	uint32_t first, last;
-	const enum item *more; /* what who pins first queues when it goes on */
+	const enum item *more; /* items that the first pinned thread queues when it resumes */
 	bool has_stop;
 };
 
@@ -36,7 +39,7 @@ static void push(struct state *state, const enum item *items)
 		state->queue[state->last++] = *items++;
 }
 
-/* It has a spare, which is on its way to wait. */
+/* The carrier has a spare thread, which is on its way to wait. */
 static void init_with(struct state *state, const enum item *items)
 {
 	state->roles.waiting = 1;
@@ -93,7 +96,7 @@ static void pin(struct state *state, uint32_t place, stress_result *result)
 		push(state, state->more);
 }
 
-/* True: the stop was among it. */
+/* True if the stop was in the queue. */
 static bool drain(struct state *state, stress_result *result)
 {
 	while (wp__role_polls(state->has_stop) && state->first != state->last &&
@@ -112,7 +115,7 @@ static bool drain(struct state *state, stress_result *result)
 	return false;
 }
 
-/* Until the role is given up; true: its carrier has ended. */
+/* Returns when the role is given up: true if its carrier has ended. */
 static bool carry(struct state *state, stress_result *result)
 {
 	for (;;) {
@@ -133,7 +136,7 @@ static bool carry(struct state *state, stress_result *result)
 	}
 }
 
-/* As wp__worker_carry; whoever ends the carrier ends the threads. */
+/* As wp__worker_carry. The thread that ends the carrier ends the threads. */
 static void run(struct state *state, wp_role *role, stress_result *result)
 {
 	for (; role != NULL; role = wp__role_next(&state->roles)) {
@@ -153,7 +156,7 @@ STRESS_ACTOR(spare)
 	run(state, wp__role_next(&state->roles), result);
 }
 
-/* Result: "two carried at once, what ran after the stop". */
+/* Result: "two carried at once, items run after the stop". */
 STRESS_INIT(init)
 {
 	static const enum item items[] = {PINS, UNPARKS, LAST}, more[] = {STOP, LAST};
@@ -163,28 +166,29 @@ STRESS_INIT(init)
 }
 
 STRESS_TEST(spare_thread_holder,
-	    .claim = "One thread at a time carries, or runs what is on its stack.",
+	    .claim = "One thread at a time carries, or runs the virtual threads on its stack.",
 	    .upholds = "SpareThread!OneHolder", .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	    .whole = SEEN_SC | SEEN_TSO,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the role went to the spare, and came back"},
-		    {"asleep", FORBIDDEN, "the role is with nobody"},
-		    {"*,*", FORBIDDEN, "two carry at once"},
+		    {"0,0", ACCEPTABLE, "the spare thread got the role, and gave it back"},
+		    {"asleep", FORBIDDEN, "lost wakeup: no thread has the role"},
+		    {"*,*", FORBIDDEN, "two threads carry at once"},
 	    });
 
-STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, and it goes on.",
+STRESS_TEST(spare_thread_others,
+	    .claim = "While one virtual thread is blocked the others run, and then it resumes.",
 	    .upholds = "SpareThread!OthersRun", .state_size = sizeof(struct state), .init = init,
 	    .actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	    .whole = SEEN_SC | SEEN_TSO,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the second unparks the first"},
+		    {"0,0", ACCEPTABLE, "the second virtual thread unparks the first"},
 		    {"asleep", FORBIDDEN,
-		     "one waits for what does not run, or for a role that is kept"},
-		    {"*,*", FORBIDDEN, "two carry at once"},
+		     "a thread waits for one that does not run, or for a role for ever"},
+		    {"*,*", FORBIDDEN, "two threads carry at once"},
 	    });
 
-/* The spare reads the stop; behind it is what the close hands back. */
+/* The spare thread reads the stop; behind it is an item that the close hands back. */
 STRESS_INIT(init_stopped)
 {
 	static const enum item items[] = {PINS, UNPARKS, STOP, UNPARKS, LAST};
@@ -192,27 +196,29 @@ STRESS_INIT(init_stopped)
 	init_with(state, items);
 }
 
-STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread that it was lent by.",
+STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread that lent its role.",
 	    .upholds = "SpareThread!ExitsAlone", .state_size = sizeof(struct state),
 	    .init = init_stopped, .actors = {carrier, spare}, .results = 2, .blocking = 1,
 	    .preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "who had lent it ends it"},
-		    {"asleep", FORBIDDEN, "it has ended, and somebody wants it back"},
-		    {"*,*", FORBIDDEN, "it runs on"},
+		    {"0,0", ACCEPTABLE, "the thread that had lent the role ends the carrier"},
+		    {"asleep", FORBIDDEN,
+		     "lost wakeup: the carrier has ended, and a thread waits for its role"},
+		    {"*,*", FORBIDDEN, "the carrier runs on after its stop"},
 	    });
 
-STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs nothing anew.",
+STRESS_TEST(spare_thread_last, .claim = "A carrier that has read its stop runs no new item.",
 	    .upholds = "SpareThread!StopIsLast", .state_size = sizeof(struct state),
 	    .init = init_stopped, .actors = {carrier, spare}, .results = 2, .blocking = 1,
 	    .preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "what is behind it is left to the close"},
-		    {"asleep", FORBIDDEN, "the role is with nobody"},
-		    {"*,*", FORBIDDEN, "who has the role back runs what is behind the stop"},
+		    {"0,0", ACCEPTABLE, "the item behind the stop is left to the close"},
+		    {"asleep", FORBIDDEN, "lost wakeup: no thread has the role"},
+		    {"*,*", FORBIDDEN,
+		     "the thread that got its role back runs the item behind the stop"},
 	    });
 
-/* The second that pins needs the thread that has just given the role up. */
+/* The second virtual thread that pins needs the OS thread that has just given up the role. */
 STRESS_INIT(init_again)
 {
 	static const enum item items[] = {PINS, UNPARKS, LAST},
@@ -222,12 +228,12 @@ STRESS_INIT(init_again)
 	init_with(state, items);
 }
 
-STRESS_TEST(spare_thread_again, .claim = "No thread is idle while the role sleeps.",
+STRESS_TEST(spare_thread_again, .claim = "No OS thread idles while the role waits for one.",
 	    .upholds = "SpareThread!KeepsIfAlone", .state_size = sizeof(struct state),
 	    .init = init_again, .actors = {carrier, spare}, .results = 2, .blocking = 1,
 	    .preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "the spare carries twice"},
-		    {"asleep", FORBIDDEN, "the role is kept asleep beside an idle thread"},
-		    {"*,*", FORBIDDEN, "two carry at once"},
+		    {"0,0", ACCEPTABLE, "the spare thread carries twice"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the role waits beside an idle thread"},
+		    {"*,*", FORBIDDEN, "two threads carry at once"},
 	    });

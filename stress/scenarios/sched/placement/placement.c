@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement.c - tasks are counted once, and none is left where nobody looks.
+ * placement.c - each task is counted once, and none is left where no carrier looks.
  *
- *   submitter                    carrier 0                    `placement_mark`: "left in its queue,
- *   choose; push; count          mark; move the queue         load, global tasks not counted"
- *   marked: move the queue
+ *   submitter                    carrier 0
+ *   choose; push; count          mark; move the queue
+ *   if marked: move the queue
  *
- * Why it works  Queues are numbers, and each access to them is relaxed: only the words order them.
- *               Who takes from one reads first: a read-modify-write would be ordered by itself.
+ * Result        `placement_mark`: "left in its queue, load, global tasks not counted".
+ * Why it works  Queues are counters, and each access to them is relaxed, so that only the words
+ *               order them. A thread that takes from a queue reads it first, because a
+ *               read-modify-write alone would be ordered by itself.
  * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
@@ -113,17 +115,17 @@ STRESS_ACTOR(read_marked)
 	result->r[2] = uncounted(state);
 }
 
-STRESS_TEST(placement_mark, .claim = "No task stays with a marked carrier, nor is counted there.",
+STRESS_TEST(placement_mark, .claim = "No task stays with a blocked carrier, or is counted there.",
 	    .upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
 	    .init = init, .actors = {submits, blocks}, .arbiter = read_marked, .results = 3,
 	    .outcomes = {
 		    {"0,0,0", ACCEPTABLE, "the task is in the global queue"},
-		    {"0,*,*", FORBIDDEN, "what was moved is not what was taken off"},
-		    {"*", LOST_WORK, "a task waits for a carrier that blocks"},
+		    {"0,*,*", FORBIDDEN, "the load went down by another number than was moved"},
+		    {"*", LOST_WORK, "lost task: it waits for a carrier that is blocked"},
 	    });
 
-/* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what
- * is queued, global tasks not counted". */
+/* The carrier blocks for a while, and then runs the tasks that are left in its queue. Result:
+ * "tasks lost, load less what is queued, global tasks not counted". */
 STRESS_ACTOR(blocks_a_while)
 {
 	blocks(state, result);
@@ -139,7 +141,8 @@ STRESS_ACTOR(read_after)
 	result->r[2] = uncounted(state);
 }
 
-STRESS_TEST(placement_unmark, .claim = "A task that meets a block is there, and counted once.",
+STRESS_TEST(placement_unmark,
+	    .claim = "A task that arrives as its carrier blocks is queued, and counted once.",
 	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
 	    .actors = {submits, submits, blocks_a_while}, .arbiter = read_after, .results = 3,
 	    .outcomes = {
@@ -147,8 +150,8 @@ STRESS_TEST(placement_unmark, .claim = "A task that meets a block is there, and 
 		    {"*", FORBIDDEN, "a task is lost, or is not counted once"},
 	    });
 
-/* Carrier 0 runs what it has, carrier 1 steals it. Result: "load less what is queued" of both,
- * "tasks that are neither queued nor have run". */
+/* Carrier 0 runs its tasks while carrier 1 steals. Result: "load less what is queued" for both
+ * carriers, then "tasks that are neither queued nor have run". */
 STRESS_ACTOR(runs)
 {
 	if (!pop(state, 0))
@@ -176,7 +179,8 @@ STRESS_ACTOR(read_counts)
 	result->r[2] = 2 - queued - (int32_t)wp_load_relaxed(&state->ran);
 }
 
-STRESS_TEST(placement_counts, .claim = "A load is what is queued and what runs.",
+STRESS_TEST(placement_counts,
+	    .claim = "A carrier's load is the tasks that are queued or run there.",
 	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
 	    .init = init_busy, .actors = {submits, runs, steals}, .arbiter = read_counts,
 	    .results = 3,
@@ -185,7 +189,8 @@ STRESS_TEST(placement_counts, .claim = "A load is what is queued and what runs."
 		    {"*", FORBIDDEN, "a task is lost, or is not counted once"},
 	    });
 
-STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that was asked for.",
+STRESS_TEST(placement_dequeue,
+	    .claim = "A carrier's load is its queued tasks only, where the group is so configured.",
 	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
 	    .init = init_busy_dequeue, .actors = {submits, runs, steals}, .arbiter = read_counts,
 	    .results = 3,
@@ -194,7 +199,7 @@ STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that wa
 		    {"*", FORBIDDEN, "a task is lost, or is not counted once"},
 	    });
 
-/* Who knows that a carrier is marked. Result: "chosen, it knew". */
+/* A submitter may know that a carrier is blocked. Result: "chosen, it knew". */
 STRESS_ACTOR(marks)
 {
 	wp_placement_mark(&state->placement, 0);
@@ -209,11 +214,12 @@ STRESS_ACTOR(chooses)
 	result->r[0] = wp_placement_choose(&state->placement, 0, &random);
 }
 
-STRESS_TEST(placement_choose, .claim = "Who is marked is not chosen while another is not.",
+STRESS_TEST(placement_choose,
+	    .claim = "A blocked carrier is not chosen while another carrier is not blocked.",
 	    .upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
 	    .init = init_two, .actors = {marks, chooses}, .results = 2,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it was not marked yet"},
-		    {"1,*", ACCEPTABLE, "the other one"},
-		    {"*", FORBIDDEN, "the marked one, or none"},
+		    {"0,0", ACCEPTABLE, "carrier 0 was not marked yet"},
+		    {"1,*", ACCEPTABLE, "the other carrier was chosen"},
+		    {"*", FORBIDDEN, "the blocked carrier was chosen, or none"},
 	    });

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement_clusters.c - carrier 0 is in a cluster of its own, the lesser one, and is marked.
+ * placement_clusters.c - carrier 0, alone in the less loaded cluster, is marked as blocked.
  *
- *   carrier 0                    submitter                    result: "chosen, it knew"
- *   mark; says so                knows? weigh both clusters
- *                                choose in the lesser one
+ *   carrier 0                    submitter
+ *   mark; publish it             knows? compare the clusters
+ *                                choose in the less loaded one
  *
- * Why it works  The other cluster has a carrier that nobody marks, so one is to be had at all
- *               times.
+ * Result        "chosen, it knew".
+ * Why it works  The other cluster has a carrier that is never marked, so a carrier is always
+ *               available.
  * Spec          specs/sched/placement/Placement.tla: Choose. */
 #include "sched/placement/placement.h"
 #include "stress.h"
@@ -49,11 +50,11 @@ STRESS_ACTOR(chooses)
 }
 
 STRESS_TEST(placement_cluster,
-	    .claim = "Nobody of a cluster is to be had: one of another is chosen.",
+	    .claim = "If no carrier of a cluster is available, one of another cluster is chosen.",
 	    .upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
 	    .init = init, .actors = {marks, chooses}, .results = 2,
 	    .outcomes = {
-		    {"0,0", ACCEPTABLE, "it was not marked yet"},
-		    {"1,*", ACCEPTABLE, "the one that is not marked"},
-		    {"*", FORBIDDEN, "one that was marked, or none"},
+		    {"0,0", ACCEPTABLE, "carrier 0 was not marked yet"},
+		    {"1,*", ACCEPTABLE, "a carrier that is not blocked was chosen"},
+		    {"*", FORBIDDEN, "a blocked carrier was chosen, or none"},
 	    });

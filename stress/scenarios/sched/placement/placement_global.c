@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement_global.c - tasks for which no carrier was to be had, and one with nothing to run.
+ * placement_global.c - tasks for which no carrier was available, and a carrier with nothing to run.
  *
- *   submitter                    carrier                      result: "left there, 1: it has looked,
- *   push; count                  global tasks: take them      2: it was told of a task and found none;
- *                                none: done                   not counted"
+ *   submitter                    carrier
+ *   push; count                  global tasks: take them
+ *                                none: done
  *
- * Why it works  As placement.c: the queues are numbers, and only the word orders them. That who
- *               sleeps is woken: placement_nudge.c, placement_runs.c.
+ * Result        "left there, 1: it has looked, 2: it saw a count and found no task; not counted".
+ * Why it works  As in placement.c, the queues are counters, and only the word orders them.
+ *               placement_nudge.c and placement_runs.c show that a sleeping carrier is woken.
  * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
@@ -57,15 +58,15 @@ STRESS_ACTOR(read_global)
 	result->r[2] += (int32_t)wp_load_relaxed(&state->queue) - high_of(&state->slot.word);
 }
 
-STRESS_TEST(placement_global, .claim = "A global task that is counted is there.",
+STRESS_TEST(placement_global, .claim = "A global task that is counted is in the queue.",
 	    .upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
 	    .actors = {spills, spills, looks}, .arbiter = read_global, .results = 3,
 	    .outcomes = {
-		    {"*,1,0", ACCEPTABLE, "it took what was counted"},
-		    {"*", FORBIDDEN, "what is counted is not what is there"},
+		    {"*,1,0", ACCEPTABLE, "the carrier took the tasks that are counted"},
+		    {"*", FORBIDDEN, "the count differs from the queue"},
 	    });
 
-/* One takes one of two. Result: "left there, a wake owed by who took one". */
+/* One of two tasks is taken. Result: "left there, the taker owes a wakeup". */
 STRESS_ACTOR(spills_two)
 {
 	wp_fetch_add_relaxed(&state->global, 2);
@@ -85,11 +86,13 @@ STRESS_ACTOR(read_left)
 	result->r[0] = wp_load_relaxed(&state->global);
 }
 
-STRESS_TEST(placement_share, .claim = "Who leaves a global task to others is to wake one of them.",
+STRESS_TEST(placement_share,
+	    .claim = "A carrier that leaves global tasks to others wakes one of them.",
 	    .upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
 	    .init = init, .actors = {spills_two, takes_one}, .arbiter = read_left, .results = 2,
 	    .outcomes = {
-		    {"1,1", ACCEPTABLE, "it took one, and wakes another carrier"},
-		    {"2,0", ACCEPTABLE, "it came too soon: the submitter's wake is on its way"},
-		    {"*", FORBIDDEN, "a task is left, and nobody will wake anybody"},
+		    {"1,1", ACCEPTABLE, "the carrier took one task, and wakes another carrier"},
+		    {"2,0", ACCEPTABLE,
+		     "the carrier came too early: the submitter's wakeup is on its way"},
+		    {"*", FORBIDDEN, "lost wakeup: a task is left, and no carrier will be woken"},
 	    });

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement_nudge.c - a task for which no carrier was to be had, and one that goes to sleep.
+ * placement_nudge.c - a task for which no carrier was available, and a carrier that goes to sleep.
  *
- *   submitter                    carrier                     result: "it sleeps, tasks it was not
- *   push; count                  word := PARKED                told of, it was woken"
- *   nudge it, if it is parked    [carrier.6]; sleep, if there are no tasks
+ *   submitter                    carrier
+ *   push; count                  word := PARKED
+ *   wake it, if it is parked     [carrier.6]; sleep, if there are no tasks
  *
- * Why it works  As group_placement.c wakes: it finds the word, or the carrier finds the task.
+ * Result        "it sleeps, tasks that it did not see, it was woken".
+ * Why it works  As in group_placement.c: the submitter finds the word, or the carrier finds the
+ *               task.
  * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/compensation/spare_carrier.h"
 #include "stress.h"
@@ -31,7 +33,7 @@ STRESS_ACTOR(spills)
 		wp__timers_end_sleep(&state->carrier);
 }
 
-/* As a carrier's park: advertise, then look. */
+/* As a carrier's park: advertise, then check. */
 STRESS_ACTOR(parks)
 {
 	wp_mpsc_node *stolen;
@@ -49,21 +51,21 @@ STRESS_ACTOR(read_word)
 	result->r[1] = wp_load_relaxed(&state->carrier.word) == WP_WAKING;
 }
 
-STRESS_TEST(placement_nudge, .claim = "Who is idle is woken for a global task.",
+STRESS_TEST(placement_nudge, .claim = "An idle carrier is woken for a global task.",
 	    .upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
 	    .init = init, .actors = {spills, parks}, .arbiter = read_word, .results = 2,
 	    .outcomes = {
-		    {"0,*", ACCEPTABLE, "it saw the task"},
-		    {"1,1", ACCEPTABLE, "it was parked, and is woken"},
-		    {"1,0", FORBIDDEN, "it sleeps, and nobody will wake it"},
+		    {"0,*", ACCEPTABLE, "the carrier saw the task"},
+		    {"1,1", ACCEPTABLE, "the carrier was parked, and is woken"},
+		    {"1,0", FORBIDDEN, "lost wakeup: the carrier sleeps, and nothing will wake it"},
 	    });
 
 STRESS_TWIN(placement_idle_early, .of = "placement_nudge",
-	    .defect = "looks for global tasks before its word says that it is parked",
+	    .defect = "A carrier checks for global tasks before its word says that it is parked.",
 	    .shows = "1,0", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(placement_rest_unchecked, .of = "placement_nudge",
-	    .defect = "a carrier rests though there are global tasks", .shows = "1,0",
+	    .defect = "A carrier sleeps though there are global tasks.", .shows = "1,0",
 	    .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(placement_strand_global, .of = "placement_nudge",
-	    .defect = "who puts into the global queue wakes nobody", .shows = "1,0",
+	    .defect = "A submitter to the global queue wakes no carrier.", .shows = "1,0",
 	    .seen_by = SEEN_ALL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement_runs.c - tasks for which no carrier was to be had, and a carrier that sleeps until it
+ * placement_runs.c - tasks for which no carrier was available, and a carrier that sleeps until it
  * has run them.
  *
- *   submitter                    carrier                                    result: "run"
+ *   submitter                    carrier
  *   push; count                  global tasks: take one, run it
- *   nudge it, if it is parked    none: word := PARKED; [carrier.6]; none still: sleep
+ *   wake it, if it is parked     none: word := PARKED; [carrier.6]; none still: sleep
  *
- * Why it works  As placement_nudge.c, with the sleep: who finds nothing is woken for what comes.
+ * Result        "run".
+ * Why it works  As in placement_nudge.c, with a real sleep: a carrier that finds no task is woken
+ *               for the next one.
  * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/compensation/spare_carrier.h"
 #include "stress.h"
@@ -59,15 +61,15 @@ STRESS_ACTOR(carries)
 	}
 }
 
-STRESS_TEST(placement_runs, .claim = "Who sleeps wakes for a global task, and runs it.",
+STRESS_TEST(placement_runs, .claim = "A sleeping carrier wakes for a global task, and runs it.",
 	    .upholds = "Placement!AllRun", .state_size = sizeof(struct state), .init = init,
 	    .actors = {spills, carries}, .results = 1, .blocking = 1,
 	    .outcomes = {
-		    {"1", REQUIRED, "it has run it"},
-		    {"asleep", FORBIDDEN, "it sleeps, and a task waits"},
-		    {"stuck", FORBIDDEN, "it looks for ever, and takes nothing"},
+		    {"1", REQUIRED, "the carrier has run the task"},
+		    {"asleep", FORBIDDEN, "lost wakeup: the carrier sleeps, and a task waits"},
+		    {"stuck", FORBIDDEN, "the carrier checks for ever, and takes no task"},
 	    });
 
 STRESS_TWIN(placement_nudge_unsent, .of = "placement_runs",
-	    .defect = "who puts into the global queue wakes nobody", .shows = "asleep",
+	    .defect = "A submitter to the global queue wakes no carrier.", .shows = "asleep",
 	    .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
