@@ -391,7 +391,7 @@ def test_the_command_lists_twins_and_shows_one() -> None:
     )
     assert "guard" not in listed
     shown = run("show", "parker.close_silent")
-    assert shown.startswith("parker.close_silent: Close sets the bit and wakes nobody.\n")
+    assert shown.startswith("parker.close_silent: Close sets the bit and wakes no thread.\n")
     assert "spec: MCParker_close_silent violates Parker!CloseNotLost\n" in shown
     assert "must be seen by: check, sc, tso, rc11, stress, delayed\n" in shown
     assert "\n+++ b/specs/wakeup/Parker.tla\n" in shown
