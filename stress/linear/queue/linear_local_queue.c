@@ -61,15 +61,8 @@ static void own(struct state *state, bool is_fenced)
 	}
 }
 
-STRESS_ACTOR(owner)
-{
-	own(state, false);
-}
-
-STRESS_ACTOR(fenced_owner)
-{
-	own(state, true);
-}
+STRESS_ACTOR_CALL(owner, own(state, false))
+STRESS_ACTOR_CALL(fenced_owner, own(state, true))
 
 STRESS_ACTOR(thief)
 {

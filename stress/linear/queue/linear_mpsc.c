@@ -55,21 +55,11 @@ _Noreturn static void produce(struct state *state, unsigned nodes, bool is_fence
 	}
 }
 
-_Noreturn static void producer(void *at, stress_result *result)
-{
-	produce(at, NODES, false);
-}
-
-_Noreturn static void producer_of_two(void *at, stress_result *result)
-{
-	produce(at, 2, false);
-}
+STRESS_ACTOR_CALL(producer, produce(state, NODES, false))
+STRESS_ACTOR_CALL(producer_of_two, produce(state, 2, false))
 
 /* Pushes with a fence, as a caller does that will check next whether a thread sleeps. */
-_Noreturn static void fenced_producer(void *at, stress_result *result)
-{
-	produce(at, 2, true);
-}
+STRESS_ACTOR_CALL(fenced_producer, produce(state, 2, true))
 
 /* The twin reports an empty queue where more than one node waits. */
 static wp_mpsc_node *pop(struct state *state)
@@ -79,10 +69,8 @@ static wp_mpsc_node *pop(struct state *state)
 	return wp_mpsc_pop(&state->queue);
 }
 
-_Noreturn static void consumer(void *at, stress_result *result)
+STRESS_ACTOR(consumer)
 {
-	struct state *state = at;
-
 	for (;;) {
 		wp_mpsc_node *node;
 		uint64_t number;
@@ -96,10 +84,8 @@ _Noreturn static void consumer(void *at, stress_result *result)
 	}
 }
 
-_Noreturn static void sibling(void *at, stress_result *result)
+STRESS_ACTOR(sibling)
 {
-	struct state *state = at;
-
 	for (;;) {
 		bool answer;
 

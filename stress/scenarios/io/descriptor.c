@@ -88,10 +88,7 @@ static void closer(void *at, stress_result *result)
 	use(at, WP_IO_CLOSING);
 }
 
-STRESS_ACTOR(read_open)
-{
-	result->r[2] = wp_load_relaxed(&state->open);
-}
+STRESS_ACTOR_CALL(read_open, result->r[2] = wp_load_relaxed(&state->open))
 
 STRESS_TEST(descriptor_close, .claim = "The last call under way closes the descriptor.",
 	    .upholds = "Descriptor!FdIsOurs", .state_size = sizeof(struct state), .init = init,
@@ -110,10 +107,7 @@ static void freer(void *at, stress_result *result)
 	result->r[1] = use(at, WP_IO_CLOSING | WP_IO_FREED);
 }
 
-STRESS_ACTOR(read_freed)
-{
-	result->r[2] = wp_load_relaxed(&state->freed);
-}
+STRESS_ACTOR_CALL(read_freed, result->r[2] = wp_load_relaxed(&state->freed))
 
 /* No call may begin after the free, so this call has begun already. */
 STRESS_INIT(init_begun)
@@ -210,10 +204,7 @@ STRESS_ACTOR(waiter)
 				      &is_told) == WP_CLOSED;
 }
 
-STRESS_ACTOR(ending)
-{
-	wp__io_poller_end(&state->poller);
-}
+STRESS_ACTOR_CALL(ending, wp__io_poller_end(&state->poller))
 
 STRESS_TEST(descriptor_end, .claim = "No thread waits for a descriptor after its poller has ended.",
 	    .upholds = "Descriptor!EndWakesWaiter", .state_size = sizeof(struct state),

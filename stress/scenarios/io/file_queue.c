@@ -45,10 +45,7 @@ STRESS_INIT(init)
 	wp_init(&state->wakeups, 0);
 }
 
-STRESS_ACTOR(asker)
-{
-	wp__file_queue_ask(&state->queue, &state->op, &state->carrier);
-}
+STRESS_ACTOR_CALL(asker, wp__file_queue_ask(&state->queue, &state->op, &state->carrier))
 
 STRESS_ACTOR(poller)
 {
@@ -123,10 +120,7 @@ STRESS_TEST(file_queue_cancel,
 
 /* The system ends an operation when it is asked to. Result: "begun, asked to cancel, cancelled with
  * no request to the system". */
-STRESS_ACTOR(canceller_alone)
-{
-	wp__file_queue_cancel(&state->queue, &state->op, NULL);
-}
+STRESS_ACTOR_CALL(canceller_alone, wp__file_queue_cancel(&state->queue, &state->op, NULL))
 
 STRESS_ACTOR(patient_system)
 {
@@ -139,10 +133,8 @@ STRESS_ACTOR(patient_system)
 	result->r[1] = state->was_told;
 }
 
-STRESS_ACTOR(read_told)
-{
-	result->r[2] = state->has_begun && !state->was_told && !state->op.is_listed;
-}
+STRESS_ACTOR_CALL(read_told,
+		  result->r[2] = state->has_begun && !state->was_told && !state->op.is_listed)
 
 STRESS_TEST(file_queue_told, .claim = "The system is asked to end an operation that was cancelled.",
 	    .upholds = "FileQueue!CancelNotLost", .state_size = sizeof(struct state),
@@ -156,20 +148,9 @@ STRESS_TEST(file_queue_told, .claim = "The system is asked to end an operation t
 	    });
 
 /* The poller ends. Result: "accepted, left in the list". */
-STRESS_ACTOR(late_asker)
-{
-	result->r[0] = wp__file_queue_ask(&state->queue, &state->op, NULL);
-}
-
-STRESS_ACTOR(ending_poller)
-{
-	wp__file_queue_shut(&state->queue);
-}
-
-STRESS_ACTOR(read_list)
-{
-	result->r[1] = state->queue.first != NULL;
-}
+STRESS_ACTOR_CALL(late_asker, result->r[0] = wp__file_queue_ask(&state->queue, &state->op, NULL))
+STRESS_ACTOR_CALL(ending_poller, wp__file_queue_shut(&state->queue))
+STRESS_ACTOR_CALL(read_list, result->r[1] = state->queue.first != NULL)
 
 STRESS_TEST(file_queue_over,
 	    .claim = "Every operation that a ring accepts ends, also when its poller ends.",
@@ -228,10 +209,7 @@ STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels an operation
 
 /* One operation is in the list, another is requested, and the poller has room for only one of them.
  * Result: "left in the list, would block". */
-STRESS_ACTOR(asker_of_second)
-{
-	wp__file_queue_ask(&state->queue, &state->second, NULL);
-}
+STRESS_ACTOR_CALL(asker_of_second, wp__file_queue_ask(&state->queue, &state->second, NULL))
 
 STRESS_ACTOR(poller_of_one)
 {
@@ -332,10 +310,7 @@ STRESS_TEST(file_queue_inside,
 /* One operation is in the list, and a thread that is away from home requests another. The ring's
  * count is plain, as all of a ring is, because the ring has one user. Result: "given to the system,
  * by the poller". */
-STRESS_ACTOR(asker_away)
-{
-	wp__file_queue_ask(&state->queue, &state->second, NULL);
-}
+STRESS_ACTOR_CALL(asker_away, wp__file_queue_ask(&state->queue, &state->second, NULL))
 
 STRESS_ACTOR(only_user)
 {
@@ -347,10 +322,7 @@ STRESS_ACTOR(only_user)
 	}
 }
 
-STRESS_ACTOR(read_inside)
-{
-	result->r[0] = state->queue.inside;
-}
+STRESS_ACTOR_CALL(read_inside, result->r[0] = state->queue.inside)
 
 STRESS_TEST(file_queue_home, .claim = "Only the poller gives operations to the system.",
 	    .upholds = "FileQueue!IoCompletionAtHome", .state_size = sizeof(struct state),

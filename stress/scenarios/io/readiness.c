@@ -58,15 +58,8 @@ static uint32_t read_one(struct state *state, wp_waiter *waiter)
 	}
 }
 
-STRESS_ACTOR(reader)
-{
-	result->r[0] = read_one(state, &state->waiters[0]);
-}
-
-STRESS_ACTOR(other_reader)
-{
-	result->r[1] = read_one(state, &state->waiters[1]);
-}
+STRESS_ACTOR_CALL(reader, result->r[0] = read_one(state, &state->waiters[0]))
+STRESS_ACTOR_CALL(other_reader, result->r[1] = read_one(state, &state->waiters[1]))
 
 STRESS_ACTOR(poller)
 {
@@ -130,10 +123,7 @@ STRESS_TEST(readiness_all, .claim = "A thread reads as often as there is somethi
 		     "the wait ended as closed, though nobody has closed the descriptor"},
 	    });
 
-STRESS_ACTOR(closer)
-{
-	wp_ready_shut(&state->ready);
-}
+STRESS_ACTOR_CALL(closer, wp_ready_shut(&state->ready))
 
 STRESS_TEST(readiness_close, .claim = "A close wakes every waiter.",
 	    .upholds = "Descriptor!CloseWakesWaiter", .state_size = sizeof(struct state),
@@ -155,10 +145,7 @@ STRESS_INIT(init_dying)
 	wp__vthread_park(&state->virtual.thread);
 }
 
-STRESS_ACTOR(close_group)
-{
-	wp__vthread_leave_line(&state->virtual.thread);
-}
+STRESS_ACTOR_CALL(close_group, wp__vthread_leave_line(&state->virtual.thread))
 
 STRESS_TEST(readiness_dies,
 	    .claim = "Readiness skips a thread of a closed group, and reaches the next.",

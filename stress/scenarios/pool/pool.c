@@ -15,15 +15,8 @@ STRESS_INIT(init_begun)
 	init_with(state, 1, 2);
 }
 
-STRESS_ACTOR(takes_one)
-{
-	result->r[1] = run_one(state, 0);
-}
-
-STRESS_ACTOR(read_starts)
-{
-	result->r[2] = state->starts;
-}
+STRESS_ACTOR_CALL(takes_one, result->r[1] = run_one(state, 0))
+STRESS_ACTOR_CALL(read_starts, result->r[2] = state->starts)
 
 STRESS_TEST(
 	pool_begun, .claim = "A thread that has just begun gets the job.",
@@ -86,10 +79,7 @@ STRESS_INIT(init_two)
 	init_with(state, 2, 2);
 }
 
-STRESS_ACTOR(other_takes_one)
-{
-	result->r[1] = run_one(state, 1);
-}
+STRESS_ACTOR_CALL(other_takes_one, result->r[1] = run_one(state, 1))
 
 STRESS_ACTOR(executes_two)
 {
@@ -132,10 +122,7 @@ STRESS_INIT(init_min)
 	state->pool.config.idle_ns = 1;
 }
 
-STRESS_ACTOR(works_or_leaves)
-{
-	run_one(state, 0);
-}
+STRESS_ACTOR_CALL(works_or_leaves, run_one(state, 0))
 
 STRESS_ACTOR(read_run)
 {
@@ -161,10 +148,7 @@ STRESS_ACTOR(takes_two)
 		result->r[1] += run_one(state, 0);
 }
 
-STRESS_ACTOR(read_coming)
-{
-	result->r[2] = state->pool.coming;
-}
+STRESS_ACTOR_CALL(read_coming, result->r[2] = state->pool.coming)
 
 STRESS_TEST(pool_again, .claim = "A thread that is chosen while it leaves is counted once.",
 	    .upholds = "Pool!QtpCounterBalance", .state_size = sizeof(struct state),
@@ -183,15 +167,8 @@ STRESS_INIT(init_refusing)
 	state->refusals = 1;
 }
 
-STRESS_ACTOR(executes_other)
-{
-	result->r[0] = execute(state, 1);
-}
-
-STRESS_ACTOR(read_threads)
-{
-	result->r[2] = state->pool.threads;
-}
+STRESS_ACTOR_CALL(executes_other, result->r[0] = execute(state, 1))
+STRESS_ACTOR_CALL(read_threads, result->r[2] = state->pool.threads)
 
 STRESS_TEST(pool_refused, .claim = "A thread start that the system refused is not counted.",
 	    .upholds = "Pool!QtpCounterBalance", .state_size = sizeof(struct state),

@@ -55,10 +55,7 @@ STRESS_INIT(init_closed)
 	state->pool.is_closed = true;
 }
 
-STRESS_ACTOR(works_once)
-{
-	run_one(state, 0);
-}
+STRESS_ACTOR_CALL(works_once, run_one(state, 0))
 
 STRESS_ACTOR(drains)
 {
@@ -83,10 +80,7 @@ STRESS_INIT(init_ending)
 	state->pool.is_closed = true;
 }
 
-STRESS_ACTOR(waits)
-{
-	result->r[0] = wp__pool_wait(&state->pool, WP_FOREVER, false) == WP_OK;
-}
+STRESS_ACTOR_CALL(waits, result->r[0] = wp__pool_wait(&state->pool, WP_FOREVER, false) == WP_OK)
 
 STRESS_TEST(pool_wait, .claim = "A caller that waits for the pool's threads to end is woken.",
 	    .upholds = "Pool!StopEnds", .state_size = sizeof(struct state), .init = init_ending,

@@ -62,15 +62,8 @@ static uint32_t try(struct state *state, uint32_t *task)
 	return wp_reserve_try(&state->reserve, task);
 }
 
-STRESS_ACTOR(trier)
-{
-	result->r[0] = try(state, &state->task);
-}
-
-STRESS_ACTOR(stopper)
-{
-	wp_reserve_stop(&state->reserve);
-}
+STRESS_ACTOR_CALL(trier, result->r[0] = try(state, &state->task))
+STRESS_ACTOR_CALL(stopper, wp_reserve_stop(&state->reserve))
 
 STRESS_TEST(reserve, .claim = "A reserved thread gets a task, or is dismissed.",
 	    .upholds = "Reserve!StopTerminates", .state_size = sizeof(struct state), .init = init,
@@ -107,10 +100,7 @@ STRESS_TEST(reserve_leave, .claim = "A thread that is taken while it leaves wait
 	    });
 
 /* There is no task for the thread. Result: "run". */
-STRESS_ACTOR(rests)
-{
-	result->r[0] = waits(state);
-}
+STRESS_ACTOR_CALL(rests, result->r[0] = waits(state))
 
 STRESS_TEST(reserve_dismissed, .claim = "The stop dismisses idle reserved threads.",
 	    .upholds = "Reserve!StopEnds", .state_size = sizeof(struct state), .init = init_offered,
@@ -122,10 +112,7 @@ STRESS_TEST(reserve_dismissed, .claim = "The stop dismisses idle reserved thread
 	    });
 
 /* Two tasks, one thread. Result: "handed, handed". */
-STRESS_ACTOR(other_trier)
-{
-	result->r[1] = try(state, &state->other);
-}
+STRESS_ACTOR_CALL(other_trier, result->r[1] = try(state, &state->other))
 
 STRESS_TEST(reserve_take, .claim = "A reserved thread is taken for one of two tasks.",
 	    .upholds = "Reserve!ReservedThreadExclusive", .state_size = sizeof(struct state),

@@ -56,10 +56,7 @@ static bool steal(struct state *state, stress_result *result)
 	return true;
 }
 
-STRESS_ACTOR(stealer)
-{
-	result->r[1] = steal(state, result);
-}
+STRESS_ACTOR_CALL(stealer, result->r[1] = steal(state, result))
 
 STRESS_TEST(biased_lock,
 	    .claim = "Owner and stealers are never inside together, and the owner gets in.",

@@ -24,20 +24,9 @@ STRESS_INIT(init)
 	wp_idle_set_init(&state->set);
 }
 
-STRESS_ACTOR(member_0)
-{
-	wp_idle_set_add(&state->set, 0);
-}
-
-STRESS_ACTOR(member_1)
-{
-	wp_idle_set_add(&state->set, 1);
-}
-
-STRESS_ACTOR(read_bits)
-{
-	result->r[0] = (int64_t)wp_idle_set_word(&state->set, 0);
-}
+STRESS_ACTOR_CALL(member_0, wp_idle_set_add(&state->set, 0))
+STRESS_ACTOR_CALL(member_1, wp_idle_set_add(&state->set, 1))
+STRESS_ACTOR_CALL(read_bits, result->r[0] = (int64_t)wp_idle_set_word(&state->set, 0))
 
 STRESS_TEST(idle_set, .claim = "Setting one member's bit never loses another member's bit.",
 	    .upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
@@ -54,10 +43,7 @@ STRESS_INIT(init_idle)
 	wp_idle_set_add(&state->set, 1);
 }
 
-STRESS_ACTOR(leaver)
-{
-	wp_idle_set_remove(&state->set, 1);
-}
+STRESS_ACTOR_CALL(leaver, wp_idle_set_remove(&state->set, 1))
 
 STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as the member is parked.",
 	    .upholds = "IdleSet!BitSetWhileParked", .state_size = sizeof(struct state),
@@ -95,10 +81,7 @@ STRESS_TEST(idle_set_word,
  * exactly the parked member". */
 enum { FAR = WP_IDLESET_BITS + 6 };
 
-STRESS_ACTOR(far_parker)
-{
-	wp_idle_set_add(&state->set, FAR);
-}
+STRESS_ACTOR_CALL(far_parker, wp_idle_set_add(&state->set, FAR))
 
 STRESS_ACTOR(scan)
 {

@@ -165,10 +165,7 @@ STRESS_ACTOR(push_and_pop)
 	wp_local_queue_pop(&state->local);
 }
 
-STRESS_ACTOR(asker)
-{
-	result->r[0] = wp_local_queue_stealable(&state->local) == 0;
-}
+STRESS_ACTOR_CALL(asker, result->r[0] = wp_local_queue_stealable(&state->local) == 0)
 
 STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not reported as empty.",
 	    .upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state),
@@ -179,10 +176,7 @@ STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not repor
 	    });
 
 /* The same, where a thief takes one of two tasks. */
-STRESS_ACTOR(push_second)
-{
-	push(state, 2);
-}
+STRESS_ACTOR_CALL(push_second, push(state, 2))
 
 STRESS_ACTOR(takes_one_of_two)
 {
@@ -262,10 +256,7 @@ STRESS_TEST(local_queue_turn,
 		    {"*", FORBIDDEN, "another poll took it, or none did"},
 	    });
 
-STRESS_ACTOR(helper)
-{
-	wp_local_queue_hand_over(&state->local, &state->global);
-}
+STRESS_ACTOR_CALL(helper, wp_local_queue_hand_over(&state->local, &state->global))
 
 STRESS_ACTOR(helper_takes)
 {

@@ -77,20 +77,9 @@ STRESS_INIT(init_three)
 		push(state, task);
 }
 
-STRESS_ACTOR(owner)
-{
-	took(wp_local_queue_pop(&state->local), result);
-}
-
-STRESS_ACTOR(thief)
-{
-	steal(&state->local, &state->own, result);
-}
-
-STRESS_ACTOR(third)
-{
-	steal(&state->own, &state->third, result);
-}
+STRESS_ACTOR_CALL(owner, took(wp_local_queue_pop(&state->local), result))
+STRESS_ACTOR_CALL(thief, steal(&state->local, &state->own, result))
+STRESS_ACTOR_CALL(third, steal(&state->own, &state->third, result))
 
 STRESS_TEST(local_queue_loot,
 	    .claim = "A thief owns stolen tasks only after the victim has lost them.",
@@ -106,10 +95,7 @@ STRESS_INIT(init_four)
 	push(state, 4);
 }
 
-STRESS_ACTOR(overflows)
-{
-	result->r[6] = push(state, 5);
-}
+STRESS_ACTOR_CALL(overflows, result->r[6] = push(state, 5))
 
 STRESS_ACTOR(consumer)
 {
@@ -137,10 +123,7 @@ STRESS_ACTOR(pops_and_pushes)
 	push(state, 5);
 }
 
-STRESS_ACTOR(helper)
-{
-	wp_local_queue_hand_over(&state->local, &state->global);
-}
+STRESS_ACTOR_CALL(helper, wp_local_queue_hand_over(&state->local, &state->global))
 
 STRESS_ACTOR(take_handed)
 {

@@ -41,10 +41,7 @@ STRESS_ACTOR(producer_a)
 	push(state, 1, 2);
 }
 
-STRESS_ACTOR(producer_b)
-{
-	push(state, 2, 9);
-}
+STRESS_ACTOR_CALL(producer_b, push(state, 2, 9))
 
 /* Counts the node and checks its value: 1 comes before 2, 9 anywhere. */
 static void take(struct state *state, wp_mpsc_node *node, stress_result *result)
@@ -88,10 +85,7 @@ STRESS_TEST(mpsc,
 	    });
 
 /* One push is watched from both ends of the queue. Result: "reserved, published, taken". */
-STRESS_ACTOR(one_push)
-{
-	push(state, 0, 1);
-}
+STRESS_ACTOR_CALL(one_push, push(state, 0, 1))
 
 STRESS_ACTOR(observer)
 {
@@ -121,10 +115,7 @@ STRESS_INIT(init_one)
 	push(state, 1, 1);
 }
 
-STRESS_ACTOR(pop_once)
-{
-	result->r[0] = result->r[1] = wp_mpsc_pop(&state->queue) != NULL;
-}
+STRESS_ACTOR_CALL(pop_once, result->r[0] = result->r[1] = wp_mpsc_pop(&state->queue) != NULL)
 
 STRESS_ACTOR(count_rest)
 {
@@ -152,15 +143,8 @@ STRESS_INIT(init_pair)
 	push(state, 1, 2);
 }
 
-STRESS_ACTOR(take_first)
-{
-	result->r[0] = wp_mpsc_pop(&state->queue) != NULL;
-}
-
-STRESS_ACTOR(asks)
-{
-	result->r[1] = wp_mpsc_has_published(&state->queue);
-}
+STRESS_ACTOR_CALL(take_first, result->r[0] = wp_mpsc_pop(&state->queue) != NULL)
+STRESS_ACTOR_CALL(asks, result->r[1] = wp_mpsc_has_published(&state->queue))
 
 STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
 	    .upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_pair,

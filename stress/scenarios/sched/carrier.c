@@ -45,15 +45,8 @@ STRESS_INIT(init_exit)
 	wp_mpsc_push(&state->carriers[1].queue, &state->task);
 }
 
-STRESS_ACTOR(leave)
-{
-	result->r[0] = wp_carrier_leave(&state->carriers[0]) != NULL;
-}
-
-STRESS_ACTOR(searcher)
-{
-	wp_search(&state->domain, 1);
-}
+STRESS_ACTOR_CALL(leave, result->r[0] = wp_carrier_leave(&state->carriers[0]) != NULL)
+STRESS_ACTOR_CALL(searcher, wp_search(&state->domain, 1))
 
 /* 1 stands for the token, 2 for the ticket of the victim's queue. */
 STRESS_ACTOR(read_kept)
@@ -96,10 +89,7 @@ STRESS_ACTOR(next_searcher)
 	result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING;
 }
 
-STRESS_ACTOR(serve)
-{
-	wp_carrier_leave(&state->carriers[0]);
-}
+STRESS_ACTOR_CALL(serve, wp_carrier_leave(&state->carriers[0]))
 
 STRESS_TEST(carrier_token,
 	    .claim = "A carrier that gets the search token finds no other search under way.",
@@ -124,15 +114,8 @@ STRESS_ACTOR(advertise)
 	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX, &stolen);
 }
 
-STRESS_ACTOR(submitter)
-{
-	wp_carrier_submit(&state->carriers[0], &state->task);
-}
-
-STRESS_ACTOR(read_word)
-{
-	result->r[1] = wp_load_relaxed(&state->carriers[0].word) == WP_WAKING;
-}
+STRESS_ACTOR_CALL(submitter, wp_carrier_submit(&state->carriers[0], &state->task))
+STRESS_ACTOR_CALL(read_word, result->r[1] = wp_load_relaxed(&state->carriers[0].word) == WP_WAKING)
 
 STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the task, or is woken.",
 	    .upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
@@ -152,15 +135,9 @@ static void init_pair(void *at)
 	init_domain(at, 2);
 }
 
-STRESS_ACTOR(yield_alone)
-{
-	wp_carrier_reenqueue(&state->carriers[1], &state->task);
-}
-
-STRESS_ACTOR(read_sent)
-{
-	result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING;
-}
+STRESS_ACTOR_CALL(yield_alone, wp_carrier_reenqueue(&state->carriers[1], &state->task))
+STRESS_ACTOR_CALL(read_sent,
+		  result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING)
 
 STRESS_TEST(carrier_yield, .claim = "A task that yields alone wakes no other carrier.",
 	    .upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),

@@ -134,10 +134,7 @@ STRESS_INIT(init_two)
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
-STRESS_ACTOR(owner)
-{
-	poll_and_run(&state->homes[0]);
-}
+STRESS_ACTOR_CALL(owner, poll_and_run(&state->homes[0]))
 
 STRESS_ACTOR(thief)
 {

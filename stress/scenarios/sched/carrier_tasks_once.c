@@ -51,15 +51,8 @@ static void run(struct state *state, uint32_t by, wp_mpsc_node *node)
 		wp_carrier_tasks_run(&state->homes[by], (wp_task *)(void *)node);
 }
 
-STRESS_ACTOR(owner)
-{
-	run(state, 0, wp_carrier_poll(&state->homes[0].carrier));
-}
-
-STRESS_ACTOR(thief)
-{
-	run(state, 1, wp_carrier_steal(&state->homes[0].carrier));
-}
+STRESS_ACTOR_CALL(owner, run(state, 0, wp_carrier_poll(&state->homes[0].carrier)))
+STRESS_ACTOR_CALL(thief, run(state, 1, wp_carrier_steal(&state->homes[0].carrier)))
 
 /* As wp_task_unpark. */
 static void unpark(struct state *state, int task)
@@ -68,10 +61,7 @@ static void unpark(struct state *state, int task)
 		wp__carrier_tasks_push(NULL, &state->tasks[task]);
 }
 
-STRESS_ACTOR(unparker)
-{
-	unpark(state, 0);
-}
+STRESS_ACTOR_CALL(unparker, unpark(state, 0))
 
 static void run_rest(struct state *state)
 {
@@ -173,10 +163,7 @@ STRESS_INIT(init_runs)
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
-STRESS_ACTOR(starter)
-{
-	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]);
-}
+STRESS_ACTOR_CALL(starter, wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]))
 
 STRESS_ACTOR(count_runs)
 {
@@ -206,10 +193,7 @@ STRESS_INIT(init_ends)
 	state->in_hand = (wp_task *)(void *)wp_carrier_poll(&state->homes[0].carrier);
 }
 
-STRESS_ACTOR(runner)
-{
-	wp_carrier_tasks_run(&state->homes[0], state->in_hand);
-}
+STRESS_ACTOR_CALL(runner, wp_carrier_tasks_run(&state->homes[0], state->in_hand))
 
 STRESS_ACTOR(look_at_list)
 {
@@ -258,10 +242,7 @@ static void take_back(struct state *state)
 	}
 }
 
-STRESS_ACTOR(hander)
-{
-	take_back(state);
-}
+STRESS_ACTOR_CALL(hander, take_back(state))
 
 STRESS_ACTOR(unpark_both)
 {
@@ -294,20 +275,10 @@ STRESS_INIT(init_stop)
 	make(state, end_first, end_second);
 }
 
-STRESS_ACTOR(stopper)
-{
-	wp__carrier_tasks_stop(&state->homes[0], &state->stop);
-}
-
-STRESS_ACTOR(stopped)
-{
-	result->r[0] = wp_carrier_poll(&state->homes[0].carrier) == &state->stop;
-}
-
-STRESS_ACTOR(steals_stop)
-{
-	result->r[1] = wp_carrier_steal(&state->homes[0].carrier) == &state->stop;
-}
+STRESS_ACTOR_CALL(stopper, wp__carrier_tasks_stop(&state->homes[0], &state->stop))
+STRESS_ACTOR_CALL(stopped, result->r[0] = wp_carrier_poll(&state->homes[0].carrier) == &state->stop)
+STRESS_ACTOR_CALL(steals_stop,
+		  result->r[1] = wp_carrier_steal(&state->homes[0].carrier) == &state->stop)
 
 STRESS_ACTOR(poll_stop)
 {

@@ -161,15 +161,8 @@ STRESS_INIT(init_exited)
 	wp_init(&state->exited, 1);
 }
 
-STRESS_ACTOR(first)
-{
-	result->r[0] = close_by(state, WP_FOREVER, false) == WP_OK;
-}
-
-STRESS_ACTOR(second)
-{
-	result->r[1] = close_by(state, WP_FOREVER, false) == WP_OK;
-}
+STRESS_ACTOR_CALL(first, result->r[0] = close_by(state, WP_FOREVER, false) == WP_OK)
+STRESS_ACTOR_CALL(second, result->r[1] = close_by(state, WP_FOREVER, false) == WP_OK)
 
 STRESS_TEST(group_close_turn, .claim = "A thread that waits for its turn to close gets it.",
 	    .upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state),
@@ -186,10 +179,7 @@ static enum wp_step end_at_once(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-STRESS_ACTOR(patient)
-{
-	close_by(state, WP_FOREVER, false);
-}
+STRESS_ACTOR_CALL(patient, close_by(state, WP_FOREVER, false))
 
 /* The task is parked at the second home, and unparked during the close. Result: "tasks listed when
  * the stop was sent, and handed back". */
@@ -256,10 +246,7 @@ STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hand
 
 /* A close cancels with a deadline, beside a carrier. Result: "took back beside a carrier; tasks
  * taken back". */
-STRESS_ACTOR(in_time)
-{
-	close_by(state, SOON_NS, true);
-}
+STRESS_ACTOR_CALL(in_time, close_by(state, SOON_NS, true))
 
 STRESS_ACTOR(look_at_drain)
 {
@@ -286,15 +273,8 @@ STRESS_INIT(init_watched)
 	state->is_watched = true;
 }
 
-STRESS_ACTOR(cancels)
-{
-	close_by(state, WP_FOREVER, true);
-}
-
-STRESS_ACTOR(look_at_takers)
-{
-	result->r[0] = wp_load_relaxed(&state->both);
-}
+STRESS_ACTOR_CALL(cancels, close_by(state, WP_FOREVER, true))
+STRESS_ACTOR_CALL(look_at_takers, result->r[0] = wp_load_relaxed(&state->both))
 
 STRESS_TEST(group_close_one, .claim = "One close at a time takes tasks back.",
 	    .upholds = "GroupClose!OneConsumer", .state_size = sizeof(struct state),
@@ -314,10 +294,7 @@ STRESS_ACTOR(cancels_and_waits)
 	close_by(state, WP_FOREVER, false);
 }
 
-STRESS_ACTOR(look_at_back)
-{
-	result->r[0] = state->back;
-}
+STRESS_ACTOR_CALL(look_at_back, result->r[0] = state->back)
 
 STRESS_TEST(group_close_stopped, .claim = "A close waits for no task once a stop is sent.",
 	    .upholds = "GroupClose!WaitsForWhatRuns", .state_size = sizeof(struct state),
@@ -345,15 +322,8 @@ STRESS_INIT(init_given)
 	wp_carrier_tasks_start(&state->homes[1], NULL, &state->thread.task);
 }
 
-STRESS_ACTOR(late_first)
-{
-	result->r[0] = close_by(state, SOON_NS, true) == WP_TIMEOUT;
-}
-
-STRESS_ACTOR(late_second)
-{
-	result->r[1] = close_by(state, SOON_NS, true) == WP_TIMEOUT;
-}
+STRESS_ACTOR_CALL(late_first, result->r[0] = close_by(state, SOON_NS, true) == WP_TIMEOUT)
+STRESS_ACTOR_CALL(late_second, result->r[1] = close_by(state, SOON_NS, true) == WP_TIMEOUT)
 
 STRESS_TEST(group_close_returns,
 	    .claim = "A close with a deadline returns, even if a scheduler keeps a thread.",

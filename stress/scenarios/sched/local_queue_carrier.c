@@ -65,10 +65,7 @@ STRESS_ACTOR(carrier_1)
 	result->r[0] = 1;
 }
 
-STRESS_ACTOR(pusher)
-{
-	wp_carrier_submit_internal(&state->carriers[LONG], &state->tasks[5]);
-}
+STRESS_ACTOR_CALL(pusher, wp_carrier_submit_internal(&state->carriers[LONG], &state->tasks[5]))
 
 STRESS_TEST(local_queue_carrier,
 	    .claim = "A carrier that pushes to its ring wakes an idle sibling.",
@@ -80,10 +77,7 @@ STRESS_TEST(local_queue_carrier,
 	    });
 
 /* Another task is submitted to carrier 2, and the search for that task may hold the token. */
-STRESS_ACTOR(submitter)
-{
-	wp_carrier_submit(&state->carriers[LONG], &state->tasks[0]);
-}
+STRESS_ACTOR_CALL(submitter, wp_carrier_submit(&state->carriers[LONG], &state->tasks[0]))
 
 STRESS_TEST(local_queue_carrier_refused,
 	    .claim = "A carrier that has released the search token checks the rings, too.",
@@ -167,10 +161,7 @@ STRESS_INIT(init_three)
 	init_filled(state, 3);
 }
 
-STRESS_ACTOR(polls_one)
-{
-	wp_carrier_poll(&state->carriers[LONG]);
-}
+STRESS_ACTOR_CALL(polls_one, wp_carrier_poll(&state->carriers[LONG]))
 
 STRESS_TEST(local_queue_carrier_loot,
 	    .claim = "A thief offers the stolen tasks that it does not run yet.",

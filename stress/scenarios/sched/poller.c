@@ -51,10 +51,7 @@ STRESS_INIT(init)
 	registers(state);
 }
 
-STRESS_ACTOR(submitter)
-{
-	wp_carrier_submit(&state->carrier, &state->tasks[0]);
-}
+STRESS_ACTOR_CALL(submitter, wp_carrier_submit(&state->carrier, &state->tasks[0]))
 
 static bool parks(struct state *state)
 {
@@ -156,15 +153,8 @@ STRESS_ACTOR(parks_before)
 	parks_and_ends(state, result);
 }
 
-STRESS_ACTOR(searcher)
-{
-	wp_search(&state->domain, 1);
-}
-
-STRESS_ACTOR(armer)
-{
-	wp_timers_nudge(&state->carrier);
-}
+STRESS_ACTOR_CALL(searcher, wp_search(&state->domain, 1))
+STRESS_ACTOR_CALL(armer, wp_timers_nudge(&state->carrier))
 
 STRESS_TEST(poller_ends_searched,
 	    .claim = "No searcher is in a poller's wakeup after the poller has ended.",

@@ -77,15 +77,8 @@ static bool is_awake(struct state *state)
 	return wp_load_relaxed(&state->homes[0].carrier.word) == WP_RUNNING;
 }
 
-STRESS_ACTOR(submitter)
-{
-	wp_carrier_submit(&state->homes[0].carrier, &state->others[0].node);
-}
-
-STRESS_ACTOR(thief)
-{
-	result->r[1] = wp_carrier_steal(&state->homes[0].carrier) != NULL;
-}
+STRESS_ACTOR_CALL(submitter, wp_carrier_submit(&state->homes[0].carrier, &state->others[0].node))
+STRESS_ACTOR_CALL(thief, result->r[1] = wp_carrier_steal(&state->homes[0].carrier) != NULL)
 
 /* Two pollers register. Result: "the first is registered, the second is". */
 static bool enters(struct state *state, uint32_t index)
@@ -96,15 +89,8 @@ static bool enters(struct state *state, uint32_t index)
 				(wp_vthread *)(void *)&state->others[index], true) == WP_OK;
 }
 
-STRESS_ACTOR(first_enters)
-{
-	result->r[0] = enters(state, 0);
-}
-
-STRESS_ACTOR(second_enters)
-{
-	result->r[1] = enters(state, 1);
-}
+STRESS_ACTOR_CALL(first_enters, result->r[0] = enters(state, 0))
+STRESS_ACTOR_CALL(second_enters, result->r[1] = enters(state, 1))
 
 STRESS_TEST(poller_unique,
 	    .claim = "Of two pollers that register, one becomes the carrier's poller.",
@@ -167,10 +153,7 @@ STRESS_ACTOR(carries)
 	result->r[0] = state->runs;
 }
 
-STRESS_ACTOR(starter)
-{
-	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
-}
+STRESS_ACTOR_CALL(starter, wp_carrier_tasks_start(&state->homes[0], NULL, &state->task))
 
 STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
 	    .upholds = "Poller!PollerRuns", .state_size = sizeof(struct state), .init = init_lone,
@@ -205,10 +188,7 @@ STRESS_ACTOR(steals_and_parks)
 	result->r[0] += stolen != NULL;
 }
 
-STRESS_ACTOR(sibling_polls)
-{
-	wp_carrier_poll(&state->homes[1].carrier);
-}
+STRESS_ACTOR_CALL(sibling_polls, wp_carrier_poll(&state->homes[1].carrier))
 
 STRESS_TEST(poller_keeps, .claim = "A poller runs the tasks that it has stolen before it parks.",
 	    .upholds = "Poller!StolenIsKept", .state_size = sizeof(struct state),
@@ -281,15 +261,8 @@ STRESS_ACTOR(resumes_and_asks)
 	result->r[0] = wp__poller_may_sleep(&state->poller, &state->homes[0]);
 }
 
-STRESS_ACTOR(takes_some)
-{
-	wp_carrier_steal(&state->homes[0].carrier);
-}
-
-STRESS_ACTOR(read_left)
-{
-	result->r[1] = wp__carrier_has_runnable(&state->homes[0].carrier);
-}
+STRESS_ACTOR_CALL(takes_some, wp_carrier_steal(&state->homes[0].carrier))
+STRESS_ACTOR_CALL(read_left, result->r[1] = wp__carrier_has_runnable(&state->homes[0].carrier))
 
 STRESS_TEST(poller_resumes,
 	    .claim = "A poller does not sleep beside a task that it has resumed itself.",

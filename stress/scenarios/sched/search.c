@@ -63,15 +63,8 @@ STRESS_ACTOR(carrier_1)
 	result->r[0] = 1;
 }
 
-STRESS_ACTOR(submitter_a)
-{
-	cluster_submit(state, 2, 0);
-}
-
-STRESS_ACTOR(submitter_b)
-{
-	cluster_submit(state, 2, 1);
-}
+STRESS_ACTOR_CALL(submitter_a, cluster_submit(state, 2, 0))
+STRESS_ACTOR_CALL(submitter_b, cluster_submit(state, 2, 1))
 
 STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take.",
 	    .preemptions = 2, .upholds = "Search!WorkConservation",
@@ -90,15 +83,8 @@ STRESS_INIT(init_two)
 	cluster_init(state, 2);
 }
 
-STRESS_ACTOR(long_a)
-{
-	cluster_submit(state, 1, 0);
-}
-
-STRESS_ACTOR(long_b)
-{
-	cluster_submit(state, 1, 1);
-}
+STRESS_ACTOR_CALL(long_a, cluster_submit(state, 1, 0))
+STRESS_ACTOR_CALL(long_b, cluster_submit(state, 1, 1))
 
 STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task from the busy one.",
 	    .upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
@@ -119,20 +105,9 @@ STRESS_ACTOR(takes_two)
 	result->r[0] = 2;
 }
 
-STRESS_ACTOR(behind_long)
-{
-	cluster_submit(state, 0, 0);
-}
-
-STRESS_ACTOR(to_itself)
-{
-	cluster_submit(state, 1, 1);
-}
-
-STRESS_ACTOR(look_at_token)
-{
-	result->r[1] = wp_load_relaxed(&state->domain.searching);
-}
+STRESS_ACTOR_CALL(behind_long, cluster_submit(state, 0, 0))
+STRESS_ACTOR_CALL(to_itself, cluster_submit(state, 1, 1))
+STRESS_ACTOR_CALL(look_at_token, result->r[1] = wp_load_relaxed(&state->domain.searching))
 
 STRESS_TEST(search_given_up,
 	    .claim = "A search ends even if its carrier gives up the park in which it was found.",
@@ -149,15 +124,8 @@ STRESS_TEST(search_given_up,
 	    });
 
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
-STRESS_ACTOR(target_a)
-{
-	cluster_submit(state, 0, 0);
-}
-
-STRESS_ACTOR(target_b)
-{
-	cluster_submit(state, 0, 1);
-}
+STRESS_ACTOR_CALL(target_a, cluster_submit(state, 0, 0))
+STRESS_ACTOR_CALL(target_b, cluster_submit(state, 0, 1))
 
 STRESS_TEST(
 	search_wake,
@@ -173,10 +141,7 @@ STRESS_TEST(
 
 /* One task goes to carrier 1, which may sleep, the other to carrier 2. Carrier 0 checks carrier 1
  * first; by the time it checks carrier 2, carrier 1 may have been there. */
-STRESS_ACTOR(target_1)
-{
-	cluster_submit(state, 1, 1);
-}
+STRESS_ACTOR_CALL(target_1, cluster_submit(state, 1, 1))
 
 STRESS_TEST(search_mixed,
 	    .claim = "A carrier that was woken for a task does not begin another one.",
@@ -190,10 +155,8 @@ STRESS_TEST(search_mixed,
 	    });
 
 /* Carrier 2 submits to itself and begins a long task. Result: "task taken". */
-STRESS_ACTOR(long_after_submit)
-{
-	wp_carrier_submit_internal(&state->carriers[2], &state->tasks[0]);
-}
+STRESS_ACTOR_CALL(long_after_submit,
+		  wp_carrier_submit_internal(&state->carriers[2], &state->tasks[0]))
 
 #define TAKEN                                                                      \
 	.outcomes = {                                                              \
@@ -226,10 +189,7 @@ STRESS_TEST(search_reenqueue,
 	    .blocking = 1, TAKEN);
 
 /* Carrier 2 sleeps, gets a task and a pinned one, and stays in the first that it takes. */
-STRESS_ACTOR(pinned_submitter)
-{
-	wp_carrier_submit_pinned(&state->carriers[2], &state->tasks[1]);
-}
+STRESS_ACTOR_CALL(pinned_submitter, wp_carrier_submit_pinned(&state->carriers[2], &state->tasks[1]))
 
 STRESS_ACTOR(long_after_first)
 {

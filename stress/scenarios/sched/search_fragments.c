@@ -50,20 +50,9 @@ STRESS_INIT(init_token_asleep)
 	wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX, &stolen);
 }
 
-STRESS_ACTOR(holder)
-{
-	wp_carrier_leave(&state->carriers[1]);
-}
-
-STRESS_ACTOR(submitter)
-{
-	cluster_submit(state, 2, 0);
-}
-
-STRESS_ACTOR(parks)
-{
-	result->r[0] = wp_carrier_park(&state->carriers[0]) != NULL;
-}
+STRESS_ACTOR_CALL(holder, wp_carrier_leave(&state->carriers[1]))
+STRESS_ACTOR_CALL(submitter, cluster_submit(state, 2, 0))
+STRESS_ACTOR_CALL(parks, result->r[0] = wp_carrier_park(&state->carriers[0]) != NULL)
 
 STRESS_ACTOR(sleeps)
 {
@@ -99,10 +88,7 @@ STRESS_INIT(init_one)
 	wp_mpsc_push(&state->carriers[2].queue, &state->tasks[1]);
 }
 
-STRESS_ACTOR(goes_long)
-{
-	wp_carrier_poll(&state->carriers[2]);
-}
+STRESS_ACTOR_CALL(goes_long, wp_carrier_poll(&state->carriers[2]))
 
 STRESS_TEST(
 	search_fragments_long,

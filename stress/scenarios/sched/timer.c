@@ -11,10 +11,7 @@
  * Spec          specs/sched/Timer.tla. */
 #include "timers.h"
 
-STRESS_ACTOR(armer)
-{
-	timers_arm(state, &state->soon, SOON);
-}
+STRESS_ACTOR_CALL(armer, timers_arm(state, &state->soon, SOON))
 
 STRESS_ACTOR(sleeper)
 {
@@ -24,10 +21,7 @@ STRESS_ACTOR(sleeper)
 	result->r[1] = wp_timers_earliest(&state->timers) == SOON;
 }
 
-STRESS_ACTOR(read_word)
-{
-	result->r[2] = wp_load_relaxed(&state->carrier.word) == WP_WAKING;
-}
+STRESS_ACTOR_CALL(read_word, result->r[2] = wp_load_relaxed(&state->carrier.word) == WP_WAKING)
 
 STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadline, or is woken.",
 	    .upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
@@ -68,10 +62,7 @@ STRESS_TEST(timer_sleep,
 
 /* Two threads arm a timer each; then the carrier fires the timers that are due. Result: "the
  * earlier deadline can be read; it fires in time; both have fired at the end". */
-STRESS_ACTOR(late_armer)
-{
-	timers_arm(state, &state->late, LATE);
-}
+STRESS_ACTOR_CALL(late_armer, timers_arm(state, &state->late, LATE))
 
 STRESS_ACTOR(fire_both)
 {

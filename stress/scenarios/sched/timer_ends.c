@@ -17,15 +17,8 @@ STRESS_INIT(init_armed)
 	wp_timer_arm(&state->timers, &state->soon, SOON);
 }
 
-STRESS_ACTOR(canceller)
-{
-	result->r[1] = wp_timer_cancel(&state->soon);
-}
-
-STRESS_ACTOR(read_soon)
-{
-	result->r[0] = wp_load_relaxed(&state->fired[0]);
-}
+STRESS_ACTOR_CALL(canceller, result->r[1] = wp_timer_cancel(&state->soon))
+STRESS_ACTOR_CALL(read_soon, result->r[0] = wp_load_relaxed(&state->fired[0]))
 
 STRESS_TEST(timer_once, .claim = "A timer fires or is cancelled, and the canceller learns which.",
 	    .upholds = "Timer!DueOnce", .state_size = sizeof(struct state), .init = init_armed,
@@ -63,15 +56,8 @@ STRESS_ACTOR(leaver)
 		state->soon = (wp_timer){.deadline_ns = state->touched};
 }
 
-STRESS_ACTOR(clearer)
-{
-	wp_timers_clear(&state->timers);
-}
-
-STRESS_ACTOR(read_touched)
-{
-	result->r[0] = state->touched_late;
-}
+STRESS_ACTOR_CALL(clearer, wp_timers_clear(&state->timers))
+STRESS_ACTOR_CALL(read_touched, result->r[0] = state->touched_late)
 
 STRESS_TEST(timer_final, .claim = "After a cancel has returned, no thread touches the timer.",
 	    .upholds = "Timer!CancelIsFinal", .state_size = sizeof(struct state),
@@ -102,10 +88,7 @@ STRESS_INIT(init_parked)
 	wp__vthread_park(&state->thread);
 }
 
-STRESS_ACTOR(timer_carrier)
-{
-	result->r[2] = wp_timers_due(&state->timers, NOW) != NULL;
-}
+STRESS_ACTOR_CALL(timer_carrier, result->r[2] = wp_timers_due(&state->timers, NOW) != NULL)
 
 STRESS_ACTOR(unpark_and_run)
 {
@@ -146,10 +129,7 @@ STRESS_INIT(init_both)
 	wp_timer_arm(&state->timers, &state->late, LATE);
 }
 
-STRESS_ACTOR(fires_all)
-{
-	wp_timers_due(&state->timers, LATE);
-}
+STRESS_ACTOR_CALL(fires_all, wp_timers_due(&state->timers, LATE))
 
 STRESS_ACTOR(read_both)
 {

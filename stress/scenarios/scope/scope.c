@@ -17,15 +17,8 @@ static void end(struct state *state, int one)
 	leave(state, one);
 }
 
-STRESS_ACTOR(first)
-{
-	end(state, 0);
-}
-
-STRESS_ACTOR(second)
-{
-	end(state, 1);
-}
+STRESS_ACTOR_CALL(first, end(state, 0))
+STRESS_ACTOR_CALL(second, end(state, 1))
 
 STRESS_ACTOR(join)
 {

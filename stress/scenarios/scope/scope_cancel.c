@@ -11,20 +11,15 @@
 
 /* One more subtask is counted in while the scope is cancelled. Result: "counted in, not
  * interrupted". */
-STRESS_ACTOR(enter)
-{
-	state->is_in = wp__scope_children_enter(&state->children, &state->members[1]);
-}
+STRESS_ACTOR_CALL(enter,
+		  state->is_in = wp__scope_children_enter(&state->children, &state->members[1]))
 
 static bool is_interrupted(struct state *state, int one)
 {
 	return wp_vthread_is_interrupted(&state->threads[one].thread);
 }
 
-STRESS_ACTOR(look_second)
-{
-	result->r[0] = state->is_in && !is_interrupted(state, 1);
-}
+STRESS_ACTOR_CALL(look_second, result->r[0] = state->is_in && !is_interrupted(state, 1))
 
 STRESS_TEST(scope_fork,
 	    .claim = "A subtask that is counted in is interrupted by every later cancel.",
@@ -65,10 +60,8 @@ STRESS_INIT(init_none)
 	leave(state, 0);
 }
 
-STRESS_ACTOR(try_cancel)
-{
-	result->r[0] = wp__scope_children_cancel(&state->children, NULL, false);
-}
+STRESS_ACTOR_CALL(try_cancel,
+		  result->r[0] = wp__scope_children_cancel(&state->children, NULL, false))
 
 STRESS_TEST(scope_once, .claim = "A scope is cancelled once.", .upholds = "Scope!CancelOnce",
 	    .state_size = sizeof(struct state), .init = init_none,
@@ -79,15 +72,9 @@ STRESS_TEST(scope_once, .claim = "A scope is cancelled once.", .upholds = "Scope
 	    });
 
 /* A member ends while the canceller interrupts it. Result: "touched after it was released". */
-STRESS_ACTOR(leave_second)
-{
-	leave(state, 1);
-}
-
-STRESS_ACTOR(look_let_go)
-{
-	result->r[0] = wp_load_relaxed(&state->threads[1].thread.interrupted) != LET_GO;
-}
+STRESS_ACTOR_CALL(leave_second, leave(state, 1))
+STRESS_ACTOR_CALL(look_let_go,
+		  result->r[0] = wp_load_relaxed(&state->threads[1].thread.interrupted) != LET_GO)
 
 STRESS_TEST(scope_hand,
 	    .claim = "A member that ends while it is interrupted is released after that.",
@@ -101,10 +88,7 @@ STRESS_TEST(scope_hand,
 	    });
 
 /* Result: "the other member was interrupted". */
-STRESS_ACTOR(look_first)
-{
-	result->r[0] = is_interrupted(state, 0);
-}
+STRESS_ACTOR_CALL(look_first, result->r[0] = is_interrupted(state, 0))
 
 STRESS_TEST(scope_all, .claim = "A cancel interrupts all members, even if some end meanwhile.",
 	    .upholds = "Scope!CancelReachesAll", .state_size = sizeof(struct state), .init = init,
@@ -115,15 +99,12 @@ STRESS_TEST(scope_all, .claim = "A cancel interrupts all members, even if some e
 	    });
 
 /* Two subtasks fail at once. Result: "failures that are to cancel". */
-STRESS_ACTOR(fail_first)
-{
-	result->r[0] = wp__scope_children_record(&state->children, &state->members[0], WP_FAILURE);
-}
-
-STRESS_ACTOR(fail_second)
-{
-	result->r[0] = wp__scope_children_record(&state->children, &state->members[1], WP_FAILURE);
-}
+STRESS_ACTOR_CALL(fail_first,
+		  result->r[0] = wp__scope_children_record(&state->children, &state->members[0],
+							   WP_FAILURE))
+STRESS_ACTOR_CALL(fail_second,
+		  result->r[0] = wp__scope_children_record(&state->children, &state->members[1],
+							   WP_FAILURE))
 
 STRESS_TEST(scope_first, .claim = "Of two failures, exactly one is the first.",
 	    .upholds = "Scope!FirstFailureWins", .state_size = sizeof(struct state), .init = init,
@@ -143,15 +124,9 @@ STRESS_ACTOR(cancel_and_look)
 	wp_lock_release(&state->children.lock);
 }
 
-STRESS_ACTOR(record)
-{
-	wp__scope_children_record(&state->children, &state->members[0], WP_SUCCESS);
-}
-
-STRESS_ACTOR(compare_outcomes)
-{
-	result->r[0] = state->outcome != state->members[0].outcome;
-}
+STRESS_ACTOR_CALL(record,
+		  wp__scope_children_record(&state->children, &state->members[0], WP_SUCCESS))
+STRESS_ACTOR_CALL(compare_outcomes, result->r[0] = state->outcome != state->members[0].outcome)
 
 STRESS_TEST(scope_late, .claim = "A subtask that ends after the cancel records no outcome.",
 	    .upholds = "Scope!NoResultAfterCancel", .state_size = sizeof(struct state),
@@ -163,20 +138,10 @@ STRESS_TEST(scope_late, .claim = "A subtask that ends after the cancel records n
 	    });
 
 /* The deadline passes as a join ends. Result: "it cancelled after the join". */
-STRESS_ACTOR(time_out)
-{
-	wp__scope_children_cancel(&state->children, NULL, true);
-}
-
-STRESS_ACTOR(end_join)
-{
-	state->is_late = wp__scope_children_end(&state->children);
-}
-
-STRESS_ACTOR(compare_ends)
-{
-	result->r[0] = state->is_late != wp__scope_children_end(&state->children);
-}
+STRESS_ACTOR_CALL(time_out, wp__scope_children_cancel(&state->children, NULL, true))
+STRESS_ACTOR_CALL(end_join, state->is_late = wp__scope_children_end(&state->children))
+STRESS_ACTOR_CALL(compare_ends,
+		  result->r[0] = state->is_late != wp__scope_children_end(&state->children))
 
 STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels nothing.",
 	    .upholds = "Scope!TimerCancelled", .state_size = sizeof(struct state), .init = init,

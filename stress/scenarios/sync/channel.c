@@ -111,20 +111,15 @@ STRESS_INIT(init_full)
 	wp__channel_begin_send(&state->channel, &state->items[1], &state->waiters[0]);
 }
 
-STRESS_ACTOR(sender_waits)
-{
-	wp__waiter_wait(&state->channel.lock, &state->waiters[0], WP_FOREVER);
-}
+STRESS_ACTOR_CALL(sender_waits,
+		  wp__waiter_wait(&state->channel.lock, &state->waiters[0], WP_FOREVER))
 
 static void receive_one(void *at, stress_result *result)
 {
 	result->r[0] = receive(at);
 }
 
-STRESS_ACTOR(count_items)
-{
-	result->r[1] = wp_channel_count(&state->channel);
-}
+STRESS_ACTOR_CALL(count_items, result->r[1] = wp_channel_count(&state->channel))
 
 STRESS_TEST(channel_slot,
 	    .claim = "A slot that becomes free goes to the first sender in the queue.",
@@ -161,10 +156,7 @@ STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has 
 	    });
 
 /* Both threads wait. Result: "woken because it is closed" for both. */
-STRESS_ACTOR(closer)
-{
-	wp_channel_close(&state->channel);
-}
+STRESS_ACTOR_CALL(closer, wp_channel_close(&state->channel))
 
 static void receiver_closed(void *at, stress_result *result)
 {

@@ -130,16 +130,10 @@ STRESS_ACTOR(hasty)
 	}
 }
 
-STRESS_ACTOR(signaller)
-{
-	wp_condition_signal(&state->condition);
-}
+STRESS_ACTOR_CALL(signaller, wp_condition_signal(&state->condition))
 
 /* The second waiter, if it was woken, has the mutex. */
-STRESS_ACTOR(count_signals)
-{
-	result->r[0] += wp__waiter_is_granted(&state->waiters[1]);
-}
+STRESS_ACTOR_CALL(count_signals, result->r[0] += wp__waiter_is_granted(&state->waiters[1]))
 
 STRESS_TEST(condition_late,
 	    .claim = "A signal that meets a waiter's timeout goes to one of two waiters.",

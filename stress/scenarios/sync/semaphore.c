@@ -74,10 +74,7 @@ STRESS_ACTOR(virtual_thread)
 	result->r[1] = state->data;
 }
 
-STRESS_ACTOR(count_permits)
-{
-	result->r[2] = wp_semaphore_permits(&state->semaphore);
-}
+STRESS_ACTOR_CALL(count_permits, result->r[2] = wp_semaphore_permits(&state->semaphore))
 
 STRESS_TEST(semaphore, .claim = "Released permits go to as many waiters as they suffice for.",
 	    .upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
@@ -103,10 +100,7 @@ STRESS_ACTOR(hasty)
 		result->r[0] = state->data;
 }
 
-STRESS_ACTOR(count_rest)
-{
-	result->r[0] += wp_semaphore_permits(&state->semaphore);
-}
+STRESS_ACTOR_CALL(count_rest, result->r[0] += wp_semaphore_permits(&state->semaphore))
 
 STRESS_TEST(semaphore_late, .claim = "A permit that meets a timeout is either taken or left.",
 	    .upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
@@ -118,10 +112,7 @@ STRESS_TEST(semaphore_late, .claim = "A permit that meets a timeout is either ta
 	    });
 
 /* One waiter needs two permits, which two threads release. Result: "data seen" by the waiter. */
-STRESS_ACTOR(release_more)
-{
-	wp_semaphore_release(&state->semaphore, 1);
-}
+STRESS_ACTOR_CALL(release_more, wp_semaphore_release(&state->semaphore, 1))
 
 STRESS_ACTOR(acquire_two)
 {
@@ -142,10 +133,7 @@ STRESS_TEST(semaphore_data,
 
 /* A large request is first, the permits do not suffice, and it leaves. Result: "the small request
  * is served". */
-STRESS_ACTOR(leaver)
-{
-	wp__semaphore_cancel(&state->semaphore, &state->waiters[0]);
-}
+STRESS_ACTOR_CALL(leaver, wp__semaphore_cancel(&state->semaphore, &state->waiters[0]))
 
 STRESS_ACTOR(small)
 {
@@ -165,10 +153,7 @@ STRESS_TEST(semaphore_leaves,
 
 /* One permit is free, and a large request for two waits in the queue. Result: "a small request took
  * it". */
-STRESS_ACTOR(overtaker)
-{
-	result->r[0] += wp_semaphore_try_acquire(&state->semaphore, 1);
-}
+STRESS_ACTOR_CALL(overtaker, result->r[0] += wp_semaphore_try_acquire(&state->semaphore, 1))
 
 STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
 	    .upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,

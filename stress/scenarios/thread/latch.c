@@ -71,10 +71,7 @@ STRESS_ACTOR(hasty)
 	wp_store_relaxed(&state->waiters[0].state, 7);
 }
 
-STRESS_ACTOR(look)
-{
-	result->r[1] = wp_load_relaxed(&state->waiters[0].state) != 7;
-}
+STRESS_ACTOR_CALL(look, result->r[1] = wp_load_relaxed(&state->waiters[0].state) != 7)
 
 STRESS_TEST(latch_late, .claim = "A waiter that has left is not touched.",
 	    .upholds = "Latch!UntouchedAfterOpen", .state_size = sizeof(struct state), .init = init,

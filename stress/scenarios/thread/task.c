@@ -131,10 +131,7 @@ STRESS_ACTOR(count_park)
 	result->r[0] = park(state);
 }
 
-STRESS_ACTOR(count_unpark)
-{
-	result->r[0] = wp__task_notify(&state->task);
-}
+STRESS_ACTOR_CALL(count_unpark, result->r[0] = wp__task_notify(&state->task))
 
 STRESS_TEST(task_once, .claim = "Of all unparkers and the carrier, one queues the task.",
 	    .upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init,
@@ -176,15 +173,8 @@ STRESS_ACTOR(pop_and_park)
 	result->r[0] += park(state);
 }
 
-STRESS_ACTOR(push_behind)
-{
-	wp_mpsc_push(&state->queue, &state->behind);
-}
-
-STRESS_ACTOR(push_again)
-{
-	result->r[0] = unpark(state);
-}
+STRESS_ACTOR_CALL(push_behind, wp_mpsc_push(&state->queue, &state->behind))
+STRESS_ACTOR_CALL(push_again, result->r[0] = unpark(state))
 
 STRESS_INIT(init_queued)
 {

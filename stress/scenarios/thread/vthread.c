@@ -27,16 +27,10 @@ STRESS_ACTOR(count_park)
 	result->r[0] = park(state);
 }
 
-STRESS_ACTOR(count_unpark)
-{
-	result->r[0] = wp__vthread_notify(&state->thread) == WP_OWES_PUSH;
-}
+STRESS_ACTOR_CALL(count_unpark, result->r[0] = wp__vthread_notify(&state->thread) == WP_OWES_PUSH)
 
 /* Fires a timer of the first park. */
-STRESS_ACTOR(count_due)
-{
-	result->r[0] = wp__vthread_time_out(&state->thread, 0) == WP_OWES_PUSH;
-}
+STRESS_ACTOR_CALL(count_due, result->r[0] = wp__vthread_time_out(&state->thread, 0) == WP_OWES_PUSH)
 
 STRESS_TEST(vthread_once,
 	    .claim = "Of all threads that end a park, and its carrier, one queues the thread.",
@@ -87,10 +81,7 @@ STRESS_TEST(vthread_stale, .claim = "A timer that fires late ends no later park.
 	    });
 
 /* A timed park meets an unpark. Result: "it was unparked, or the next park is". */
-STRESS_ACTOR(timer)
-{
-	pay(state, wp__vthread_time_out(&state->thread, 0));
-}
+STRESS_ACTOR_CALL(timer, pay(state, wp__vthread_time_out(&state->thread, 0)))
 
 STRESS_ACTOR(run_and_tell)
 {
@@ -138,15 +129,9 @@ STRESS_ACTOR(looker)
 		park(state);
 }
 
-STRESS_ACTOR(interrupter)
-{
-	pay(state, wp__vthread_interrupt(&state->thread));
-}
-
-STRESS_ACTOR(stays_parked)
-{
-	result->r[0] = wp_mpsc_pop(&state->queue) == NULL && wp__vthread_cancel(&state->thread);
-}
+STRESS_ACTOR_CALL(interrupter, pay(state, wp__vthread_interrupt(&state->thread)))
+STRESS_ACTOR_CALL(stays_parked, result->r[0] = wp_mpsc_pop(&state->queue) == NULL &&
+					       wp__vthread_cancel(&state->thread))
 
 STRESS_TEST(vthread_interrupt, .claim = "An interrupted thread does not stay parked.",
 	    .upholds = "VThread!InterruptNotLost", .state_size = sizeof(struct state), .init = init,

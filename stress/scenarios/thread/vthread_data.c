@@ -55,10 +55,8 @@ STRESS_ACTOR(look)
 	result->r[2] = state->seen;
 }
 
-STRESS_ACTOR(count_permit)
-{
-	result->r[0] = state->returned == 1 && wp__vthread_take(&state->thread);
-}
+STRESS_ACTOR_CALL(count_permit,
+		  result->r[0] = state->returned == 1 && wp__vthread_take(&state->thread))
 
 STRESS_TEST(vthread_both,
 	    .claim = "A park that ends sees the writes before each unpark that it answers.",
@@ -101,20 +99,10 @@ STRESS_ACTOR(pop_and_park)
 	result->r[0] += park(state);
 }
 
-STRESS_ACTOR(push_behind)
-{
-	wp_mpsc_push(&state->queue, &state->behind);
-}
-
-STRESS_ACTOR(push_again)
-{
-	result->r[0] = pay(state, wp__vthread_notify(&state->thread));
-}
-
-STRESS_ACTOR(grant_again)
-{
-	result->r[0] = pay(state, wp__vthread_notify_park(&state->thread, 0));
-}
+STRESS_ACTOR_CALL(push_behind, wp_mpsc_push(&state->queue, &state->behind))
+STRESS_ACTOR_CALL(push_again, result->r[0] = pay(state, wp__vthread_notify(&state->thread)))
+STRESS_ACTOR_CALL(grant_again,
+		  result->r[0] = pay(state, wp__vthread_notify_park(&state->thread, 0)))
 
 STRESS_INIT(init_queued)
 {
@@ -187,10 +175,7 @@ STRESS_ACTOR(claimer)
 	state->runs++;
 }
 
-STRESS_ACTOR(count_runs)
-{
-	result->r[1] = state->runs;
-}
+STRESS_ACTOR_CALL(count_runs, result->r[1] = state->runs)
 
 STRESS_TEST(vthread_given,
 	    .claim = "A thread runs once for each time that it is given to a scheduler.",

@@ -27,15 +27,8 @@ STRESS_INIT(init)
 	wp__waiter_init(&state->waiter, &state->virtual.thread, virtual_push);
 }
 
-STRESS_ACTOR(release_one)
-{
-	wp_semaphore_release(&state->semaphore, 1);
-}
-
-STRESS_ACTOR(stray)
-{
-	virtual_stray(&state->virtual);
-}
+STRESS_ACTOR_CALL(release_one, wp_semaphore_release(&state->semaphore, 1))
+STRESS_ACTOR_CALL(stray, virtual_stray(&state->virtual))
 
 STRESS_ACTOR(strayed)
 {

@@ -68,10 +68,7 @@ STRESS_INIT(init_line)
 	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[1]);
 }
 
-STRESS_ACTOR(release_one)
-{
-	wp_semaphore_release(&state->semaphore, 1);
-}
+STRESS_ACTOR_CALL(release_one, wp_semaphore_release(&state->semaphore, 1))
 
 /* Closes the group, after which the waiter's memory is reused. */
 STRESS_ACTOR(close_group)
@@ -134,10 +131,7 @@ STRESS_INIT(init_mutex)
 	wp__mutex_begin(&state->mutex, &state->waiters[1]);
 }
 
-STRESS_ACTOR(unlock)
-{
-	wp_mutex_unlock(&state->mutex);
-}
+STRESS_ACTOR_CALL(unlock, wp_mutex_unlock(&state->mutex))
 
 STRESS_ACTOR(lock_behind)
 {
@@ -168,10 +162,7 @@ STRESS_INIT(init_held)
 	park_for_good(state);
 }
 
-STRESS_ACTOR(abandon)
-{
-	wp__vthread_abandon_held(&state->virtual.thread);
-}
+STRESS_ACTOR_CALL(abandon, wp__vthread_abandon_held(&state->virtual.thread))
 
 STRESS_ACTOR(lock_abandoned)
 {
@@ -238,10 +229,7 @@ STRESS_INIT(init_signal)
 	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[1]);
 }
 
-STRESS_ACTOR(signal_one)
-{
-	wp_condition_signal(&state->condition);
-}
+STRESS_ACTOR_CALL(signal_one, wp_condition_signal(&state->condition))
 
 STRESS_ACTOR(wait_behind)
 {
@@ -289,10 +277,7 @@ STRESS_ACTOR(end_and_free)
 	free_group(state);
 }
 
-STRESS_ACTOR(look_pushed)
-{
-	result->r[0] = state->seen;
-}
+STRESS_ACTOR_CALL(look_pushed, result->r[0] = state->seen)
 
 STRESS_TEST(wait_queue_leave_free,
 	    .claim = "A free waits for a thread that still wakes one of the group's threads.",

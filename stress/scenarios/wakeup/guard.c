@@ -87,10 +87,7 @@ STRESS_INIT(init_asleep)
 	wp_guard_announce(&state->guard);
 }
 
-STRESS_ACTOR(other_producer)
-{
-	result->r[1] = wp_guard_signal(&state->guard);
-}
+STRESS_ACTOR_CALL(other_producer, result->r[1] = wp_guard_signal(&state->guard))
 
 STRESS_TEST(guard_claim, .claim = "Exactly one producer sends the wakeup for one sleep.",
 	    .upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
@@ -246,10 +243,7 @@ STRESS_TEST(
 
 /* The block times out as a producer claims the wake. Result: "wake claimed, the block reports
  * it". */
-STRESS_ACTOR(claiming_producer)
-{
-	result->r[0] = wp_rendezvous_signal(&state->rendezvous);
-}
+STRESS_ACTOR_CALL(claiming_producer, result->r[0] = wp_rendezvous_signal(&state->rendezvous))
 
 STRESS_ACTOR(timed_poller)
 {
@@ -289,10 +283,7 @@ STRESS_ACTOR(locker)
 	wp_lock_release(&state->rendezvous.lock);
 }
 
-STRESS_ACTOR(count_locked)
-{
-	result->r[0] = wp_load_relaxed(&state->bell);
-}
+STRESS_ACTOR_CALL(count_locked, result->r[0] = wp_load_relaxed(&state->bell))
 
 STRESS_TEST(guard_lock, .claim = "Each of three threads gets the lock.",
 	    .upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),

@@ -47,20 +47,9 @@ STRESS_TEST(parker, .claim = "An unpark ends a park that has begun, or the next 
 	    });
 
 /* Two threads unpark an owner that never sleeps. Result: "permits given, permits taken". */
-STRESS_ACTOR(first_giver)
-{
-	result->r[0] = wp_parker_unpark(&state->parker);
-}
-
-STRESS_ACTOR(second_giver)
-{
-	result->r[0] = wp_parker_unpark(&state->parker);
-}
-
-STRESS_ACTOR(taker)
-{
-	result->r[1] = wp_parker_park_until(&state->parker, 0) == WP_OK;
-}
+STRESS_ACTOR_CALL(first_giver, result->r[0] = wp_parker_unpark(&state->parker))
+STRESS_ACTOR_CALL(second_giver, result->r[0] = wp_parker_unpark(&state->parker))
+STRESS_ACTOR_CALL(taker, result->r[1] = wp_parker_park_until(&state->parker, 0) == WP_OK)
 
 STRESS_ACTOR(take_rest)
 {
@@ -99,10 +88,7 @@ STRESS_TEST(parker_data, .claim = "An unpark that finds the permit there hands i
 
 /* The time runs out while a permit is given; it has run out already, so the system call returns at
  * once. Result: "permits taken". */
-STRESS_ACTOR(hasty_owner)
-{
-	result->r[0] = wp_parker_park_until(&state->parker, 1) == WP_OK;
-}
+STRESS_ACTOR_CALL(hasty_owner, result->r[0] = wp_parker_park_until(&state->parker, 1) == WP_OK)
 
 /* Gives the permit within two microseconds, about the length of the other's system call. */
 STRESS_ACTOR(giver)
@@ -114,10 +100,7 @@ STRESS_ACTOR(giver)
 	wp_parker_unpark(&state->parker);
 }
 
-STRESS_ACTOR(take_left)
-{
-	result->r[0] += wp_parker_park_until(&state->parker, 0) == WP_OK;
-}
+STRESS_ACTOR_CALL(take_left, result->r[0] += wp_parker_park_until(&state->parker, 0) == WP_OK)
 
 STRESS_TEST(parker_timeout, .claim = "A permit that meets a timeout is taken or kept.",
 	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,

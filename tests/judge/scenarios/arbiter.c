@@ -20,20 +20,9 @@ STRESS_ACTOR(taker)
 	}
 }
 
-STRESS_ACTOR(one)
-{
-	result->r[0] = 1;
-}
-
-STRESS_ACTOR(is_two)
-{
-	result->r[1] = result->r[0] == 2;
-}
-
-STRESS_ACTOR(replaces)
-{
-	result->r[0] = 7;
-}
+STRESS_ACTOR_CALL(one, result->r[0] = 1)
+STRESS_ACTOR_CALL(is_two, result->r[1] = result->r[0] == 2)
+STRESS_ACTOR_CALL(replaces, result->r[0] = 7)
 
 STRESS_TEST(arbiter_token, .claim = "One takes the token.", .upholds = "None!None",
 	    .state_size = sizeof(struct state), .init = init, .actors = {taker, taker},

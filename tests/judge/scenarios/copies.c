@@ -114,10 +114,7 @@ READER(read_both, state->pair.low + 10 * state->pair.high + 0 * wp_load_relaxed(
 TEST(copies_of_atomics, copy_atomics, read_both);
 
 /* Races: the copy's store, the copy's load, a byte that is set. */
-STRESS_ACTOR(race_copy)
-{
-	result->r[0] = state->copy.last;
-}
+STRESS_ACTOR_CALL(race_copy, result->r[0] = state->copy.last)
 TEST(copies_race_store, copy_all, race_copy);
 
 STRESS_ACTOR(race_load)

@@ -5,10 +5,7 @@ struct state {
 	wp_atomic(uint32_t) count;
 };
 
-STRESS_ACTOR(add)
-{
-	result->r[0] = wp_fetch_add_relaxed(&state->count, 1) + 1;
-}
+STRESS_ACTOR_CALL(add, result->r[0] = wp_fetch_add_relaxed(&state->count, 1) + 1)
 
 STRESS_ACTOR(add_split)
 {
@@ -18,10 +15,7 @@ STRESS_ACTOR(add_split)
 	wp_store_relaxed(&state->count, seen + 1);
 }
 
-STRESS_ACTOR(total)
-{
-	result->r[1] = (int64_t)wp_load_relaxed(&state->count) * 1000 - 7;
-}
+STRESS_ACTOR_CALL(total, result->r[1] = (int64_t)wp_load_relaxed(&state->count) * 1000 - 7)
 
 STRESS_TEST(many_three, .claim = "Three increments give three.", .upholds = "Mpsc!NoLoss",
 	    .state_size = sizeof(struct state), .actors = {add, add, add}, .arbiter = total,

@@ -79,10 +79,7 @@ STRESS_ACTOR(waiter)
 	result->r[0] = 1;
 }
 
-STRESS_ACTOR(bystander)
-{
-	litmus_store(&state->seen[0], 1, relaxed);
-}
+STRESS_ACTOR_CALL(bystander, litmus_store(&state->seen[0], 1, relaxed))
 
 STRESS_TEST(turns, .claim = "It ends.", .state_size = sizeof(struct state),
 	    .actors = {waiter, bystander}, .results = 1,

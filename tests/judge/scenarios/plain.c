@@ -62,8 +62,5 @@ STRESS_TEST(plain_tail, .claim = "None.", .upholds = "None!None", .init = init_t
 	    .state_size = sizeof(struct odd), .actors = {read_tail, read_tail}, .results = 1,
 	    .outcomes = {{"*", ACCEPTABLE, "never judged"}});
 
-STRESS_ACTOR(race)
-{
-	result->r[0] = *(uint32_t *)(void *)&state->word;
-}
+STRESS_ACTOR_CALL(race, result->r[0] = *(uint32_t *)(void *)&state->word)
 TEST(plain_race, write_atomic, race);

@@ -42,10 +42,7 @@ STRESS_ACTOR(reader)
 	add(state);
 }
 
-STRESS_ACTOR(look)
-{
-	result->r[1] = state->data;
-}
+STRESS_ACTOR_CALL(look, result->r[1] = state->data)
 
 STRESS_TEST(shared, .claim = "The reader comes before the writer.", .upholds = "None!None",
 	    .state_size = sizeof(struct state),

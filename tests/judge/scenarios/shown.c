@@ -103,15 +103,9 @@ SHOWN(shown_far, ANY, .actors = {giver, far});
 SHOWN(shown_arbiter, ANY, .actors = {giver, taker}, .arbiter = sure);
 
 /* Two look, then count: one task is lost. */
-STRESS_ACTOR(worker)
-{
-	litmus_store(&state->done, litmus_load(&state->done, seq_cst) + 1, seq_cst);
-}
-
-STRESS_ACTOR(all_done)
-{
-	result->r[0] = litmus_load(&state->done, relaxed);
-}
+STRESS_ACTOR_CALL(worker,
+		  litmus_store(&state->done, litmus_load(&state->done, seq_cst) + 1, seq_cst))
+STRESS_ACTOR_CALL(all_done, result->r[0] = litmus_load(&state->done, relaxed))
 
 STRESS_TEST(shown_lost_work, .claim = "Both tasks are done.", .upholds = "None!None", .results = 1,
 	    .state_size = sizeof(struct state), .actors = {worker, worker}, .arbiter = all_done,

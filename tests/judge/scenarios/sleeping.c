@@ -11,10 +11,7 @@ struct state {
 	wp_atomic(uint32_t) first, second;
 };
 
-STRESS_ACTOR(sleeper)
-{
-	result->r[0] = wp_parker_park(&state->parker) == WP_OK;
-}
+STRESS_ACTOR_CALL(sleeper, result->r[0] = wp_parker_park(&state->parker) == WP_OK)
 
 STRESS_ACTOR(waker)
 {
@@ -58,15 +55,9 @@ STRESS_TEST(sleeping_pair, .claim = "Two that wait for each other sleep for ever
 
 enum { LATE_NS = 3000000 };
 
-STRESS_ACTOR(late)
-{
-	result->r[0] = wp_futex_wait(&state->first, 0, wp_clock_ns() + LATE_NS) == WP_TIMEOUT;
-}
-
-STRESS_ACTOR(nothing)
-{
-	result->r[1] = 1;
-}
+STRESS_ACTOR_CALL(late, result->r[0] = wp_futex_wait(&state->first, 0, wp_clock_ns() + LATE_NS) ==
+				       WP_TIMEOUT)
+STRESS_ACTOR_CALL(nothing, result->r[1] = 1)
 
 STRESS_TEST(sleeping_deadline, .claim = "A sleep with a deadline is not a sleep for ever.",
 	    .upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),

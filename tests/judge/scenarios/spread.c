@@ -31,10 +31,7 @@ STRESS_ACTOR(add_more)
 	wp_fetch_add_relaxed(state->heap, 40);
 }
 
-STRESS_ACTOR(total)
-{
-	result->r[2] = wp_load_relaxed(state->heap);
-}
+STRESS_ACTOR_CALL(total, result->r[2] = wp_load_relaxed(state->heap))
 
 STRESS_TEST(spread, .claim = "Numbers of any size are counted.", .upholds = "Mpsc!NoLoss",
 	    .state_size = sizeof(struct state), .init = init, .fini = fini,

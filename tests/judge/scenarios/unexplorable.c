@@ -72,10 +72,7 @@ static void choosing(void *at, stress_result *result)
 	result->r[0] = litmus_choose(65);
 }
 
-STRESS_ACTOR(choosing_none)
-{
-	result->r[0] = litmus_choose((unsigned)state->plain);
-}
+STRESS_ACTOR_CALL(choosing_none, result->r[0] = litmus_choose((unsigned)state->plain))
 
 STRESS_ACTOR(beyond)
 {
@@ -83,10 +80,7 @@ STRESS_ACTOR(beyond)
 	result->r[0] = 1;
 }
 
-STRESS_ACTOR(beyond_atomic)
-{
-	result->r[0] = (int64_t)wp_load_relaxed(&(state + 1)->word);
-}
+STRESS_ACTOR_CALL(beyond_atomic, result->r[0] = (int64_t)wp_load_relaxed(&(state + 1)->word))
 
 static void beyond_set(void *at, stress_result *result)
 {
@@ -119,17 +113,14 @@ static void unseen(void *at, stress_result *result)
 STRESS_ACTOR(many){HUNDRED(1) HUNDRED(2) HUNDRED(3) HUNDRED(4) HUNDRED(5) HUNDRED(6) HUNDRED(7)
 			   HUNDRED(8) HUNDRED(9) HUNDRED(10) HUNDRED(11)}
 
-STRESS_ACTOR(quiet)
-{
-	wp_store_relaxed(&state->word, 1);
-}
+STRESS_ACTOR_CALL(quiet, wp_store_relaxed(&state->word, 1))
 
 #define REFUSED(name_, actor)                                                                   \
 	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                            \
 		    .state_size = sizeof(struct state), .actors = {actor, quiet}, .results = 1, \
 		    .outcomes = {{"*", ACCEPTABLE, "never judged"}})
 
-REFUSED(refused_static, counting);
+	REFUSED(refused_static, counting);
 REFUSED(refused_loop, looping);
 REFUSED(refused_overflow, overflowing);
 REFUSED(refused_stray, stray);

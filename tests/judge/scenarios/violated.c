@@ -7,15 +7,8 @@ struct state {
 	wp_atomic(int) x, ready;
 };
 
-STRESS_ACTOR(write_one)
-{
-	wp_store_relaxed(&state->x, 1);
-}
-
-STRESS_ACTOR(read_it)
-{
-	result->r[0] = wp_load_relaxed(&state->x);
-}
+STRESS_ACTOR_CALL(write_one, wp_store_relaxed(&state->x, 1))
+STRESS_ACTOR_CALL(read_it, result->r[0] = wp_load_relaxed(&state->x))
 
 #define SIZE .upholds = "Guard!Served", .state_size = sizeof(struct state), .results = 1
 #define BOTH SIZE, .actors = {write_one, read_it}
@@ -56,10 +49,7 @@ STRESS_TEST(violated_stuck, .claim = "Somebody will say that it is ready.", SIZE
 		    {"*", ACCEPTABLE, "somebody did"},
 	    });
 
-STRESS_ACTOR(crash)
-{
-	abort();
-}
+STRESS_ACTOR_CALL(crash, abort())
 
 STRESS_TEST(violated_crash, .claim = "Nobody calls abort.", SIZE, .actors = {write_one, crash},
 	    .outcomes = {

@@ -40,15 +40,9 @@ STRESS_ACTOR(ends)
 		wp_placement_unmark(&state->placement, 0);
 }
 
-STRESS_ACTOR(suspects)
-{
-	result->r[1] = wp_placement_suspect(&state->placement, 0, &state->progress, 1);
-}
-
-STRESS_ACTOR(read_word)
-{
-	result->r[0] = wp_load_relaxed(&state->slot.word) != 0;
-}
+STRESS_ACTOR_CALL(suspects,
+		  result->r[1] = wp_placement_suspect(&state->placement, 0, &state->progress, 1))
+STRESS_ACTOR_CALL(read_word, result->r[0] = wp_load_relaxed(&state->slot.word) != 0)
 
 STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
 	    .upholds = "Monitor!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,

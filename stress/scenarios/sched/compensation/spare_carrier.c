@@ -56,15 +56,8 @@ STRESS_INIT(init_stand_in)
 	mark(state, 0);
 }
 
-STRESS_ACTOR(blocks_1)
-{
-	mark(state, 1);
-}
-
-STRESS_ACTOR(blocks_2)
-{
-	mark(state, 2);
-}
+STRESS_ACTOR_CALL(blocks_1, mark(state, 1))
+STRESS_ACTOR_CALL(blocks_2, mark(state, 2))
 
 STRESS_ACTOR(read_configured)
 {
@@ -113,10 +106,7 @@ STRESS_ACTOR(submits)
 		move(state, carrier);
 }
 
-STRESS_ACTOR(read_left)
-{
-	result->r[0] = wp_load_relaxed(&state->queues[1]);
-}
+STRESS_ACTOR_CALL(read_left, result->r[0] = wp_load_relaxed(&state->queues[1]))
 
 STRESS_TEST(spare_carrier_refused, .claim = "A spare carrier without a thread is given no tasks.",
 	    .upholds = "SpareCarrier!TargetHasThread", .state_size = sizeof(struct state),
@@ -152,10 +142,7 @@ STRESS_ACTOR(closes)
 		result->r[0] = wp_load_relaxed(&state->threads[1]);
 }
 
-STRESS_ACTOR(read_threads)
-{
-	result->r[1] = wp_load_relaxed(&state->threads[1]);
-}
+STRESS_ACTOR_CALL(read_threads, result->r[1] = wp_load_relaxed(&state->threads[1]))
 
 STRESS_TEST(spare_carrier_close, .claim = "The close stops every thread.",
 	    .upholds = "SpareCarrier!StopReachesAll", .state_size = sizeof(struct state),

@@ -38,15 +38,8 @@ static void spill(struct state *state, uint32_t first)
 			return;
 }
 
-STRESS_ACTOR(spills)
-{
-	spill(state, 1);
-}
-
-STRESS_ACTOR(read_woken)
-{
-	result->r[1] = wp_load_relaxed(&state->carriers[1].word) == WP_WAKING;
-}
+STRESS_ACTOR_CALL(spills, spill(state, 1))
+STRESS_ACTOR_CALL(read_woken, result->r[1] = wp_load_relaxed(&state->carriers[1].word) == WP_WAKING)
 
 STRESS_TEST(spare_carrier_sleeps,
 	    .claim = "A spare carrier is woken when it is called in, and for tasks of the group.",
@@ -83,10 +76,7 @@ STRESS_ACTOR(is_woken)
 		wp_timers_nudge(&state->carriers[1]);
 }
 
-STRESS_ACTOR(spills_two)
-{
-	spill(state, 2);
-}
+STRESS_ACTOR_CALL(spills_two, spill(state, 2))
 
 STRESS_TEST(spare_carrier_passes,
 	    .claim = "A retired carrier that is woken for a task passes the wakeup on.",

@@ -146,15 +146,8 @@ static void run(struct state *state, wp_role *role, stress_result *result)
 	}
 }
 
-STRESS_ACTOR(carrier)
-{
-	run(state, &state->role, result);
-}
-
-STRESS_ACTOR(spare)
-{
-	run(state, wp__role_next(&state->roles), result);
-}
+STRESS_ACTOR_CALL(carrier, run(state, &state->role, result))
+STRESS_ACTOR_CALL(spare, run(state, wp__role_next(&state->roles), result))
 
 /* Result: "two carried at once, items run after the stop". */
 STRESS_INIT(init)

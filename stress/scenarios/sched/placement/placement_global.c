@@ -81,10 +81,7 @@ STRESS_ACTOR(takes_one)
 	result->r[1] = wp_placement_drained(&state->placement, 0, 1);
 }
 
-STRESS_ACTOR(read_left)
-{
-	result->r[0] = wp_load_relaxed(&state->global);
-}
+STRESS_ACTOR_CALL(read_left, result->r[0] = wp_load_relaxed(&state->global))
 
 STRESS_TEST(placement_share,
 	    .claim = "A carrier that leaves global tasks to others wakes one of them.",

@@ -46,10 +46,7 @@ STRESS_ACTOR(parks)
 			       !wp_placement_has_global(&state->placement);
 }
 
-STRESS_ACTOR(read_word)
-{
-	result->r[1] = wp_load_relaxed(&state->carrier.word) == WP_WAKING;
-}
+STRESS_ACTOR_CALL(read_word, result->r[1] = wp_load_relaxed(&state->carrier.word) == WP_WAKING)
 
 STRESS_TEST(placement_nudge, .claim = "An idle carrier is woken for a global task.",
 	    .upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
