@@ -104,6 +104,7 @@ Ask(n) ==                     \* [event_ring.9] wp_event_ring_count
   /\ left' = left - 1
   /\ last' = [event |-> -1, got |-> NoEvent]
   /\ Writers
+
 Idle == [pc |-> "idle", event |-> -1, word |-> 1, got |-> NoEvent]
 
 \* The reader checks that the slot holds the event that it wants, and gives up otherwise.
@@ -139,9 +140,11 @@ Finished ==
   /\ reader.pc = "idle"
   /\ left = 0
   /\ UNCHANGED vars
+
 Next ==
   \/ Mark \/ Write \/ Publish \/ Count
   \/ (\E n \in 0 .. Events - 1 : Ask(n)) \/ Look \/ Read \/ Check \/ Finished
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)

@@ -50,9 +50,13 @@ Init ==
 Goto(t, where, value) ==
   /\ thread' = [thread EXCEPT ![t] = where]
   /\ my' = [my EXCEPT ![t] = value]
+
+\* Thread t takes the next ticket.
 Draw(t) ==
   /\ Goto(t, "wait", next)
   /\ next' = next + 1
+
+\* Ghost: a step of a try, which is counted.
 TryGoesOn(s) == tried' = [tried EXCEPT ![s] = IF @ = 3 THEN 3 ELSE @ + 1]
 TryEnds(s) == tried' = [tried EXCEPT ![s] = 0]
 
@@ -121,5 +125,6 @@ Next ==
 Fairness ==
   /\ WF_vars(Acquire \/ Enter)
   /\ \A t \in Threads : WF_vars(Release(t))
+
 Spec == Init /\ [][Next]_vars /\ Fairness     \* it runs for ever: no state is an intended end
 =============================================================================

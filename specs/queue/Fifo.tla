@@ -21,7 +21,8 @@ Push(n) ==
 
 \* The consumer takes the oldest node.
 Pop ==
-  /\ queue # <<>> /\ got = NoNode
+  /\ queue # <<>>
+  /\ got = NoNode
   /\ got' = Head(queue)
   /\ queue' = Tail(queue)
 

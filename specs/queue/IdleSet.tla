@@ -23,9 +23,9 @@ CONSTANTS
 ASSUME SomeShareAWord == PerWord > 1 /\ Count > PerWord
 
 VARIABLES
-  bits,      \* set->words: the members whose bit is set
+  bits,      \* set->words: the members that have their bit set
   member,    \* member -> its next step
-  parked,    \* the members whose carrier word is PARKED
+  parked,    \* the members that have PARKED in their carrier word
   searcher,  \* searcher -> the word that it reads next; Idle: it is not searching
   found,     \* searcher -> the members of the word just read that it has still to try
   through    \* ghost: searcher -> the members that have been stably parked ever since its scan

@@ -145,9 +145,11 @@ Other ==
 
 Taker(t) ==
   \/ Aim(t) \/ Count(t) \/ Copy(t) \/ Claim(t) \/ Has(t) \/ None_(t) \/ HandOver(t) \/ Handed(t)
+
 Next ==
   \/ OwnerSteps \/ Loot \/ LootCopy \/ LootEnds \/ Other
   \/ \E t \in Thieves \cup Helpers : Taker(t)
+
 Spec == Init /\ [][Next]_vars           \* the owner polls for ever: no state is an intended end
 
 (* What must hold. *)

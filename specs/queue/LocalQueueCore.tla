@@ -58,6 +58,8 @@ Plus(i, k) == i + k
 Between(i, k) == k - i
 At(i) == slots[i % Capacity]
 Range(s) == {s[i] : i \in DOMAIN s}
+
+\* The tasks in the ring, oldest first.
 Ring == [k \in 1 .. Between(head, tail) |-> At(Plus(head, k - 1))]
 
 Init ==
@@ -80,9 +82,13 @@ Init ==
   /\ waited = 0
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+\* Thread t goes on at `where` and keeps what it has read.
 Reads(t, where, what) ==
   /\ Goto(t, where)
   /\ my' = [my EXCEPT ![t] = what]
+
+\* A thread gets tasks to run them.
 Gets(tasks) == got' = [x \in Numbers |-> IF x \in tasks THEN Min(got[x] + 1, 2) ELSE got[x]]
 
 \* Tasks leave the ring, from its front.
@@ -203,7 +209,7 @@ TakeGlobal(otherwise) ==
   /\ waited' = 0
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, my, ordered, last, asked, before>>
 
-\* A poll whose turn it is begins with the global queue.
+\* At its turn, a poll begins with the global queue.
 First ==
   /\ pc[Owner] = "first"
   /\ TakeGlobal("poll")
@@ -253,6 +259,7 @@ Wake ==
   /\ pc[Owner] = "sleep"
   /\ Reads(Owner, "idle", Nothing)
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
+
 OwnerSteps ==
   \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Submit \/ Keep \/ Behind
   \/ Begin \/ First \/ Poll \/ Take \/ Look \/ Pop \/ None \/ Wake

@@ -64,30 +64,44 @@ Init ==
   /\ sibling = [s \in Siblings |-> IdleSibling]
 
 (* The abstract queue, read from the cells: links, and reservations where a link is missing. *)
+\* The producers that have reserved link cell c and not yet published into it.
 Reserved(c) == {p \in Producers : producer[p].at = "publish" /\ producer[p].cell = c}
+
+\* The node behind link cell c: the linked one, or the one that has reserved the cell.
 Successor(c) ==
   IF cell[c] # NoNode THEN cell[c]
   ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node
   ELSE NoNode
+
 RECURSIVE Follow(_, _)
 Follow(c, atMost) ==
   IF atMost = 0 \/ Successor(c) = NoNode
   THEN <<>>
   ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
+
+\* The node in the consumer's hands, or NoNode.
 Got == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
-\* The head is a node that was taken: [mpsc.7] to [mpsc.6].
+
+\* The head names a node that was taken already, which is so from [mpsc.7] to [mpsc.6].
 Gone ==
   /\ head # NoNode
   /\ head = Got
+
+\* The first node of the abstract queue, or NoNode.
 Front ==
   IF head # NoNode /\ ~Gone THEN head
   ELSE Successor("first")
+
+\* The abstract queue.
 Chain == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
+
+\* The nodes that can be reached: those before the first bubble.
 Prefix == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1 .. k : where[Chain[b]] = "in"}}
 
 (* A producer. *)
 GotoProducer(p, at, n, c) ==
   producer' = [producer EXCEPT ![p] = [at |-> at, node |-> n, cell |-> c]]
+
 Move(n, place) == where' = [where EXCEPT ![n] = place]
 
 \* The producer clears its node's link and exchanges the tail: it has reserved the last cell.
@@ -184,10 +198,12 @@ GiveAway ==
 HasPublished ==
   \/ cell["first"] # NoNode
   \/ head # NoNode
+
 IsQuiescent == tail = "first"    \* [mpsc.10]
 GotoSibling(s, at, c, seen) ==
   /\ sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c, seen |-> seen]]
   /\ UNCHANGED <<cell, head, tail, where, producer, consumer>>
+
 AskAbout(s, n) == GotoSibling(s, IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
 
 \* A sibling reads `first`.
@@ -218,7 +234,7 @@ AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14]
 
 (* What must hold. *)
 
-\* The abstract queue, whose nodes come out in the order of their reservations.
+\* The abstract queue: nodes come out in the order of their reservations.
 Abstract == INSTANCE Fifo WITH queue <- Chain, got <- Got
 
 \* The queue refines Fifo: nodes come out in the order of their reservations.
@@ -228,7 +244,7 @@ Fifo == Abstract!Spec
 NoLoss == \A n \in Nodes : where[n] = "in" => \E i \in DOMAIN Chain : Chain[i] = n
 
 \* The answers "nothing published" and "quiescent" are true: after the first the queue is empty or
-\* begins with a bubble, whose producer will signal; after the second it is empty.
+\* begins with a bubble, and the producer in that bubble will signal; after the second it is empty.
 EmptyIsTrue ==
   /\ ~HasPublished => Chain = <<>> \/ where[Head(Chain)] = "pushing"
   /\ IsQuiescent => Chain = <<>>
@@ -259,5 +275,6 @@ Next ==
   \/ \E p \in Producers : Publish(p) \/ \E n \in Nodes : Reserve(p, n)
   \/ Pop \/ Adopt \/ Open \/ Look \/ Advance \/ Unlink \/ GiveAway
   \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
+
 Spec == Init /\ [][Next]_vars     \* the system runs for ever: no state is an intended end
 =============================================================================

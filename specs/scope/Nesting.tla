@@ -131,7 +131,7 @@ Unwind(t) ==
      THEN /\ pc' = [pc EXCEPT ![t] = "runs"]
           /\ target' = [target EXCEPT ![t] = NoScope]
      ELSE UNCHANGED <<pc, target>>
-  /\ captured' = [captured EXCEPT ![s] = 1]      \* dead
+  /\ captured' = [captured EXCEPT ![s] = 1]      \* dead from here on
   /\ UNCHANGED <<from, owner, outer, bound, given>>
 
 \* All scopes that the subtask had open are closed, and it has ended.
@@ -162,6 +162,8 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 RECURSIVE Within(_, _)
+
+\* Scope x is s, or was opened within s.
 Within(x, s) == x # NoScope /\ (x = s \/ Within(outer[x], s))
 
 \* A scope that was opened within a closed scope is closed, by its owner or by a subtask's end.

@@ -8,9 +8,9 @@
 (* Code       kernel/scope/scope.h, scope.c, scope_children.h,             *)
 (*            scope_children.c; [scope_children.1] [scope_children.2] name *)
 (*            sites. python/wakeproof/scope.py,                            *)
-(*            _runtime/scope_children.py: there the canceller has a copy   *)
-(*            of the list, whose references keep all subtasks alive, so it *)
-(*            needs no `hand`.                                             *)
+(*            _runtime/scope_children.py: there the canceller copies the   *)
+(*            list, and the copy keeps all subtasks alive, so it needs no  *)
+(*            `hand`.                                                      *)
 (* Abstracts  each hold of the lock to a step, an interrupt and a grant to *)
 (*            one each (VThread, WaitQueue); the policy to "a failure      *)
 (*            cancels". Scopes within scopes are the subject of Nesting.   *)
@@ -174,6 +174,7 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
+\* The subtask was never started, or has ended.
 HasEnded(s) == pc[s] \in {"new", "refused", "wake", "ended"}
 
 \* When a scope is closed, all its subtasks have ended.
@@ -216,6 +217,6 @@ UntouchedAfterEnd ==
        /\ walker = NoOne
        /\ members = {}
 
-\* A scope whose subtasks end is eventually closed.
+\* A scope is eventually closed, if its subtasks end.
 Ends == <>(state = "closed")
 =============================================================================

@@ -36,7 +36,7 @@ VARIABLES
   cancels,   \* ghost: the number of threads that have cancelled the scope
   tardy,     \* ghost: the subtasks that were counted in, or began, after the cancel
   winners,   \* ghost: the number of failures that were the first
-  released,  \* ghost: the subtasks whose thread's memory the scope no longer keeps
+  released,  \* ghost: the subtasks of which the scope no longer keeps the thread's memory
   was,       \* ghost: the outcomes at the cancel, and `late` at the join
   by         \* ghost: the thread that has cancelled the scope
 locked == <<cancelled, late, over, walker, hand, gone, members, line>>
@@ -101,6 +101,8 @@ Init ==
   /\ by = NoOne
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+\* Ghost: subtask s begins after the cancel.
 Tardy(s) == tardy' = IF cancelled THEN tardy \cup {s} ELSE tardy
 
 (* A subtask. *)
@@ -167,8 +169,10 @@ After(t) ==
 \* The states of the owner before it closes the scope.
 Before == {"open", "join", "asleep", "late", "await", "again", "end", "joined"}
 
+\* The scope is cancelled already, or joined before its deadline.
 IsRefused(t) == cancelled \/ (t = Timer /\ over)
 
+\* Thread t is the one that cancels.
 Claim(t) ==
   /\ cancelled' = TRUE
   /\ late' = (t = Timer)
@@ -189,6 +193,7 @@ Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, S
   /\ UNCHANGED <<state, over, hand, gone, members, line, told, granted, outcome, first, left, tardy,
                  winners, released>>
 
+\* The subtasks that the walker has still to interrupt.
 Living(t) == members \ (told \cup {t})
 
 \* Under the lock, the walker takes the next subtask in hand; after the last one it takes the owner

@@ -38,6 +38,7 @@ VARIABLES
   accepted,   \* ghost: the items that were sent, in order
   given,      \* ghost: the items that were given to receivers, in order
   received    \* ghost: the items that receivers have returned with
+
 Lines == <<slots, senders, receivers, closed>>
 Wakes == <<then, hand, target, granted>>
 Ghosts == <<accepted, given, received>>
@@ -112,7 +113,10 @@ Begin(t) ==
   /\ UNCHANGED <<Lines, lock, then, hand, target, next, Ghosts>>
 
 (* A sender. *)
+\* The sender's item is sent.
 Sends(s) == next' = [next EXCEPT ![s] = @ + 1]
+
+\* The sender's next step: it is done after its last item.
 AfterSend(s) == IF next[s] = Items THEN "done" ELSE "run"
 
 \* A sender finds the channel closed, hands its item to a receiver, fills a slot, or joins the line.
@@ -274,6 +278,7 @@ Finished ==
   /\ pc[Closer] \in {"run", "done"}
   /\ \A t \in Waiters : pc[t] = "done"
   /\ UNCHANGED vars
+
 Next ==
   \/ \E t \in Threads : Steps(t)
   \/ \E t \in Waiters : TimeOut(t) \/ Stray(t)

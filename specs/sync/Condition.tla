@@ -200,6 +200,7 @@ Steps(t) ==
 Finished ==
   /\ \A t \in Threads : pc[t] = "done"
   /\ UNCHANGED vars
+
 Next == (\E t \in Threads : Steps(t) \/ TimeOut(t)) \/ Finished
 Fairness == \A t \in Threads : WF_vars(Steps(t))
 Spec == Init /\ [][Next]_vars /\ Fairness

@@ -23,8 +23,11 @@ CONSTANTS
 
 ASSUME Roles ==
   /\ Threads = Waiters \cup Signallers \cup Lockers
-  /\ Waiters \cap (Signallers \cup Lockers) = {} /\ Signallers \cap Lockers = {}
-  /\ Hasty \subseteq Waiters /\ Leavers = {} /\ Cardinality(Waiters) = 1
+  /\ Waiters \cap (Signallers \cup Lockers) = {}
+  /\ Signallers \cap Lockers = {}
+  /\ Hasty \subseteq Waiters
+  /\ Leavers = {}
+  /\ Cardinality(Waiters) = 1
 
 VARIABLES
   waiting,  \* condition->waiting: whether there are waiters, readable without the lock
@@ -64,6 +67,7 @@ List == <<clock, cline, where, waiting>>
 CLockBy(t) ==
   /\ clock = NoOne
   /\ clock' = t
+
 CFree ==
   /\ clock' = NoOne
   /\ UNCHANGED <<cline, where, waiting>>
@@ -270,6 +274,7 @@ HasMoved(s) ==
 OfWaiter(w) ==
   \/ GetIn(w) \/ SayIn(w) \/ IsIn(w) \/ Park(w) \/ LookFirst(w) \/ Check(w)
   \/ Stays(w) \/ GetOut(w) \/ SayOut(w) \/ IsOut(w) \/ TriesIt(w) \/ WasMoved(w)
+
 OfSignaller(s) ==
   \/ Ask(s) \/ TakeOff(s) \/ TakeFor(s) \/ MissFor(s) \/ LockFor(s)
   \/ AgainFor(s) \/ MarkFor(s) \/ UnlockFor(s) \/ SayRest(s) \/ HasMoved(s)
@@ -288,6 +293,7 @@ ItsLook(t) ==
 ItsSleep(t) ==
   /\ stage[t] # "tries"
   /\ Sleep(t)
+
 ItsSteps(t) ==
   \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ ItsSleep(t) \/ ItsLook(t)
   \/ TakeFirst(t) \/ Forget(t) \/ Stay(t) \/ Renew(t) \/ Await(t)
@@ -302,6 +308,7 @@ IsOver(t) ==
 Finished ==
   /\ \A t \in Threads : IsOver(t)
   /\ UNCHANGED all
+
 Next ==
   \/ \E w \in Waiters : OfWaiter(w) \/ Late(w)
   \/ \E s \in Signallers : OfSignaller(s)
@@ -312,10 +319,12 @@ Next ==
 Locks(t) ==
   /\ clock = NoOne
   /\ clock' = t
+
 Fairness ==
   /\ \A w \in Waiters : WF_all(OfWaiter(w)) /\ SF_all(OfWaiter(w) /\ Locks(w))
   /\ \A s \in Signallers : WF_all(OfSignaller(s)) /\ SF_all(OfSignaller(s) /\ Locks(s))
   /\ \A t \in Threads : WF_all(OfMutex(ItsSteps(t))) /\ SF_all(OfMutex(Lock(t)))
+
 Spec == Init /\ [][Next]_all /\ Fairness
 
 (* What must hold. *)

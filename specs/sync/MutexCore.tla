@@ -34,7 +34,11 @@ Say(t, what) == said' = [said EXCEPT ![t] = what]
 InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
 Without(t) == SelectSeq(line, LAMBDA x : x # t)
 IsFirst(t) == line # <<>> /\ Head(line) = t
+
+\* The mutex itself.
 Only == <<word, lock, line, bypass>>
+
+\* The waiters, and the ones that are about to be woken.
 Told == <<said, target>>
 
 \* The word once the first of the line has taken the mutex or got it handed over; the waiters in

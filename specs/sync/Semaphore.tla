@@ -34,6 +34,8 @@ VARIABLES
 vars == <<permits, queued, lock, line, pc, hand, target, granted>>
 
 NoOne == "no one"
+
+\* The number of permits that thread t wants.
 Wants(t) == IF t \in Large THEN 2 ELSE 1
 Range(s) == {s[i] : i \in 1 .. Len(s)}
 Waiting == {"wait", "asleep", "back", "late", "cancel", "await"}
@@ -73,6 +75,7 @@ Suffices(waiting, free) ==
   IF waiting = <<>> \/ Wants(Head(waiting)) > free
   THEN 0
   ELSE 1 + Suffices(Tail(waiting), free - Wants(Head(waiting)))
+
 RECURSIVE Sum(_)
 Sum(waiting) == IF waiting = <<>> THEN 0 ELSE Wants(Head(waiting)) + Sum(Tail(waiting))
 
@@ -96,6 +99,8 @@ Begin(t) ==
   /\ Goto(t, "begin")
   /\ granted' = granted \ {t}
   /\ UNCHANGED <<permits, queued, lock, line, hand, target>>
+
+\* The permits that t wants are free, and no thread waits.
 MayTake(t) ==
   /\ permits >= Wants(t)
   /\ ~queued
@@ -239,6 +244,7 @@ Wake(t) ==
 Steps(t) ==
   \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Mark(t) \/ Unlock(t) \/ Sleep(t) \/ Look(t) \/ Cancel(t)
   \/ Await(t) \/ Release(t) \/ Slow(t) \/ ServeLine(t) \/ Grant(t) \/ Wake(t)
+
 Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
 
 \* A thread that begins, waits or has permits goes on, and it gets the lock if that is free again
@@ -253,6 +259,7 @@ Has ==
   {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve"}
                    \/ t \in granted /\ pc[t] \in Waiting}
   \cup UNION {Range(hand[t]) : t \in Threads}
+
 RECURSIVE Total(_)
 Total(ts) ==
   IF ts = {}

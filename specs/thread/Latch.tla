@@ -23,7 +23,7 @@ VARIABLES
   list,     \* the waiters in the list, newest first
   pc,       \* waiter or "opener" -> its next step
   hand,     \* the waiters that the opener has taken off the list and not woken yet
-  granted,  \* the waiters whose grant is stored
+  granted,  \* the waiters that have their grant stored
   done      \* ghost: the opener has done the work that the event stands for
 vars == <<word, locked, list, pc, hand, granted, done>>
 

@@ -36,8 +36,8 @@ VARIABLES
   told,      \* ghost: the task was unparked, and no run has begun since
   writes,    \* ghost: the threads that wrote something for the next run: the last runner and
              \* unparkers
-  carried    \* ghost: the threads whose writes come with the "word" (release sequence) or with the
-             \* "cell"
+  carried    \* ghost: the threads that have their writes carried by the "word" (release sequence)
+             \* or by the "cell"
 vars == <<word, notified, cells, pc, left, told, writes, carried>>
 ghosts == <<told, writes, carried>>
 

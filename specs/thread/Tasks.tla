@@ -10,12 +10,24 @@ VARIABLE place  \* task -> "new", "queued", the carrier that runs it, "parked", 
 
 Move(t, from, to) == place[t] \in from /\ place' = [place EXCEPT ![t] = to]
 Init == place = [t \in Tasks |-> "new"]
+
+\* A task is started and queued.
 Start(t)  == Move(t, {"new"}, "queued")
+
+\* A carrier takes the task from a queue and runs it.
 Run(t)    == \E c \in Carriers : Move(t, {"queued"}, c)
-Again(t)  == Move(t, Carriers \cup {"parked"}, "queued")   \* the task yields, or is unparked
+
+\* A task that yields, or is unparked, is queued again.
+Again(t)  == Move(t, Carriers \cup {"parked"}, "queued")
+
+\* The task parks.
 Park(t)   == Move(t, Carriers, "parked")
+
+\* The task ends.
 Done(t)   == Move(t, Carriers, "done")
-Back(t)   == Move(t, {"queued", "parked"}, "back")         \* a close hands it back, unfinished
+
+\* A close hands the task back, unfinished.
+Back(t)   == Move(t, {"queued", "parked"}, "back")
 Next == \E t \in Tasks : Start(t) \/ Run(t) \/ Again(t) \/ Park(t) \/ Done(t) \/ Back(t)
 Spec == Init /\ [][Next]_place
 =============================================================================

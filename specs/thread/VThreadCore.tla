@@ -32,15 +32,15 @@ VARIABLES
   due,         \* ghost: the park that the timer gave the permit for; 0: none
   writes,      \* ghost: the threads that wrote something for the next run: the last runner and
                \* unparkers
-  carried      \* ghost: the threads whose writes come with the "word" (release sequence) or with
-               \* the "cell"
+  carried      \* ghost: the threads that have their writes carried by the "word" (release sequence)
+               \* or by the "cell"
 word == <<state, permit, number>>
 ghosts == <<told, due, writes, carried>>
 vars == <<word, interrupted, cells, timer, asleep, pc, left, ghosts>>
 
 Interrupter == "interrupter"
 
-\* The carrier whose timers include the thread's.
+\* The carrier that has the thread's timer.
 Timer == "timer"
 Canceller == "canceller"
 Joiner == "joiner"

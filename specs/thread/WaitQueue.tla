@@ -122,7 +122,7 @@ TimeOut(w) ==
   /\ Goto(w, "late")
   /\ UNCHANGED <<line, things, state, wait, number, target, strays, got, hurt>>
 
-\* A park whose deadline has passed does not sleep, and wp__waiter_refused ends it all the same.
+\* A park with a deadline in the past does not sleep, and wp__waiter_refused ends it all the same.
 Refuse(w) ==                  \* wp__waiter_refused
   /\ pc[w] = "park"
   /\ w \in Virtual
@@ -167,7 +167,8 @@ Await(w) ==                   \* [wait_queue.3] wp__waiter_await
   /\ Leave(w, TRUE)
   /\ UNCHANGED <<line, things, state, number, parks, permit, target, strays, hurt>>
 
-(* A thread unparks w: if w sleeps, it goes on. *)
+(* A granter. *)
+\* A thread unparks w: if w sleeps, it goes on; otherwise the permit stays for its next park.
 Unpark(w, by, others) ==
   IF pc[w] = "asleep"
   THEN /\ ParkEnds(w)
@@ -253,7 +254,7 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 
-\* The granters whose thing is on its way to a waiter.
+\* The granters that have a thing on its way to a waiter.
 Flying == {g \in Granters : pc[g] = "store" /\ wait[target[g].who] = target[g].wait}
 
 \* No granted waiter sleeps, unless the wakeup that ends this sleep is on its way.

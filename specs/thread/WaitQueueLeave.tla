@@ -81,9 +81,15 @@ Init ==
 InLine(w) == \E i \in 1 .. Len(line) : line[i] = w
 Without(w) == SelectSeq(line, LAMBDA x : x # w)
 Goto(x, where) == does' = [does EXCEPT ![x] = where]
+
+\* Ghost: something is touched, which is recorded if it is gone.
 Touch(what, isGone) == hurt' = IF isGone THEN hurt \cup {what} ELSE hurt
 IsFreed(w) == w \in Leavers /\ group = "freed"
+
+\* A granter of a leaver is counted in the leaver's group.
 Counted(w) == IF w \in Leavers THEN 1 ELSE 0
+
+\* Thread w can run: a leaver's group must be open.
 Runs(w) == w \in Stayers \/ group = "open"
 
 \* The waiter has a thing: for good, or until it unlocks if the thing is a mutex.

@@ -33,8 +33,10 @@ CONSTANTS
               \* "interrupted"
 
 ASSUME KnownModel ==
-  /\ Memory \in {"SC", "TSO"} /\ Fences \in {"symmetric", "asymmetric", "failing"}
-  /\ Signals \in {"sticky", "rendezvous"} /\ Ends \subseteq {"ok", "timeout", "interrupted"}
+  /\ Memory \in {"SC", "TSO"}
+  /\ Fences \in {"symmetric", "asymmetric", "failing"}
+  /\ Signals \in {"sticky", "rendezvous"}
+  /\ Ends \subseteq {"ok", "timeout", "interrupted"}
 
 VARIABLES
   asleep,    \* guard->asleep in memory; 1: the poller has announced that it will block
@@ -44,11 +46,12 @@ VARIABLES
   nap,       \* the heavy fence failed, so the block ends after WP_GUARD_NAP_NS at the latest
   rc,        \* rendezvous: the value that the wait returned
   producer,  \* producer -> its next step
-  pending,   \* the producers whose buffers the heavy fence has not yet seen empty
+  pending,   \* the producers that have stores which the heavy fence has not yet seen land
   token,     \* sticky signal: a wakeup was delivered and not yet consumed
   lock,      \* rendezvous: "free", or the thread that holds the lock
   answers    \* ghost: the number of producers that claimed the last announcement, plus the returns
              \* that report that no producer did
+
 Cells    == <<asleep, queue, buffer>>
 Theirs   == <<producer, pending>>
 Blocking == <<nap, rc, token, lock>>
@@ -57,35 +60,62 @@ vars     == <<Cells, poller, Theirs, Blocking, answers>>
 \* The steps by which the poller goes to sleep.
 Order == <<"announce", "fence", "check", "block">>
 After(step) == Order[1 + CHOOSE i \in 1 .. Len(Order) - 1 : Order[i] = step]
+
+\* The producers that the heavy fence has to reach.
 Heavy       == IF Fences = "symmetric" THEN {} ELSE Producers
 LightSignal == Fences # "symmetric"
 
 Threads == Producers \cup {"poller"}
 TypeOK ==
-  /\ asleep \in {0, 1} /\ queue \subseteq Producers /\ pending \subseteq Producers
+  /\ asleep \in {0, 1}
+  /\ queue \subseteq Producers
+  /\ pending \subseteq Producers
   /\ \A t \in Threads : Len(buffer[t]) <= 2
   /\ poller \in {"poll", "announce", "fence", "check", "block", "wait", "waiting", "woken", "leave",
                  "unlock"}
   /\ producer \in [Producers -> {"push", "fence", "look", "claim", "owes", "done"}]
-  /\ {nap, token} \subseteq BOOLEAN /\ rc \in {"ok", "timeout", "interrupted"}
-  /\ lock \in Threads \cup {"free"} /\ answers \in 0 .. Cardinality(Producers) + 1
+  /\ {nap, token} \subseteq BOOLEAN
+  /\ rc \in {"ok", "timeout", "interrupted"}
+  /\ lock \in Threads \cup {"free"}
+  /\ answers \in 0 .. Cardinality(Producers) + 1
 
 Init ==
-  /\ asleep = 0 /\ queue = {} /\ buffer = [t \in Threads |-> <<>>] /\ pending = Heavy
-  /\ poller = "poll" /\ producer = [p \in Producers |-> "push"]
-  /\ nap = FALSE /\ rc = "ok" /\ token = FALSE /\ lock = "free" /\ answers = 1
+  /\ asleep = 0
+  /\ queue = {}
+  /\ buffer = [t \in Threads |-> <<>>]
+  /\ pending = Heavy
+  /\ poller = "poll"
+  /\ producer = [p \in Producers |-> "push"]
+  /\ nap = FALSE
+  /\ rc = "ok"
+  /\ token = FALSE
+  /\ lock = "free"
+  /\ answers = 1
 
 (* Memory.  No thread reads a location that its own buffer may hold, so all reads go to memory. *)
+\* A store lands in memory.
 Land(cell, value) ==
   /\ asleep' = IF cell = "asleep" THEN value ELSE asleep
   /\ queue' = IF cell = "queue" THEN queue \cup {value} ELSE queue
+
+\* A thread stores a value: to memory under SC, to its buffer under TSO.
 Store(t, cell, value) ==
-  IF Memory = "SC" THEN Land(cell, value) /\ UNCHANGED buffer
-  ELSE buffer' = [buffer EXCEPT ![t] = Append(@, <<cell, value>>)] /\ UNCHANGED <<asleep, queue>>
+  IF Memory = "SC"
+  THEN /\ Land(cell, value)
+       /\ UNCHANGED buffer
+  ELSE /\ buffer' = [buffer EXCEPT ![t] = Append(@, <<cell, value>>)]
+       /\ UNCHANGED <<asleep, queue>>
+
 Drained(t) == buffer[t] = <<>>
+
+\* The oldest store in a thread's buffer lands in memory.
 Drain(t) ==
-  /\ ~Drained(t) /\ Land(Head(buffer[t])[1], Head(buffer[t])[2])
-  /\ buffer' = [buffer EXCEPT ![t] = Tail(@)] /\ UNCHANGED <<poller, Theirs, Blocking, answers>>
+  /\ ~Drained(t)
+  /\ Land(Head(buffer[t])[1], Head(buffer[t])[2])
+  /\ buffer' = [buffer EXCEPT ![t] = Tail(@)]
+  /\ UNCHANGED <<poller, Theirs, Blocking, answers>>
+
+\* A read-modify-write of `asleep` waits until its thread's buffer is empty.
 Exchange(t) == Drained(t) /\ asleep' = 0 /\ UNCHANGED <<queue, buffer>>
 
 (* The poller. *)
@@ -93,24 +123,37 @@ Go(from, to) == poller = from /\ poller' = to
 
 \* The poller takes one item from its queue; if the queue is empty, it starts to go to sleep.
 Poll ==
-  /\ \/ queue = {} /\ Go("poll", Order[1]) /\ UNCHANGED queue
-     \/ \E p \in queue : Go("poll", "poll") /\ queue' = queue \ {p}
+  /\ \/ /\ queue = {}
+        /\ Go("poll", Order[1])
+        /\ UNCHANGED queue
+     \/ \E p \in queue :
+          /\ Go("poll", "poll")
+          /\ queue' = queue \ {p}
   /\ UNCHANGED <<asleep, buffer, Theirs, Blocking, answers>>
 
 \* The poller announces that it is about to block.
 Announce ==                     \* [guard.1] wp_guard_announce
   /\ Go("announce", After("announce"))
-  /\ Store("poller", "asleep", 1) /\ answers' = 0 /\ UNCHANGED <<Theirs, Blocking>>
+  /\ Store("poller", "asleep", 1)
+  /\ answers' = 0
+  /\ UNCHANGED <<Theirs, Blocking>>
 
 \* The heavy fence reaches one processor: the stores of that processor's thread have landed.
 Reach(p) ==                     \* [guard.9]
-  /\ poller = "fence" /\ Drained("poller") /\ p \in pending /\ Drained(p)
-  /\ pending' = pending \ {p} /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
+  /\ poller = "fence"
+  /\ Drained("poller")
+  /\ p \in pending
+  /\ Drained(p)
+  /\ pending' = pending \ {p}
+  /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
 
 \* The full fence of the poller, or the end of the heavy one.
 Fence ==                        \* [guard.2] [guard.9]
-  /\ Go("fence", After("fence")) /\ Drained("poller") /\ pending = {}
-  /\ pending' = Heavy /\ UNCHANGED <<Cells, producer, Blocking, answers>>
+  /\ Go("fence", After("fence"))
+  /\ Drained("poller")
+  /\ pending = {}
+  /\ pending' = Heavy
+  /\ UNCHANGED <<Cells, producer, Blocking, answers>>
 
 \* The heavy fence fails and announce returns WP_UNSUPPORTED: no store of a producer need have
 \* landed, so the poller may only nap.
@@ -129,13 +172,19 @@ Check ==
 
 \* The system call of a sticky signal, which ends when the token is there.
 Block ==
-  /\ Go("block", "leave") /\ Signals = "sticky"
-  /\ token /\ token' = FALSE /\ UNCHANGED <<Cells, Theirs, nap, rc, lock, answers>>
+  /\ Go("block", "leave")
+  /\ Signals = "sticky"
+  /\ token
+  /\ token' = FALSE
+  /\ UNCHANGED <<Cells, Theirs, nap, rc, lock, answers>>
 
 \* The poller takes the lock and waits only if no producer has claimed the announcement.
 Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_block
-  /\ poller \in {"block", "woken"} /\ Signals = "rendezvous"
-  /\ Drained("poller") /\ lock = "free" /\ lock' = "poller"
+  /\ poller \in {"block", "woken"}
+  /\ Signals = "rendezvous"
+  /\ Drained("poller")
+  /\ lock = "free"
+  /\ lock' = "poller"
   /\ LET waits == rc = "ok" /\ asleep = 1
      IN /\ poller' = IF waits THEN "wait" ELSE IF rc # "interrupted" THEN "leave" ELSE "unlock"
         /\ rc' = IF waits THEN "ok" ELSE rc
@@ -144,18 +193,22 @@ Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_bl
 \* The wait of a rendezvous gives the lock back and sleeps until a signal comes, in one step.
 Wait ==                         \* [lock.4] [lock.3] wp_cond_wait
   /\ Go("wait", "waiting")
-  /\ lock' = "free" /\ UNCHANGED <<Cells, Theirs, nap, rc, token, answers>>
+  /\ lock' = "free"
+  /\ UNCHANGED <<Cells, Theirs, nap, rc, token, answers>>
 
 \* A block ends without a signal: by its deadline, by a signal handler, or spuriously.
 End(why) ==
-  /\ IF Signals = "sticky" THEN Go("block", "leave") /\ UNCHANGED rc
-                           ELSE Go("waiting", "woken") /\ rc' = why
+  /\ IF Signals = "sticky"
+     THEN /\ Go("block", "leave")
+          /\ UNCHANGED rc
+     ELSE /\ Go("waiting", "woken")
+          /\ rc' = why
   /\ UNCHANGED <<Cells, Theirs, nap, token, lock, answers>>
 
 \* A nap ends at its deadline.
 NapEnds == nap /\ End("timeout")
 
-\* 1 if the return reports that no producer claimed the announcement.
+\* `Says` is 1 if the return reports that no producer claimed the announcement.
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0
         ELSE asleep
 
@@ -172,7 +225,9 @@ Leave ==                        \* [guard.7] wp_guard_leave
 \* leave.
 Unlock ==                       \* [lock.3]
   /\ \E to \in IF rc = "interrupted" THEN {"block", "leave"} ELSE {"poll"} : Go("unlock", to)
-  /\ lock' = "free" /\ rc' = "ok" /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
+  /\ lock' = "free"
+  /\ rc' = "ok"
+  /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
 
 (* A producer. *)
 Step(p, from, to) == producer[p] = from /\ producer' = [producer EXCEPT ![p] = to]
@@ -180,17 +235,20 @@ Step(p, from, to) == producer[p] = from /\ producer' = [producer EXCEPT ![p] = t
 \* The producer publishes its item in the caller's queue.
 Push(p) ==
   /\ Step(p, "push", IF LightSignal THEN "look" ELSE "fence")
-  /\ Store(p, "queue", p) /\ UNCHANGED <<poller, pending, Blocking, answers>>
+  /\ Store(p, "queue", p)
+  /\ UNCHANGED <<poller, pending, Blocking, answers>>
 
 \* The full fence of the producer. The light fence [guard.8] is no step at all.
 SignalFence(p) ==               \* [guard.4]
   /\ Step(p, "fence", "look")
-  /\ Drained(p) /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
+  /\ Drained(p)
+  /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
 
 \* The producer reads the announcement. A poller that is awake needs no wakeup.
 Look(p) ==                      \* [guard.5] [guard.10]
   /\ Step(p, "look", IF asleep = 1 THEN "claim" ELSE "done")
   /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
+
 Locking == Signals = "rendezvous"
 
 \* The producer claims the announcement: the one that reads 1 owes the wakeup.
@@ -204,13 +262,15 @@ Claim(p) ==                     \* [guard.6], or [lock.1] [lock.2] [guard.11]
   /\ UNCHANGED <<poller, pending, nap, rc, token>>
 
 \* The producer sends the wakeup: it writes the eventfd, or it signals and unlocks.
-Wake(p) ==                      \* or [lock.5] [lock.3]
+Wake(p) ==                      \* with a rendezvous: [lock.5] [lock.3]
   /\ Step(p, "owes", "done")
   /\ poller' = IF poller = "waiting" THEN "woken" ELSE poller
   /\ lock' = IF lock = p THEN "free" ELSE lock
-  /\ token' = (token \/ Signals = "sticky") /\ UNCHANGED <<Cells, pending, nap, rc, answers>>
+  /\ token' = (token \/ Signals = "sticky")
+  /\ UNCHANGED <<Cells, pending, nap, rc, answers>>
 
 (* What must hold. *)
+\* The poller sleeps, and only a wakeup or an end of the block gets it out.
 Sleeps   == poller = "waiting" \/ (poller = "block" /\ Signals = "sticky" /\ ~token)
 
 \* There is work: an item that is published, whether or not its store has landed.
@@ -233,11 +293,15 @@ Served == Work ~> ~Work
 
 \* The intended end: all work is taken and the poller sleeps for good.
 Finished ==
-  /\ Sleeps /\ ~Work /\ \A p \in Producers : producer[p] = "done"
+  /\ Sleeps
+  /\ ~Work
+  /\ \A p \in Producers : producer[p] = "done"
   /\ UNCHANGED vars
+
 Poller ==
   \/ Poll \/ Announce \/ Fence \/ Check \/ Block \/ Confirm \/ Wait \/ NapEnds \/ Leave
   \/ Unlock \/ Drain("poller") \/ \E p \in Producers : Reach(p)
+
 Drains == \E p \in Producers : Drain(p)
 Producer(p) == Push(p) \/ SignalFence(p) \/ Look(p) \/ Claim(p) \/ Wake(p)
 Others == \E p \in Producers : Producer(p)
@@ -254,6 +318,7 @@ Fairness   ==
   /\ WF_vars(NapEnds)
   /\ \A p \in Producers : WF_vars(Producer(p))
   /\ LockIsFair
+
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
 Two details have no twin: that the block leaves under the lock (the exchange decides, and all claims

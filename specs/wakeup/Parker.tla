@@ -37,7 +37,7 @@ VARIABLES
             \* anew
   result,   \* owner: the value that its last park returned; "none" before the first and during a
             \* park
-  data,     \* unparker -> the number of rounds whose data it has written
+  data,     \* unparker -> the number of rounds that it has written data for
   carried,  \* unparker -> the newest data of it that an acquire of the word makes visible
   due,      \* ghost: unparker -> the data of its last unpark that has taken effect
   credit,   \* ghost: permits given less permits taken
@@ -54,33 +54,47 @@ Versions == [Unparkers -> 0 .. Rounds]
 TypeOK ==
   /\ word \subseteq Bits
   /\ owner \in {"run", "try", "peek", "arm", "wait", "asleep", "leave", "end"}
-  /\ late \in BOOLEAN /\ stale \in BOOLEAN
+  /\ late \in BOOLEAN
+  /\ stale \in BOOLEAN
   /\ thread \in [Threads -> {"write", "unpark", "wake", "close", "done"}]
-  /\ gave \in [Unparkers -> BOOLEAN] /\ result \in {"none", "ok", "timeout", "closed"}
+  /\ gave \in [Unparkers -> BOOLEAN]
+  /\ result \in {"none", "ok", "timeout", "closed"}
   /\ {seen, data, carried, due} \subseteq Versions
   /\ credit \in -1 .. 2
 
 Init ==
-  /\ word = {} /\ owner = "run" /\ late = FALSE /\ stale = FALSE /\ credit = 0
+  /\ word = {}
+  /\ owner = "run"
+  /\ late = FALSE
+  /\ stale = FALSE
+  /\ credit = 0
   /\ thread = [t \in Threads |-> IF t = "closer" THEN "close" ELSE "write"]
-  /\ gave = [u \in Unparkers |-> FALSE] /\ result = "none"
-  /\ seen = [u \in Unparkers |-> 0] /\ data = seen /\ carried = seen /\ due = seen
+  /\ gave = [u \in Unparkers |-> FALSE]
+  /\ result = "none"
+  /\ seen = [u \in Unparkers |-> 0]
+  /\ data = seen
+  /\ carried = seen
+  /\ due = seen
 
 AllSeen == \A u \in Unparkers : seen[u] = Rounds
 Max(a, b) == IF a > b THEN a ELSE b
+
+\* An acquire of the word makes all data visible that the word carries.
 Acquire == seen' = [u \in Unparkers |-> Max(seen[u], carried[u])]
 
 \* A park returns with the permit.
 Took ==
   /\ credit' = credit - 1
   /\ stale' = (stale \/ \E u \in Unparkers : due[u] > seen'[u])
+
 Others == <<thread, gave, data, due>>
 
 (* The owner parks until it has seen all data. It need not notice that a permit is an old one. *)
 
 \* The owner looks at the data, then parks, or peeks: it parks with a deadline that has passed.
 Begin ==
-  /\ owner = "run" /\ owner' \in IF AllSeen THEN {"end"} ELSE {"try", "peek"}
+  /\ owner = "run"
+  /\ owner' \in IF AllSeen THEN {"end"} ELSE {"try", "peek"}
   /\ result' = "none"
   /\ UNCHANGED <<word, late, seen, carried, credit, stale, Others>>
 
@@ -106,7 +120,11 @@ Peek == owner = "peek" /\ Take("run")  \* [parker.1]
 \* The owner changes the word from 0 to PARKED, or looks again if the word was not 0.
 Arm ==                   \* [parker.2]
   /\ owner = "arm"
-  /\ IF word = {} THEN word' = {PARKED} /\ owner' = "wait" ELSE owner' = "try" /\ UNCHANGED word
+  /\ IF word = {}
+     THEN /\ word' = {PARKED}
+          /\ owner' = "wait"
+     ELSE /\ owner' = "try"
+          /\ UNCHANGED word
   /\ UNCHANGED <<late, seen, result, carried, credit, stale, Others>>
 
 \* The kernel compares the word as it queues the sleeper.
@@ -117,13 +135,17 @@ Wait ==                  \* wp_futex_wait
 
 \* A sleep ends spuriously, or by a deadline or a signal handler.
 EndWait(isLate) ==
-  /\ owner = "asleep" /\ owner' = "leave" /\ late' = isLate
+  /\ owner = "asleep"
+  /\ owner' = "leave"
+  /\ late' = isLate
   /\ UNCHANGED <<word, seen, result, carried, credit, stale, Others>>
 
 \* The end of park_once, which decides on local values only.
 Return(had) ==
   /\ IF PERMIT \in had
-     THEN Took /\ owner' = "run" /\ result' = "ok"
+     THEN /\ Took
+          /\ owner' = "run"
+          /\ result' = "ok"
      ELSE /\ owner' = IF CLOSED \in had THEN "end" ELSE IF late THEN "run" ELSE "try"
           /\ result' = IF owner' = "end" THEN "closed"
                        ELSE IF owner' = "run" THEN "timeout" ELSE result
@@ -142,7 +164,11 @@ Leave ==                 \* [parker.3]
 Step(t, next) == thread' = [thread EXCEPT ![t] = next]
 Rest(t) == IF t = "closer" \/ data[t] = Rounds THEN "done" ELSE "write"
 OwnerOnly == <<late, seen, result, stale>>
+
+\* The unpark has had its effect, so the park that it ends must see its data.
 Effect(u) == due' = [due EXCEPT ![u] = data[u]]
+
+\* The permit is given, unless it is there already.
 Give(had) == credit' = IF PERMIT \in had THEN credit ELSE credit + 1
 
 \* An unpark returns TRUE if it gave the permit and the parker is open.
@@ -154,7 +180,8 @@ WakeNeeded(had) == PARKED \in had /\ PERMIT \notin had
 
 \* The unparker writes its data.
 Write(u) ==
-  /\ thread[u] = "write" /\ Step(u, "unpark")
+  /\ thread[u] = "write"
+  /\ Step(u, "unpark")
   /\ data' = [data EXCEPT ![u] = @ + 1]
   /\ gave' = [gave EXCEPT ![u] = FALSE]
   /\ UNCHANGED <<word, owner, carried, due, credit, OwnerOnly>>
@@ -173,7 +200,8 @@ Unpark(u) ==             \* [parker.4] wp_parker_unpark
 
 \* The closer sets CLOSED, and owes a wakeup if the owner is parked.
 Close ==                 \* [parker.5] wp_parker_close
-  /\ MayClose /\ thread["closer"] = "close"
+  /\ MayClose
+  /\ thread["closer"] = "close"
   /\ word' = word \cup {CLOSED}
   /\ Step("closer", IF PARKED \in word THEN "wake" ELSE "done")
   /\ UNCHANGED <<owner, gave, data, carried, due, credit, OwnerOnly>>
@@ -230,7 +258,8 @@ CloseTold == CLOSED \in word ~> owner = "end"
 
 \* The intended end: the owner has seen all data, or the parker is closed.
 Finished ==
-  /\ owner = "end" /\ \A t \in Threads : thread[t] = "done"
+  /\ owner = "end"
+  /\ \A t \in Threads : thread[t] = "done"
   /\ UNCHANGED vars
 
 Owner == Begin \/ Try \/ Peek \/ Arm \/ Wait \/ Leave
