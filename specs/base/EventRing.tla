@@ -79,7 +79,7 @@ Write ==                      \* [event_ring.2]
   /\ UNCHANGED <<seq, count>>
   /\ Readers
 
-\* The writer publishes the event: the slot's `seq` now says which event the slot holds.
+\* The writer publishes the event: `seq` now names the event that the slot holds.
 Publish ==                    \* [event_ring.3]
   /\ writer.pc = "publish"
   /\ seq' = [seq EXCEPT ![Slot(count)] = 2 * count + 2]
@@ -87,7 +87,7 @@ Publish ==                    \* [event_ring.3]
   /\ UNCHANGED <<words, count>>
   /\ Readers
 
-\* The writer counts the event, so that readers may ask for it.
+\* The writer counts the event, so that readers may read it.
 Count ==                      \* [event_ring.7]
   /\ writer.pc = "count"
   /\ count' = count + 1
@@ -152,6 +152,6 @@ Spec == Init /\ [][Next]_vars
 \* All words of an event that a reader accepts come from the same event.
 NoTornEvent == \A v, w \in 1 .. Words : last.got[v] = last.got[w]
 
-\* An event that a reader accepts is the one that it asked for, and it was written.
+\* An event that a reader accepts is the one that it wanted, and it was written.
 NoInventedEvent == \A w \in 1 .. Words : last.got[w] = last.event
 =============================================================================

@@ -77,15 +77,15 @@ Enter ==                \* [biased_lock.2]
 
 (* A stealer. *)
 
-\* A stealer reads the counters.
+\* A stealer reads `serving`.
 Look(s) ==              \* [biased_lock.3] wp_biased_lock_try_acquire
   /\ thread[s] = "idle"
   /\ Goto(s, "claim", 0)
   /\ TryGoesOn(s)
   /\ UNCHANGED next
 
-\* A stealer takes the next ticket with one compare-and-swap if no ticket is out; otherwise its try
-\* has failed.
+\* A stealer takes the next ticket with one compare-and-swap, which succeeds only if no ticket is
+\* out; otherwise its try has failed.
 Claim(s) ==             \* [biased_lock.4]
   /\ thread[s] = "claim"
   /\ IF next = my[s]

@@ -13,7 +13,7 @@ VARIABLES
 
 Init == queue = <<>> /\ got = NoNode
 
-\* A node goes in at the back. It is not in the queue yet.
+\* A node that is not in the queue goes in at the back.
 Push(n) ==
   /\ \A i \in DOMAIN queue : queue[i] # n
   /\ queue' = Append(queue, n)

@@ -43,8 +43,8 @@ LootCopy ==                 \* [local_queue.2]
   /\ Reads(Owner, IF my[Owner].n = 1 THEN "looted" ELSE "loot", [my[Owner] EXCEPT !.n = @ + 1])
   /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, ghosts, waited>>
 
-\* The claim at the victim succeeds and the owner publishes the tasks, or another thief was faster
-\* and the copies count for nothing.
+\* The claim at the victim succeeds and the owner publishes the tasks; or another thief was faster,
+\* and the copies are dropped.
 LootEnds ==                 \* [local_queue.10] [local_queue.3]
   /\ pc[Owner] = "looted"
   /\ \/ /\ fresh' = fresh + 2

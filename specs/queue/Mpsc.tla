@@ -22,7 +22,7 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Producers,  \* threads that push
-  Siblings,   \* threads that ask about the queue and do not hold the ticket
+  Siblings,   \* threads that look at the queue and do not hold the ticket
   Nodes,      \* what is pushed
   NoNode      \* NULL
 
@@ -128,7 +128,7 @@ Publish(p) ==                \* [mpsc.3]
 GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
 Forget(s, n) == IF sibling[s].at = "tail" /\ sibling[s].cell = n THEN "moot" ELSE sibling[s].at
 
-\* Ghosts: the node that a sibling asked about, or saw to be published, is gone.
+\* Ghosts: the node that a sibling has read, or saw to be published, is gone.
 Moot(n) == sibling' =
   [s \in Siblings |-> [sibling[s] EXCEPT !.at = Forget(s, n), !.seen = @ \ {n}]]
 

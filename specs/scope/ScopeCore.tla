@@ -140,7 +140,8 @@ Tell(s) ==                    \* Joiner.on_complete
           /\ UNCHANGED <<first, winners>>
   /\ UNCHANGED <<state, locked, told, granted, outcome, left, cancels, tardy, released, was, by>>
 
-\* The subtask is counted out. The last one takes the owner off its line and wakes it.
+\* The subtask is counted out; if the walker has it in hand, the walker counts it out later. The
+\* last subtask takes the owner off its line and wakes it.
 Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave
   /\ pc[s] = "leave"
   /\ IF hand = s
@@ -169,7 +170,7 @@ After(t) ==
 \* The states of the owner before it closes the scope.
 Before == {"open", "join", "asleep", "late", "await", "again", "end", "joined"}
 
-\* The scope is cancelled already, or joined before its deadline.
+\* The scope is cancelled already, or it was joined before its deadline.
 IsRefused(t) == cancelled \/ (t = Timer /\ over)
 
 \* Thread t is the one that cancels.

@@ -41,8 +41,8 @@ Only == <<word, lock, line, bypass>>
 \* The waiters, and the ones that are about to be woken.
 Told == <<said, target>>
 
-\* The word once the first of the line has taken the mutex or got it handed over; the waiters in
-\* `rest` wait on.
+\* The word once the first of the line has taken the mutex or was handed it; the waiters in `rest`
+\* stay in line.
 Taken(rest) == [locked |-> TRUE, queued |-> rest # <<>>, woken |-> FALSE, passes |-> 0]
 
 \* t leaves the line, or is taken off it.
@@ -267,8 +267,8 @@ LetGo(t) ==                   \* [mutex.6]
   /\ Goto(t, "freed")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 
-\* An unlock ([mutex.11]), or the first waiter that leaves ([mutex.19]), tells the first of the line
-\* to look.
+\* An unlock ([mutex.11]), or the first waiter that leaves ([mutex.19]), stores in the first of the
+\* line that it must look.
 Tell(t) ==
   /\ \/ /\ pc[t] = "freed"
         /\ UNCHANGED <<line, bypass>>

@@ -233,7 +233,7 @@ Exit(g) ==
 
 (* An OS thread that is inside wp_vthread_run. *)
 
-\* A runner's thread has ended, and is off the list of its home.
+\* The thread that the runner runs has ended, and is off the list of its home.
 End(r) ==
   /\ does[r] = "runs"
   /\ Goto(r, "ended")
@@ -278,7 +278,7 @@ LeaveLine(w) ==               \* wp__vthread_leave_line
           /\ Serve(line, things + 1, [granted EXCEPT ![w] = FALSE])
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
-\* The group is closed: no thread is on its list any more.
+\* All threads have left the group's lists, and the group is closed.
 HandBack ==
   /\ group = "stopped"
   /\ \A w \in Leavers : at[w] \in {"done", "left"}

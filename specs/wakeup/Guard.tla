@@ -212,8 +212,8 @@ NapEnds == nap /\ End("timeout")
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0
         ELSE asleep
 
-\* The poller takes its announcement back with an exchange, which also tells whether a producer has
-\* claimed it.
+\* The poller takes its announcement back with an exchange, which also returns whether a producer
+\* has claimed it.
 Leave ==                        \* [guard.7] wp_guard_leave
   /\ Exchange("poller")
   /\ answers' = answers + Says
@@ -283,7 +283,7 @@ InFlight == \E p \in Producers : producer[p] \notin {"push", "done"}
 \* the heavy fence failed, the poller only naps, and a nap ends by itself.
 NoLostWakeup == Sleeps /\ Work /\ ~nap => InFlight
 
-\* At most one producer pays for one sleep, and the poller learns from its return whether one did.
+\* One producer pays for one sleep, no more, and the poller learns from its return whether one did.
 WakeIsClaimed == answers <= 1 /\ (poller = "poll" => answers = 1)
 
 \* Queued work is eventually taken, also by a poller that naps. With a rendezvous signal this needs

@@ -152,7 +152,7 @@ Return(had) ==
           /\ UNCHANGED <<credit, stale>>
   /\ late' = FALSE
 
-\* The owner leaves the sleep with one fetch-and, which tells it what came meanwhile.
+\* The owner leaves the sleep with one fetch-and, which returns the bits that came meanwhile.
 Leave ==                 \* [parker.3]
   /\ owner = "leave"
   /\ Acquire
