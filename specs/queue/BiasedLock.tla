@@ -1,32 +1,39 @@
 ------------------------------- MODULE BiasedLock ------------------------------
 (***************************************************************************)
-(* One consumer at a time: the owner always gets in, a stealer never waits.*)
+(* A ticket lock that favours one thread: one consumer at a time, the      *)
+(* owner always gets in, and a stealer never waits. The owner draws a      *)
+(* ticket and waits for its turn. A stealer takes a ticket only if it      *)
+(* would be served at once, and gives up otherwise.                        *)
+(*                                                                         *)
 (* Code       kernel/queue/biased_lock.h; [biased_lock.1]..[biased_lock.5] *)
 (*            name sites in that file.                                     *)
 (* Abstracts  both 64-bit counters to their distance from `serving`, which *)
 (*            is all that the code compares; they never wrap.              *)
-(* Memory     sequential consistency; [biased_lock.5] to [biased_lock.2],  *)
-(*            [biased_lock.3] hands data over.                             *)
+(* Memory     sequential consistency; the release [biased_lock.5] hands    *)
+(*            the data over to [biased_lock.2] and [biased_lock.3].        *)
 (* Promises   SingleConsumer, StealerNeverWaits (safety);                  *)
 (*            OwnerAlwaysServed (liveness, though stealers try for ever).  *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
-  Stealers   \* threads that try; the owner is one more
+  Stealers   \* the threads that try to get in; the owner is one more
 
 ASSUME SomebodySteals == Stealers # {} /\ "owner" \notin Stealers
 
 VARIABLES
-  next,    \* ticket->next - ticket->serving: tickets out
-  thread,  \* thread -> what it does next
-  my,      \* thread -> the value it read or drew, less `serving`; negative: serving has moved on
-  tried    \* ghost: stealer -> its own steps in this try
+  next,    \* ticket->next - ticket->serving: the number of tickets that are out
+  thread,  \* thread -> its next step
+  my,      \* thread -> the value that it read or drew, less `serving`; negative: `serving` has
+           \* moved on
+  tried    \* ghost: stealer -> the number of its own steps in this try
 vars == <<next, thread, my, tried>>
 
 Owner   == "owner"
 Threads == Stealers \cup {Owner}
-Past    == -3           \* long outdated, or a local that is dead
+
+\* A value that is long outdated, or a local variable that is dead.
+Past    == -3
 
 TypeOK ==
   /\ next \in Past .. Cardinality(Threads)
@@ -43,30 +50,43 @@ Init ==
 Goto(t, where, value) ==
   /\ thread' = [thread EXCEPT ![t] = where]
   /\ my' = [my EXCEPT ![t] = value]
+
+\* Thread t takes the next ticket.
 Draw(t) ==
   /\ Goto(t, "wait", next)
   /\ next' = next + 1
+
+\* Ghost: a step of a try, which is counted.
 TryGoesOn(s) == tried' = [tried EXCEPT ![s] = IF @ = 3 THEN 3 ELSE @ + 1]
 TryEnds(s) == tried' = [tried EXCEPT ![s] = 0]
 
-(* The owner.  Its wait is one step, enabled when it may end. *)
+(* The owner.  Its wait is one step, which is enabled when the wait may end. *)
+
+\* The owner draws a ticket.
 Acquire ==              \* [biased_lock.1] wp_biased_lock_acquire
   /\ thread[Owner] = "idle"
   /\ Draw(Owner)
   /\ UNCHANGED tried
-Enter ==                \* [biased_lock.2] the read of `serving` that ends the wait
+
+\* The read of `serving` that ends the owner's wait.
+Enter ==                \* [biased_lock.2]
   /\ thread[Owner] = "wait"
   /\ my[Owner] = 0
   /\ Goto(Owner, "inside", my[Owner])
   /\ UNCHANGED <<next, tried>>
 
 (* A stealer. *)
+
+\* A stealer reads `serving`.
 Look(s) ==              \* [biased_lock.3] wp_biased_lock_try_acquire
   /\ thread[s] = "idle"
   /\ Goto(s, "claim", 0)
   /\ TryGoesOn(s)
   /\ UNCHANGED next
-Claim(s) ==             \* [biased_lock.4] one compare-and-swap
+
+\* A stealer takes the next ticket with one compare-and-swap, which succeeds only if no ticket is
+\* out; otherwise its try has failed.
+Claim(s) ==             \* [biased_lock.4]
   /\ thread[s] = "claim"
   /\ IF next = my[s]
      THEN /\ Goto(s, "inside", my[s])
@@ -75,7 +95,8 @@ Claim(s) ==             \* [biased_lock.4] one compare-and-swap
           /\ UNCHANGED next
   /\ TryEnds(s)
 
-Release(t) ==           \* [biased_lock.5] wp_biased_lock_release: `serving` moves on, all distances shrink by one
+\* The thread inside leaves: `serving` moves on, so all distances shrink by one.
+Release(t) ==           \* [biased_lock.5] wp_biased_lock_release
   /\ thread[t] = "inside"
   /\ thread' = [thread EXCEPT ![t] = "idle"]
   /\ next' = IF next = Past THEN Past ELSE next - 1
@@ -83,11 +104,15 @@ Release(t) ==           \* [biased_lock.5] wp_biased_lock_release: `serving` mov
   /\ UNCHANGED tried
 
 (* What must hold. *)
-\* At most one thread is between acquire and release: owner and stealers are never inside together.
+
+\* At most one thread is between acquire and release: the owner and the stealers are never inside
+\* together.
 SingleConsumer == Cardinality({t \in Threads : thread[t] = "inside"}) <= 1
-\* A try ends within two of the stealer's own steps, whatever the others do.
+
+\* A try ends within two of the stealer's own steps, whatever the other threads do.
 StealerNeverWaits == \A s \in Stealers : tried[s] <= 1
-\* The owner gets in, though stealers try for ever, as long as whoever is inside comes out.
+
+\* The owner gets in, though stealers try for ever, as long as each thread that is inside comes out.
 OwnerAlwaysServed == thread[Owner] # "idle" ~> thread[Owner] = "inside"
 
 Stealer(s) == Look(s) \/ Claim(s)
@@ -95,8 +120,11 @@ Next ==
   \/ Acquire \/ Enter
   \/ \E s \in Stealers : Stealer(s)
   \/ \E t \in Threads : Release(t)
-Fairness ==             \* stealers need not finish a try, but whoever is inside comes out
+
+\* Stealers need not finish a try, but a thread that is inside comes out.
+Fairness ==
   /\ WF_vars(Acquire \/ Enter)
   /\ \A t \in Threads : WF_vars(Release(t))
-Spec == Init /\ [][Next]_vars /\ Fairness     \* runs for ever: no state is an intended end
+
+Spec == Init /\ [][Next]_vars /\ Fairness     \* it runs for ever: no state is an intended end
 =============================================================================

@@ -1,30 +1,35 @@
 ------------------------------ MODULE IdleSet ------------------------------
 (***************************************************************************)
-(* The bitmap of idle members: a hint where to look for a sleeper, which   *)
-(* must be set whenever a member is stably parked.                         *)
+(* The bitmap of idle members: a hint that tells a searcher where to look  *)
+(* for a parked carrier to wake. The hint may name a member that is no     *)
+(* longer parked, but the bit of a member that is parked for good must be  *)
+(* set, or no searcher would find it.                                      *)
+(*                                                                         *)
 (* Code       kernel/queue/idle_set.h; [idle_set.1]..[idle_set.3] name     *)
 (*            sites in that file.                                          *)
-(* Abstracts  a member's carrier word to `parked`, which alone decides who *)
-(*            sleeps (see Carrier, Search), and its re-check to a choice.  *)
+(* Abstracts  a member's carrier word to `parked`, which alone decides     *)
+(*            whether a member sleeps (see Carrier, Search); the member's  *)
+(*            second look for work to a choice.                            *)
 (* Memory     sequential consistency, which the caller's fences earn.      *)
 (* Promises   BitSetWhileParked, NoLostBit, ScanFindsParked.               *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Count,      \* members 0 .. Count - 1: each parks, is woken, leaves, for ever
-  PerWord,    \* members that share a word, 64 in the code
-  Searchers   \* each reads the words in order and wakes the first parked member it finds
+  Count,      \* the members are 0 .. Count - 1: each parks, is woken and leaves, for ever
+  PerWord,    \* the number of members that share a word; 64 in the code
+  Searchers   \* each reads the words in order and wakes the first parked member that it finds
 
 ASSUME SomeShareAWord == PerWord > 1 /\ Count > PerWord
 
 VARIABLES
-  bits,      \* set->words: the members whose bit is set
-  member,    \* member -> what it does next
-  parked,    \* members whose carrier word says PARKED
-  searcher,  \* searcher -> the word it reads next; Idle: none
-  found,     \* searcher -> members of the word just read, still to be tried
-  through    \* ghost: searcher -> members stably parked ever since its scan began
+  bits,      \* set->words: the members that have their bit set
+  member,    \* member -> its next step
+  parked,    \* the members that have PARKED in their carrier word
+  searcher,  \* searcher -> the word that it reads next; Idle: it is not searching
+  found,     \* searcher -> the members of the word just read that it has still to try
+  through    \* ghost: searcher -> the members that have been stably parked ever since its scan
+             \* began
 ofMembers == <<bits, member>>
 ofSearchers == <<searcher, found, through>>
 vars == <<ofMembers, parked, ofSearchers>>
@@ -32,10 +37,16 @@ vars == <<ofMembers, parked, ofSearchers>>
 Members == 0 .. Count - 1
 Words   == 0 .. (Count - 1) \div PerWord
 Word(w) == {m \in Members : m \div PerWord = w}
-Nobody  == Cardinality(Words)       \* past the last word: the answer
+
+\* The number past the last word: the search has found no member.
+Nobody  == Cardinality(Words)
 Idle    == Nobody + 1
-HasBit  == {"recheck", "sleep", "remove"}   \* its last operation on its bit was an add
-Stable  == {"sleep"}                \* past the re-check: only another thread ends this
+
+\* The states in which the member's last operation on its bit was an add.
+HasBit  == {"recheck", "sleep", "remove"}
+
+\* The state past the second look: only another thread ends it.
+Stable  == {"sleep"}
 
 TypeOK ==
   /\ bits \subseteq Members
@@ -56,50 +67,69 @@ Init ==
 Goto(m, where) == member' = [member EXCEPT ![m] = where]
 
 (* A member. *)
-Advertise(m) ==          \* the carrier's word becomes PARKED
+
+\* The member's carrier word becomes PARKED.
+Advertise(m) ==
   /\ member[m] = "run"
   /\ parked' = parked \cup {m}
   /\ Goto(m, "add")
   /\ UNCHANGED <<bits, ofSearchers>>
+
+\* The member sets its bit.
 Add(m) ==                \* [idle_set.1] wp_idle_set_add
   /\ member[m] = "add"
   /\ bits' = bits \cup {m}
   /\ Goto(m, "recheck")
   /\ UNCHANGED <<parked, ofSearchers>>
-Recheck(m) ==            \* the caller's look for work: none, or some
+
+\* The caller looks for work once more: there is none, or there is some.
+Recheck(m) ==
   /\ member[m] = "recheck"
   /\ \/ Goto(m, "sleep")
      \/ Goto(m, "remove")
   /\ UNCHANGED <<bits, parked, ofSearchers>>
-Woken(m) ==              \* the futex returns
+
+\* The member's sleep ends.
+Woken(m) ==
   /\ member[m] = "sleep"
   /\ m \notin parked
   /\ Goto(m, "remove")
   /\ UNCHANGED <<bits, parked, ofSearchers>>
+
+\* The member clears its bit.
 Remove(m) ==             \* [idle_set.2] wp_idle_set_remove
   /\ member[m] = "remove"
   /\ bits' = bits \ {m}
   /\ Goto(m, "exit")
   /\ UNCHANGED <<parked, ofSearchers>>
-Exit(m) ==               \* the carrier's word is exchanged to RUNNING
+
+\* The member's carrier word is exchanged to RUNNING.
+Exit(m) ==
   /\ member[m] = "exit"
   /\ Goto(m, "run")
   /\ parked' = parked \ {m}
   /\ UNCHANGED <<bits, ofSearchers>>
 
 (* A searcher. *)
+
+\* A searcher starts a scan at the first word.
 Begin(s) ==
   /\ searcher[s] = Idle
   /\ searcher' = [searcher EXCEPT ![s] = 0]
   /\ through' = [through EXCEPT ![s] = {m \in parked : member[m] \in Stable}]
   /\ UNCHANGED <<ofMembers, parked, found>>
-Read(s) ==               \* [idle_set.3] wp_idle_set_word, and through it _is_empty and _has
+
+\* The searcher reads one word, for a scan or for wp_idle_set_is_empty and _has.
+Read(s) ==               \* [idle_set.3] wp_idle_set_word
   /\ searcher[s] \in Words
   /\ found[s] = {}
   /\ found' = [found EXCEPT ![s] = bits \cap Word(searcher[s])]
   /\ searcher' = [searcher EXCEPT ![s] = @ + 1]
   /\ UNCHANGED <<ofMembers, parked, through>>
-Try(s) ==                \* one compare-and-swap on a member's word: parked, woken, done
+
+\* The searcher tries a member with one compare-and-swap on its carrier word: if it was parked, it
+\* is woken and the search is over.
+Try(s) ==
   \E m \in found[s] :
     /\ parked' = parked \ {m}
     /\ IF m \in parked
@@ -109,7 +139,9 @@ Try(s) ==                \* one compare-and-swap on a member's word: parked, wok
             /\ UNCHANGED searcher
     /\ through' = [t \in Searchers |-> IF t = s /\ m \in parked THEN {} ELSE through[t] \ {m}]
     /\ UNCHANGED ofMembers
-End(s) ==                \* the answer is "nobody": the search ends
+
+\* The scan has found no member, and the search ends.
+End(s) ==
   /\ searcher[s] = Nobody
   /\ found[s] = {}
   /\ searcher' = [searcher EXCEPT ![s] = Idle]
@@ -117,15 +149,19 @@ End(s) ==                \* the answer is "nobody": the search ends
   /\ UNCHANGED <<ofMembers, parked, found>>
 
 (* What must hold. *)
-\* A stably parked carrier has its bit set: whoever has made up its mind to sleep can be found.
+
+\* The bit of a stably parked carrier is set: a carrier that has decided to sleep can be found.
 BitSetWhileParked == \A m \in Members : member[m] \in Stable => m \in bits
-\* A bit is what its member made it last: nobody else's operation on the word changes it.
+
+\* A bit has the value that its own member gave it last: no other member's operation on the word
+\* changes it.
 NoLostBit == \A m \in Members : m \in bits <=> member[m] \in HasBit
-\* A scan finds nobody only if nobody was stably parked all through it, in any word.
+
+\* A scan finds no member only if no member, in any word, was stably parked all through the scan.
 ScanFindsParked == \A s \in Searchers : searcher[s] = Nobody /\ found[s] = {} => through[s] = {}
 
 Member(m) == Advertise(m) \/ Add(m) \/ Recheck(m) \/ Woken(m) \/ Remove(m) \/ Exit(m)
 Searcher(s) == Begin(s) \/ Read(s) \/ Try(s) \/ End(s)
 Next == (\E m \in Members : Member(m)) \/ (\E s \in Searchers : Searcher(s))
-Spec == Init /\ [][Next]_vars     \* runs for ever: no state is an intended end
+Spec == Init /\ [][Next]_vars     \* the system runs for ever: no state is an intended end
 =============================================================================

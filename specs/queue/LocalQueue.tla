@@ -1,23 +1,32 @@
 -------------------------------- MODULE LocalQueue --------------------------------
 (***************************************************************************)
-(* A bounded run queue: its owner pushes and pops without a lock, thieves  *)
-(* take half, what does not fit goes to the global queue, half of it at    *)
-(* once; and a slot for the one task that runs next.                       *)
-(* Code       kernel/queue/local_queue.h, local_queue.h: sites             *)
+(* A bounded run queue with work stealing, as in Go and Tokio. Its owner   *)
+(* pushes and pops without a lock, thieves take half of the tasks, and a   *)
+(* push that finds the ring full moves the oldest half to the global queue *)
+(* at once. Beside the ring there is a slot for the one task that runs     *)
+(* next.                                                                   *)
+(*                                                                         *)
+(* The slot belongs to the owner. A thief does not look at it, so no       *)
+(* thread has to be woken for a task in it. A helper that hands the queue  *)
+(* over takes the slot's task too.                                         *)
+(*                                                                         *)
+(* Code       kernel/queue/local_queue.h: sites                            *)
 (*            [local_queue.1]..[local_queue.15].                           *)
 (* Abstracts  64-bit indices to numbers that do not wrap; the global queue *)
-(*            to a sequence (Mpsc and BiasedLock promise that); the        *)
-(*            victims of the owner to one that loses its tasks to others,  *)
-(*            or not.                                                      *)
-(* Memory     sequential consistency; the explorer has the code under RC11.*)
-(* The slot   is its owner's: a thief does not look at it, so nobody need  *)
-(*            be told of a task in it. Who hands a queue over takes it.    *)
+(*            to a sequence (Mpsc and BiasedLock promise that); the queues *)
+(*            that the owner steals from to one that may lose its tasks to *)
+(*            other thieves.                                               *)
+(* Memory     sequential consistency; the explorer checks the code under   *)
+(*            RC11.                                                        *)
 (* Promises   Bounded, NothingTwice, NothingLost, OverflowMovesHalf,       *)
-(*            FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed (safety).*)
+(*            FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed          *)
+(*            (safety).                                                    *)
 (***************************************************************************)
 EXTENDS LocalQueueCore
 
-(* The owner steals two tasks: it copies them behind its tail, and then has them or not. *)
+(* The owner steals two tasks: it copies them behind its tail, and then claims them or fails. *)
+
+\* The owner has room and starts to steal two tasks.
 Loot ==                     \* [local_queue.1]
   /\ pc[Owner] = "idle"
   /\ kept = 0
@@ -26,12 +35,17 @@ Loot ==                     \* [local_queue.1]
   /\ Capacity - Between(head, tail) >= 2
   /\ Goto(Owner, "loot")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
-LootCopy ==                 \* [local_queue.2] of the ring in which they will be
+
+\* The owner copies a stolen task into its own ring, behind the tail, where no thief sees it yet.
+LootCopy ==                 \* [local_queue.2]
   /\ pc[Owner] = "loot"
   /\ slots' = [slots EXCEPT ![(tail + my[Owner].n) % Capacity] = fresh + my[Owner].n]
   /\ Reads(Owner, IF my[Owner].n = 1 THEN "looted" ELSE "loot", [my[Owner] EXCEPT !.n = @ + 1])
   /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, ghosts, waited>>
-LootEnds ==                 \* [local_queue.10] of the victim: won, and [local_queue.3]; or lost
+
+\* The claim at the victim succeeds and the owner publishes the tasks; or another thief was faster,
+\* and the copies are dropped.
+LootEnds ==                 \* [local_queue.10] [local_queue.3]
   /\ pc[Owner] = "looted"
   /\ \/ /\ fresh' = fresh + 2
         /\ tail' = Plus(tail, 2)
@@ -40,16 +54,25 @@ LootEnds ==                 \* [local_queue.10] of the victim: won, and [local_q
   /\ UNCHANGED <<head, slots, next, kept, global, others, turn, ghosts, waited>>
 
 (* wp_local_queue_steal, and the rounds of wp_local_queue_hand_over. *)
+
+\* A thief begins a steal, or a helper the next round of its hand-over.
 Asks(t) ==
   \/ /\ t \in Thieves
      /\ pc[t] = "idle"
   \/ pc[t] = "again"
+
+\* The thread reads the head.
 Aim(t) ==                   \* [local_queue.7]
   /\ Asks(t)
   /\ Reads(t, "aim", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
+
+\* A thief takes half of the tasks, rounded up; a helper takes all. Neither takes more than half of
+\* the capacity at a time.
 Share(t, many) ==
   Min(IF t \in Thieves THEN many - many \div 2 ELSE many, Half)
+
+\* The thread reads the tail, and knows how many tasks it may take.
 Count(t) ==                 \* [local_queue.8]
   /\ pc[t] = "aim"
   /\ LET h == my[t].h
@@ -58,12 +81,17 @@ Count(t) ==                 \* [local_queue.8]
               [Nothing EXCEPT !.h = h, !.n = IF many <= 0 THEN 0 ELSE Share(t, many)])
   /\ asked' = [asked EXCEPT ![t] = pc'[t] = "nothing" => head = tail]
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, got, ordered, last, before, waited>>
+
+\* The thread copies one task.
 Copy(t) ==                  \* [local_queue.9]
   /\ pc[t] = "copy"
   /\ LET tasks == Append(my[t].tasks, At(my[t].h + Len(my[t].tasks)))
      IN Reads(t, IF Len(tasks) < my[t].n THEN "copy" ELSE "claim", [my[t] EXCEPT !.tasks = tasks])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
-Claim(t) ==                 \* [local_queue.10] a thief runs what it has claimed; lost: again
+
+\* The thread claims the copied tasks with one compare-and-swap on the head, and starts again if
+\* that fails. A thief then runs the tasks.
+Claim(t) ==                 \* [local_queue.10]
   /\ pc[t] = "claim"
   /\ IF head # my[t].h
      THEN /\ Reads(t, "again", Nothing)
@@ -76,16 +104,22 @@ Claim(t) ==                 \* [local_queue.10] a thief runs what it has claimed
              ELSE /\ Goto(t, "has")
                   /\ UNCHANGED <<my, got>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
-Has(t) ==                   \* a helper pushes them to the global queue
+
+\* A helper pushes the tasks that it has to the global queue.
+Has(t) ==
   /\ pc[t] = "has"
   /\ global' = global \o my[t].tasks
   /\ Reads(t, "again", Nothing)
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ghosts, waited>>
+
+\* The thread has found no task: a steal has failed, and a hand-over is complete.
 None_(t) ==
   /\ pc[t] = "nothing"
   /\ Reads(t, IF t \in Thieves THEN "idle" ELSE "handed", Nothing)
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
-HandOver(t) ==              \* [local_queue.13] the slot first; a task of it is in hand as one of the ring
+
+\* A helper takes the slot's task first; that task is then in its hands like those of the ring.
+HandOver(t) ==              \* [local_queue.13]
   /\ t \in Helpers
   /\ pc[t] = "idle"
   /\ before' = [before EXCEPT ![t] = (Range(Ring) \cup {next}) \ {0}]
@@ -93,6 +127,8 @@ HandOver(t) ==              \* [local_queue.13] the slot first; a task of it is 
            [Nothing EXCEPT !.tasks = IF next = 0 THEN <<>> ELSE <<next>>])
   /\ next' = 0
   /\ UNCHANGED <<ring, kept, global, fresh, others, turn, got, ordered, last, asked, waited>>
+
+\* The hand-over is over.
 Handed(t) ==
   /\ pc[t] = "handed"
   /\ Goto(t, "over")
@@ -100,7 +136,8 @@ Handed(t) ==
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, got, ordered, last, asked,
                  waited>>
 
-Other ==                    \* somebody else pushes to the global queue
+\* A thread from elsewhere pushes to the global queue.
+Other ==
   /\ others < Others
   /\ others' = others + 1
   /\ global' = Append(global, Tasks + others + 1)
@@ -108,9 +145,11 @@ Other ==                    \* somebody else pushes to the global queue
 
 Taker(t) ==
   \/ Aim(t) \/ Count(t) \/ Copy(t) \/ Claim(t) \/ Has(t) \/ None_(t) \/ HandOver(t) \/ Handed(t)
+
 Next ==
   \/ OwnerSteps \/ Loot \/ LootCopy \/ LootEnds \/ Other
   \/ \E t \in Thieves \cup Helpers : Taker(t)
+
 Spec == Init /\ [][Next]_vars           \* the owner polls for ever: no state is an intended end
 
 (* What must hold. *)
@@ -126,36 +165,51 @@ TypeOK ==
   /\ pc \in [All -> {"idle", "room", "overflow", "spill", "write", "show", "first", "poll", "take",
                      "look", "pop", "none", "sleep", "loot", "looted", "again", "aim", "nothing",
                      "copy", "claim", "has", "handed", "over"}]
-Written ==                  \* and not yet shown
+
+\* The number of tasks that the owner has written and not yet published.
+Written ==
   CASE pc[Owner] = "show" -> 1
     [] pc[Owner] \in {"loot", "looted"} -> my[Owner].n
     [] OTHER -> 0
-\* The ring never has more than it has room for.
+
+\* The ring never holds more tasks than it has room for.
 Bounded == Between(head, tail) + Written <= Capacity
-\* How often a task is somewhere: in a hand, in the slot, in a queue.
+
+\* How often a task stands in a queue.
 Times(x, tasks) == Cardinality({i \in DOMAIN tasks : tasks[i] = x})
+
+\* The threads that hold tasks between two queues.
 Hands == {t \in All : pc[t] \in {"spill", "has"}}
 InHand(x) == Cardinality({t \in Hands : x \in Range(my[t].tasks)})
 Places(x) == InHand(x) + (IF next = x THEN 1 ELSE 0) + Times(x, Ring) + Times(x, global)
 IsIn(x) ==
   \/ x < fresh
   \/ x \in Tasks + 1 .. Tasks + others
-\* A task is in one place, or was taken once: owner, thieves and who hands over never get the same.
+
+\* A task is in one place, or was taken once: the owner, the thieves and the helpers never get the
+\* same task.
 NothingTwice == \A x \in Numbers : got[x] + Places(x) <= (IF IsIn(x) THEN 1 ELSE 0)
-\* What is pushed or kept is somewhere until it is taken.
+
+\* A task that is pushed or kept is somewhere until it is taken.
 NothingLost == \A x \in Numbers : IsIn(x) => got[x] + Places(x) >= 1
-\* What makes room moves the oldest half to the global queue, at once.
+
+\* An overflow moves the oldest half of the tasks to the global queue, at once.
 OverflowMovesHalf == pc[Owner] = "spill" => Len(my[Owner].tasks) = Half
-\* Tasks leave the ring in their order, whoever takes them; the owner gets its own in their order,
-\* from the slot too.
+
+\* Tasks leave the ring in order, whichever thread takes them; the owner gets its own tasks in
+\* order, including the one from the slot.
 FifoPerOwner == ordered
-\* Who finds no task in the ring asked an empty one; who sleeps has none, in the slot neither.
+
+\* A thread that reports an empty ring found the ring empty; an owner that sleeps has no task in its
+\* ring or its slot.
 EmptyIsTrue ==
   /\ \A t \in Thieves \cup Helpers : pc[t] = "nothing" => asked[t]
   /\ pc[Owner] = "sleep" => /\ head = tail
                             /\ next = 0
-\* After a hand-over nothing is left of what was there before.
+
+\* After a hand-over nothing is left of the tasks that were there before.
 HandedOver == \A t \in Helpers : pc[t] = "handed" => before[t] \cap Range(Ring) = {}
-\* While there are own tasks, one of every so many polls takes a global one.
+
+\* While there are own tasks, at least one of every Turns polls takes a task from the global queue.
 GlobalServed == waited <= Turns
 =============================================================================

@@ -1,39 +1,47 @@
 ----------------------------- MODULE LocalQueueCore -----------------------------
 (***************************************************************************)
-(* The state of LocalQueue, and its owner, who pushes and pops.            *)
+(* The state of LocalQueue, and the steps of its owner, which pushes and   *)
+(* pops.                                                                   *)
+(*                                                                         *)
 (* Code       kernel/queue/local_queue.h:                                  *)
-(*            [local_queue.1]..[local_queue.6], [local_queue.11]..[local_queue.15]; carrier_tasks.c: `keeps`.*)
-(* What is abstracted, and the claims, are in LocalQueue.tla.              *)
+(*            [local_queue.1]..[local_queue.6],                            *)
+(*            [local_queue.11]..[local_queue.15]; carrier_tasks.c:         *)
+(*            `keeps`.                                                     *)
+(*                                                                         *)
+(* LocalQueue.tla says what is abstracted, and has the claims.             *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
-  Capacity,  \* slots; even
-  Tasks,     \* the owner pushes 1, 2, ... Tasks
-  Others,    \* so many more come to the global queue from elsewhere
-  Keeps,     \* the owner may use the next slot
-  Loots,     \* the owner may steal from others: two tasks at a time
-  Turns,     \* each so manieth poll begins with the global queue
-  Thieves,
-  Helpers    \* who hand the queue over, once each
+  Capacity,  \* the number of slots in the ring; even
+  Tasks,     \* the owner pushes the tasks 1, 2, ... Tasks
+  Others,    \* the number of tasks that come to the global queue from elsewhere
+  Keeps,     \* TRUE: the owner may use the next slot
+  Loots,     \* TRUE: the owner may steal from others, two tasks at a time
+  Turns,     \* every Turns-th poll begins with the global queue
+  Thieves,   \* threads that steal from the ring
+  Helpers    \* threads that hand the queue over, once each
 
 VARIABLES
-  head, tail,  \* of the ring: head counts what has left, tail what has come
-  slots,       \* what was last written in each
+  head, tail,  \* of the ring: head counts the tasks that have left it, tail those that have come
+  slots,       \* slot of the ring -> the task that was last written to it
   next,        \* the task in the next slot, or 0
-  kept,        \* 1: what the step that runs is to yield to; it is queued when that has ended
+  kept,        \* 1: the step that runs holds a task that it will yield to, which is queued when the
+               \* step has ended
   global,      \* the global queue: a sequence
   fresh,       \* the next task to be pushed
-  others,      \* so many have come from elsewhere
-  turn,        \* polls since the last one that began with the global queue
-  pc,
+  others,      \* the number of tasks that have come from elsewhere
+  turn,        \* the number of polls since the last one that began with the global queue
+  pc,          \* thread -> its next step
   my,          \* thread -> what it has read: an index h, a number n, tasks
-  got,         \* ghost: task -> how often somebody got it to run it
-  ordered,     \* ghost: tasks have left ring, and slot and ring, in their order
-  last,        \* ghost: the newest that has left the ring; that the owner has popped
+  got,         \* ghost: task -> how often a thread got it to run it
+  ordered,     \* ghost: tasks have left the ring in order, and so have the owner's from the slot
+               \* and the ring
+  last,        \* ghost: the newest task that has left the ring, and the newest that the owner has
+               \* popped
   asked,       \* ghost: thread -> the ring was empty when it read the second index
-  before,      \* ghost: helper -> what was there when it began
-  waited       \* ghost: polls in a row that took no global task though there was one
+  before,      \* ghost: helper -> the tasks that were there when it began
+  waited       \* ghost: polls in a row that took no global task although there was one
 ring == <<head, tail, slots>>
 ghosts == <<got, ordered, last, asked, before>>
 vars == <<ring, next, kept, global, fresh, others, turn, pc, my, ghosts, waited>>
@@ -44,11 +52,14 @@ Half == Capacity \div 2
 Numbers == 1 .. Tasks + Others
 Nothing == [h |-> 0, n |-> 0, tasks |-> <<>>]
 Min(a, b) == IF a < b THEN a ELSE b
-\* 64-bit indices do not wrap.
+
+\* Indices have 64 bits in the code, so they do not wrap.
 Plus(i, k) == i + k
 Between(i, k) == k - i
 At(i) == slots[i % Capacity]
 Range(s) == {s[i] : i \in DOMAIN s}
+
+\* The tasks in the ring, oldest first.
 Ring == [k \in 1 .. Between(head, tail) |-> At(Plus(head, k - 1))]
 
 Init ==
@@ -71,28 +82,40 @@ Init ==
   /\ waited = 0
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+\* Thread t goes on at `where` and keeps what it has read.
 Reads(t, where, what) ==
   /\ Goto(t, where)
   /\ my' = [my EXCEPT ![t] = what]
+
+\* A thread gets tasks to run them.
 Gets(tasks) == got' = [x \in Numbers |-> IF x \in tasks THEN Min(got[x] + 1, 2) ELSE got[x]]
+
 \* Tasks leave the ring, from its front.
 Leave(tasks, own) ==
   /\ last' = [ring |-> tasks[Len(tasks)], own |-> IF own THEN tasks[1] ELSE last.own]
   /\ ordered' = (ordered /\ tasks[1] > last.ring /\ (own => tasks[1] > last.own))
 
 (* wp_local_queue_push *)
+
+\* The owner starts to push a task.
 Push ==
   /\ pc[Owner] = "idle"
   /\ fresh + kept <= Tasks
   /\ Goto(Owner, "room")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
+
+\* The owner looks whether the ring has room.
 Room ==                     \* [local_queue.1]
   /\ pc[Owner] = "room"
   /\ IF Between(head, tail) < Capacity
      THEN Reads(Owner, "write", Nothing)
      ELSE Reads(Owner, "overflow", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
-Overflow ==                 \* [local_queue.4] the oldest half; [local_queue.6] the owner alone writes the slots
+
+\* The ring is full. The owner claims the oldest half of the tasks; only the owner writes the slots,
+\* so it may read them before its claim.
+Overflow ==                 \* [local_queue.4] [local_queue.6]
   /\ pc[Owner] = "overflow"
   /\ LET h == my[Owner].h
          oldest == [k \in 1 .. Half |-> At(h + k - 1)]
@@ -103,16 +126,23 @@ Overflow ==                 \* [local_queue.4] the oldest half; [local_queue.6] 
         ELSE /\ Reads(Owner, "room", Nothing)
              /\ UNCHANGED <<head, ordered, last>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, got, asked, before, waited>>
-Spill ==                    \* [local_queue.15], and a push of Mpsc: one chain; now there is room
+
+\* The overflowed tasks go to the global queue as one chain, which is a push of Mpsc. Now there is
+\* room.
+Spill ==                    \* [local_queue.15]
   /\ pc[Owner] = "spill"
   /\ global' = global \o my[Owner].tasks
   /\ Reads(Owner, "write", Nothing)
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ghosts, waited>>
+
+\* The owner writes the task into its slot.
 Write ==                    \* [local_queue.2]
   /\ pc[Owner] = "write"
   /\ slots' = [slots EXCEPT ![tail % Capacity] = fresh]
   /\ Goto(Owner, "show")
   /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, my, ghosts, waited>>
+
+\* The owner publishes the task by moving the tail.
 Show ==                     \* [local_queue.14] [local_queue.3]
   /\ pc[Owner] = "show"
   /\ tail' = Plus(tail, 1)
@@ -120,9 +150,11 @@ Show ==                     \* [local_queue.14] [local_queue.3]
   /\ Goto(Owner, "idle")
   /\ UNCHANGED <<head, slots, next, kept, global, others, turn, my, ghosts, waited>>
 
-(* A step submits a task and yields to it: that one is in hand until the step has ended, and what
-   else the step starts, by a scheduler that it calls, is pushed.  A task has its number when it is
-   queued. *)
+(* A step submits a task and yields to it.  The carrier keeps that task in hand until the step has
+   ended; any other task that the step starts, through a scheduler that it calls, is pushed.  A task
+   gets its number when it is queued. *)
+
+\* A step submits the task that it will yield to.
 Submit ==                   \* push in carrier_tasks.c
   /\ pc[Owner] = "idle"
   /\ Keeps
@@ -130,10 +162,13 @@ Submit ==                   \* push in carrier_tasks.c
   /\ fresh <= Tasks
   /\ kept' = 1
   /\ UNCHANGED <<ring, next, global, fresh, others, turn, pc, my, ghosts, waited>>
-(* wp_local_queue_keep: one step, for the owner alone could make false what it has read. *)
+
+(* wp_local_queue_keep is one step, because only the owner could change what it has read. *)
 IsRoom ==
   /\ next = 0
   /\ head = tail
+
+\* The kept task goes to the next slot, if slot and ring are empty.
 Keep ==                     \* [local_queue.12] [local_queue.5] [local_queue.11]
   /\ pc[Owner] = "idle"
   /\ kept = 1
@@ -142,7 +177,9 @@ Keep ==                     \* [local_queue.12] [local_queue.5] [local_queue.11]
   /\ fresh' = fresh + 1
   /\ kept' = 0
   /\ UNCHANGED <<ring, global, others, turn, pc, my, ghosts, waited>>
-Behind ==                   \* else as any other: wp_local_queue_push
+
+\* Otherwise the kept task is pushed like any other.
+Behind ==                   \* wp_local_queue_push
   /\ pc[Owner] = "idle"
   /\ kept = 1
   /\ ~IsRoom
@@ -151,6 +188,8 @@ Behind ==                   \* else as any other: wp_local_queue_push
   /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
 
 (* A poll: wp_local_queue_is_global_turn, wp_local_queue_pop, and the global queue. *)
+
+\* A poll begins, and every Turns-th poll looks at the global queue first.
 Begin ==
   /\ pc[Owner] = "idle"
   /\ kept = 0
@@ -158,6 +197,8 @@ Begin ==
   /\ Goto(Owner, IF turn' = 0 THEN "first" ELSE "poll")
   /\ waited' = IF global = <<>> THEN 0 ELSE waited + 1
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, my, ghosts>>
+
+\* The owner takes a task from the global queue, if there is one.
 TakeGlobal(otherwise) ==
   /\ IF global = <<>>
      THEN /\ Goto(Owner, otherwise)
@@ -167,13 +208,19 @@ TakeGlobal(otherwise) ==
           /\ Gets({Head(global)})
   /\ waited' = 0
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, my, ordered, last, asked, before>>
+
+\* At its turn, a poll begins with the global queue.
 First ==
   /\ pc[Owner] = "first"
   /\ TakeGlobal("poll")
+
+\* The owner looks at the next slot.
 Poll ==                     \* [local_queue.12]
   /\ pc[Owner] = "poll"
   /\ Goto(Owner, IF next = 0 THEN "look" ELSE "take")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
+
+\* The owner takes the slot's task, unless a helper was faster.
 Take ==                     \* [local_queue.13]
   /\ pc[Owner] = "take"
   /\ Goto(Owner, IF next = 0 THEN "look" ELSE "idle")
@@ -182,10 +229,14 @@ Take ==                     \* [local_queue.13]
   /\ ordered' = (ordered /\ (next # 0 => next > last.own))
   /\ last' = IF next = 0 THEN last ELSE [last EXCEPT !.own = next]
   /\ UNCHANGED <<ring, kept, global, fresh, others, turn, my, asked, before, waited>>
+
+\* The owner looks whether the ring holds a task.
 Look ==                     \* [local_queue.5]
   /\ pc[Owner] = "look"
   /\ Reads(Owner, IF head = tail THEN "none" ELSE "pop", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
+
+\* The owner claims the oldest task, and looks again if a thief was faster.
 Pop ==                      \* [local_queue.4] [local_queue.6]
   /\ pc[Owner] = "pop"
   /\ LET h == my[Owner].h
@@ -197,13 +248,18 @@ Pop ==                      \* [local_queue.4] [local_queue.6]
         ELSE /\ Goto(Owner, "look")
              /\ UNCHANGED <<head, got, ordered, last, my>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
+
+\* The slot and the ring are empty, so the owner takes a global task or sleeps.
 None ==
   /\ pc[Owner] = "none"
   /\ TakeGlobal("sleep")
-Wake ==                     \* by whomever
+
+\* Some thread wakes the owner.
+Wake ==
   /\ pc[Owner] = "sleep"
   /\ Reads(Owner, "idle", Nothing)
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
+
 OwnerSteps ==
   \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Submit \/ Keep \/ Behind
   \/ Begin \/ First \/ Poll \/ Take \/ Look \/ Pop \/ None \/ Wake

@@ -1,15 +1,20 @@
 -------------------------------- MODULE Mpsc -------------------------------
 (***************************************************************************)
-(* An unbounded queue of intrusive nodes: many producers, one consumer.    *)
-(* A chain of link cells: `first`, then the next of each node; `tail` is   *)
-(* the last cell.  A push reserves the last cell, then publishes into it;  *)
-(* between the two is a bubble.  The consumer moves `first` to its `head`. *)
+(* An unbounded queue of intrusive nodes with many producers and one       *)
+(* consumer, in the manner of Vyukov's MPSC queue. The queue is a chain of *)
+(* link cells: `first`, then the `next` of each node; `tail` names the     *)
+(* last cell. A push reserves the last cell by exchanging the tail, then   *)
+(* publishes its node into that cell. Between the two steps there is a     *)
+(* bubble: the node is in the queue, and nothing leads to it yet. The      *)
+(* consumer moves `first` to its `head`.                                   *)
+(*                                                                         *)
 (* Code       kernel/queue/mpsc.h; [mpsc.1]..[mpsc.16] name sites in that  *)
 (*            file.                                                        *)
-(* Abstracts  the thread that holds the ticket to one consumer; a node is  *)
-(*            pushed again, by anybody, as soon as it was popped.          *)
-(* Memory     sequential consistency; [mpsc.3] to [mpsc.4], [mpsc.5] hands *)
-(*            nodes over.                                                  *)
+(* Abstracts  the threads that may hold the ticket to one consumer. A node *)
+(*            may be pushed again, by any producer, as soon as it was      *)
+(*            popped.                                                      *)
+(* Memory     sequential consistency; the release [mpsc.3] hands nodes     *)
+(*            over to [mpsc.4] and [mpsc.5].                               *)
 (* Promises   Fifo (refinement), NoLoss, EmptyIsTrue, BubbleIsNotWork,     *)
 (*            OneIsTrue, PoppedIsUntouched, PushNeverFails.                *)
 (***************************************************************************)
@@ -17,20 +22,20 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Producers,  \* threads that push
-  Siblings,   \* threads that ask about the queue and hold no ticket
+  Siblings,   \* threads that look at the queue and do not hold the ticket
   Nodes,      \* what is pushed
   NoNode      \* NULL
 
 ASSUME ApartFromNodes == NoNode \notin Nodes /\ "first" \notin Nodes
 
 VARIABLES
-  cell,      \* link cell -> the node it names: cell["first"] and, for each node, its `next`
+  cell,      \* link cell -> the node that it names: cell["first"] and, for each node, its `next`
   head,      \* queue->head: the node at the front, once the consumer has adopted it
   tail,      \* queue->tail: the last link cell
-  where,     \* node -> "free", "pushing", "in", "out" (in the consumer's hands)
-  producer,  \* producer -> [at: what it does next, node, cell: the reserved one]
-  consumer,  \* [at: what it does next, node, next]
-  sibling    \* sibling -> [at: what it does next, cell: the address it has read, seen: a ghost]
+  where,     \* node -> "free", "pushing", "in", or "out" (in the consumer's hands)
+  producer,  \* producer -> [at: its next step, node, cell: the one that it has reserved]
+  consumer,  \* [at: its next step, node, next]
+  sibling    \* sibling -> [at: its next step, cell: the address that it has read, seen: a ghost]
 vars == <<cell, head, tail, where, producer, consumer, sibling>>
 
 Cells == Nodes \cup {"first"}
@@ -58,33 +63,49 @@ Init ==
   /\ consumer = IdleConsumer
   /\ sibling = [s \in Siblings |-> IdleSibling]
 
-(* The abstract queue, read off the cells: links, and reservations where a link is missing. *)
+(* The abstract queue, read from the cells: links, and reservations where a link is missing. *)
+\* The producers that have reserved link cell c and not yet published into it.
 Reserved(c) == {p \in Producers : producer[p].at = "publish" /\ producer[p].cell = c}
+
+\* The node behind link cell c: the linked one, or the one that has reserved the cell.
 Successor(c) ==
   IF cell[c] # NoNode THEN cell[c]
   ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node
   ELSE NoNode
+
 RECURSIVE Follow(_, _)
 Follow(c, atMost) ==
   IF atMost = 0 \/ Successor(c) = NoNode
   THEN <<>>
   ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
+
+\* The node in the consumer's hands, or NoNode.
 Got == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
-\* The head is a node that was taken: [mpsc.7] to [mpsc.6].
+
+\* The head names a node that was taken already, which is so from [mpsc.7] to [mpsc.6].
 Gone ==
   /\ head # NoNode
   /\ head = Got
+
+\* The first node of the abstract queue, or NoNode.
 Front ==
   IF head # NoNode /\ ~Gone THEN head
   ELSE Successor("first")
+
+\* The abstract queue.
 Chain == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
+
+\* The nodes that can be reached: those before the first bubble.
 Prefix == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1 .. k : where[Chain[b]] = "in"}}
 
 (* A producer. *)
 GotoProducer(p, at, n, c) ==
   producer' = [producer EXCEPT ![p] = [at |-> at, node |-> n, cell |-> c]]
+
 Move(n, place) == where' = [where EXCEPT ![n] = place]
-Reserve(p, n) ==             \* [mpsc.1] [mpsc.2] clear next, exchange tail
+
+\* The producer clears its node's link and exchanges the tail: it has reserved the last cell.
+Reserve(p, n) ==             \* [mpsc.1] [mpsc.2]
   /\ producer[p].at = "idle"
   /\ where[n] = "free"
   /\ Move(n, "pushing")
@@ -92,7 +113,9 @@ Reserve(p, n) ==             \* [mpsc.1] [mpsc.2] clear next, exchange tail
   /\ GotoProducer(p, "publish", n, tail)
   /\ tail' = n
   /\ UNCHANGED <<head, consumer, sibling>>
-Publish(p) ==                \* [mpsc.3] the node can be found; the caller signals after this
+
+\* The producer links its node, which can then be found. The caller signals after this step.
+Publish(p) ==                \* [mpsc.3]
   LET n == producer[p].node
       c == producer[p].cell
   IN /\ producer[p].at = "publish"
@@ -104,9 +127,13 @@ Publish(p) ==                \* [mpsc.3] the node can be found; the caller signa
 (* The consumer. *)
 GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
 Forget(s, n) == IF sibling[s].at = "tail" /\ sibling[s].cell = n THEN "moot" ELSE sibling[s].at
-Moot(n) == sibling' =        \* ghosts: the node asked about, or seen to be published, is gone
+
+\* Ghosts: the node that a sibling has read, or saw to be published, is gone.
+Moot(n) == sibling' =
   [s \in Siblings |-> [sibling[s] EXCEPT !.at = Forget(s, n), !.seen = @ \ {n}]]
-Pop ==                       \* [mpsc.15] [mpsc.4] nothing published: no step, NULL
+
+\* The consumer starts a pop. If no node is published, the pop returns NULL and is no step here.
+Pop ==                       \* [mpsc.15] [mpsc.4]
   /\ consumer.at = "idle"
   /\ \/ head # NoNode
      \/ cell["first"] # NoNode
@@ -114,29 +141,42 @@ Pop ==                       \* [mpsc.15] [mpsc.4] nothing published: no step, N
      THEN GotoConsumer("look", head, NoNode)
      ELSE GotoConsumer("adopt", cell["first"], NoNode)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
+
+\* The consumer adopts the first node as its head.
 Adopt ==                     \* [mpsc.13]
   /\ consumer.at = "adopt"
   /\ head' = consumer.node
   /\ GotoConsumer("open", head', NoNode)
   /\ UNCHANGED <<cell, tail, where, producer, sibling>>
-Open ==                      \* [mpsc.8] before [mpsc.7]: no producer holds this cell
+
+\* The consumer clears `first` before [mpsc.7] makes it the tail again, while no producer holds this
+\* cell.
+Open ==                      \* [mpsc.8]
   /\ consumer.at = "open"
   /\ cell' = [cell EXCEPT !["first"] = NoNode]
   /\ consumer' = [consumer EXCEPT !.at = "look"]
   /\ UNCHANGED <<head, tail, where, producer, sibling>>
+
+\* The consumer reads the link of its node.
 Look ==                      \* [mpsc.5]
   /\ consumer.at = "look"
   /\ LET next == cell[consumer.node]
      IN GotoConsumer(IF next # NoNode THEN "advance" ELSE "unlink", consumer.node, next)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
-Advance ==                   \* [mpsc.6] to the next node; after [mpsc.7] there is none
+
+\* The consumer moves its head to the next node; after [mpsc.7] there is none.
+Advance ==                   \* [mpsc.6]
   /\ consumer.at = "advance"
   /\ head' = consumer.next
   /\ Move(consumer.node, "out")
   /\ Moot(consumer.node)
   /\ GotoConsumer("took", consumer.node, NoNode)
   /\ UNCHANGED <<cell, tail, producer>>
-Unlink ==                    \* [mpsc.16] [mpsc.7] the tail back; or NULL: it was hostage for a while
+
+\* The consumer takes the last node by moving the tail back to `first`. If a producer has reserved
+\* the node's cell meanwhile, the pop returns NULL: that producer's stalled push holds the node back
+\* for a while.
+Unlink ==                    \* [mpsc.16] [mpsc.7]
   /\ consumer.at = "unlink"
   /\ IF tail = consumer.node
      THEN /\ tail' = "first"
@@ -146,34 +186,45 @@ Unlink ==                    \* [mpsc.16] [mpsc.7] the tail back; or NULL: it wa
      ELSE /\ consumer' = IdleConsumer
           /\ UNCHANGED <<tail, where, sibling>>
   /\ UNCHANGED <<cell, head, producer>>
-GiveAway ==                  \* the caller runs the node's task, then the node is free
+
+\* The caller runs the node's task, then the node is free.
+GiveAway ==
   /\ consumer.at = "took"
   /\ Move(consumer.node, "free")
   /\ consumer' = IdleConsumer
   /\ UNCHANGED <<cell, head, tail, producer, sibling>>
 
-(* A sibling: it reads the queue, never a node; `first` and then `head`, then perhaps the tail. *)
+(* A sibling reads the queue, never a node: `first`, then `head`, then perhaps the tail. *)
 HasPublished ==
   \/ cell["first"] # NoNode
   \/ head # NoNode
+
 IsQuiescent == tail = "first"    \* [mpsc.10]
 GotoSibling(s, at, c, seen) ==
   /\ sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c, seen |-> seen]]
   /\ UNCHANGED <<cell, head, tail, where, producer, consumer>>
+
 AskAbout(s, n) == GotoSibling(s, IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
+
+\* A sibling reads `first`.
 AskFirst(s) ==               \* [mpsc.9]
   /\ sibling[s].at = "idle"
   /\ LET read == cell["first"]
      IN IF read # NoNode
         THEN AskAbout(s, read)
         ELSE GotoSibling(s, "second", "first", Prefix)
-AskSecond(s) ==              \* [mpsc.11] "nothing published" is a lie if something seen is still there
+
+\* A sibling that found `first` empty reads `head`. The answer "nothing published" is false if a
+\* node that it could have seen is still there.
+AskSecond(s) ==              \* [mpsc.11]
   /\ sibling[s].at = "second"
   /\ LET read == head
      IN IF read # NoNode
         THEN AskAbout(s, read)
         ELSE GotoSibling(s, IF sibling[s].seen # {} THEN "missed" ELSE "idle", "first", {})
-AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14] the last read: is the same node the last one?
+
+\* A sibling reads the tail last, to learn whether the node that it has read is the only one.
+AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14]
   /\ sibling[s].at \in {"tail", "moot"}
   /\ LET read == tail
          lied == /\ read = sibling[s].cell
@@ -182,27 +233,39 @@ AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14] the last read: is 
      IN GotoSibling(s, IF lied THEN "lied" ELSE "idle", "first", {})
 
 (* What must hold. *)
-\* Nodes come out in the order of their reservations.
+
+\* The abstract queue: nodes come out in the order of their reservations.
 Abstract == INSTANCE Fifo WITH queue <- Chain, got <- Got
-\* The queue refines the abstract queue Fifo.
+
+\* The queue refines Fifo: nodes come out in the order of their reservations.
 Fifo == Abstract!Spec
-\* What was published and not popped can be reached.
+
+\* A node that was published and not popped can be reached.
 NoLoss == \A n \in Nodes : where[n] = "in" => \E i \in DOMAIN Chain : Chain[i] = n
-\* "Nothing published" and "quiescent" are true: at most a bubble, whose producer will signal.
+
+\* The answers "nothing published" and "quiescent" are true: after the first the queue is empty or
+\* begins with a bubble, and the producer in that bubble will signal; after the second it is empty.
 EmptyIsTrue ==
   /\ ~HasPublished => Chain = <<>> \/ where[Head(Chain)] = "pushing"
   /\ IsQuiescent => Chain = <<>>
   /\ \A s \in Siblings : sibling[s].at # "missed"
-\* "Published" is not said of a bubble: nobody spins on a producer that has lost its CPU in it.
+
+\* A bubble does not count as published, so no consumer spins on a producer that was preempted in
+\* it.
 BubbleIsNotWork == HasPublished => Gone \/ (Chain # <<>> /\ where[Head(Chain)] = "in")
-\* "Holds one" is true at the last read, unless that node was popped and pushed again by then.
+
+\* The answer "holds one" is true at the last read, unless that node was popped and pushed again by
+\* then.
 OneIsTrue == \A s \in Siblings : sibling[s].at # "lied"
-\* Nobody writes or reads a node that is not in the queue: its owner may have freed it.
+
+\* No thread writes or reads a node that is not in the queue, because its owner may have freed it.
 PoppedIsUntouched ==
   /\ \A p \in Producers : producer[p].at = "publish" /\ producer[p].cell \in Nodes
                             => where[producer[p].cell] \in {"pushing", "in"}
   /\ \A s \in Siblings : sibling[s].at = "touch" => where[sibling[s].cell] = "in"
-\* A push begins whenever there is a node, and ends by its own steps: it never waits, never fails.
+
+\* A push can begin whenever there is a node, and ends by its producer's own steps: it never waits
+\* and never fails.
 PushNeverFails == \A p \in Producers :
   IF producer[p].at = "idle"
   THEN \A n \in Nodes : where[n] = "free" => ENABLED Reserve(p, n)
@@ -212,5 +275,6 @@ Next ==
   \/ \E p \in Producers : Publish(p) \/ \E n \in Nodes : Reserve(p, n)
   \/ Pop \/ Adopt \/ Open \/ Look \/ Advance \/ Unlink \/ GiveAway
   \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
-Spec == Init /\ [][Next]_vars     \* runs for ever: no state is an intended end
+
+Spec == Init /\ [][Next]_vars     \* the system runs for ever: no state is an intended end
 =============================================================================

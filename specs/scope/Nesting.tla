@@ -1,9 +1,13 @@
 ------------------------------- MODULE Nesting ------------------------------
 (***************************************************************************)
-(* Scopes within scopes: a thread's open ones are a stack; a subtask opens *)
-(* its own within the one that has forked it.                              *)
-(* Code       kernel/scope/scope.c: innermost, end, end_within, run_subtask;     *)
-(*            python/wakeproof/scope.py, _runtime/nesting.py, scoped.py.   *)
+(* Scopes within scopes: the open scopes of a thread are a stack, and a    *)
+(* subtask opens its own scopes within the scope that has forked it. A     *)
+(* scope is closed before the one around it, and after all subtasks that   *)
+(* it has forked.                                                          *)
+(*                                                                         *)
+(* Code       kernel/scope/scope.c: innermost, end, end_within,            *)
+(*            run_subtask; python/wakeproof/scope.py, _runtime/nesting.py, *)
+(*            scoped.py.                                                   *)
 (* Abstracts  a wait for subtasks to one step (Scope says how); a cancel   *)
 (*            away: subtasks end when they like. C has no bindings.        *)
 (* Memory     sequential consistency.                                      *)
@@ -12,27 +16,28 @@
 (* TLC alone  LifoClose, OwnerConfinement, ChildrenWithinScope: scopes     *)
 (*            within scopes are one thread's own stack of them, on         *)
 (*            carriers with stacks of their own, which the explorer does   *)
-(*            not have (tests/programs/scope/scope.c, tests/scope/test_scope.py); what *)
-(*            several threads share is Scope's; BindingsInherited:         *)
-(*            bindings are Python's (tests/scope/test_scoped.py).                *)
+(*            not have (tests/programs/scope/scope.c,                      *)
+(*            tests/scope/test_scope.py); what several threads share is    *)
+(*            checked by Scope; BindingsInherited: bindings are Python's   *)
+(*            (tests/scope/test_scoped.py).                                *)
 (***************************************************************************)
 EXTENDS Naturals
 
 CONSTANTS
   Root,    \* a thread that no scope has forked
   Forked,  \* threads that some scope may fork
-  Scopes
+  Scopes   \* the scopes
 
 VARIABLES
   pc,       \* thread -> "new", "runs", "closes", "ends", "ended"
-  inner,    \* thread -> its innermost open scope, else the one that has forked it; NoScope
-  target,   \* thread -> the scope that it closes; NoScope
-  from,     \* thread -> the scope that has forked it; NoScope
+  inner,    \* thread -> its innermost open scope; otherwise the one that has forked it, or NoScope
+  target,   \* thread -> the scope that it closes, or NoScope
+  from,     \* thread -> the scope that has forked it, or NoScope
   state,    \* scope -> "new", "open", "closed"
   owner,    \* scope -> the thread that has opened it; Root at first
-  outer,    \* scope -> the one around it; NoScope
+  outer,    \* scope -> the scope around it, or NoScope
   bound,    \* thread -> its bindings
-  captured, \* scope -> the bindings of its opening
+  captured, \* scope -> the bindings at its opening
   given     \* thread -> the bindings that it began with
 vars == <<pc, inner, target, from, state, owner, outer, bound, captured, given>>
 
@@ -67,6 +72,7 @@ Init ==
 
 Owns(t, s) == state[s] = "open" /\ owner[s] = t
 
+\* A thread opens a scope within its innermost one.
 Open(t, s) ==                 \* wp_scope_open, Scope.__enter__
   /\ pc[t] = "runs"
   /\ state[s] = "new"
@@ -77,7 +83,9 @@ Open(t, s) ==                 \* wp_scope_open, Scope.__enter__
   /\ captured' = [captured EXCEPT ![s] = bound[t]]
   /\ UNCHANGED <<pc, target, from, bound, given>>
 
-Fork(t, s, u) ==              \* wp_scope_fork, Scope.fork: refused under other bindings
+\* The owner of a scope forks a subtask; that is refused if the bindings have changed since the
+\* scope's opening.
+Fork(t, s, u) ==              \* wp_scope_fork, Scope.fork
   /\ pc[t] = "runs"
   /\ Owns(t, s)
   /\ pc[u] = "new"
@@ -89,19 +97,22 @@ Fork(t, s, u) ==              \* wp_scope_fork, Scope.fork: refused under other 
   /\ given' = [given EXCEPT ![u] = bound[t]]
   /\ UNCHANGED <<target, state, owner, outer, captured>>
 
-Bind(t) ==                    \* ScopedValue.bind, and its end
+\* A thread binds a value, or a binding ends.
+Bind(t) ==                    \* ScopedValue.bind
   /\ pc[t] = "runs"
   /\ bound' = [bound EXCEPT ![t] = 3 - @]
   /\ UNCHANGED <<pc, inner, target, from, state, owner, outer, captured, given>>
 
-Close(t, s) ==                \* wp_scope_close, Scope.close: the owner's alone
+\* The owner of a scope begins to close it; no other thread may.
+Close(t, s) ==                \* wp_scope_close, Scope.close
   /\ pc[t] = "runs"
   /\ Owns(t, s)
   /\ pc' = [pc EXCEPT ![t] = "closes"]
   /\ target' = [target EXCEPT ![t] = s]
   /\ UNCHANGED <<inner, from, state, owner, outer, bound, captured, given>>
 
-End(t) ==                     \* a subtask's body returns; its bindings are dead from here on
+\* A subtask's body returns, and from then on its bindings are dead.
+End(t) ==
   /\ pc[t] = "runs"
   /\ t # Root
   /\ pc' = [pc EXCEPT ![t] = "ends"]
@@ -109,7 +120,8 @@ End(t) ==                     \* a subtask's body returns; its bindings are dead
   /\ given' = [given EXCEPT ![t] = 1]
   /\ UNCHANGED <<inner, target, from, state, owner, outer, captured>>
 
-Unwind(t) ==                  \* end: the innermost first, when all that it has forked have ended
+\* The innermost scope is closed first, once all subtasks that it has forked have ended.
+Unwind(t) ==
   LET s == inner[t] IN
   /\ pc[t] = "closes" \/ (pc[t] = "ends" /\ inner[t] # from[t])
   /\ \A u \in Threads : from[u] = s => pc[u] = "ended"
@@ -119,15 +131,17 @@ Unwind(t) ==                  \* end: the innermost first, when all that it has 
      THEN /\ pc' = [pc EXCEPT ![t] = "runs"]
           /\ target' = [target EXCEPT ![t] = NoScope]
      ELSE UNCHANGED <<pc, target>>
-  /\ captured' = [captured EXCEPT ![s] = 1]      \* dead
+  /\ captured' = [captured EXCEPT ![s] = 1]      \* dead from here on
   /\ UNCHANGED <<from, owner, outer, bound, given>>
 
-Ended(t) ==                   \* what it had open is closed
+\* All scopes that the subtask had open are closed, and it has ended.
+Ended(t) ==
   /\ pc[t] = "ends"
   /\ inner[t] = from[t]
   /\ pc' = [pc EXCEPT ![t] = "ended"]
   /\ UNCHANGED <<inner, target, from, state, owner, outer, bound, captured, given>>
 
+\* The intended end: all scopes are closed.
 Finished ==
   /\ \A s \in Scopes : state[s] = "closed"
   /\ UNCHANGED vars
@@ -148,18 +162,20 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 RECURSIVE Within(_, _)
+
+\* Scope x is s, or was opened within s.
 Within(x, s) == x # NoScope /\ (x = s \/ Within(outer[x], s))
 
-\* What was opened within a closed scope is closed, by its owner or by a subtask's end.
+\* A scope that was opened within a closed scope is closed, by its owner or by a subtask's end.
 LifoClose ==
   \A s, x \in Scopes : state[s] = "closed" /\ state[x] = "open" => ~Within(x, s)
 
-\* When a scope is closed its subtasks have ended, and theirs.
+\* When a scope is closed, its subtasks have ended, and so have the subtasks within them.
 ChildrenWithinScope ==
   \A s \in Scopes, u \in Forked :
     state[s] = "closed" /\ pc[u] # "new" /\ Within(from[u], s) => pc[u] = "ended"
 
-\* A scope is closed by who has opened it, who has then taken it off its stack.
+\* A scope is closed by the thread that has opened it, which has then taken it off its stack.
 OwnerConfinement == \A s \in Scopes : state[s] = "closed" => ~Within(inner[owner[s]], s)
 
 \* A subtask begins with the bindings of its scope's opening.

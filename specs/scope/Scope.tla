@@ -1,15 +1,19 @@
 -------------------------------- MODULE Scope -------------------------------
 (***************************************************************************)
-(* A scope ends when all its subtasks have; the first failure cancels it:  *)
-(* nobody is counted in any more, all are interrupted, the owner is woken. *)
+(* A scope of structured concurrency: it ends when all its subtasks have.  *)
+(* The first failure cancels the scope: from then on no subtask is counted *)
+(* in, all are interrupted, and the owner is woken. Prior art: trio's      *)
+(* nurseries and Java's StructuredTaskScope.                               *)
+(*                                                                         *)
 (* Code       kernel/scope/scope.h, scope.c, scope_children.h,             *)
 (*            scope_children.c; [scope_children.1] [scope_children.2] name *)
 (*            sites. python/wakeproof/scope.py,                            *)
-(*            _runtime/scope_children.py: there the canceller has a copy   *)
-(*            of the list, whose references keep all: it needs no hand.    *)
+(*            _runtime/scope_children.py: there the canceller copies the   *)
+(*            list, and the copy keeps all subtasks alive, so it needs no  *)
+(*            `hand`.                                                      *)
 (* Abstracts  each hold of the lock to a step, an interrupt and a grant to *)
 (*            one each (VThread, WaitQueue); the policy to "a failure      *)
-(*            cancels". Scopes within scopes are Nesting's.                *)
+(*            cancels". Scopes within scopes are the subject of Nesting.   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel,      *)
 (*            CancelReachesAll, NoResultAfterCancel, FirstFailureWins,     *)
@@ -19,7 +23,9 @@
 EXTENDS ScopeCore
 
 (* The owner. *)
-Fork(s) ==                    \* wp__scope_children_enter, ScopeChildren.enter: counts it in, or shuts it out
+
+\* The owner counts a subtask in, or finds the scope cancelled and refuses it.
+Fork(s) ==                    \* wp__scope_children_enter, ScopeChildren.enter
   /\ pc[Owner] = "open"
   /\ pc[s] = "new"
   /\ IF cancelled
@@ -30,13 +36,16 @@ Fork(s) ==                    \* wp__scope_children_enter, ScopeChildren.enter: 
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, line, told, granted, outcome,
                  first, left, ghosts>>
 
-Start(s) ==                   \* wp_vthread_start; it may be refused: then it leaves at once
+\* The owner starts the subtask's thread. That may be refused; the subtask then leaves at once.
+Start(s) ==                   \* wp_vthread_start
   /\ pc[s] = "counted"
   /\ \E where \in {"forked", "leave"} : Goto(s, where)
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
+\* The owner is between the two steps of a fork.
 IsForking == \E s \in Subtasks : pc[s] = "counted"
 
+\* The owner begins to join.
 Join ==                       \* wp_scope_join, Scope.join
   /\ pc[Owner] \in {"open", "again"}
   /\ ~IsForking
@@ -44,7 +53,9 @@ Join ==                       \* wp_scope_join, Scope.join
   /\ Goto(Owner, "join")
   /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
 
-Look ==                       \* wp__scope_children_begin, ScopeChildren.wait: under the lock, or in line
+\* Under the lock, the owner looks whether a subtask is counted in, and joins the line if it has to
+\* wait.
+Look ==                       \* wp__scope_children_begin, ScopeChildren.wait
   /\ pc[Owner] = "join"
   /\ IF members = {} \/ cancelled
      THEN /\ Goto(Owner, "end")
@@ -54,13 +65,15 @@ Look ==                       \* wp__scope_children_begin, ScopeChildren.wait: u
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-Wake ==                       \* [wait_queue.1] it looks again
+\* The owner finds its grant, and looks again.
+Wake ==                       \* [wait_queue.1]
   /\ pc[Owner] \in {"asleep", "dozing", "await"}
   /\ granted
   /\ granted' = FALSE
   /\ Goto(Owner, IF pc[Owner] = "dozing" THEN "closing" ELSE "join")
   /\ UNCHANGED <<state, locked, told, outcome, first, left, ghosts>>
 
+\* The owner's join is interrupted.
 IsInterrupted ==
   /\ pc[Owner] = "asleep"
   /\ left > 0
@@ -68,13 +81,15 @@ IsInterrupted ==
   /\ Goto(Owner, "late")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, ghosts>>
 
-GetOut ==                     \* wp__waiter_cancel: out of line; or the wake is on its way
+\* An interrupted owner leaves the line, or finds that its wakeup is on its way.
+GetOut ==                     \* wp__waiter_cancel
   /\ pc[Owner] = "late"
   /\ line' = FALSE
   /\ Goto(Owner, IF line THEN "again" ELSE "await")
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
+\* The join ends, and from then on the deadline cannot cancel the scope.
 EndJoin ==                    \* wp__scope_children_end, ScopeChildren.end
   /\ pc[Owner] = "end"
   /\ state' = "joined"
@@ -84,14 +99,16 @@ EndJoin ==                    \* wp__scope_children_end, ScopeChildren.end
   /\ UNCHANGED <<cancelled, late, walker, hand, gone, members, line, told, granted, outcome, first,
                  left, cancels, tardy, winners, released, by>>
 
-Close ==                      \* wp_scope_close, Scope.close: not joined? cancels
+\* The owner closes the scope, and cancels it first if it was not joined.
+Close ==                      \* wp_scope_close, Scope.close
   /\ pc[Owner] \in {"open", "again", "joined"}
   /\ ~IsForking
   /\ \A t \in Others : pc[t] \in {"cancel", "ended"}
   /\ Goto(Owner, IF pc[Owner] = "joined" THEN "closing" ELSE "cancel")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-LookEmpty ==                  \* wp__scope_children_begin, ScopeChildren.wait: nobody is counted in; or in line
+\* Under the lock, the owner looks whether a subtask is counted in, and joins the line if so.
+LookEmpty ==                  \* wp__scope_children_begin, ScopeChildren.wait
   /\ pc[Owner] = "closing"
   /\ IF members = {}
      THEN /\ Goto(Owner, "timer")
@@ -101,20 +118,23 @@ LookEmpty ==                  \* wp__scope_children_begin, ScopeChildren.wait: n
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-EndTimer ==                   \* it is interrupted
+\* The close interrupts the timer.
+EndTimer ==
   /\ pc[Owner] = "timer"
   /\ pc[Timer] = "sleeping"
   /\ Goto(Timer, "ended")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-Closed ==                     \* and waited for
+\* The close has waited for the timer, and the scope is closed.
+Closed ==
   /\ pc[Owner] = "timer"
   /\ pc[Timer] = "ended"
   /\ state' = "closed"
   /\ Goto(Owner, "closed")
   /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
 
-TimeOut ==                    \* the deadline
+\* The deadline comes.
+TimeOut ==
   /\ pc[Timer] = "sleeping"
   /\ Goto(Timer, "cancel")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
@@ -132,6 +152,7 @@ Goes ==
   \/ EndTimer
   \/ Closed
 
+\* The intended end: the scope is closed.
 Finished ==
   /\ pc[Owner] = "closed"
   /\ UNCHANGED vars
@@ -153,21 +174,22 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
+\* The subtask was never started, or has ended.
 HasEnded(s) == pc[s] \in {"new", "refused", "wake", "ended"}
 
-\* When a scope is closed all its subtasks have ended.
+\* When a scope is closed, all its subtasks have ended.
 ChildrenWithinScope == state = "closed" => \A s \in Subtasks : HasEnded(s)
 
-\* Of all who cancel a scope, one does.
+\* Of all threads that cancel a scope, one does.
 CancelOnce == cancels <= 1
 
-\* Who is counted in after the cancel, or begins after it, runs nothing.
+\* A subtask that is counted in or begins after the cancel runs nothing.
 NoForkRunsAfterCancel == tardy = {}
 
-\* Whoever cancels has interrupted all subtasks that are alive, but itself.
+\* The thread that cancels has interrupted all subtasks that are alive, except itself.
 CancelReachesAll == cancelled /\ walker = NoOne => members \subseteq told \cup {by}
 
-\* What ends after the cancel records nothing.
+\* A subtask that ends after the cancel records no result.
 NoResultAfterCancel == cancelled => outcome = was.outcome
 
 \* One failure is the first, and it is the one that cancels.
@@ -175,25 +197,26 @@ FirstFailureWins ==
   /\ winners <= 1
   /\ winners = 1 => outcome[first] = "failed"
 
-\* No owner sleeps whom the last subtask, or a cancel, has not woken, or will.
+\* The owner does not sleep once the last subtask has ended or the scope is cancelled, unless its
+\* wakeup is on its way.
 JoinWakes ==
   /\ line /\ pc[Owner] = "asleep" => (members # {} /\ ~cancelled) \/ walker # NoOne
   /\ line /\ pc[Owner] = "dozing" => members # {} \/ walker # NoOne
   /\ ~line /\ ~granted /\ pc[Owner] \in {"asleep", "dozing", "await"} =>
        \E t \in Cancellers : pc[t] \in {"grant", "wake"}
 
-\* The deadline of a joined scope cancels nothing, and of a closed one nothing is left.
+\* The deadline of a joined scope cancels nothing, and a closed scope has no timer left.
 TimerCancelled ==
   /\ over => late = was.late
   /\ state = "closed" => pc[Timer] = "ended"
 
-\* Nobody touches a thread that was let go of, nor a scope that is closed.
+\* No thread touches a subtask's thread that was let go of, nor a scope that is closed.
 UntouchedAfterEnd ==
   /\ hand \notin released
   /\ state = "closed" =>
        /\ walker = NoOne
        /\ members = {}
 
-\* A scope whose subtasks end is closed in the end.
+\* A scope is eventually closed, if its subtasks end.
 Ends == <>(state = "closed")
 =============================================================================

@@ -1,42 +1,44 @@
 ------------------------------ MODULE ScopeCore -----------------------------
 (***************************************************************************)
-(* The state of Scope, its subtasks, and whoever cancels it.               *)
+(* The state of Scope, its subtasks, and the threads that cancel it.       *)
+(*                                                                         *)
 (* Code       kernel/scope/scope_children.h, scope_children.c, scope.c;    *)
 (*            [scope_children.1] [scope_children.2] name sites;            *)
 (*            python/wakeproof/_runtime/scope_children.py, subtask.py,     *)
 (*            joiner.py.                                                   *)
-(* The essay on what is abstracted, and the claims, are in Scope.tla.      *)
+(*                                                                         *)
+(* Scope.tla says what is abstracted, and has the claims.                  *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Subtasks,  \* the owner may fork each of them, once
-  Others,    \* threads from outside that cancel it, once each, and are back before its close
-  Timed,     \* it has a deadline
-  Interrupts \* how often the owner's join is interrupted
+  Subtasks,  \* the subtasks; the owner may fork each of them, once
+  Others,    \* threads from outside that cancel the scope, once each, and return before its close
+  Timed,     \* TRUE: the scope has a deadline
+  Interrupts \* the number of times that the owner's join is interrupted
 
 VARIABLES
-  state,     \* "open", "joining", "joined", "closed": the owner writes it
-  cancelled, \* the gate: nobody is counted in any more
-  late,      \* it was the deadline's cancel
-  over,      \* joined: the deadline cannot cancel it any more
-  walker,    \* who interrupts the subtasks of a cancelled scope; NoOne
-  hand,      \* the one whom the walker interrupts now; NoOne
-  gone,      \* that one has ended meanwhile: the walker counts it out
-  members,   \* subtasks that are counted in
-  told,      \* those that the scope has interrupted
-  line,      \* the owner is in line for a wake
-  granted,   \* the wake has come
+  state,     \* "open", "joining", "joined", "closed": written by the owner
+  cancelled, \* the gate: no subtask is counted in any more
+  late,      \* the scope was cancelled by its deadline
+  over,      \* the scope is joined: the deadline cannot cancel it any more
+  walker,    \* the thread that interrupts the subtasks of a cancelled scope, or NoOne
+  hand,      \* the subtask that the walker interrupts now, or NoOne
+  gone,      \* that subtask has ended meanwhile: the walker counts it out
+  members,   \* the subtasks that are counted in
+  told,      \* the subtasks that the scope has interrupted
+  line,      \* the owner is in line for a wakeup
+  granted,   \* the wakeup has come
   outcome,   \* subtask -> "none", "success", "failed"
-  first,     \* the first failure; NoOne
-  pc,        \* thread -> what it does next
-  left,      \* interrupts of the owner that are still to come
-  cancels,   \* ghost: how many have cancelled it
-  tardy,     \* ghost: subtasks that were counted in, or began, after the cancel
-  winners,   \* ghost: how many failures were the first
-  released,  \* ghost: subtasks whose thread's memory is not the scope's any more
-  was,       \* ghost: of the cancel: the outcomes; of the join: late
-  by         \* ghost: who has cancelled it
+  first,     \* the subtask that failed first, or NoOne
+  pc,        \* thread -> its next step
+  left,      \* the number of interrupts of the owner that are still to come
+  cancels,   \* ghost: the number of threads that have cancelled the scope
+  tardy,     \* ghost: the subtasks that were counted in, or began, after the cancel
+  winners,   \* ghost: the number of failures that were the first
+  released,  \* ghost: the subtasks of which the scope no longer keeps the thread's memory
+  was,       \* ghost: the outcomes at the cancel, and `late` at the join
+  by         \* ghost: the thread that has cancelled the scope
 locked == <<cancelled, late, over, walker, hand, gone, members, line>>
 ghosts == <<cancels, tardy, winners, released, was, by>>
 vars == <<state, locked, told, granted, outcome, first, pc, left, ghosts>>
@@ -99,10 +101,14 @@ Init ==
   /\ by = NoOne
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+\* Ghost: subtask s begins after the cancel.
 Tardy(s) == tardy' = IF cancelled THEN tardy \cup {s} ELSE tardy
 
 (* A subtask. *)
-Begin(s) ==                   \* [scope_children.2] Subtask._run: cancelled? ends at once
+
+\* A subtask begins, unless the scope is cancelled; then it ends at once.
+Begin(s) ==                   \* [scope_children.2] Subtask._run
   /\ pc[s] = "forked"
   /\ IF cancelled
      THEN /\ Goto(s, "leave")
@@ -112,7 +118,8 @@ Begin(s) ==                   \* [scope_children.2] Subtask._run: cancelled? end
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, cancels, winners, released,
                  was, by>>
 
-Record(s) ==                  \* wp__scope_children_record, ScopeChildren.record: not cancelled: what came of it
+\* A subtask records its outcome, unless the scope is cancelled.
+Record(s) ==                  \* wp__scope_children_record, ScopeChildren.record
   /\ pc[s] = "run"
   /\ IF cancelled
      THEN /\ Goto(s, "leave")
@@ -122,7 +129,8 @@ Record(s) ==                  \* wp__scope_children_record, ScopeChildren.record
             /\ Goto(s, IF what = "failed" THEN "tell" ELSE "leave")
   /\ UNCHANGED <<state, locked, told, granted, first, left, ghosts>>
 
-Tell(s) ==                    \* the policy, Joiner.on_complete: the first failure cancels
+\* The policy learns of a failure, and the first failure cancels the scope.
+Tell(s) ==                    \* Joiner.on_complete
   /\ pc[s] = "tell"
   /\ IF first = NoOne
      THEN /\ first' = s
@@ -132,7 +140,9 @@ Tell(s) ==                    \* the policy, Joiner.on_complete: the first failu
           /\ UNCHANGED <<first, winners>>
   /\ UNCHANGED <<state, locked, told, granted, outcome, left, cancels, tardy, released, was, by>>
 
-Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave: it has ended
+\* The subtask is counted out; if the walker has it in hand, the walker counts it out later. The
+\* last subtask takes the owner off its line and wakes it.
+Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave
   /\ pc[s] = "leave"
   /\ IF hand = s
      THEN /\ gone' = TRUE
@@ -149,17 +159,21 @@ Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave: 
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, told, granted, outcome, first, left,
                  cancels, tardy, winners, was, by>>
 
-(* Whoever cancels: a subtask, the owner, the timer, another thread. *)
+(* A thread that cancels: a subtask, the owner, the timer, or a thread from outside. *)
+
+\* The step of a thread after it has cancelled.
 After(t) ==
   CASE t = Owner -> "closing"
     [] t \in Subtasks -> "leave"
     [] OTHER -> "ended"
 
-\* Where the owner is before it closes.
+\* The states of the owner before it closes the scope.
 Before == {"open", "join", "asleep", "late", "await", "again", "end", "joined"}
 
+\* The scope is cancelled already, or it was joined before its deadline.
 IsRefused(t) == cancelled \/ (t = Timer /\ over)
 
+\* Thread t is the one that cancels.
 Claim(t) ==
   /\ cancelled' = TRUE
   /\ late' = (t = Timer)
@@ -168,7 +182,8 @@ Claim(t) ==
   /\ by' = t
   /\ was' = [was EXCEPT !.outcome = outcome]
 
-Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, ScopeChildren.cancel: once
+\* One thread cancels the scope and becomes the walker; for all others the cancel is refused.
+Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, ScopeChildren.cancel
   /\ pc[t] = "cancel"
   /\ t \in Others => pc[Owner] \in Before
   /\ IF IsRefused(t)
@@ -179,9 +194,12 @@ Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, S
   /\ UNCHANGED <<state, over, hand, gone, members, line, told, granted, outcome, first, left, tardy,
                  winners, released>>
 
+\* The subtasks that the walker has still to interrupt.
 Living(t) == members \ (told \cup {t})
 
-Walk(t) ==                    \* under the lock: the next one; or the end, and the owner's wake
+\* Under the lock, the walker takes the next subtask in hand; after the last one it takes the owner
+\* off its line.
+Walk(t) ==
   /\ pc[t] = "walk"
   /\ \/ \E s \in Living(t) :
           /\ hand' = s
@@ -195,13 +213,15 @@ Walk(t) ==                    \* under the lock: the next one; or the end, and t
   /\ UNCHANGED <<state, cancelled, late, over, gone, members, told, granted, outcome, first, left,
                  ghosts>>
 
-Interrupt(t) ==               \* wp__vthread_interrupt, outside of the lock
+\* The walker interrupts the subtask in its hand, outside of the lock.
+Interrupt(t) ==               \* wp__vthread_interrupt
   /\ pc[t] = "interrupt"
   /\ told' = told \cup {hand}
   /\ Goto(t, "release")
   /\ UNCHANGED <<state, locked, granted, outcome, first, left, ghosts>>
 
-Release(t) ==                 \* under the lock again: it counts out who has ended meanwhile
+\* Under the lock again, the walker counts out that subtask if it has ended meanwhile.
+Release(t) ==
   /\ pc[t] = "release"
   /\ IF gone
      THEN /\ members' = members \ {hand}
@@ -213,6 +233,7 @@ Release(t) ==                 \* under the lock again: it counts out who has end
   /\ UNCHANGED <<state, cancelled, late, over, walker, line, told, granted, outcome, first, left,
                  cancels, tardy, winners, was, by>>
 
+\* The thread that has taken the owner off its line wakes the owner.
 Grant(t) ==                   \* [wait_queue.2] wp__waiter_grant, Signal.set
   /\ pc[t] \in {"grant", "wake"}
   /\ granted' = TRUE

@@ -1,38 +1,44 @@
 ------------------------------- MODULE Channel ------------------------------
 (***************************************************************************)
-(* A bounded FIFO; without slots a rendezvous.                             *)
-(* Code       kernel/sync/channel.h, channel.c: everything under one lock. *)
+(* A channel is a bounded first-in-first-out queue between senders and     *)
+(* receivers; without slots it is a rendezvous. A send to a receiver in    *)
+(* line hands the item over directly, and a receive that frees a slot      *)
+(* fills it from the first sender in line.                                 *)
+(*                                                                         *)
+(* Code       kernel/sync/channel.h, channel.c: everything happens under   *)
+(*            one lock.                                                    *)
 (* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too);     *)
-(*            what is done under the lock to one step, with which the lock *)
-(*            is taken                                                     *)
+(*            what is done under the lock to one step, which also takes    *)
+(*            the lock.                                                    *)
 (* Memory     sequential consistency.                                      *)
-(* Promises   NothingLost, Fifo, NobodyWaitsForNothing (safety);           *)
-(*            Served (liveness).                                           *)
+(* Promises   NothingLost, Fifo, NobodyWaitsForNothing (safety); Served    *)
+(*            (liveness).                                                  *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Senders,    \* each sends its items in turn
-  Receivers,  \* each receives until it is told that the channel is closed
-  Items,      \* of each sender
-  Capacity    \* slots
+  Senders,    \* threads; each sends its items in turn
+  Receivers,  \* threads; each receives until it finds the channel closed
+  Items,      \* the number of items of each sender
+  Capacity    \* the number of slots
 
 VARIABLES
-  slots,      \* items, oldest first
-  senders,    \* in line, each with its item
-  receivers,  \* in line
-  closed,
-  lock,       \* who has it
-  pc,         \* thread -> what it does next
-  then,       \* thread -> what it does when it has left the lock, and has granted and woken
-  hand,       \* thread -> waiters that it has taken off, and not granted yet
-  target,     \* thread -> whom it has granted, and is about to wake
-  granted,    \* waiters that are, until they wait again
-  told,       \* waiter that was taken off -> what its grant says; else Nothing
-  next,       \* sender -> the item it sends next
-  accepted,   \* ghost: items that were sent, in order
-  given,      \* ghost: items that were given to receivers, in order
-  received    \* ghost: items that receivers came back with
+  slots,      \* the items in the slots, oldest first
+  senders,    \* the senders in line, each with its item
+  receivers,  \* the receivers in line
+  closed,     \* the channel is closed
+  lock,       \* the thread that has the lock
+  pc,         \* thread -> its next step
+  then,       \* thread -> its step after it has left the lock, and has granted and woken others
+  hand,       \* thread -> the waiters that it has taken off a line and not granted yet
+  target,     \* thread -> the waiter that it has granted and is about to wake
+  granted,    \* the waiters that are granted, until they wait again
+  told,       \* waiter that was taken off -> the result that its grant carries; otherwise Nothing
+  next,       \* sender -> the item that it sends next
+  accepted,   \* ghost: the items that were sent, in order
+  given,      \* ghost: the items that were given to receivers, in order
+  received    \* ghost: the items that receivers have returned with
+
 Lines == <<slots, senders, receivers, closed>>
 Wakes == <<then, hand, target, granted>>
 Ghosts == <<accepted, given, received>>
@@ -87,7 +93,8 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 InLine(t) == t \in Range(senders) \cup Range(receivers)
-\* It has the lock, does what the caller says, and has taken these off: what it does after that.
+
+\* The thread t has the lock, has taken the waiters `served` off their lines, and does `where` next.
 Under(t, served, where) ==
   /\ lock = NoOne
   /\ lock' = t
@@ -96,7 +103,8 @@ Under(t, served, where) ==
   /\ hand' = [hand EXCEPT ![t] = served]
   /\ UNCHANGED <<target, granted>>
 
-Begin(t) ==                   \* what its last wait was told is over
+\* A thread begins its next operation, and the result of its last wait is gone.
+Begin(t) ==
   /\ t \in Waiters
   /\ pc[t] = "run"
   /\ Goto(t, "begin")
@@ -105,8 +113,13 @@ Begin(t) ==                   \* what its last wait was told is over
   /\ UNCHANGED <<Lines, lock, then, hand, target, next, Ghosts>>
 
 (* A sender. *)
+\* The sender's item is sent.
 Sends(s) == next' = [next EXCEPT ![s] = @ + 1]
+
+\* The sender's next step: it is done after its last item.
 AfterSend(s) == IF next[s] = Items THEN "done" ELSE "run"
+
+\* A sender finds the channel closed, hands its item to a receiver, fills a slot, or joins the line.
 Send(s) ==                    \* wp__channel_begin_send
   /\ s \in Senders
   /\ pc[s] = "begin"
@@ -133,6 +146,9 @@ Send(s) ==                    \* wp__channel_begin_send
   /\ UNCHANGED <<closed, received>>
 
 (* A receiver. *)
+
+\* A receiver takes the oldest item from a slot, takes a sender's, finds the channel closed, or
+\* joins the line.
 Receive(r) ==                 \* wp__channel_begin_receive
   /\ r \in Receivers
   /\ pc[r] = "begin"
@@ -165,19 +181,27 @@ Receive(r) ==                 \* wp__channel_begin_receive
           /\ UNCHANGED <<slots, senders, told, accepted, given, received>>
   /\ UNCHANGED <<closed, next>>
 
-(* Whoever waits. *)
-Sleep(t) ==                   \* the system call: not if it is granted
+(* A thread that waits, of either kind. *)
+
+\* The waiter goes to sleep by a system call, unless it is already granted.
+Sleep(t) ==
   /\ pc[t] = "wait"
   /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
-Stray(t) ==                   \* it ends for nothing
+
+\* The sleep ends spuriously.
+Stray(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "back")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
+
+\* The waiter's time is over.
 TimeOut(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
+
+\* The waiter looks at its grant: it sleeps again, or returns with the result.
 Look(t) ==                    \* [wait_queue.1] [wait_queue.3]
   /\ pc[t] \in {"back", "await"}
   /\ IF t \notin granted
@@ -195,7 +219,10 @@ Look(t) ==                    \* [wait_queue.1] [wait_queue.3]
           /\ Goto(t, "run")
           /\ UNCHANGED next
   /\ UNCHANGED <<Lines, lock, Wakes, told, accepted, given>>
-Cancel(t) ==                  \* wp__waiter_cancel; out of the line it tries again
+
+\* A waiter that is too late leaves the line and tries again; if it was taken off, it waits for its
+\* grant.
+Cancel(t) ==                  \* wp__waiter_cancel
   /\ t \in Waiters
   /\ pc[t] = "late"
   /\ senders' = SelectSeq(senders, LAMBDA x : x # t)
@@ -203,6 +230,7 @@ Cancel(t) ==                  \* wp__waiter_cancel; out of the line it tries aga
   /\ Under(t, <<>>, IF InLine(t) THEN "run" ELSE "await")
   /\ UNCHANGED <<slots, closed, told, next, Ghosts>>
 
+\* The close dismisses all waiters, with the result that the channel is closed.
 Close ==                      \* wp_channel_close
   /\ pc[Closer] = "run"
   /\ closed' = TRUE
@@ -213,13 +241,19 @@ Close ==                      \* wp_channel_close
   /\ receivers' = <<>>
   /\ UNCHANGED <<slots, next, Ghosts>>
 
-(* Whoever has taken others off. *)
+(* A thread that has taken others off a line. *)
+
+\* The thread grants the waiters in its hand first.
 Goes(t) == IF hand[t] = <<>> THEN then[t] ELSE "grant"
+
+\* The thread gives the lock back.
 Unlock(t) ==
   /\ pc[t] = "unlock"
   /\ lock' = NoOne
   /\ Goto(t, Goes(t))
   /\ UNCHANGED <<Lines, Wakes, told, next, Ghosts>>
+
+\* The thread stores the grant of the first waiter in its hand.
 Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ granted' = granted \cup {Head(hand[t])}
@@ -227,7 +261,9 @@ Grant(t) ==                   \* [wait_queue.2]
   /\ hand' = [hand EXCEPT ![t] = Tail(@)]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<Lines, lock, then, told, next, Ghosts>>
-Wake(t) ==                    \* the system call
+
+\* The thread wakes that waiter by a system call.
+Wake(t) ==
   /\ pc[t] = "wake"
   /\ target' = [target EXCEPT ![t] = NoOne]
   /\ pc' = [pc EXCEPT ![t] = Goes(t), ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
@@ -236,39 +272,54 @@ Wake(t) ==                    \* the system call
 Locks(t) == Send(t) \/ Receive(t) \/ Cancel(t)
 Steps(t) ==
   Begin(t) \/ Locks(t) \/ Unlock(t) \/ Grant(t) \/ Wake(t) \/ Sleep(t) \/ Look(t)
+
+\* The intended end: all senders and receivers are done.
 Finished ==
   /\ pc[Closer] \in {"run", "done"}
   /\ \A t \in Waiters : pc[t] = "done"
   /\ UNCHANGED vars
+
 Next ==
   \/ \E t \in Threads : Steps(t)
   \/ \E t \in Waiters : TimeOut(t) \/ Stray(t)
   \/ Close \/ Finished
-\* Nobody need close it. Who wants the lock gets it, if it is free again and again.
+
+\* No thread has to close the channel. A thread that wants the lock gets it, if the lock is free
+\* again and again.
 Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Locks(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-\* Taken off, and not back: what it was told counts.
+
+\* The waiter was taken off the line and has not returned: the result of its grant counts.
 Out(t) ==
   \/ pc[t] \in {"wait", "asleep", "back", "late", "await"}
   \/ pc[t] = "unlock" /\ then[t] = "await"
+
+\* The items that are on their way to receivers.
 Flying == {told[r] : r \in {r \in Receivers : Out(r)}} \ Said
+
+\* The items of a sender that were sent.
 Has(s) ==
   {<<s, i>> : i \in 1 .. next[s] - 1} \cup (IF Out(s) /\ told[s] = SaysSent THEN {Item(s)} ELSE {})
-\* What was sent is in a slot, on its way to one receiver, or received; what was not sent is
-\* nowhere.
+
+\* An item that was sent is in a slot, on its way to one receiver, or received; an item that was not
+\* sent is nowhere.
 NothingLost ==
   /\ Range(slots) \cup Flying \cup received = Range(accepted)
   /\ Range(accepted) = UNION {Has(s) : s \in Senders}
-\* What was sent first is given first.
+
+\* The item that was sent first is given first.
 Fifo ==
   /\ given \o slots = accepted
   /\ Len(accepted) = Cardinality(Range(accepted))
-\* Who waits to send finds no free slot, who waits to receive no item, and neither a closed channel.
+
+\* A thread that waits to send finds no free slot, a thread that waits to receive finds no item, and
+\* neither waits on a closed channel.
 NobodyWaitsForNothing ==
   /\ receivers # <<>> => slots = <<>> /\ senders = <<>> /\ ~closed
   /\ senders # <<>> => Len(slots) = Capacity /\ ~closed
-\* Who was given what it waits for comes back with it.
+
+\* A waiter that was given what it waits for returns with it.
 Served == \A t \in Waiters : told[t] # Nothing ~> pc[t] \in {"run", "done"}
 =============================================================================

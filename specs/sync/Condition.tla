@@ -1,10 +1,15 @@
 ------------------------------ MODULE Condition -----------------------------
 (***************************************************************************)
-(* Waiters wait for a change of what a mutex guards; changers signal it.   *)
+(* A condition variable: waiters wait for a change of what a mutex guards, *)
+(* and changers signal it. A signal does not wake a waiter to compete for  *)
+(* the mutex. It gives the mutex to the waiter, or moves the waiter to the *)
+(* mutex's line (wait morphing), so that a broadcast causes no rush for    *)
+(* the mutex.                                                              *)
+(*                                                                         *)
 (* Code       kernel/sync/condition.h, condition.c, mutex.c; [condition.1] *)
 (*            [condition.2] name sites.                                    *)
 (* Abstracts  the mutex to one that is handed over in order (Mutex); the   *)
-(*            line's lock to single steps.                                 *)
+(*            lock of the condition's line to single steps.                *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NoLostSignal, SignalsNotSwallowed, HoldsMutex (safety);      *)
 (*            Served (liveness).                                           *)
@@ -12,20 +17,20 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Waiters,    \* each waits until there is a change, or its time is over
-  Changers,   \* each makes the change and signals once
-  Broadcasts  \* whether a signal is for all
+  Waiters,    \* threads; each waits until there is a change, or its time is over
+  Changers,   \* threads; each makes the change and signals once
+  Broadcasts  \* TRUE: a signal is for all waiters
 
 ASSUME EnoughSignals == Broadcasts \/ Cardinality(Changers) >= Cardinality(Waiters)
 
 VARIABLES
-  owner,   \* of the mutex
-  queue,   \* the mutex's line
-  line,    \* the condition's line
-  change,  \* what they wait for
-  pc,      \* thread -> what it does next
-  taken,   \* ghost: waiters that a signal took off the line
-  said     \* waiter -> how its wait ended
+  owner,   \* the owner of the mutex
+  queue,   \* the line of the mutex
+  line,    \* the line of the condition
+  change,  \* the change that the waiters wait for has happened
+  pc,      \* thread -> its next step
+  taken,   \* ghost: the waiters that a signal took off the line
+  said     \* waiter -> the result of its wait
 vars == <<owner, queue, line, change, pc, taken, said>>
 
 NoOne == "no one"
@@ -52,11 +57,15 @@ Init ==
   /\ said = [w \in Waiters |-> "nothing"]
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+\* The mutex goes to the first of its line, or is free.
 Unlocked ==
   /\ owner' = IF queue = <<>> THEN NoOne ELSE Head(queue)
   /\ queue' = IF queue = <<>> THEN queue ELSE Tail(queue)
 
-(* The mutex, as whoever wants it sees it. *)
+(* The mutex, as the threads that want it see it. *)
+
+\* A thread locks the mutex, or joins its line.
 Lock(t) ==
   /\ pc[t] = "lock"
   /\ Goto(t, "locking")
@@ -66,6 +75,8 @@ Lock(t) ==
      ELSE /\ queue' = Append(queue, t)
           /\ UNCHANGED owner
   /\ UNCHANGED <<line, change, taken, said>>
+
+\* The thread has got the mutex.
 Locked(t) ==
   /\ pc[t] = "locking"
   /\ owner = t
@@ -73,7 +84,10 @@ Locked(t) ==
   /\ UNCHANGED <<owner, queue, line, change, taken, said>>
 
 (* A waiter. *)
-Look(w) ==                    \* [condition.2] in line, and then the mutex is free
+
+\* The waiter looks whether there was a change; if not, it joins the condition's line, and the mutex
+\* is free only after that.
+Look(w) ==                    \* [condition.2]
   /\ w \in Waiters
   /\ pc[w] = "has"
   /\ IF change
@@ -84,17 +98,24 @@ Look(w) ==                    \* [condition.2] in line, and then the mutex is fr
           /\ Goto(w, "begin")
           /\ UNCHANGED <<owner, queue>>
   /\ UNCHANGED <<change, taken, said>>
+
+\* The waiter unlocks the mutex and begins to wait.
 Begin(w) ==
   /\ pc[w] = "begin"
   /\ Unlocked
   /\ Goto(w, IF w \in taken THEN "moved" ELSE "wait")
   /\ UNCHANGED <<line, change, taken, said>>
+
+\* The waiter's time is over.
 TimeOut(w) ==
   /\ w \in Waiters
   /\ pc[w] = "wait"
   /\ Goto(w, "late")
   /\ UNCHANGED <<owner, queue, line, change, taken, said>>
-Cancel(w) ==                  \* wp__condition_cancel: out of the line; or signalled after all
+
+\* A waiter that is too late leaves the line; if a signal has taken it off, it was signalled after
+\* all.
+Cancel(w) ==                  \* wp__condition_cancel
   /\ pc[w] = "late"
   /\ line' = SelectSeq(line, LAMBDA x : x # w)
   /\ IF InLine(w)
@@ -103,20 +124,26 @@ Cancel(w) ==                  \* wp__condition_cancel: out of the line; or signa
      ELSE /\ Goto(w, "moved")
           /\ UNCHANGED said
   /\ UNCHANGED <<owner, queue, change, taken>>
-Wake(w) ==                    \* the mutex was locked in its name
+
+\* The waiter finds the mutex locked in its name, and returns from its wait.
+Wake(w) ==
   /\ w \in taken
   /\ pc[w] \in {"wait", "moved"}
   /\ owner = w
   /\ Goto(w, "back")
   /\ said' = IF said[w] = "late" THEN said ELSE [said EXCEPT ![w] = "signalled"]
   /\ UNCHANGED <<owner, queue, line, change, taken>>
-Back(w) ==                    \* it looks at what it waited for, and frees the mutex
+
+\* The waiter looks at what it waited for, and unlocks the mutex.
+Back(w) ==
   /\ pc[w] = "back"
   /\ Goto(w, "done")
   /\ Unlocked
   /\ UNCHANGED <<line, change, taken, said>>
 
-(* A changer: signals with the mutex, or after it. *)
+(* A changer signals with the mutex, or after it has unlocked the mutex. *)
+
+\* A changer makes the change and unlocks the mutex before it signals.
 Change(c) ==
   /\ c \in Changers
   /\ pc[c] = "has"
@@ -124,11 +151,15 @@ Change(c) ==
   /\ Goto(c, "signal")
   /\ Unlocked
   /\ UNCHANGED <<line, taken, said>>
+
+\* The number of waiters that a signal takes off the line.
 Moves ==
   CASE line = <<>> -> 0
     [] line # <<>> /\ Broadcasts -> Len(line)
     [] line # <<>> /\ ~Broadcasts -> 1
-Move(n) ==                    \* each gets the mutex, or stands in its line
+
+\* Each of these waiters gets the mutex or stands in its line.
+Move(n) ==
   LET moved == SubSeq(line, 1, n)
   IN /\ line' = SubSeq(line, n + 1, Len(line))
      /\ taken' = taken \cup {moved[i] : i \in 1 .. n}
@@ -137,12 +168,17 @@ Move(n) ==                    \* each gets the mutex, or stands in its line
              /\ queue' = queue \o Tail(moved)
         ELSE /\ queue' = queue \o moved
              /\ UNCHANGED owner
-Signal(c) ==                  \* [condition.1] nobody waits; else under the line's lock
+
+\* A changer signals without the mutex: nothing happens if the line is empty, and otherwise it acts
+\* under the line's lock.
+Signal(c) ==                  \* [condition.1]
   /\ pc[c] = "signal"
   /\ Goto(c, "done")
   /\ Move(Moves)
   /\ UNCHANGED <<change, said>>
-ChangeAndSignal(c) ==         \* it holds the mutex all the time
+
+\* A changer makes the change and signals while it holds the mutex all the time.
+ChangeAndSignal(c) ==
   /\ c \in Changers
   /\ pc[c] = "has"
   /\ change' = TRUE
@@ -159,26 +195,37 @@ Steps(t) ==
   \/ Lock(t) \/ Locked(t)
   \/ t \in Waiters /\ (Look(t) \/ Begin(t) \/ Cancel(t) \/ Wake(t) \/ Back(t))
   \/ Change(t) \/ Signal(t) \/ ChangeAndSignal(t)
+
+\* The intended end: all threads are done.
 Finished ==
   /\ \A t \in Threads : pc[t] = "done"
   /\ UNCHANGED vars
+
 Next == (\E t \in Threads : Steps(t) \/ TimeOut(t)) \/ Finished
 Fairness == \A t \in Threads : WF_vars(Steps(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
+
+\* The number of signals that are still to come.
 Pending == Cardinality({c \in Changers : pc[c] # "done"})
+
+\* The waiters that no signal has taken off the line.
 Asleep == {w \in Waiters : pc[w] = "wait" /\ w \notin taken}
-\* After the change, there are signals to come for all who sleep.
+
+\* After the change, signals are still to come for all waiters that sleep.
 NoLostSignal ==
   change => IF Broadcasts
             THEN Asleep = {} \/ Pending > 0
             ELSE Cardinality(Asleep) <= Pending
-\* A waiter that a signal took off the line does not say that it was late: another one could have
-\* had the signal.
+
+\* A waiter that a signal took off the line does not return that it was too late, because another
+\* waiter could have had the signal.
 SignalsNotSwallowed == \A w \in taken : said[w] # "late"
-\* Who comes back from a wait holds the mutex.
+
+\* A waiter that returns from its wait holds the mutex.
 HoldsMutex == \A w \in Waiters : pc[w] = "back" => owner = w
-\* Who waits comes back, if there is a signal for it.
+
+\* A thread that waits returns, if there is a signal for it.
 Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] # "wait"
 =============================================================================

@@ -1,27 +1,29 @@
 ------------------------------ MODULE MutexCore -----------------------------
 (***************************************************************************)
 (* The state of Mutex, and each step of a lock and of an unlock.           *)
+(*                                                                         *)
 (* Code       kernel/sync/mutex.h, mutex.c; [mutex.1]..[mutex.19] name     *)
 (*            sites there.                                                 *)
-(* What is abstracted, and the claims, are in Mutex.tla.                   *)
+(*                                                                         *)
+(* Mutex.tla says what is abstracted, and has the claims.                  *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Threads,   \* lock and unlock for ever
-  Leavers,   \* those of them that may give up waiting
+  Threads,   \* threads; each locks and unlocks for ever
+  Leavers,   \* the threads that may give up waiting
   Passes     \* WP_MUTEX_BYPASSES
 
 ASSUME SomebodyLocks == Leavers \subseteq Threads /\ Passes \in Nat
 
 VARIABLES
   word,    \* mutex->word: locked, queued, woken, passes
-  lock,    \* of the list: who has it
-  line,    \* waiters in line
-  pc,      \* thread -> what it does next
+  lock,    \* the thread that has the lock of the list
+  line,    \* the waiters in line
+  pc,      \* thread -> its next step
   said,    \* thread -> the state of its waiter
-  target,  \* thread -> whom it is about to wake, or grant
-  bypass   \* ghost: passes since the first of the line is the first
+  target,  \* thread -> the waiter that it is about to wake or grant
+  bypass   \* ghost: the number of passes since the first of the line became the first
 vars == <<word, lock, line, pc, said, target, bypass>>
 
 NoOne == "no one"
@@ -32,33 +34,48 @@ Say(t, what) == said' = [said EXCEPT ![t] = what]
 InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
 Without(t) == SelectSeq(line, LAMBDA x : x # t)
 IsFirst(t) == line # <<>> /\ Head(line) = t
+
+\* The mutex itself.
 Only == <<word, lock, line, bypass>>
+
+\* The waiters, and the ones that are about to be woken.
 Told == <<said, target>>
-\* Taken by the first of the line, or handed to it: `rest` waits on.
+
+\* The word once the first of the line has taken the mutex or was handed it; the waiters in `rest`
+\* stay in line.
 Taken(rest) == [locked |-> TRUE, queued |-> rest # <<>>, woken |-> FALSE, passes |-> 0]
+
 \* t leaves the line, or is taken off it.
 Off(t) ==
   /\ line' = Without(t)
   /\ bypass' = IF IsFirst(t) THEN 0 ELSE bypass
 
 (* Lock. *)
-Begin(t) ==                   \* what its last wait was told is over
+
+\* A thread begins to lock, and the state of its last wait is gone.
+Begin(t) ==
   /\ pc[t] = "idle"
   /\ Goto(t, "begin")
   /\ Say(t, "waits")
   /\ UNCHANGED <<Only, target>>
-Take(t) ==                    \* [mutex.1] nobody waits; [mutex.2] past the line, and counted
+
+\* The thread takes the free mutex: the line is empty, or it barges past the line and is counted.
+Take(t) ==                    \* [mutex.1] [mutex.2]
   /\ pc[t] \in {"begin", "decide"}
   /\ ~word.locked
   /\ word' = [word EXCEPT !.locked = TRUE, !.passes = IF word.queued THEN @ + 1 ELSE @]
   /\ bypass' = IF line # <<>> /\ bypass <= Passes THEN bypass + 1 ELSE bypass
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<lock, line, Told>>
+
+\* The mutex is locked.
 Miss(t) ==                    \* [mutex.9]
   /\ pc[t] \in {"begin", "decide"}
   /\ word.locked
   /\ Goto(t, IF pc[t] = "begin" THEN "lock" ELSE "mark")
   /\ UNCHANGED <<Only, Told>>
+
+\* The thread locks the list.
 Lock(t) ==
   /\ pc[t] \in {"lock", "look", "late", "slow"}
   /\ lock = NoOne
@@ -68,23 +85,31 @@ Lock(t) ==
                [] pc[t] = "late" -> "cancel"
                [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<word, line, bypass, Told>>
-Again(t) ==                   \* [mutex.10] it is free meanwhile
+
+\* The mutex has become free meanwhile, so the thread tries again.
+Again(t) ==                   \* [mutex.10]
   /\ pc[t] = "mark"
   /\ ~word.queued
   /\ ~word.locked
   /\ Goto(t, "decide")
   /\ UNCHANGED <<Only, Told>>
+
+\* The thread marks the mutex as having a line.
 Mark(t) ==                    \* [mutex.3]
   /\ pc[t] = "mark"
   /\ ~word.queued
   /\ word.locked
   /\ word' = [word EXCEPT !.queued = TRUE]
   /\ UNCHANGED <<lock, line, bypass, pc, Told>>
-PassesOn(t) ==                \* it was told to look, and leaves
+
+\* The thread was woken to look and leaves instead, so the next waiter must be woken.
+PassesOn(t) ==
   /\ IsFirst(t)
   /\ Without(t) # <<>>
   /\ word.woken
-Unlock(t) ==                  \* the list
+
+\* The thread unlocks the list.
+Unlock(t) ==
   /\ lock' = NoOne
   /\ \/ /\ pc[t] = "mark"
         /\ word.queued
@@ -115,23 +140,33 @@ Unlock(t) ==                  \* the list
   /\ UNCHANGED <<word, Told>>
 
 (* In line. *)
-Sleep(t) ==                   \* the system call: not if it was told something
+
+\* The thread goes to sleep by a system call, unless its state has changed.
+Sleep(t) ==
   /\ pc[t] = "wait"
   /\ Goto(t, IF said[t] = "waits" THEN "asleep" ELSE "back")
   /\ UNCHANGED <<Only, Told>>
-Stray(t) ==                   \* it ends for nothing
+
+\* The sleep ends spuriously.
+Stray(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "back")
   /\ UNCHANGED <<Only, Told>>
+
+\* The thread's time is over.
 TimeOut(t) ==
   /\ t \in Leavers
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<Only, Told>>
+
+\* The thread looks whether the mutex was handed to it.
 Look(t) ==                    \* [wait_queue.1] wp__mutex_check
   /\ pc[t] = "back"
   /\ Goto(t, IF said[t] = "granted" THEN "hold" ELSE "look")
   /\ UNCHANGED <<Only, Told>>
+
+\* The first of the line takes the free mutex.
 TakeFirst(t) ==               \* [mutex.7]
   /\ pc[t] = "check"
   /\ IsFirst(t)
@@ -141,7 +176,10 @@ TakeFirst(t) ==               \* [mutex.7]
   /\ bypass' = 0
   /\ Goto(t, "taken")
   /\ UNCHANGED <<lock, Told>>
-Forget(t) ==                  \* [mutex.8] who unlocks must tell it again
+
+\* A newcomer was faster. The first of the line clears the mark that it was woken, so that the next
+\* unlock wakes it again.
+Forget(t) ==                  \* [mutex.8]
   /\ pc[t] = "check"
   /\ IsFirst(t)
   /\ word.locked
@@ -149,6 +187,8 @@ Forget(t) ==                  \* [mutex.8] who unlocks must tell it again
   /\ word' = [word EXCEPT !.woken = FALSE]
   /\ Goto(t, "renew")
   /\ UNCHANGED <<lock, line, bypass, Told>>
+
+\* The mutex is locked, and the next unlock will wake the first of the line.
 Stay(t) ==                    \* [mutex.17]
   /\ pc[t] = "check"
   /\ IsFirst(t)
@@ -156,13 +196,17 @@ Stay(t) ==                    \* [mutex.17]
   /\ ~word.woken
   /\ Goto(t, "renew")
   /\ UNCHANGED <<Only, Told>>
+
+\* The thread renews the state of its waiter, to sleep again.
 Renew(t) ==                   \* [mutex.12]
   /\ \/ pc[t] = "renew"
      \/ pc[t] = "check" /\ InLine(t) /\ ~IsFirst(t)
   /\ Say(t, "waits")
   /\ Goto(t, "renewed")
   /\ UNCHANGED <<Only, target>>
-Unmark(t) ==                  \* [mutex.14] [mutex.18] wp__mutex_cancel: nobody is left
+
+\* The last waiter leaves, and the mutex no longer has a line.
+Unmark(t) ==                  \* [mutex.14] [mutex.18] wp__mutex_cancel
   /\ pc[t] = "cancel"
   /\ InLine(t)
   /\ Without(t) = <<>>
@@ -170,6 +214,8 @@ Unmark(t) ==                  \* [mutex.14] [mutex.18] wp__mutex_cancel: nobody 
   /\ Off(t)
   /\ Goto(t, "gone")
   /\ UNCHANGED <<lock, Told>>
+
+\* A thread that was taken off the line waits for its grant.
 Await(t) ==                   \* [wait_queue.3]
   /\ pc[t] = "await"
   /\ said[t] = "granted"
@@ -177,23 +223,31 @@ Await(t) ==                   \* [wait_queue.3]
   /\ UNCHANGED <<Only, Told>>
 
 (* Unlock. *)
+
+\* The first of the line was woken, and was not passed too often yet.
 IsComing ==
   /\ word.woken
   /\ word.passes < Passes
-Release(t) ==                 \* [mutex.4] nobody waits; [mutex.5] the first is coming
+
+\* The fast unlock: the line is empty, or the first waiter is already coming.
+Release(t) ==                 \* [mutex.4] [mutex.5]
   /\ pc[t] = "hold"
   /\ \/ ~word.queued
      \/ IsComing
   /\ word' = [word EXCEPT !.locked = FALSE]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<lock, line, bypass, Told>>
+
+\* The slow unlock, under the lock of the list.
 Slow(t) ==                    \* [mutex.16]
   /\ pc[t] = "hold"
   /\ word.queued
   /\ ~IsComing
   /\ Goto(t, "slow")
   /\ UNCHANGED <<Only, Told>>
-HandOver(t) ==                \* [mutex.13] [mutex.15] it was passed often enough
+
+\* The first of the line was passed often enough: the mutex is handed over to it.
+HandOver(t) ==                \* [mutex.13] [mutex.15]
   /\ pc[t] = "serve"
   /\ line # <<>>
   /\ word.passes >= Passes
@@ -203,14 +257,19 @@ HandOver(t) ==                \* [mutex.13] [mutex.15] it was passed often enoug
   /\ bypass' = 0
   /\ Goto(t, "handed")
   /\ UNCHANGED <<lock, said>>
-LetGo(t) ==                   \* [mutex.6] free for all, but the first is told
+
+\* The mutex becomes free for all threads, and the first of the line is to be woken to look.
+LetGo(t) ==                   \* [mutex.6]
   /\ pc[t] = "serve"
   /\ line # <<>>
   /\ word.passes < Passes
   /\ word' = [word EXCEPT !.locked = FALSE, !.woken = TRUE]
   /\ Goto(t, "freed")
   /\ UNCHANGED <<lock, line, bypass, Told>>
-Tell(t) ==                    \* [mutex.11] of an unlock, or [mutex.19] of the first that leaves
+
+\* An unlock ([mutex.11]), or the first waiter that leaves ([mutex.19]), stores in the first of the
+\* line that it must look.
+Tell(t) ==
   /\ \/ /\ pc[t] = "freed"
         /\ UNCHANGED <<line, bypass>>
      \/ /\ pc[t] = "cancel"
@@ -220,12 +279,16 @@ Tell(t) ==                    \* [mutex.11] of an unlock, or [mutex.19] of the f
   /\ Say(Head(line'), "look")
   /\ Goto(t, "told")
   /\ UNCHANGED <<word, lock>>
+
+\* The unlock stores the grant in the waiter.
 Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ Goto(t, "wake")
   /\ Say(target[t], "granted")
   /\ UNCHANGED <<Only, target>>
-Wake(t) ==                    \* the system call
+
+\* The waiter is woken by a system call.
+Wake(t) ==
   /\ pc[t] = "wake"
   /\ target' = [target EXCEPT ![t] = NoOne]
   /\ pc' = [pc EXCEPT ![t] = "idle", ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]

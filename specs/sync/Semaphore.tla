@@ -1,10 +1,13 @@
 ------------------------------ MODULE Semaphore -----------------------------
 (***************************************************************************)
-(* Permits, taken some at a time, in the order of the line.                *)
+(* A semaphore: threads take permits, some at a time, in the order of the  *)
+(* line. A thread takes permits without the lock only if no thread waits,  *)
+(* so a large request is not starved by small ones behind it.              *)
+(*                                                                         *)
 (* Code       kernel/sync/semaphore.h, semaphore.c;                        *)
 (*            [semaphore.1]..[semaphore.8] name sites.                     *)
 (* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too); the *)
-(*            list's lock to who has it.                                   *)
+(*            list's lock to the thread that has it.                       *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   PermitBalance, NoIdlePermit (safety); InOrder, Served        *)
 (*            (temporal).                                                  *)
@@ -12,25 +15,27 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Threads,  \* acquire and release for ever
-  Leavers,  \* those of them that may give up waiting
-  Large,    \* those that want two permits; the others want one
-  Permits   \* at first
+  Threads,  \* threads; each acquires and releases for ever
+  Leavers,  \* the threads that may give up waiting
+  Large,    \* the threads that want two permits; the others want one
+  Permits   \* the number of permits at first
 
 ASSUME EnoughForOne == Leavers \cup Large \subseteq Threads /\ Permits >= 2
 
 VARIABLES
-  permits, \* free ones
-  queued,  \* the bit of the word
-  lock,    \* of the list: who has it
-  line,    \* waiters in line
-  pc,      \* thread -> what it does next
-  hand,    \* thread -> waiters that it has taken off the line, and not granted yet
-  target,  \* thread -> whom it has granted, and is about to wake
-  granted  \* waiters that are, until they begin again
+  permits, \* the number of free permits
+  queued,  \* the bit of the word: there is a line
+  lock,    \* the thread that has the lock of the list
+  line,    \* the waiters in line
+  pc,      \* thread -> its next step
+  hand,    \* thread -> the waiters that it has taken off the line and not granted yet
+  target,  \* thread -> the waiter that it has granted and is about to wake
+  granted  \* the waiters that are granted, until they begin again
 vars == <<permits, queued, lock, line, pc, hand, target, granted>>
 
 NoOne == "no one"
+
+\* The number of permits that thread t wants.
 Wants(t) == IF t \in Large THEN 2 ELSE 1
 Range(s) == {s[i] : i \in 1 .. Len(s)}
 Waiting == {"wait", "asleep", "back", "late", "cancel", "await"}
@@ -64,13 +69,19 @@ Wakes == <<hand, target, granted>>
 
 \* How many of a line are served, and what becomes of the rest.
 RECURSIVE Suffices(_, _)
+
+\* The number of waiters that the free permits serve, from the front of a line.
 Suffices(waiting, free) ==
   IF waiting = <<>> \/ Wants(Head(waiting)) > free
   THEN 0
   ELSE 1 + Suffices(Tail(waiting), free - Wants(Head(waiting)))
+
 RECURSIVE Sum(_)
 Sum(waiting) == IF waiting = <<>> THEN 0 ELSE Wants(Head(waiting)) + Sum(Tail(waiting))
-Serve(t, waiting, free) ==    \* [semaphore.4] [semaphore.5] serve, under the lock
+
+\* Under the lock, the thread takes off the waiters that the free permits serve; the others stay in
+\* line.
+Serve(t, waiting, free) ==    \* [semaphore.4] [semaphore.5]
   LET n == Suffices(waiting, free)
       rest == SubSeq(waiting, n + 1, Len(waiting))
   IN /\ permits' = free - Sum(SubSeq(waiting, 1, n))
@@ -81,25 +92,35 @@ Serve(t, waiting, free) ==    \* [semaphore.4] [semaphore.5] serve, under the lo
      /\ UNCHANGED <<lock, target, granted>>
 
 (* Acquire. *)
-Begin(t) ==                   \* what its last wait was granted is over
+
+\* A thread begins to acquire, and the grant of its last wait is gone.
+Begin(t) ==
   /\ pc[t] = "idle"
   /\ Goto(t, "begin")
   /\ granted' = granted \ {t}
   /\ UNCHANGED <<permits, queued, lock, line, hand, target>>
+
+\* The permits that t wants are free, and no thread waits.
 MayTake(t) ==
   /\ permits >= Wants(t)
   /\ ~queued
-Take(t) ==                    \* [semaphore.1] nobody waits, they are there: without the lock, or with it
+
+\* The thread takes its permits if they are free and no thread waits, without the lock or with it.
+Take(t) ==                    \* [semaphore.1]
   /\ pc[t] \in {"begin", "decide"}
   /\ MayTake(t)
   /\ permits' = permits - Wants(t)
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
+
+\* The permits are not there, or there is a line.
 Miss(t) ==                    \* [semaphore.7]
   /\ pc[t] = "begin"
   /\ ~MayTake(t)
   /\ Goto(t, "lock")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+
+\* The thread locks the list.
 Lock(t) ==
   /\ pc[t] \in {"lock", "late", "slow"}
   /\ lock = NoOne
@@ -108,12 +129,16 @@ Lock(t) ==
                [] pc[t] = "late" -> "cancel"
                [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<permits, queued, line, Wakes>>
+
+\* The thread marks the semaphore as having a line.
 Mark(t) ==                    \* [semaphore.2]
   /\ pc[t] = "decide"
   /\ ~MayTake(t)
   /\ ~queued
   /\ queued' = TRUE
   /\ UNCHANGED <<permits, lock, line, pc, Wakes>>
+
+\* The thread unlocks the list; a thread that has to wait has joined the line.
 Unlock(t) ==
   /\ lock' = NoOne
   /\ \/ /\ pc[t] = "decide"
@@ -136,27 +161,40 @@ Unlock(t) ==
         /\ Goto(t, IF hand[t] = <<>> THEN "idle" ELSE "grant")
         /\ UNCHANGED line
   /\ UNCHANGED <<permits, queued, Wakes>>
-Sleep(t) ==                   \* the system call: not if it is granted
+
+\* The thread goes to sleep by a system call, unless it is already granted.
+Sleep(t) ==
   /\ pc[t] = "wait"
   /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
-Stray(t) ==                   \* it ends for nothing
+
+\* The sleep ends spuriously.
+Stray(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "back")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+
+\* The thread looks whether it is granted, and sleeps again if not.
 Look(t) ==                    \* [wait_queue.1]
   /\ pc[t] = "back"
   /\ Goto(t, IF t \in granted THEN "hold" ELSE "wait")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+
+\* The thread's time is over.
 TimeOut(t) ==
   /\ t \in Leavers
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
-Cancel(t) ==                  \* wp__semaphore_cancel, under the lock
+
+\* A thread that gives up leaves the line under the lock, and serves the waiters that it has kept
+\* waiting.
+Cancel(t) ==                  \* wp__semaphore_cancel
   /\ pc[t] = "cancel"
   /\ InLine(t)
   /\ Serve(t, Without(t), permits)
+
+\* A thread that was taken off the line waits for its grant.
 Await(t) ==                   \* [wait_queue.3]
   /\ pc[t] = "await"
   /\ t \in granted
@@ -164,29 +202,39 @@ Await(t) ==                   \* [wait_queue.3]
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
 (* Release. *)
-Release(t) ==                 \* [semaphore.3] [semaphore.8] nobody waits
+
+\* The fast release: no thread waits.
+Release(t) ==                 \* [semaphore.3] [semaphore.8]
   /\ pc[t] = "hold"
   /\ ~queued
   /\ permits' = permits + Wants(t)
   /\ Goto(t, "idle")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
+
+\* The slow release, under the lock.
 Slow(t) ==                    \* [semaphore.8]
   /\ pc[t] = "hold"
   /\ queued
   /\ Goto(t, "slow")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+
+\* The slow release serves the line with the permits that it gives back.
 ServeLine(t) ==
   /\ pc[t] = "serve"
   /\ line # <<>>
   /\ Serve(t, line, permits + Wants(t))
-Grant(t) ==                   \* [wait_queue.2] the first of those that were served, first
+
+\* The thread stores the grant of the first of the waiters in its hand.
+Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ granted' = granted \cup {Head(hand[t])}
   /\ target' = [target EXCEPT ![t] = Head(hand[t])]
   /\ hand' = [hand EXCEPT ![t] = Tail(@)]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<permits, queued, lock, line>>
-Wake(t) ==                    \* the system call
+
+\* The thread wakes that waiter by a system call.
+Wake(t) ==
   /\ pc[t] = "wake"
   /\ target' = [target EXCEPT ![t] = NoOne]
   /\ pc' = [pc EXCEPT ![t] = IF hand[t] = <<>> THEN "idle" ELSE "grant",
@@ -196,37 +244,48 @@ Wake(t) ==                    \* the system call
 Steps(t) ==
   \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Mark(t) \/ Unlock(t) \/ Sleep(t) \/ Look(t) \/ Cancel(t)
   \/ Await(t) \/ Release(t) \/ Slow(t) \/ ServeLine(t) \/ Grant(t) \/ Wake(t)
+
 Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
-\* Who begins, waits, or has some goes on, and gets the lock if it is free again and again.
+
+\* A thread that begins, waits or has permits goes on, and it gets the lock if that is free again
+\* and again.
 Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Lock(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
+
+\* The threads that have permits.
 Has ==
   {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve"}
                    \/ t \in granted /\ pc[t] \in Waiting}
   \cup UNION {Range(hand[t]) : t \in Threads}
+
 RECURSIVE Total(_)
 Total(ts) ==
   IF ts = {}
   THEN 0
   ELSE LET t == CHOOSE x \in ts : TRUE
        IN Wants(t) + Total(ts \ {t})
+
 \* No permit is lost or invented.
 PermitBalance == permits + Total(Has) = Permits   \* [semaphore.6]
-\* No permit is free that the first in line could use, and nobody else is kept from free ones.
+
+\* No permit is free that the first in line could use, and a thread is not kept from free permits by
+\* an empty line.
 NoIdlePermit ==
   lock = NoOne =>
     IF line = <<>>
     THEN ~queued
     ELSE /\ queued
          /\ permits < Wants(Head(line))
-\* Who waits gets its permits in the order of the line, and nobody goes past it.
+
+\* Threads that wait get their permits in the order of the line, and no thread goes past the line.
 InOrder == [][\A t \in Threads :
   /\ InLine(t) /\ t \notin Range(line') /\ pc[t] # "cancel" =>
        \A i \in 1 .. Len(line) : line[i] = t => \A j \in 1 .. i : line[j] \notin Range(line')
   /\ permits' < permits /\ pc[t] \in {"begin", "decide"} /\ pc'[t] # pc[t] => line = <<>>]_vars
-\* Who waits and does not give up gets its permits, if who has some releases them, and the lock of
-\* the line lets who waits for it in at last.
+
+\* A thread that waits and does not give up gets its permits, if threads that have some release
+\* them, and the lock of the line lets each thread that waits for it in at last.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================

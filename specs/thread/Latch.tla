@@ -1,10 +1,13 @@
 -------------------------------- MODULE Latch -------------------------------
 (***************************************************************************)
-(* One event that any number of threads wait for: shut, then open for good.*)
+(* A latch stands for one event that any number of threads wait for: it is *)
+(* shut, and then open for good. Opening it takes the whole list of        *)
+(* waiters in one step and wakes them, the oldest first.                   *)
+(*                                                                         *)
 (* Code       kernel/thread/latch.h, latch.c; [latch.1]..[latch.6] name    *)
 (*            sites there.                                                 *)
-(* Abstracts  nothing of the latch; waiters to OS threads (WaitQueue has   *)
-(*            both).                                                       *)
+(* Abstracts  nothing of the latch; its waiters to OS threads (WaitQueue   *)
+(*            has both kinds).                                             *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   TerminationVisible, NoLostWaiter, UntouchedAfterOpen         *)
 (*            (safety); Served (liveness).                                 *)
@@ -12,16 +15,16 @@
 EXTENDS Naturals, Sequences
 
 CONSTANTS
-  Waiters   \* each waits once, and may give up
+  Waiters   \* threads; each waits once, and may give up
 
 VARIABLES
-  word,     \* "shut", "open"
-  locked,   \* the bit
-  list,     \* waiters, newest first
-  pc,       \* waiter, or "opener" -> what it does next
-  hand,     \* waiters that the opener has taken, and not woken yet
-  granted,  \* waiters that are
-  done      \* ghost: the opener did what the event stands for
+  word,     \* the latch's word: "shut" or "open"
+  locked,   \* the word's bit that locks the list
+  list,     \* the waiters in the list, newest first
+  pc,       \* waiter or "opener" -> its next step
+  hand,     \* the waiters that the opener has taken off the list and not woken yet
+  granted,  \* the waiters that have their grant stored
+  done      \* ghost: the opener has done the work that the event stands for
 vars == <<word, locked, list, pc, hand, granted, done>>
 
 Opener == "opener"
@@ -50,13 +53,17 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
 (* The opener. *)
+
+\* The opener does the work that the event stands for.
 Work ==
   /\ pc[Opener] = "begin"
   /\ done' = TRUE
   /\ Goto(Opener, "open")
   /\ UNCHANGED <<word, locked, list, hand, granted>>
 
-Open ==                       \* [latch.1] nobody waits, or is about to
+\* The opener opens the latch with one compare-and-swap if no thread waits or is about to; otherwise
+\* it needs the lock.
+Open ==                       \* [latch.1]
   /\ pc[Opener] = "open"
   /\ IF list = <<>> /\ ~locked
      THEN /\ word' = "open"
@@ -65,6 +72,7 @@ Open ==                       \* [latch.1] nobody waits, or is about to
           /\ UNCHANGED word
   /\ UNCHANGED <<locked, list, hand, granted, done>>
 
+\* The opener locks the list.
 Lock ==                       \* [latch.3] [latch.6]
   /\ pc[Opener] = "lock"
   /\ ~locked
@@ -74,7 +82,8 @@ Lock ==                       \* [latch.3] [latch.6]
 
 After(waiting) == IF waiting = <<>> THEN "out" ELSE "grant"
 
-Publish ==                    \* [latch.4] list, lock and event in one step
+\* The opener takes the list, gives the lock back and opens the latch in one step.
+Publish ==                    \* [latch.4]
   /\ pc[Opener] = "publish"
   /\ word' = "open"
   /\ locked' = FALSE
@@ -85,13 +94,15 @@ Publish ==                    \* [latch.4] list, lock and event in one step
 
 Oldest == hand[Len(hand)]
 
-Grant ==                      \* [wait_queue.2] the oldest first
+\* The opener stores the grant of the oldest waiter in its hand.
+Grant ==                      \* [wait_queue.2]
   /\ pc[Opener] = "grant"
   /\ granted' = granted \cup {Oldest}
   /\ Goto(Opener, "wake")
   /\ UNCHANGED <<word, locked, list, hand, done>>
 
-Wake ==                       \* the system call; whoever is awake is not asked
+\* The opener wakes that waiter with a system call, which has no effect on a waiter that is awake.
+Wake ==
   /\ pc[Opener] = "wake"
   /\ hand' = SubSeq(hand, 1, Len(hand) - 1)
   /\ pc' = [pc EXCEPT ![Opener] = After(hand'),
@@ -99,7 +110,9 @@ Wake ==                       \* the system call; whoever is awake is not asked
   /\ UNCHANGED <<word, locked, list, granted, done>>
 
 (* A waiter. *)
-Take(w, from, to) ==          \* [latch.2] open; or [latch.3] the lock
+
+\* A waiter finds the latch open; or it locks the list, to get in or out of it.
+Take(w, from, to) ==          \* [latch.2] [latch.3]
   /\ pc[w] = from
   /\ IF word = "open"
      THEN /\ Goto(w, IF from = "late" THEN "await" ELSE "in")
@@ -109,6 +122,7 @@ Take(w, from, to) ==          \* [latch.2] open; or [latch.3] the lock
           /\ Goto(w, to)
   /\ UNCHANGED <<word, list, hand, granted, done>>
 
+\* The waiter puts itself into the list and unlocks it.
 Push(w) ==                    \* [latch.5]
   /\ pc[w] = "push"
   /\ list' = <<w>> \o list
@@ -116,22 +130,26 @@ Push(w) ==                    \* [latch.5]
   /\ Goto(w, "wait")
   /\ UNCHANGED <<word, hand, granted, done>>
 
-Sleep(w) ==                   \* the system call: not if it is granted
+\* The waiter goes to sleep by a system call, unless it is already granted.
+Sleep(w) ==
   /\ pc[w] = "wait"
   /\ Goto(w, IF w \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
+\* The waiter finds its grant and returns.
 Return(w) ==                  \* [wait_queue.1] [wait_queue.3]
   /\ pc[w] \in {"back", "await"}
   /\ w \in granted
   /\ Goto(w, "in")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
+\* The waiter's time is over.
 TimeOut(w) ==
   /\ pc[w] = "asleep"
   /\ Goto(w, "late")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
+\* The waiter takes itself out of the list and unlocks it.
 Remove(w) ==                  \* [latch.5]
   /\ pc[w] = "remove"
   /\ list' = SelectSeq(list, LAMBDA x : x # w)
@@ -155,6 +173,7 @@ Opens ==
   \/ Grant
   \/ Wake
 
+\* The intended end: the opener and all waiters have returned.
 Finished ==
   /\ \A t \in DOMAIN pc : pc[t] \in {"out", "in"}
   /\ UNCHANGED vars
@@ -171,21 +190,22 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-\* Who finds the latch open sees what came before.
+
+\* A thread that finds the latch open sees what the opener did before it opened the latch.
 TerminationVisible == word = "open" \/ (\E w \in Waiters : pc[w] = "in") => done
 
-\* Once the latch is open, all who wait are granted or about to be.
+\* Once the latch is open, all threads that wait are granted or about to be.
 NoLostWaiter ==
   word = "open" => \A w \in Waiters :
     pc[w] \in {"wait", "asleep", "late", "await"} =>
       w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
 
-\* Who finds the latch open may free it: from then on the opener touches only its waiters, and none
-\* that has come back.
+\* A thread that finds the latch open may free it: from then on the opener touches only its waiters,
+\* and no waiter that has returned.
 UntouchedAfterOpen ==
   /\ word = "open" => pc[Opener] \notin {"open", "lock", "publish"} /\ ~locked
   /\ \A w \in Waiters : pc[w] \in {"in", "out"} => w \notin Range(hand) \ granted
 
-\* All who wait come back.
+\* All threads that wait return.
 Served == \A w \in Waiters : pc[w] \in {"wait", "asleep"} ~> pc[w] \in {"in", "out"}
 =============================================================================

@@ -1,13 +1,17 @@
 -------------------------------- MODULE Task --------------------------------
 (***************************************************************************)
-(* A stackless task runs on one carrier at a time, and runs once more for  *)
-(* whoever unparks it, however late the park.                              *)
+(* A stackless task runs on one carrier at a time, and each unpark makes   *)
+(* it run once more, however late its park. The task's word holds its      *)
+(* state and one bit, `notified`. An unpark that finds the task parked     *)
+(* queues it; an unpark that comes while the task runs leaves the bit, and *)
+(* the next park is refused.                                               *)
+(*                                                                         *)
 (* Code       kernel/thread/task.h; [task.1]..[task.6] name sites in that  *)
 (*            file.                                                        *)
-(* Abstracts  all queues to a bag of cells, which any carrier may take from*)
-(*            (Mpsc, BiasedLock and Search say how); the step to its       *)
-(*            result.                                                      *)
-(* Memory     sequential consistency; what a run sees of the last one and  *)
+(* Abstracts  all queues to a bag of cells, from which any carrier may     *)
+(*            take (Mpsc, BiasedLock and Search say how); a run of the     *)
+(*            task to its result.                                          *)
+(* Memory     sequential consistency. What a run sees of the last run and  *)
 (*            of each unpark (HappensBeforeRun) is carried as a ghost.     *)
 (* Promises   OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone,  *)
 (*            EndIsFinal (safety).                                         *)
@@ -15,22 +19,25 @@
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Carriers,   \* they run the task
-  Unparkers,  \* threads that unpark it
-  Unparks,    \* how many times each
-  Yields      \* how many times the task yields at the most
+  Carriers,   \* threads that run the task
+  Unparkers,  \* threads that unpark the task
+  Unparks,    \* the number of times that each of them does so
+  Yields      \* the number of times that the task may yield
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Yields} \subseteq Nat
 
 VARIABLES
-  word,      \* task->word without its bit: "PARKED", "BUSY" (queued or run), "DONE", "CANCELLED"
-  notified,  \* the bit
-  cells,     \* published cells of the task, in any queue: 0, 1; more is the bug
-  pc,        \* thread -> what it does next
+  word,      \* task->word without its bit: "PARKED", "BUSY" (queued or running), "DONE",
+             \* "CANCELLED"
+  notified,  \* the bit of the word: an unpark has come
+  cells,     \* the published cells of the task, in any queue: 0 or 1; more would be the bug
+  pc,        \* thread -> its next step
   left,      \* unparker -> unparks to come; "yields" -> yields to come
-  told,      \* ghost: it was unparked, and no run has begun since
-  writes,    \* ghost: threads that wrote something for the next run: the last runner, unparkers
-  carried    \* ghost: whose writes come with the "word" (release sequence), with the "cell"
+  told,      \* ghost: the task was unparked, and no run has begun since
+  writes,    \* ghost: the threads that wrote something for the next run: the last runner and
+             \* unparkers
+  carried    \* ghost: the threads that have their writes carried by the "word" (release sequence)
+             \* or by the "cell"
 vars == <<word, notified, cells, pc, left, told, writes, carried>>
 ghosts == <<told, writes, carried>>
 
@@ -47,7 +54,8 @@ TypeOK ==
   /\ writes \subseteq Threads
   /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
-Init ==                       \* started: somebody has pushed it
+\* The task was started: a thread has pushed it.
+Init ==
   /\ word = "BUSY"
   /\ notified = FALSE
   /\ cells = 1
@@ -59,15 +67,19 @@ Init ==                       \* started: somebody has pushed it
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* A read-modify-write with release adds to what the word carries; without, it goes on carrying.
+\* A read-modify-write with release adds the thread's writes to those that the word carries; one
+\* without release leaves them there.
 Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
-(* Pushing it to its home, in two steps. *)
+(* A thread pushes the task to its home, in two steps. *)
+
+\* The thread reserves a place in the queue of the task's home.
 Reserve(t) ==                 \* [mpsc.2]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
   /\ UNCHANGED <<word, notified, cells, left, ghosts>>
 
+\* The thread publishes the cell.
 Publish(t) ==                 \* [mpsc.3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
@@ -75,7 +87,9 @@ Publish(t) ==                 \* [mpsc.3]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, notified, left, told, writes>>
 
-(* A carrier: takes it, runs one step, and does what the step says. *)
+(* A carrier takes the task, runs it once, and acts on the result. *)
+
+\* A carrier takes the task from a queue.
 Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ pc[c] = "idle"
   /\ cells > 0
@@ -84,6 +98,7 @@ Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, notified, left, told, carried>>
 
+\* The run begins, and clears the notification: it answers all unparks before it.
 Begin(c) ==                   \* [task.2] wp_task_begin
   /\ pc[c] = "begin"
   /\ word' = "BUSY"
@@ -93,6 +108,7 @@ Begin(c) ==                   \* [task.2] wp_task_begin
   /\ Goto(c, "run")
   /\ UNCHANGED <<cells, left, carried>>
 
+\* The task ends.
 Done(c) ==                    \* [task.4] wp_task_finish
   /\ pc[c] = "run"
   /\ word' = "DONE"
@@ -100,7 +116,8 @@ Done(c) ==                    \* [task.4] wp_task_finish
   /\ Goto(c, "idle")
   /\ UNCHANGED <<cells, left, ghosts>>
 
-Yield(c) ==                   \* no step of the word: it stays BUSY
+\* The task yields. That changes nothing in the word, which stays BUSY.
+Yield(c) ==
   /\ pc[c] = "run"
   /\ left["yields"] > 0
   /\ left' = [left EXCEPT !["yields"] = @ - 1]
@@ -108,7 +125,9 @@ Yield(c) ==                   \* no step of the word: it stays BUSY
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, notified, cells, told, carried>>
 
-Park(c) ==                    \* [task.3] wp_task_park: refused if it was notified while it ran
+\* The task parks, or its park is refused because it was notified while it ran, and it is queued
+\* again.
+Park(c) ==                    \* [task.3] wp_task_park
   /\ pc[c] = "run"
   /\ writes' = writes \cup {c}
   /\ IF notified
@@ -119,12 +138,15 @@ Park(c) ==                    \* [task.3] wp_task_park: refused if it was notifi
           /\ Goto(c, "idle")
   /\ UNCHANGED <<notified, cells, left, told>>
 
-(* Others. *)
+(* Other threads. *)
+
+\* The next unpark must queue the task.
 Owes ==
   /\ word = "PARKED"
   /\ ~notified
 
-Unpark(u) ==                  \* [task.1] wp_task_notify: the one that finds it parked pushes it
+\* An unpark sets the bit; the one that finds the task parked and not notified pushes it.
+Unpark(u) ==                  \* [task.1] wp_task_notify
   /\ pc[u] = "idle"
   /\ left[u] > 0
   /\ left' = [left EXCEPT ![u] = @ - 1]
@@ -135,7 +157,8 @@ Unpark(u) ==                  \* [task.1] wp_task_notify: the one that finds it 
   /\ Goto(u, IF Owes THEN "push" ELSE "idle")
   /\ UNCHANGED <<word, cells>>
 
-Cancel ==                     \* [task.6] wp_task_cancel: only a task that is parked and not notified
+\* A canceller ends the task, but only while it is parked and not notified.
+Cancel ==                     \* [task.6] wp_task_cancel
   /\ pc[Canceller] = "idle"
   /\ word = "PARKED"
   /\ ~notified
@@ -143,8 +166,10 @@ Cancel ==                     \* [task.6] wp_task_cancel: only a task that is pa
   /\ Goto(Canceller, "done")
   /\ UNCHANGED <<notified, cells, left, ghosts>>
 
-HasEnded == word \in {"DONE", "CANCELLED"}   \* [task.5] wp_task_is_done
+\* The task has ended ([task.5] wp_task_is_done).
+HasEnded == word \in {"DONE", "CANCELLED"}
 
+\* The intended end: the task has ended, or is parked with no unpark to answer.
 Finished ==
   /\ HasEnded \/ (word = "PARKED" /\ ~told)
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
@@ -169,14 +194,17 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 Runners == {c \in Carriers : pc[c] = "run"}
+
+\* The threads that are about to queue the task.
 Pushers == {t \in Threads : pc[t] \in {"push", "publish"}}
 
-\* One carrier at a time runs a task, and one thread queues it.
+\* One carrier at a time runs a task, and one thread at a time queues it.
 OneCarrier ==
   /\ cells + Cardinality({c \in Carriers : pc[c] = "begin"}) + Cardinality(Runners \cup Pushers) <= 1
   /\ Runners # {} => word = "BUSY"
 
-\* An unparked task that no run has begun after is on its way to a carrier, or its park is refused.
+\* A task that was unparked, and for which no run has begun since, is on its way to a carrier, or
+\* its park will be refused.
 UnparkNotLost ==
   told /\ ~HasEnded =>
     \/ cells > 0
@@ -184,7 +212,8 @@ UnparkNotLost ==
     \/ \E c \in Carriers : pc[c] = "begin"
     \/ notified /\ Runners # {}
 
-\* A run sees what the last run wrote, and whatever was written before each unpark that it answers.
+\* A run sees what the last run wrote, and everything that was written before each unpark that the
+\* run answers.
 HappensBeforeRun == \A c \in Runners : ~told => writes \subseteq {c}
 
 \* A task that has ended is in no queue, and no thread runs it or is about to queue it.
@@ -194,7 +223,8 @@ EndIsFinal ==
     /\ Runners = {}
     /\ Pushers = {}
 
-\* Who cancels a task has it alone, and nobody unparked it before.
+\* A thread that cancels a task has it for itself: the task is in no queue and had no unpark to
+\* answer.
 CancelIsAlone ==
   word = "CANCELLED" =>
     /\ cells = 0

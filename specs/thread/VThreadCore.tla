@@ -1,41 +1,47 @@
 ---------------------------- MODULE VThreadCore -----------------------------
 (***************************************************************************)
-(* The word of a virtual thread, and what its carriers do with it: from a  *)
-(* queue onto a carrier, and off it by a park, a yield or its end.         *)
+(* The word of a virtual thread, and what carriers do with the thread:     *)
+(* they mount it from a queue, and it leaves them by a park, a yield or    *)
+(* its end.                                                                *)
+(*                                                                         *)
 (* Code       kernel/thread/vthread.h, the left column; VThread.tla has    *)
 (*            the right one, and the claims.                               *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Carriers,   \* they run the thread
+  Carriers,   \* OS threads that run the virtual thread
   Unparkers,  \* threads that unpark it
-  Unparks,    \* how many times each
-  Parks,      \* how many parks the thread begins at the most
-  Yields      \* how many times it yields at the most
+  Unparks,    \* the number of times that each of them does so
+  Parks,      \* the number of parks that the thread may begin
+  Yields      \* the number of times that it may yield
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Parks, Yields} \subseteq Nat
 
 VARIABLES
-  state,       \* task.word: "PARKED", "BUSY" (queued or run), "PINNED", "DONE", "CANCELLED"
-  permit,      \* its bits: who has ended the park that is next, or now: "unpark", "timer"
-  number,      \* of the park that is next, or now
+  state,       \* task.word: "PARKED", "BUSY" (queued or running), "PINNED", "DONE", "CANCELLED"
+  permit,      \* the word's bits: what has ended the current or the next park: "unpark", "timer"
+  number,      \* the number of the current or the next park
   interrupted, \* the thread's flag
-  cells,       \* published cells of the thread, in any queue: 0, 1; more is the bug
-  timer,       \* the park that it is armed for; 0: it is not
+  cells,       \* the published cells of the thread, in any queue: 0 or 1; more would be the bug
+  timer,       \* the number of the park that the timer is armed for; 0: it is not armed
   asleep,      \* the carrier of the pinned thread sleeps at the word
-  pc,          \* thread -> what it does next
-  left,        \* what is still to come of unparks, parks, yields
-  told,        \* ghost: it was unparked, and no park has returned since
+  pc,          \* thread -> its next step
+  left,        \* the numbers of unparks, parks and yields that are still to come
+  told,        \* ghost: the thread was unparked, and no park has returned since
   due,         \* ghost: the park that the timer gave the permit for; 0: none
-  writes,      \* ghost: threads that wrote something for the next run: the last runner, unparkers
-  carried      \* ghost: whose writes come with the "word" (release sequence), with the "cell"
+  writes,      \* ghost: the threads that wrote something for the next run: the last runner and
+               \* unparkers
+  carried      \* ghost: the threads that have their writes carried by the "word" (release sequence)
+               \* or by the "cell"
 word == <<state, permit, number>>
 ghosts == <<told, due, writes, carried>>
 vars == <<word, interrupted, cells, timer, asleep, pc, left, ghosts>>
 
 Interrupter == "interrupter"
-Timer == "timer"          \* the carrier whose timers have the thread's
+
+\* The carrier that has the thread's timer.
+Timer == "timer"
 Canceller == "canceller"
 Joiner == "joiner"
 Others == Unparkers \cup {Interrupter, Timer}
@@ -59,7 +65,8 @@ TypeOK ==
   /\ writes \subseteq Threads
   /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
-Init ==                       \* [vthread.17] started: somebody has pushed it
+\* The thread was started ([vthread.17]): another thread has pushed it.
+Init ==
   /\ state = "BUSY"
   /\ permit = {}
   /\ number = 1
@@ -79,15 +86,20 @@ Init ==                       \* [vthread.17] started: somebody has pushed it
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* A read-modify-write with release adds to what the word carries; without, it goes on carrying.
+\* A read-modify-write with release adds the thread's writes to those that the word carries; one
+\* without release leaves them there.
 Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
-(* Pushing it to its home, in two steps. *)
-Reserve(t) ==                 \* [mpsc.2]; with a scheduler of its own: [vthread.14]
+(* A thread pushes the virtual thread to its home, in two steps. *)
+
+\* The thread that pushes reserves a place in the queue; with a scheduler of its own it is
+\* [vthread.14].
+Reserve(t) ==                 \* [mpsc.2]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
+\* The thread that pushes publishes the cell.
 Publish(t) ==                 \* [mpsc.3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
@@ -95,11 +107,12 @@ Publish(t) ==                 \* [mpsc.3]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, writes>>
 
+\* The park returns that its time is over.
 SaysTimeout ==
   /\ "timer" \in permit
   /\ "unpark" \notin permit
 
-\* The end of a park: BUSY, the permit is taken, the number changes.
+\* The end of a park: the word becomes BUSY, the permit is taken, and the number changes.
 Return(c) ==
   /\ state' = "BUSY"
   /\ permit' = {}
@@ -108,8 +121,10 @@ Return(c) ==
   /\ due' = 0
   /\ writes' = (writes \ carried["word"]) \ {c}
 
-(* A carrier: takes the thread, and runs it until it leaves. *)
-Pop(c) ==                     \* [mpsc.4]..[mpsc.8]; with a scheduler of its own: [vthread.15]
+(* A carrier takes the thread and runs it until the thread leaves. *)
+
+\* A carrier takes the thread from a queue; with a scheduler of its own it is [vthread.15].
+Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ pc[c] = "idle"
   /\ cells > 0
   /\ cells' = cells - 1
@@ -117,6 +132,7 @@ Pop(c) ==                     \* [mpsc.4]..[mpsc.8]; with a scheduler of its own
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, carried>>
 
+\* The carrier mounts the thread, and ends its park if it was parked.
 Begin(c) ==                   \* [vthread.10] [vthread.2] wp__vthread_begin
   /\ pc[c] = "begin"
   /\ IF state = "PARKED"
@@ -126,37 +142,44 @@ Begin(c) ==                   \* [vthread.10] [vthread.2] wp__vthread_begin
   /\ Goto(c, IF timer # 0 THEN "cancel" ELSE "run")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
 
-CancelTimer(c) ==             \* under the timers' lock: before it, or after it has fired
+\* The carrier cancels the thread's timer under the timers' lock, before the timer fires or after it
+\* has fired.
+CancelTimer(c) ==
   /\ pc[c] = "cancel"
   /\ pc[Timer] # "due"
   /\ timer' = 0
   /\ Goto(c, "run")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
 
-LookPermit(c) ==              \* [vthread.10] it parks: is there a permit?
+\* The thread begins a park, and returns at once if there is a permit.
+LookPermit(c) ==              \* [vthread.10]
   /\ pc[c] = "run"
   /\ left["parks"] > 0
   /\ left' = [left EXCEPT !["parks"] = @ - 1]
   /\ Goto(c, IF permit # {} THEN "end" ELSE "flag")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
 
-LookFlag(c) ==                \* [vthread.13] was it interrupted?
+\* The park looks whether the thread was interrupted, and returns at once if so.
+LookFlag(c) ==                \* [vthread.13]
   /\ pc[c] = "flag"
   /\ Goto(c, IF interrupted THEN "run" ELSE "look")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Arm(c) ==                     \* [vthread.10] a timed park
+\* A park with a deadline arms the timer with the number of the park.
+Arm(c) ==                     \* [vthread.10]
   /\ pc[c] = "look"
   /\ timer' = number
   /\ Goto(c, "armed")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
 
-BeginPark(c) ==               \* [vthread.10] it has left its stack
+\* The thread has left its stack.
+BeginPark(c) ==               \* [vthread.10]
   /\ pc[c] \in {"look", "armed"}
   /\ Goto(c, "park")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Park(c) ==                    \* [vthread.3] wp__vthread_park: refused if the permit is there
+\* The carrier stores PARKED; the park is refused if the permit is there.
+Park(c) ==                    \* [vthread.3] wp__vthread_park
   /\ pc[c] = "park"
   /\ writes' = writes \cup {c}
   /\ IF permit # {}
@@ -167,13 +190,15 @@ Park(c) ==                    \* [vthread.3] wp__vthread_park: refused if the pe
           /\ Goto(c, "idle")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, told, due>>
 
-Refused(c) ==                 \* [vthread.4] takes the permit; goes to the end of the queue
+\* A refused park takes the permit, and the thread goes to the end of the queue.
+Refused(c) ==                 \* [vthread.4]
   /\ pc[c] = "refused"
   /\ Return(c)
   /\ Goto(c, "push")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
 
-Yield(c) ==                   \* no step of the word: it stays BUSY, with its permit
+\* The thread yields. That changes nothing in the word, which stays BUSY with its permit.
+Yield(c) ==
   /\ pc[c] = "run"
   /\ left["yields"] > 0
   /\ left' = [left EXCEPT !["yields"] = @ - 1]
@@ -181,12 +206,14 @@ Yield(c) ==                   \* no step of the word: it stays BUSY, with its pe
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
 
-BeginPin(c) ==                \* [vthread.10] it parks where it cannot leave its carrier
+\* The thread parks where it cannot leave its carrier.
+BeginPin(c) ==                \* [vthread.10]
   /\ pc[c] = "look"
   /\ Goto(c, "pin")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Pin(c) ==                     \* [vthread.6] wp__vthread_park_pinned: not if the permit is there
+\* The carrier stores PINNED, unless the permit is there.
+Pin(c) ==                     \* [vthread.6] wp__vthread_park_pinned
   /\ pc[c] = "pin"
   /\ IF permit # {}
      THEN /\ Goto(c, "end")
@@ -195,7 +222,8 @@ Pin(c) ==                     \* [vthread.6] wp__vthread_park_pinned: not if the
           /\ Goto(c, "pinned")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-Sleep(c) ==                   \* [vthread.10] the futex looks and sleeps in one step
+\* The futex compares the word and sleeps in one step.
+Sleep(c) ==                   \* [vthread.10]
   /\ pc[c] = "pinned"
   /\ ~asleep
   /\ IF permit # {}
@@ -205,26 +233,30 @@ Sleep(c) ==                   \* [vthread.10] the futex looks and sleeps in one 
           /\ UNCHANGED pc
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-TimesOut(c) ==                \* the sleep's own deadline
+\* The sleep of a pinned thread ends at its own deadline.
+TimesOut(c) ==
   /\ pc[c] = "pinned"
   /\ asleep
   /\ asleep' = FALSE
   /\ Goto(c, "end")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-End(c) ==                     \* [vthread.4] [vthread.11] the end of a park that did not leave the carrier
+\* The end of a park that did not leave the carrier.
+End(c) ==                     \* [vthread.4] [vthread.11]
   /\ pc[c] = "end"
   /\ Return(c)
   /\ Goto(c, "run")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
 
+\* The thread ends.
 Done(c) ==                    \* [vthread.7] wp__vthread_finish
   /\ pc[c] = "run"
   /\ state' = "DONE"
   /\ Goto(c, "latch")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-Latch(c) ==                   \* [vthread.16] whoever joins goes on; then it lets go of the memory
+\* Threads that join are let through, then the carrier lets go of the thread's memory.
+Latch(c) ==                   \* [vthread.16]
   /\ pc[c] = "latch"
   /\ pc' = [pc EXCEPT ![c] = "idle", ![Joiner] = "done"]
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>

@@ -1,11 +1,17 @@
 -------------------------------- MODULE WaitQueue -------------------------------
 (***************************************************************************)
-(* Virtual threads and OS threads wait in one line for something that is   *)
-(* given to the first.  Whoever gives it wakes exactly that wait.          *)
+(* One line in which virtual threads and OS threads wait together for      *)
+(* something that is given to the first of them, as in a mutex or a        *)
+(* semaphore. The thread that gives it takes the waiter off the line,      *)
+(* stores the grant in the waiter, and wakes exactly that wait: a virtual  *)
+(* thread by the number of its park, an OS thread by the address of its    *)
+(* state.                                                                  *)
+(*                                                                         *)
 (* Code       kernel/thread/wait_queue.h; [wait_queue.1]..[wait_queue.3]   *)
 (*            name sites in that file; vthread.h.                          *)
-(* Abstracts  the object to things given one by one; its lock to single    *)
-(*            steps; the queues of virtual threads: who is pushed goes on. *)
+(* Abstracts  the object to things that are given one by one; its lock to  *)
+(*            single steps; the run queues of virtual threads away: a      *)
+(*            thread that is pushed goes on at once.                       *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit *)
 (*            (safety).                                                    *)
@@ -13,11 +19,11 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Virtual,   \* waiters that are virtual threads: park by permit and number
-  Os,        \* waiters that are OS threads: sleep at their state
+  Virtual,   \* the waiters that are virtual threads: they park by permit and number
+  Os,        \* the waiters that are OS threads: they sleep at their state
   Granters,  \* threads that give one thing each
-  Waits,     \* how often each waiter waits
-  Strays     \* unparks by a user
+  Waits,     \* the number of times that each waiter waits
+  Strays     \* the number of unparks by a user
 
 ASSUME SomebodyWaits == Virtual \cup Os # {} /\ {Waits, Strays} \subseteq Nat
 
@@ -25,17 +31,17 @@ Waiters == Virtual \cup Os
 Nobody == [who |-> "nobody", wait |-> 0, number |-> 0]
 
 VARIABLES
-  line,    \* waiters in line
-  things,  \* in the object, for who comes next
-  pc,      \* waiter -> what it does next; granter -> the same
-  state,   \* waiter -> of its wait: "waits", "granted"
-  wait,    \* waiter -> waits that have ended
-  number,  \* waiter -> the park that a granter would end
-  parks,   \* virtual -> parks that have returned
-  permit,  \* virtual -> "none", or who gave it: "user", "grant"
-  target,  \* granter -> whom it has taken off the line, in which wait, with which number
-  strays,  \* unparks that a user may still make
-  got,     \* ghost: things that waiters have
+  line,    \* the waiters in line
+  things,  \* the things in the object, for the threads that come next
+  pc,      \* waiter or granter -> its next step
+  state,   \* waiter -> the state of its wait: "waits", "granted"
+  wait,    \* waiter -> the number of its waits that have ended
+  number,  \* waiter -> the number of the park that a granter would end
+  parks,   \* virtual thread -> the number of its parks that have returned
+  permit,  \* virtual thread -> "none", or the giver of the permit: "user", "grant"
+  target,  \* granter -> the waiter that it has taken off the line, in which wait, with which number
+  strays,  \* the number of unparks that a user may still make
+  got,     \* ghost: the number of things that waiters have
   hurt     \* ghost: a granter wrote to a waiter that had left
 vars == <<line, things, pc, state, wait, number, parks, permit, target, strays, got, hurt>>
 
@@ -77,12 +83,16 @@ Leave(w, has) ==
   /\ Goto(w, IF wait[w] + 1 = Waits THEN "done" ELSE "idle")
   /\ got' = IF has THEN got + 1 ELSE got
 
+\* The park returns; its permit, if there was one, is taken.
 ParkEnds(w) ==
   /\ parks' = IF w \in Virtual THEN [parks EXCEPT ![w] = @ + 1] ELSE parks
   /\ permit' = [permit EXCEPT ![w] = "none"]
 
 (* A waiter. *)
-Begin(w) ==                   \* wp__waiter_renew, wp__wait_queue_add, under the lock
+
+\* The waiter takes a thing if there is one and the line is empty; otherwise it joins the line,
+\* under the lock.
+Begin(w) ==                   \* wp__waiter_renew, wp__wait_queue_add
   /\ pc[w] = "idle"
   /\ IF things > 0 /\ line = <<>>
      THEN /\ things' = things - 1
@@ -95,7 +105,8 @@ Begin(w) ==                   \* wp__waiter_renew, wp__wait_queue_add, under the
           /\ UNCHANGED <<things, wait, got>>
   /\ UNCHANGED <<parks, permit, target, strays, hurt>>
 
-Park(w) ==                    \* wp__waiter_park: the permit, or the state, is looked at as it sleeps
+\* The waiter goes to sleep, unless its permit, or an OS thread's state, shows that it need not.
+Park(w) ==                    \* wp__waiter_park
   /\ pc[w] = "park"
   /\ IF (w \in Virtual /\ permit[w] # "none") \/ (w \in Os /\ state[w] = "granted")
      THEN /\ ParkEnds(w)
@@ -104,26 +115,31 @@ Park(w) ==                    \* wp__waiter_park: the permit, or the state, is l
           /\ UNCHANGED <<parks, permit>>
   /\ UNCHANGED <<line, things, state, wait, number, target, strays, got, hurt>>
 
-TimeOut(w) ==                 \* also an interrupt
+\* The sleep ends by a deadline or an interrupt.
+TimeOut(w) ==
   /\ pc[w] = "asleep"
   /\ ParkEnds(w)
   /\ Goto(w, "late")
   /\ UNCHANGED <<line, things, state, wait, number, target, strays, got, hurt>>
 
-Refuse(w) ==                  \* a deadline in the past: wp__waiter_refused ends the park all the same
+\* A park with a deadline in the past does not sleep, and wp__waiter_refused ends it all the same.
+Refuse(w) ==                  \* wp__waiter_refused
   /\ pc[w] = "park"
   /\ w \in Virtual
   /\ ParkEnds(w)
   /\ Goto(w, "late")
   /\ UNCHANGED <<line, things, state, wait, number, target, strays, got, hurt>>
 
-Spurious(w) ==                \* an OS thread's sleep may end for nothing
+\* An OS thread's sleep ends spuriously.
+Spurious(w) ==
   /\ w \in Os
   /\ pc[w] = "asleep"
   /\ Goto(w, "back")
   /\ UNCHANGED <<line, things, state, wait, number, parks, permit, target, strays, got, hurt>>
 
-Check(w) ==                   \* [wait_queue.1] wp__waiter_check: granted; or renews its number, under the lock
+\* The waiter looks at its state: if it is not granted, it renews its number under the lock and
+\* sleeps again.
+Check(w) ==                   \* [wait_queue.1] wp__waiter_check
   /\ pc[w] = "back"
   /\ IF state[w] = "granted"
      THEN /\ Leave(w, TRUE)
@@ -133,7 +149,9 @@ Check(w) ==                   \* [wait_queue.1] wp__waiter_check: granted; or re
           /\ UNCHANGED <<wait, got>>
   /\ UNCHANGED <<line, things, state, parks, permit, target, strays, hurt>>
 
-Cancel(w) ==                  \* wp__waiter_cancel, under the lock
+\* A waiter that is too late leaves the line under the lock. If it is no longer in line, a granter
+\* has taken it off.
+Cancel(w) ==                  \* wp__waiter_cancel
   /\ pc[w] = "late"
   /\ line' = Without(w)
   /\ IF InLine(w)
@@ -142,13 +160,15 @@ Cancel(w) ==                  \* wp__waiter_cancel, under the lock
           /\ UNCHANGED <<wait, got>>
   /\ UNCHANGED <<things, state, number, parks, permit, target, strays, hurt>>
 
+\* A waiter that was taken off the line waits for the granter's store, and has what it was given.
 Await(w) ==                   \* [wait_queue.3] wp__waiter_await
   /\ pc[w] = "await"
   /\ state[w] = "granted"
   /\ Leave(w, TRUE)
   /\ UNCHANGED <<line, things, state, number, parks, permit, target, strays, hurt>>
 
-(* Somebody unparks w: a sleeping one goes on. *)
+(* A granter. *)
+\* A thread unparks w: if w sleeps, it goes on; otherwise the permit stays for its next park.
 Unpark(w, by, others) ==
   IF pc[w] = "asleep"
   THEN /\ ParkEnds(w)
@@ -157,7 +177,9 @@ Unpark(w, by, others) ==
        /\ pc' = others
        /\ UNCHANGED parks
 
-Give(g) ==                    \* under the lock: to the first of the line, or left for the next
+\* Under the lock, the granter takes the first waiter off the line; if the line is empty, the thing
+\* stays in the object for the next thread.
+Give(g) ==
   /\ pc[g] = "idle"
   /\ IF line = <<>>
      THEN /\ things' = things + 1
@@ -171,7 +193,8 @@ Give(g) ==                    \* under the lock: to the first of the line, or le
           /\ UNCHANGED things
   /\ UNCHANGED <<state, wait, number, parks, permit, strays, got, hurt>>
 
-Store(g) ==                   \* [wait_queue.2] wp__waiter_grant, after the lock
+\* After the lock is free again, the granter stores the grant in the waiter.
+Store(g) ==                   \* [wait_queue.2] wp__waiter_grant
   /\ pc[g] = "store"
   /\ IF wait[target[g].who] = target[g].wait
      THEN /\ state' = [state EXCEPT ![target[g].who] = "granted"]
@@ -181,7 +204,8 @@ Store(g) ==                   \* [wait_queue.2] wp__waiter_grant, after the lock
   /\ Goto(g, "wake")
   /\ UNCHANGED <<line, things, wait, number, parks, permit, target, strays, got>>
 
-Wake(g) ==                    \* wp__wake: by address, or by park
+\* The granter wakes an OS thread by address, and a virtual thread by the number of its park.
+Wake(g) ==                    \* wp__wake
   /\ pc[g] = "wake"
   /\ LET w == target[g].who
          after == [pc EXCEPT ![g] = "done"]
@@ -195,7 +219,8 @@ Wake(g) ==                    \* wp__wake: by address, or by park
   /\ target' = [target EXCEPT ![g] = Nobody]
   /\ UNCHANGED <<line, things, state, wait, number, strays, got, hurt>>
 
-Stray(w) ==                   \* a user's unpark
+\* A user unparks a virtual thread.
+Stray(w) ==
   /\ w \in Virtual
   /\ strays > 0
   /\ strays' = strays - 1
@@ -214,7 +239,8 @@ Granter(g) ==
   \/ Store(g)
   \/ Wake(g)
 
-Finished ==                   \* who sleeps now waits for things that nobody gives
+\* The intended end: threads that still sleep wait for things that are never given.
+Finished ==
   /\ \A g \in Granters : pc[g] = "done"
   /\ \A w \in Waiters : pc[w] \in {"asleep", "done"}
   /\ UNCHANGED vars
@@ -227,9 +253,11 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
+
+\* The granters that have a thing on its way to a waiter.
 Flying == {g \in Granters : pc[g] = "store" /\ wait[target[g].who] = target[g].wait}
 
-\* Nobody sleeps who was granted, unless the wake that ends this sleep is on its way.
+\* No granted waiter sleeps, unless the wakeup that ends this sleep is on its way.
 NoLostGrant ==
   \A w \in Waiters :
     pc[w] = "asleep" /\ state[w] = "granted" =>
@@ -238,14 +266,15 @@ NoLostGrant ==
         /\ target[g].who = w
         /\ w \in Virtual => target[g].number = parks[w]
 
-\* What is given is with the object, on its way, or with one waiter; none goes with a waiter that
-\* leaves.
+\* Each thing that is given is in the object, on its way, or with one waiter; no thing leaves with a
+\* waiter that gives up.
 NothingLost ==
   LET given == Cardinality({g \in Granters : pc[g] # "idle"})
       told == {w \in Waiters : pc[w] \notin {"idle", "done"} /\ state[w] = "granted"}
   IN given = things + Cardinality(Flying) + Cardinality(told) + got
 
-\* No granter writes to a waiter that has left: its memory may be something else.
+\* No granter writes to a waiter that has left, because that memory may be in use for something
+\* else.
 UntouchedAfterGrant == ~hurt
 
 \* A grant leaves no permit behind for a later park.

@@ -1,16 +1,20 @@
 -------------------------------- MODULE WaitQueueLeave -------------------------------
 (***************************************************************************)
 (* A group closes while its virtual threads stand in lines that outlive    *)
-(* it: the close leaves each line in their stead.  It is freed while       *)
-(* others may still be waking those threads: the free waits for them.      *)
+(* it. The close takes each of them out of its line, and passes on what    *)
+(* was granted to it. The group is freed while other threads may still be  *)
+(* waking its threads: such wakers are counted, and the free waits until   *)
+(* the count is zero.                                                      *)
+(*                                                                         *)
 (* Code       kernel/thread/wakers.h, wait_queue.h, group.c, and the       *)
 (*            `leave` of each kind of wait in mutex.c, semaphore.c,        *)
 (*            channel.c, condition.c; [wakers.1] to [wakers.4] name sites  *)
 (*            there.                                                       *)
 (* Abstracts  the object to things that are given one by one; its lock to  *)
-(*            single steps; parks to `awake`, WaitQueue has their numbers; *)
-(*            a wake that the close itself sends, or a thread that looks,  *)
-(*            to a part of its step, for nobody waits for that one's end.  *)
+(*            single steps; parks to `awake` (WaitQueue has their          *)
+(*            numbers). A wakeup that is sent by the close itself, or by a *)
+(*            thread that looks, is part of its sender's step, because no  *)
+(*            thread waits for its end.                                    *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NoDeadGrant, PassedOn, NoLostWake, NoTouchAfterFree,         *)
 (*            NoTouchAfterLeave (safety), FreeEnds (liveness).             *)
@@ -18,11 +22,12 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Leavers,   \* virtual threads of the group, each waits once
-  Stayers,   \* threads of other groups, OS threads: no close hands them back
+  Leavers,   \* virtual threads of the group; each waits once
+  Stayers,   \* OS threads and threads of other groups, which no close hands back
   Granters,  \* threads outside the group that give one thing each
-  Runners,   \* OS threads of a scheduler, each runs one thread of the group to its end
-  Tells      \* TRUE: the thing stays, the first is told to look: a mutex; FALSE: it is given
+  Runners,   \* OS threads of a scheduler; each runs one thread of the group to its end
+  Tells      \* TRUE: the thing stays in the object and the first waiter is woken to look, as with a
+             \* mutex; FALSE: the thing is given to the first waiter
 
 ASSUME SomebodyLeaves == Leavers # {} /\ Tells \in BOOLEAN
 
@@ -30,18 +35,18 @@ Waiters == Leavers \cup Stayers
 Nobody == "nobody"
 
 VARIABLES
-  line,     \* waiters in line
-  things,   \* in the object, for who comes next
+  line,     \* the waiters in line
+  things,   \* the things in the object, for the threads that come next
   at,       \* waiter -> "idle", "waits", "has" a mutex, "done", or "left": handed back
-  granted,  \* waiter -> GRANTED is stored
-  awake,    \* waiter -> it has been woken, and is to look
-  does,     \* granter, runner -> what it does next
-  target,   \* granter -> whom it has taken off the line, or tells
-  wakers,   \* the group's count of those who are inside
+  granted,  \* waiter -> GRANTED is stored in it
+  awake,    \* waiter -> it has been woken, and is about to look
+  does,     \* granter or runner -> its next step
+  target,   \* granter -> the waiter that it has taken off the line, or wakes to look
+  wakers,   \* the group's count of the threads that are inside
   group,    \* "open", "stopped": its carriers have ended, "closed", "freed"
-  sleeps,   \* the free waits, until the last one that is counted has woken it
-  got,      \* ghost: things that waiters have
-  hurt      \* ghost: what was touched that was gone: a set
+  sleeps,   \* the free waits, until the last thread that is counted wakes it
+  got,      \* ghost: the number of things that waiters have
+  hurt      \* ghost: the set of things that were touched after they were gone
 vars == <<line, things, at, granted, awake, does, target, wakers, group, sleeps, got, hurt>>
 
 TypeOK ==
@@ -76,12 +81,18 @@ Init ==
 InLine(w) == \E i \in 1 .. Len(line) : line[i] = w
 Without(w) == SelectSeq(line, LAMBDA x : x # w)
 Goto(x, where) == does' = [does EXCEPT ![x] = where]
+
+\* Ghost: something is touched, which is recorded if it is gone.
 Touch(what, isGone) == hurt' = IF isGone THEN hurt \cup {what} ELSE hurt
 IsFreed(w) == w \in Leavers /\ group = "freed"
+
+\* A granter of a leaver is counted in the leaver's group.
 Counted(w) == IF w \in Leavers THEN 1 ELSE 0
+
+\* Thread w can run: a leaver's group must be open.
 Runs(w) == w \in Stayers \/ group = "open"
 
-\* It has a thing: for good, but for a mutex, which it is to unlock.
+\* The waiter has a thing: for good, or until it unlocks if the thing is a mutex.
 Has(w) ==
   IF Tells /\ w \in Leavers
   THEN /\ at' = [at EXCEPT ![w] = "has"]
@@ -89,7 +100,8 @@ Has(w) ==
   ELSE /\ at' = [at EXCEPT ![w] = "done"]
        /\ got' = got + 1
 
-\* The object with `more` things, in the step of who says so: the first is told, or has one.
+\* The object has `more` things, in the step of its caller: the first of the line is woken to look,
+\* or gets one.
 Serve(rest, more, has) ==
   IF more = 0 \/ rest = <<>>
   THEN /\ line' = rest
@@ -106,7 +118,10 @@ Serve(rest, more, has) ==
                /\ granted' = [has EXCEPT ![Head(rest)] = TRUE]
 
 (* A waiter. *)
-Begin(w) ==                   \* wp__mutex_begin and its like
+
+\* The waiter takes a thing if there is one and the line is empty; otherwise it joins the line
+\* (wp__mutex_begin and its like).
+Begin(w) ==
   /\ at[w] = "idle"
   /\ Runs(w)
   /\ IF things > 0 /\ line = <<>>
@@ -118,7 +133,9 @@ Begin(w) ==                   \* wp__mutex_begin and its like
           /\ UNCHANGED <<things, got>>
   /\ UNCHANGED <<granted, awake, does, target, wakers, group, sleeps, hurt>>
 
-Look(w) ==                    \* its park ended, for a wake or for nothing: wp__mutex_check and its like
+\* A waiter's park has ended, by a wakeup or spuriously, and it looks (wp__mutex_check and its
+\* like).
+Look(w) ==
   /\ at[w] = "waits"
   /\ Runs(w)
   /\ \/ /\ granted[w]
@@ -138,7 +155,8 @@ Look(w) ==                    \* its park ended, for a wake or for nothing: wp__
         /\ UNCHANGED <<line, things, at, granted, got>>
   /\ UNCHANGED <<does, target, wakers, group, sleeps, hurt>>
 
-GiveUp(w) ==                  \* too late, or interrupted: wp__mutex_cancel and its like
+\* A waiter is too late or interrupted, and leaves the line (wp__mutex_cancel and its like).
+GiveUp(w) ==
   /\ at[w] = "waits"
   /\ Runs(w)
   /\ InLine(w)
@@ -146,6 +164,7 @@ GiveUp(w) ==                  \* too late, or interrupted: wp__mutex_cancel and 
   /\ Serve(Without(w), things, granted)
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
+\* A thread unlocks the mutex that it has.
 Unlock(w) ==                  \* wp_mutex_unlock
   /\ at[w] = "has"
   /\ Runs(w)
@@ -154,7 +173,10 @@ Unlock(w) ==                  \* wp_mutex_unlock
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
 (* A granter. *)
-Give(g) ==                    \* under the lock: to the first; or left for it, which is told to look
+
+\* Under the lock, the granter gives the thing to the first waiter, or leaves it in the object and
+\* wakes that waiter to look.
+Give(g) ==
   /\ does[g] = "idle"
   /\ IF line = <<>>
      THEN /\ things' = things + 1
@@ -171,13 +193,15 @@ Give(g) ==                    \* under the lock: to the first; or left for it, w
                   /\ UNCHANGED <<things, wakers>>
   /\ UNCHANGED <<at, granted, awake, group, sleeps, got, hurt>>
 
-Enter(g) ==                   \* [wakers.1] counted, before the waiter can see its grant
+\* The granter is counted in before the waiter can see its grant.
+Enter(g) ==                   \* [wakers.1]
   /\ does[g] = "take"
   /\ wakers' = wakers + Counted(target[g])
   /\ Touch("group", IsFreed(target[g]))
   /\ Goto(g, "store")
   /\ UNCHANGED <<line, things, at, granted, awake, target, group, sleeps, got>>
 
+\* The granter stores the grant in the waiter.
 Store(g) ==                   \* [wait_queue.2]
   /\ does[g] = "store"
   /\ granted' = [granted EXCEPT ![target[g]] = TRUE]
@@ -185,17 +209,21 @@ Store(g) ==                   \* [wait_queue.2]
   /\ Goto(g, "wake")
   /\ UNCHANGED <<line, things, at, awake, target, wakers, group, sleeps, got>>
 
-Wake(g) ==                    \* wp__wake: the thread's word, its carrier
+\* The granter wakes the waiter: it changes the thread's word and wakes its carrier.
+Wake(g) ==                    \* wp__wake
   /\ does[g] = "wake"
   /\ awake' = [awake EXCEPT ![target[g]] = TRUE]
   /\ Touch("group", IsFreed(target[g]))
   /\ Goto(g, "exit")
   /\ UNCHANGED <<line, things, at, granted, target, wakers, group, sleeps, got>>
 
-CountOut(n) ==                \* [wakers.2] the last touch; the last one wakes who frees, by address
+\* A thread is counted out, with its last touch of the group. The last one wakes the free, by
+\* address.
+CountOut(n) ==                \* [wakers.2]
   /\ wakers' = wakers - n
   /\ sleeps' = (sleeps /\ wakers' # 0)
 
+\* The granter is done with the group.
 Exit(g) ==
   /\ does[g] = "exit"
   /\ CountOut(Counted(target[g]))
@@ -203,13 +231,16 @@ Exit(g) ==
   /\ Goto(g, "done")
   /\ UNCHANGED <<line, things, at, granted, awake, target, group, got>>
 
-(* An OS thread inside wp_vthread_run. *)
-End(r) ==                     \* its thread is off its home's list
+(* An OS thread that is inside wp_vthread_run. *)
+
+\* The thread that the runner runs has ended, and is off the list of its home.
+End(r) ==
   /\ does[r] = "runs"
   /\ Goto(r, "ended")
   /\ UNCHANGED <<line, things, at, granted, awake, target, wakers, group, sleeps, got, hurt>>
 
-Return(r) ==                  \* after `left`, and what else touches the group
+\* The runner is done with the group, after its last access to it.
+Return(r) ==
   /\ does[r] = "ended"
   /\ CountOut(1)
   /\ Touch("group", group = "freed")
@@ -217,19 +248,24 @@ Return(r) ==                  \* after `left`, and what else touches the group
   /\ UNCHANGED <<line, things, at, granted, awake, target, group, got>>
 
 (* The close, and the free. *)
-Stop ==                       \* workers_join: cancelled, or too late
+
+\* The close stops the carriers of the group, and they end.
+Stop ==                       \* workers_join
   /\ group = "open"
   /\ group' = "stopped"
   /\ UNCHANGED <<line, things, at, granted, awake, does, target, wakers, sleeps, got, hurt>>
 
-Abandon(w) ==                 \* wp__vthread_abandon_held: as who unlocks
+\* The close unlocks a mutex that a thread of the group holds.
+Abandon(w) ==                 \* wp__vthread_abandon_held
   /\ group = "stopped"
   /\ at[w] = "has"
   /\ at' = [at EXCEPT ![w] = "left"]
   /\ Serve(line, things + 1, granted)
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
-LeaveLine(w) ==               \* wp__vthread_leave_line: as who gives up; or what it has is passed on
+\* The close takes a thread out of its line as a waiter that gives up would; what the thread was
+\* granted is passed on.
+LeaveLine(w) ==               \* wp__vthread_leave_line
   /\ group = "stopped"
   /\ w \in Leavers
   /\ at[w] \in {"idle", "waits"}
@@ -242,13 +278,15 @@ LeaveLine(w) ==               \* wp__vthread_leave_line: as who gives up; or wha
           /\ Serve(line, things + 1, [granted EXCEPT ![w] = FALSE])
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
-HandBack ==                   \* nobody is listed any more
+\* All threads have left the group's lists, and the group is closed.
+HandBack ==
   /\ group = "stopped"
   /\ \A w \in Leavers : at[w] \in {"done", "left"}
   /\ \A r \in Runners : does[r] # "runs"
   /\ group' = "closed"
   /\ UNCHANGED <<line, things, at, granted, awake, does, target, wakers, sleeps, got, hurt>>
 
+\* The free finds threads that are counted, and waits.
 Sleep ==                      \* [wakers.3] wp__wakers_wait
   /\ group = "closed"
   /\ wakers # 0
@@ -256,14 +294,16 @@ Sleep ==                      \* [wakers.3] wp__wakers_wait
   /\ sleeps' = TRUE
   /\ UNCHANGED <<line, things, at, granted, awake, does, target, wakers, group, got, hurt>>
 
-Free ==                       \* [wakers.4] nobody is counted any more
+\* No thread is counted any more, and the group is freed.
+Free ==                       \* [wakers.4]
   /\ group = "closed"
   /\ wakers = 0
   /\ ~sleeps
   /\ group' = "freed"
   /\ UNCHANGED <<line, things, at, granted, awake, does, target, wakers, sleeps, got, hurt>>
 
-Finished ==                   \* who waits now waits for things that nobody gives
+\* The intended end: threads that still wait do so for things that are never given.
+Finished ==
   /\ group = "freed" \/ sleeps
   /\ \A x \in Granters \cup Runners : does[x] = "done"
   /\ UNCHANGED vars
@@ -301,11 +341,12 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-\* A grant never goes to a thread that will not run: who was handed back is in no line.
+
+\* A grant never goes to a thread that will not run: a thread that was handed back is in no line.
 NoDeadGrant == \A w \in Leavers : at[w] = "left" => ~InLine(w)
 
-\* What was granted to a leaver is passed on: each thing given is in the object, on its way to who
-\* waits, or with one who runs.
+\* A thing that was granted to a leaver is passed on: each thing given is in the object, on its way
+\* to a waiter, or with a thread that runs.
 PassedOn ==
   LET given == Cardinality({g \in Granters : does[g] # "idle"})
       flying == {g \in Granters : does[g] \in {"take", "store"}}
@@ -313,7 +354,8 @@ PassedOn ==
       told == {w \in Waiters : at[w] = "waits" /\ granted[w]}
   IN given = things + Cardinality(flying) + Cardinality(told \cup held) + got
 
-\* Nobody sleeps who has something, or is first while there is something, unless its wake is on its way.
+\* No thread sleeps that has a thing, or that is first in line while there is a thing, unless its
+\* wakeup is on its way.
 NoLostWake ==
   \A w \in Waiters :
     /\ at[w] = "waits"
@@ -321,9 +363,10 @@ NoLostWake ==
     /\ granted[w] \/ (things > 0 /\ line # <<>> /\ w = Head(line))
     => \E g \in Granters : target[g] = w /\ does[g] = "wake"
 
-\* Nobody who grants, or runs a thread, touches a group that is freed.
+\* No granter, and no thread that runs one of the group's, touches the group after it is freed.
 NoTouchAfterFree == "group" \notin hurt
-\* A close leaves a waiter's memory alone until the grant that has begun is said.
+
+\* A close leaves a waiter's memory alone until a grant that has begun is stored.
 NoTouchAfterLeave == "waiter" \notin hurt
 
 \* A free does not wait for ever.
