@@ -58,7 +58,7 @@ class Stealing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Choose where a task or thread starts if no carrier is given; see ``docs/placement.md``.
+    """Choose where a task or thread starts if no carrier is given; see ``docs/guide/placement.md``.
 
     The load of a carrier is what is queued there and what runs.
 
