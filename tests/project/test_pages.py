@@ -29,7 +29,7 @@ EXCERPTS = {
     "guide/placement.md": "has tables that `make tables` writes",
     "guide/pools.md": "shows lines of programs",
     "guide/strategies.md": "shows lines of programs",
-    "judging/audit.md": "shows lines of an audit, which takes half an hour",
+    "judging/audit.md": "shows lines of an audit, which takes a quarter of an hour",
     "judging/conformance.md": "its commands run on the kernel's own specifications",
     "judging/mutants.md": "its commands need a checkout",
     "judging/traces.md": "its commands run on the kernel's own specifications",

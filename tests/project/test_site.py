@@ -96,7 +96,11 @@ def test_the_search_answers(site: Path, question: str, page: str) -> None:
 
 
 def search(site: Path, question: str) -> dict[str, int]:
-    """Return the pages that have every word of a question: how often one stands in a title."""
+    """Return the pages that have every word of a question, as the site's own search finds them.
+
+    With each, how many words stand in its titles.  A word that stands nowhere is found within
+    others.
+    """
     from sphinx.search.en import SearchEnglish
 
     text = (site / "searchindex.js").read_text(encoding="utf-8")
@@ -106,9 +110,11 @@ def search(site: Path, question: str) -> dict[str, int]:
              if word not in english.stopwords]  # fmt: skip
 
     def pages(kind: str, word: str) -> set[str]:
-        numbers = index[kind].get(word, [])
-        numbers = numbers if isinstance(numbers, list) else [numbers]
-        return {index["docnames"][number] for number in numbers}
+        known = index[kind]
+        within = [word] if word in known else [term for term in known if word in term]
+        numbers = [known[term] for term in within]
+        several = [each if isinstance(each, list) else [each] for each in numbers]
+        return {index["docnames"][number] for some in several for number in some}
 
     has_all = set.intersection(
         *(pages("terms", word) | pages("titleterms", word) for word in words)
