@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -20,6 +21,7 @@ html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
 highlight_language = "none"
+smartquotes = False  # two hyphens begin an option
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
@@ -44,6 +46,12 @@ nitpick_ignore_regex = [("py:.*", ".*"), ("c:.*", "(u?int.*_t|s?size_t|sockaddr|
 TITLED = re.compile(r'^(```)(\w+) title="([^"]+)"$', re.MULTILINE)
 
 
+class English(SearchEnglish):
+    """The index drops "others" for its stem, a stop word, and a query that has it finds nothing."""
+
+    stopwords = frozenset(SearchEnglish.stopwords) - {"other"}
+
+
 def _caption(_app: Sphinx, _name: str, source: list[str]) -> None:
     """Show the name of the file that a block of code is."""
     source[0] = TITLED.sub(r"\1{code-block} \2\n:caption: \3", source[0])
@@ -53,3 +61,4 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx what is here."""
     app.connect("source-read", _caption)
     app.add_lexer("tla", TextLexer)
+    app.add_search_language(English)

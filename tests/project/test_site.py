@@ -79,6 +79,26 @@ def test_a_page_that_leads_nowhere_fails(tmp_path: Path, page: str, warning: str
     assert warning in ended.stderr
 
 
+def pages_named(text: str) -> set[str]:
+    """Return the pages of docs/ that a text names by their path."""
+    return set(re.findall(r"\bdocs/(?!results/|PAGE)[\w/-]+\.md\b", text))
+
+
+def test_each_page_that_the_tree_names_is_there() -> None:
+    folders = ("bench", "docs", "examples", "kernel", "python", "specs", "stress", "tests", "tools")
+    files = [file for folder in folders for file in Path(ROOT, folder).rglob("*.*")]
+    files += [ROOT / name for name in ("CONTRIBUTING.md", "Makefile", "README.md")]
+    kinds = (".c", ".h", ".md", ".py", ".rst", ".tla", ".toml", "")
+    texts = [file.read_text(encoding="utf-8") for file in files if file.suffix in kinds]
+    named = set().union(*map(pages_named, texts))
+    assert len(named) > 15
+    assert {page for page in named if not (ROOT / page).exists()} == set()
+
+
+def test_a_page_that_is_named_is_found() -> None:
+    assert pages_named("`docs/guide/io.md`, docs/results/audit.md") == {"docs/" + "guide/io.md"}
+
+
 QUESTIONS = {
     "my asyncio callback from a thread is slow": "guide/troubleshooting",
     "is my seqlock right on ARM": "judging/models",

@@ -36,12 +36,16 @@ def _words(comment: str) -> str:
     return re.sub(r"([\\*`_|])", r"\\\1", line)
 
 
-def _function(chunk: Chunk) -> Iterator[str]:
-    text = prototype(chunk.text)
-    code = " ".join(COMMENT.sub("", text).split()).removeprefix("WP_API ").removesuffix(";")
-    beside = COMMENT.search(text)
-    said = _words(chunk.comment + (beside[0] if beside else ""))
-    yield f".. c:function:: {code}\n\n"
+def _functions(chunks: list[Chunk]) -> Iterator[str]:
+    """Give a function, and those that stand right below it and share its comment."""
+    texts = [prototype(chunk.text) for chunk in chunks]
+    codes = [" ".join(COMMENT.sub("", text).split()) for text in texts]
+    codes = [code.removeprefix("WP_API ").removesuffix(";") for code in codes]
+    beside = "".join(comment[0] for text in texts if (comment := COMMENT.search(text)))
+    said = _words(chunks[0].comment + beside)
+    yield f".. c:function:: {codes[0]}\n"
+    yield from (f"                 {code}\n" for code in codes[1:])
+    yield "\n"
     contract = CONTRACT.search(said)
     yield f"   {CONTRACT.sub('', said)}\n\n"
     if contract:
@@ -95,12 +99,24 @@ def reference(layer: str) -> str:
         opaque = [name for name, home in _opaque().items() if home == stem]
         parts.append(f"{title}\n{'-' * len(title)}\n\n{_titles(stem)}\n")
         parts.extend(f".. c:struct:: {name}\n\n   Opaque.\n" for name in opaque)
+        own = [chunk for chunk in kept if chunk.stem == stem]
         parts.extend(
-            "".join(_function(chunk) if chunk.is_public else _other(chunk))
-            for chunk in kept
-            if chunk.stem == stem and (chunk.is_public or stem != "api")
+            "".join(_functions(group) if group[0].is_public else _other(group[0]))
+            for group in _groups(own)
+            if group[0].is_public or stem != "api"
         )
     return "\n".join(parts)
+
+
+def _groups(chunks: list[Chunk]) -> list[list[Chunk]]:
+    groups: list[list[Chunk]] = []
+    for chunk in chunks:
+        shares = chunk.is_public and not chunk.is_apart and not chunk.comment
+        if shares and groups and groups[-1][0].is_public:
+            groups[-1].append(chunk)
+        else:
+            groups.append([chunk])
+    return groups
 
 
 class PublicHeaders(SphinxDirective):
