@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tests.support.cases import COMPILES
 from tools.public_headers import KERNEL, Kernel
 
 import wakeproof
@@ -22,10 +23,7 @@ from wakeproof import locations
 ROOT = locations.sources()
 DOCS = ROOT / "docs"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
-]
+pytestmark = COMPILES
 
 
 def built(pages: Path, into: Path) -> subprocess.CompletedProcess[str]:
