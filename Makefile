@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed, and print claim x judge  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -82,7 +82,11 @@ bench: venv ## Speed against peers and limits, in one run  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench $(if $(T),-t '$(T)')
 
 tables: venv ## Bench tables of pages, run again: minutes, on a quiet machine  [D=docs/PAGE.md]
-	$(Q)$(BIN)/python tools/tables.py $(or $(D),docs/placement.md)
+	$(Q)$(BIN)/python tools/tables.py $(or $(D),docs/guide/placement.md)
+
+docs: venv ## The documentation site, into build/docs; a warning is an error
+	$(Q)$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs || \
+	  { rm -rf build/doctrees; exit 1; }
 
 bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: half an hour  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench-http $(if $(T),-t '$(T)')

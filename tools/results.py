@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "audit": "every claim, and what each judge says of it",
     "claims": "every claim in words, with its code and scenarios",
-    "bench": "speed beside peers and limits (docs/performance.md says why)",
-    "bench-http": "an HTTP proxy beside others (docs/bench-http.md says how)",
+    "bench": "speed beside peers and limits (docs/inside/performance.md says why)",
+    "bench-http": "an HTTP proxy beside others (docs/inside/bench-http.md says how)",
 }
 """Targets of make, and what they print."""
 COLUMNS = "220"  # the widest table is not broken

@@ -17,9 +17,9 @@ enum {
 };
 
 /* A completion interrupts no running thread, and each event comes with its result.
- * docs/decisions.md says why it is not IORING_SETUP_DEFER_TASKRUN. The flag needs Linux 5.19, as
- * does IORING_ASYNC_CANCEL_ANY, without which driver_end would wait for operations that never
- * end. */
+ * docs/inside/decisions.md says why it is not IORING_SETUP_DEFER_TASKRUN. The flag needs Linux
+ * 5.19, as does IORING_ASYNC_CANCEL_ANY, without which driver_end would wait for operations that
+ * never end. */
 enum { MANNERS = IORING_SETUP_COOP_TASKRUN };
 
 static const char *text(int failed)

@@ -58,9 +58,10 @@ class Stealing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Choose where a task or thread starts if no carrier is given; see ``docs/placement.md``.
+    """Choose where a task or thread starts if no carrier is given.
 
-    The load of a carrier is what is queued there and what runs.
+    The load of a carrier is what is queued there and what runs.  ``docs/guide/placement.md``
+    compares the policies.
 
     Attributes:
         policy: "home": see `CarrierGroup.submit`.  "two_choices": draw two carriers, and take the

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bench's form, never its time: ratios and verdicts from given samples, every row, peers.
 
-Serves no spec: docs/performance.md.
+Serves no spec: docs/inside/performance.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP bench's form, never its time: where servers run, what is counted, judged and printed.
 
-Serves no spec: docs/bench-http.md.
+Serves no spec: docs/inside/bench-http.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP bench as it runs, beside toy servers: what it measures, how it fails, how it ends.
 
-Serves no spec: docs/bench-http.md.
+Serves no spec: docs/inside/bench-http.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The load generator: when a request counts from, and that no answer is forgotten.
 
-Serves no spec: docs/bench-http.md, ``bench/http/client.h``.
+Serves no spec: docs/inside/bench-http.md, ``bench/http/client.h``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bench's peers: what is absent says so and fails nothing; what is there prints its numbers.
 
-Serves no spec: docs/performance.md.
+Serves no spec: docs/inside/performance.md.
 """
 
 from __future__ import annotations

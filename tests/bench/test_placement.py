@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of placement: what is simulated is so and can fail, what is real is sane.
 
-Serves no spec: docs/performance.md.  Never times.
+Serves no spec: docs/inside/performance.md.  Never times.
 """
 
 from __future__ import annotations

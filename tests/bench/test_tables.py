@@ -21,7 +21,7 @@ renewed: Callable[[str, Callable[[str], str]], str] = TOOL["renewed"]
 
 
 def page() -> str:
-    return (locations.sources() / "docs" / "placement.md").read_text()
+    return (locations.sources() / "docs" / "guide" / "placement.md").read_text()
 
 
 def test_the_tables_of_placement_have_the_rows_that_their_commands_print() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP examples, driven by clients that others wrote, by hand: docs/http.md, Descriptor.tla.
+"""The HTTP examples, driven by clients that others wrote, by hand.
 
 Each server runs in a build of its own; whatever its sanitizer finds fails the last of its tests.
 """

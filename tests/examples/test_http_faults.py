@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP examples when something fails, or ends, or is too much: docs/http.md, Descriptor.tla.
+"""The HTTP examples when something fails, or ends, or is too much: docs/guide/http.md.
 
 Each fault has a twin: the same server with one defect, which the same test must see.
 """

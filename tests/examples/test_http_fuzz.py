@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any bytes, to the parser and the connection of the HTTP examples: docs/http.md.
+"""Any bytes, to the parser and the connection of the HTTP examples: docs/guide/http.md.
 
 `make fuzz-http` does so for a minute with libFuzzer; here a few seconds at random, with a seed.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files, twins and claims that docs/decisions.md and docs/limits.md name are there."""
+"""What docs/inside/decisions.md and docs/guide/limits.md name is there: files, twins, claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wakeproof import locations
 from wakeproof.judge.twins import edits
 
 ROOT = locations.sources()
-PAGES = ("decisions.md", "limits.md")
+PAGES = ("inside/decisions.md", "guide/limits.md")
 FOLDERS = ("bench", "docs", "examples", "kernel", "python", "specs", "stress", "tests", "tools")
 FILE = re.compile(r"`([\w./]+\.(?:c|h|md|py|tla))`")
 TWINS = re.compile(r"[Tt]wins?((?:,? (?:and )?`\w+`)+)")

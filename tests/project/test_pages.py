@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of code in README runs as written: from an empty folder, with what is installed.
+"""Every block of code in README, Start and Guide runs as written.
+
+From an empty folder, with what is installed.
 
 A block with `title="NAME"` is that file. In a `console` block each line after `$ ` is a command,
 and the lines below it are what the command prints: a line `...` stands for any lines, `...` within
@@ -19,7 +21,27 @@ import pytest
 from tests.support.cases import COMPILES
 from tests.support.installed import ROOT, Installed
 
-PAGES = ["README.md"]
+EXCERPTS = {
+    "guide/dumps.md": "shows dumps of programs that are not on the page",
+    "guide/events.md": "shows lines of programs, and a timeline",
+    "guide/http.md": "starts servers that a checkout builds",
+    "guide/io.md": "shows lines of programs, and a table of a benchmark",
+    "guide/placement.md": "has tables that `make tables` writes",
+    "guide/pools.md": "shows lines of programs",
+    "guide/strategies.md": "shows lines of programs",
+    "judging/audit.md": "shows lines of an audit, which takes a quarter of an hour",
+    "judging/conformance.md": "its commands run on the kernel's own specifications",
+    "judging/mutants.md": "its commands need a checkout",
+    "judging/traces.md": "its commands run on the kernel's own specifications",
+}
+"""Pages whose blocks are not run, and why."""
+FOLDERS = ("start", "guide", "judging")
+PAGES = ["README.md"] + [
+    str(page.relative_to(ROOT))
+    for folder in FOLDERS
+    for page in sorted(Path(ROOT, "docs", folder).glob("*.md"))
+    if f"{folder}/{page.name}" not in EXCERPTS
+]
 MOST_WORDS = 1_200
 
 pytestmark = COMPILES
@@ -118,6 +140,10 @@ def test_every_block_of_a_page_runs_as_written(
 )
 def test_a_page_that_shows_something_else_fails(shown: str, printed: str, is_so: bool) -> None:
     assert is_printed(shown, printed) is is_so
+
+
+def test_a_page_that_is_not_run_is_there() -> None:
+    assert [page for page in EXCERPTS if not (ROOT / "docs" / page).exists()] == []
 
 
 def test_readme_is_one_that_is_read() -> None:

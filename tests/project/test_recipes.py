@@ -81,7 +81,8 @@ def ran(
 def test_contributing_links_each_recipe() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     linked = re.findall(r"\(docs/contributing/([\w-]+)\.md\)", text)
-    assert sorted(linked) == sorted(page.stem for page in PAGES.glob("*.md"))
+    recipes = {page.stem for page in PAGES.glob("*.md") if BLOCK.search(page.read_text())}
+    assert recipes == {*linked} - {"judge", "reading"}
 
 
 @pytest.mark.parametrize("found", [0, 2])

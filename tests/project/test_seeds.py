@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/seeds.md names is there.  Serves no spec."""
+"""What docs/inside/seeds.md names is there.  Serves no spec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import wakeproof
 from wakeproof import cli, locations
 
 ROOT = locations.sources()
-TABLES = "docs/seeds.md"
+TABLES = "docs/inside/seeds.md"
 SUFFIXES = (".c", ".h", ".S", ".py", ".tla")
 NAMES = r"`([^`]+)`|\b([A-Z]\w+!\w+)"
 

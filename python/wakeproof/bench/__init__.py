@@ -2,7 +2,7 @@
 """`make bench`: ours beside a peer or a limit, measured in turns in the same run.
 
 A row's goal is a ratio.  Nothing here is a test: a goal that is missed is printed, not failed.
-Source: ``bench/`` (what is measured), ``docs/performance.md`` (what limits a row).
+Source: ``bench/`` (what is measured), ``docs/inside/performance.md`` (what limits a row).
 """
 
 from wakeproof.bench.grading import MET, SHORT, SHOWN, TIE, Result, Samples, grade

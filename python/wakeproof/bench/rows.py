@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what is compared with what, and the goal.  Source: docs/performance.md."""
+"""The rows: what is compared with what, and the goal.  Source: docs/inside/performance.md."""
 
 from __future__ import annotations
 

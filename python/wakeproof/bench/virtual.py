@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads and strategies beside others.  Source: docs/performance.md."""
+"""Virtual threads and strategies beside others.  Source: docs/inside/performance.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench-http`: the proxy over HTTP, three ways of ours beside others' in the same run.
 
-Source: docs/bench-http.md, ``bench/http/`` (load generator, peers), ``examples/`` (ours).
+Source: docs/inside/bench-http.md, ``bench/http/`` (load generator, peers), ``examples/`` (ours).
 """
 
 from wakeproof.bench.web.results import WebReport

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of servers, from samples to medians, and the goals as rows of a bench.
 
-Source: docs/bench-http.md.
+Source: docs/inside/bench-http.md.
 """
 
 from __future__ import annotations

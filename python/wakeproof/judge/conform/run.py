@@ -4,7 +4,7 @@
 Both graphs at the same bounds under SC, every interleaving: TLC's of the spec and the explorer's of
 the compiled scenario.  They must be branching bisimilar with explicit divergence, where states are
 told apart from the start by what is observed of them.
-Source: docs/explorer.md.
+Source: docs/inside/explorer.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a claim broke, decided by the final state of an execution and by what led to it.
 
-docs/explorer.md defines each class, with an example.  Pure: no clock, no process, no file.
+docs/inside/explorer.md defines each class, with an example.  Pure: no clock, no process, no file.
 """
 
 from __future__ import annotations

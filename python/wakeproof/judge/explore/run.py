@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge `explore`: every interleaving and reordering of scenarios, twins and small programs.
 
-Source: docs/explorer.md.  The explorer itself is ``stress/explorer``.
+Source: docs/inside/explorer.md.  The explorer itself is ``stress/explorer``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, KINDS, MOVED, TWICE,
 TAMPERED = 10
 """Lies of each kind, in a scenario's runs."""
 MAY_PASS = {DROPPED: 2, TWICE: 2, FLIPPED: 3, MOVED: 5}
-"""How many of a kind may be behaviours all the same; docs/traces.md has what was seen."""
+"""How many of a kind may be behaviours all the same; docs/judging/traces.md has what was seen."""
 ASIDE = 0.1
 """Share of runs that may be set aside."""
 

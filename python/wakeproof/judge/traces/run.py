@@ -4,7 +4,7 @@
 The scenario that `conform` compares is recorded round by round (``harness/recorder/access_log.h``);
 TLC judges all rounds of a concept in one run, a few tampered ones among them. The replay over TLC's
 graph must give the same verdict on each.
-Source: docs/traces.md.
+Source: docs/judging/traces.md.
 """
 
 from __future__ import annotations
