@@ -1,17 +1,17 @@
 --------------------------------- MODULE Descriptor ---------------------------------
 (***************************************************************************)
-(* Threads read from a descriptor that is not ready: each parks until the  *)
-(* poller of its home says so, or a deadline passes, or somebody closes    *)
-(* it, or the poller itself ends, or its own group is closed.  What is     *)
-(* ready is told to one, who passes it on.                                 *)
+(* Threads read from a descriptor that is not ready. Each parks until the  *)
+(* poller of its home reports readiness, or a deadline passes, or the      *)
+(* descriptor is closed, or the poller itself ends, or the thread's own    *)
+(* group is closed. Readiness wakes one thread, which passes it on.        *)
 (* Code       kernel/io/descriptor.h, descriptor_call.c, descriptor.c,     *)
 (*            descriptor_poller.h, descriptor_poller.c, readiness.h,       *)
 (*            readiness.c: [readiness.1]..[descriptor.4].                  *)
 (* Abstracts  one direction; a grant and the park that it ends to one step *)
 (*            (WaitQueue); what is under the lock of the direction to one  *)
 (*            step; the way of a thread to its home (Group: HomeReturn);   *)
-(*            the system's list of what is ready: each arrival enters an   *)
-(*            edge; the poller's list of its descriptors to this one.      *)
+(*            the system's list of ready descriptors: each arrival enters  *)
+(*            an edge; the poller's list of descriptors to this one.       *)
 (* Memory     sequential consistency, which the lock, [readiness.1] and    *)
 (*            [readiness.2] earn; the system calls order data and edge.    *)
 (* Promises   ReadinessNotLost, CloseWakesWaiter, EndWakesWaiter,          *)
@@ -22,33 +22,37 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Readers,   \* each reads once
-  Closes,    \* somebody closes it, at any time
+  Closes,    \* the descriptor is closed, at any time
   Timeouts,  \* how many waits may end by their deadline
-  Ends,      \* the group is closed, at any time: its poller ends
-  Cancels    \* the groups of readers are closed, at any time: they never run again
+  Ends,      \* the poller's group is closed, at any time, and the poller ends
+  Cancels    \* the groups of readers are closed, at any time, and the readers never run again
 
 VARIABLES
-  data,      \* what can be read
-  coming,    \* what has yet to come
-  edge,      \* poller -> the system has an event for it
-  edges,     \* how many events it was told of
-  line,      \* readers that wait
-  shut,      \* the direction is closed
-  users,     \* calls under way, close and free among them
-  closing,   \* the same word: no more calls
-  freed,     \* the same word: its memory goes with the last
-  open,      \* the descriptor is this one's
-  memory,    \* "used"; "retired": its poller frees it after this round; "freed"
-  pc, seen,  \* seen: reader -> what it read of edges before its attempt
-  told,      \* readers that were told that it is ready
-  left,      \* timeouts
-  listed     \* by its poller: "not yet", "yes", "no more"; "refused"
+  data,     \* how much can be read
+  coming,   \* how much has yet to arrive
+  edge,     \* poller -> whether the system has an event for it
+  edges,    \* how many events the descriptor has had
+  line,     \* readers that wait
+  shut,     \* the direction is closed
+  users,    \* calls under way, including close and free
+  closing,  \* in the same word: no more calls may begin
+  freed,    \* in the same word: the memory goes with the last call
+  open,     \* the descriptor's number is this descriptor's
+  memory,   \* "used"; "retired": the poller frees it after this round; "freed"
+  pc,       \* thread -> its next step
+  seen,     \* reader -> the count of edges that it read before its attempt
+  told,     \* readers that readiness has woken
+  left,     \* timeouts that are still to come
+  listed    \* whether its poller lists it: "not yet", "yes", "no more"; "refused"
+
 vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, memory, pc, seen,
           told, left, listed>>
 
 Pollers == {"home", "other"}
 Threads == Readers \cup {"closer"} \cup Pollers
-At == "home"                  \* where it is registered, whoever runs the thread that opens it
+
+\* Where the descriptor is registered, whichever carrier runs the opening thread.
+At == "home"
 All == Cardinality(Readers)
 
 TypeOK ==
@@ -92,7 +96,8 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Without(r) == SelectSeq(line, LAMBDA x : x # r)
 InLine == {line[i] : i \in 1 .. Len(line)}
 
-Arrive ==                     \* edge-triggered: each arrival is an event
+\* Data arrives. The poller is edge-triggered, so each arrival is an event.
+Arrive ==
   /\ coming > 0
   /\ open
   /\ coming' = coming - 1
@@ -100,9 +105,14 @@ Arrive ==                     \* edge-triggered: each arrival is an event
   /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
   /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left, listed>>
 
-(* Who makes it.  The poller's list is under a lock, which its end keeps while it walks. *)
+(* Making the descriptor.  The poller's list is under a lock, which the poller's end keeps while it
+   walks the list. *)
+
+\* The ending poller walks its list.
 IsWalked == pc["home"] = "over"
-Register ==                   \* what has come before is an event, too
+
+\* The descriptor enters the poller's list. What has arrived before is an event, too.
+Register ==
   /\ listed = "not yet"
   /\ ~IsWalked
   /\ IF pc["home"] = "gone"
@@ -113,7 +123,9 @@ Register ==                   \* what has come before is an event, too
   /\ UNCHANGED <<data, coming, edges, line, shut, Life, pc, seen, told, left>>
 
 (* A reader, on any carrier. *)
-Begin(r) ==                   \* [descriptor.1] one more call, unless it is closing
+
+\* One more call is under way, unless the descriptor is closing.
+Begin(r) ==                   \* [descriptor.1]
   /\ pc[r] = "begin"
   /\ listed # "not yet"
   /\ IF listed = "refused" \/ closing
@@ -122,12 +134,16 @@ Begin(r) ==                   \* [descriptor.1] one more call, unless it is clos
      ELSE /\ Goto(r, "look")
           /\ users' = users + 1
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
-Look(r) ==                    \* [readiness.1] before the attempt
+
+\* The reader reads the count of edges before its attempt.
+Look(r) ==                    \* [readiness.1]
   /\ pc[r] = "look"
   /\ seen' = [seen EXCEPT ![r] = edges]
   /\ Goto(r, "read")
   /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed>>
-Read(r) ==                    \* the system call
+
+\* The system call.
+Read(r) ==
   /\ pc[r] = "read"
   /\ IF data = 0
      THEN /\ Goto(r, "wait")
@@ -135,7 +151,10 @@ Read(r) ==                    \* the system call
      ELSE /\ data' = data - 1
           /\ Goto(r, IF r \in told THEN "pass" ELSE "end")
   /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left, listed>>
-Wait(r) ==                    \* under the lock
+
+\* Under the lock the reader looks whether the direction is shut or an edge has come; otherwise it
+\* waits in line.
+Wait(r) ==
   /\ pc[r] = "wait"
   /\ told' = told \ {r}
   /\ IF shut
@@ -147,7 +166,9 @@ Wait(r) ==                    \* under the lock
      ELSE /\ Goto(r, "parked")
           /\ line' = Append(line, r)
   /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
-Timeout(r) ==                 \* out of the line; who was granted is not there
+
+\* The reader's deadline takes it out of the line; a reader that was granted is not there any more.
+Timeout(r) ==
   /\ pc[r] = "parked"
   /\ r \in InLine
   /\ left > 0
@@ -155,21 +176,30 @@ Timeout(r) ==                 \* out of the line; who was granted is not there
   /\ line' = Without(r)
   /\ Goto(r, "end")
   /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed>>
-Tell ==                       \* the first in line
+
+\* Readiness goes to the first reader in line.
+Tell ==
   IF line = <<>>
   THEN UNCHANGED <<line, told>>
   ELSE /\ line' = Tail(line)
        /\ told' = told \cup {Head(line)}
-Granted(where, t) ==          \* pc, when t goes there and the first in line goes on
+
+\* The next steps, when thread t goes to `where` and the first reader in line goes on.
+Granted(where, t) ==
   pc' = [r \in Threads |-> CASE r = t -> where
                              [] r # t /\ line # <<>> /\ r = Head(line) -> "look"
                              [] OTHER -> pc[r]]
-Pass(r) ==                    \* under the lock: there may be more
+
+\* Under the lock the reader passes readiness on, because there may be more to read.
+Pass(r) ==
   /\ pc[r] = "pass"
   /\ Tell
   /\ Granted("end", r)
   /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
-Die(r) ==                     \* its group is closed: out of the line; or told: the next one is
+
+\* The reader's group is closed. A waiting reader leaves the line; a reader that was woken passes
+\* readiness on.
+Die(r) ==
   /\ Cancels
   /\ \/ /\ pc[r] = "parked"
         /\ r \in InLine
@@ -180,8 +210,12 @@ Die(r) ==                     \* its group is closed: out of the line; or told: 
         /\ Goto(r, "pass")
         /\ UNCHANGED line
   /\ UNCHANGED <<System, edges, shut, Life, seen, told, left, listed>>
+
 After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
-End(t) ==                     \* [descriptor.3] the last, of one that is closing? [descriptor.2] else one less
+
+\* [descriptor.3] Is this the last call of a descriptor that is closing? [descriptor.2] Otherwise
+\* one call less is under way.
+End(t) ==
   /\ pc[t] = "end"
   /\ IF users = 1 /\ closing
      THEN /\ Goto(t, "final")
@@ -189,7 +223,9 @@ End(t) ==                     \* [descriptor.3] the last, of one that is closing
      ELSE /\ Goto(t, After(t))
           /\ users' = users - 1
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
-Final(t) ==                   \* off the poller's list, under its lock; closed
+
+\* The last call takes the descriptor off the poller's list, under the list's lock, and closes it.
+Final(t) ==
   /\ pc[t] = "final"
   /\ ~IsWalked
   /\ listed' = "no more"
@@ -197,15 +233,20 @@ Final(t) ==                   \* off the poller's list, under its lock; closed
   /\ edge' = [p \in Pollers |-> FALSE]
   /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
-Leave(t) ==                   \* [descriptor.4] the last of all: [descriptor_poller.1] its memory goes to the poller [descriptor_poller.3] [descriptor_poller.4]
+
+\* [descriptor.4] The last call of all gives the memory to the poller ([descriptor_poller.1]
+\* [descriptor_poller.3] [descriptor_poller.4]).
+Leave(t) ==
   /\ pc[t] = "leave"
   /\ users' = users - 1
   /\ memory' = IF users = 1 /\ freed THEN "retired" ELSE memory
   /\ Goto(t, After(t))
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left, listed>>
 
-(* Who closes it, and then frees it. *)
-Close ==                      \* [descriptor.1] the last call that begins
+(* Closing the descriptor, and then freeing it. *)
+
+\* The close is the last call that begins.
+Close ==                      \* [descriptor.1]
   /\ Closes
   /\ pc["closer"] = "start"
   /\ listed = "yes"
@@ -213,13 +254,17 @@ Close ==                      \* [descriptor.1] the last call that begins
   /\ closing' = TRUE
   /\ Goto("closer", "shut")
   /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left, listed>>
-Free ==                       \* [descriptor.1] calls may be under way
+
+\* The free begins; calls may be under way.
+Free ==                       \* [descriptor.1]
   /\ pc["closer"] = "closed"
   /\ users' = users + 1
   /\ freed' = TRUE
   /\ Goto("closer", "end")
   /\ UNCHANGED <<System, edges, line, shut, closing, open, memory, seen, told, left, listed>>
-Shut ==                       \* under the lock
+
+\* Under the lock the close shuts the direction and wakes all readers in line.
+Shut ==
   /\ pc["closer"] = "shut"
   /\ shut' = TRUE
   /\ line' = <<>>
@@ -227,31 +272,41 @@ Shut ==                       \* under the lock
   /\ UNCHANGED <<System, edges, Life, seen, told, left, listed>>
 
 (* The pollers. *)
-Take(p) ==                    \* a round: its events lie in an array, with pointers
+
+\* The poller begins a round: its events lie in an array, with pointers to descriptors.
+Take(p) ==
   /\ pc[p] = "poll"
   /\ edge[p]
   /\ edge' = [edge EXCEPT ![p] = FALSE]
   /\ Goto(p, "event")
   /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left, listed>>
-Event(p) ==                   \* under the lock, [readiness.2]
+
+\* Under the lock the poller counts the edge and wakes a reader.
+Event(p) ==                   \* [readiness.2]
   /\ pc[p] = "event"
   /\ edges' = edges + 1
   /\ Tell
   /\ Granted("poll", p)
   /\ UNCHANGED <<System, shut, Life, seen, left, listed>>
-Reclaim(p) ==                 \* [descriptor_poller.2] between two rounds; or with the poller's own memory
+
+\* The poller frees the memory between two rounds, or with its own memory.
+Reclaim(p) ==                 \* [descriptor_poller.2]
   /\ pc[p] \in {"poll", "gone"}
   /\ memory = "retired"
   /\ p = At
   /\ memory' = "freed"
   /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left,
                  listed>>
-Over ==                       \* under the lock of its list: nothing is added any more
+
+\* The poller ends, under the lock of its list, so that no descriptor is added any more.
+Over ==
   /\ Ends
   /\ pc["home"] = "poll"
   /\ Goto("home", IF listed = "yes" THEN "over" ELSE "gone")
   /\ UNCHANGED <<System, edges, line, shut, Life, seen, told, left, listed>>
-Walk ==                       \* each that is listed, under the lock of its direction: shut
+
+\* The ending poller shuts each listed descriptor, under the lock of its direction.
+Walk ==
   /\ IsWalked
   /\ shut' = TRUE
   /\ line' = <<>>
@@ -262,14 +317,17 @@ Finished ==
   /\ \A r \in Readers : \/ pc[r] = "done"
                         \/ pc[r] = "parked" /\ coming + data = 0
   /\ UNCHANGED vars
+
 Reader(r) ==
   \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
   \/ End(r) \/ Final(r) \/ Leave(r)
+
 Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
 Poller(p) == Take(p) \/ Event(p) \/ Reclaim(p) \/ (p = "home" /\ (Over \/ Walk))
 Next ==
   \/ Arrive \/ Register \/ (\E r \in Readers : Reader(r) \/ Die(r)) \/ Closer
   \/ (\E p \in Pollers : Poller(p)) \/ Finished
+
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec
@@ -278,33 +336,45 @@ FairSpec ==
   /\ \A r \in Readers : WF_vars(Reader(r))
 
 (* What must hold. *)
+
+\* A reader that readiness has woken is on its way to read, or to pass it on.
 IsActive(r) ==
   /\ r \in told
   /\ pc[r] \in {"look", "read", "pass"}
-\* Nobody waits for a descriptor that is ready, unless somebody is about to be told, or was.
+
+\* No reader waits for a descriptor that is ready, unless some reader is about to be woken, or was.
 ReadinessNotLost ==
   line # <<>> /\ data > 0 /\ pc["home"] \notin {"over", "gone"} =>
     \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"
     \/ \E r \in Readers : IsActive(r)
-\* When a descriptor is closed nobody waits for it.
+
+\* No reader waits for a closed descriptor.
 CloseWakesWaiter == shut => line = <<>>
-\* When the poller has ended, for its group was closed, nobody waits for a descriptor of it.
+
+\* When the poller has ended, because its group was closed, no reader waits for a descriptor of it.
 EndWakesWaiter == pc["home"] = "gone" => line = <<>>
 \* The end of a poller touches no descriptor that has left its list.
 EndWalksListed == IsWalked => listed = "yes"
-\* No call uses a descriptor's number after it was closed.
+
+\* No call uses a descriptor's number after the number was closed.
 FdIsOurs == \A r \in Readers : pc[r] = "read" => open
 \* A poller finds the memory that an event of its array points to.
 EventIsAlive == \A p \in Pollers : pc[p] = "event" => memory # "freed"
+
+\* Thread t is in a call.
 IsInside(t) == pc[t] \notin {"begin", "start", "closed", "done"}
-\* When nobody is in a call of a closing descriptor any more, readers of closed groups neither, it
-\* is closed.
+
+\* A closing descriptor is closed when no thread is in a call of it any more, which includes readers
+\* of closed groups.
 ClosedInTheEnd == closing /\ (\A t \in Readers \cup {"closer"} : ~IsInside(t)) => ~open
-\* Whoever is in a call, or closes or frees a descriptor, finds its memory.
+
+\* A thread that is in a call, or closes or frees a descriptor, finds its memory.
 IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
-\* The poller of the home of whoever made the descriptor tells, and a thread that was stolen goes on
-\* there.
+
+\* Only the poller of the home of the thread that made the descriptor reports readiness, and a
+\* thread that was stolen goes on there.
 IoCompletionAtHome == pc["other"] # "event"
-\* Who reads has read, when enough has come.
+
+\* Each reader has read when enough has arrived.
 ReadsAll == \A r \in Readers : <>(pc[r] = "done")
 =============================================================================

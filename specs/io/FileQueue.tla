@@ -1,44 +1,47 @@
 ------------------------------- MODULE FileQueue -------------------------------
 (***************************************************************************)
-(* Threads ask the poller of their home for operations on files, which it  *)
-(* alone gives to the system.  That writes into the caller's buffer until  *)
-(* the operation has ended: for this the caller waits, whatever happens.   *)
+(* Threads queue file operations for the poller of their home, which alone *)
+(* gives them to the system. The system writes into the caller's buffer    *)
+(* until the operation has ended, so the caller waits for that end in      *)
+(* every case.                                                             *)
 (* Code       kernel/io/file_queue.h: [file_queue.1] [file_queue.2];       *)
 (*            driver_uring.c, file.c, descriptor_poller.c.                 *)
 (* Abstracts  callers to one operation each, all away from home; what is   *)
 (*            under the lock of the ring, and a submission, to one step;   *)
 (*            the latch of an operation to a flag (Latch); the wake of a   *)
-(*            carrier to one step (Timer: a nudge), its park to its word   *)
-(*            (Poller).                                                    *)
+(*            carrier to one step (Timer: a spurious wakeup), its park to  *)
+(*            its word (Poller).                                           *)
 (* Memory     sequential consistency, which the lock and the fences of     *)
-(*            nudge and park [timer.9] [carrier.6] earn.                   *)
+(*            wake and park [timer.9] [carrier.6] earn.                    *)
 (* Promises   OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,       *)
 (*            IoCompletionAtHome (safety); CancelEnds (liveness).          *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Callers,   \* each asks once
-  Cancels,   \* how many waits may end by a deadline or an interrupt
-  Stops      \* its group may be closed meanwhile, and hand back who waits
+  Callers,  \* each queues one operation
+  Cancels,  \* how many waits may end by a deadline or an interrupt
+  Stops     \* the group may be closed meanwhile, and hand back waiting callers
 
 VARIABLES
-  pc,        \* of each caller
-  list,      \* what is asked: operations, by caller; under the lock of the ring
-  begun,     \* operations that the system was given
-  cancelled, \* whose caller wants them to end
-  ended,     \* whose result is known
-  open,      \* whose latch is open
-  inside,    \* the system has them: it writes into their buffers
-  told,      \* of these: it was told to end them
-  results,   \* of operations that have ended there, not read yet
-  foreign,   \* given to the system by another thread than the ring's
-  word,      \* of the home's carrier
-  event,     \* its wakeup, which each result signals, too
-  poller,    \* pc of the poller
-  saw,       \* it has seen the event
-  stop, over,\* the group is to be closed; the ring takes nothing more
-  left       \* cancels
+  pc,         \* caller -> its next step
+  list,       \* the queued operations, by caller, under the lock of the ring
+  begun,      \* operations that the system was given
+  cancelled,  \* operations that their callers want to end
+  ended,      \* operations with known results
+  open,       \* operations with open latches
+  inside,     \* operations that the system has: it writes into their buffers
+  told,       \* those of them that the system was told to end
+  results,    \* results of operations that have ended in the system, not yet read
+  foreign,    \* operations given to the system by a thread other than the ring's own
+  word,       \* the word of the home's carrier
+  event,      \* the home's wakeup, which each result signals, too
+  poller,     \* the poller's next step
+  saw,        \* whether the poller has seen the event
+  stop,       \* the group is to be closed
+  over,       \* the ring accepts no more operations
+  left        \* cancels that are still to come
+
 vars == <<pc, list, begun, cancelled, ended, open, inside, told, results, foreign, word, event,
           poller, saw, stop, over, left>>
 
@@ -77,14 +80,18 @@ Carrier == <<word, event>>
 Loop    == <<poller, saw, stop, over>>
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Listed == {list[i] : i \in 1 .. Len(list)}
-Wake ==                       \* [timer.9] .. [timer.11], and the wakeup
+
+\* [timer.9] .. [timer.11] A parked carrier is woken, by its wakeup.
+Wake ==
   IF word = "parked"
   THEN /\ word' = "waking"
        /\ event' = TRUE
   ELSE UNCHANGED Carrier
 
-(* A caller: operation and buffer are its memory. *)
-Ask(t) ==                     \* under the lock, [file_queue.1]
+(* A caller. The operation and the buffer are its memory. *)
+
+\* Under the lock the caller queues its operation.
+Ask(t) ==                     \* [file_queue.1]
   /\ pc[t] = "ask"
   /\ IF over
      THEN /\ Goto(t, "refused")
@@ -92,23 +99,32 @@ Ask(t) ==                     \* under the lock, [file_queue.1]
      ELSE /\ Goto(t, "nudge")
           /\ list' = Append(list, t)
   /\ UNCHANGED <<Op, System, foreign, Carrier, Loop, left>>
+
+\* The caller wakes the home's carrier.
 Nudge(t) ==
   /\ pc[t] \in {"nudge", "renudge"}
   /\ Wake
   /\ Goto(t, IF pc[t] = "nudge" THEN "wait" ELSE "again")
   /\ UNCHANGED <<list, Op, System, foreign, Loop, left>>
-Return(t) ==                  \* its latch is open
+
+\* The operation's latch is open, so the caller returns.
+Return(t) ==
   /\ pc[t] \in {"wait", "again"}
   /\ t \in open
   /\ Goto(t, "done")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop, left>>
-GiveUp(t) ==                  \* its deadline, or an interrupt
+
+\* The caller's deadline has passed, or it was interrupted.
+GiveUp(t) ==
   /\ pc[t] = "wait"
   /\ left > 0
   /\ left' = left - 1
   /\ Goto(t, "cancel")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop>>
-Cancel(t) ==                  \* under the lock, [file_queue.1]
+
+\* Under the lock the caller marks its operation as cancelled and queues it once more, if it has not
+\* ended.
+Cancel(t) ==                  \* [file_queue.1]
   /\ pc[t] = "cancel"
   /\ IF t \in ended \/ over
      THEN /\ Goto(t, "again")
@@ -118,7 +134,8 @@ Cancel(t) ==                  \* under the lock, [file_queue.1]
           /\ list' = IF t \in Listed THEN list ELSE Append(list, t)
   /\ UNCHANGED <<begun, ended, open, System, foreign, Carrier, Loop, left>>
 
-Complete(t) ==                \* the system: it may take for ever, but not if it was told
+\* The system ends the operation. It may take for ever, unless it was told to end it.
+Complete(t) ==
   /\ t \in inside
   /\ inside' = inside \ {t}
   /\ results' = results \cup {t}
@@ -129,41 +146,57 @@ Complete(t) ==                \* the system: it may take for ever, but not if it
 At(where) ==
   /\ poller' = where
   /\ UNCHANGED <<saw, stop, over>>
+
+\* The operation has ended, and its caller may return.
 LetGo(t) ==
   /\ ended' = ended \cup {t}
   /\ open' = open \cup {t}
   /\ UNCHANGED <<begun, cancelled>>
-Finish(t) ==                  \* under the lock: who is listed is let go by who takes it off
+
+\* Under the lock the operation ends. If it is still listed, the poller opens its latch when it
+\* takes it off the list.
+Finish(t) ==
   /\ ended' = ended \cup {t}
   /\ open' = IF t \in Listed THEN open ELSE open \cup {t}
   /\ UNCHANGED <<begun, cancelled>>
-Poll ==                       \* edge-triggered: seen once
+
+\* The poller sees the event, once, because it is edge-triggered.
+Poll ==
   /\ poller = "poll"
   /\ saw' = event
   /\ event' = FALSE
   /\ poller' = "reap"
   /\ UNCHANGED <<pc, list, Op, System, foreign, word, stop, over, left>>
-Reap(t) ==                    \* also the last ones, at its end
+
+\* The poller reads a result, also the last ones when it ends.
+Reap(t) ==
   /\ t \in results
   /\ \/ poller = "reap" /\ saw
      \/ poller = "drain" /\ list = <<>>
   /\ results' = results \ {t}
   /\ Finish(t)
   /\ UNCHANGED <<pc, list, inside, told, foreign, Carrier, Loop, left>>
+
+\* The poller has read all results.
 Reaped ==
   /\ poller = "reap"
   /\ \/ results = {}
      \/ ~saw
   /\ At("take")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
-Begin(t) ==                   \* to the system, unless its caller does not want it any more
+
+\* The operation goes to the system, unless its caller has cancelled it.
+Begin(t) ==
   IF t \in cancelled
   THEN /\ LetGo(t)
        /\ UNCHANGED System
   ELSE /\ begun' = begun \cup {t}
        /\ inside' = inside \cup {t}
        /\ UNCHANGED <<cancelled, ended, open, told, results>>
-Take ==                       \* under the lock, [file_queue.2]; one of the list
+
+\* Under the lock the poller takes an operation off the list, and begins it or has the system end
+\* it.
+Take ==                       \* [file_queue.2]
   /\ poller = "take"
   /\ list # <<>>
   /\ LET t == Head(list)
@@ -176,17 +209,23 @@ Take ==                       \* under the lock, [file_queue.2]; one of the list
                 /\ UNCHANGED <<Op, inside, results>>
            ELSE Begin(t)
   /\ UNCHANGED <<pc, foreign, Carrier, Loop, left>>
+
+\* The list is empty, so the poller goes on.
 Taken ==
   /\ poller = "take"
   /\ list = <<>>
   /\ At(IF stop THEN "end" ELSE "park")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
+
+\* The carrier parks for its poller.
 Park ==                       \* [carrier.1] [carrier.6]
   /\ poller = "park"
   /\ word' = "parked"
   /\ At("check")
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
-Check ==                      \* [file_queue.2] once more, right before it blocks
+
+\* Right before it blocks the poller looks at the list once more.
+Check ==                      \* [file_queue.2]
   /\ poller = "check"
   /\ IF list # <<>>
      THEN /\ word' = "running"
@@ -194,18 +233,24 @@ Check ==                      \* [file_queue.2] once more, right before it block
      ELSE /\ At("block")
           /\ UNCHANGED word
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
+
+\* The event ends the poller's sleep.
 Unblock ==
   /\ poller = "block"
   /\ event
   /\ word' = "running"
   /\ At("poll")
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
-End ==                        \* under the lock; then what the system has is to end
+
+\* Under the lock the ring is closed; then the operations that the system has must end.
+End ==
   /\ poller = "end"
   /\ over' = TRUE
   /\ told' = told \cup inside
   /\ poller' = "drain"
   /\ UNCHANGED <<pc, list, Op, inside, results, foreign, Carrier, saw, stop, left>>
+
+\* The ending poller takes the rest off the list.
 Drain ==
   /\ poller = "drain"
   /\ list # <<>>
@@ -213,6 +258,8 @@ Drain ==
      IN /\ list' = Tail(list)
         /\ IF t \in begun \ ended THEN UNCHANGED Op ELSE LetGo(t)
   /\ UNCHANGED <<pc, System, foreign, Carrier, Loop, left>>
+
+\* The list is empty, and the system has no operation and no result.
 Drained ==
   /\ poller = "drain"
   /\ list = <<>>
@@ -221,29 +268,36 @@ Drained ==
   /\ At("ended")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
 
-Stop ==                       \* the group's close
+\* The group's close begins.
+Stop ==
   /\ Stops
   /\ ~stop
   /\ stop' = TRUE
   /\ Wake
   /\ UNCHANGED <<pc, list, Op, System, foreign, poller, saw, over, left>>
-HandBack(t) ==                \* its memory is its owner's, who may free it
+
+\* The caller's memory goes back to its owner, which may free it.
+HandBack(t) ==
   /\ poller = "ended"
   /\ pc[t] \in {"wait", "again"}
   /\ Goto(t, "back")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop, left>>
+
 IsGone(t) == pc[t] \in {"done", "refused", "back"}
 Finished ==
   /\ \A t \in Callers : IsGone(t)
   /\ poller \in {"block", "ended"}
   /\ UNCHANGED vars
+
 Caller(t) == Ask(t) \/ Nudge(t) \/ Return(t) \/ Cancel(t)
 Poller ==
   \/ Poll \/ (\E t \in Callers : Reap(t)) \/ Reaped \/ Take \/ Taken
   \/ Park \/ Check \/ Unblock \/ End \/ Drain \/ Drained
+
 Next ==
   \/ Poller \/ Stop \/ Finished
   \/ \E t \in Callers : Caller(t) \/ GiveUp(t) \/ Complete(t) \/ HandBack(t)
+
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec
@@ -251,21 +305,27 @@ FairSpec ==
   /\ \A t \in Callers : WF_vars(Caller(t)) /\ WF_vars(t \in told /\ Complete(t))
 
 (* What must hold. *)
-\* No poller sleeps, or has ended, beside an operation that is asked, or has ended, unless a wake is
+
+\* No poller sleeps, or has ended, while an operation is queued or a result waits, unless a wake is
 \* on its way.
 OpNotLost ==
   /\ poller = "block" /\ ~event =>
        /\ results = {}
        /\ list = <<>> \/ \E t \in Callers : pc[t] \in {"nudge", "renudge"}
   /\ poller = "ended" => list = <<>>
-\* While the system has an operation its caller's memory stays.
+
+\* While the system has an operation, its caller's memory stays.
 BufferOutlivesOp == \A t \in inside : ~IsGone(t)
-\* A caller's memory stays while its operation is listed, or its result is to be read.
+
+\* A caller's memory stays while its operation is listed, or the result is still to be read.
 OpIsAlive == \A t \in Listed \cup results : ~IsGone(t)
-\* The system is told, or will be, to end what is cancelled.
+
+\* The system is told, or will be told, to end each cancelled operation that it has.
 CancelNotLost == \A t \in cancelled \cap inside : t \in Listed \cup told
-\* The poller of the caller's home alone gives operations to the system.
+
+\* Only the poller of the caller's home gives operations to the system.
 IoCompletionAtHome == foreign = {}
-\* Who cancels comes back, or its group is closed.
+
+\* A caller that cancels returns at last, or its group is closed.
 CancelEnds == \A t \in Callers : pc[t] = "cancel" ~> IsGone(t) \/ poller = "ended"
 =============================================================================

@@ -1,12 +1,13 @@
 -------------------------------- MODULE Pool --------------------------------
 (***************************************************************************)
-(* A pool of threads with one queue of jobs that has no end: it starts a   *)
-(* thread when nobody is idle, and idle ones leave.                        *)
+(* A pool of threads with one unbounded queue of jobs. It starts a thread  *)
+(* when no thread is idle, and idle threads leave after a while.           *)
+(* PoolCore.tla has the state, the users and the stop.                     *)
 (* Code       kernel/pool/pool.h, pool.c. What one action does is done     *)
-(*            under the lock, also the start of a thread, or is one        *)
+(*            under the lock, including the start of a thread, or is one   *)
 (*            unpark.                                                      *)
-(* Abstracts  time: who rests may be late at any time, and its turn to     *)
-(*            leave may have come or not; unpark and park to a permit      *)
+(* Abstracts  time: a resting thread may be late at any time, and its turn *)
+(*            to leave may have come or not; unpark and park to a permit   *)
 (*            (Parker). A reserved thread is in a job here (Reserve).      *)
 (* Memory     sequential consistency, which the lock earns.                *)
 (* Promises   QtpCounterBalance, NoStrandedJob, NoSpuriousThread,          *)
@@ -15,8 +16,11 @@
 (***************************************************************************)
 EXTENDS PoolCore
 
-(* wp__pool_next: a thread that has run its job, or was started without one, or was chosen. *)
-Take(t, rested) ==            \* `rested`: who rests but for it
+(* wp__pool_next: the next job of a thread that has run its job, was started without one, or was
+   chosen. *)
+
+\* The thread takes a job, leaves a closed pool, or rests; `rested` are the other resting threads.
+Take(t, rested) ==
   IF queue # <<>>
   THEN /\ queue' = Tail(queue)
        /\ job' = [job EXCEPT ![t] = Head(queue)]
@@ -28,29 +32,43 @@ Take(t, rested) ==            \* `rested`: who rests but for it
   ELSE /\ resting' = <<t>> \o rested
        /\ Set(t, "rest", "resting")
        /\ UNCHANGED <<queue, job, threads>>
+
+\* The thread runs its job.
 Run(t) ==
   /\ pc[t] = "run"
   /\ ran' = [ran EXCEPT ![job[t]] = @ + 1]
   /\ job' = [job EXCEPT ![t] = None]
   /\ pc' = [pc EXCEPT ![t] = "look"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, whom, drained, shut, left>>
+
+\* The thread looks for its next job.
 Look(t) ==
   /\ pc[t] = "look"
   /\ Take(t, resting)
   /\ IF state[t] = "coming" THEN coming' = coming - 1 /\ UNCHANGED finished
      ELSE finished' = finished + 1 /\ UNCHANGED coming
   /\ UNCHANGED <<closed, accepted, refused, ended, permit, whom, drained, Fates, left>>
-Wake(t) ==                    \* also who was late, and chosen
-  /\ pc[t] \in {"rest", "await"} /\ permit[t]
+
+\* The thread was chosen and unparked, also one that was late.
+Wake(t) ==
+  /\ pc[t] \in {"rest", "await"}
+  /\ permit[t]
   /\ permit' = [permit EXCEPT ![t] = FALSE]
   /\ pc' = [pc EXCEPT ![t] = "look"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, job, whom, drained, Fates, left>>
+
+\* The thread's time to rest is over.
 Timeout(t) ==
-  /\ pc[t] = "rest" /\ ~permit[t] /\ left.timeouts > 0
+  /\ pc[t] = "rest"
+  /\ ~permit[t]
+  /\ left.timeouts > 0
   /\ left' = [left EXCEPT !.timeouts = @ - 1]
   /\ pc' = [pc EXCEPT ![t] = "late"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, job, whom, drained, Fates>>
-Late(t) ==                    \* its time is over: chosen meanwhile; or a job; or it may leave; or not
+
+\* A late thread that was chosen meanwhile waits for its unpark; otherwise it takes a job, or leaves
+\* if it may, or rests on.
+Late(t) ==
   /\ pc[t] = "late"
   /\ IF state[t] = "coming"
      THEN /\ pc' = [pc EXCEPT ![t] = "await"]
@@ -67,12 +85,14 @@ Finished ==
   /\ pc["stopper"] = IF Stops THEN "over" ELSE "stop"
   /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "rest" /\ ~Stops)
   /\ UNCHANGED vars
+
 Thread(t) == Run(t) \/ Look(t) \/ Wake(t) \/ Late(t)
 Stopping == UnparkAll \/ Drain \/ CloseJob \/ Wait
 Next ==
   \/ \E u \in Users : Execute(u) \/ Unpark(u)
   \/ \E t \in Threads : Thread(t) \/ Timeout(t)
   \/ Close \/ Stopping \/ Finished
+
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec /\ \A u \in Users : WF_vars(Unpark(u))
@@ -80,35 +100,50 @@ FairSpec ==
   /\ WF_vars(Stopping)
 
 (* What must hold. *)
+
+\* The threads that live.
 Alive == {t \in Threads : pc[t] # "out"}
+
+\* The live threads of this state.
 In(s) == {t \in Alive : state[t] = s}
+
+\* The threads that are about to be unparked.
 Owed == UNION {{whom[a][i] : i \in DOMAIN whom[a]} : a \in Users \cup {"stopper"}}
-\* The counts are what there is: threads that run and jobs that are queued are together the jobs
-\* accepted and not finished.
-QtpCounterBalance ==          \* which a dump shows, with tags: [pool_threads.1] [pool_dump.1]
-  /\ threads = Cardinality(Alive) /\ Len(resting) = Cardinality(In("resting"))
+
+\* The counts are true: threads that run and jobs that are queued are together the jobs accepted and
+\* not finished. A dump shows these counts, with tags: [pool_threads.1] [pool_dump.1].
+QtpCounterBalance ==
+  /\ threads = Cardinality(Alive)
+  /\ Len(resting) = Cardinality(In("resting"))
   /\ coming = Cardinality(In("coming"))
   /\ threads - Len(resting) - coming + Len(queue) = accepted - finished - ended
-\* No job is queued without a thread; where one rests, no more jobs are queued than threads are on
-\* their way.
+
+\* No job is queued without a live thread. While a thread rests, no more jobs are queued than
+\* threads are on their way.
 NoStrandedJob ==
   /\ queue # <<>> => Alive # {}
   /\ resting # <<>> => Len(queue) <= Cardinality(In("coming"))
   /\ \A t \in In("coming") : pc[t] \in {"look"} \/ permit[t] \/ t \in Owed
-\* A thread is started only if fewer are idle than jobs are queued, and fewer live than `max`.
+
+\* A thread is started only if no more threads are idle than jobs are queued, and fewer live than
+\* `max`.
 NoSpuriousThread ==
   [][Cardinality(Alive') > Cardinality(Alive) =>
        /\ Cardinality(In("resting") \cup In("coming")) <= Len(queue)
        /\ Cardinality(Alive) < Max]_vars
+
+\* How many hands and queues have the job.
 Held(j) ==
   Cardinality({t \in Threads : job[t] = j}) + Cardinality({i \in DOMAIN queue : queue[i] = j})
     + (IF drained = j THEN 1 ELSE 0)
 \* Each accepted job is run or closed, once; each other one is refused.
 StopDrainsOnce ==
   \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
-\* Jobs leave the queue in the order in which they came, run or closed.  A job with which a thread
-\* is started was never queued, and may overtake those that are.
-JobsInOrder ==                \* jobs are numbered as they come
+
+\* Jobs leave the queue in the order in which they came, by which they are numbered, whether they
+\* are run or closed. A job that a thread is started with was never queued, and may overtake those
+\* that are.
+JobsInOrder ==
   [][\A j \in 1 .. Jobs : \A k \in 1 .. j - 1 :
        LET holds(q, x) == \E i \in DOMAIN q : q[i] = x
        IN holds(queue, j) /\ ~holds(queue', j) => ~holds(queue', k)]_vars
@@ -117,6 +152,7 @@ MinThreadsKept == ~closed => threads >= Min
 \* A queued job is run or closed.
 JobsEnd ==
   \A j \in 1 .. Jobs : (\E i \in DOMAIN queue : queue[i] = j) ~> (ran[j] + shut[j] = 1)
-\* After a close all threads leave, and who waits for them is told.
+
+\* After a close all threads leave, and the wait for them returns.
 StopEnds == closed ~> Alive = {}
 =============================================================================

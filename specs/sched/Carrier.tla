@@ -1,15 +1,18 @@
 ------------------------------ MODULE Carrier -------------------------------
 (***************************************************************************)
-(* One word says what a carrier does and where it sleeps, so that whoever  *)
-(* wakes it makes the one system call that reaches it, and a signal is     *)
-(* read exactly once.                                                      *)
+(* One word of a carrier says what the carrier does and where it sleeps. A *)
+(* waker reads it, claims the wake with one compare-and-swap, and makes    *)
+(* the one system call that reaches the sleeper. The carrier reads and     *)
+(* resets the word in one exchange when it leaves its park, so each signal *)
+(* is read exactly once.                                                   *)
 (* Code       kernel/sched/carrier.h, carrier.c, run_queues.c, search.c;   *)
 (*            [carrier.1]..[search.2] name sites.                          *)
-(* Abstracts  the own queues to a counter with a one-step push (Mpsc), idle*)
-(*            bit and token to one searcher that may come at any time, the *)
-(*            siblings' queues to the choice to give up a park (Search).   *)
-(*            The futex compares and queues in one step, and a wake finds  *)
-(*            only who is queued; the eventfd is sticky.                   *)
+(* Abstracts  the carrier's own queues to a counter with a one-step push   *)
+(*            (Mpsc); idle bit and token to one searcher that may come at  *)
+(*            any time; the siblings' queues to the choice to give up a    *)
+(*            park (Search). The futex compares and queues in one step,    *)
+(*            and a wake finds only a sleeper that is queued; the eventfd  *)
+(*            is sticky.                                                   *)
 (* Memory     sequential consistency, which [carrier.7] and [carrier.6]    *)
 (*            earn.                                                        *)
 (* Promises   NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,  *)
@@ -20,18 +23,20 @@ EXTENDS Naturals
 CONSTANTS
   Submitters,  \* threads that push one task each to the carrier, and wake it
   Victims,     \* siblings that the carrier may be sent to help
-  Searches     \* how many times the searcher comes
+  Searches     \* the number of searches
 
 ASSUME SomebodySubmits == Submitters # {} /\ Searches \in Nat
 
 VARIABLES
-  word,     \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or the victim's name
-  work,     \* published tasks in the carrier's own queues
-  eventfd,  \* carrier->poller_fd is readable
-  pc,       \* thread -> what it does next
-  place,    \* thread -> where the carrier sleeps: the owner's intent, a waker's first read of word
-  signal,   \* ghost: the victim that a searcher has signalled and the owner has not read yet
-  searches  \* how many times the searcher will still come
+  word,      \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or the victim's name
+  work,      \* published tasks in the carrier's own queues
+  eventfd,   \* carrier->poller_fd is readable
+  pc,        \* thread -> its next step
+  place,     \* thread -> where the carrier sleeps: for the owner its intent, for a waker its first
+             \* read of the word
+  signal,    \* ghost: the victim that a searcher has signalled and the owner has not read yet
+  searches   \* searches that are still to come
+
 vars == <<word, work, eventfd, pc, place, signal, searches>>
 
 None    == "none"
@@ -50,7 +55,9 @@ TypeOK ==
   /\ searches \in 0 .. Searches
 
 Init ==
-  /\ word = "RUNNING" /\ work = 0 /\ eventfd = FALSE
+  /\ word = "RUNNING"
+  /\ work = 0
+  /\ eventfd = FALSE
   /\ pc = [t \in Threads |-> IF t = "owner" THEN "run" ELSE "start"]
   /\ place = [t \in Threads |-> None]
   /\ signal = None
@@ -59,23 +66,36 @@ Init ==
 Goto(t, where, p) == pc' = [pc EXCEPT ![t] = where] /\ place' = [place EXCEPT ![t] = p]
 Local == UNCHANGED <<word, work, eventfd, signal, searches>>
 
-(* Wakers: submitters, and the searcher who sends the carrier to a victim. *)
+(* The wakers: submitters, and the searcher that sends the carrier to a victim. *)
+
+\* A submitter pushes a task to the carrier's queue.
 Push(s) ==                    \* [mpsc.2] [mpsc.3] wp_mpsc_push
   /\ pc[s] = "start"
   /\ work' = work + 1
   /\ Goto(s, "word", None)
   /\ UNCHANGED <<word, eventfd, signal, searches>>
-Search ==                     \* [search.5] the token is free again once the last signal was served
-  /\ pc["searcher"] = "start" /\ searches > 0 /\ signal = None
+
+\* [search.5] The token is free again once the last signal was served, so a new search may begin.
+Search ==
+  /\ pc["searcher"] = "start"
+  /\ searches > 0
+  /\ signal = None
   /\ searches' = searches - 1
   /\ Goto("searcher", "word", None)
   /\ UNCHANGED <<word, work, eventfd, signal>>
+
+\* The waker owes no wake and is done.
 GiveUp(w) == Goto(w, IF w = "searcher" THEN "start" ELSE "done", None)
-LoadWord(w) ==                \* [carrier.7] [carrier.4] wp_carrier_submit; [search.2] recruit
+
+\* The waker looks at the word: [carrier.7] [carrier.4] in wp_carrier_submit, [search.2] in recruit.
+LoadWord(w) ==
   /\ pc[w] = "word"
   /\ IF word \in Parked THEN Goto(w, "cas", word) ELSE GiveUp(w)
   /\ Local
-Signal(w) ==                  \* [carrier.3] PARKED_x to WAKING; [search.1] PARKED_x to SEARCHING + v
+
+\* The waker claims the wake: [carrier.3] PARKED_x becomes WAKING, or [search.1] SEARCHING for a
+\* victim.
+Signal(w) ==
   /\ pc[w] = "cas"
   /\ IF word # place[w]
      THEN /\ GiveUp(w)
@@ -88,7 +108,9 @@ Signal(w) ==                  \* [carrier.3] PARKED_x to WAKING; [search.1] PARK
              ELSE /\ word' = "WAKING"
                   /\ UNCHANGED signal
   /\ UNCHANGED <<work, eventfd, searches>>
-Call(w) ==                    \* wp__carrier_wake: the one system call
+
+\* The waker makes the one system call, chosen by the place that it claimed: wp__carrier_wake.
+Call(w) ==
   /\ pc[w] = "call"
   /\ LET target == place[w]
          woken == target # "PARKED_POLLER" /\ pc["owner"] = "queued"
@@ -100,59 +122,89 @@ Call(w) ==                    \* wp__carrier_wake: the one system call
 
 (* The owner. *)
 Become(where) == Goto("owner", where, place["owner"])
-End ==                        \* the task ends, or the stolen one, or the poller yields
+
+\* The task ends, or the stolen one does, or the poller yields.
+End ==
   /\ pc["owner"] = "run"
   /\ Become("poll")
   /\ Local
+
+\* The carrier takes a task from its queue, or goes to park.
 Poll ==                       \* [mpsc.4] wp_carrier_poll
   /\ pc["owner"] = "poll"
   /\ work' = IF work > 0 THEN work - 1 ELSE 0
   /\ Become(IF work > 0 THEN "run" ELSE "park")
   /\ UNCHANGED <<word, eventfd, signal, searches>>
-Advertise(p) ==               \* [carrier.1] wp_carrier_advertise; then [idle_set.1]
+
+\* The carrier writes into its word where it is going to sleep, and sets its idle bit
+\* ([idle_set.1]).
+Advertise(p) ==               \* [carrier.1] wp_carrier_advertise
   /\ pc["owner"] = "park"
   /\ word' = p
   /\ Goto("owner", "recheck", p)
   /\ UNCHANGED <<work, eventfd, signal, searches>>
+
 Sleep == Become(IF place["owner"] = "PARKED_FUTEX" THEN "test" ELSE "poller")
-Recheck ==                    \* [carrier.6] [mpsc.4] own work: give up the park; none: sleep
+
+\* [carrier.6] [mpsc.4] With work of its own the carrier gives up the park; without, it sleeps.
+Recheck ==
   /\ pc["owner"] = "recheck"
   /\ IF work > 0 THEN Become("leave") ELSE Sleep
   /\ Local
-SiblingHit ==                 \* [carrier.6] a sibling has work: give up the park
-  /\ pc["owner"] = "recheck" /\ work = 0
+
+\* A sibling has work: the carrier gives up the park.
+SiblingHit ==                 \* [carrier.6]
+  /\ pc["owner"] = "recheck"
+  /\ work = 0
   /\ Become("leave")
   /\ Local
-Test ==                       \* [carrier.5] wp_carrier_sleep
+
+\* The carrier compares its word before the futex call: wp_carrier_sleep.
+Test ==                       \* [carrier.5]
   /\ pc["owner"] = "test"
   /\ Become(IF word = "PARKED_FUTEX" THEN "wait" ELSE "leave")
   /\ Local
-Wait ==                       \* the system call: sleeps only if the word is still as expected
+
+\* The futex call sleeps only if the word is still as expected.
+Wait ==
   /\ pc["owner"] = "wait"
   /\ Become(IF word = "PARKED_FUTEX" THEN "queued" ELSE "test")
   /\ Local
-Select ==                     \* the poller's system call
+
+\* The poller enters its system call.
+Select ==
   /\ pc["owner"] = "poller"
   /\ Become("selecting")
   /\ Local
-Deschedule ==                 \* the poller is descheduled before its system call
+
+\* The poller is descheduled before its system call.
+Deschedule ==
   /\ pc["owner"] = "poller"
   /\ Become("leave")
   /\ Local
-Readable ==                   \* the eventfd ends the poller's sleep
-  /\ pc["owner"] = "selecting" /\ eventfd
+
+\* The eventfd ends the poller's sleep.
+Readable ==
+  /\ pc["owner"] = "selecting"
+  /\ eventfd
   /\ Become("drain")
   /\ Local
-Ready ==                      \* input or output ends it; the eventfd may become readable later
+
+\* Input or output ends the poller's sleep; the eventfd may become readable later.
+Ready ==
   /\ pc["owner"] = "selecting"
   /\ Become("leave")
   /\ Local
+
+\* The poller clears the eventfd.
 Drain ==
   /\ pc["owner"] = "drain"
   /\ eventfd' = FALSE
   /\ Become("leave")
   /\ UNCHANGED <<word, work, signal, searches>>
-Leave ==                      \* [carrier.2] wp_carrier_leave: read and reset in one step, then serve
+
+\* The carrier reads and resets its word in one step, then serves the victim that it read there.
+Leave ==                      \* [carrier.2] wp_carrier_leave
   /\ pc["owner"] = "leave"
   /\ word' = "RUNNING"
   /\ signal' = IF word \in Victims THEN None ELSE signal
@@ -162,8 +214,12 @@ Leave ==                      \* [carrier.2] wp_carrier_leave: read and reset in
 IsAsleep == pc["owner"] \in {"queued", "selecting"}
 Finished ==
   /\ \A s \in Submitters : pc[s] = "done"
-  /\ pc["searcher"] \in {"start", "done"} /\ pc["owner"] = "queued" /\ word \in Parked /\ work = 0
+  /\ pc["searcher"] \in {"start", "done"}
+  /\ pc["owner"] = "queued"
+  /\ word \in Parked
+  /\ work = 0
   /\ UNCHANGED vars
+
 Waker(w) == LoadWord(w) \/ Signal(w) \/ Call(w)
 Owner ==
   \/ End
@@ -179,24 +235,29 @@ Owner ==
   \/ Ready
   \/ Drain
   \/ Leave
+
 Next ==
   \/ \E s \in Submitters : Push(s)
   \/ Search
   \/ \E w \in Wakers : Waker(w)
   \/ Owner
   \/ Finished
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 \* A carrier runs nothing unless its word is RUNNING.
 RunsOnlyWhenRunning == pc["owner"] \in {"run", "poll", "park"} => word = "RUNNING"
-\* A signal that meets an exit is read by it exactly once: its victim stays in the word until then.
+
+\* A signal that meets an exit is read by the exit exactly once: its victim stays in the word until
+\* then.
 NoSignalLostOnExit == IF signal = None THEN word \notin Victims ELSE word = signal
 \* No carrier sleeps with a task in its queue and no wake on its way, unless the submitter has yet
 \* to look at the word.
 NoMissedSubmission ==
   work > 0 /\ IsAsleep /\ word \in Parked => \E s \in Submitters : pc[s] \in {"word", "cas"}
-\* Asleep and signalled: then the right wake has been made or is about to be.
+
+\* Somebody is about to make the wake for this place.
 IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
 \* The waker's one system call ends the sleep that there is.
 WakeReachesSleeper ==

@@ -1,33 +1,52 @@
 ------------------------------- MODULE Domains ------------------------------
 (***************************************************************************)
-(* Two steal domains of one group: Search, twice.  They share no variable, *)
-(* for word, queues, idle set and token belong to a carrier or its domain. *)
-(* What joins them is a task that runs in one and submits to the other:    *)
-(* it searches for a helper in the domain of the carrier that it submits   *)
-(* to, as any submitter of that domain does.                               *)
-(* Code       wp_domain in kernel/sched/search.h; kernel/sched/carrier.c goes through  *)
-(*            the domain of the carrier that is submitted to.              *)
-(* Abstracts  what Search does; a domain to a carrier in a long task and   *)
-(*            an idle one.                                                 *)
+(* Two steal domains of one group: two instances of Search, side by side.  *)
+(* They share no variable, because word, queues, idle set and token belong *)
+(* to a carrier or to its domain. What joins them is a task that runs in   *)
+(* one domain and submits to the other: it searches for a helper in the    *)
+(* domain of the carrier that it submits to, as any submitter of that      *)
+(* domain does.                                                            *)
+(* Code       wp_domain in kernel/sched/search.h; kernel/sched/carrier.c   *)
+(*            goes through the domain of the target carrier.               *)
+(* Abstracts  what Search abstracts; a domain to one carrier in a long     *)
+(*            task and one idle carrier.                                   *)
 (* Memory     sequential consistency.                                      *)
-(* Checked    in MCDomains: WorkConservation of each as well.              *)
+(* Checked    in MCDomains, with WorkConservation of each domain.          *)
 (* Promises   StealsInsideDomain (safety).                                 *)
-(* TLC alone  StealsInsideDomain: a carrier reaches its own domain alone,  *)
-(*            so code that breaks it would need a pointer that is not      *)
-(*            there; tests/sched/test_search_distance.py and the soak run two on  *)
-(*            real threads.                                                *)
+(* TLC alone  StealsInsideDomain: a carrier reaches only its own domain,   *)
+(*            so code that breaks the claim would need a pointer that does *)
+(*            not exist; tests/sched/test_search_distance.py and the soak  *)
+(*            run two domains on real threads.                             *)
 (***************************************************************************)
 EXTENDS Naturals
 
 CONSTANTS
-  Near, NearBusy,  \* a domain, and who of it is inside a task; one more task waits behind that
-  Far, FarBusy     \* the other; the task of NearBusy submits one to a carrier of it
+  Near,      \* the carriers of one domain
+  NearBusy,  \* the carrier of Near that is inside a task; one more task waits behind that one
+  Far,       \* the carriers of the other domain
+  FarBusy    \* the carrier of Far that is inside a task; the task of NearBusy submits one to a
+             \* carrier of Far
 
 ASSUME Apart == Near \cap Far = {} /\ NearBusy \in Near /\ FarBusy \in Far
 
 VARIABLES
-  nearWord, nearIdle, nearToken, nearQueue, nearInbox, nearHeld, nearAt, nearBudget,
-  farWord, farIdle, farToken, farQueue, farInbox, farHeld, farAt, farBudget
+  nearWord,    \* Search's `word` of Near
+  nearIdle,    \* Search's `idle` of Near
+  nearToken,   \* Search's `token` of Near
+  nearQueue,   \* Search's `queue` of Near
+  nearInbox,   \* Search's `inbox` of Near
+  nearHeld,    \* Search's `held` of Near
+  nearAt,      \* Search's `at` of Near
+  nearBudget,  \* Search's `budget` of Near
+  farWord,     \* Search's `word` of Far
+  farIdle,     \* Search's `idle` of Far
+  farToken,    \* Search's `token` of Far
+  farQueue,    \* Search's `queue` of Far
+  farInbox,    \* Search's `inbox` of Far
+  farHeld,     \* Search's `held` of Far
+  farAt,       \* Search's `at` of Far
+  farBudget    \* Search's `budget` of Far
+
 near == <<nearWord, nearIdle, nearToken, nearQueue, nearInbox, nearHeld, nearAt, nearBudget>>
 far == <<farWord, farIdle, farToken, farQueue, farInbox, farHeld, farAt, farBudget>>
 vars == <<near, far>>
@@ -37,6 +56,7 @@ InNear == INSTANCE Search WITH
   Spawns <- 0, Yields <- 0, word <- nearWord, idle <- nearIdle,
   token <- nearToken, queue <- nearQueue, inbox <- nearInbox, held <- nearHeld, at <- nearAt,
   budget <- nearBudget
+
 InFar == INSTANCE Search WITH
   Carriers <- Far, Submitters <- {NearBusy}, Endless <- {FarBusy}, Backlog <- 0, Pinners <- {},
   Spawns <- 0, Yields <- 0, word <- farWord, idle <- farIdle,
@@ -45,19 +65,26 @@ InFar == INSTANCE Search WITH
 
 Init == InNear!Init /\ InFar!Init
 
-(* The task of NearBusy submits to Far, and searches there: wp_carrier.domain of its target. *)
+(* The task of NearBusy submits to Far and searches there, because the code goes through the domain of the target. *)
 Next ==
   \/ InNear!Next /\ UNCHANGED far
   \/ InFar!Next /\ UNCHANGED near
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
+
+\* Each token is free or taken.
 TypeOK == nearToken \in {0, 1} /\ farToken \in {0, 1}
-\* Nobody is sent to a carrier of another domain.
+
+\* What the word of a carrier may say: a state, or a victim of the same domain.
 Own(domain) == {"RUNNING", "PARKED", "WAKING"} \cup domain
-\* Nobody is sent to a carrier of another steal domain.
+
+\* No carrier is sent to help a carrier of another steal domain.
 StealsInsideDomain ==
   (\A c \in Near : nearWord[c] \in Own(Near)) /\ \A c \in Far : farWord[c] \in Own(Far)
+
+\* Search!WorkConservation holds in each domain.
 WorkConservation == InNear!WorkConservation /\ InFar!WorkConservation
 =============================================================================
 The states are those of Near times those of Far.

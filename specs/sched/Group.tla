@@ -1,77 +1,104 @@
 -------------------------------- MODULE Group -------------------------------
 (***************************************************************************)
-(* Carriers from start to close: a task that was accepted runs, at home    *)
-(* unless it is stolen, and ends, or the close hands it back.              *)
+(* The carriers of a group from start to close. An accepted task runs, at  *)
+(* its home carrier unless it is stolen, and it ends, or the close hands   *)
+(* it back.                                                                *)
 (* Code       kernel/sched/carrier_tasks.h, carrier_tasks.c, group.h,      *)
 (*            group.c, group_close.c, group_placement.c, worker.h;         *)
 (*            vthread_park.c; task.h ([task.1]..[task.6]); vthread_start.h *)
 (*            (Settle).                                                    *)
-(* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
-(*            the ticket (BiasedLock); a pop to one step (Mpsc), a push is *)
-(*            two. A list is under its home's lock: one step each.  One    *)
-(*            thread closes (Close has several).  A thread that yields and *)
-(*            passes to the next one: Yield, Keep, PopPrivate.             *)
-(* Ends       every behaviour is finite, so a close ends: a state from     *)
-(*            which nothing leads on, but the intended ones, is a deadlock *)
-(*            to TLC.                                                      *)
-(* Memory     sequential consistency; the word's orders are Task's.        *)
+(* Abstracts  sleeping and waking (Search: a published task is taken); the *)
+(*            ticket (BiasedLock); a pop to one step (Mpsc), while a push  *)
+(*            is two. A list is under its home's lock, so its uses are one *)
+(*            step each. One thread closes (GroupClose has several). A     *)
+(*            thread that yields and passes to the next one is Yield,      *)
+(*            Keep, PopPrivate.                                            *)
+(* Ends       Every behaviour is finite, so a close ends: a state from     *)
+(*            which nothing leads on, except the intended ones, is a       *)
+(*            deadlock to TLC.                                             *)
+(* Memory     sequential consistency; Task has the orders of the word.     *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
 (*            StaysSettled, HomeStaysSettled, UnparkNotLost, NoTaskLost,   *)
 (*            BackIsLeftAlone, EndIsFinal, AcceptsWhileOpen, WaitsForAll,  *)
-(*            NothingRunsAfterClose,                                       *)
-(*            StopsItself, CloserIsWoken (safety).                         *)
+(*            NothingRunsAfterClose, StopsItself, CloserIsWoken (safety).  *)
 (***************************************************************************)
 EXTENDS GroupCore
 
-(* Whoever unparks chooses the home; so does a carrier whose timer resumes a task. *)
-Resume(s) ==                  \* whoever owes the push has the task alone: it stays on its list
+(* The unparker chooses the home; so does a carrier that resumes a task by a timer. *)
+
+\* The unparker that owes the push has the task alone, and chooses its home. The task stays on its
+\* list.
+Resume(s) ==
   /\ at[s].pc = "place"
   /\ LET t == at[s].task IN
      \E c \in Carriers : home' = [home EXCEPT ![t] = IF t \in settled THEN @ ELSE c]
   /\ Goto(s, "push", at[s].task)
   /\ UNCHANGED <<word, notified, list, settled, live, open, queue, stop, budget, told, back, private>>
 
-(* The close: shut every list; wait, or not any longer; stop every carrier; hand back. *)
-Shut(c) ==                    \* under the list's lock
-  /\ at[Closer].pc = "idle" /\ c \in open
+(* The close shuts every list, waits as long as it may, stops every carrier, and hands back the rest. *)
+
+\* The close shuts one list, under its lock.
+Shut(c) ==
+  /\ at[Closer].pc = "idle"
+  /\ c \in open
   /\ open' = open \ {c}
   /\ at' = [at EXCEPT ![Closer].pc = IF open = {c} THEN "wait" ELSE "idle"]
   /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back, private>>
+
+\* No list has a task.
 NoneLeft == \A c \in Carriers : live[c] = {}
-Sleep ==                      \* under the lock of the first list that is not empty
+
+\* The close sleeps, under the lock of the first list that is not empty.
+Sleep ==
   /\ at[Closer].pc = "wait"
   /\ ~NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
-Enough ==                     \* all lists are empty; the deadline passes; or it cancels
+
+\* The close waits no longer: all lists are empty, or the deadline has passed, or the close cancels.
+Enough ==
   /\ at[Closer].pc \in {"wait", "asleep"}
   /\ Patient => at[Closer].pc = "wait" /\ NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "stop"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
-SendStop(c) ==                \* wp_carrier_submit_pinned
-  /\ at[Closer].pc = "stop" /\ stop[c] = "no"
+
+\* The close sends a carrier its stop: wp_carrier_submit_pinned.
+SendStop(c) ==
+  /\ at[Closer].pc = "stop"
+  /\ stop[c] = "no"
   /\ stop' = [stop EXCEPT ![c] = "sent"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back, private>>
+
+\* The close waits until every carrier has exited.
 Join ==                       \* [group.1]
   /\ at[Closer].pc = "stop"
   /\ \A c \in Carriers : stop[c] # "no"
   /\ \A c \in Carriers : at[c].pc = "exited"
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
-HandBack(t) ==                \* nobody's any more, but its user's: an unpark may come all the same
+
+\* The task belongs to its user again, although an unpark may still come.
+HandBack(t) ==
   /\ live' = [live EXCEPT ![list[t]] = @ \ {t}]
   /\ back' = back \cup {t}
-DrainQueue(q) ==              \* its word stays: BUSY, or PARKED and notified
+
+\* The close hands back a queued task. The task's word stays BUSY, or PARKED and notified.
+DrainQueue(q) ==
   /\ at[Closer].pc = "drain"
   /\ CanPop(q)
   /\ HandBack(queue[q][1].task)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, open, stop, at, budget, told, private>>
+
+\* The close hands back a task from a private queue.
 DrainPrivate(c) ==
-  /\ at[Closer].pc = "drain" /\ private[c] # <<>>
+  /\ at[Closer].pc = "drain"
+  /\ private[c] # <<>>
   /\ HandBack(Head(private[c]))
   /\ private' = [private EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, open, queue, stop, at, budget, told>>
+
+\* The close cancels a parked task that no unparker is about to queue.
 DrainParked(t) ==             \* [task.6]
   /\ at[Closer].pc = "drain"
   /\ word[t] = "PARKED"
@@ -80,7 +107,9 @@ DrainParked(t) ==             \* [task.6]
   /\ HandBack(t)
   /\ word' = [word EXCEPT ![t] = "CANCELLED"]
   /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told, private>>
-Closed ==                     \* every list is empty: an unparker that owes a push has made it
+
+\* Every list is empty: an unparker that owed a push has made it.
+Closed ==
   /\ at[Closer].pc = "drain"
   /\ NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "closed"]
@@ -97,18 +126,23 @@ Carrier(c) ==
   \/ PopPrivate(c)
   \/ Keep(c)
   \/ \E t \in Tasks : Spawn(c, t)
+
 Close ==
   \/ Sleep \/ Enough \/ Join \/ Closed
   \/ \E c \in Carriers : Shut(c) \/ SendStop(c) \/ DrainPrivate(c)
   \/ \E q \in Queues : DrainQueue(q)
   \/ \E t \in Tasks : DrainParked(t)
-\* Nobody will unpark what is parked, and the close waits for it.
+
+\* The close waits for a parked task that nobody will unpark.
 WaitsForEver ==
-  /\ Patient /\ at[Closer].pc = "asleep" /\ budget.unpark = 0
+  /\ Patient
+  /\ at[Closer].pc = "asleep"
+  /\ budget.unpark = 0
   /\ \A c \in Carriers : at[c].pc = "poll" /\ private[c] = <<>>
   /\ \A q \in Queues : queue[q] = <<>>
   /\ \A s \in Starters : at[s].pc = "done"
   /\ at[Unparker].pc = "idle"
+
 Finished == (at[Closer].pc = "closed" \/ WaitsForEver) /\ UNCHANGED vars
 Next ==
   \/ \E s \in Starters, t \in Tasks, c \in Carriers : Start(s, t, c)
@@ -118,27 +152,39 @@ Next ==
   \/ Resume(Unparker)
   \/ Close
   \/ Finished
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
+
+\* The carriers that have the task in their hands.
 Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
+
+\* The queue cells that hold the task.
 Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
   \cup {x \in Carriers \X {0} : t \in {private[x[1]][i] : i \in DOMAIN private[x[1]]}}
-\* No task is in two hands or queues.
+
+\* No task is in two hands or two queues.
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
-\* A queue holds its own carrier's tasks, stolen or not, also where who unparks a task chooses its
-\* home.
+
+\* A queue holds only tasks of its own carrier, whether they were stolen or not, also where an
+\* unparker chooses a task's home.
 HomeReturn ==
   \A c \in Carriers :
     /\ \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
     /\ \A i \in DOMAIN private[c] : home[private[c][i]] = c
-\* Who has settled on a carrier is run by no other.
+
+\* A task that has settled on a carrier is run by no other carrier.
 StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
-\* Nobody chooses another home for who has settled.
+
+\* Nobody chooses another home for a task that has settled.
 HomeStaysSettled == [][\A t \in settled : home'[t] = home[t]]_vars
+
+\* Some thread is about to queue the task.
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"place", "push", "again", "publish"}
-\* With many tasks and homes, too, an unparked task is on its way to a carrier, or its park is
+
+\* With many tasks and homes, too, an unparked task is on its way to a carrier, or its next park is
 \* refused.
 UnparkNotLost ==
   \A t \in told \ back :
@@ -152,29 +198,37 @@ NoTaskLost ==
     /\ at[Closer].pc # "closed"
 \* A task that has ended is in no list and no queue, and no thread is about to queue it.
 EndIsFinal == \A t \in Tasks : word[t] = "DONE" => Cells(t) = {} /\ ~IsOwed(t) /\ t \notin live[list[t]]
-\* A list that the close has shut takes no task any more: no start from outside, no spawn.
+
+\* A list that the close has shut accepts no task any more, neither a start from outside nor a
+\* spawn.
 AcceptsWhileOpen ==
   [][\A t \in Tasks : word[t] = "NEW" /\ word'[t] # "NEW" => list'[t] \in open]_vars
-\* What was handed back is in no queue and no hand, and no unpark queues it: whoever gets it has it
-\* alone.
+
+\* A task that was handed back is in no queue and no hand, and no unpark queues it, so its new owner
+\* has it alone.
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
-\* After the close no carrier runs, no queue holds a task, nobody is about to push one.
+
+\* After the close no carrier runs, no queue holds a task, and no thread is about to push one.
 NothingRunsAfterClose ==
   at[Closer].pc = "closed" =>
     /\ \A c \in Carriers : at[c].pc = "exited" /\ private[c] = <<>>
     /\ \A q \in Queues : queue[q] = <<>>
     /\ \A t \in Tasks : ~IsOwed(t)
-\* A carrier stops by its own stop.
+
+\* A carrier stops only by its own stop.
 StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"
 \* A close without a deadline hands nothing back.
 WaitsForAll == Patient => back = {}
 \* A close sleeps only while a task is listed.
 CloserIsWoken == at[Closer].pc = "asleep" => \E c \in Carriers : live[c] # {}
+
+\* Where a task stands, in the words of Tasks.
 Place == [t \in Tasks |->
   IF word[t] = "NEW" THEN "new" ELSE IF t \in back THEN "back" ELSE IF word[t] = "DONE" THEN "done"
   ELSE IF \E c \in Carriers : at[c].task = t /\ at[c].pc = "run"
        THEN CHOOSE c \in Carriers : at[c].task = t /\ at[c].pc = "run"
   ELSE IF word[t] = "PARKED" /\ t \notin notified THEN "parked" ELSE "queued"]
+
 Abstract == INSTANCE Tasks WITH place <- Place
 \* The group refines what is owed to a task (Tasks): one place, one carrier, one end.
 EachRunsOnce == Abstract!Spec

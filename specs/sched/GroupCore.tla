@@ -1,40 +1,44 @@
 ----------------------------- MODULE GroupCore ------------------------------
 (***************************************************************************)
-(* The state of Group, starting and unparking, and the carriers.           *)
+(* The state of Group, starting and unparking, and the carriers. Group.tla *)
+(* says what is abstracted, and has the claims.                            *)
 (* Code       kernel/sched/carrier_tasks.h, worker.h; kernel/thread/task.h *)
 (*            ([task.1]..[task.6]).                                        *)
-(* The essay on what is abstracted, and the claims, are in Group.tla.      *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Carriers, Tasks,
-  Starters,   \* threads that start a task each, on a carrier of their choice
-  Children,   \* how many tasks running tasks may start
-  Unparks,    \* how many times somebody unparks some task
-  Yields,     \* how many times tasks yield
-  Settling,   \* how many tasks may settle on the carrier that runs them
-  Stealing,   \* siblings may take tasks
-  Resuming,   \* who unparks a task chooses its home, unless it has settled
-  Patient     \* the close waits for all tasks, without a deadline
+  Carriers,  \* the carriers of the group
+  Tasks,     \* the tasks that may be started
+  Starters,  \* threads that start one task each, on a carrier of their choice
+  Children,  \* how many tasks running tasks may start
+  Unparks,   \* how many times a task is unparked from outside
+  Yields,    \* how many times tasks yield
+  Settling,  \* how many tasks may settle on the carrier that runs them
+  Stealing,  \* siblings may take tasks
+  Resuming,  \* a task's unparker chooses its home, unless the task has settled
+  Patient    \* the close waits for all tasks, without a deadline
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Children, Unparks, Yields, Settling} \subseteq Nat
 
 VARIABLES
-  word,     \* task -> "NEW", "PARKED", "BUSY", "DONE", "CANCELLED"
-  notified, \* tasks whose bit is set
-  home,     \* task -> its carrier
-  list,     \* task -> whose list it is on: where it was started
-  settled,  \* tasks that run at home alone
-  live,     \* carrier -> its list: tasks that are accepted and have not ended
-  open,     \* carriers whose list still takes tasks
-  queue,    \* carrier, inbox of one -> cells: a task, and the thread that has yet to publish it
-  private,     \* carrier -> what it queued for itself: where nobody steals
-  stop,     \* carrier -> its inbox holds the stop: "no", "sent"; "read"
-  at,       \* thread -> what it does next, and the task it has in its hands
-  budget,   \* what is left of Children, Unparks, Yields, Settling
-  told,     \* ghost: tasks that were unparked, and no run has begun since
-  back      \* tasks that the close hands back
+  word,      \* task -> "NEW", "PARKED", "BUSY", "DONE", "CANCELLED"
+  notified,  \* tasks that have their bit set
+  home,      \* task -> its home carrier
+  list,      \* task -> the carrier that lists it: where it was started
+  settled,   \* tasks that run only at their home
+  live,      \* carrier -> its list: tasks that are accepted and have not ended
+  open,      \* carriers that still accept tasks in their lists
+  queue,     \* carrier, or the inbox of one -> cells: a task, and the thread that has yet to
+             \* publish it
+  private,   \* carrier -> its private queue, used where nobody steals
+  stop,      \* carrier -> whether its inbox holds the stop: "no", "sent"; or the carrier has "read"
+             \* it
+  at,        \* thread -> its next step, and the task in its hands
+  budget,    \* what is left of Children, Unparks, Yields, Settling
+  told,      \* ghost: tasks that were unparked and have not begun a run since
+  back       \* tasks that the close hands back
+
 Where == <<home, list, settled>>
 vars == <<word, notified, Where, live, open, queue, stop, at, budget, told, back, private>>
 
@@ -42,47 +46,69 @@ None == "none"
 Closer == "closer"
 Unparker == "unparker"
 Threads == Carriers \cup Starters \cup {Unparker, Closer}
-Inbox(c) == <<"inbox", c>>    \* its carrier's alone
+
+\* The inbox of a carrier, which is its owner's alone.
+Inbox(c) == <<"inbox", c>>
 Queues == Carriers \cup {Inbox(c) : c \in Carriers}
 Cell == [task : Tasks, by : Threads \cup {None}]
 
 TypeOK ==
   /\ word \in [Tasks -> {"NEW", "PARKED", "BUSY", "DONE", "CANCELLED"}]
-  /\ notified \subseteq Tasks /\ told \subseteq Tasks /\ back \subseteq Tasks
-  /\ {home, list} \subseteq [Tasks -> Carriers \cup {None}] /\ settled \subseteq Tasks
-  /\ live \in [Carriers -> SUBSET Tasks] /\ open \subseteq Carriers
+  /\ notified \subseteq Tasks
+  /\ told \subseteq Tasks
+  /\ back \subseteq Tasks
+  /\ {home, list} \subseteq [Tasks -> Carriers \cup {None}]
+  /\ settled \subseteq Tasks
+  /\ live \in [Carriers -> SUBSET Tasks]
+  /\ open \subseteq Carriers
   /\ \A q \in Queues : \A i \in DOMAIN queue[q] : queue[q][i] \in Cell
   /\ private \in [Carriers -> Seq(Tasks)]
   /\ stop \in [Carriers -> {"no", "sent", "read"}]
   /\ \A t \in Threads : at[t].task \in Tasks \cup {None}
 
 Init ==
-  /\ word = [t \in Tasks |-> "NEW"] /\ notified = {} /\ told = {} /\ back = {}
-  /\ home = [t \in Tasks |-> None] /\ list = home /\ settled = {}
-  /\ live = [c \in Carriers |-> {}] /\ open = Carriers
-  /\ queue = [q \in Queues |-> <<>>] /\ private = [c \in Carriers |-> <<>>]
+  /\ word = [t \in Tasks |-> "NEW"]
+  /\ notified = {}
+  /\ told = {}
+  /\ back = {}
+  /\ home = [t \in Tasks |-> None]
+  /\ list = home
+  /\ settled = {}
+  /\ live = [c \in Carriers |-> {}]
+  /\ open = Carriers
+  /\ queue = [q \in Queues |-> <<>>]
+  /\ private = [c \in Carriers |-> <<>>]
   /\ stop = [c \in Carriers |-> "no"]
   /\ at = [t \in Threads |-> [pc |-> IF t \in Carriers THEN "poll" ELSE "idle", task |-> None]]
   /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields, settle |-> Settling]
 
 Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
 
-(* A push, by whoever owes the task; then back to what the thread does otherwise. *)
+(* A push, by the thread that owes the task. Afterwards the thread goes back to its loop. *)
 Target(t) ==
   LET task == at[t].task IN
   IF task \in settled THEN Inbox(home[task]) ELSE home[task]
+
 HasPrivate == ~Stealing
 IsOwn(t) == t \in Carriers /\ HasPrivate /\ Target(t) \in {t, Inbox(t)}
-Keep(c) ==                    \* [private_fifo.1] to itself
-  /\ at[c].pc \in {"push", "again"} /\ IsOwn(c)
+
+\* A carrier queues a task for itself.
+Keep(c) ==                    \* [private_fifo.1]
+  /\ at[c].pc \in {"push", "again"}
+  /\ IsOwn(c)
   /\ private' = [private EXCEPT ![c] = Append(@, at[c].task)]
   /\ Goto(c, "poll", None)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
-Reserve(t) ==                 \* [mpsc.2] wp_carrier_submit, submit_internal, reenqueue
-  /\ at[t].pc \in {"push", "again"} /\ ~IsOwn(t)
+
+\* The first half of a push: wp_carrier_submit, submit_internal or reenqueue.
+Reserve(t) ==                 \* [mpsc.2]
+  /\ at[t].pc \in {"push", "again"}
+  /\ ~IsOwn(t)
   /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
   /\ Goto(t, "publish", at[t].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
+
+\* The second half of a push: the cell is published.
 Publish(t) ==                 \* [mpsc.3]
   /\ at[t].pc = "publish"
   /\ queue' = [q \in Queues |-> [i \in DOMAIN queue[q] |->
@@ -91,13 +117,19 @@ Publish(t) ==                 \* [mpsc.3]
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
 
 (* Starting a task: under the lock of its home. *)
+
+\* The task is accepted at c, which becomes its home.
 Accept(t, c) ==
   /\ word' = [word EXCEPT ![t] = "BUSY"]
   /\ home' = [home EXCEPT ![t] = c]
   /\ list' = [list EXCEPT ![t] = c]
   /\ live' = [live EXCEPT ![c] = @ \cup {t}]
+
+\* The task was not started yet.
 New(t) == word[t] = "NEW" /\ \A s \in Threads : at[s].task # t
-Start(s, t, c) ==             \* wp_group_start
+
+\* A starter's task is accepted if the list is open, under the lock of the list: wp_group_start.
+Start(s, t, c) ==
   /\ s \in Starters
   /\ at[s].pc = "idle"
   /\ New(t)
@@ -109,23 +141,32 @@ Start(s, t, c) ==             \* wp_group_start
   /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, private>>
 
 (* A carrier. *)
-\* [counters.1] [counters.2] [counters.3] [counters.4] count: they choose the sibling; [counters.5] [counters.6] are statistics alone.
-\* [submit.1] chooses a home for whoever does not say which.
+\* [counters.1] [counters.2] [counters.3] [counters.4] count: the counts choose the sibling to steal
+\* from. [counters.5] [counters.6] are only statistics.
+\* [submit.1] chooses a home for a task that is started without one.
 CanPop(q) ==
   IF queue[q] = <<>> THEN FALSE
   ELSE queue[q][1].by = None /\ IF Len(queue[q]) = 1 THEN TRUE ELSE queue[q][2].by = None
-Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
-  /\ at[c].pc = "poll" /\ CanPop(q)
+
+\* A carrier pops a task of its own, or steals one: wp_carrier_poll, wp_carrier_steal.
+Pop(c, q) ==
+  /\ at[c].pc = "poll"
+  /\ CanPop(q)
   /\ q \in {c, Inbox(c)} \/ (Stealing /\ q \in Carriers)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ Goto(c, "begin", queue[q][1].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
-PopPrivate(c) ==                 \* [private_fifo.2] wp_carrier_poll: one thread, so one step
+
+\* A carrier takes a task from its private queue: wp_carrier_poll. One thread does this, so it is
+\* one step.
+PopPrivate(c) ==              \* [private_fifo.2]
   /\ at[c].pc = "poll"
   /\ private[c] # <<>>
   /\ Goto(c, "begin", Head(private[c]))
   /\ private' = [private EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
+
+\* The carrier begins to run the task, which ends the task's park.
 Begin(c) ==                   \* [task.2]
   /\ at[c].pc = "begin"
   /\ word' = [word EXCEPT ![at[c].task] = "BUSY"]
@@ -133,7 +174,9 @@ Begin(c) ==                   \* [task.2]
   /\ told' = told \ {at[c].task}
   /\ Goto(c, "run", at[c].task)
   /\ UNCHANGED <<Where, live, open, queue, stop, budget, back, private>>
-Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
+
+\* The running task starts another, on the carrier that runs it.
+Spawn(c, t) ==
   /\ at[c].pc = "run"
   /\ budget.child > 0
   /\ New(t)
@@ -146,7 +189,9 @@ Spawn(c, t) ==                \* the running task starts one, on the carrier tha
           /\ UNCHANGED private
   /\ budget' = [budget EXCEPT !.child = @ - 1]
   /\ UNCHANGED <<notified, settled, open, stop, at, told, back>>
-Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it is on
+
+\* The running task settles on this carrier, and stays on the list that it is on: wp_vthread_settle.
+Settle(c) ==
   /\ at[c].pc = "run"
   /\ budget.settle > 0
   /\ at[c].task \notin settled
@@ -155,11 +200,16 @@ Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it
   /\ UNCHANGED list
   /\ budget' = [budget EXCEPT !.settle = @ - 1]
   /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back, private>>
+
+\* The running task yields.
 Yield(c) ==
-  /\ at[c].pc = "run" /\ budget.yield > 0
+  /\ at[c].pc = "run"
+  /\ budget.yield > 0
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ Goto(c, "again", at[c].task)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back, private>>
+
+\* The running task parks, unless it was notified.
 Park(c) ==                    \* [task.3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
@@ -169,7 +219,9 @@ Park(c) ==                    \* [task.3]
      ELSE /\ Goto(c, "poll", None)
           /\ word' = [word EXCEPT ![t] = "PARKED"]
   /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, private>>
-Done(c) ==                    \* [task.4], off the list first, under its lock
+
+\* The task ends. The carrier takes it off its list first, under the list's lock.
+Done(c) ==                    \* [task.4]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
          rest == [live EXCEPT ![list[t]] = @ \ {t}]
@@ -181,14 +233,18 @@ Done(c) ==                    \* [task.4], off the list first, under its lock
         /\ notified' = notified \ {t}
         /\ told' = told \ {t}
   /\ UNCHANGED <<Where, open, queue, stop, budget, back, private>>
-Stop(c) ==                    \* [worker.3] the stop is in the inbox, which is the owner's alone
+
+\* The carrier reads its stop, which is in the inbox, and exits.
+Stop(c) ==                    \* [worker.3]
   /\ at[c].pc = "poll"
   /\ stop[c] = "sent"
   /\ stop' = [stop EXCEPT ![c] = "read"]
   /\ Goto(c, "exited", None)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back, private>>
 
-(* Somebody unparks. *)
+(* Unparking. *)
+
+\* A thread unparks the task, and owes a push if it finds the task parked and not yet notified.
 Unpark(t) ==                  \* [task.1]
   /\ at[Unparker].pc = "idle"
   /\ budget.unpark > 0

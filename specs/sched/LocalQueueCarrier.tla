@@ -1,43 +1,46 @@
 ----------------------------- MODULE LocalQueueCarrier -----------------------------
 (***************************************************************************)
-(* Search where carriers have bounded run queues (Local): what a carrier   *)
-(* pushes to itself is in its ring, half of a full ring goes to its own    *)
-(* queue, a thief takes half of a ring, and what runs next may be in its   *)
-(* owner's slot.                                                           *)
+(* Search where carriers have bounded run queues (LocalQueue), as in Go    *)
+(* and Tokio. What a carrier pushes to itself goes into its ring, half of  *)
+(* a full ring overflows to its own queue, a thief takes half of a ring,   *)
+(* and the task that runs next may be in its owner's slot.                 *)
 (* Code       kernel/sched/local_queue_carrier.h, local_queue_carrier.c,   *)
 (*            run_queues.c, carrier.c, search.c, worker.c; [carrier.7]     *)
 (*            [carrier.6] [search.7] as in Search, [local_queue.3],        *)
-(*            [local_queue.10] as in Local. What others push goes to the   *)
-(*            queue of Search, too, or to its inbox.                       *)
-(* Abstracts  the ring to how many tasks it has; the two ends that a look  *)
-(*            at it reads to one step (Local).  A probe before a park is a *)
-(*            steal like that of who gives up a park.  Nobody wakes by     *)
-(*            itself.                                                      *)
-(* Memory     sequential consistency: see the explorer.                    *)
+(*            [local_queue.10] as in LocalQueue. What other threads push   *)
+(*            goes to the queue of Search, or to its inbox.                *)
+(* Abstracts  the ring to its number of tasks; the two ends that a look at *)
+(*            the ring reads to one step (LocalQueue). A probe before a    *)
+(*            park is a steal like that of a carrier that gives up a park. *)
+(*            There are no spurious wakeups.                               *)
+(* Memory     sequential consistency; the explorer has the memory orders.  *)
 (* Promises   NothingStrands, SlotIsNext (safety).                         *)
 (***************************************************************************)
 EXTENDS Search
 
 CONSTANTS
-  Capacity,              \* of a ring
-  Filled,                \* tasks in each ring at the start
-  Spilled,               \* tasks in the queue of each such carrier at the start
-  Busy,                  \* who alone has a task then, and a ring, and is to tell; {}: any may
-  Sleepers,              \* who is asleep then
-  Keeping                \* a task may submit one and yield: that one is next
+  Capacity,  \* the capacity of a ring, 2 or 4
+  Filled,    \* tasks in each ring that is not empty at the start
+  Spilled,   \* tasks in the queue of each such carrier at the start: tasks that have overflowed
+  Busy,      \* the only carrier with a task and a ring at the start, which is about to look for a
+             \* helper; {}: any carriers may have them
+  Sleepers,  \* the carriers that are asleep at the start
+  Keeping    \* a task may submit another and yield, and the submitted one is next
 
 VARIABLES
-  ring,    \* carrier -> tasks in its ring
-  slot     \* carrier -> it has a task that runs next
+  ring,  \* carrier -> tasks in its ring
+  slot   \* carrier -> whether its slot has a task, which runs next
+
 localVars == <<vars, ring, slot>>
 
 Half == Capacity \div 2
-ASSUME LootIsOne == Capacity \in {2, 4}     \* a thief takes one or two
+ASSUME LootIsOne == Capacity \in {2, 4}     \* half of a ring is one task or two
 
 LocalTypeOK == ring \in [Carriers -> 0 .. Capacity] /\ slot \in [Carriers -> BOOLEAN]
 LocalInit ==
   /\ word = [c \in Carriers |-> IF c \in Sleepers THEN "PARKED" ELSE "RUNNING"]
-  /\ idle = Sleepers /\ token = 0
+  /\ idle = Sleepers
+  /\ token = 0
   /\ ring \in {[c \in Carriers |-> IF c \in full THEN Filled ELSE 0] :
                full \in IF Busy = {} THEN SUBSET Carriers ELSE {Busy}}
   /\ queue = [c \in Carriers |-> [i \in 1 .. (IF ring[c] > 0 THEN Spilled ELSE 0) |-> Task]]
@@ -55,63 +58,96 @@ Stays == UNCHANGED <<ring, slot>>
 Rest == UNCHANGED <<word, idle, token, queue, inbox, budget>>
 
 (* What the task that c runs pushes to c. *)
-Spawn(c) ==                   \* wp_carrier_submit_internal
-  /\ at[c].pc = "run" /\ budget.spawn > 0
+
+\* The running task submits another: wp_carrier_submit_internal.
+Spawn(c) ==
+  /\ at[c].pc = "run"
+  /\ budget.spawn > 0
   /\ budget' = [budget EXCEPT !.spawn = @ - 1]
   /\ Move(c, "push", None)
-  /\ UNCHANGED <<word, idle, token, queue, inbox, held>> /\ Stays
-Yield(c) ==                   \* wp_carrier_reenqueue; the slot: submit_and_yield
-  /\ at[c].pc = "run" /\ budget.yield > 0
+  /\ UNCHANGED <<word, idle, token, queue, inbox, held>>
+  /\ Stays
+
+\* The running task yields: wp_carrier_reenqueue. With the slot it is submit_and_yield.
+Yield(c) ==
+  /\ at[c].pc = "run"
+  /\ budget.yield > 0
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ held' = [held EXCEPT ![c] = FALSE]
   /\ \E keeps \in IF Keeping /\ ring[c] = 0 THEN BOOLEAN ELSE {FALSE} :
        slot' = [slot EXCEPT ![c] = keeps]                                          \* [local_queue.11]
   /\ Move(c, "push", None)
   /\ UNCHANGED <<word, idle, token, queue, inbox, ring>>
-Put(c) ==                     \* [local_queue.3]; then [carrier.7]
+
+\* The carrier puts the task into its ring, and then sees whether a helper must be woken
+\* ([carrier.7]).
+Put(c) ==                     \* [local_queue.3]
   /\ at[c].pc \in {"push", "push_spilt"}
   /\ ring[c] < Capacity
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
   /\ Move(c, IF held[c] THEN "idle" ELSE "alone", c)
   /\ UNCHANGED <<held, slot>>
   /\ Rest
-Overflow(c) ==                \* [local_queue.4] half is claimed
-  /\ at[c].pc = "push" /\ ring[c] = Capacity
+
+\* The ring is full: the carrier claims half of it.
+Overflow(c) ==                \* [local_queue.4]
+  /\ at[c].pc = "push"
+  /\ ring[c] = Capacity
   /\ ring' = [ring EXCEPT ![c] = @ - Half]
   /\ Move(c, "spill", None)
-  /\ UNCHANGED <<held, slot>> /\ Rest
-Spill(c) ==                   \* [mpsc.2] one chain
+  /\ UNCHANGED <<held, slot>>
+  /\ Rest
+
+\* The claimed half overflows to the carrier's queue as one chain: the first step of a push.
+Spill(c) ==                   \* [mpsc.2]
   /\ at[c].pc = "spill"
   /\ queue' = [queue EXCEPT ![c] = @ \o [i \in 1 .. Half |-> IF i = 1 THEN c ELSE Task]]
   /\ Move(c, "publish", c)
-  /\ UNCHANGED <<word, idle, token, inbox, held, budget>> /\ Stays
+  /\ UNCHANGED <<word, idle, token, inbox, held, budget>>
+  /\ Stays
+
+\* The chain is published: the second step of the push.
 Spilt(c) ==                   \* [mpsc.3]
   /\ at[c].pc = "publish"
   /\ Unname(c, c)
-  /\ Move(c, "push_spilt", None) /\ UNCHANGED <<word, idle, token, held, budget>> /\ Stays
-IsLeftAlone(c) ==             \* [carrier.7] it has one task, which it takes next
+  /\ Move(c, "push_spilt", None)
+  /\ UNCHANGED <<word, idle, token, held, budget>>
+  /\ Stays
+
+\* The carrier has one task, which it takes next, so it needs no helper.
+IsLeftAlone(c) ==             \* [carrier.7]
   /\ at[c].pc = "alone"
   /\ IF ring[c] = 1 /\ ~slot[c] /\ queue[c] = <<>> /\ inbox[c] = <<>> THEN Return(c)
      ELSE Move(c, "idle", c)
-  /\ Looks /\ Stays
+  /\ Looks
+  /\ Stays
 
-(* The poll: the slot first, its queues in any order. *)
+(* The poll takes from the slot first, and then from the carrier's queues in any order. *)
 Polls(c) ==
   /\ at[c].pc = "poll"
   /\ ~slot[c]
+
 Has(x) == HasPublished(queue[x], IsHole)
 Runs(c) == held' = [held EXCEPT ![c] = TRUE] /\ Move(c, "run", None) /\ Rest
+
+\* The carrier takes the task of its slot.
 PollSlot(c) ==                \* [local_queue.13]
   /\ at[c].pc = "poll"
   /\ slot[c]
   /\ slot' = [slot EXCEPT ![c] = FALSE]
   /\ Runs(c)
   /\ UNCHANGED ring
+
+\* The carrier takes a task from its ring.
 PollRing(c) ==                \* [local_queue.4]
-  /\ Polls(c) /\ ring[c] > 0
+  /\ Polls(c)
+  /\ ring[c] > 0
   /\ ring' = [ring EXCEPT ![c] = @ - 1]
-  /\ Runs(c) /\ UNCHANGED slot
-LocalPop(c) ==                \* nothing was got: the ring has its turn
+  /\ Runs(c)
+  /\ UNCHANGED slot
+
+\* The carrier pops from its queue. If it gets nothing, the ring has its turn.
+LocalPop(c) ==
   /\ at[c].pc = "pop"
   /\ LET got == CanPop(queue[c], IsHole)
          missed == IF ring[c] > 0 THEN "poll" ELSE "park"
@@ -122,6 +158,8 @@ LocalPop(c) ==                \* nothing was got: the ring has its turn
                            todo |-> {}, seen |-> {}]]
   /\ UNCHANGED <<word, idle, token, inbox, budget>>
   /\ Stays
+
+\* The carrier finds nothing to run and goes to park.
 LocalNothing(c) ==
   /\ at[c].pc = "poll"
   /\ ~slot[c]
@@ -132,9 +170,12 @@ LocalNothing(c) ==
   /\ Looks
   /\ Stays
 
-(* A steal: half of the ring, else one of the queue. *)
+(* A steal takes half of the ring, or else one task of the queue. *)
+
+\* The thief takes half of the victim's ring.
 StealRing(c) ==               \* [local_queue.10]
-  /\ at[c].pc \in {"serve", "steal"} /\ ring[at[c].arg] > 0
+  /\ at[c].pc \in {"serve", "steal"}
+  /\ ring[at[c].arg] > 0
   /\ LET v == at[c].arg
          n == IF ring[v] > 2 THEN 2 ELSE 1
      IN /\ ring' = [ring EXCEPT ![v] = @ - n]
@@ -142,18 +183,28 @@ StealRing(c) ==               \* [local_queue.10]
         /\ Move(c, IF n = 2 THEN IF at[c].pc = "serve" THEN "serve_loot" ELSE "loot"
                    ELSE IF at[c].pc = "serve" THEN "stop" ELSE "run",
                 IF at[c].pc = "serve" THEN v ELSE None)
-  /\ UNCHANGED slot /\ Rest
-Loot(c) ==                    \* [local_queue.3]; then [carrier.7], or the look that follows a release
+  /\ UNCHANGED slot
+  /\ Rest
+
+\* The thief puts the rest of its stolen tasks into its own ring, and then sees whether a helper
+\* must be woken ([carrier.7]); the look that follows a release does this for a carrier that serves
+\* a search.
+Loot(c) ==                    \* [local_queue.3]
   /\ at[c].pc \in {"serve_loot", "loot"}
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
   /\ IF at[c].pc = "serve_loot" THEN Move(c, "stop", at[c].arg) ELSE Move(c, "idle", c)
   /\ UNCHANGED <<held, slot>>
   /\ Rest
+
+\* Only if the victim's ring is empty does the thief turn to the victim's queue.
 LocalAcquire(c) ==
   /\ at[c].pc \in {"serve", "steal"} => ring[at[c].arg] = 0
-  /\ TryAcquire(c) /\ Stays
+  /\ TryAcquire(c)
+  /\ Stays
 
-(* Is there something to steal?  The ring, then the queue of Search. *)
+(* Is there something to steal?  First the ring, then the queue of Search. *)
+
+\* The searcher looks at a sibling's ring.
 LocalHit(t) ==
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
@@ -161,6 +212,8 @@ LocalHit(t) ==
        THEN Hit(t, x)
        ELSE Goto(t, IF IsScan(t) THEN "scan_queue" ELSE "look_queue", x, at[t].todo, {})
   /\ Looks
+
+\* The ring was empty, so the searcher looks at the front of the queue.
 LocalFront(t) ==              \* [mpsc.9] [mpsc.11]
   /\ at[t].pc \in {"scan_queue", "look_queue"}
   /\ LET x == at[t].arg
@@ -198,20 +251,27 @@ LocalCarrier(c) ==
   \/ StealRing(c)
   \/ Loot(c)
   \/ LocalAcquire(c)
+
 LocalNext ==
   \/ \E s \in Submitters : (Submitter(s) \/ LocalFront(s)) /\ Stays
   \/ \E s \in Submitters, c \in Carriers : (Submit(s, c) \/ SubmitPinned(s, c)) /\ Stays
   \/ \E c \in Carriers : LocalCarrier(c) \/ Spawn(c) \/ Yield(c) \/ (End(c) /\ Stays)
   \/ (\A t \in Threads : at[t].pc = "done" \/ Asleep(t)) /\ UNCHANGED localVars
+
 LocalSpec == LocalInit /\ [][LocalNext]_localVars
 
 (* What must hold. *)
+
+\* Carrier x has a task that waits.
 Waits(x) == slot[x] \/ ring[x] > 0 \/ Has(x)
-\* As Search!WorkConservation, of all that a carrier may have: ring, next slot, queue.
+
+\* The claim of Search!WorkConservation holds for all that a carrier may have: ring, next slot and
+\* queue.
 NothingStrands ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Victims : Waits(x)
-\* Nothing that may take long comes before the task of the next slot.
+
+\* Nothing that may take long runs before the task of the next slot.
 SlotIsNext == \A c \in Carriers : slot[c] => at[c].pc # "run"
 =============================================================================

@@ -1,37 +1,41 @@
 ----------------------------- MODULE PollerCore -----------------------------
 (***************************************************************************)
-(* The state of Poller, and whoever wakes its carrier.                     *)
+(* The state of Poller, and the threads that wake its carrier. Poller.tla  *)
+(* says what is abstracted, and has the claims.                            *)
 (* Code       kernel/sched/carrier.c (submit, wake), poller.c (register).  *)
-(* The essay on what is abstracted, and the claims, are in Poller.tla.     *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
   Submitters,  \* each pushes a task; those in Closers push the stop
-  Closers,
+  Closers,     \* submitters that push the stop
   Registrars,  \* each registers a poller
-  Victims,     \* siblings that the carrier may be sent to help; {}: no searcher comes
+  Victims,     \* siblings that the carrier may be sent to help; {}: there is no searcher
   Steals,      \* how many tasks may come from siblings
   Parks,       \* how often a poller parks as a virtual thread, for another thread to unpark it
-  Pushes,      \* how often it resumes somebody of its carrier when it has parked that
+  Pushes,      \* how many times the poller resumes a thread of its carrier after it has parked the
+               \* carrier
   Ends         \* a poller may end by itself
 
 VARIABLES
   word,        \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or a victim
   work,        \* published tasks in the carrier's queues
   next,        \* tasks in its private slot: what its poller has stolen
-  registered,  \* whose poller has the carrier
-  alive,       \* ghost: registrars whose poller has not ended
-  poller,      \* where it stands: "none"; in its carrier's "inbox", its "slot", or the queue that is
-               \* "shared" with siblings; "on" the carrier, "away" parked, with a "thief"
-  resume,      \* where it goes on
-  event,       \* its wakeup has been called since it looked
+  registered,  \* the registrar of the poller that has the carrier
+  alive,       \* ghost: registrars with a poller that has not ended
+  poller,      \* where the poller stands: "none"; in its carrier's "inbox", its "slot", or the
+               \* queue that is "shared" with siblings; "on" the carrier, "away" parked, with a
+               \* "thief"
+  resume,      \* where the poller goes on
+  event,       \* the poller's wakeup has been called since the poller looked
   owed,        \* wakeups that its parks have seen claimed, less those that have returned
-  stop,        \* "no", "sent", "read"
-  pc,          \* thread -> what it does next
-  place,       \* waker -> where the carrier sleeps, as it read; owner -> where it means to
-  whom,        \* waker -> whose poller it wakes
-  left         \* budgets: steals, parks, pushes
+  stop,        \* whether the stop is in the inbox: "no", "sent"; or the carrier has "read" it
+  pc,          \* thread -> its next step
+  place,       \* waker -> where it has read that the carrier sleeps; owner -> where it means to
+               \* sleep
+  whom,        \* waker -> the registrar of the poller that it wakes
+  left         \* steals, parks and pushes that are still to come
+
 Wakers == Submitters \cup Registrars \cup {"searcher", "friend"}
 vars == <<word, work, next, registered, alive, poller, resume, event, owed, stop, pc, place, whom,
           left>>
@@ -61,9 +65,16 @@ TypeOK ==
   /\ left.pushes \in 0 .. Pushes
 
 Init ==
-  /\ word = "RUNNING" /\ work = 0 /\ next = 0
-  /\ registered = None /\ alive = {} /\ poller = None /\ resume = "poll"
-  /\ event = FALSE /\ owed = 0 /\ stop = "no"
+  /\ word = "RUNNING"
+  /\ work = 0
+  /\ next = 0
+  /\ registered = None
+  /\ alive = {}
+  /\ poller = None
+  /\ resume = "poll"
+  /\ event = FALSE
+  /\ owed = 0
+  /\ stop = "no"
   /\ pc = [t \in Wakers \cup {"owner"} |-> IF t = "owner" THEN "loop" ELSE "start"]
   /\ place = [t \in Wakers \cup {"owner"} |-> None]
   /\ whom = [t \in Wakers |-> None]
@@ -76,19 +87,26 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 To(where) == Goto("owner", where)
 Is(where) == pc["owner"] = where
 
-(* Wakers push, look at the word, and wake: carrier.c. *)
+(* A waker pushes, looks at the word, and wakes the carrier: carrier.c. *)
+
+\* A submitter pushes a task, or the stop.
 Push(s) ==
-  /\ s \in Submitters /\ pc[s] = "start"
+  /\ s \in Submitters
+  /\ pc[s] = "start"
   /\ IF s \in Closers THEN stop' = "sent" /\ UNCHANGED work
      ELSE work' = work + 1 /\ UNCHANGED stop
   /\ Goto(s, "word")
   /\ UNCHANGED <<word, next, Whose, Wakes, place, left>>
-Begin(r) ==                   \* the poller begins as any thread does: in the inbox
+
+\* The poller begins as any thread does: in the inbox.
+Begin(r) ==
   /\ registered' = r
   /\ alive' = alive \cup {r}
   /\ poller' = "inbox"
   /\ resume' = "poll"
-Register(r) ==                \* wp_poller_register
+
+\* A registrar registers its poller, unless the carrier has one or is closed: wp_poller_register.
+Register(r) ==
   /\ r \in Registrars
   /\ pc[r] = "start"
   /\ IF registered # None \/ stop # "no"
@@ -97,22 +115,33 @@ Register(r) ==                \* wp_poller_register
      ELSE /\ Goto(r, "word")
           /\ Begin(r)
   /\ UNCHANGED <<word, Queues, Wakes, stop, place, left>>
-Unpark ==                     \* another thread unparks it
+
+\* Another thread unparks the poller.
+Unpark ==
   /\ pc["friend"] = "start"
   /\ poller = "away"
   /\ poller' = "inbox"
   /\ Goto("friend", "word")
   /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, place, left>>
+
+\* A searcher begins to look at this carrier.
 Search ==
-  /\ pc["searcher"] = "start" /\ Victims # {}
+  /\ pc["searcher"] = "start"
+  /\ Victims # {}
   /\ Goto("searcher", "word")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+
+\* Where a waker is when it is done.
 Through(w) == IF w = "friend" THEN "start" ELSE "done"
+
+\* The waker looks at the word.
 LoadWord(w) ==                \* [carrier.7] [carrier.4] [search.2]
   /\ pc[w] = "word"
   /\ place' = [place EXCEPT ![w] = IF word \in Parked THEN word ELSE None]
   /\ Goto(w, IF word \in Parked THEN "cas" ELSE Through(w))
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, left>>
+
+\* The waker claims the wake, at the place that it read.
 Claim(w) ==                   \* [carrier.3] [search.1]
   /\ pc[w] = "cas"
   /\ IF word # place[w] THEN Goto(w, Through(w)) /\ UNCHANGED <<word, whom>>
@@ -120,7 +149,9 @@ Claim(w) ==                   \* [carrier.3] [search.1]
           /\ whom' = [whom EXCEPT ![w] = IF place[w] = "PARKED_POLLER" THEN registered ELSE None]
           /\ IF w = "searcher" THEN \E v \in Victims : word' = v ELSE word' = "WAKING"
   /\ UNCHANGED <<Queues, Whose, event, owed, stop, place, left>>
-Call(w) ==                    \* wp__carrier_wake; then: it has returned
+
+\* The waker calls the wakeup or the futex, and returns: wp__carrier_wake.
+Call(w) ==
   /\ pc[w] = "call"
   /\ LET wakes == place[w] = "PARKED_POLLER" IN
      /\ event' = (event \/ wakes)
@@ -131,5 +162,6 @@ Call(w) ==                    \* wp__carrier_wake; then: it has returned
                                         [] OTHER -> @]
   /\ whom' = [whom EXCEPT ![w] = None]
   /\ UNCHANGED <<word, Queues, Whose, stop, place, left>>
+
 Waker(w) == LoadWord(w) \/ Claim(w) \/ Call(w)
 =============================================================================

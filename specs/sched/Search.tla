@@ -1,28 +1,34 @@
 ------------------------------- MODULE Search -------------------------------
 (***************************************************************************)
-(* No stealable task waits beside a carrier that sleeps: the carriers, how *)
-(* they park, and what must hold.  State and submitters: SearchCore.tla.   *)
+(* The search protocol of the work-stealing scheduler: no stealable task   *)
+(* waits beside a carrier that sleeps. At most one searcher at a time      *)
+(* holds a token and wakes a helper, as Go limits its spinning Ms. This    *)
+(* module has the carriers, how they park, and the claims; SearchCore.tla  *)
+(* has the state and the submitters.                                       *)
 (* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c,       *)
 (*            run_queues.c (polls, steals), spare_thread.c; [search.5],    *)
-(*            [carrier.1], [carrier.7] and so on name sites there. One     *)
-(*            step per shared access.                                      *)
+(*            [carrier.1], [carrier.7] and so on name sites there. Each    *)
+(*            shared access is one step.                                   *)
 (* Abstracts  queues to sequences of link cells with the two-step push and *)
-(*            one-step pop (Mpsc); the ticket to who holds it, a lost one  *)
-(*            is retried (BiasedLock); the place of a park, and a wake as  *)
-(*            a compare-and-swap followed by a system call (Carrier); the  *)
-(*            test for alone, which reads front, tail and the other queue, *)
-(*            to one step (a variant with the other queue first, in a step *)
-(*            of its own, held); the own queues are polled in any order.   *)
-(* One domain Domains runs two of them side by side.                       *)
-(* Any order  Idle members and victims are tried in any order, the code's  *)
-(*            among them.  So carriers are symmetric, and a claim that     *)
-(*            holds here holds for every fixed order as well.              *)
+(*            one-step pop (Mpsc); the ticket to its holder, and a lost    *)
+(*            ticket is retried (BiasedLock); the place of a park, and a   *)
+(*            wake, which is a compare-and-swap followed by a system call  *)
+(*            (Carrier); the test for "alone", which reads front, tail and *)
+(*            the other queue, to one step (a variant with the other queue *)
+(*            first, in a step of its own, held); a carrier polls its own  *)
+(*            queues in any order.                                         *)
+(* One domain The model is one steal domain. Domains runs two side by      *)
+(*            side.                                                        *)
+(* Any order  Idle members and victims are tried in any order, which       *)
+(*            includes the code's order. So carriers are symmetric, and a  *)
+(*            claim that holds here holds for every fixed order as well.   *)
 (* Memory     sequential consistency, which [carrier.7] [carrier.6]        *)
-(*            [search.7] earn.  A missing fence is invisible here: see the *)
-(*            explorer and stress.                                         *)
+(*            [search.7] earn. A missing fence is invisible here: the      *)
+(*            explorer and the stress tests show it.                       *)
 (* Promises   SearchingImpliesToken, EveryStartSearchMatchedByOneStop,     *)
 (*            WorkConservation, LoneYieldWakesNobody (safety);             *)
-(*            SubmitTerminates, ParkTerminates, PublishedIsTaken (liveness)*)
+(*            SubmitTerminates, ParkTerminates, PublishedIsTaken           *)
+(*            (liveness)                                                   *)
 (***************************************************************************)
 EXTENDS SearchHit
 
@@ -32,6 +38,7 @@ Places ==
    "own", "own_inbox", "asleep", "clear", "leave", "serve", "serve_pop", "steal", "steal_pop"}
   \cup {ScanAt[what] : what \in DOMAIN ScanAt}
   \cup {LookAt[what] : what \in DOMAIN LookAt}
+
 TypeOK ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
   /\ idle \subseteq Carriers
@@ -42,78 +49,117 @@ TypeOK ==
   /\ at \in [Threads -> [pc : Places, arg : Victims \cup {None}, todo : SUBSET Victims,
                          seen : SUBSET Victims]]
 
-(* A carrier: runs tasks, polls, parks, helps. *)
-End(c) ==                     \* the task ends; not fair, for any task may be long
+(* A carrier runs tasks, polls, parks and helps. *)
+
+\* The task ends. The step is not fair, because any task may be long.
+End(c) ==
   /\ at[c].pc = "run"
   /\ c \notin Endless
   /\ held' = [held EXCEPT ![c] = FALSE]
   /\ Move(c, "poll", None)
   /\ UNCHANGED <<word, idle, token, queue, inbox, budget>>
+
+\* Nobody holds the ticket of x's queue.
 IsFree(x) == \A c \in Carriers : ~(at[c].pc \in {"pop", "serve_pop", "steal_pop"} /\ at[c].arg = x)
-PollQueue(c) ==               \* [biased_lock.1] [biased_lock.2] wp_carrier_poll: the ticket, unless the queue is empty
-  /\ at[c].pc = "poll" /\ HasPublished(queue[c], IsHole) /\ IsFree(c)
+
+\* wp_carrier_poll: the carrier takes the ticket, unless the queue is empty.
+PollQueue(c) ==               \* [biased_lock.1] [biased_lock.2]
+  /\ at[c].pc = "poll"
+  /\ HasPublished(queue[c], IsHole)
+  /\ IsFree(c)
   /\ Move(c, "pop", c)
   /\ Looks
+
+\* The carrier takes a pinned task from its inbox.
 PollInbox(c) ==
-  /\ at[c].pc = "poll" /\ CanPop(inbox[c], IsHole)
+  /\ at[c].pc = "poll"
+  /\ CanPop(inbox[c], IsHole)
   /\ inbox' = [inbox EXCEPT ![c] = Tail(@)]
   /\ held' = [held EXCEPT ![c] = TRUE]
   /\ Move(c, "run", None)
   /\ UNCHANGED <<word, idle, token, queue, budget>>
+
+\* The carrier finds nothing to run and goes to park.
 PollNothing(c) ==
   /\ at[c].pc = "poll"
   /\ ~HasPublished(queue[c], IsHole)
   /\ ~CanPop(inbox[c], IsHole)
   /\ Move(c, "park", None)
   /\ Looks
+
+\* The carrier says in its word that it is parked.
 Advertise(c) ==               \* [carrier.1] wp_carrier_advertise
   /\ at[c].pc = "park"
   /\ word' = [word EXCEPT ![c] = "PARKED"]
   /\ Move(c, "bit", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
+
+\* The carrier sets its idle bit.
 SetIdle(c) ==                 \* [idle_set.1] wp_idle_set_add
   /\ at[c].pc = "bit"
   /\ idle' = idle \cup {c}
   /\ Move(c, "own", None)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
+
+\* The carrier is going to look at the queues of its siblings.
 LookAround(c) == Goto(c, "look", None, Victims \ {c}, {})
+
+\* The carrier looks at its own queue once more before it sleeps.
 LookOwn(c) ==                 \* [carrier.6] [mpsc.4]
   /\ at[c].pc = "own"
   /\ IF HasPublished(queue[c], IsHole) THEN Move(c, "clear", None)
      ELSE IF Pinners # {} THEN Move(c, "own_inbox", None)
      ELSE LookAround(c)
   /\ Looks
+
+\* The carrier looks at its inbox once more before it sleeps.
 LookInbox(c) ==
   /\ at[c].pc = "own_inbox"
   /\ IF HasPublished(inbox[c], IsHole) THEN Move(c, "clear", None) ELSE LookAround(c)
   /\ Looks
-Awake(c) ==                   \* [carrier.5] wp_carrier_sleep returns
-  /\ at[c].pc = "asleep" /\ word[c] # "PARKED"
+
+\* A sleeping carrier wakes up when its word was changed: wp_carrier_sleep returns.
+Awake(c) ==                   \* [carrier.5]
+  /\ at[c].pc = "asleep"
+  /\ word[c] # "PARKED"
   /\ Move(c, "clear", None)
   /\ Looks
-Rise(c) ==                    \* its poller has I/O: it leaves, and nobody has woken it
-  /\ at[c].pc = "asleep" /\ word[c] = "PARKED"
+
+\* The carrier's poller has input or output: the carrier leaves its park although nobody has woken
+\* it.
+Rise(c) ==
+  /\ at[c].pc = "asleep"
+  /\ word[c] = "PARKED"
   /\ Move(c, "clear", None)
   /\ Looks
+
+\* The carrier clears its idle bit.
 ClearIdle(c) ==               \* [idle_set.2] wp_idle_set_remove
   /\ at[c].pc = "clear"
   /\ idle' = idle \ {c}
   /\ Move(c, "leave", at[c].arg)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
-\* It takes the hit unless it was woken meanwhile: its waker may have left because this carrier takes
-\* its own task next.
-Leave(c) ==                   \* [carrier.2] wp_carrier_leave; arg: the sibling that was a hit
+
+\* wp_carrier_leave; `arg` is the sibling that was a hit. The carrier goes on to steal from it
+\* unless it was woken meanwhile: the waker may have left because this carrier takes its own task
+\* next.
+Leave(c) ==                   \* [carrier.2]
   /\ at[c].pc = "leave"
   /\ word' = [word EXCEPT ![c] = "RUNNING"]
   /\ IF word[c] \in Victims THEN Move(c, "serve", word[c])
      ELSE IF at[c].arg # None /\ word[c] = "PARKED" THEN Move(c, "steal", at[c].arg)
      ELSE Move(c, "poll", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
-TryAcquire(c) ==              \* [biased_lock.3] [biased_lock.4] wp_carrier_steal: a lost ticket is retried
-  /\ at[c].pc \in {"serve", "steal"} /\ IsFree(at[c].arg)
+
+\* wp_carrier_steal: the carrier takes the victim's ticket. A lost ticket is retried.
+TryAcquire(c) ==              \* [biased_lock.3] [biased_lock.4]
+  /\ at[c].pc \in {"serve", "steal"}
+  /\ IsFree(at[c].arg)
   /\ Move(c, IF at[c].pc = "serve" THEN "serve_pop" ELSE "steal_pop", at[c].arg)
   /\ Looks
-Pop(c) ==                     \* [mpsc.4]..[mpsc.8], then [biased_lock.5]
+
+\* The carrier pops a task, [mpsc.4]..[mpsc.8], and then releases the ticket, [biased_lock.5].
+Pop(c) ==
   /\ at[c].pc \in {"pop", "serve_pop", "steal_pop"}
   /\ LET v == at[c].arg
          got == CanPop(queue[v], IsHole)
@@ -140,6 +186,7 @@ Searcher(t) ==
   \/ LoadTail(t)
   \/ LoadInbox(t)
   \/ LoadWaking(t)
+
 Submitter(s) == Searcher(s) \/ LoadWord(s) \/ Wake(s) \/ IsQuiescent(s)
 Carrier(c) ==
   \/ Searcher(c)
@@ -155,50 +202,66 @@ Carrier(c) ==
   \/ Leave(c)
   \/ TryAcquire(c)
   \/ Pop(c)
-Program ==                    \* what the users of the kernel choose to do, or not to do
+
+\* What the users of the kernel choose to do, or not to do.
+Program ==
   \/ \E s \in Submitters, c \in Carriers : Submit(s, c) \/ SubmitPinned(s, c)
   \/ \E c \in Carriers : SubmitInternal(c) \/ Reenqueue(c) \/ End(c) \/ Rise(c)
+
 Asleep(c) == at[c].pc = "asleep" /\ word[c] = "PARKED"
-Finished ==                   \* all is run, and all who can sleep do
+
+\* Every task has run, and every carrier that can sleep does.
+Finished ==
   /\ \A s \in Submitters : at[s].pc = "done"
   /\ \A c \in Carriers : queue[c] = <<>> /\ IF c \in Endless THEN at[c].pc = "run" ELSE
                                              inbox[c] = <<>> /\ Asleep(c)
   /\ UNCHANGED vars
+
 Next ==
   Program \/ (\E s \in Submitters : Submitter(s)) \/ (\E c \in Carriers : Carrier(c)) \/ Finished
+
 Fairness == (\A s \in Submitters : WF_vars(Submitter(s))) /\ \A c \in Carriers : WF_vars(Carrier(c))
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ Fairness
-LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* nobody else need ever move
+LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* no other thread need ever move
 
 (* What must hold. *)
-\* Who may hold the token: a searcher, the helper that it woke, that helper until it stops.
+
+\* The threads that may hold the token: a searcher, or the helper that it woke until that helper
+\* stops.
 Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
                                         "serve_loot", "stop"}}
            \cup {c \in Carriers : word[c] \in Victims}
 \* Each token taken is released once.
 EveryStartSearchMatchedByOneStop == Cardinality(Holders) = token
+
 \* A carrier that is SEARCHING holds the token.
 SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token = 1
-\* Neither a wake, nor a search, nor a look: not begun, in the bubble, in a task, asleep, or over.
+
+\* The thread is in no wake, search or look: it has not begun, is between the two steps of a push,
+\* runs a task, sleeps, or is done.
 IsQuiet(t) == \/ at[t].pc \in {"start", "publish", "run", "done"}
               \/ IF t \in Carriers THEN Asleep(t) ELSE FALSE
-\* Never is a stealable task published, a carrier of its domain asleep, and no wake, search or
-\* re-check in flight.
+
+\* There is never a stealable task published and a carrier of its domain asleep with no wake, search
+\* or re-check in flight.
 WorkConservation ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Carriers : HasPublished(queue[x], IsHole)
-\* A carrier that puts back its only task goes on with that, and has nobody woken.
+
+\* A carrier that puts back its only task goes on with that task and wakes no other carrier.
 LoneYieldWakesNobody ==
   [][\A c \in Carriers : at[c].pc = "alone" /\ queue[c] \o inbox[c] = <<c>>
        => at'[c].pc \in {"alone", "poll"}]_vars
-\* A submitter whom nobody disturbs any more comes to the end of its submission.
+
+\* A submitter that no other thread disturbs any more comes to the end of its submission.
 SubmitTerminates ==
   \A s \in Submitters : <>[][Submitter(s)]_vars => []<>(at[s].pc \in {"start", "done"})
 \* A carrier that finds nothing to do goes to sleep.
 ParkTerminates == \A c \in Carriers : at[c].pc = "park" ~> at[c].pc \in {"asleep", "run"}
-\* A published task is taken, unless all carriers are inside tasks, however long those last.
+
+\* A published task is taken, unless all carriers are inside tasks, however long those tasks last.
 PublishedIsTaken ==
   \A x \in Carriers :
     HasPublished(queue[x], IsHole) ~>

@@ -1,36 +1,40 @@
 ----------------------------- MODULE SearchCore -----------------------------
 (***************************************************************************)
 (* The state of Search, the submission paths, and the search itself.       *)
+(* Search.tla says what is abstracted, and has the claims.                 *)
 (* Code       kernel/sched/carrier.c (submit), kernel/sched/search.h,      *)
 (*            kernel/sched/search.c.                                       *)
-(* The essay on what is abstracted, and the claims, are in Search.tla.     *)
 (***************************************************************************)
 EXTENDS RunQueue, FiniteSets
 
 CONSTANTS
-  Carriers, Submitters,  \* each submitter pushes one task to a carrier of its choice
-  Endless,               \* they start inside a task that never ends; {}: any may start busy
-  Backlog,               \* published tasks that wait behind each of those at the start
-  Pinners,               \* submitters whose task only the owner may run
-  Spawns, Yields         \* bounds: internal submissions, re-enqueues
+  Carriers,        \* the carriers of the domain
+  Submitters,      \* each submitter pushes one task to a carrier of its choice
+  Endless,         \* the carriers that start inside a task that never ends; {}: any carrier may
+                   \* start busy
+  Backlog,         \* published tasks that wait behind each of those at the start
+  Pinners,         \* submitters of tasks that only the owner may run
+  Spawns, Yields   \* bounds: internal submissions, and re-enqueues
 
 ASSUME BoundsAreBounds == {Spawns, Yields, Backlog} \subseteq Nat /\ Pinners \subseteq Submitters
 ASSUME SomebodyMayHelp == Endless \subseteq Carriers /\ Cardinality(Carriers) > 1
 
 VARIABLES
-  word,    \* carrier -> "RUNNING", "PARKED" (either place), "WAKING", or the victim it searches for
-  idle,    \* the carriers whose idle bit is set
+  word,    \* carrier -> "RUNNING", "PARKED" (in either place), "WAKING", or the victim that it
+           \* searches for
+  idle,    \* the carriers that have their idle bit set
   token,   \* domain->searching, 0 or 1
   queue,   \* carrier -> what siblings may steal
   inbox,   \* carrier -> pinned tasks, for the owner only
-  held,    \* carrier -> it has a task in its hands: runs it, or has just stolen it
-  at,      \* thread -> where it is, and those of its locals that are alive there
-  budget   \* what is left of Spawns, Yields
+  held,    \* carrier -> whether it has a task in its hands: it runs the task, or has just stolen it
+  at,      \* thread -> where it is, with those of its locals that are alive there
+  budget   \* what is left of Spawns and Yields
+
 vars == <<word, idle, token, queue, inbox, held, at, budget>>
 
 None == "none"
 Threads == Carriers \cup Submitters
-Victims == Carriers           \* for whom a search may be
+Victims == Carriers           \* the carriers that a search may be for
 
 Init ==
   /\ word = [c \in Carriers |-> "RUNNING"]
@@ -44,11 +48,13 @@ Init ==
               arg |-> None, todo |-> {}, seen |-> {}]]
   /\ budget = [spawn |-> Spawns, yield |-> Yields]
 
-\* A local that a step does not name is dead, hence reset in that step.
+\* A local that a step does not name is dead, so that step resets it.
 Goto(t, pc, arg, todo, seen) ==
   at' = [at EXCEPT ![t] = [pc |-> pc, arg |-> arg, todo |-> todo, seen |-> seen]]
+
 Move(t, pc, arg) == Goto(t, pc, arg, {}, {})
-\* The end of a submission or search: a carrier runs what it holds, or polls.
+
+\* The end of a submission or a search: a carrier runs the task that it holds, or polls.
 Return(t) == Move(t, IF t \in Submitters THEN "done" ELSE IF held[t] THEN "run" ELSE "poll", None)
 Looks == UNCHANGED <<word, idle, token, queue, inbox, held, budget>>
 IsHole(cell) == IF cell = Task THEN FALSE ELSE at[cell].pc = "publish"
@@ -56,30 +62,47 @@ Unname(t, c) ==
   /\ queue' = [queue EXCEPT ![c] = Forget(@, t)]
   /\ inbox' = [inbox EXCEPT ![c] = Forget(@, t)]
 
-(* Submitting to carrier c: reserve, publish, look whether somebody must be told. *)
+(* Submitting to carrier c: reserve, publish, then look whether a carrier must be woken. *)
+
+\* The first half of a push: the queue has the cell, which is not published yet.
 Reserve(t, c) ==              \* [mpsc.2]
   /\ queue' = [queue EXCEPT ![c] = Append(@, t)]
   /\ Move(t, "publish", c)
   /\ UNCHANGED <<word, idle, token, inbox>>
-Submit(s, c) ==               \* wp_carrier_submit
-  /\ at[s].pc = "start" /\ s \notin Pinners
+
+\* A submitter begins to push its task: wp_carrier_submit.
+Submit(s, c) ==
+  /\ at[s].pc = "start"
+  /\ s \notin Pinners
   /\ Reserve(s, c)
   /\ UNCHANGED <<held, budget>>
-SubmitInternal(c) ==          \* wp_carrier_submit_internal, by the task that c runs
-  /\ at[c].pc = "run" /\ budget.spawn > 0
+
+\* The task that c runs submits another: wp_carrier_submit_internal.
+SubmitInternal(c) ==
+  /\ at[c].pc = "run"
+  /\ budget.spawn > 0
   /\ Reserve(c, c)
   /\ budget' = [budget EXCEPT !.spawn = @ - 1]
   /\ UNCHANGED held
-Reenqueue(c) ==               \* wp_carrier_reenqueue: the task that c runs yields
-  /\ at[c].pc = "run" /\ c \notin Endless /\ budget.yield > 0
+
+\* The task that c runs yields: wp_carrier_reenqueue.
+Reenqueue(c) ==
+  /\ at[c].pc = "run"
+  /\ c \notin Endless
+  /\ budget.yield > 0
   /\ Reserve(c, c)
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ held' = [held EXCEPT ![c] = FALSE]
+
+\* A submitter begins to push a task that only the owner may run.
 SubmitPinned(s, c) ==         \* [mpsc.2] wp_carrier_submit_pinned
-  /\ at[s].pc = "start" /\ s \in Pinners
+  /\ at[s].pc = "start"
+  /\ s \in Pinners
   /\ inbox' = [inbox EXCEPT ![c] = Append(@, s)]
   /\ Move(s, "publish", c)
   /\ UNCHANGED <<word, idle, token, queue, held, budget>>
+
+\* The second half of a push: the cell is published.
 Publish(t) ==                 \* [mpsc.3]
   /\ at[t].pc = "publish"
   /\ LET c == at[t].arg
@@ -87,8 +110,12 @@ Publish(t) ==                 \* [mpsc.3]
      IN /\ Move(t, next, c)
         /\ IF next = "idle" THEN Unname(t, c) ELSE UNCHANGED <<queue, inbox>>
   /\ UNCHANGED <<word, idle, token, held, budget>>
-\* Nobody was woken who takes this task next: somebody else may have to be told.
+
+\* The submitter has woken no carrier that takes this task next, so it goes on to see whether
+\* another must be woken.
 Tell(t, c) == Move(t, IF t \in Pinners THEN "quiescent" ELSE "idle", c)
+
+\* The submitter looks at the target's word after its push.
 LoadWord(s) ==                \* [carrier.7] [carrier.4]
   /\ at[s].pc = "word"
   /\ LET c == at[s].arg IN
@@ -98,7 +125,10 @@ LoadWord(s) ==                \* [carrier.7] [carrier.4]
      ELSE /\ Tell(s, c)
           /\ Unname(s, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
-IsAlone(t) ==                 \* [carrier.7] on re-enqueue; wp_mpsc_is_alone, and the other is quiescent
+
+\* wp_mpsc_is_alone: is the pushed task alone in its queue, and the other queue quiescent?
+\* [carrier.7] comes first on a re-enqueue.
+IsAlone(t) ==
   /\ at[t].pc = "alone"
   /\ LET c == at[t].arg
          alone == queue[c] \o inbox[c] = <<t>>
@@ -107,22 +137,33 @@ IsAlone(t) ==                 \* [carrier.7] on re-enqueue; wp_mpsc_is_alone, an
            ELSE IF alone THEN Return(t) ELSE Tell(t, c)
         /\ Unname(t, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
-Wake(s) ==                    \* [carrier.3], and the system call: Carrier takes those two apart
+
+\* [carrier.3] The submitter claims the wake and makes the system call. Carrier takes these two
+\* apart.
+Wake(s) ==
   /\ at[s].pc \in {"wake", "wake_and_tell"}
   /\ LET c == at[s].arg IN
      /\ word' = [word EXCEPT ![c] = IF @ = "PARKED" THEN "WAKING" ELSE @]
      /\ IF word[c] = "PARKED" /\ at[s].pc = "wake" THEN Return(s) ELSE Tell(s, c)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
-IsQuiescent(s) ==             \* a pinned task may be run before one that a sibling could take
+
+\* A pinned task may be run before one that a sibling could take, so the submitter looks at the
+\* queue too.
+IsQuiescent(s) ==
   /\ at[s].pc = "quiescent"
   /\ IF queue[at[s].arg] = <<>> THEN Return(s) ELSE Move(s, "idle", at[s].arg)
   /\ Looks
-IsIdle(t) ==                  \* [carrier.7] on submit_internal; [idle_set.3] wp_idle_set_is_empty
+
+\* [carrier.7] on wp_carrier_submit_internal; then [idle_set.3] wp_idle_set_is_empty: without idle
+\* carriers nobody can help.
+IsIdle(t) ==
   /\ at[t].pc = "idle"
   /\ IF idle = {} THEN Return(t) ELSE Move(t, "search", at[t].arg)
   /\ Looks
 
-(* Searching for somebody to help the victim at[t].arg. *)
+(* Searching for a carrier to help the victim at[t].arg. *)
+
+\* The searcher takes the token, or leaves if another searcher has it.
 Start(t) ==                   \* [search.5] wp_search_start
   /\ at[t].pc = "search"
   /\ IF token = 1
@@ -131,12 +172,16 @@ Start(t) ==                   \* [search.5] wp_search_start
      ELSE /\ Move(t, "snapshot", at[t].arg)
           /\ token' = 1
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
+
+\* The searcher reads the idle set.
 Snapshot(t) ==                \* [idle_set.3] wp_idle_set_word
   /\ at[t].pc = "snapshot"
   /\ LET v == at[t].arg
      IN IF idle \ {v} = {} THEN Move(t, "stop", None) ELSE Goto(t, "recruit", v, idle \ {v}, {})
   /\ Looks
-Recruit(t) ==                 \* [search.1] [search.2] recruit: any member of the snapshot may come first
+
+\* The searcher tries to wake a member of its snapshot, in any order.
+Recruit(t) ==                 \* [search.1] [search.2]
   /\ at[t].pc = "recruit"
   /\ \E m \in at[t].todo :
        IF word[m] = "PARKED"
@@ -148,16 +193,24 @@ Recruit(t) ==                 \* [search.1] [search.2] recruit: any member of th
                THEN Move(t, "stop", None)
                ELSE Goto(t, "recruit", at[t].arg, at[t].todo \ {m}, {})
   /\ UNCHANGED <<idle, queue, inbox, held, budget>>
-Stop(t) ==                    \* [search.6] wp_search_stop; arg: the victim served, or None: nobody found
+
+\* The searcher releases the token: wp_search_stop. `arg` is the victim that was served, or None if
+\* no helper was found.
+Stop(t) ==                    \* [search.6]
   /\ at[t].pc = "stop"
   /\ token' = 0
   /\ Move(t, "recheck", None)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
-Recheck(t) ==                 \* [search.7] [idle_set.3] wp__search_recheck
+
+\* After the release the searcher looks once more: wp__search_recheck.
+Recheck(t) ==                 \* [search.7] [idle_set.3]
   /\ at[t].pc = "recheck"
   /\ IF idle = {} THEN Return(t) ELSE Goto(t, "parked", None, idle, {})
   /\ Looks
-LoadParked(t) ==              \* [search.4] a queue is worth a search if somebody else is parked
+
+\* The searcher reads which idle carriers are parked: a queue is worth a search if another carrier
+\* is parked.
+LoadParked(t) ==              \* [search.4]
   /\ at[t].pc = "parked"
   /\ \E m \in at[t].todo :
        LET seen == at[t].seen \cup (IF word[m] = "PARKED" THEN {m} ELSE {})

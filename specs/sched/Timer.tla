@@ -1,17 +1,18 @@
 -------------------------------- MODULE Timer --------------------------------
 (***************************************************************************)
-(* A carrier sleeps no longer than until the earliest deadline, whoever    *)
-(* set it; a timer fires or is cancelled, once; a late one ends no park    *)
-(* but its own.  State and armers: TimerCore.tla.                          *)
+(* The timers of a carrier. A carrier sleeps no longer than until the      *)
+(* earliest deadline, whichever thread set it. A timer fires or is         *)
+(* cancelled, once, and a late timer ends no park but its own.             *)
+(* TimerCore.tla has the state and the armers.                             *)
 (* Code       kernel/sched/timer.h, timer.c: [timer.1]..[timer.12];        *)
 (*            worker.c; carrier.c: [carrier.1] [carrier.2] [carrier.5]     *)
 (*            [carrier.6]; vthread.h: [vthread.1]..[vthread.5]; futex.c:   *)
 (*            [lock.1]..[lock.3].                                          *)
-(* Abstracts  the heap to a set; the lock to its holder; taking it, with   *)
-(*            what is done to the heap, to one step; other wakes of the    *)
-(*            carrier, and its queues (Carrier, Search); the rest of a     *)
-(*            thread's word (VThread).  A wait with a deadline ends at any *)
-(*            time: the carrier looks at the clock itself.                 *)
+(* Abstracts  the heap to a set; the lock to its holder; taking the lock,  *)
+(*            with what is done to the heap, to one step; other wakes of   *)
+(*            the carrier, and its queues (Carrier, Search); the rest of a *)
+(*            thread's word (VThread). A wait with a deadline may end at   *)
+(*            any time, because the carrier looks at the clock itself.     *)
 (* Memory     sequential consistency, which [timer.9] and [carrier.6]      *)
 (*            earn.                                                        *)
 (* Promises   NoOversleep, EarliestIsTrue, NeverEarly, DueOnce,            *)
@@ -40,30 +41,44 @@ TypeOK ==
 (* The carrier. *)
 To(where) == Goto("carrier", where)
 Is(where) == pc["carrier"] = where
-Turn ==                       \* of its loop: its own threads have run, and it looks at the clock
+
+\* A turn of the carrier's loop: its own threads have run, and it looks at the clock.
+Turn ==
   /\ Is("turn") /\ \A a \in Own : pc[a] = "done" \/ (pc[a] = "parked" /\ a \notin ready)
   /\ clock' = now
   /\ To("look")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, until, hand, left, Ghosts>>
-Look ==                       \* [timer.8] wp_timers_due
+
+\* The carrier compares the earliest deadline with the clock: wp_timers_due.
+Look ==                       \* [timer.8]
   /\ Is("look")
   /\ To(IF earliest <= clock THEN "lock" ELSE "advertise")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+
+\* The carrier takes the lock of the timers.
 Lock ==                       \* [lock.1]
-  /\ Is("lock") /\ lock = None
+  /\ Is("lock")
+  /\ lock = None
   /\ lock' = "carrier"
   /\ To("take")
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+
+\* The earliest timers, if they are due.
 DueNow ==
   {a \in heap :
      /\ \A b \in heap : deadline[a] <= deadline[b]
      /\ deadline[a] <= clock}
-\* timer->due: a permit, if its thread is in that park or before it, and has none.
+
+\* timer->due gives a permit, if the thread is in that park or before it, and has none.
 Due(a) ==                     \* [vthread.5]
   /\ permit' = IF permit[a] = None /\ number[a] = 1 THEN [permit EXCEPT ![a] = "timer"] ELSE permit
   /\ ends' = [ends EXCEPT ![a] = @ + 1]
+
+\* The timer's permit ends a park, so the thread must be queued.
 IsOwed(a) == permit[a] = "timer" /\ pc[a] = "parked"
-Take(a) ==                    \* the first that is due
+
+\* The carrier takes the first timer that is due.
+Take(a) ==
   /\ Is("take")
   /\ a \in DueNow
   /\ heap' = heap \ {a}
@@ -72,7 +87,10 @@ Take(a) ==                    \* the first that is due
   /\ UNCHANGED armed
   /\ To("clear")
   /\ UNCHANGED <<deadline, earliest, lock, word, number, ready, now, first, Carrier, left, gone>>
-Clear ==                      \* [timer.7] the last that touches it; then who must be pushed, or the next
+
+\* The carrier touches the timer for the last time. Then it pushes the thread, or takes the next
+\* timer.
+Clear ==                      \* [timer.7]
   /\ Is("clear")
   /\ LET a == hand["carrier"] IN
      /\ armed' = armed \ {a}
@@ -82,17 +100,23 @@ Clear ==                      \* [timer.7] the last that touches it; then who mu
         ELSE /\ hand' = [hand EXCEPT !["carrier"] = None]
              /\ To("take")
   /\ UNCHANGED <<heap, deadline, earliest, lock, word, Thread, now, first, Carrier, left, Ghosts>>
+
+\* The carrier writes the new earliest deadline.
 Settle ==                     \* [timer.3]
   /\ Is("settle") \/ (Is("take") /\ DueNow = {})
   /\ earliest' = Min(heap)
   /\ To("give")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+
+\* The carrier gives the lock back.
 Unlock ==                     \* [lock.3]
   /\ Is("give")
   /\ lock' = None
   /\ To(IF hand["carrier"] = None THEN "advertise" ELSE "push")
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Push(t) ==                    \* wp__carrier_tasks_push; in Carrier the wake is in full
+
+\* A thread is queued: wp__carrier_tasks_push. Carrier has the wake in full.
+Push(t) ==
   /\ pc[t] = "push"
   /\ ready' = IF pc[hand[t]] = "parked" THEN ready \cup {hand[t]} ELSE ready
   /\ hand' = [hand EXCEPT ![t] = None]
@@ -102,25 +126,36 @@ Push(t) ==                    \* wp__carrier_tasks_push; in Carrier the wake is 
                          !["carrier"] = IF t = "carrier" THEN "look"
                                         ELSE IF wakes /\ @ = "queued" THEN "wait" ELSE @]
   /\ UNCHANGED <<Heap, earliest, lock, number, permit, now, first, Carrier, left, Ghosts>>
-Advertise ==                  \* [carrier.1] [carrier.6] wp_carrier_advertise
+
+\* The carrier says that it is parked: wp_carrier_advertise.
+Advertise ==                  \* [carrier.1] [carrier.6]
   /\ Is("advertise")
   /\ word' = "PARKED"
   /\ To("until")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, Carrier, hand, left, Ghosts>>
-ReadUntil ==                  \* [timer.8] if its queues are empty
+
+\* The carrier reads how long it may sleep, and sleeps if its queues are empty.
+ReadUntil ==                  \* [timer.8]
   /\ Is("until")
   /\ until' = earliest
   /\ To(IF ready \cap Own = {} THEN "wait" ELSE "leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, clock, hand, left, Ghosts>>
-Wait ==                       \* [carrier.5] the futex compares, and queues
+
+\* The futex call compares the word and queues the carrier in one step.
+Wait ==                       \* [carrier.5]
   /\ Is("wait")
   /\ To(IF word = "PARKED" THEN "queued" ELSE "leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+
+\* The sleep ends with its deadline.
 Timeout ==
-  /\ Is("queued") /\ until # Forever
+  /\ Is("queued")
+  /\ until # Forever
   /\ To("leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Leave ==                      \* [carrier.2] wp_carrier_leave
+
+\* The carrier leaves its park: wp_carrier_leave.
+Leave ==                      \* [carrier.2]
   /\ Is("leave")
   /\ word' = "RUNNING"
   /\ until' = Forever
@@ -128,19 +163,25 @@ Leave ==                      \* [carrier.2] wp_carrier_leave
   /\ To("turn")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, hand, left, Ghosts>>
 
-(* Others. *)
-Unpark(a) ==                  \* [vthread.1] wp_vthread_unpark
-  /\ pc["unparker"] = "idle" /\ left > 0
+(* Other threads, and the clock. *)
+
+\* Another thread gives a permit, and queues the thread if it is parked: wp_vthread_unpark.
+Unpark(a) ==                  \* [vthread.1]
+  /\ pc["unparker"] = "idle"
+  /\ left > 0
   /\ left' = left - 1
   /\ permit' = IF permit[a] = None THEN [permit EXCEPT ![a] = "unparker"] ELSE permit
   /\ IF permit[a] = None /\ pc[a] = "parked"
      THEN hand' = [hand EXCEPT !["unparker"] = a] /\ Goto("unparker", "push")
      ELSE UNCHANGED <<hand, pc>>
   /\ UNCHANGED <<Heap, earliest, lock, word, number, ready, now, first, Carrier, Ghosts>>
+
+\* Time passes.
 Tick ==
   /\ now < Last
   /\ now' = now + 1
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, pc, first, Carrier, hand, left, Ghosts>>
+
 Finished ==
   /\ \A a \in Armers : pc[a] = "done" \/ (pc[a] = "parked" /\ number[a] = 2)
   /\ left = 0
@@ -149,9 +190,11 @@ Finished ==
   /\ pc["unparker"] = "idle"
   /\ now = Last
   /\ UNCHANGED vars
+
 Armer(a) ==
   \/ Arm(a) \/ Publish(a) \/ UnlockArmed(a) \/ LoadWord(a) \/ Nudge(a) \/ Call(a) \/ Park(a)
   \/ Resume(a) \/ LoadArmed(a) \/ Cancel(a) \/ Withdraw(a) \/ UnlockCancelled(a)
+
 Loop ==
   \/ Turn
   \/ Look
@@ -166,33 +209,49 @@ Loop ==
   \/ Wait
   \/ Timeout
   \/ Leave
+
 Next ==
   \/ (\E a \in Armers : Armer(a) \/ Unpark(a)) \/ Loop \/ Push("unparker") \/ Tick \/ Finished
+
 Fairness ==
   /\ \A a \in Armers : WF_vars(Armer(a))
-  /\ WF_vars(Loop) /\ WF_vars(Push("unparker")) /\ WF_vars(Tick)
+  /\ WF_vars(Loop)
+  /\ WF_vars(Push("unparker"))
+  /\ WF_vars(Tick)
+
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ Fairness
 
 (* What must hold. *)
+
+\* A thread that set the earliest deadline is about to wake the carrier.
 IsComing == \E a \in Armers : pc[a] = "publish" \/ a \in first
-\* No carrier sleeps past the earliest deadline, unless who set it is about to wake it.
+
+\* No carrier sleeps past the earliest deadline, unless the thread that set this deadline is about
+\* to wake it.
 NoOversleep == Is("queued") => IsComing \/ \A a \in heap : until <= deadline[a]
-\* A timer fires when its deadline has passed.
+
+\* A timer fires only when its deadline has passed.
 NeverEarly == \A a \in Armers : ends[a] > 0 /\ a \in armed => deadline[a] <= now
-\* A timer fires or is cancelled, once; whoever cancels is told.
+
+\* A timer fires or is cancelled, once, and a cancel returns which of the two it was.
 DueOnce == \A a \in Armers : ends[a] <= 1
-\* When a cancel has returned nobody touches the timer.
-CancelIsFinal ==              \* who is done with a timer may leave the stack that it lies on
+
+\* When a cancel has returned no thread touches the timer, so its owner may leave the stack that the
+\* timer lies on.
+CancelIsFinal ==
   \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] = "clear")
-\* A timer of one park gives no permit to a later one.
+
+\* A timer of one park gives no permit to a later park.
 StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
-\* While nobody changes the heap, the deadline that the carrier reads before it sleeps is the
+
+\* While no thread changes the heap, the deadline that the carrier reads before it sleeps is the
 \* earliest one.
 EarliestIsTrue ==
   lock = None => earliest = Min(heap)
 \* An armed timer fires or is cancelled.
 Fires == \A a \in Armers : a \in armed ~> a \notin armed
-\* A thread whose timer fired is resumed.
+
+\* A thread is resumed after its timer has fired.
 Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 /\ a \notin armed ~> number[a] > 1
 =============================================================================

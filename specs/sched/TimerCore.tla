@@ -1,38 +1,41 @@
 ------------------------------ MODULE TimerCore ------------------------------
 (***************************************************************************)
-(* The timers of a carrier, and the threads that arm and cancel them: the  *)
-(* first half of Timer.tla, which says what all this is about.             *)
+(* The state of Timer, and the threads that arm and cancel timers.         *)
+(* Timer.tla says what this is about, and has the claims.                  *)
 (* Code       kernel/sched/timer.h, timer.c; vthread.h.                    *)
 (***************************************************************************)
 EXTENDS Naturals
 
 CONSTANTS
-  Armers,     \* threads: park until a deadline, cancel the timer, park again with none
-  Own,        \* those that run on the carrier; the others run elsewhere
-  Deadlines,  \* each armer takes one of these
-  Unparks     \* how many times the unparker comes
+  Armers,     \* threads: each parks until a deadline, cancels the timer, and parks again with no
+              \* deadline
+  Own,        \* armers that run on the carrier; the others run elsewhere
+  Deadlines,  \* each armer chooses one of these
+  Unparks     \* how many unparks come from outside
 
 ASSUME SomebodyArms == Armers # {} /\ Own \subseteq Armers /\ Deadlines \subseteq Nat \ {0}
 
 VARIABLES
-  heap,      \* armers whose timers are in it
-  armed,     \* armers whose timer->armed is not NULL
+  heap,      \* armers that have their timers in the heap
+  armed,     \* armers with a timer->armed that is not NULL
   deadline,  \* armer -> timer->deadline_ns
   earliest,  \* timers->earliest_ns
-  lock,      \* who holds timers->lock
+  lock,      \* the holder of timers->lock
   word,      \* carrier->word
-  number,    \* armer -> of its thread's word: the park that comes next, or is
-  permit,    \* armer -> the same: the permit, by who gave it
-  ready,     \* armers that are queued
+  number,    \* armer -> from its thread's word: the number of the present or next park
+  permit,    \* armer -> from the same word: the permit, by its giver
+  ready,     \* armers that are queued to run
   now,       \* the time
-  pc,        \* thread -> what it does next
-  first,     \* armers that owe a nudge
+  pc,        \* thread -> its next step
+  first,     \* armers that owe the carrier a wake
   clock,     \* local of the carrier: when it looked at the clock
   until,     \* local of the carrier: the deadline of its sleep
-  hand,      \* "carrier", "unparker" -> the armer that it must push, or whose timer it touches
+  hand,      \* "carrier", "unparker" -> the armer that it must push, or the owner of the timer that
+             \* it touches
   left,      \* unparks to come
   ends,      \* ghost: armer -> how many times its timer fired or was cancelled
-  gone       \* ghost: armers that are done with their timers: that memory may be another's
+  gone       \* ghost: armers that are done with their timers, so that the memory may be reused
+
 Heap == <<heap, armed, deadline>>
 Thread == <<number, permit, ready>>
 Carrier == <<clock, until>>
@@ -48,20 +51,35 @@ Min(timers) == IF timers = {} THEN Forever
                                              /\ \A t \in timers : d <= deadline[t]
 
 Init ==
-  /\ heap = {} /\ armed = {} /\ deadline = [a \in Armers |-> 0]
-  /\ earliest = Forever /\ lock = None /\ word = "RUNNING"
-  /\ number = [a \in Armers |-> 1] /\ permit = [a \in Armers |-> None] /\ ready = {}
-  /\ now = 0 /\ clock = 0 /\ until = Forever /\ first = {}
+  /\ heap = {}
+  /\ armed = {}
+  /\ deadline = [a \in Armers |-> 0]
+  /\ earliest = Forever
+  /\ lock = None
+  /\ word = "RUNNING"
+  /\ number = [a \in Armers |-> 1]
+  /\ permit = [a \in Armers |-> None]
+  /\ ready = {}
+  /\ now = 0
+  /\ clock = 0
+  /\ until = Forever
+  /\ first = {}
   /\ pc = [t \in Threads |-> IF t = "carrier" THEN "turn" ELSE IF t = "unparker" THEN "idle"
                              ELSE "start"]
   /\ hand = [t \in {"carrier", "unparker"} |-> None]
-  /\ left = Unparks /\ ends = [a \in Armers |-> 0] /\ gone = {}
+  /\ left = Unparks
+  /\ ends = [a \in Armers |-> 0]
+  /\ gone = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+\* Armer a stands there; an armer of this carrier runs only at the carrier's turn.
 At(a, where) == pc[a] = where /\ (a \in Own => pc["carrier"] = "turn")
 
 (* Arming. *)
-Arm(a) ==                     \* [lock.1] [timer.1] wp_timer_arm; is it the first?
+
+\* The armer takes the lock and enters its timer, which may become the first: wp_timer_arm.
+Arm(a) ==                     \* [lock.1] [timer.1]
   /\ At(a, "start")
   /\ lock = None
   /\ lock' = a
@@ -72,24 +90,33 @@ Arm(a) ==                     \* [lock.1] [timer.1] wp_timer_arm; is it the firs
   /\ heap' = heap \cup {a}
   /\ armed' = armed \cup {a}
   /\ UNCHANGED <<earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+
+\* The first timer's deadline becomes the earliest one.
 Publish(a) ==                 \* [timer.2]
   /\ At(a, "publish")
   /\ earliest' = deadline[a]
   /\ first' = first \cup {a}
   /\ Goto(a, "unlock")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
+
+\* The armer gives the lock back. If its timer was the first, and it runs elsewhere, it goes on to
+\* wake the carrier.
 UnlockArmed(a) ==             \* [lock.3]
   /\ At(a, "unlock")
   /\ lock' = None
   /\ Goto(a, IF a \in first \ Own THEN "word" ELSE "park")
   /\ first' = first \ Own
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
-LoadWord(a) ==                \* [timer.9] [timer.10] wp_timers_nudge
+
+\* The armer looks whether the carrier is parked: wp_timers_nudge.
+LoadWord(a) ==                \* [timer.9] [timer.10]
   /\ At(a, "word")
   /\ first' = IF word = "PARKED" THEN first ELSE first \ {a}
   /\ Goto(a, IF word = "PARKED" THEN "cas" ELSE "park")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
-Nudge(a) ==                   \* [timer.11] PARKED to WAKING
+
+\* The armer claims the wake: PARKED becomes WAKING.
+Nudge(a) ==                   \* [timer.11]
   /\ At(a, "cas")
   /\ IF word = "PARKED"
      THEN /\ word' = "WAKING"
@@ -99,28 +126,41 @@ Nudge(a) ==                   \* [timer.11] PARKED to WAKING
           /\ Goto(a, "park")
           /\ first' = first \ {a}
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, Carrier, hand, left, Ghosts>>
-Call(a) ==                    \* wp__carrier_wake: the one system call
+
+\* The armer makes the one system call: wp__carrier_wake.
+Call(a) ==
   /\ At(a, "call")
   /\ pc' = [pc EXCEPT ![a] = "park", !["carrier"] = IF @ = "queued" THEN "wait" ELSE @]
   /\ first' = first \ {a}
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
 
-(* Parking: until the deadline or an unpark; the second time until an unpark. *)
-EndPark(a) ==                 \* the permit is taken where the number changes
-  /\ number' = [number EXCEPT ![a] = @ + 1] /\ permit' = [permit EXCEPT ![a] = None]
+(* The first park lasts until the deadline or an unpark, the second one until an unpark. *)
+
+\* The permit is taken where the number changes.
+EndPark(a) ==
+  /\ number' = [number EXCEPT ![a] = @ + 1]
+  /\ permit' = [permit EXCEPT ![a] = None]
   /\ Goto(a, IF number[a] = 1 THEN "cancel" ELSE "done")
-Park(a) ==                    \* [vthread.3] parks; [vthread.4] takes the permit instead
+
+\* [vthread.3] The armer parks; or [vthread.4] it takes the permit instead.
+Park(a) ==
   /\ At(a, "park")
   /\ IF permit[a] # None THEN EndPark(a) ELSE Goto(a, "parked") /\ UNCHANGED <<number, permit>>
   /\ UNCHANGED <<Heap, earliest, lock, word, ready, now, first, Carrier, hand, left, Ghosts>>
-Resume(a) ==                  \* [vthread.2] it is popped, and runs
-  /\ At(a, "parked") /\ a \in ready
+
+\* The armer's thread is popped, and runs.
+Resume(a) ==                  \* [vthread.2]
+  /\ At(a, "parked")
+  /\ a \in ready
   /\ ready' = ready \ {a}
   /\ EndPark(a)
   /\ UNCHANGED <<Heap, earliest, lock, word, now, first, Carrier, hand, left, Ghosts>>
 
 (* Cancelling, after the first park. *)
-LoadArmed(a) ==               \* [timer.4] wp_timer_cancel; it has fired: nobody touches it any more
+
+\* The armer looks whether its timer is armed: wp_timer_cancel. If the timer has fired, no thread
+\* touches it any more.
+LoadArmed(a) ==               \* [timer.4]
   /\ At(a, "cancel")
   /\ IF a \in armed
      THEN /\ Goto(a, "lock")
@@ -128,7 +168,10 @@ LoadArmed(a) ==               \* [timer.4] wp_timer_cancel; it has fired: nobody
      ELSE /\ Goto(a, "park")
           /\ gone' = gone \cup {a}
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, ends>>
-Cancel(a) ==                  \* [lock.1] [timer.5] [timer.6] if it still is; [timer.12] wp_timers_clear does it too
+
+\* The armer takes the lock and cancels the timer if it is still armed. [timer.12] wp_timers_clear
+\* does this, too.
+Cancel(a) ==                  \* [lock.1] [timer.5] [timer.6]
   /\ At(a, "lock")
   /\ lock = None
   /\ lock' = a
@@ -139,12 +182,17 @@ Cancel(a) ==                  \* [lock.1] [timer.5] [timer.6] if it still is; [t
      IN /\ ends' = IF is_armed THEN [ends EXCEPT ![a] = @ + 1] ELSE ends
         /\ Goto(a, IF ~is_armed THEN "again" ELSE IF is_root THEN "withdraw" ELSE "release")
   /\ UNCHANGED <<deadline, earliest, word, Thread, now, first, Carrier, hand, left, gone>>
-Withdraw(a) ==                \* [timer.3] if it was the root
+
+\* The cancelled timer was the first: the armer writes the new earliest deadline.
+Withdraw(a) ==                \* [timer.3]
   /\ At(a, "withdraw")
   /\ earliest' = Min(heap)
   /\ Goto(a, "release")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-UnlockCancelled(a) ==         \* [lock.3] not armed any more: where is it?
+
+\* The armer gives the lock back. If the timer was not armed any more, it looks again where the
+\* timer is.
+UnlockCancelled(a) ==         \* [lock.3]
   /\ At(a, "release") \/ At(a, "again")
   /\ lock' = None
   /\ gone' = IF pc[a] = "again" THEN gone ELSE gone \cup {a}

@@ -1,8 +1,9 @@
 -------------------------------- MODULE Trace -------------------------------
 (***************************************************************************)
-(* Whose event it is, and when there is one: threads that run one after    *)
-(* the other in the same memory, events of them, and a switch that others  *)
-(* turn meanwhile. EventRing.tla says that an event is read whole.         *)
+(* Which thread a trace event is of, and when there is one: threads that   *)
+(* run one after the other in the same memory, their events, and a switch  *)
+(* that others turn meanwhile. EventRing.tla says that an event is read    *)
+(* whole.                                                                  *)
 (* Code       kernel/sched/trace.c, event_ring.h, vthread_stackful.c;      *)
 (*            [event_ring.10]..[event_ring.12] name sites.                 *)
 (* Abstracts  a ring to the set of its events; a name to its thread; the   *)
@@ -20,46 +21,67 @@
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Threads,  \* how many, one after the other in one memory
-  Rings,    \* how many sets of them may be made, each larger than the last
-  Turns     \* how often it is switched off or on
+  Threads,  \* how many threads there are, one after the other in one memory
+  Rings,    \* how many sets of rings may be made, each larger than the last
+  Turns     \* how many times tracing is switched off or on
 
 ASSUME SomeOfEach == {Threads, Rings} \subseteq Nat \ {0} /\ Turns \in Nat
 
 VARIABLES
-  thread,   \* whose the memory is, and who is named there; 0: nobody yet
-  taken,    \* numbers that were given so far
-  number,   \* of that thread
-  to,       \* [event_ring.10]..[event_ring.12]: the rings that events go to; 0: off
-  made, kept, freed,  \* rings that were made, the newest, and those whose memory went
-  left,     \* turns to come
-  writer,   \* [pc, began, to]: the carrier of that thread: what it does; whether the span's
-            \* beginning was read; the rings that it found
-  off,      \* ghost: since the writer's last look the switch has been off, or it was found off
-  events,   \* what was written: [rings, of, named, number, began, looked]
-  shown     \* what a reader has made of some event: [of, named, number, began]; of 0: nothing
+  thread,  \* the thread that the memory is of, and that is named there; 0: none yet
+  taken,   \* how many numbers were given so far
+  number,  \* the number of that thread
+  to,      \* [event_ring.10]..[event_ring.12]: the rings that events go to; 0: tracing is off
+  made,    \* the sets of rings that were made
+  kept,    \* the newest set
+  freed,   \* the sets that were freed
+  left,    \* turns of the switch that are still to come
+  writer,  \* [pc, began, to]: the carrier of that thread: its next step; whether the beginning of
+           \* the span was read; the rings that it found
+  off,     \* ghost: since the writer's last look the switch has been off, or the writer found it
+           \* off
+  events,  \* the events that were written: [rings, of, named, number, began, silent]
+  shown    \* what a reader has made of some event: [of, named, number, began]; `of` is 0 if there
+           \* is nothing yet
+
 vars == <<thread, taken, number, to, made, kept, freed, left, writer, off, events, shown>>
 
 Idle == [pc |-> "idle", began |-> FALSE, to |-> 0]
 Nothing == [of |-> 0, named |-> 0, number |-> 0, began |-> TRUE]
 
 TypeOK ==
-  /\ thread \in 0 .. Threads /\ taken \in 0 .. Threads /\ number \in 0 .. Threads
-  /\ {to, kept} \subseteq 0 .. Rings /\ {made, freed} \subseteq SUBSET (1 .. Rings)
+  /\ thread \in 0 .. Threads
+  /\ taken \in 0 .. Threads
+  /\ number \in 0 .. Threads
+  /\ {to, kept} \subseteq 0 .. Rings
+  /\ {made, freed} \subseteq SUBSET (1 .. Rings)
   /\ left \in 0 .. Turns
-  /\ writer.pc \in {"idle", "span", "look", "write"} /\ writer.to \in 0 .. Rings
-  /\ off \in BOOLEAN /\ shown.of \in 0 .. Threads
+  /\ writer.pc \in {"idle", "span", "look", "write"}
+  /\ writer.to \in 0 .. Rings
+  /\ off \in BOOLEAN
+  /\ shown.of \in 0 .. Threads
 
 Init ==
-  /\ thread = 0 /\ taken = 0 /\ number = 0
-  /\ to = 0 /\ made = {} /\ kept = 0 /\ freed = {} /\ left = Turns
-  /\ writer = Idle /\ off = TRUE /\ events = {} /\ shown = Nothing
+  /\ thread = 0
+  /\ taken = 0
+  /\ number = 0
+  /\ to = 0
+  /\ made = {}
+  /\ kept = 0
+  /\ freed = {}
+  /\ left = Turns
+  /\ writer = Idle
+  /\ off = TRUE
+  /\ events = {}
+  /\ shown = Nothing
 
 Memory == UNCHANGED <<thread, taken, number>>
 Switches == UNCHANGED <<to, made, kept, freed, left>>
 
 (* A thread of the group, in the memory of the last one. *)
-New ==                        \* wp_vthread_new, wp__body_take
+
+\* A new thread takes over the memory of the last one: wp_vthread_new, wp__body_take.
+New ==
   /\ writer.pc = "idle"
   /\ thread < Threads
   /\ thread' = thread + 1
@@ -67,15 +89,26 @@ New ==                        \* wp_vthread_new, wp__body_take
   /\ number' = taken + 1
   /\ Switches
   /\ UNCHANGED <<writer, off, events, shown>>
-Begin ==                      \* [event_ring.12] it parks, or its step begins: is it on? then the clock is read
-  /\ writer.pc = "idle" /\ thread # 0
+
+\* The thread parks, or its step begins. The clock is read only if tracing is on.
+Begin ==                      \* [event_ring.12]
+  /\ writer.pc = "idle"
+  /\ thread # 0
   /\ writer' = [writer EXCEPT !.pc = "span", !.began = to # 0]
-  /\ Memory /\ Switches /\ UNCHANGED <<off, events, shown>>
-End ==                        \* the span is over
+  /\ Memory
+  /\ Switches
+  /\ UNCHANGED <<off, events, shown>>
+
+\* The span ends.
+End ==
   /\ writer.pc = "span"
   /\ writer' = [writer EXCEPT !.pc = "look"]
-  /\ Memory /\ Switches /\ UNCHANGED <<off, events, shown>>
-Look ==                       \* [event_ring.10] wp__trace_add
+  /\ Memory
+  /\ Switches
+  /\ UNCHANGED <<off, events, shown>>
+
+\* The writer looks where the event should go: wp__trace_add.
+Look ==                       \* [event_ring.10]
   /\ writer.pc = "look"
   /\ LET found == to
          goes_on == found # 0 /\ writer.began
@@ -84,7 +117,9 @@ Look ==                       \* [event_ring.10] wp__trace_add
   /\ Memory
   /\ Switches
   /\ UNCHANGED <<events, shown>>
-Write ==                      \* wp_event_ring_add; wp__trace_of copied the name
+
+\* The writer writes the event: wp_event_ring_add. The name was copied by wp__trace_of.
+Write ==
   /\ writer.pc = "write"
   /\ events' = events \cup {[rings |-> writer.to, of |-> thread, number |-> number,
                              named |-> thread, began |-> writer.began, silent |-> off]}
@@ -93,8 +128,10 @@ Write ==                      \* wp_event_ring_add; wp__trace_of copied the name
   /\ Switches
   /\ UNCHANGED <<off, shown>>
 
-(* Who switches. *)
-Make ==                       \* wp_group_trace_on: there are none, or larger ones are asked for
+(* The switch. *)
+
+\* There are no rings, or larger ones are wanted: wp_group_trace_on makes them and shows them.
+Make ==
   /\ left > 0
   /\ kept < Rings
   /\ kept' = kept + 1
@@ -104,16 +141,28 @@ Make ==                       \* wp_group_trace_on: there are none, or larger on
   /\ left' = left - 1
   /\ Memory
   /\ UNCHANGED <<writer, off, events, shown>>
-On ==                         \* [event_ring.11] again, with those that there are
-  /\ left > 0 /\ kept # 0 /\ to = 0
-  /\ to' = kept /\ left' = left - 1
-  /\ Memory /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>
-Off ==                        \* [event_ring.11] wp_group_trace_off
-  /\ left > 0 /\ to # 0
-  /\ to' = 0 /\ left' = left - 1
-  /\ Memory /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>
 
-Read ==                       \* wp_group_trace
+\* Tracing goes on, into the rings that there are.
+On ==                         \* [event_ring.11]
+  /\ left > 0
+  /\ kept # 0
+  /\ to = 0
+  /\ to' = kept
+  /\ left' = left - 1
+  /\ Memory
+  /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>
+
+\* Tracing is switched off: wp_group_trace_off.
+Off ==                        \* [event_ring.11]
+  /\ left > 0
+  /\ to # 0
+  /\ to' = 0
+  /\ left' = left - 1
+  /\ Memory
+  /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>
+
+\* A reader reads an event: wp_group_trace.
+Read ==
   /\ \E event \in events :
        /\ event.rings = kept
        /\ shown' = [of |-> event.of, number |-> event.number, began |-> event.began,
@@ -132,17 +181,24 @@ Next ==
   \/ On
   \/ Off
   \/ Read
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
-\* Who reads an event gets the name of the thread whose event it is, whoever has its memory now.
+
+\* A reader of an event gets the name of the thread that the event is of, whichever thread has the
+\* memory now.
 NameIsItsOwn == shown.named = shown.of
-\* Two events have one number only if they are one thread's.
+
+\* Two events have one number only if they are of one thread.
 NumberIsItsOwn == \A one, other \in events : one.number = other.number => one.of = other.of
-\* Who is about to write has rings that were made, and whose memory is there.
+
+\* A writer that is about to write has rings that were made and are not freed.
 RingsAreThere == writer.pc = "write" => writer.to \in made \ freed
-\* The beginning of a span that is told was read.
+
+\* The beginning of every span that is shown was read.
 SpansHaveBegun == shown.began
-\* Nothing is written by whoever found the switch off when it looked.
+
+\* A writer that found the switch off when it looked writes nothing.
 OffIsSilent == \A event \in events : ~event.silent
 =============================================================================

@@ -1,19 +1,22 @@
 ---------------------------- MODULE SpareCarrier ----------------------------
 (***************************************************************************)
-(* A group keeps its number of carriers that tasks may be given to: one    *)
-(* that is marked is replaced, as long as there are spare_carriers, each   *)
-(* of which is dormant until then, and again when the mark is gone.        *)
+(* A group keeps its number of eligible carriers, those that tasks may be  *)
+(* given to. A carrier that is blocked is replaced by a spare carrier, as  *)
+(* long as there are any; each spare is idle until then, and again when    *)
+(* the block is gone. Java's ForkJoinPool compensates for blocked workers  *)
+(* in this way.                                                            *)
 (* Code       kernel/sched/compensation/spare_carrier.h, spare_carrier.c:  *)
 (*            [spare_carrier.1]..[policy_draw.1]; group_placement.c,       *)
 (*            placement.c: [policy.1] [placement.1]                        *)
 (*            [placement.3]..[placement.6].                                *)
-(* Abstracts  loads and steals away (Placement), also who may be taken for *)
-(*            eligible by an old look: anybody who was so once. A nudge    *)
-(*            that meets one who parked as dormant is passed on: as if it  *)
-(*            was not made yet.                                            *)
-(* Memory     sequential consistency: marks and bits are read-modify-      *)
-(*            writes of one word, who decides holds a lock, and who has    *)
-(*            changed a word takes that lock afterwards.                   *)
+(* Abstracts  loads and steals away (Placement), and which carriers an old *)
+(*            look may take for eligible: any that were so once. A         *)
+(*            spurious wakeup that meets a carrier which parked as an idle *)
+(*            spare is passed on, as if it was not made yet.               *)
+(* Memory     sequential consistency: marks and bits are                   *)
+(*            read-modify-writes of one word, the deciding thread holds a  *)
+(*            lock, and a thread that has changed a word takes that lock   *)
+(*            afterwards.                                                  *)
 (* Promises   EligibleKept, OneThread, TargetHasThread, RetiredIsEmpty,    *)
 (*            NoStrandedGlobal, StopReachesAll (safety); OthersRun, AllRun *)
 (*            (liveness).                                                  *)
@@ -24,20 +27,28 @@
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 CONSTANTS
-  Submitters, \* each submits one task
-  Carriers, Others, \* configured ones, each of which runs a task at first; spare_carriers
-  Watchers,   \* each marks somebody else's carrier once: monitors
-  Marks,      \* how often tasks mark theirs
-  Refuses, Closes  \* TRUE: a thread may not start; the group may be closed
+  Submitters,  \* each submits one task
+  Carriers,    \* configured carriers, each of which runs a task at first
+  Others,      \* spare carriers
+  Watchers,    \* monitors: each marks a carrier as blocked once
+  Marks,       \* how many times tasks mark their own carriers
+  Refuses,     \* TRUE: the start of a thread may be refused
+  Closes       \* TRUE: the group may be closed
 
 VARIABLES
-  marked, dormant, \* one word of each carrier
-  threads,    \* of a carrier: how many were started
-  queue,      \* of a carrier: how many
-  global,     \* tasks of the group's queue
-  pc, at,     \* at: the carrier it pushes to, moves from, starts
-  held, lock, \* tasks in its hands; of who decides
-  left, over, stopped \* marks; the close: no thread starts any more; and whom it stops
+  marked,   \* carrier -> whether it is marked as blocked
+  dormant,  \* carrier -> whether it is an idle spare, in the same word
+  threads,  \* carrier -> how many threads were started for it
+  queue,    \* carrier -> how many tasks are queued
+  global,   \* tasks in the group's queue
+  pc,       \* thread -> its next step
+  at,       \* thread -> the carrier that it pushes to, moves from, or starts
+  held,     \* thread -> tasks in its hands
+  lock,     \* the thread that decides
+  left,     \* marks that are still to come
+  over,     \* the group is closed, so no thread starts any more
+  stopped   \* the carriers that the close stops
+
 vars == <<marked, dormant, threads, queue, global, pc, at, held, lock, left, over, stopped>>
 
 All == Carriers \cup Others
@@ -45,28 +56,45 @@ Threads == Submitters \cup All \cup Watchers
 Nobody == "nobody"
 Deciding == {"decide", "start", "activate", "rouse", "retire"}
 TypeOK ==
-  /\ marked \in [All -> BOOLEAN] /\ dormant \in [All -> BOOLEAN]
-  /\ threads \in [All -> 0 .. 2] /\ queue \in [All -> Nat]
-  /\ global \in Nat /\ held \in [Threads -> Nat]
+  /\ marked \in [All -> BOOLEAN]
+  /\ dormant \in [All -> BOOLEAN]
+  /\ threads \in [All -> 0 .. 2]
+  /\ queue \in [All -> Nat]
+  /\ global \in Nat
+  /\ held \in [Threads -> Nat]
   /\ pc \in [Threads -> Deciding \cup {"choose", "push", "tell", "count", "hand", "put", "wake", "more",
        "settle", "done", "none", "watch", "run", "look", "own", "rest", "idle", "asleep"}]
-  /\ at \in [Threads -> All \cup {Nobody}] /\ lock \in Threads \cup {Nobody}
-  /\ left \in 0 .. Marks /\ over \in BOOLEAN /\ stopped \in SUBSET All
+  /\ at \in [Threads -> All \cup {Nobody}]
+  /\ lock \in Threads \cup {Nobody}
+  /\ left \in 0 .. Marks
+  /\ over \in BOOLEAN
+  /\ stopped \in SUBSET All
+
 Init ==
-  /\ marked = [c \in All |-> FALSE] /\ dormant = [c \in All |-> c \in Others]
-  /\ threads = [c \in All |-> IF c \in Carriers THEN 1 ELSE 0] /\ queue = [c \in All |-> 0]
+  /\ marked = [c \in All |-> FALSE]
+  /\ dormant = [c \in All |-> c \in Others]
+  /\ threads = [c \in All |-> IF c \in Carriers THEN 1 ELSE 0]
+  /\ queue = [c \in All |-> 0]
   /\ global = 0 /\ held = [t \in Threads |-> 0] /\ lock = Nobody
   /\ pc = [t \in Threads |-> IF t \in Submitters THEN "choose" ELSE IF t \in Watchers THEN "watch"
                              ELSE IF t \in Carriers THEN "run" ELSE "none"]
-  /\ at = [t \in Threads |-> Nobody] /\ left = Marks /\ over = FALSE /\ stopped = {}
+  /\ at = [t \in Threads |-> Nobody]
+  /\ left = Marks
+  /\ over = FALSE
+  /\ stopped = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Word == <<marked, dormant>>
 Tasks == <<queue, global, held>>
 Rest == <<threads, lock, left, over, stopped>>
+
+\* The carriers that tasks may be given to.
 Eligible == {c \in All : ~marked[c] /\ ~dormant[c]}
 Many == Cardinality(Carriers)
-(* Who submits. *)
+
+(* A submitter. *)
+
+\* The submitter chooses a carrier, perhaps by an old look.
 Choose(s) ==                  \* [policy.1] [policy_draw.1]
   /\ s \in Submitters
   /\ pc[s] = "choose"
@@ -75,36 +103,52 @@ Choose(s) ==                  \* [policy.1] [policy_draw.1]
   /\ \E c \in All :
        /\ threads[c] > 0
        /\ at' = [at EXCEPT ![s] = c]
+
+\* The task is pushed to the chosen carrier.
 Push(s) ==
   /\ pc[s] = "push"
   /\ Goto(s, "tell")
   /\ queue' = [queue EXCEPT ![at[s]] = @ + 1]
   /\ UNCHANGED <<Word, global, held, at, Rest>>
-Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woken
+
+\* A target that sleeps is woken: wp_carrier_submit.
+Tell(s) ==
   /\ pc[s] = "tell"
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
   /\ pc' = [pc EXCEPT
        ![s] = "count",
        ![at[s]] = IF @ \in {"idle", "asleep"} THEN "look" ELSE @]
+
+\* If the target is not eligible any more, the submitter moves its queue.
 Count(s) ==                   \* [placement.1]
   /\ pc[s] = "count"
   /\ Goto(s, IF at[s] \in Eligible THEN "done" ELSE "hand")
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
-(* The queue of who is marked, or dormant, moves; by who decides: under the lock. *)
+
+(* The queue of a blocked or retiring carrier moves. The deciding thread moves it under the lock. *)
+
+\* Where a thread goes after it has moved a queue.
 AfterMove(t) == IF t \in Submitters THEN "done" ELSE IF lock = t THEN "rouse" ELSE "settle"
+
+\* The mover takes all tasks of the queue.
 Hand(t) ==
   /\ pc[t] = "hand"
   /\ held' = [held EXCEPT ![t] = queue[at[t]]]
   /\ queue' = [queue EXCEPT ![at[t]] = 0]
   /\ UNCHANGED <<Word, global, at, Rest>>
   /\ Goto(t, IF queue[at[t]] > 0 THEN "put" ELSE AfterMove(t))
+
+\* The mover puts the tasks into the group's queue.
 Put(t) ==                     \* [placement.5]
   /\ pc[t] = "put"
   /\ global' = global + held[t]
   /\ held' = [held EXCEPT ![t] = 0]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<Word, queue, at, Rest>>
-Wake(t) ==                    \* [spare_carrier.5] [spare_carrier.1] who looks dormant is left out; an old look may err
+
+\* A carrier is woken. Carriers that look like idle spares are left out, although an old look may
+\* err.
+Wake(t) ==                    \* [spare_carrier.5] [spare_carrier.1]
   /\ pc[t] \in {"wake", "more"}
   /\ LET next == IF pc[t] = "more" THEN "run"
                  ELSE IF t \in All /\ at[t] = Nobody THEN "own" ELSE AfterMove(t) IN
@@ -113,8 +157,11 @@ Wake(t) ==                    \* [spare_carrier.5] [spare_carrier.1] who looks d
           /\ pc' = [pc EXCEPT ![c] = "look", ![t] = next]
      \/ (\A c \in All : pc[c] \in {"idle", "asleep"} => dormant[c]) /\ Goto(t, next)
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
-(* A carrier: the group's queue first, then its own. *)
-Look(c) ==                    \* [placement.6] [spare_carrier.1] who is dormant takes none, and passes the wake on
+
+(* A carrier takes from the group's queue first, then from its own. *)
+
+\* The carrier takes a task of the group's queue. An idle spare takes none, and passes the wake on.
+Look(c) ==                    \* [placement.6] [spare_carrier.1]
   /\ UNCHANGED <<Word, queue, held, Rest>>
   /\ pc[c] = "look"
   /\ at' = [at EXCEPT ![c] = Nobody]
@@ -123,6 +170,8 @@ Look(c) ==                    \* [placement.6] [spare_carrier.1] who is dormant 
           /\ Goto(c, IF global > 1 THEN "more" ELSE "run")
      ELSE /\ UNCHANGED global
           /\ Goto(c, IF global > 0 THEN "wake" ELSE "own")
+
+\* The carrier takes a task of its own queue, or goes to rest.
 Own(c) ==
   /\ pc[c] = "own"
   /\ UNCHANGED <<Word, global, held, at, Rest>>
@@ -131,13 +180,19 @@ Own(c) ==
           /\ Goto(c, "run")
      ELSE /\ Goto(c, "rest")
           /\ UNCHANGED queue
-Sleep(c) ==                   \* [carrier.6] [spare_carrier.1] [placement.6] its word says parked: it looks once more
+
+\* The carrier's word says parked: it looks once more, then sleeps.
+Sleep(c) ==                   \* [carrier.6] [spare_carrier.1] [placement.6]
   /\ pc[c] = "rest"
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
   /\ IF queue[c] > 0 \/ (global > 0 /\ ~dormant[c])
      THEN Goto(c, "look")
      ELSE Goto(c, IF dormant[c] THEN "asleep" ELSE "idle")
-(* A mark, by a task or a monitor, is moved, then decided on; so is its end. *)
+
+(* After a mark, by a task or a monitor, the queue is moved and a decision follows. After its end a
+   decision follows, too. *)
+
+\* A task that is about to block marks its carrier.
 Mark(t) ==                    \* [placement.3]
   /\ t \in All
   /\ pc[t] = "run"
@@ -147,6 +202,8 @@ Mark(t) ==                    \* [placement.3]
   /\ at' = [at EXCEPT ![t] = t]
   /\ Goto(t, "hand")
   /\ UNCHANGED <<dormant, Tasks, threads, lock, over, stopped>>
+
+\* A monitor marks a carrier that runs a task.
 Watch(t) ==
   /\ t \in Watchers
   /\ pc[t] = "watch"
@@ -156,14 +213,21 @@ Watch(t) ==
        /\ at' = [at EXCEPT ![t] = c]
   /\ Goto(t, "hand")
   /\ UNCHANGED <<dormant, Tasks, Rest>>
+
+\* The task ends, and with it the mark.
 End(c) ==                     \* [placement.4]
   /\ c \in All
   /\ pc[c] = "run"
   /\ marked' = [marked EXCEPT ![c] = FALSE]
   /\ Goto(c, IF marked[c] THEN "settle" ELSE "look")
   /\ UNCHANGED <<dormant, Tasks, at, Rest>>
-(* Who decides. *)
+
+(* The decision which spare carriers are needed. *)
+
+\* Where a thread goes after its decision.
 AfterAll(t) == IF t \in Watchers THEN "done" ELSE IF marked[t] THEN "run" ELSE "look"
+
+\* The thread takes the lock to decide, unless the group is closed.
 Settle(t) ==
   /\ pc[t] = "settle"
   /\ lock = Nobody
@@ -173,8 +237,15 @@ Settle(t) ==
      ELSE /\ Goto(t, "decide")
           /\ lock' = t
   /\ UNCHANGED <<Word, Tasks, at, threads, left, over, stopped>>
+
+\* Idle spares that have a thread already.
 Cached == {r \in Others : dormant[r] /\ threads[r] > 0}
+
+\* The idle spares that may be activated: first those that have a thread.
 Startable == IF Cached # {} THEN Cached ELSE {r \in Others : dormant[r]}
+
+\* The thread activates an idle spare if carriers are missing, retires one if there are too many, or
+\* is done.
 Decide(t) ==                  \* [spare_carrier.2]
   /\ pc[t] = "decide"
   /\ UNCHANGED <<Word, Tasks, threads, left, over, stopped>>
@@ -193,7 +264,9 @@ Decide(t) ==                  \* [spare_carrier.2]
         /\ Goto(t, AfterAll(t))
         /\ lock' = Nobody
         /\ UNCHANGED at
-Start(t) ==                   \* its thread; it is eligible only then
+
+\* The idle spare gets its thread, and only then becomes eligible; or the thread is refused.
+Start(t) ==
   /\ pc[t] = "start"
   /\ LET r == at[t] IN
      \/ /\ threads' = [threads EXCEPT ![r] = @ + 1]
@@ -204,40 +277,54 @@ Start(t) ==                   \* its thread; it is eligible only then
         /\ Goto(t, AfterAll(t))
         /\ lock' = Nobody
   /\ UNCHANGED <<Word, Tasks, at, left, over, stopped>>
-Turn(t) ==                    \* [spare_carrier.6] [spare_carrier.3] it is eligible; [spare_carrier.4] it is so no more: move its queue
+
+\* [spare_carrier.6] [spare_carrier.3] An activated spare becomes eligible. [spare_carrier.4] A
+\* retiring one is eligible no more, and its queue is moved.
+Turn(t) ==
   /\ pc[t] \in {"activate", "retire"}
   /\ dormant' = [dormant EXCEPT ![at[t]] = pc[t] = "retire"]
   /\ Goto(t, IF pc[t] = "retire" THEN "hand" ELSE "rouse")
   /\ UNCHANGED <<marked, Tasks, at, Rest>>
-Rouse(t) ==                   \* it looks at its word
+
+\* The activated or retired carrier is woken, and looks at its word.
+Rouse(t) ==
   /\ pc[t] = "rouse"
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
   /\ pc' = [pc EXCEPT
        ![t] = "decide",
        ![at[t]] = IF @ \in {"idle", "asleep", "rest"} THEN "look" ELSE @]
-Close ==                      \* under the lock: afterwards each gets its stop
+
+\* The group is closed, under the lock. Afterwards each carrier gets its stop.
+Close ==
   /\ Closes
   /\ ~over
   /\ lock = Nobody
   /\ over' = TRUE
   /\ stopped' = {c \in All : threads[c] > 0}
   /\ UNCHANGED <<Word, Tasks, pc, at, threads, lock, left>>
+
 Finished ==
   UNCHANGED vars /\ \A t \in Threads : pc[t] \in {"done", "watch", "none", "idle", "asleep"}
+
 Moves(t) ==
   \/ Choose(t) \/ Push(t) \/ Tell(t) \/ Count(t) \/ Hand(t) \/ Put(t) \/ Wake(t) \/ Mark(t) \/ Watch(t)
   \/ Settle(t) \/ Decide(t) \/ Start(t) \/ Turn(t) \/ Rouse(t)
   \/ t \in All /\ (Look(t) \/ Own(t) \/ Sleep(t))
+
 Next == (\E t \in Threads : Moves(t) \/ End(t)) \/ Close \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ End(t))
 HeldSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ (End(t) /\ ~marked[t]))
+
 (* What must hold. *)
 In(where) == {t \in Threads : pc[t] \in where}
+
+\* No thread has yet to decide.
 Decided ==
   In(Deciding \cup {"settle"}) \cup {t \in In({"hand", "put", "wake"}) : t \notin Submitters} = {}
-\* As many carriers may be given tasks as are configured, or all spare carriers stand in that have
-\* threads, unless somebody is about to decide; no configured one is dormant.
+
+\* As many carriers are eligible as are configured, or all spare carriers that have threads stand
+\* in, unless a thread is about to decide. No configured carrier is ever an idle spare.
 EligibleKept ==
   /\ \A c \in Carriers : ~dormant[c]
   /\ Decided /\ ~over => LET many == Cardinality(Eligible) IN
@@ -245,19 +332,26 @@ EligibleKept ==
        \/ many < Many /\ \A r \in Others : dormant[r] => Refuses /\ threads[r] = 0
 \* No spare carrier gets two threads.
 OneThread == \A c \in All : threads[c] < 2
-\* Who may be given tasks has a thread.
+
+\* A carrier that may be given tasks has a thread.
 TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
-\* No task is left in the queue of who is marked or dormant, unless somebody is about to move it.
+
+\* No task is left in the queue of a blocked carrier or an idle spare, unless a thread is about to
+\* move it.
 RetiredIsEmpty ==
   \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"tell", "count", "hand"}) : at[t] = c
-\* Nobody who may be given tasks sleeps while there are global ones, unless somebody is about to
-\* look, or to wake one.
+
+\* No carrier that may be given tasks sleeps while there are global tasks, unless a thread is about
+\* to look, or to wake a carrier.
 NoStrandedGlobal == global > 0 /\ (\E c \in In({"idle", "asleep"}) : ~dormant[c]) =>
   In({"wake", "more", "look", "rouse"}) # {}
 \* The close stops each thread that was started.
 StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
-\* Each task is run, if marks end, whatever threads are refused.
+
+\* Each task is run, if marks end, even when threads are refused.
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
-\* All other tasks are run though no mark ends, if there are spare carriers enough.
-OthersRun == AllRun   \* HeldSpec
+
+\* All other tasks are run even if no mark ends, provided there are enough spare carriers. This is
+\* checked under HeldSpec.
+OthersRun == AllRun
 =============================================================================

@@ -1,12 +1,13 @@
 ------------------------------- MODULE SpareThread --------------------------------
 (***************************************************************************)
-(* While a virtual thread blocks its carrier's OS thread, in a pinned park,*)
-(* a spare one carries on; it gives the role back before the thread does.  *)
+(* While a virtual thread blocks its carrier's OS thread in a pinned park, *)
+(* a spare thread takes over the carrier's role. The spare gives the role  *)
+(* back before the virtual thread goes on.                                 *)
 (* Code       kernel/sched/compensation/role.h, spare_thread.c; worker.c;  *)
 (*            vthread_park.c.                                              *)
-(* Abstracts  one carrier: its role is who runs its loop; what is under the*)
-(*            lock of the spares to one step; the timer by which the role  *)
-(*            is asked for to a set (Timer: Fires); the pinned park        *)
+(* Abstracts  one carrier: its role is the thread that runs its loop; what *)
+(*            is under the lock of the spares to one step; the timer that  *)
+(*            recalls the role to a set (Timer: Fires); the pinned park    *)
 (*            (VThread: PinnedUnparkReachesCarrier); siblings, and what    *)
 (*            they may take when the role is given up (MCSearchGiven).     *)
 (* Memory     sequential consistency, which the lock earns.                *)
@@ -16,72 +17,104 @@
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Spares,    \* OS threads besides the carrier's first
-  Virtuals,  \* threads: each parks once, pinned, and ends
-  Stuck,     \* those that nobody ever unparks
+  Spares,    \* OS threads besides the carrier's first one
+  Virtuals,  \* virtual threads: each parks once, pinned, and ends
+  Stuck,     \* virtual threads that are never unparked
   Stops      \* the close stops the carrier at any time
 
 VARIABLES
-  role,     \* who carries; "offered" to the spares; "free" for who waits; "ended"
-  pc,       \* OS thread -> what it does
-  on,       \* OS thread -> the virtual thread on it
+  role,     \* the OS thread that carries; "offered" to the spares; "free" for a thread that waits
+            \* for it; "ended"
+  pc,       \* OS thread -> its next step
+  on,       \* OS thread -> the virtual thread on its stack
   lent,     \* OS threads that have lent the role and want it back
-  wanting,  \* of these: they have asked
-  armed,    \* of these: with a timer that is due
-  wanted,   \* the holder's: it shall give the role up
-  stop,     \* "no", "sent", "read"
-  queue,    \* virtual threads that are to run
-  woken,    \* those that were unparked
-  done
+  wanting,  \* those of them that wait for the role
+  armed,    \* those of them with a timer that is due
+  wanted,   \* the holder's flag: it shall give the role up
+  stop,     \* whether the stop is in the inbox: "no", "sent"; or the carrier has "read" it
+  queue,    \* virtual threads that are ready to run
+  woken,    \* virtual threads that were unparked
+  done      \* virtual threads that have ended
+
 vars == <<role, pc, on, lent, wanting, armed, wanted, stop, queue, woken, done>>
 
 None == "none"
 First == "first"
 Threads == Spares \cup {First}
+
+\* The spares that can take the role.
 Idle == {t \in Threads : pc[t] \in {"pool", "leave"}}
 
 TypeOK ==
   /\ role \in Threads \cup {"offered", "free", "ended"}
   /\ pc \in [Threads -> {"pool", "loop", "run", "asleep", "arm", "wait", "leave"}]
   /\ on \in [Threads -> Virtuals \cup {None}]
-  /\ {lent, wanting, armed} \subseteq SUBSET Threads /\ {queue, woken, done} \subseteq SUBSET Virtuals
-  /\ wanted \in BOOLEAN /\ stop \in {"no", "sent", "read"}
+  /\ {lent, wanting, armed} \subseteq SUBSET Threads
+  /\ {queue, woken, done} \subseteq SUBSET Virtuals
+  /\ wanted \in BOOLEAN
+  /\ stop \in {"no", "sent", "read"}
 
 Init ==
-  /\ role = First /\ pc = [t \in Threads |-> IF t = First THEN "loop" ELSE "pool"]
+  /\ role = First
+  /\ pc = [t \in Threads |-> IF t = First THEN "loop" ELSE "pool"]
   /\ on = [t \in Threads |-> None]
-  /\ lent = {} /\ wanting = {} /\ armed = {} /\ wanted = FALSE /\ stop = "no"
-  /\ queue = Virtuals /\ woken = {} /\ done = {}
+  /\ lent = {}
+  /\ wanting = {}
+  /\ armed = {}
+  /\ wanted = FALSE
+  /\ stop = "no"
+  /\ queue = Virtuals
+  /\ woken = {}
+  /\ done = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-(* Who carries: the loop of worker.c. *)
+(* The thread that carries: the loop of worker.c. *)
+
+\* Thread t is at a turn of the loop, and may run a virtual thread.
 Carries(t) ==
   /\ pc[t] = "loop"
   /\ ~wanted
   /\ stop # "read"
-Fire(t) ==                    \* the timers of those who ask
-  /\ pc[t] = "loop" /\ armed # {} /\ role = t
-  /\ armed' = {} /\ wanted' = TRUE
+
+\* The timers of the threads that wait for the role fire.
+Fire(t) ==
+  /\ pc[t] = "loop"
+  /\ armed # {}
+  /\ role = t
+  /\ armed' = {}
+  /\ wanted' = TRUE
   /\ UNCHANGED <<role, pc, on, lent, wanting, stop, queue, woken, done>>
+
+\* The carrier runs a virtual thread.
 Run(t, v) ==
-  /\ Carries(t) /\ v \in queue
-  /\ queue' = queue \ {v} /\ on' = [on EXCEPT ![t] = v]
+  /\ Carries(t)
+  /\ v \in queue
+  /\ queue' = queue \ {v}
+  /\ on' = [on EXCEPT ![t] = v]
   /\ Goto(t, "run")
   /\ UNCHANGED <<role, lent, wanting, armed, wanted, stop, woken, done>>
+
+\* The unparked virtual thread ends.
 End(t) ==
-  /\ pc[t] = "run" /\ on[t] \in woken
-  /\ done' = done \cup {on[t]} /\ on' = [on EXCEPT ![t] = None]
+  /\ pc[t] = "run"
+  /\ on[t] \in woken
+  /\ done' = done \cup {on[t]}
+  /\ on' = [on EXCEPT ![t] = None]
   /\ Goto(t, "loop")
   /\ UNCHANGED <<role, lent, wanting, armed, wanted, stop, queue, woken>>
-Give(t) ==                    \* wp__role_give: it is asked for
+
+\* The holder gives the role up to a thread that waits for it: wp__role_give.
+Give(t) ==
   /\ pc[t] = "loop"
   /\ wanted
   /\ role' = "free"
   /\ wanted' = FALSE
   /\ Goto(t, "leave")
   /\ UNCHANGED <<on, lent, wanting, armed, stop, queue, woken, done>>
-Stop(t) ==                    \* or the stop was read, now or before
+
+\* The stop was read, now or before, so the thread leaves its loop.
+Stop(t) ==
   /\ pc[t] = "loop"
   /\ ~wanted
   /\ stop # "no"
@@ -89,13 +122,18 @@ Stop(t) ==                    \* or the stop was read, now or before
   /\ role' = IF lent # {} THEN "free" ELSE "ended"
   /\ Goto(t, "leave")
   /\ UNCHANGED <<on, lent, wanting, armed, wanted, queue, woken, done>>
-Leave(t) ==                   \* it carries nothing, and gets to where it waits
+
+\* The thread carries nothing any more, and goes to where it waits.
+Leave(t) ==
   /\ pc[t] = "leave"
   /\ Goto(t, "pool")
   /\ UNCHANGED <<role, on, lent, wanting, armed, wanted, stop, queue, woken, done>>
 
 (* A pinned park. *)
-Lend(t) ==                    \* wp__role_lend; there may be no spare left
+
+\* The virtual thread parks pinned. Its thread lends the role, unless no spare is left:
+\* wp__role_lend.
+Lend(t) ==
   /\ pc[t] = "run"
   /\ on[t] \notin woken
   /\ IF Idle = {} /\ wanting = {}
@@ -105,20 +143,33 @@ Lend(t) ==                    \* wp__role_lend; there may be no spare left
           /\ wanted' = (wanted /\ wanting = {})
   /\ Goto(t, "asleep")
   /\ UNCHANGED <<on, wanting, armed, stop, queue, woken, done>>
-Take(t) ==                    \* wp__role_next
-  /\ pc[t] = "pool" /\ role = "offered"
+
+\* A spare takes the offered role: wp__role_next.
+Take(t) ==
+  /\ pc[t] = "pool"
+  /\ role = "offered"
   /\ role' = t
   /\ Goto(t, "loop")
   /\ UNCHANGED <<on, lent, wanting, armed, wanted, stop, queue, woken, done>>
+
+\* The parked virtual thread is unparked.
 Unpark(v) ==
   /\ v \in Virtuals \ Stuck /\ v \notin woken /\ \E t \in Threads : on[t] = v /\ pc[t] = "asleep"
   /\ woken' = woken \cup {v}
   /\ UNCHANGED <<role, pc, on, lent, wanting, armed, wanted, stop, queue, done>>
-Has(t) ==                     \* it carries again
-  /\ role' = t /\ lent' = lent \ {t} /\ wanting' = wanting \ {t} /\ armed' = armed \ {t}
+
+\* Thread t carries again.
+Has(t) ==
+  /\ role' = t
+  /\ lent' = lent \ {t}
+  /\ wanting' = wanting \ {t}
+  /\ armed' = armed \ {t}
   /\ wanted' = (wanting \ {t} # {})
   /\ Goto(t, "run")
-Wake(t) ==                    \* wp__role_take_back
+
+\* The unparked thread goes on if it kept the role, or can take it back at once. Otherwise it waits
+\* for the role: wp__role_take_back.
+Wake(t) ==
   /\ pc[t] = "asleep"
   /\ on[t] \in woken
   /\ IF t \notin lent
@@ -130,25 +181,35 @@ Wake(t) ==                    \* wp__role_take_back
           /\ Goto(t, "arm")
           /\ UNCHANGED <<role, lent, armed, wanted>>
   /\ UNCHANGED <<on, stop, queue, woken, done>>
-Arm(t) ==                     \* wp_carrier_tasks_arm, not under the lock
+
+\* The thread arms a timer that recalls the role: wp_carrier_tasks_arm, which is not under the lock.
+Arm(t) ==
   /\ pc[t] = "arm"
   /\ armed' = armed \cup {t}
   /\ Goto(t, "wait")
   /\ UNCHANGED <<role, on, lent, wanting, wanted, stop, queue, woken, done>>
+
+\* The role is free, so the waiting thread takes it back.
 Return(t) ==
-  /\ pc[t] = "wait" /\ role = "free"
+  /\ pc[t] = "wait"
+  /\ role = "free"
   /\ Has(t)
   /\ UNCHANGED <<on, stop, queue, woken, done>>
 
+\* The close sends the stop.
 SendStop ==
-  /\ Stops /\ stop = "no"
+  /\ Stops
+  /\ stop = "no"
   /\ stop' = "sent"
   /\ UNCHANGED <<role, pc, on, lent, wanting, armed, wanted, queue, woken, done>>
-Finished ==                   \* what is asleep is stuck
+
+\* Every virtual thread that sleeps is stuck.
+Finished ==
   /\ \A t \in Threads :
        \/ pc[t] \in {"pool", "loop"}
        \/ pc[t] = "asleep" /\ on[t] \notin woken
   /\ UNCHANGED vars
+
 Thread(t) ==
   \/ Fire(t)
   \/ \E v \in Virtuals : Run(t, v)
@@ -161,23 +222,32 @@ Thread(t) ==
   \/ Arm(t)
   \/ Return(t)
   \/ Leave(t)
+
 Next == (\E t \in Threads : Thread(t)) \/ (\E v \in Virtuals : Unpark(v)) \/ SendStop \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   Spec /\ (\A t \in Threads : WF_vars(Thread(t))) /\ \A v \in Virtuals : WF_vars(Unpark(v))
 
 (* What must hold. *)
+
+\* Thread t carries, or sleeps in a pinned park with the role.
 Holds(t) == pc[t] \in {"loop", "run"} \/ (pc[t] = "asleep" /\ t \notin lent)
-\* One OS thread at a time carries, or runs what is on its stack.
+
+\* One OS thread at a time carries, or runs the virtual thread on its stack.
 OneHolder == \A t \in Threads : Holds(t) => role = t
-\* A carrier ends with the last thread that it was lent by.
+
+\* A carrier ends only when every thread that lent its role is out of its pinned park.
 ExitsAlone == role = "ended" => \A t \in Threads : pc[t] \in {"pool", "leave"}
-\* The role sleeps with a pinned park only if every spare is lent away as well.
+
+\* A thread keeps the role in a pinned park only if every other thread has lent it away as well.
 KeepsIfAlone ==
   \A t \in Threads : pc[t] = "asleep" /\ t \notin lent => Threads \ {t} \subseteq lent
-\* A carrier that has read its stop runs nothing anew, be it back from a spare.
-StopIsLast ==                 \* or they may pin in turn for ever, and it never ends
+
+\* A carrier that has read its stop begins no more runs, also when the role comes back from a spare.
+\* Otherwise threads might pin in turn for ever, and the carrier would never end.
+StopIsLast ==
   [][stop = "read" => queue' = queue]_vars
-\* While one is blocked for ever, the others run.
+
+\* While one virtual thread is blocked for ever, the others run.
 OthersRun == \A v \in Virtuals \ Stuck : <>(v \in done)
 =============================================================================
