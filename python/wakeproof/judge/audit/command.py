@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, locations
+from wakeproof.cli.panels import OUTPUT, AsJson
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import html_report, lock, needs, report, store, verdicts
@@ -72,25 +73,44 @@ Why, for each:"""
 
 def audit(
     mode: Annotated[
-        str, typer.Option(help="Stress budget: sanity, quick, default or tough.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Set the time of stress per scenario and build: sanity (one round), quick "
+            "(0.2 s), default (1 s) or tough (10 s).",
+        ),
     ] = LOCKED_MODE,
-    strict: Annotated[bool, typer.Option(help="Fail on what could not be judged as well.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
+    strict: Annotated[bool, typer.Option(help="Fail on a claim that was not judged.")] = False,
+    as_json: AsJson = False,
     listed: Annotated[
-        bool, typer.Option("--claims", help="Judge nothing: print each claim in words, its code.")
+        bool,
+        typer.Option(
+            "--claims", help="Print each claim in words, with its code, and run no judge."
+        ),
     ] = False,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the table as Markdown to this file, too.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write an HTML page to this file, too.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
 ) -> None:
     """Judge every claim and print claim x judge, with bounds and the twins that each judge killed.
 
-    Fails when a claim has no row or no judge, when a judge fails, when a twin is missed by a judge
-    that it declares or seen by one that it does not, and when verdicts.lock says otherwise.
+    The audit fails when a claim has no row or no judge, when a judge fails, when a judge misses a
+    twin that it declares or sees one that it does not declare, and when verdicts.lock disagrees.
 
-    Judges what has changed since it was judged here. With WAKEPROOF_FRESH=1 it judges all, and
-    writes verdicts.lock; with WAKEPROOF_CI=1 what verdicts.lock lacks, and a quarter of the rest.
+    It judges what has changed since it was last judged here. WAKEPROOF_FRESH=1 judges all and
+    writes verdicts.lock. WAKEPROOF_CI=1 judges what verdicts.lock lacks, and a quarter of the
+    rest.
 
     Examples:
 
@@ -100,13 +120,13 @@ def audit(
 
       wakeproof audit --mode tough        before a release
 
-      wakeproof audit --markdown a.md   for a page
+      wakeproof audit --markdown a.md     the table for a page
 
-      wakeproof audit --claims          what is claimed, in words, of which code; runs no judge
+      wakeproof audit --claims            each claim in words, and its code; runs no judge
     """
     if listed:
         if strict or markdown is not None or html is not None:
-            raise UsageError("--claims judges nothing: no --strict, --markdown, --html")
+            raise UsageError("--claims runs no judge: leave out --strict, --markdown and --html")
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
     options = StressOptions(mode=mode, opt=STRESSED).checked()

@@ -145,7 +145,7 @@ class _Job:
             if (file, line) not in met:
                 known = ", ".join(sorted(f"{f}:{at}" for f, at in met if f == file))
                 raise UsageError(
-                    f"--order {file}:{line}={order}: nothing explored stands there"
+                    f"--order {file}:{line}={order}: no access at this place was explored"
                     + (f"; there is {known}" if known else f"; files: {_files(met)}")
                 )
 

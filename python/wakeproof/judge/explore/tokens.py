@@ -67,7 +67,9 @@ class Token:
                 **values,  # type: ignore[arg-type]
             )  # fmt: skip
         except (TypeError, ValueError, AssertionError) as error:
-            raise UsageError(f"the token's options are not of this version: {error}") from error
+            raise UsageError(
+                f"the token's options are not of this version: {error}: explore again"
+            ) from error
         return chosen.checked()
 
 
@@ -95,9 +97,14 @@ def decode(text: str) -> Token:
         packed = base64.urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4))
         version, *values = json.loads(zlib.decompress(packed))
     except (binascii.Error, zlib.error, TypeError, ValueError) as error:
-        raise UsageError(f"no token: {text[:40]}{'...' * (len(text) > 40)}") from error
+        raise UsageError(
+            f"{text[:40]!r}{'...' * (len(text) > 40)} is no token: give one that wakeproof explore "
+            "printed, or a file that it saved"
+        ) from error
     if version != VERSION:
-        raise UsageError(f"the token is of version {version}, this is version {VERSION}")
+        raise UsageError(
+            f"the token is of version {version}; allowed: {VERSION}, this version's: explore again"
+        )
     return _checked(dict(zip(Token.__dataclass_fields__, values, strict=False)))
 
 
@@ -137,5 +144,7 @@ def _checked(values: Mapping[str, object]) -> Token:
     texts = [values.get(name) for name in Token.__dataclass_fields__ if name != "options"]
     options = values.get("options")
     if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
-        raise UsageError("the token is damaged: a field is missing or of the wrong kind")
+        raise UsageError(
+            "the token is damaged, a field is missing or of the wrong kind: explore again"
+        )
     return Token(**values)  # type: ignore[arg-type]

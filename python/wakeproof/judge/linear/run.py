@@ -86,7 +86,7 @@ def linear(
     chosen = [c for c in CASES if pattern is None or re.search(pattern, c.test, re.IGNORECASE)]
     if not chosen:
         names = dict.fromkeys(c.test for c in CASES)
-        raise UsageError(f"-t {pattern}: there are {', '.join(names)}")
+        raise UsageError(f"-t {pattern!r} matches no scenario; there are {', '.join(names)}")
     with Children() as children:
         judge = _Judge(children, rows)
         results = (judge.judge(case) for case in chosen if case.is_quick or slow)

@@ -73,7 +73,9 @@ def paths(
     known = [c for c in CONCEPTS if c.has_paths]
     chosen = [c for c in known if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
     if not chosen:
-        raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in known)}")
+        raise UsageError(
+            f"-t {pattern!r} matches no concept; there are {', '.join(c.name for c in known)}"
+        )
     with Children() as children:
         judge = Judge(children)
         results = (

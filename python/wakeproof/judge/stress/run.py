@@ -234,7 +234,9 @@ class _Job:
         names = Counter([s.name for s in every] + [t.name for t in twins])
         twice = [name for name, count in names.items() if count > 1]
         if twice:
-            raise UsageError(f"names must be unique, these are declared twice: {', '.join(twice)}")
+            raise UsageError(
+                f"names must be unique; rename what is declared twice: {', '.join(twice)}"
+            )
         return every, scenarios.select(every, twins, regex, self._options.twins)
 
     def _build_all(self, selection: Selection) -> None:
