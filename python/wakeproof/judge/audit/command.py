@@ -53,9 +53,9 @@ COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios
            "verdict")  # fmt: skip
 TRACED_RUNS = 100  # of each concept
 STRESSED = ("O2",)
-"""Builds of the stress; `wakeproof stress` has -O0 and -O3, too."""
+"""The builds that stress runs here; `wakeproof stress` also runs -O0 and -O3."""
 LOCKED_MODE = "quick"
-"""The mode in which the lock's rows are judged, and CI's."""
+"""The stress mode in which verdicts.lock is written, and in which CI judges."""
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
 conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
@@ -188,7 +188,7 @@ def _write_lock(screen: Console, root: Path, found: AuditReport, mode: str) -> N
 
 
 def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
-    """Check the specs and compare them with the code, side by side: one CPU is Python's then."""
+    """Check the specs and compare them with the code, side by side: comparing takes one CPU."""
     with Children() as children:
         compared = _aside(lambda: conform.conform(slow_twins=False, children=children, rows=rows))
         checked = specs.check(progress=ConfigProgress(screen).show, rows=rows)
@@ -197,13 +197,13 @@ def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
 
 
 def _aside(call: Callable[[], T]) -> Future[T]:
-    """Call it in a thread for which nobody waits at the end: its children are killed by then."""
+    """Call it in a daemon thread: at the end of the job its children are killed already."""
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # the caller's, who asks for the result
+        except BaseException as error:  # raised again where the caller takes the result
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -261,7 +261,7 @@ def _legend(found: AuditReport) -> str:
 
 
 def _alone(found: AuditReport) -> str:
-    """Say why TLC alone judges some claims, a line for each reason."""
+    """Return why TLC alone judges some claims, a line for each reason."""
     claims: dict[str, list[str]] = {}
     for row in found.rows:
         if row.status == SPECIFICATION_ONLY:
@@ -271,7 +271,7 @@ def _alone(found: AuditReport) -> str:
 
 
 def _linear(found: AuditReport) -> str:
-    """Say what queues and biased lock are linearizable against."""
+    """Return the specs against which the queues and the biased lock are linearizable."""
     results = found.linearized.results
     good = dict.fromkeys(
         f"{r.case.name} under {r.case.model.upper()} ({r.case.against})"
@@ -286,7 +286,7 @@ def _linear(found: AuditReport) -> str:
 
 
 def _observed(found: AuditReport) -> str:
-    """Say how what real cores showed lies in what the models allow."""
+    """Report whether each outcome seen on real cores is allowed by SC, by TSO or by RC11."""
     return "".join(f"\n{line}." for line in allowed.summary(found.allowed))
 
 
@@ -317,7 +317,7 @@ def show(screen: Console, found: AuditReport) -> None:
 
 
 def counted(found: AuditReport) -> str:
-    """Return how many claims stand how: ``137 of 188 claims hold, 51 specification only``."""
+    """Return the number of claims by verdict: ``137 of 188 claims hold, 51 specification only``."""
     holding, alone = found.count(HOLDS), found.count(SPECIFICATION_ONLY)
     rest = len(found.rows) - holding - alone
     return (
@@ -327,7 +327,7 @@ def counted(found: AuditReport) -> str:
 
 
 def _shares(found: AuditReport) -> dict[str, float]:
-    """Return seconds by judge."""
+    """Return the seconds that each judge took."""
     return {
         "check": found.check.seconds, "conform": found.conform.seconds,
         "stress": found.stress.seconds, "explore": found.explore.seconds,

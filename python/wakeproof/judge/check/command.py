@@ -24,7 +24,7 @@ from wakeproof.judge.tlc import counterexample, manifest, models
 from wakeproof.judge.tlc.run import Outcome
 
 SHOWN = "MCSearch_shipped.cfg"
-"""The counterexample that is printed without being asked for: a task that nobody runs."""
+"""The counterexample that is always printed: a task that no carrier runs."""
 
 RUNNER_DEFECT = "run again in a JVM of its own, which counts; a shared one had said"
 """A defect of the runner, not of the configuration."""
@@ -157,7 +157,7 @@ def check(
 
 
 def _give(shown: str | None, exported: Path | None) -> NoReturn:
-    """Print or write files of TLC's, and end the command."""
+    """Print or write the files that TLC reads, and end the command."""
     tables = locations.sources() / "specs"
     if shown is not None:
         print("\n".join(models.show(tables, shown)), end="")
@@ -178,7 +178,7 @@ def _check_own(
     jobs: int | None,
     seconds: float,
 ) -> None:
-    """Check a module that is none of ours, and end the command."""
+    """Check the user's own module, and end the command."""
     if pattern is not None or full or update or trace_of is not None:
         raise UsageError(
             "-t, --full, --update and --trace are for wakeproof's own specs: leave out the file, "
@@ -255,7 +255,7 @@ def own_summary(found: OwnReport) -> dict[str, Any]:
 
 
 def _exactly(name: str) -> str:
-    """Return the pattern of one configuration, which must exist."""
+    """Return a pattern that matches only the configuration `name`, which must exist."""
     known = [entry.name for entry in manifest.load(models.own()).values()]
     wanted = name.removesuffix(".cfg")
     if wanted not in known:
@@ -286,7 +286,7 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
 
 
 def judged_before(found: CheckReport) -> str:
-    """Say how many verdicts were taken from the store, "" if none was."""
+    """Return how many verdicts come from the store, in words, or "" if none does."""
     dates = [result.since for result in found.results if result.since]
     if not dates:
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform`: the compiled code does what the specs say, state by state."""
+"""`wakeproof conform`: compare the compiled code with the specs, state by state."""
 
 from __future__ import annotations
 

@@ -74,7 +74,9 @@ def orders(
       wakeproof orders path/to/race.c      labelled sites of your own file, in its scenarios
     """
     if save is not None:
-        save.mkdir(parents=True, exist_ok=True)  # or fail now, not after minutes
+        save.mkdir(
+            parents=True, exist_ok=True
+        )  # a folder that cannot be made fails now, not after minutes
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         found = judge.orders(

@@ -63,7 +63,7 @@ def paths(
     twins: bool = True,
     progress: Progress | None = None,
 ) -> PathsReport:
-    """Follow the paths of the concepts whose name matches `pattern` (None: all), and their twins.
+    """Follow the paths of the concepts with a name that matches `pattern`, and of their twins.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -88,7 +88,7 @@ def paths(
 
 @dataclass(frozen=True)
 class _Tests:
-    """What is made of a spec: paths, and a schedule of the code for each."""
+    """The tests of a spec: paths, and a schedule of the code for each."""
 
     spec: Graph
     paths: list[list[int]]
@@ -97,7 +97,7 @@ class _Tests:
 
 
 def built(concept: Concept) -> list[str]:
-    """Return the twins that are built: a run takes its steps in order, whatever orders say."""
+    """Return the twins that are built, without memory orders: a run takes its steps in order."""
     return [twin for twin in concept.code_twins if "=" not in twin]
 
 

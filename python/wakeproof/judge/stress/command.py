@@ -229,7 +229,7 @@ def _show_scenario(screen: Console, scenario: ScenarioReport) -> None:
 
 
 def _rows(scenario: ScenarioReport) -> list[list[object]]:
-    """Return a row per outcome that is graded, then those that a model allows and nobody saw."""
+    """Return a row per graded outcome, then one per allowed outcome that was not seen."""
     rows: list[list[object]] = []
     for row in scenario.rows:
         standing = scenario.allowed.of(row.outcome)
@@ -253,7 +253,7 @@ def _allowed_by(standing: Standing | None) -> str:
 
 
 def _meaning(standing: Standing | None, reason: str) -> str:
-    """Return the declared reason, after what the models say where that is more than `seen`."""
+    """Return the declared reason, after the models' verdict if that is more than `seen`."""
     if standing is None or standing.means == allowed.SEEN:
         return reason
     flags = f" ({standing.flags})" if standing.builds else ""

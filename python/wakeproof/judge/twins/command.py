@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof twins`: every named defect, where it is made, and which judges must see it."""
+"""`wakeproof twins`: list every named defect, its place, and the judges that must see it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 """The guard with a place to block, on real cores: real locks, sleeps and deadlines.
 
 The spec takes the lock together with the look or the claim under it, and gives the lock back
-together with the wait or the signal.  No other thread can see a state in between.  So each such step is taken at
-its last access: the look, the claim or the release.
+together with the wait or the signal.  No other thread can see a state in between.  So each such
+step is taken at its last access: the look, the claim or the release.
 
 The lock and the condition themselves are no part of the spec.  After an access of them that needs
 a system call, this call must follow, on the right word; no other call may follow.
