@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -98,6 +99,17 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_no_half_a_file(
 def test_help_shows_examples(wakeproof: Command) -> None:
     assert "wakeproof explore -t guard --model rc11" in wakeproof("explore", "--help").stdout
     assert "wakeproof replay build/explore/" in wakeproof("replay", "--help").stdout
+
+
+def test_help_has_the_five_options_that_people_need_first_and_the_others_in_groups(
+    wakeproof: Command,
+) -> None:
+    shown = wakeproof("explore", "--help").stdout
+    first, *groups = re.split(r"(?m)^╭─ (?:Options|What to run) ─+╮$", shown)[1:]
+    listed = re.findall(r"(?m)^│ +(-\S+)", first)
+    assert listed == ["-t", "--model", "--seconds", "--twins", "--json", "--help"]
+    for group in ("Memory model", "Bounds and resources", "Output"):
+        assert f"╭─ {group} ─" in groups[0]
 
 
 def test_programs_as_text_are_judged_and_a_bad_execution_is_printed(

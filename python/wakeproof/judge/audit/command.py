@@ -76,7 +76,7 @@ def audit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Set the time of stress per scenario and build: sanity (one round), quick "
+            help="Set the time of stress per scenario and build: sanity (the shortest run), quick "
             "(0.2 s), default (1 s) or tough (10 s).",
         ),
     ] = LOCKED_MODE,

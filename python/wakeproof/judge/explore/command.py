@@ -64,8 +64,9 @@ def explore(
         str,
         typer.Option(
             metavar="NAME",
-            help="Choose how to search. graphs: execution graphs; states: states of the machine "
-            "under sc and tso; both: compare the two; auto: the engine that fits.",
+            help="Choose how to search. graphs: execution graphs; states: states of the machine, "
+            "without rc11; auto: states for sc and tso, graphs for rc11; both: run both, and fail "
+            "where they differ.",
             rich_help_panel=WHAT,
         ),
     ] = "auto",
@@ -141,7 +142,8 @@ def explore(
     spurious: Annotated[
         int,
         typer.Option(
-            help="Let each wait end for up to this many spurious wakeups, and this many signals.",
+            help="Let each wait end spuriously up to this many times, and the waits of each actor "
+            "by up to this many signals.",
             rich_help_panel=BOUNDS,
         ),
     ] = 0,

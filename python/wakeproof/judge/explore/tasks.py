@@ -146,7 +146,7 @@ class Tasks:
 
 
 def size_of(at: dict[str, float]) -> str:
-    """Return a run's size: ``1,000 executions of about 5,040 (4,000 to 6,000), 20 %, ...``."""
+    """Return a run's progress: ``1,000 executions of about 5,040 (4,000 to 6,000), 20 %, ...``."""
     size = ", ".join(f"{at[key]:,.0f} {key}" for key in ("executions", "states") if at[key])
     about = at.get("estimate")
     if not about:

@@ -42,7 +42,7 @@ def stress(
         str,
         typer.Option(
             metavar="NAME",
-            help="Set the time per scenario and build: sanity (one round), quick (0.2 s), "
+            help="Set the time per scenario and build: sanity (the shortest run), quick (0.2 s), "
             "default (1 s) or tough (10 s).",
         ),
     ] = "default",
