@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `wakeproof`: one module per subcommand, one line per error.
+"""The command `wakeproof`: each subcommand is a module, each error is one line.
 
-A judge's command stands in its folder, ``judge/NAME/command.py``, and is found there; others here.
+The command of a judge is in the judge's folder, ``judge/NAME/command.py``, where this module finds
+it.  The other commands are in this folder.
 
-Exit codes: 0 all claims hold, 1 a claim is violated, 2 usage, 3 the environment lacks something,
-130 Ctrl-C.  This module needs nothing but Python: `doctor` and `trace` run without an extra.
+Exit codes: 0 all claims hold, 1 a claim is violated, 2 wrong usage, 3 the environment lacks
+something, 130 Ctrl-C.  This module needs nothing but Python, so that `doctor` and `trace` run
+without an extra.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ COMMANDS = {
     **dict.fromkeys(("bench", "bench-http"), "bench"),
     "doctor": "",
 }
-"""Each command, in the order of the help, and the extra that it needs ("": none)."""
+"""Each command in the order of the help, with the extra that it needs ("": none)."""
 
 WAKES = signal.SIGURG
-"""Interrupts a sleep, and means nothing else."""
+"""The signal that interrupts a sleep.  It means nothing else."""
 
 
 def main() -> None:
@@ -48,10 +50,10 @@ def main() -> None:
     except errors.WakeproofError as error:
         code = error.exit_code
         _say(str(error))
-    except BrokenPipeError:  # `wakeproof explore | head`: nobody reads on
+    except BrokenPipeError:  # `wakeproof explore | head`: the reader has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = errors.EXIT_VIOLATED
-    except OSError as error:  # a full disk, a folder that may not be written
+    except OSError as error:  # a full disk, or a folder without permission to write
         code = errors.EXIT_ENVIRONMENT
         _say(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
     raise SystemExit(code)
@@ -70,12 +72,12 @@ def _say(message: str) -> None:
 
 
 def has_judge() -> bool:
-    """Whether the extra is installed: what one of its parts lacks, its command says."""
+    """Whether the extra `judge` is installed.  The commands report a part of it that is missing."""
     return all(find_spec(name) for name in ("typer", "rich"))
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the whole command line, or what of it needs no extra."""
+    """Run the whole command line, or the commands that need no extra."""
     if has_judge():
         from wakeproof.cli import app
 
@@ -86,10 +88,11 @@ def _run(arguments: list[str]) -> int:
 
 
 def _wake_for_signals() -> None:
-    """Have Ctrl-C end a sleep of the main thread that had all but begun when it came.
+    """Let Ctrl-C end a sleep of the main thread that is just about to begin.
 
-    CPython runs handlers between two instructions. A signal after its last look and before the
-    system call leaves it asleep beside the handler, so a thread of ours wakes it once more.
+    CPython runs signal handlers between two instructions. If a signal comes after CPython's last
+    check and before the system call, the main thread sleeps and the handler does not run. So a
+    second thread interrupts the main thread's sleep after each signal.
     """
     read, write = os.pipe()
     os.set_blocking(write, False)
@@ -100,12 +103,12 @@ def _wake_for_signals() -> None:
 
 def _wake_main(read: int) -> None:
     main_thread = threading.main_thread().ident
-    while came := os.read(read, 64):  # the numbers of signals
+    while came := os.read(read, 64):  # the numbers of the signals that came
         if any(number != WAKES for number in came) and main_thread is not None:
             time.sleep(0.1)
             signal.pthread_kill(main_thread, WAKES)
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    """End like Ctrl-C, so that `kill` and a time-out in CI leave no child behind either."""
+    """End as Ctrl-C does, so that `kill` and a time-out in CI leave no child process behind."""
     raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All commands, for a machine that has the extra `judge`."""
+"""The command line with all commands, for an installation with the extra `judge`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def add(names: Iterable[str]) -> None:
-    """Add these commands; each imports what it needs, and all together take most of a second."""
+    """Add the commands `names`.  To import the modules of all takes most of a second."""
     for name in names:
         function, module, _ = cli.place(name)
         app.command()(getattr(import_module(module), function))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof bench`: speed against peers and limits, in one run.  Never fails on a missed goal."""
+"""`wakeproof bench`: measure speed against peers and limits.  A missed goal fails no run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from wakeproof import bench as benching
 from wakeproof import errors, locations
 from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result
+from wakeproof.cli.panels import AsJson
 from wakeproof.cli.progress import status
 from wakeproof.judge import report
 
@@ -26,14 +27,14 @@ above; rows without a ratio count something. Nanoseconds differ between machines
 
 def bench(
     regex: Annotated[
-        str | None, typer.Option("-t", metavar="REGEX", help="Only these rows.")
+        str | None, typer.Option("-t", metavar="REGEX", help="Measure the rows whose name matches.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Measuring time per row.")] = 0.5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seconds: Annotated[float, typer.Option(help="Measure each row for this many seconds.")] = 0.5,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure ours beside a peer or a limit: ratio, goal, met or not.
+    """Measure wakeproof beside a peer or a limit, and compare the ratio with a goal.
 
-    A missed goal is printed, not failed.
+    A missed goal is printed. It does not fail the command.
 
     Examples:
 
@@ -54,7 +55,7 @@ def bench(
 
 
 def show(screen: Console, found: BenchReport) -> None:
-    """Print the table, why each short row is short, and the count."""
+    """Print the table, the reason for each missed goal that has one, and the count."""
     screen.print(report.table("ours beside peer or limit", COLUMNS, map(cells, found.results)))
     screen.print()
     for result in found.results:

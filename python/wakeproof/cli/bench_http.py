@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof bench-http`: the proxy over HTTP, ours beside others'.  Fails on no missed goal."""
+"""`wakeproof bench-http`: an HTTP proxy of ours beside others.  A missed goal fails no run."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from wakeproof.bench.web.results import (
 from wakeproof.bench.web.sample import FIXED, MOST, PERCENTILES, TRACED, Sample
 from wakeproof.bench.web.servers import HISTOGRAM_NEEDS, can_sort
 from wakeproof.cli.bench import cells
+from wakeproof.cli.panels import AsJson
 from wakeproof.cli.progress import status
 from wakeproof.judge import report
 
@@ -48,22 +49,23 @@ which both sides kept up with the rate."""
 
 def bench_http(
     regex: Annotated[
-        str | None, typer.Option("-t", metavar="REGEX", help="Only these servers.")
+        str | None,
+        typer.Option("-t", metavar="REGEX", help="Measure the servers whose name matches."),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Measuring time per phase.")] = 1.0,
-    rounds: Annotated[int, typer.Option(help="In which the servers take turns.")] = 3,
-    rate: Annotated[float, typer.Option(help="Requests a second at the fixed rate.")] = 4000.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seconds: Annotated[float, typer.Option(help="Measure each phase for this many seconds.")] = 1.0,
+    rounds: Annotated[int, typer.Option(help="Let the servers take turns this many times.")] = 3,
+    rate: Annotated[float, typer.Option(help="Set the fixed rate, in requests a second.")] = 4000.0,
+    as_json: AsJson = False,
 ) -> None:
     """Measure an HTTP proxy: rate, latency, CPU and switches per request, beside other servers.
 
-    A missed goal is printed, not failed; a server that fails is.
+    A missed goal is printed and does not fail the command. A server that fails does.
 
     Examples:
 
       wakeproof bench-http                     every server under both loads: half an hour
 
-      wakeproof bench-http -t ' off none 1$'   those on one CPU
+      wakeproof bench-http -t ' off none 1$'   the servers on one CPU
 
       wakeproof bench-http --json              every sample, for a program
     """
@@ -108,7 +110,7 @@ def show(screen: Console, found: web.WebReport) -> None:
 
 
 def named(line: Line) -> list[object]:
-    """Return the first cells of a line: which server, and where."""
+    """Return the first cells of a line: the server and its place."""
     setup, where = line.setup, line.place
     stealing = ("on" if setup.stealing else "off") if setup.is_ours and setup.carriers > 1 else ""
     text = f"{where.carriers} on {len(where.server)} CPU{'s' if len(where.server) > 1 else ''}"
@@ -117,7 +119,7 @@ def named(line: Line) -> list[object]:
 
 
 def counts(line: Line) -> list[object]:
-    """Return what does not need CPUs of its own."""
+    """Return the cells that need no CPUs of their own."""
     if line.not_run:
         return [*named(line), Text("failed" if line.has_failed else "not run", style="yellow")]
     fixed, most = line.of(FIXED), line.of(MOST)
@@ -138,7 +140,7 @@ def counts(line: Line) -> list[object]:
 
 
 def latency(line: Line) -> list[object]:
-    """Return the percentiles, or why there are none."""
+    """Return the percentiles, or the reason that there are none."""
     told = line.percentiles_ms()
     if line.not_run or line.place.reason:
         why = line.place.reason if not line.not_run else "failed" if line.has_failed else "not run"

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof doctor`: what this machine offers, what is missing, and what would provide it."""
+"""`wakeproof doctor`: show what this machine offers, what it lacks, and how to install that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
 
 import typer
 
 from wakeproof.cli import no_extra
+from wakeproof.cli.panels import AsJson
 from wakeproof.judge import report
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what this machine offers, and what is missing; exit 3 if a needed part is missing.
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that need no extra: `doctor` and `trace`, and a command line of the two.
+"""The commands that need no extra, `doctor` and `trace`, and a command line of these two.
 
-With the extra `judge` the same functions run behind the whole command line, and show their tables
-in colour.
+With the extra `judge`, the whole command line calls the same functions, and the tables have
+colours.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ with CarrierGroup(4, work_stealing=True) as group:
             task.result()
         time.sleep(0.005)
 """
-"""All work of a burst goes to one carrier; its siblings steal."""
+"""Submits all work of a burst to one carrier, so that its siblings steal."""
 
 
 def run(arguments: list[str]) -> int:
@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, as every command does."""
+    """A parser that reports an error in one line, as every command does."""
 
     def error(self, message: str) -> NoReturn:
         raise errors.UsageError(message)
@@ -92,17 +92,18 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("doctor", "trace"):
         one = commands.add_parser(name, description=_summary(name))
         one.add_argument("--json", dest="as_json", action="store_true",
-                         help="Print one JSON object.")  # fmt: skip
+                         help="Print one JSON object instead of tables.")  # fmt: skip
         if name == "trace":
             one.add_argument("-o", dest="out", metavar="FILE", type=Path,
-                             default=Path("trace.json"), help="Where the trace goes.")  # fmt: skip
-            one.add_argument("script", nargs="*",
-                             help="A Python script and its arguments; else a demo.")  # fmt: skip
+                             default=Path("trace.json"),
+                             help="Write the trace to this file. Default: trace.json.")  # fmt: skip
+            text = "Run this Python script with its arguments. Default: a demo."
+            one.add_argument("script", nargs="*", help=text)
     return parser
 
 
 def _summary(command: str) -> str:
-    """Return the first line of a command's docstring; its module may need an extra."""
+    """Return the first line of a command's docstring as text: its module may need an extra."""
     name, _, file = cli.place(command)
     tree = ast.parse(file.read_text(encoding="utf-8"))
     found = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
@@ -114,7 +115,7 @@ def _print(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def doctor(show: Show, *, as_json: bool) -> int:
-    """Show what this machine offers; return the exit code: 3 where a needed part is missing."""
+    """Show what this machine offers; return the exit code, 3 if a needed part is missing."""
     findings = machine.examine()
     if cli.has_judge():
         from wakeproof.judge import needs
@@ -138,15 +139,17 @@ def _state(finding: Finding) -> str:
 
 
 def trace(show: Show, script: list[str] | None, out: Path, *, as_json: bool) -> None:
-    """Run a script, write what its groups did to `out`, and show that in numbers.
+    """Run a script, write what its groups did to `out`, and print a summary.
 
     Raises:
         UsageError: `out` cannot be written, the script failed, or no group was closed.
     """
     from wakeproof import trace as events
 
-    if not out.absolute().parent.is_dir():  # said before the script runs, not after
-        raise errors.UsageError(f"-o {out}: there is no folder {out.parent}")
+    if not out.absolute().parent.is_dir():  # checked before the script runs, not after
+        raise errors.UsageError(
+            f"-o {out}: there is no folder {out.parent}; make it, or name another file"
+        )
     command = [sys.executable, *(script or ["-c", DEMO])]
     with tempfile.TemporaryDirectory(prefix="wakeproof-trace-") as folder:
         ended = subprocess.run(command, env={**os.environ, events.FOLDER: folder}, check=False)
@@ -159,11 +162,13 @@ def trace(show: Show, script: list[str] | None, out: Path, *, as_json: bool) -> 
             f"{' '.join(script or ['the demo'])} ended with exit code {ended.returncode}"
         )
     if not groups:
-        raise errors.UsageError("no carrier group was closed, so there is nothing to show")
+        raise errors.UsageError(
+            "no carrier group was closed, so there is no trace; close each group"
+        )
 
 
 def _waits(found: Summary) -> list[tuple[str, str]]:
-    """Return the longest first."""
+    """Return a row for each reason to wait, the longest wait first."""
     reasons = sorted(found.waits, key=lambda reason: -found.waited_s[reason])
     return [
         (f"waits of threads: {reason}", f"{found.waits[reason]:,}, "

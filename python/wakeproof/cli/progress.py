@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a long command prints while it runs: lines of `check`, a bar of `stress`, a bench's row."""
+"""The progress of long commands: lines for `check`, a bar for `stress`, a row for `bench`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from wakeproof.judge.check.run import ConfigResult
 
 QUIET_S = 15.0
-"""Without a terminal there is no bar but a line, at most one in so many seconds."""
+"""Without a terminal, a line replaces the bar: at most one line in this many seconds."""
 
 
 class ConfigProgress:
-    """One line per finished configuration of `check`."""
+    """Prints one line per finished configuration of `check`."""
 
     def __init__(self, screen: Console) -> None:
         self._screen = screen
@@ -38,7 +38,7 @@ class ConfigProgress:
 
 
 class StressProgress:
-    """A bar over the runs of a stress job; what is announced scrolls above it."""
+    """Shows a bar over the runs of a job; announced lines scroll above the bar."""
 
     def __init__(self, screen: Console) -> None:
         self._screen = screen
@@ -68,11 +68,11 @@ class StressProgress:
             self._bar.stop()
 
     def announce(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line that stays on the screen."""
         self._screen.print(text, markup=False, soft_wrap=True)
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Say what runs now, and that `done` of `total` runs are over (0 of 0: unknown)."""
+        """Show `what` as the current run, and that `done` of `total` runs are over (0: unknown)."""
         self._bar.update(self._task, description=what, completed=done, total=total or None)
         if not self._screen.is_terminal and time.monotonic() - self._printed >= QUIET_S:
             self._printed = time.monotonic()
@@ -81,7 +81,7 @@ class StressProgress:
 
 @contextmanager
 def status(screen: Console) -> Iterator[Callable[[str], None]]:
-    """Give what says what runs now: on a terminal, until the end of the block."""
+    """Yield a function that shows the current step on a terminal until the block ends."""
     if not screen.is_terminal:
         yield lambda _: None
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof trace`: what the carrier groups of a script do, for Perfetto, and in numbers."""
+"""`wakeproof trace`: show what the carrier groups of a script do, in Perfetto and in numbers."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from typing import Annotated
 import typer
 
 from wakeproof.cli import no_extra
+from wakeproof.cli.panels import AsJson
 from wakeproof.judge import report
 
 
 def trace(
     script: Annotated[
-        list[str] | None, typer.Argument(help="A Python script and its arguments; else a demo.")
+        list[str] | None,
+        typer.Argument(
+            help="Run this Python script with its arguments. Default: a demo.", show_default=False
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option("-o", metavar="FILE", help="Where the trace goes.")] = Path(
-        "trace.json"
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[
+        Path, typer.Option("-o", metavar="FILE", help="Write the trace to this file.")
+    ] = Path("trace.json"),
+    as_json: AsJson = False,
 ) -> None:
     """Run a script, and write what the carriers of its groups did, and what threads waited for.
 
-    The file opens in ui.perfetto.dev and chrome://tracing: a track for each carrier with its steps,
-    sleeps, steals, and one for each virtual thread that waited: for which lock, descriptor, end. A
-    group is traced when it is closed. If the script fails, the trace is written all the same, and
-    then the exit code is 2.
+    The file opens in ui.perfetto.dev and chrome://tracing. It has a track for each carrier, with
+    its steps, sleeps and steals, and a track for each virtual thread that waited, with the lock,
+    descriptor or thread that it waited for. A group is traced when it is closed. If the script
+    fails, the trace is written all the same, and the exit code is 2.
 
     Examples:
 
-      wakeproof trace                        a demo: one carrier has all the work, others steal
+      wakeproof trace                        a demo: one carrier has all the work, the others steal
 
-      wakeproof trace script.py              your own
+      wakeproof trace script.py              your own script
 
       wakeproof trace -o run.json -- script.py --its-own option
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles one scenario file with an engine and the kernel, once per set of sources.
 
-What is built is named by a hash of compiler, flags and every file that goes into it, so nothing
-stale is ever run and an unchanged object is shared by builds, twins and scenario files.
+The name of a built file is a hash of the compiler, the flags and every file that goes into it.  So
+no stale program is ever run, and builds, twins and scenario files share unchanged objects.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest, twins_in, uses_twin
 from wakeproof.judge.twins import edits as twins
 
-# An actor and a callback take what all of their kind take, whether they need it or not.
+# All actors have the same parameters, and so have all callbacks; some do not use them.
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter")
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
-KEPT_S = 86400.0  # what nobody used for a day is built from sources that have changed
+KEPT_S = 86400.0  # a file that was not used for a day is built from sources that have changed
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Build:
 
     @property
     def name(self) -> str:
-        """Return what tables call it: ``O2``, ``O2 delayed``."""
+        """Return the build's name in tables: ``O2``, ``O2 delayed``."""
         return f"{self.opt} delayed" if self.delayed else self.opt
 
     @property
@@ -60,14 +60,14 @@ class Build:
 
 
 Program = tuple[Path, Build]
-"""A scenario file and how it is built."""
+"""A scenario file and its build."""
 
 
 def compiler() -> list[str]:
-    """Return $CC, else cc, as a command.
+    """Return the compiler, $CC or else cc, as a command.
 
     Raises:
-        MissingToolError: there is none.
+        MissingToolError: there is no compiler.
     """
     command = shlex.split(os.environ.get("CC", "")) or ["cc"]
     if shutil.which(command[0]) is None:
@@ -105,9 +105,9 @@ class Builder:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what the compiler says of scenario files, each text once.
+        """Return the compiler's warnings about scenario files, each text once.
 
-        An object that was compiled before is kept with its warnings, so they are said each time.
+        An object is kept with its warnings, so a later job, which compiles nothing, has them too.
         """
         with self._guard:
             return tuple(self._warned.values())
@@ -124,9 +124,9 @@ class Builder:
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
 
     def identity(self, scenario: Path, build: Build) -> str:
-        """Return a hash of what `program` is made of, and compile nothing.
+        """Return a hash of all that `program` is made of, and compile nothing.
 
-        It holds no path of this checkout: another one of the same sources has the same.
+        The hash depends on no path, so another checkout of the same sources has the same hash.
         """
         if scenario not in self._kernels:
             self._kernels[scenario] = self._sources.kernel_of(scenario)
@@ -137,7 +137,7 @@ class Builder:
     def _jobs(
         self, scenario: Path, build: Build, kernel: list[Path] | None = None
     ) -> list[Program]:
-        """Return each source of a program, the scenario last, with how it is built."""
+        """Return each source of a program with its build, the scenario last."""
         sources, engine = self._sources, Build(sanitizer=build.sanitizer)
         kernel = sources.kernel_of(scenario) if kernel is None else kernel
         if build.kind == "explored":
@@ -238,7 +238,7 @@ class Builder:
             if str(source) in edited:
                 compiled = folder / twins.place(source, root)
         flags = self._flags(source, build, texts)
-        if edited:  # a defect may leave something unused
+        if edited:  # a defect may leave a variable or a function unused
             flags = [flag for flag in flags if flag != "-Werror"]
         command = [*self._compiler, *first, *flags, "-c", str(compiled)]
         key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
@@ -270,7 +270,7 @@ class Builder:
     def _make(self, source: Path, command: list[str], target: Path, *, hooks: bool = False) -> Path:
         """Run `command` so that `target` appears whole, unless it is there already.
 
-        `hooks`: it is an object whose copies of memory the explorer must see.
+        `hooks`: the target is an object, and the explorer must see its copies of memory.
         """
         with self._guard:
             lock = self._locks.setdefault(target, threading.Lock())
@@ -294,7 +294,7 @@ class Builder:
         return target
 
     def _compile(self, source: Path, command: list[str], part: Path) -> str:
-        """Compile or link; return what the compiler said."""
+        """Compile or link; return the output of the compiler."""
         if explored_assembly.MARK in command:
             return explored_assembly.compile_modelled(source, command, part, self._children)
         ended = self._children.run([*command, "-o", str(part)], timeout_s=COMPILE_TIMEOUT_S)
@@ -304,7 +304,7 @@ class Builder:
 
 
 def prune(folder: Path) -> None:
-    """Remove what was not used for `KEPT_S` seconds from a folder of built files."""
+    """Remove files that were not used for `KEPT_S` seconds from a folder of built files."""
     oldest = time.time() - KEPT_S
     for file in folder.glob("**/*"):
         with contextlib.suppress(FileNotFoundError):  # another job prunes too

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario file may declare: tests, graded outcomes, twins.  Pure.
+"""The declarations of a scenario file: tests, graded outcomes, twins.  Pure.
 
-Source: ``stress/stress.h``.  What could never grade, match or be seen is refused.
+Source: ``stress/stress.h``.  A declaration that could never grade, match or be seen is refused.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Twin:
-    """A defect of code: `name`, which scenario `of` must show by the outcome `shows`."""
+    """A defect of code, `name`.  The scenario `of` must show it by the outcome `shows`."""
 
     file: Path
     name: str

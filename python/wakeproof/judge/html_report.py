@@ -40,7 +40,7 @@ def check_folder(option: str, file: Path | None) -> None:
     if file is None:
         return
     if not file.absolute().parent.is_dir():
-        raise UsageError(f"{option} {file}: there is no folder {file.absolute().parent}")
+        raise UsageError(f"{option} {file}: there is no folder {file.absolute().parent}; make it")
     if file.is_dir():
         raise UsageError(f"{option} {file}: this is a folder; name a file")
 

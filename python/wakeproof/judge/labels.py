@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labels of atomic sites, ``[guard.2]``: which line of kernel/ has which.
+"""The labels of atomic sites, ``[guard.2]``, by line of kernel/.
 
 Source: the comment right before each operation; ``tools/pairs.py`` lints the same links.
 """
@@ -32,7 +32,7 @@ _VOCABULARY = {"order.h", "instrument.h"}
 
 @dataclass(frozen=True)
 class LabelledSite:
-    """One atomic operation: where it is, and what the comment before it says."""
+    """One atomic operation: its place, and the contents of the comment before it."""
 
     label: str
     file: str  # as explored.shown says
@@ -43,7 +43,7 @@ class LabelledSite:
 
     @property
     def kept(self) -> str:
-        """Return why the order is kept although no scenario needs it, or ""."""
+        """Return the reason to keep an order that no scenario needs, or ""."""
         found = _KEPT.search(self.comment)
         return found[1] if found else ""
 

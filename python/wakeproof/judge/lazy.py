@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A judge's package gives the judge's function, and loads it when somebody asks for it."""
+"""Gives a judge's package the judge's function, which is loaded when it is first used."""
 
 from __future__ import annotations
 

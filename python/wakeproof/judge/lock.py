@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``verdicts.lock``: what the last full audit said, row by row, tracked beside the sources.
+"""``verdicts.lock``: the verdicts of the last full audit, row by row, tracked with the sources.
 
 A line is a JSON list: judge, name, hash of the inputs, date, verdict, counts, detail, and a hash of
-the line.  It holds no path, and no compiler but in the hash of what rests on one: where another
-compiler is used, such a row is not in the lock.  A line that does not fit its own hash is none.
+the line.  A line has no path.  The compiler is only in the hash of a row that depends on it, so
+with another compiler such a row is not found.  A line that does not fit its own hash is ignored.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ QUARTERS = 4
 class Row:
     """One verdict of one judge.
 
-    `counts` come out the same of the same inputs; empty ones say nothing.  `detail` may come out
-    otherwise, as what was seen within some seconds does.  Both are plain data, from which a judge
-    makes its report again; `more`, which may be large, is what it shows besides.
+    `counts` must be the same for the same inputs; empty counts say nothing.  `detail` may differ,
+    as the outcomes seen within some seconds do.  Both are plain data, from which a judge makes its
+    report again.  `more`, which may be large, is what the judge shows besides.
     """
 
     judge: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `-t` means in every command: names in which a regular expression finds something."""
+"""The meaning of `-t` in every command: names in which a regular expression finds something."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wakeproof.errors import UsageError
 
 
 def finder(regex: str | None) -> Callable[[str], bool]:
-    """Return what says whether `regex`, in any case, finds something in a name; None finds all.
+    """Return a test whether `regex`, in any case, finds something in a name; None finds all.
 
     Raises:
         UsageError: not a regular expression.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the judges need of a machine: a compiler, binutils, Java and TLC.  Only reads."""
+"""Finds what the judges need: a compiler, binutils, Java and TLC.  Changes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONAL = {
 
 
 def examine() -> list[Finding]:
-    """Return what `wakeproof doctor` shows of them, in its order."""
+    """Return these parts as `wakeproof doctor` shows them, in its order."""
     return [_compiler(), *map(_binutil, BINUTILS), *_tlc(), *map(_optional, OPTIONAL.items())]
 
 

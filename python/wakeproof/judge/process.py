@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes that cannot outlive us: each in a group of its own, killed as a whole."""
+"""Child processes that cannot outlive this one: each is a group, which is killed as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from wakeproof.errors import JudgeError
 
 STALLED = 0.01
-"""Share of one CPU below which a child counts as stalled; a starved one gets more than that."""
+"""The share of one CPU below which a child is stalled; a starved child gets more than that."""
 WAIT_S = 86400.0
 """Longest wait at once: poll() counts milliseconds in an int, which is full after 24 days."""
 
@@ -42,8 +42,8 @@ class Children:
         self._lock = threading.Lock()
         self._live: set[subprocess.Popen[str]] = set()
         self._closed = False
-        # Ctrl-C is raised in the main thread, wherever that is: so not while a child is started,
-        # or nobody would know of it.
+        # Ctrl-C is raised in the main thread at any place, so it is held off while a child is
+        # started: otherwise the child would run and be in no list.
         self._starter = ThreadPoolExecutor(1)
 
     def __enter__(self) -> Children:
@@ -53,7 +53,7 @@ class Children:
         self.kill_all()
         with self._lock:
             left = list(self._live)
-        for child in left:  # of threads that nobody joins
+        for child in left:  # of threads that are not joined
             child.wait()
 
     def run(
@@ -77,14 +77,14 @@ class Children:
             return _wait(child, timeout_s, stall_s)
         finally:
             _kill_group(child)
-            child.wait()  # or it would still be there when we have ended
+            child.wait()  # otherwise it could outlive this process
             with self._lock:
                 self._live.discard(child)
 
     def start(
         self, command: list[str], *, cwd: Path | None = None, asked: bool = False
     ) -> subprocess.Popen[str]:
-        """Start `command`, whose output the caller reads; stderr joins stdout.
+        """Start `command`; the caller reads its output, in which stderr joins stdout.
 
         It runs until it ends, or is killed, or the `with` block is left; call `forget` then.
         If it is `asked`, the caller writes to its stdin, which is empty otherwise.

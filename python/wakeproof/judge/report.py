@@ -18,7 +18,7 @@ from wakeproof.judge.results import Results
 from wakeproof.plain import to_json as to_json
 
 WIDE = 220  # columns of a table that goes to a file or a pipe
-NARROW = 12  # columns that a cell keeps in any window, if it has so many
+NARROW = 12  # columns that a longer cell keeps in any window
 PADDING = 2  # columns between two cells
 
 
@@ -37,7 +37,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 WHOLE = ("claim", "claims", "upholds")
-"""Columns of names that somebody searches for: no line of theirs is ever folded."""
+"""Columns of names that people search for: their lines are never folded."""
 
 
 class _Roomy(Table):
@@ -51,7 +51,7 @@ class _Roomy(Table):
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """Return a table; columns whose name starts with ">" are right-aligned, rows may end early.
+    """Return a table; a column named ">..." is right-aligned, and rows may end early.
 
     In a narrow window these, verdicts and `WHOLE` stay as they are, and the other cells fold, but
     none to fewer than `NARROW` columns.
@@ -82,12 +82,12 @@ def verdict(text: str, *, good: bool) -> Text:
 
 
 def line(screen: Console, text: str, *, good: bool) -> None:
-    """Print the line of one result, as soon as it is there."""
+    """Print the line of one result, as soon as the result is there."""
     screen.print(text, markup=False, soft_wrap=True, style="" if good else "bold red")
 
 
 def total(screen: Console, text: str, found: Results[Any]) -> None:
-    """Print the last line of a report: what was judged, how long it took, and what came out."""
+    """Print the last line of a report: what was judged, the time, and the verdict."""
     screen.print(f"\n{text}, in {found.seconds:.0f} s: {found.verdict}",
                  style="green" if found.holds else "bold red", soft_wrap=True)  # fmt: skip
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a job, of which each says whether it came out as it must."""
+"""The results of a job; each says whether it is as it must be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Result(Protocol):
 
     @property
     def holds(self) -> bool:
-        """Say whether it came out as it must."""
+        """Say whether the result is as it must be."""
 
 
 Of = TypeVar("Of", bound=Result)
@@ -29,12 +29,12 @@ class Results(Generic[Of]):
 
     @property
     def holds(self) -> bool:
-        """Say whether all came out as they must."""
+        """Say whether all results are as they must be."""
         return all(result.holds for result in self.results)
 
     @property
     def verdict(self) -> str:
-        """Return the last words of a report: how many did not."""
+        """Return the verdict of a report: how many results are wrong."""
         wrong = sum(not result.holds for result in self.results)
         return f"{wrong} WRONG" if wrong else "all as expected"
 

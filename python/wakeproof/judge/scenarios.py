@@ -104,7 +104,7 @@ def declared(
 def select(
     scenarios: list[Scenario], twins: list[Twin], regex: str | None, with_twins: bool
 ) -> Selection:
-    """Keep what `regex` finds: a scenario by its name brings its twins, a twin only itself.
+    """Keep what `regex` finds: a scenario's name keeps its twins too, a twin's only itself.
 
     Raises:
         UsageError: not a regular expression, or nothing has such a name.
@@ -137,7 +137,7 @@ def _scenario(file: Path, entry: dict[str, object]) -> Scenario:
 
 
 def _of_tables(file: Path, builder: Builder, names: set[str]) -> list[Twin]:
-    """Return the twins whose edits and declarations stand in ``stress/twins/``."""
+    """Return the twins with edits and declarations in ``stress/twins/``."""
     return [
         Twin(file, twin.name, twin.scenario, twin.about, twin.shows, twin.seen_by, twin.chance)
         for twin in builder.twins.values()

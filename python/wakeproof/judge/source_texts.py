@@ -44,8 +44,8 @@ class Sources:
     def kernel_of(self, scenario: Path) -> list[Path]:
         """Return the kernel's files for a scenario: of each header that it includes, and on.
 
-        With one that is not explored come all: these are named by more than their own header. So it
-        is with one that calls what a layer above defines.
+        If one of them is not explored, all such files are added, for more than their own headers
+        name them. The same is true of a file that calls a function that a layer above defines.
         """
         always = ("error", "futex", "lock", "membarrier")  # the engines' own, too
         found = {self.kernel / "base" / f"{name}.c" for name in always}
@@ -63,9 +63,9 @@ class Sources:
         return sorted(found)
 
     def is_unexplored(self, path: Path) -> bool:
-        """Say whether scenarios have nothing of a kernel file, and the explorer leaves it out.
+        """Say whether scenarios do not include a kernel file, and the explorer leaves it out.
 
-        They are linked with it, for others name what it has; one compilation of it does for all.
+        Scenarios are linked with it, for other files use it; one compilation of it serves all.
         """
         return self._left_out.get(self._name(path), "replaced") != "replaced"
 

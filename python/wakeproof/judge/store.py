@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was judged before: results, each under a hash of everything that it rests on.
+"""Keeps the results of judges, each under a hash of everything that the result depends on.
 
-A judge that is deterministic says the same of the same inputs, so it need not be asked twice.  Its
-caller names the inputs, each with its content: the texts of the modules, the program's bytes, the
-options, the tool, the judge's own code.  An entry is a file with the hashes of its inputs, the
-time, the result, and a hash of all this.  An entry that does not fit its own hash, or lacks an
-input, or has another one, is no entry: the judge is asked again.
+A deterministic judge has the same result for the same inputs, so it need not run twice.  Its caller
+names the inputs, each with its content: the texts of the modules, the program's bytes, the options,
+the tool and the judge's own code.  An entry is a file with the hashes of its inputs, the time, the
+result, and a hash of all this.  An entry is ignored, and the judge runs again, if the entry does
+not fit its own hash or has other inputs.
 
-What was cut off by the clock, or ran on real cores, is a sample: kept, it says what was seen then.
+A result that the clock cut off, or that ran on real cores, is a sample: kept, it says what was seen
+at that time.
 
-``WAKEPROOF_FRESH=1`` (``make audit FRESH=1``) judges all, and keeps what comes out.
+``WAKEPROOF_FRESH=1`` (``make audit FRESH=1``) judges all, and keeps the results.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from wakeproof import locations
 _JUDGES = "wakeproof.judge"
 FRESH = "WAKEPROOF_FRESH"
 KEPT_S = 30 * 86400.0
-"""What nobody asked for so long rests on sources that have changed."""
+"""An entry that was not used for these seconds depends on sources that have changed."""
 
 Inputs = Mapping[str, str]
-"""What a result rests on: each input's content by its name, ``{"spec Guard": "---- MODULE ..."}``.
+"""The inputs of a result: each content by its name, ``{"spec Guard": "---- MODULE ..."}``.
 
 No name and no content may hold a path that differs between two checkouts of the same sources.
 """
@@ -55,7 +56,7 @@ def key(inputs: Inputs) -> str:
 
 
 def is_fresh() -> bool:
-    """Say whether all is judged, whatever was judged before."""
+    """Say whether everything is judged again, whatever is kept."""
     return os.environ.get(FRESH, "0") not in ("", "0")
 
 
@@ -154,7 +155,7 @@ def _file_hash(file: Path, _mtime_ns: int, _size: int) -> str:
 
 
 def prune() -> None:
-    """Remove what nobody asked for in `KEPT_S` seconds."""
+    """Remove entries that were not used for `KEPT_S` seconds."""
     oldest = time.time() - KEPT_S
     for file in _folder().glob("*/*"):
         with contextlib.suppress(FileNotFoundError):  # another job prunes too

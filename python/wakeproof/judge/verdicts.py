@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of an audit: each verdict, a hash of all that it rests on, and when it was judged.
+"""The rows of an audit: each verdict, a hash of all its inputs, and when it was judged.
 
 A row is what one judge says of one configuration, scenario, twin or site.  One that holds is kept
 (`store`), and is not judged again while its inputs are the same.  In CI, which keeps nothing, it
@@ -24,7 +24,7 @@ CI = "WAKEPROOF_CI"
 
 
 class Rows:
-    """What one job has judged, and what it took from before.
+    """The rows that one job has judged, and those that it took from earlier jobs.
 
     Args:
         known: what was written down; what is judged on the same inputs must come out the same.
@@ -76,7 +76,7 @@ class Rows:
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Return what came out otherwise than was written down, a line each."""
+        """Return the rows that contradict what was written down, a line each."""
         pairs = [(self._known.rows[key], self._found[key]) for key in sorted(self._contradicted)]
         return tuple(
             f"{new.judge} {new.name}: {_said(old, new)} now, "
@@ -90,7 +90,7 @@ class Rows:
 
     @property
     def summary(self) -> str:
-        """Return how many rows were judged now, and how many when: ``7 of 900 rows ...``."""
+        """Return how many rows were judged now, and when the others: ``7 of 900 rows ...``."""
         every = self.all
         before = [row.date for row in every if row.date]
         text = f"{len(every) - len(before)} of {len(every)} rows were judged now"
@@ -112,7 +112,7 @@ class Rows:
 
     @property
     def by_judge(self) -> dict[str, tuple[int, int, str]]:
-        """Return of each judge how many rows it judged now, how many before, and since when."""
+        """Return for each judge the numbers of rows judged now and before, and since when."""
         every = self.all
         own = {row.judge: [r.date for r in every if r.judge == row.judge] for row in every}
         return {

@@ -53,4 +53,4 @@ def test_the_command_prints_what_was_compared(wakeproof: Command) -> None:
     assert wakeproof("conform", "-t", "nothing").returncode == 2
     both = wakeproof("conform", "--paths", "--traces", "3")
     assert (both.returncode, both.stdout) == (2, "")
-    assert "--paths, --traces, --spec-twins: each runs instead of the comparison" in both.stderr
+    assert "--paths, --traces and --spec-twins each replace the comparison" in both.stderr

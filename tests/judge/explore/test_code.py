@@ -178,7 +178,9 @@ def test_a_file_with_the_name_of_a_kernel_file_is_another_file(tmp_path: Path) -
     code += " result->r[0] = wp_load_relaxed(&state->y);"
     line = OWN[: OWN.index("ONE")].count("\n") + 1
     file = tmp_path / "own" / "guard.c"
-    with pytest.raises(UsageError, match=r"guard\.c:\d+=relaxed: nothing explored stands there"):
+    with pytest.raises(
+        UsageError, match=r"guard\.c:\d+=relaxed: no access at this place was explored"
+    ):
         own(file, code, ("guard.c", line, "relaxed"))
     [scenario] = own(file, code, ("own/guard.c", line, "relaxed")).scenarios
     [judged] = scenario.judged
@@ -231,7 +233,7 @@ def test_a_poller_that_does_not_read_that_its_heavy_fence_failed_is_caught() -> 
 
 def test_an_order_for_a_place_where_nothing_stands_is_refused() -> None:
     options = ExploreOptions(models=(Model.SC,), orders=(("many.c", 1, "relaxed"),))
-    with pytest.raises(UsageError, match=r"many\.c:1=relaxed: nothing explored stands"):
+    with pytest.raises(UsageError, match=r"many\.c:1=relaxed: no access at this place"):
         explore([SCENARIOS / "many.c"], "many_three", options)
 
 

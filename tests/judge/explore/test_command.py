@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -40,19 +41,19 @@ def programs(tmp_path: Path) -> Path:
 
 
 ERRORS = {
-    "explore --model arm": "unknown model 'arm'; there are sc, tso, rc11, all",
-    "explore --model ,": "no model to explore: give sc, tso, rc11 or all",
-    "explore --engine fast": "unknown engine 'fast'; there are auto, graphs, states, both",
-    "explore --engine states --model all": "engine states knows sc and tso",
-    "explore --sample often": "unknown sample 'often'; write random",
-    "explore --max-bytes much": "'much' is no number of bytes; write 500M",
+    "explore --model arm": "model is 'arm'; allowed: sc, tso, rc11, all",
+    "explore --model ,": "model is empty; allowed: sc, tso, rc11, ",
+    "explore --engine fast": "engine is 'fast'; allowed: auto, graphs, states, both",
+    "explore --engine states --model all": "engine states has no model rc11: give --model",
+    "explore --sample often": "sample is 'often'; allowed: random",
+    "explore --max-bytes much": "max-bytes is 'much'; allowed: a number of bytes, as in 500M",
     "explore --preemptions 2 --engine graphs": "a bound on preemptions needs engine states",
-    "explore --futex weak": "--futex 'weak': there are none, linux",
-    "explore --order guard.2": "--order 'guard.2': write guard.2=relaxed",
+    "explore --futex weak": "--futex is 'weak'; allowed: none, linux",
+    "explore --order guard.2": "--order is 'guard.2'; allowed: SITE=ORDER, as in guard.2=relaxed",
     "explore --order XX9=relaxed": "no site has the label 'XX9'; there are ",
     "explore nowhere.c": "no scenario file nowhere.c",
     "explore -t ( nowhere.c": "no scenario file nowhere.c",
-    "replay nonsense": "no token: nonsense",
+    "replay nonsense": "'nonsense' is no token: ",
     "replay nowhere.json": "nowhere.json: there is no such file",
 }
 
@@ -98,6 +99,17 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_no_half_a_file(
 def test_help_shows_examples(wakeproof: Command) -> None:
     assert "wakeproof explore -t guard --model rc11" in wakeproof("explore", "--help").stdout
     assert "wakeproof replay build/explore/" in wakeproof("replay", "--help").stdout
+
+
+def test_help_has_the_five_options_that_people_need_first_and_the_others_in_groups(
+    wakeproof: Command,
+) -> None:
+    shown = wakeproof("explore", "--help").stdout
+    first, *groups = re.split(r"(?m)^╭─ (?:Options|What to run) ─+╮$", shown)[1:]
+    listed = re.findall(r"(?m)^│ +(-\S+)", first)
+    assert listed == ["-t", "--model", "--seconds", "--twins", "--json", "--help"]
+    for group in ("Memory model", "Bounds and resources", "Output"):
+        assert f"╭─ {group} ─" in groups[0]
 
 
 def test_programs_as_text_are_judged_and_a_bad_execution_is_printed(

@@ -92,7 +92,7 @@ def test_a_growing_bound_without_time_says_how_far_it_came(explorer: litmus.Expl
 
 def test_the_bound_is_a_number_or_grow() -> None:
     assert (preemptions_of("2"), preemptions_of("grow")) == ((2, False), (None, True))
-    with pytest.raises(UsageError, match="write a number, or grow"):
+    with pytest.raises(UsageError, match="allowed: a number, or grow"):
         preemptions_of("often")
     with pytest.raises(UsageError, match="a bound on preemptions needs engine states"):
         ExploreOptions(grows=True).checked()
@@ -119,7 +119,7 @@ def test_pct_states_no_bound_before_the_longest_walk_is_known(explorer: litmus.E
 
 
 def test_a_pct_depth_that_no_walk_has_is_refused() -> None:
-    with pytest.raises(UsageError, match="pct depth must be from 0 to 17, not 18"):
+    with pytest.raises(UsageError, match="pct depth is 18; allowed: 0 to 17"):
         replace(STATES, sample=1, pct_depth=18).checked()
     with Children() as children:
         program = str(Builder(children).explorer())

@@ -12,14 +12,14 @@ from wakeproof.judge.explore.options import ExploreOptions, Model, bytes_of, mod
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (ExploreOptions(engine="fast"), "'fast'; there are auto, graphs, states, both"),
-        (ExploreOptions(engine="states"), "states knows sc and tso"),
-        (ExploreOptions(models=()), "no model"),
+        (ExploreOptions(engine="fast"), "'fast'; allowed: auto, graphs, states, both"),
+        (ExploreOptions(engine="states"), "states has no model rc11"),
+        (ExploreOptions(models=()), "model is empty"),
         (ExploreOptions(preemptions=2), "needs engine states"),
-        (ExploreOptions(spurious=-1), "from 0 to 100, not -1"),
-        (ExploreOptions(seconds=-1.0), "not -1"),
+        (ExploreOptions(spurious=-1), "spurious wakeups is -1; allowed: 0 to 100"),
+        (ExploreOptions(seconds=-1.0), "seconds is -1; allowed: 0 to 10,000,000"),
         (ExploreOptions(pct_depth=3), "needs a number of samples"),
-        (ExploreOptions(orders=(("guard.h", 3, "strong"),)), "'strong'; there are plain, relaxed"),
+        (ExploreOptions(orders=(("guard.h", 3, "strong"),)), "'strong'; allowed: plain, relaxed"),
     ],
 )
 def test_a_bad_option_is_refused_with_what_is_allowed(

@@ -52,5 +52,5 @@ def test_pairs_are_all_pairs() -> None:
 
 
 def test_an_unknown_affinity_is_refused() -> None:
-    with pytest.raises(UsageError, match="'far'; there are none, global, local, pairs"):
+    with pytest.raises(UsageError, match="'far'; allowed: none, global, local, pairs"):
         places.choose(("far",), (0,))

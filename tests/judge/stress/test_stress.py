@@ -164,12 +164,12 @@ def test_a_name_that_does_not_exist_lists_those_that_do() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (StressOptions(mode="fast"), "'fast'; there are sanity, quick, default, tough"),
-        (StressOptions(seconds=-1.0), "from 0 to 86400, not -1"),
+        (StressOptions(mode="fast"), "'fast'; allowed: sanity, quick, default, tough"),
+        (StressOptions(seconds=-1.0), "seconds is -1; allowed: 0 to 86,400"),
         (StressOptions(opt=("O9",)), "'O9'"),
-        (StressOptions(affinity=("near",)), "'near'; there are none, global, local, pairs"),
-        (StressOptions(stride=0), "from 1 to 4096, not 0"),
-        (StressOptions(seed=-1), "not -1"),
+        (StressOptions(affinity=("near",)), "'near'; allowed: none, global, local, pairs"),
+        (StressOptions(stride=0), "stride is 0; allowed: 1 to 4,096"),
+        (StressOptions(seed=-1), "seed is -1; allowed: 0 to "),
         (StressOptions(sanitizer="memory"), "'memory'"),
     ],
 )

@@ -327,7 +327,7 @@ def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) 
     written = json.loads((out / "manifest.json").read_text())
     assert names >= {*written, "Guard.tla", "MCGuard.tla"}
     mixed = wakeproof("check", str(out / "Guard.tla"), "--show", "MCGuard")
-    assert "for wakeproof's own specs: no FILE" in mixed.stderr
+    assert "for wakeproof's own specs: leave out the file" in mixed.stderr
 
 
 def test_a_module_of_ours_states_what_must_be_and_names_no_twin() -> None:

@@ -134,7 +134,7 @@ def test_an_unknown_concept_and_a_bad_number_are_named() -> None:
         traces.traces("nothing")
     with pytest.raises(UsageError, match="is not a regular expression"):
         traces.traces("[")
-    with pytest.raises(UsageError, match="--traces 0: allowed: 1 or more"):
+    with pytest.raises(UsageError, match="--traces is 0; allowed: 1 or more"):
         traces.traces("biased_lock", count=0)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every claim in words, with the code that upholds it and the scenarios that show it.
 
-A claim's sentence is the comment above its operator.  Its code are the labels whose comments say
-that they uphold it, or the files that the module's header names.  Its scenarios say that they
-uphold it, or must show a twin that breaks it.
+A claim's sentence is the comment above its operator.  Its code is every label with a comment that
+says that it upholds the claim, or else the files that the module's header names.  Its scenarios say
+that they uphold the claim, or must show a twin that breaks it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FILE: Final = re.compile(r"\b\w+\.(?:[chS]|py)\b")
 
 @dataclass(frozen=True)
 class Claim:
-    """What a module promises of the code."""
+    """A promise of a module about the code."""
 
     name: str  # "Guard!NoLostWakeup"
     kind: str  # of `auditing.KINDS`

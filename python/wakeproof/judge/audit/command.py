@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, locations
+from wakeproof.cli.panels import OUTPUT, AsJson
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import html_report, lock, needs, report, store, verdicts
@@ -52,9 +53,9 @@ COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios
            "verdict")  # fmt: skip
 TRACED_RUNS = 100  # of each concept
 STRESSED = ("O2",)
-"""Builds of the stress; `wakeproof stress` has -O0 and -O3, too."""
+"""The builds that stress runs here; `wakeproof stress` also runs -O0 and -O3."""
 LOCKED_MODE = "quick"
-"""The mode in which the lock's rows are judged, and CI's."""
+"""The stress mode in which verdicts.lock is written, and in which CI judges."""
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
 conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
@@ -72,25 +73,44 @@ Why, for each:"""
 
 def audit(
     mode: Annotated[
-        str, typer.Option(help="Stress budget: sanity, quick, default or tough.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Set the time of stress per scenario and build: sanity (the shortest run), quick "
+            "(0.2 s), default (1 s) or tough (10 s).",
+        ),
     ] = LOCKED_MODE,
-    strict: Annotated[bool, typer.Option(help="Fail on what could not be judged as well.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
+    strict: Annotated[bool, typer.Option(help="Fail on a claim that was not judged.")] = False,
+    as_json: AsJson = False,
     listed: Annotated[
-        bool, typer.Option("--claims", help="Judge nothing: print each claim in words, its code.")
+        bool,
+        typer.Option(
+            "--claims", help="Print each claim in words, with its code, and run no judge."
+        ),
     ] = False,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the table as Markdown to this file, too.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write an HTML page to this file, too.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
 ) -> None:
     """Judge every claim and print claim x judge, with bounds and the twins that each judge killed.
 
-    Fails when a claim has no row or no judge, when a judge fails, when a twin is missed by a judge
-    that it declares or seen by one that it does not, and when verdicts.lock says otherwise.
+    The audit fails when a claim has no row or no judge, when a judge fails, when a judge misses a
+    twin that it declares or sees one that it does not declare, and when verdicts.lock disagrees.
 
-    Judges what has changed since it was judged here. With WAKEPROOF_FRESH=1 it judges all, and
-    writes verdicts.lock; with WAKEPROOF_CI=1 what verdicts.lock lacks, and a quarter of the rest.
+    It judges what has changed since it was last judged here. WAKEPROOF_FRESH=1 judges all and
+    writes verdicts.lock. WAKEPROOF_CI=1 judges what verdicts.lock lacks, and a quarter of the
+    rest.
 
     Examples:
 
@@ -100,13 +120,13 @@ def audit(
 
       wakeproof audit --mode tough        before a release
 
-      wakeproof audit --markdown a.md   for a page
+      wakeproof audit --markdown a.md     the table for a page
 
-      wakeproof audit --claims          what is claimed, in words, of which code; runs no judge
+      wakeproof audit --claims            each claim in words, and its code; runs no judge
     """
     if listed:
         if strict or markdown is not None or html is not None:
-            raise UsageError("--claims judges nothing: no --strict, --markdown, --html")
+            raise UsageError("--claims runs no judge: leave out --strict, --markdown and --html")
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
     options = StressOptions(mode=mode, opt=STRESSED).checked()
@@ -168,7 +188,7 @@ def _write_lock(screen: Console, root: Path, found: AuditReport, mode: str) -> N
 
 
 def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
-    """Check the specs and compare them with the code, side by side: one CPU is Python's then."""
+    """Check the specs and compare them with the code, side by side: comparing takes one CPU."""
     with Children() as children:
         compared = _aside(lambda: conform.conform(slow_twins=False, children=children, rows=rows))
         checked = specs.check(progress=ConfigProgress(screen).show, rows=rows)
@@ -177,13 +197,13 @@ def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
 
 
 def _aside(call: Callable[[], T]) -> Future[T]:
-    """Call it in a thread for which nobody waits at the end: its children are killed by then."""
+    """Call it in a daemon thread: at the end of the job its children are killed already."""
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # the caller's, who asks for the result
+        except BaseException as error:  # raised again where the caller takes the result
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -241,7 +261,7 @@ def _legend(found: AuditReport) -> str:
 
 
 def _alone(found: AuditReport) -> str:
-    """Say why TLC alone judges some claims, a line for each reason."""
+    """Return why TLC alone judges some claims, a line for each reason."""
     claims: dict[str, list[str]] = {}
     for row in found.rows:
         if row.status == SPECIFICATION_ONLY:
@@ -251,7 +271,7 @@ def _alone(found: AuditReport) -> str:
 
 
 def _linear(found: AuditReport) -> str:
-    """Say what queues and biased lock are linearizable against."""
+    """Return the specs against which the queues and the biased lock are linearizable."""
     results = found.linearized.results
     good = dict.fromkeys(
         f"{r.case.name} under {r.case.model.upper()} ({r.case.against})"
@@ -266,7 +286,7 @@ def _linear(found: AuditReport) -> str:
 
 
 def _observed(found: AuditReport) -> str:
-    """Say how what real cores showed lies in what the models allow."""
+    """Report whether each outcome seen on real cores is allowed by SC, by TSO or by RC11."""
     return "".join(f"\n{line}." for line in allowed.summary(found.allowed))
 
 
@@ -297,7 +317,7 @@ def show(screen: Console, found: AuditReport) -> None:
 
 
 def counted(found: AuditReport) -> str:
-    """Return how many claims stand how: ``137 of 188 claims hold, 51 specification only``."""
+    """Return the number of claims by verdict: ``137 of 188 claims hold, 51 specification only``."""
     holding, alone = found.count(HOLDS), found.count(SPECIFICATION_ONLY)
     rest = len(found.rows) - holding - alone
     return (
@@ -307,7 +327,7 @@ def counted(found: AuditReport) -> str:
 
 
 def _shares(found: AuditReport) -> dict[str, float]:
-    """Return seconds by judge."""
+    """Return the seconds that each judge took."""
     return {
         "check": found.check.seconds, "conform": found.conform.seconds,
         "stress": found.stress.seconds, "explore": found.explore.seconds,

@@ -2,8 +2,8 @@
 """Compiles what the judges of an audit run before any of them does.
 
 A program that does not compile ends the audit in its first minutes, and not when TLC is done.
-What was compiled here is found by its hash later, so nothing is compiled twice; what no row needs
-that is judged now is not compiled at all.
+The judges find these programs by their hashes later, so nothing is compiled twice.  A program that
+no row needs now is not compiled at all.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from wakeproof.judge.verdicts import Rows
 
 AT_ONCE = 4  # programs; the builder limits compilers
 LISTED = Build(kind="explored")
-"""The build of a scenario that says what it declares."""
+"""The build that lists the declarations of a scenario."""
 
 
 def compile_for(rows: Rows, stress: StressOptions, runs: int) -> None:
-    """Compile what is judged now; `runs`: of each concept, recorded.
+    """Compile the programs of the rows that are judged now; `runs`: the recorded runs per concept.
 
     Raises:
         UsageError: one does not compile, or its twin changes nothing; the message names the file.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit: every claim against every judge, and the twins that each judge killed.
 
-A claim is what a spec's header promises. It must be checked by a passing configuration and killed
-by at least one twin; whatever names a claim must name a promised one. A twin must be seen by each
-judge that it declares and by no other.
+A claim is a promise in a spec's header. A passing configuration must check the claim, and at least
+one twin must violate it. A comment or scenario that names a claim must name a promised one. Each
+judge that a twin declares must see it, and no other judge may.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GOOD = (HOLDS, SPECIFICATION_ONLY)
 KINDS = ("safety", "liveness", "temporal")
 NOW = "now"
 WHOLE, IN_PART = "whole", "in part"
-"""How much the explorer saw of a claim's scenarios: every execution, or what its bounds allow."""
+"""The part of a claim's scenarios that was explored: all executions, or those in the bounds."""
 
 _Report = ScenarioReport | TwinReport | explore_reports.ScenarioReport | explore_reports.TwinReport
 _PROMISES = re.compile(r"^\(\* Promises(.*?)^(?:\(\*{5}|\(\* TLC alone)", re.DOTALL | re.MULTILINE)
@@ -46,7 +46,7 @@ _REASON = re.compile(r"\b([A-Z][A-Za-z]+(?:, [A-Z][A-Za-z]+)*): (.*?)(?=; [A-Z][
 
 @dataclass(frozen=True)
 class Killed:
-    """Twins of one claim that one judge had to see: those it saw, and those it missed."""
+    """The twins of one claim that one judge had to see: those that it saw, and those it missed."""
 
     seen: tuple[str, ...]
     missed: tuple[str, ...]
@@ -58,7 +58,7 @@ class Killed:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim: what each judge says of it."""
+    """One claim, with the verdict of each judge."""
 
     claim: str  # "Guard!NoLostWakeup"
     configs: tuple[str, ...]  # passing configurations that check it
@@ -75,12 +75,12 @@ class ClaimRow:
     status: str
     problems: tuple[str, ...]
     reason: str = ""  # why TLC alone judges it, as the module's header says
-    judged: str = NOW  # when, the oldest part of it
+    judged: str = NOW  # when its oldest part was judged
 
 
 @dataclass(frozen=True)
 class AuditReport:
-    """All claims, and what belongs to no single one."""
+    """All claims, and the results that belong to no single claim."""
 
     rows: tuple[ClaimRow, ...]
     problems: tuple[str, ...]
@@ -95,7 +95,7 @@ class AuditReport:
 
     @property
     def allowed(self) -> dict[str, Allowed]:
-        """Return where what real cores showed stands in what the models allow, by name."""
+        """Return by name whether the models allow the outcomes that real cores showed."""
         return self.stress.allowed
 
     @property
@@ -104,7 +104,7 @@ class AuditReport:
         return not self.problems and all(row.status in GOOD for row in self.rows)
 
     def count(self, status: str) -> int:
-        """Return how many claims stand so."""
+        """Return how many claims have this status."""
         return sum(row.status == status for row in self.rows)
 
 
@@ -159,7 +159,7 @@ def audit(
     linearized: LinearReport,
     judged: Rows,
 ) -> AuditReport:
-    """Join what the judges said.
+    """Join the reports of the judges.
 
     Args:
         specs: the folder of the specs.
@@ -294,7 +294,7 @@ def _unpromised(
     check: CheckReport,
     stress: StressReport,
 ) -> list[str]:
-    """Say who names a claim that no spec promises, or a scenario none: it would be in no row."""
+    """Return a line per unpromised claim that is named, and per scenario that names no claim."""
     users = [(f"[{label}]", claim) for label, claim in sites]
     users += [(r.entry.config, claim) for r in check.results for claim in r.entry.about]
     users += [(s.name, s.upholds) for s in stress.scenarios]

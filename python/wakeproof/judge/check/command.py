@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, locations
+from wakeproof.cli.panels import BOUNDS, OUTPUT, WHAT, AsJson
 from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
@@ -23,7 +24,7 @@ from wakeproof.judge.tlc import counterexample, manifest, models
 from wakeproof.judge.tlc.run import Outcome
 
 SHOWN = "MCSearch_shipped.cfg"
-"""The counterexample that is printed without being asked for: a task that nobody runs."""
+"""The counterexample that is always printed: a task that no carrier runs."""
 
 RUNNER_DEFECT = "run again in a JVM of its own, which counts; a shared one had said"
 """A defect of the runner, not of the configuration."""
@@ -33,41 +34,85 @@ def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[MODULE.tla [CONFIG.cfg]]", help="A module of your own.", show_default=False
+            metavar="[MODULE.tla [CONFIG.cfg]]",
+            help="Check your own module. Default: all of wakeproof's specs.",
+            show_default=False,
         ),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("-t", metavar="REGEX", help="Only configurations of such a name.")
+        str | None,
+        typer.Option("-t", metavar="REGEX", help="Check the configurations whose name matches."),
     ] = None,
-    full: Annotated[bool, typer.Option(help="The large ones as well (up to an hour).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    update: Annotated[
-        bool, typer.Option("--update", help="Record the measured numbers in the tables.")
-    ] = False,
-    jobs: Annotated[
-        int | None, typer.Option(help="One-worker runs at a time (2, or the CPUs).")
-    ] = None,
-    alone: Annotated[
-        bool, typer.Option("--alone", help="A Java of its own for each run, not one for many.")
+    full: Annotated[
+        bool, typer.Option(help="Check the large configurations, too (up to an hour).")
     ] = False,
     trace_of: Annotated[
-        str | None, typer.Option("--trace", metavar="CFG", help="Run one, print its trace.")
+        str | None,
+        typer.Option(
+            "--trace", metavar="CFG", help="Check one configuration and print its counterexample."
+        ),
     ] = None,
+    as_json: AsJson = False,
+    deadlock: Annotated[
+        bool,
+        typer.Option(
+            help="Count a state without a next step as a violation (your own module only).",
+            rich_help_panel=WHAT,
+        ),
+    ] = True,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Run this many one-worker configurations at a time (your own module: this many "
+            "workers). Default: 2, or 1 on one CPU (your own module: 1).",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            help="Stop TLC after this many seconds (your own module only).", rich_help_panel=BOUNDS
+        ),
+    ] = 600.0,
+    alone: Annotated[
+        bool,
+        typer.Option(
+            "--alone",
+            help="Start a Java process for each run instead of one for many.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = False,
     shown: Annotated[
-        str | None, typer.Option("--show", metavar="CFG", help="Print the files that TLC reads.")
+        str | None,
+        typer.Option(
+            "--show",
+            metavar="CFG",
+            help="Print the files that TLC reads, and check nothing.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     exported: Annotated[
         Path | None,
-        typer.Option("--export", metavar="DIR", help="Write what TLC reads, for an editor."),
+        typer.Option(
+            "--export",
+            metavar="DIR",
+            help="Write the files that TLC reads to a new folder, and check nothing.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
-    deadlock: Annotated[
-        bool, typer.Option(help="Of your own: a state without a step is a violation.")
-    ] = True,
-    seconds: Annotated[float, typer.Option(help="Of your own: how long TLC may take.")] = 600.0,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Record the measured numbers in the tables of the specs.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
 ) -> None:
     """Model-check every spec with TLC; each broken twin must violate the claim it names.
 
-    With files: a module of your own, in any folder, and what its configuration lists.
+    With a file, the command checks your own module, in any folder, for what its configuration
+    lists.
 
     Examples:
 
@@ -81,19 +126,24 @@ def check(
 
       wakeproof check --export tla               a folder for the Toolbox or VS Code
 
-      wakeproof check my.tla                     your own, with my.cfg beside it
+      wakeproof check my.tla                     your own module, with my.cfg beside it
     """
     if files:
         if shown is not None or exported is not None:
-            raise UsageError("--show and --export are for wakeproof's own specs: no FILE")
+            raise UsageError(
+                "--show and --export are for wakeproof's own specs: leave out the file"
+            )
         _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds)
     if shown is not None or exported is not None:
         _give(shown, exported)
     if update and not locations.is_checkout():
-        raise UsageError("--update needs a checkout: these specs are part of an installed package")
+        raise UsageError(
+            "--update needs a checkout, for these specs are part of an installed package: "
+            "clone the repository, and run it there"
+        )
     if trace_of is not None:
         if pattern is not None:
-            raise UsageError("-t and --trace exclude each other: --trace names one configuration")
+            raise UsageError("-t and --trace exclude each other: give one of them")
         pattern, full = _exactly(trace_of), True
     screen = report.console(stderr=as_json)
     found = specs.check(
@@ -107,7 +157,7 @@ def check(
 
 
 def _give(shown: str | None, exported: Path | None) -> NoReturn:
-    """Print or write files of TLC's, and end the command."""
+    """Print or write the files that TLC reads, and end the command."""
     tables = locations.sources() / "specs"
     if shown is not None:
         print("\n".join(models.show(tables, shown)), end="")
@@ -128,9 +178,12 @@ def _check_own(
     jobs: int | None,
     seconds: float,
 ) -> None:
-    """Check a module that is none of ours, and end the command."""
+    """Check the user's own module, and end the command."""
     if pattern is not None or full or update or trace_of is not None:
-        raise UsageError("-t, --full, --update and --trace are for wakeproof's own specs: no FILE")
+        raise UsageError(
+            "-t, --full, --update and --trace are for wakeproof's own specs: leave out the file, "
+            "or these options"
+        )
     if len(files) > 2:
         raise UsageError("one module at a time: wakeproof check MODULE.tla [CONFIG.cfg]")
     if jobs is not None and jobs < 1:
@@ -202,7 +255,7 @@ def own_summary(found: OwnReport) -> dict[str, Any]:
 
 
 def _exactly(name: str) -> str:
-    """Return the pattern of one configuration, which must exist."""
+    """Return a pattern that matches only the configuration `name`, which must exist."""
     known = [entry.name for entry in manifest.load(models.own()).values()]
     wanted = name.removesuffix(".cfg")
     if wanted not in known:
@@ -233,7 +286,7 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
 
 
 def judged_before(found: CheckReport) -> str:
-    """Say how many verdicts were taken from the store, "" if none was."""
+    """Return how many verdicts come from the store, in words, or "" if none does."""
     dates = [result.since for result in found.results if result.since]
     if not dates:
         return ""

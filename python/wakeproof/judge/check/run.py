@@ -4,12 +4,13 @@
 A passing configuration must pass with the recorded number of states; a twin must violate the claim
 that it names, and no other first, in a counterexample of the recorded length.
 
-Most of the time of a small configuration is the start of Java, so these share machines.  What a
-shared one says counts only if it is what the manifest expects, in verdict and numbers: anything
-else is run again alone, and that result counts; the difference is the runner's own defect.
+Most of the time of a small configuration is the start of Java, so small configurations share Java
+machines.  The result of a shared machine counts only if it is as the manifest expects, in verdict
+and numbers.  Any other result is run again in a machine of its own, and the new result counts; a
+difference between the two is a defect of the runner.
 
-What TLC said is kept under a hash of what it was asked (`store`), if it is what the manifest
-expects, and compared with the manifest again each time.
+A result of TLC that is as the manifest expects is kept under a hash of all its inputs (`store`).
+Each time it is compared with the manifest again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from wakeproof.judge.verdicts import Rows
 SHORT_S = 600.0
 FULL_S = 6 * 3600.0
 LONG_S = 30.0
-"""What took longer than this last time has a JVM of its own: its start is a small part."""
+"""A configuration that took longer than this last time has a JVM of its own, started for it."""
 _PARSED = re.compile(r"^Parsing file .*?(\w+)\.tla", re.MULTILINE)
 
 
@@ -73,12 +74,12 @@ class CheckReport(Results[ConfigResult]):
 
     @property
     def runner_defects(self) -> tuple[ConfigResult, ...]:
-        """Return those on which a shared JVM said something else than one of their own."""
+        """Return the configurations with another result in a shared JVM than in their own."""
         return tuple(result for result in self.results if result.runner)
 
 
 Progress = Callable[[ConfigResult, int, int], None]
-"""Called after each configuration with its result, how many are done, how many there are."""
+"""Called after each configuration with its result, the number done, and the number of all."""
 
 
 def check(
@@ -92,7 +93,7 @@ def check(
     progress: Progress | None = None,
     rows: Rows | None = None,
 ) -> CheckReport:
-    """Model-check the configurations whose name matches `pattern` (None: all).
+    """Model-check the configurations with a name that matches `pattern` (None: all).
 
     Args:
         pattern: regular expression, any case, found anywhere in a configuration's name.
@@ -183,7 +184,7 @@ class Runner:
         self.rows = rows  # no module may come from elsewhere than `specs`; None: nothing is kept
 
     def judge(self, entry: Entry) -> ConfigResult:
-        """Compare what TLC says of `entry`, now or when it was asked the same before."""
+        """Compare TLC's result on `entry`, a new one or a kept one, with the manifest."""
         if self.rows is None:
             return self._run_and_compare(entry)
         inputs = inputs_of(self.specs, entry)
@@ -247,7 +248,7 @@ class Runner:
     def _violated(
         self, entry: Entry, result: TlcResult, machines: Machines | None
     ) -> tuple[str, ...]:
-        """Name what was violated; where TLC does not, by the properties that hold without others.
+        """Return the violated names; if TLC gives none, by checking properties one by one.
 
         TLC 2.15 names no temporal property, and gives a place instead of a name for a part of one.
         """
@@ -272,7 +273,7 @@ class Runner:
 
 
 def inputs_of(specs: Path, entry: Entry) -> dict[str, str]:
-    """Return what TLC's verdict on `entry` rests on, each with its content."""
+    """Return the inputs of TLC's verdict on `entry`, each with its content."""
     return {
         **modules(entry.home(specs), entry.module),
         **tools(),
@@ -291,7 +292,7 @@ def inputs_of(specs: Path, entry: Entry) -> dict[str, str]:
 
 
 def tools() -> dict[str, str]:
-    """Return TLC and Java as inputs of what TLC says."""
+    """Return TLC and Java as inputs of a verdict."""
     found = toolchain.find()
     return {"TLC": store.file_hash(found.jar), "Java": str(found.java_version)}
 
@@ -304,7 +305,7 @@ def modules(specs: Path, name: str) -> dict[str, str]:
 def _plain(
     entry: Entry, result: ConfigResult
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return what TLC said as plain data: what may not change, what is counted besides, and all."""
+    """Return TLC's result as plain data: what may not change, other counts, and all."""
     run = result.tlc
     counted = {"states": run.states, "depth": run.depth, "trace": len(run.trace)}
     exact = {"violated": result.violated, **_numbers(entry, run)}
@@ -345,7 +346,7 @@ def _is_large(entry: Entry) -> bool:
 
 
 def _wrong(entry: Entry, result: TlcResult, violated: tuple[str, ...]) -> str:
-    """Say what contradicts the expected verdict, "" if nothing does."""
+    """Return what contradicts the expected verdict, or ""."""
     got = "; ".join(filter(None, (result.outcome.value, result.message)))
     named = ", ".join(violated) or got
     if entry.expect == "violates":
@@ -364,7 +365,7 @@ def _wrong(entry: Entry, result: TlcResult, violated: tuple[str, ...]) -> str:
 
 
 def _changed(entry: Entry, result: TlcResult) -> str:
-    """Say which recorded number is different now, "" if none is."""
+    """Return which recorded number is different now, or ""."""
     now = _numbers(entry, result)
     for field in now:
         recorded = getattr(entry, field)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether labelled transition systems are branching bisimilar with explicit divergence.
 
-Signature refinement (Blom, Orzan) on the disjoint union of both: two states stay together as long
-as, through invisible steps that stay together with them, they can do the same and get to the same.
-Cycles of invisible steps are one state, marked as divergent unless every step in it is a declared
-wait.  The round in which two states part is the depth of the shortest explanation:
-``conform.bisimulation_example`` follows the rounds back.
+The algorithm is signature refinement (Blom, Orzan) on the disjoint union of both systems.  Two
+states stay in one block as long as they can take the same labelled steps to the same blocks, after
+invisible steps within their own block.  A cycle of invisible steps is one state, which is divergent
+unless every step of the cycle is a declared wait.  The round in which two states part is the depth
+of the shortest explanation; ``conform.bisimulation_example`` follows the rounds back.
 Source: Blom and Orzan 2005; van Glabbeek, Luttik and Trcka 2009 (divergence).
 """
 
@@ -17,11 +17,11 @@ from collections.abc import Iterable, Sequence
 from wakeproof.judge.conform.bisimulation_graph import INVISIBLE, Graph, Union, components
 
 DIVERGES = -1
-"""In a signature: invisible steps can go on for ever without leaving the class."""
+"""In a signature: invisible steps can go on for ever without leaving the block."""
 
 
 class Partition:
-    """The coarsest branching bisimulation on the union of `graphs`, and how it came about.
+    """The coarsest branching bisimulation on the union of `graphs`, with the rounds that made it.
 
     A *node* is a strongly connected component of invisible steps between states that look alike,
     numbered so that such steps lead from higher numbers to lower ones.
@@ -108,7 +108,7 @@ class Partition:
         changed: set[int],
         signature: list[frozenset[int]],
     ) -> frozenset[int]:
-        """Return the signature whose nodes keep the block's number: the unchanged, or the most."""
+        """Return the signature that keeps the block's number: the unchanged, or the commonest."""
         if sum(map(len, parts.values())) < len(members):
             return signature[next(node for node in members if node not in changed)]
         return max(parts, key=lambda part: len(parts[part]))
@@ -116,7 +116,7 @@ class Partition:
     def _sign(
         self, dirty: Iterable[int], block: list[int], signature: list[frozenset[int]]
     ) -> set[int]:
-        """Compute the signatures of `dirty` nodes and of whom they concern; return the changed."""
+        """Compute the signatures of `dirty` nodes and their dependents; return the changed."""
         heap = list(dirty)
         heapq.heapify(heap)
         queued = set(heap)
@@ -155,7 +155,7 @@ class Partition:
         return self.union.place(self.member[node])
 
     def block_at(self, node: int, round_: int) -> int:
-        """Return the node's block after so many rounds."""
+        """Return the node's block after the round `round_`."""
         return next(number for at, number in reversed(self.history[node]) if at <= round_)
 
     def parted(self, a: int, b: int) -> int | None:
@@ -172,7 +172,7 @@ class Partition:
         return all(blocks == found[0] for blocks in found)
 
     def alone(self) -> list[int]:
-        """Return how many reached states of each of two graphs equal none of the other."""
+        """Return for each of two graphs how many reached states equal none of the other's."""
         blocks = [
             [self.block[self.node(which, state)] for state in graph.reached()]
             for which, graph in enumerate(self.union.graphs)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why two states differ: the shortest game that tells them apart, followed to its end.
+"""Explains why two states differ: the shortest game that distinguishes them, played to its end.
 
-In each round one side takes a step that the other cannot match, or can match only by going to a
-state that differs from its own in an earlier round; shown is the other's best try.
+In each round one side takes a step that the other side cannot match, or can match only by a step to
+a state that differs in an earlier round.  The example shows the best try of the other side.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Edges = list[tuple[int, int]]
 
 @dataclass
 class Example:
-    """How each side gets to a state that differs from the other's, and in what they differ.
+    """The way of each side to a state that differs from the other's, and the difference.
 
     `lacks` is the side that cannot do `label`; where `what` is "observed" or "diverges", `label` is
     0 and `lacks` the side that does not diverge.
@@ -40,7 +40,7 @@ class _Options:
 
 
 def explain(partition: Partition, first: int, second: int) -> Example:
-    """Return why two nodes, the first of graph 0 and the second of graph 1, differ."""
+    """Return why the nodes `first` of graph 0 and `second` of graph 1 differ."""
     nodes = [first, second]
     example = Example()
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labelled transition systems, and their states that invisible steps make one.
+"""Labelled transition systems, with states on a cycle of invisible steps merged into nodes.
 
 A *node* is a strongly connected component of invisible steps between states that look alike.
 Source: Tarjan 1972, without recursion.

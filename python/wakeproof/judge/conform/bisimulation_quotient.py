@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph with its equal states made one: what is compared with it comes out the same, sooner."""
+"""A graph with its equal states merged: a comparison with it has the same result, and is faster."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ _CALL = re.compile(r'WP__SITE\("(\w+)"\)')
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a thread does where it is."""
+    """The next step of a thread at a place of its program."""
 
     kind: int
-    site: str  # its label: "parker.1"; of the scenario, the name in its comment; else file:line
+    site: str  # a label, as parker.1; in a scenario, the name in its comment; else file:line
     offset: int  # of the place in the scenario's state; -1: none
     operand: int
     expected: int
@@ -62,7 +62,7 @@ class Dump:
         return At(self, state)
 
     def step(self, edge: int, memory: Any = None) -> Step:
-        """Return an edge, taken with that memory of the ghost's."""
+        """Return an edge as a step, with the ghost's memory before it."""
         thread = self.thread[edge]
         return Step(self, thread, self.value[edge], self.at(self.source[edge]),
                     self.at(self.target[edge]), memory)  # fmt: skip
@@ -83,11 +83,11 @@ class At:
         return self.dump.states[self.state][self.dump.threads + location]
 
     def named(self, place: str) -> int:
-        """Return the value of a place that the code calls so: "ticket->next"."""
+        """Return the value of a place by its name in the code: "ticket->next"."""
         return self.word(self.dump.places.get(place, -1))
 
     def is_asleep(self, thread: int) -> bool:
-        """Say whether it sleeps in a futex."""
+        """Say whether the thread sleeps in a futex."""
         return bool(self.dump.asleep[self.state] >> thread & 1)
 
     def position(self, thread: int) -> int:
@@ -95,12 +95,12 @@ class At:
         return self.dump.states[self.state][thread]
 
     def pending(self, thread: int) -> Position:
-        """Return what the thread does next, or waits in."""
+        """Return the thread's next step, or the wait that it is in."""
         return self.dump.positions[thread][self.dump.states[self.state][thread]]
 
     @property
     def text(self) -> str:
-        """The state in words: memory, then where each thread is."""
+        """The state in words: the memory, then the place of each thread."""
         dump = self.dump
         memory = ", ".join(f"+{o}: {self.word(o)}" for o in sorted(dump.offsets))
         threads = ", ".join(
@@ -123,40 +123,40 @@ class Step:
 
     @cached_property
     def what(self) -> Position:
-        """What the thread wanted to do."""
+        """The step that the thread was about to take."""
         return self.pre.pending(self.thread)
 
     @property
     def site(self) -> str:
-        """Where: a label, or a name that the scenario gives."""
+        """The site of the step: a label, or a name that the scenario gives."""
         return self.what.site
 
     @property
     def ends_sleep(self) -> str:
-        """Say how a sleeper woke by itself: "late", "spurious"; "" if it did not sleep."""
+        """Return how a sleeper woke without a wake: "late", "spurious"; "" if it did not sleep."""
         if not self.pre.is_asleep(self.thread):
             return ""
         return "late" if self.value == 2 else "spurious"
 
     @property
     def takes_place(self) -> bool:
-        """Say whether it is no compare-and-swap, or one that finds what it expects."""
+        """Say whether the step takes effect: it is no compare-and-swap, or one that succeeds."""
         what = self.what
         return what.kind != CAS or self.pre.word(what.offset) == what.expected
 
     @property
     def acquires(self) -> bool:
-        """Say whether what it reads makes earlier writes visible, by its order in the code."""
+        """Say whether the step acquires, by its memory order in the code."""
         what = self.what
         return (what.order if self.takes_place else what.fail_order) in ACQUIRING
 
     @property
     def releases(self) -> bool:
-        """Say whether what it writes carries earlier writes, by its order in the code."""
+        """Say whether the step releases, by its memory order in the code."""
         return self.what.order in RELEASING and self.takes_place
 
     def tells(self, mark: str) -> int | None:
-        """Return what the thread says at ``litmus_return`` named so, if it stands there now."""
+        """Return the value at the ``litmus_return`` named `mark`, if the thread is there now."""
         then = self.post.pending(self.thread)
         return then.operand if then.site == mark else None
 
@@ -169,7 +169,7 @@ class Step:
 
 
 def lies(step: Step, mark: str, *, truth: bool) -> bool:
-    """Say whether the thread stands at that ``litmus_return`` now, and says the opposite there."""
+    """Say whether the thread is at this ``litmus_return`` now, with a value other than `truth`."""
     then = step.post.pending(step.thread)
     return then.site == mark and bool(then.operand) != truth
 
@@ -185,8 +185,9 @@ def site_names(
 ) -> dict[tuple[str, int], str]:
     """Return names by (file, line).
 
-    Labels of the kernel, its system calls (``futex_wait``), what `scenario` says in comments:
-    ``/* [Write] */``; and of a twin's lines, the site that they stand for (``TWIN``).
+    The names are the labels of the kernel, its system calls (``futex_wait``), and the names in
+    comments of `scenario`: ``/* [Write] */``.  A twin's line has the name of the site that it
+    replaces (``TWIN``).
     """
     edited = edits.texts_of(twin, kernel.parent)
     changed = {shown(path) for path in edited}

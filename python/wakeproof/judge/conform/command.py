@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform`: the compiled code does what the specs say, state by state."""
+"""`wakeproof conform`: compare the compiled code with the specs, state by state."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from wakeproof.cli.panels import BOUNDS, WHAT, AsJson
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
 from wakeproof.judge.conform import run as judge
@@ -21,22 +22,47 @@ from wakeproof.judge.traces.report import TraceResult
 
 def conform(
     pattern: Annotated[
-        str | None, typer.Option("-t", metavar="REGEX", help="Only concepts of such a name.")
+        str | None,
+        typer.Option("-t", metavar="REGEX", help="Compare the concepts whose name matches."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    twins: Annotated[bool, typer.Option(help="The twins too: each must differ.")] = True,
+    twins: Annotated[
+        bool, typer.Option(help="Compare the twins, too: each of them must differ.")
+    ] = True,
+    as_json: AsJson = False,
     traces: Annotated[
-        int, typer.Option(metavar="N", help="Instead: N recorded runs per concept on real cores.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Record N runs per concept on real cores instead, and check that the spec allows "
+            "each; 0: compare.",
+            rich_help_panel=WHAT,
+        ),
     ] = 0,
-    seed: Annotated[
-        int, typer.Option(min=1, help="Of --traces: delays, and what is tampered with.")
-    ] = 1,
     by_paths: Annotated[
-        bool, typer.Option("--paths", help="Run the code along paths over every edge of the spec.")
+        bool,
+        typer.Option(
+            "--paths",
+            help="Run the code along paths over every edge of the spec instead.",
+            rich_help_panel=WHAT,
+        ),
     ] = False,
     by_spec_twins: Annotated[
-        bool, typer.Option("--spec-twins", help="Every twin of every spec: all must differ.")
+        bool,
+        typer.Option(
+            "--spec-twins",
+            help="Compare every twin of every spec instead: all must differ.",
+            rich_help_panel=WHAT,
+        ),
     ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Set the seed of --traces: of its delays, and of the changes that it "
+            "makes to traces to see them rejected.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = 1,
 ) -> None:
     """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.
 
@@ -56,7 +82,7 @@ def conform(
     """
     if sum((by_paths, bool(traces), by_spec_twins)) > 1:
         raise UsageError(
-            "--paths, --traces, --spec-twins: each runs instead of the comparison; give one"
+            "--paths, --traces and --spec-twins each replace the comparison: give one of them"
         )
     if by_spec_twins:
         spec_twins.compare(pattern, as_json=as_json)

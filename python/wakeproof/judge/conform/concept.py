@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a concept's table says: how the spec's steps and states and the code's are one thing.
+"""The contents of a concept's table: how steps and states of the code map to those of the spec.
 
-The tables are the modules of ``conform.maps``.  States are compared too: steps alone would not show
-that the code has reached another state, as long as its next steps have the same names.
+The tables are the modules of ``conform.maps``.  States are compared, too.  Steps alone would not
+show that the code has reached another state, as long as its next steps have the same names.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from wakeproof.judge.conform.code import At, Step
 
 HIDDEN = ""
-"""A step that the other side does not have."""
+"""The label of a step that the other side does not have."""
 WAIT = "(wait)"
-"""A hidden step of the code that may be repeated for ever: a turn of a loop that waits."""
+"""The label of a hidden step that may repeat for ever: a turn of a loop that waits."""
 DROPPED = "(dropped)"
-"""No step at all; only for one that changes nothing."""
+"""The label of no step at all, only for a step that changes nothing."""
 
 SpecLabel = Callable[[str, tuple[str, ...], Mapping[str, Any], Mapping[str, Any]], str]
 CodeLabel = Callable[["Step"], str]
@@ -29,10 +29,10 @@ CodeLabel = Callable[["Step"], str]
 
 @dataclass(frozen=True)
 class Ghost:
-    """What the spec remembers and the code does not: computed along the code's steps.
+    """Memory that the spec has and the code does not have, computed along the code's steps.
 
-    `after` returns the new memory, or None where the caller would not take this choice: the caller
-    is the scenario, so only a step of ``litmus_choose`` may be refused.
+    `after` returns the new memory, or None if the scenario may not take this choice.  Only a step
+    of ``litmus_choose`` may be refused.
     """
 
     start: Hashable
@@ -67,10 +67,10 @@ class Concept:
 
     name: str  # of the table's row
     scenario: str = ""  # stress/conform/**/conform_<scenario>.c: no name of a file in kernel/
-    test: str = ""  # in that file
+    test: str = ""  # in this file
     module: str = ""
     bounds: str  # in words
-    threads: tuple[str, ...]  # what the spec calls the actors
+    threads: tuple[str, ...]  # the actors' names in the spec
     constants: Mapping[str, str]
     plain: tuple[str, ...] = ()  # actions without arguments
     arguments: Mapping[str, str]  # action -> a set for each argument; see `calls`
@@ -82,7 +82,7 @@ class Concept:
     flags: tuple[str, ...] = ()  # of the explorer
     joins: tuple[tuple[str, str], ...] = ()  # (site, site that follows at once); see Joins
     starts: str = ""  # label of the steps that choose among several initial states
-    joined: str = ""  # what that is, in words
+    joined: str = ""  # the joins, in words
     bounded: Mapping[str, str] = field(default_factory=dict)  # action -> what its bound adds
     declares: str = ""  # TLA: what `bounded` needs
     added: tuple[str, ...] = ()  # actions of `declares` that stand beside the spec's
@@ -94,7 +94,7 @@ class Concept:
     is_quick: bool = True  # seconds, twins included
     is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
     blind: tuple[str, ...] = ()  # claims of the module that no defect breaks at these bounds
-    looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made
+    looks_ahead: bool = False  # the ghost follows the code's graph ahead, so no paths are made
 
     def __post_init__(self) -> None:
         scenario = self.scenario or self.name.split()[0]
@@ -107,8 +107,8 @@ class Concept:
     def calls(self) -> tuple[Call, ...]:
         """Each action with each choice of its arguments.
 
-        ``Submitters+{"late"} {1,2}``: the first is of a constant or "late", the second 1 or 2;
-        what stands behind a ``|`` are further choices.
+        ``Submitters+{"late"} {1,2}``: the first argument is an element of a constant or "late", the
+        second is 1 or 2.  Further choices follow a ``|``.
         """
         named = {**dict.fromkeys(self.plain, ""), **self.arguments}
         return tuple(
@@ -124,12 +124,12 @@ class Concept:
 
     @property
     def has_paths(self) -> bool:
-        """Say whether code is run along its paths: there, no handler ends a wait."""
+        """Say whether the code is run along paths, in which no handler can end a wait."""
         return not self.looks_ahead and "--spurious" not in self.flags
 
 
 def labels_of(names: Mapping[str, str]) -> SpecLabel:
-    """Return a spec_label: the action under its name in `names`, then its arguments."""
+    """Return a spec_label that gives the action its name in `names`, then its arguments."""
 
     def label(
         action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]

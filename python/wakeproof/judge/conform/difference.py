@@ -16,7 +16,7 @@ SIDES = ("spec", "code")
 
 @dataclass(frozen=True)
 class Difference:
-    """Two states that must be equal and are not: the way to each, the states, what differs."""
+    """Two states that should be equal and differ: the way to each, the states, the difference."""
 
     what: str
     spec_path: tuple[str, ...]
@@ -43,7 +43,7 @@ def describe(
     sides: tuple[StateGraph, Dump, list[int]],
     numbers: dict[str, int],
 ) -> Difference:
-    """Put an example in words."""
+    """Describe an example in words."""
     spec, dump, states = sides
     names = {number: name for name, number in numbers.items()}
     at = dump.at(states[example.states[1]])

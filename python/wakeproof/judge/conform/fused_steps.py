@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps of the code follow others at once: options of the explorer.
+"""The explorer's options for steps of the code that follow another step at once.
 
 Source: ``stress/explorer/joins.h``.
 """

@@ -36,7 +36,7 @@ def spec_side(
 def code_side(
     concept: Concept, dump: Dump, numbers: dict[str, int], *, is_twin: bool = False
 ) -> tuple[Graph, list[int]]:
-    """Return the code's graph with the spec's ghosts, and per state of it the dump's state."""
+    """Return the code's graph with the spec's ghosts, and for each of its states the dump's."""
     out: list[list[int]] = [[] for _ in dump.states]
     for edge, source in enumerate(dump.source):
         out[source].append(edge)
@@ -89,7 +89,7 @@ def _code_label(concept: Concept, step: Step, *, is_twin: bool) -> str:
 
 
 def _starts(concept: Concept, dump: Dump, out: list[list[int]]) -> list[int]:
-    """Return the initial states: the first, or all that choices at the start lead to."""
+    """Return the initial states: the first, or those after the choices at the start."""
     pending, ends = [0], []
     seen = {0}
     for state in pending:

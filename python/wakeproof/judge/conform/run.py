@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `conform`: what the compiled code does is what the spec says, state by state.
+"""The judge `conform`: the compiled code does what the spec says, state by state.
 
-Both graphs at the same bounds under SC, every interleaving: TLC's of the spec and the explorer's of
-the compiled scenario.  They must be branching bisimilar with explicit divergence, where states are
-told apart from the start by what is observed of them.
+The judge compares two graphs at the same bounds under SC, with every interleaving: TLC's graph of
+the spec and the explorer's graph of the compiled scenario.  They must be branching bisimilar with
+explicit divergence.  States with different observations are different from the start.
 Source: docs/inside/explorer.md.
 """
 
@@ -81,7 +81,7 @@ class ConformReport(Results[ConformResult]):
 
 
 Comparison = tuple[Concept, bool, str | None]
-"""A concept, whether its spec is a twin, and its code's twin."""
+"""A concept, whether its spec is a twin, and the twin of its code, if any."""
 Progress = Callable[[ConformResult], None]
 
 
@@ -94,11 +94,11 @@ def conform(
     children: Children | None = None,
     rows: Rows | None = None,
 ) -> ConformReport:
-    """Compare the concepts whose name matches `pattern` (None: all), and their twins.
+    """Compare the concepts with a name that matches `pattern` (None: all), and their twins.
 
-    `slow_twins`: the twins of concepts that take minutes as well, and concepts that are too long
-    for the audit.  `children`: the caller's, who ends the job by killing them.  With `rows`,
-    comparisons that are in them are not made again, and new ones are added.
+    `slow_twins`: also compare the twins of concepts that take minutes, and the concepts that are
+    too long for the audit.  `children`: child processes that the caller may kill to end the job.
+    With `rows`, comparisons that are in them are not made again, and new ones are added.
 
     Raises:
         UsageError: not a regular expression, nothing matches, or a scenario does not compile.
@@ -121,7 +121,7 @@ def _compared(judge: Judge, comparison: Comparison) -> ConformResult:
 
 
 def _in_rows(judge: Judge, comparison: Comparison, rows: Rows) -> ConformResult:
-    """Return what is in the `rows`, or else compare, and add it."""
+    """Return the result in `rows`, or else compare and add the result."""
     concept, spec_twin, code_twin = comparison
     twin = _twin_of(concept, spec_twin, code_twin)
     name, inputs = _name_of(comparison), inputs_of(judge, comparison)
@@ -151,7 +151,7 @@ def _difference_of(plain: Sequence[Any]) -> Difference:
 
 
 def inputs_of(judge: Judge, comparison: Comparison) -> dict[str, str]:
-    """Return what the verdict of a comparison rests on, each with its content."""
+    """Return the inputs of the verdict of a comparison, each with its content."""
     concept, spec_twin, code_twin = comparison
     return {
         **specs.modules(judge.modules(concept, spec_twin), concept.module),
@@ -164,7 +164,7 @@ def inputs_of(judge: Judge, comparison: Comparison) -> dict[str, str]:
 
 
 def table_of(concept: Concept) -> dict[str, str]:
-    """Return what the concept's table says, as inputs."""
+    """Return the contents of the concept's table as inputs."""
     functions = [getattr(concept, field.name) for field in fields(concept)]
     functions += [concept.ghost.after] if concept.ghost else []
     places = [one.__module__.split(".")[2:] for one in functions if callable(one)]
@@ -183,7 +183,7 @@ def _twin_of(concept: Concept, spec_twin: bool, code_twin: str | None) -> str:
 
 
 def programs(rows: Rows, builder: Builder, *, slow_twins: bool = True) -> list[Program]:
-    """Return what `conform` with these `slow_twins` and `rows` compiles."""
+    """Return the programs that `conform` with these `slow_twins` and `rows` compiles."""
     with Children() as children:
         judge = Judge(children, builder)
         return [
@@ -201,9 +201,10 @@ def _program(concept: Concept, twin: str | None) -> Program:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Stop the collector of cycles: graphs have none, and it would walk their millions of states.
+    """Stop Python's collector of cycles during the block.
 
-    That is a quarter of this judge's time.
+    The graphs have no cycles of references, and the collector would walk their millions of states:
+    a quarter of this judge's time.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -215,7 +216,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def chosen(pattern: str | None) -> list[Concept]:
-    """Return the concepts whose name matches (None: all).
+    """Return the concepts with a name that matches (None: all).
 
     Raises:
         UsageError: not a regular expression, or nothing matches.
@@ -240,7 +241,7 @@ def _comparisons(concepts: Iterable[Concept], *, twins: bool, slow_twins: bool) 
 
 
 class Judge:
-    """Makes both graphs, each once."""
+    """Makes both graphs of a comparison, each graph once."""
 
     def __init__(self, children: Children, builder: Builder | None = None) -> None:
         self.children = children

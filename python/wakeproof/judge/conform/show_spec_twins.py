@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform --spec-twins`: every twin of every spec against the graph of the code."""
+"""`wakeproof conform --spec-twins`: compare every twin of every spec with the code's graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wakeproof.judge.conform.undetectable_twins import TOO_LARGE, TOO_LARGE_TWIN
 
 
 def compare(pattern: str | None, *, as_json: bool) -> None:
-    """Compare the twins of the concepts whose name matches."""
+    """Compare the twins of the concepts with a name that matches."""
     screen = report.console(stderr=as_json)
 
     def show(result: SpecTwinResult) -> None:

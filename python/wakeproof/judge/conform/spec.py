@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The spec's side of a comparison: TLC's graph, each edge with its action's arguments.
 
-TLC names an edge after its action and leaves the arguments out.  So the generated module adds, to
-the spec's own Next, one named action per argument tuple; the dump then has each step twice, and
-that both sets of steps are the same is checked here.
+TLC names an edge after its action and leaves out the arguments.  So the generated module adds one
+named action per argument tuple to the spec's own Next.  The dump then has each step twice, and this
+module checks that both sets of steps are the same.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def graph(
 ) -> tuple[StateGraph, list[Action]]:
     """Return the spec's graph and, per edge, its action with arguments; no intended end's loop.
 
-    A twin's own actions the table need not know: they have no arguments, and where the table bounds
-    the spec they are left out (the twin stops there).
+    The table need not know the actions that only a twin has: they have no arguments.  Where the
+    table bounds the spec they are left out, and the twin stops there.
 
     Raises:
         JudgeError: TLC failed, or the table's actions are not the spec's.
@@ -106,7 +106,7 @@ def _dump(
 def _checked(
     concept: Concept, found: StateGraph, *, is_twin: bool
 ) -> list[tuple[int, int, Action]]:
-    """Return the edges of the generated actions, which must be those of Next, and no others."""
+    """Return the edges of the generated actions, which must be exactly those of Next."""
     known = actions(concept)
     names = {name for name, _ in known.values()}
     own: dict[str, set[tuple[int, int]]] = {}

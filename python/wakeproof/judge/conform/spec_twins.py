@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every twin of every spec against the graph of the code: all differ, or the table says why not.
+"""Compares every twin of every spec with the code's graph: all differ, or the table has a reason.
 
-A twin spec is the spec with its one defect, at the bounds of the concept.  So a comparison that is
-blind to what the twin changes (because its map hides that, or because the bounds leave it out) is
-found here, and each blindness has its reason in `EQUAL`.
+A twin spec is the spec with one defect, at the bounds of the concept.  So this module finds each
+comparison that cannot see the change of a twin, because its map hides the change or because the
+bounds exclude it.  Each of these has its reason in `EQUAL`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SpecTwinResult:
 
     @property
     def verdict(self) -> str:
-        """Return what came out, in words."""
+        """Return the result in words."""
         if self.differs:
             return (
                 f"differs, but the table says: equal, {self.reason}" if self.reason else "differs"
@@ -61,7 +61,7 @@ Progress = Callable[[SpecTwinResult], None]
 
 
 def twins_of(module: str, specs: Path) -> list[str]:
-    """Return the twins of a spec that change its text: others have only bounds of their own."""
+    """Return the twins of a spec that change its text; others only have their own bounds."""
     return [
         entry.name.partition("_")[2] for entry in manifest.load(specs).values()
         if entry.module == f"MC{module}" and entry.folder
@@ -69,7 +69,7 @@ def twins_of(module: str, specs: Path) -> list[str]:
 
 
 def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) -> SpecTwinsReport:
-    """Compare every twin of the specs of the concepts whose name matches (None: all).
+    """Compare every twin of the specs of the concepts with a name that matches (None: all).
 
     Raises:
         UsageError: not a regular expression, nothing matches, or only what is too large.

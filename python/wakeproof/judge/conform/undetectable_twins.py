@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twins of the specs that make no difference to a comparison, each with the reason.
 
-A twin that is here and differs fails as well, so the table stays what is true.
+A twin that is in this table and differs fails, so the table stays true.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ STICKY = {
 PINNED = "no task is pinned there"
 SPAWNS = "no carrier submits a task itself there"
 YIELDS = "no task yields there"
-ONE_TASK = "who is woken and who gives up its park have one task between them there"
-NOT_WAKING = "nobody whose queue is asked is WAKING there"
+ONE_TASK = "the woken carrier and the one that gives up its park have one task between them there"
+NOT_WAKING = "no carrier is WAKING there when a thief looks at its queue"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
-NONE_LEFT = "there is one timer: whoever withdraws it leaves none"
+NONE_LEFT = "there is one timer: after its withdrawal none is left"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
 NO_SLOT = "there is no slot"
@@ -121,20 +121,20 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
         ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
     ),
 }
-"""Name of the concept -> twin -> why spec and code are equal all the same."""
+"""Name of a concept -> twin -> why spec and code are equal all the same."""
 
 TOO_LARGE: Mapping[str, str] = {
     "mpsc three": "its twins have millions of states; those of mpsc are compared",
     "search pinned long": "half a minute each; those of search long are compared",
     "timer two": "each takes a minute; those of timer are compared",
 }
-"""Name of the concept whose twins are not compared -> why."""
+"""Name of a concept -> why its twins are not compared."""
 
 TOO_LARGE_TWINS: Mapping[str, tuple[str, ...]] = {
     "mpsc": ("publish_first", "split_reserve"),
     "channel": ("grant_ignored",),
     "channel without slots": ("grant_ignored",),
 }
-"""Name of the concept -> its twins whose graphs are too large (more than half a million states):
+"""Name of a concept -> its twins with graphs that are too large (over half a million states):
 those of mpsc break the queue, which then has many more shapes; that of a channel sends an item
 again and again, and the ghost that lists what was accepted has no end."""

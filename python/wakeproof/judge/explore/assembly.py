@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inline assembly of a scenario: what is modelled becomes a step, all else is refused by its line.
+"""Inline assembly of a scenario: a modelled instruction becomes a step, any other is refused.
 
-The compiler's hooks see nothing of it: an mfence that is ignored makes a verdict wrong.
+The compiler's hooks do not see assembly, and an mfence that is ignored makes a verdict wrong.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from wakeproof.judge.explore.explored import NotModelledError
 from wakeproof.judge.process import Children
 
 MARK = "-DWP_EXPLORED_ASSEMBLY"
-"""In a command: what it compiles may hold assembly."""
-NO_RED_ZONE = "-mno-red-zone"  # a call where the assembly stood may use the stack below
+"""Marks a command: the file that it compiles may have assembly."""
+NO_RED_ZONE = "-mno-red-zone"  # a call in place of assembly may use the stack below
 COMPILE_TIMEOUT_S = 300.0
 FENCE = "\tcall\twp__explored_asm_fence"  # stress/explorer/compiled_steps.c
 KNOWN = "pause, mfence, a lock or or a lock add of 0 on the stack, and barriers of the compiler"
@@ -48,7 +48,7 @@ def is_used(texts: Mapping[str, str]) -> bool:
 
 
 def compile_modelled(source: Path, command: list[str], target: Path, children: Children) -> str:
-    """Compile `source` by `command` to the object `target`; return what the compiler said.
+    """Compile `source` by `command` to the object `target`; return the compiler's output.
 
     Raises:
         UsageError: the compiler failed, or an instruction is not modelled.
@@ -73,7 +73,7 @@ def compile_modelled(source: Path, command: list[str], target: Path, children: C
 
 
 def modelled(listing: str, source: Path) -> str:
-    """Return what a compiler has listed with a call of the explorer in the place of each fence.
+    """Return a compiler's listing with a call of the explorer in place of each fence.
 
     Raises:
         NotModelledError: an instruction is not modelled.
@@ -109,7 +109,7 @@ def modelled(listing: str, source: Path) -> str:
 
 
 def _instructions(block: list[str], where: str) -> list[str]:
-    """Return what stands for a piece of inline assembly."""
+    """Return the lines that replace a piece of inline assembly."""
     found, prefix = [], ""
     for part in ";".join(block).split(";"):
         words = " ".join(part.split()).lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a claim broke, decided by the final state of an execution and by what led to it.
+"""The class of a broken claim, decided by the final state of an execution and the steps to it.
 
 docs/inside/explorer.md defines each class, with an example.  Pure: no clock, no process, no file.
 """
@@ -20,7 +20,7 @@ _FIXED = {"race": RACE, "assertion": ASSERTION, "crash": CRASH}
 
 @dataclass(frozen=True)
 class Class:
-    """A class, and sentences that say who, where, and by what it was decided."""
+    """A class, and sentences with the thread, the place and the evidence."""
 
     name: str
     evidence: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Class:
 
 @dataclass(frozen=True)
 class _Blocked:
-    """A thread that can never go on: where, and on which word."""
+    """A thread that can never go on: its place, and the word that it waits on."""
 
     thread: int
     at: int  # its last event: the wait in which it sleeps, or the read by which it spins
@@ -41,7 +41,7 @@ def classify(found: Found, others: Sequence[Found] = (), *, lost_work: bool = Fa
     Args:
         found: the outcome, with the execution that is shown.
         others: outcomes of the same program, which show what a thread does where it can go on.
-        lost_work: its scenario says that work was not done.
+        lost_work: the scenario declares that this outcome lost work.
     """
     name = _FIXED.get(found.verdict)
     if name:
@@ -54,7 +54,7 @@ def classify(found: Found, others: Sequence[Found] = (), *, lost_work: bool = Fa
 
 
 def actor(found: Found, thread: int) -> str:
-    """Return what a thread is called: its function's name, or its number."""
+    """Return a thread's name: that of its function, or its number."""
     if found.actors and thread == len(found.actors):
         return "arbiter"
     return found.actors[thread] if thread < len(found.actors) else f"thread {thread}"
@@ -78,7 +78,7 @@ class _Reader:
     # Evidence.
 
     def decide(self) -> Class:
-        """Return the class of an execution in which somebody cannot go on."""
+        """Return the class of an execution in which a thread cannot go on."""
         blocked = self._blocked()
         sleepers = [one for one in blocked if one.sleeps]
         looks = (
@@ -101,7 +101,7 @@ class _Reader:
         return Class(LIVELOCK if self._found.verdict == "stuck" else DEADLOCK, tuple(nobody))
 
     def ends(self, name: str) -> Iterable[str]:
-        """Say where a race, a failed assertion or a crash is."""
+        """Return where a race, a failed assertion or a crash is."""
         if name == RACE:
             pair = racing(self._found.example)
             if len(pair) == 2:
@@ -134,7 +134,7 @@ class _Reader:
         return max((at for at, e in self._acts if e.thread == thread and _reads(e)), default=-1)
 
     def _changed(self, one: _Blocked) -> str:
-        """Say so where a sleeper's word has changed since, and no wake has reached it."""
+        """Return the evidence that a sleeper's word has changed without a wake since, or ""."""
         wait = self._found.example[one.at]
         change = self._last_change(wait.place, besides=one.thread, after=one.at)
         if change < 0:
@@ -154,7 +154,7 @@ class _Reader:
         )
 
     def _woken_too_early(self, one: _Blocked) -> str:
-        """Say so where it looked, what it saw changed, the wake came, and then it fell asleep."""
+        """Return the evidence that a thread looked, then the change and the wake, then it slept."""
         wait = self._found.example[one.at]
         for wake, event in self._acts:
             is_before = wake < one.at and event.thread != one.thread
@@ -171,7 +171,7 @@ class _Reader:
         return ""
 
     def _looked(self, one: _Blocked) -> str:
-        """Say so where what it looked at has changed since, and nobody woke it after that."""
+        """Return the evidence that a value changed after a look, and no wake came, or ""."""
         for look, change in self._outdated(one, before=len(self._events)):
             return (
                 f"{self._saw(look)}, {self._then(change)}, and no wake came after that: "
@@ -180,9 +180,9 @@ class _Reader:
         return ""
 
     def _outdated(self, one: _Blocked, before: int) -> Iterable[tuple[int, int]]:
-        """Give a sleeper's latest looks at other words, latest first, and changes they did not see.
+        """Yield a sleeper's looks at other words, latest first, each with a change it did not see.
 
-        A change may stand before the look: it was on its way to memory, or nothing ordered it.
+        A change may come before the look: it was still in a buffer, or nothing ordered it.
         """
         word = self._found.example[one.at].place
         own = [(at, e) for at, e in self._acts if e.thread == one.thread and at < one.at]
@@ -200,7 +200,7 @@ class _Reader:
                     break
 
     def _round(self) -> str:
-        """Say so where the steps that are repeated for ever change memory, or wake somebody."""
+        """Return the evidence that steps repeat for ever and change memory or wake, or ""."""
         start = self._found.cycle_from
         cycle = [(at, e) for at, e in self._acts if at >= start >= 0]
         written: dict[int, set[int]] = {}
@@ -222,7 +222,7 @@ class _Reader:
         )
 
     def _cycle(self, blocked: Sequence[_Blocked]) -> str:
-        """Say so where each waits for the next one, which waits too, round to the first."""
+        """Return the evidence that blocked threads wait for one another in a cycle, or ""."""
         waits = {one.thread: one for one in blocked}
         for first in waits:
             way = self._way_round(first, first, waits, ())
@@ -250,7 +250,7 @@ class _Reader:
         return ()
 
     def _holds(self, one: _Blocked, other: int) -> str:
-        """Say what makes `other` the one who could let `one` go on; "": nothing does."""
+        """Return why only `other` could let `one` go on; "": it could not."""
         place = self._found.example[one.at].place
         change = self._last_change(place, besides=one.thread)
         if change >= 0:
@@ -323,7 +323,7 @@ class _Reader:
 
 
 def racing(events: Sequence[Event]) -> tuple[int, ...]:
-    """Return which two events race: those that are marked, else the last two that conflict."""
+    """Return the two events that race: the marked ones, else the last two that conflict."""
     marked = tuple(at for at, event in enumerate(events) if event.racing)
     if marked:
         return marked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof explore`: every interleaving and reordering of the compiled code, or of programs."""
+"""`wakeproof explore`: try every interleaving and reordering of compiled code, or of programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeproof import locations
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
@@ -31,58 +32,166 @@ from wakeproof.judge.labels import Labels
 def explore(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Scenarios (.c) or programs (text) of your own."),
+        typer.Argument(
+            metavar="FILE",
+            help="Explore your own scenarios (.c) or programs (text). Default: all of wakeproof.",
+            show_default=False,
+        ),
     ] = None,
     pattern: Annotated[
         str | None,
-        typer.Option("-t", metavar="REGEX", help="Only what has such a name."),
+        typer.Option(
+            "-t",
+            metavar="REGEX",
+            help="Explore the scenarios, programs and twins whose name matches. Default: all.",
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="sc, tso, rc11, joined by commas; or all (what engine knows)."),
+        typer.Option(
+            metavar="NAME,...",
+            help="Use these memory models: sc, tso, rc11, joined by commas, or all. "
+            "Default: all that the engine has.",
+        ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, graphs, states, or both.")] = "auto",
+    seconds: Annotated[
+        float,
+        typer.Option(help="Stop each run after this processor time in seconds; 0: no limit."),
+    ] = 60.0,
+    twins: Annotated[bool, typer.Option(help="Explore the twins of each scenario, too.")] = True,
+    as_json: AsJson = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Choose how to search. graphs: execution graphs; states: states of the machine, "
+            "without rc11; auto: states for sc and tso, graphs for rc11; both: run both, and fail "
+            "where they differ.",
+            rich_help_panel=WHAT,
+        ),
+    ] = "auto",
     sample: Annotated[
-        str | None, typer.Option(help="Random executions instead of all: random, pct:d=3,n=5000.")
-    ] = None,
-    preemptions: Annotated[
         str | None,
-        typer.Option(metavar="N|grow", help="At most so many (engine states); grow: 0, 1, ..."),
+        typer.Option(
+            metavar="KIND",
+            help="Draw random executions instead of exploring all: random:n=5000 or "
+            "pct:d=3,n=5000 (n executions, default 10000; d: the depth of PCT).",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
-    spurious: Annotated[int, typer.Option(help="Spurious wakeups per wait, and signals.")] = 0,
-    failing_heavy: Annotated[
-        int, typer.Option(help="Heavy fences of each actor that fail, at the most.")
+    seed: Annotated[int, typer.Option(help="Set the seed of --sample.", rich_help_panel=WHAT)] = 1,
+    estimate: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Estimate the number of executions by N random descents, and explore nothing "
+            "(engine graphs); 0: explore.",
+            rich_help_panel=WHAT,
+        ),
     ] = 0,
-    timeouts: Annotated[bool, typer.Option(help="Waits with a deadline may time out.")] = True,
-    loop_bound: Annotated[
-        int, typer.Option(help="Passes through a loop that writes (0: no bound).")
-    ] = 4,
-    futex: Annotated[
-        str, typer.Option(help="What wait and wake order: none (default), or linux: all.")
-    ] = "none",
-    release_sequence: Annotated[str, typer.Option(help="RC11: c++20 or c11.")] = "c++20",
-    scb: Annotated[str, typer.Option(help="RC11: genmc, or as in the paper: paper.")] = "genmc",
     order: Annotated[
         list[str] | None,
-        typer.Option(metavar="SITE=ORDER", help="Another order at a label or FILE:LINE."),
+        typer.Option(
+            metavar="SITE=ORDER",
+            help="Replace the memory order at a label or at FILE:LINE, as in guard.2=relaxed. "
+            "May be given more than once.",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
-    parallel: Annotated[bool, typer.Option("--parallel", help="One process per CPU.")] = False,
-    jobs: Annotated[
-        int, typer.Option(help="So many processes; fewer scenarios share out their graphs.")
-    ] = 1,
-    estimate: Annotated[
-        int, typer.Option(help="Explore nothing: estimate the size by so many descents (graphs).")
+    futex: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Choose what futex wait and wake order. none: nothing; linux: all accesses "
+            "around them, as Linux does.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "none",
+    release_sequence: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Choose the release sequences of RC11: c++20 or c11.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "c++20",
+    scb: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Choose the relation scb of RC11: genmc, as GenMC has it, or paper.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "genmc",
+    loop_bound: Annotated[
+        int,
+        typer.Option(
+            help="Bound the passes through each loop that writes; 0: no bound.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = 4,
+    preemptions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|grow",
+            help="Bound the number of preemptions (engine states). grow: 0, then 1, and so on "
+            "until the bound leaves nothing out. Default: no bound.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = None,
+    spurious: Annotated[
+        int,
+        typer.Option(
+            help="Let each wait end spuriously up to this many times, and the waits of each actor "
+            "by up to this many signals.",
+            rich_help_panel=BOUNDS,
+        ),
     ] = 0,
-    seconds: Annotated[float, typer.Option(help="Processor time of a run (0: no limit).")] = 60.0,
-    max_bytes: Annotated[str, typer.Option(help="Memory of each run (0: no limit).")] = "2G",
-    seed: Annotated[int, typer.Option(help="Seed of samples.")] = 1,
-    twins: Annotated[bool, typer.Option(help="Explore the twins as well.")] = True,
-    strict: Annotated[
-        bool, typer.Option(help="Fail on what was not judged, or not whole.")
+    failing_heavy: Annotated[
+        int,
+        typer.Option(
+            help="Let up to this many heavy fences of each actor fail.", rich_help_panel=BOUNDS
+        ),
+    ] = 0,
+    timeouts: Annotated[
+        bool,
+        typer.Option(help="Let a wait with a deadline time out.", rich_help_panel=BOUNDS),
+    ] = True,
+    max_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="BYTES",
+            help="Limit the memory of each run, as in 500M or 2G; 0: no limit.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = "2G",
+    jobs: Annotated[
+        int,
+        typer.Option(
+            help="Use this many processes. If there are fewer scenarios than processes, they "
+            "share the graphs of each scenario.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = 1,
+    parallel: Annotated[
+        bool,
+        typer.Option(
+            "--parallel", help="Use one process per CPU instead of --jobs.", rich_help_panel=BOUNDS
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            help="Fail on a scenario that was not judged, or only in part.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Counterexamples (default build/explore).")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the counterexamples to this folder. Default: build/explore.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
 ) -> None:
     """Explore every interleaving and reordering under SC, x86-TSO and RC11.
@@ -91,21 +200,21 @@ def explore(
 
       wakeproof explore                              all scenarios, with their twins
 
-      wakeproof explore -t guard --model rc11        one concept, one model
+      wakeproof explore -t guard --model rc11        one concept under one model
 
-      wakeproof explore path/to/race.c               a race of your own, written with stress.h
+      wakeproof explore path/to/race.c               your own race, written with stress.h
 
       wakeproof explore path/to/litmus.txt           programs as text: stress/explorer/data.c
 
       wakeproof explore -t guard --order guard.2=relaxed  is that order needed?
 
-      wakeproof explore -t search --sample pct:d=3   too large for all: so many at random
+      wakeproof explore -t search --sample pct:d=3   10000 at random, where all are too many
     """
     labels = explore_labels.read(locations.sources())
     samples, depth = sample_of(sample) if sample else (0, 0)
     bound, grows = preemptions_of(preemptions) if preemptions is not None else (None, False)
     if preemptions is not None and engine == "auto":
-        engine = "states"  # the only one that has preemptions
+        engine = "states"  # the only engine that has preemptions
     if estimate and engine == "auto":
         engine = "graphs"
     options = ExploreOptions(
@@ -122,7 +231,9 @@ def explore(
         orders=tuple(o for text in order or () for o in _orders(text, labels)),
     ).checked()  # fmt: skip
     if save is not None:
-        save.mkdir(parents=True, exist_ok=True)  # or fail now, not after minutes
+        save.mkdir(
+            parents=True, exist_ok=True
+        )  # a folder that cannot be made fails now, not after minutes
     given = scenarios.find(files) if files else None
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
@@ -156,16 +267,19 @@ def summary(found: ExploreReport, strict: bool = False) -> dict[str, Any]:
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
-        raise UsageError(f"{option} {value!r}: there are {', '.join(allowed)}")
+        raise UsageError(f"{option} is {value!r}; allowed: {', '.join(allowed)}")
     return value
 
 
 def _orders(text: str, labels: Labels) -> list[tuple[str, int, str]]:
-    """Return the overrides that ``guard.2=relaxed`` or ``guard.h:120=relaxed`` means."""
+    """Return the memory orders that ``guard.2=relaxed`` or ``guard.h:120=relaxed`` replaces."""
     site, equals, order = text.partition("=")
     file, colon, line = site.rpartition(":")
     if not equals or (colon and not line.isdigit()):
-        raise UsageError(f"--order {text!r}: write guard.2=relaxed or guard.h:120=relaxed")
+        raise UsageError(
+            f"--order is {text!r}; allowed: SITE=ORDER, as in guard.2=relaxed or "
+            "guard.h:120=relaxed"
+        )
     if colon:
         return [(file, int(line), order)]
     return [(name, at, order) for name, at in labels.lines(site)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to C code so that the explorer can run it: flags, names of its files, its symbols.
+"""Prepares C code so that the explorer can run it: flags, names of files, symbols.
 
-Source: ``kernel/base/instrument.h`` (operations), ``stress/explorer/compiled.h`` (who answers
-them).
+Source: ``kernel/base/instrument.h`` (the operations), ``stress/explorer/compiled.h`` (the functions
+that replace them).
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ from wakeproof.judge.process import Children
 
 
 def instrument(judge: str) -> str:
-    """Return the flag by which ``kernel/base/instrument.h`` takes the operations of a judge.
+    """Return the flag that makes ``kernel/base/instrument.h`` use the operations of a judge.
 
-    `judge` is the folder of ``stress/`` that has them: ``explorer``, ``harness/engine`` or
+    `judge` is the folder of ``stress/`` with these operations: ``explorer``, ``harness/engine`` or
     ``harness/recorder``.
     """
     return f'-DWP_INSTRUMENT="{judge}/instrument.h"'
 
 
 TOOL_S = 60.0
-LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
+LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is like any other
 _FLAGS = ("-O1", "-fsanitize=thread", "-DWP_EXPLORE", instrument("explorer"), "-fno-builtin",
           "-fno-stack-protector", "-fcf-protection=none", "-fno-pie",
           "-U_FORTIFY_SOURCE")  # fmt: skip
-"""Every access calls a hook, and nothing depends on where the code is loaded."""
+"""Every access calls a hook, and nothing depends on the address of the code."""
 _CLANG = ("-mllvm", "-tsan-instrument-read-before-write")
-"""Else of `x += 1` the write alone is reported."""
+"""Without it only the write of `x += 1` is reported."""
 _VOLATILE = "tsan-distinguish-volatile"
 """A volatile access calls a hook of its own."""
 
 _COPIES = ("memcpy", "memmove", "memset")
-"""What a compiler calls for structs, too: stress/explorer/compiled_copies.c answers."""
+"""Functions that compilers also call for structs; stress/explorer/compiled_copies.c has them."""
 
 _ENDS = {"__assert_fail": "assert_fail", "abort": "abort"}
-"""What ends a process: stress/explorer/compiled_steps.c makes it the last step of an execution."""
+"""Functions that end a process; stress/explorer/compiled_steps.c makes each a last step."""
 
 _ATOMIC = re.compile(r"__tsan_atomic|__atomic_|atomic_")
 _KNOWN = re.compile(
     r"wp_|stress_|__tsan_(?:unaligned_)?(?:volatile_)?(?:read|write)|__tsan_(?:init|func_|mem)"
     r"|__\w+[sdt]i[234]?$|(?:abs|labs|llabs|_GLOBAL_OFFSET_TABLE_)$"
 )
-"""The kernel's, the engine's, the compiler's, and functions of their arguments alone.  What reads
-memory for itself (memcmp, strlen) would read past the hooks."""
+"""Functions of the kernel, the engine and the compiler, and functions of their arguments alone.
+A function that reads memory itself (memcmp, strlen) would bypass the hooks."""
 
 
 class NotModelledError(UsageError):
-    """Code that the explorer can never run: it needs what no model of it has."""
+    """The explorer can never run this code, which needs an operation that it does not model."""
 
 
 def flags(source: Path, compiler: str) -> list[str]:
@@ -65,7 +65,7 @@ def flags(source: Path, compiler: str) -> list[str]:
 
 
 def shown(file: Path) -> str:
-    """Return what sites call a source file: its name, unless a kernel file has the same.
+    """Return the name of a source file in sites: its own, unless a kernel file has the same.
 
     ``wakeup/guard.h`` is the kernel's, ``scenarios/wakeup/guard.c`` ours; yours is ``race.c``, or
     ``folder/guard.c`` where its folder holds files with names of kernel files.
@@ -81,7 +81,7 @@ def shown(file: Path) -> str:
 
 
 def names(source: Path) -> list[str]:
-    """Return flags that make ``__FILE__`` what `shown` says, in `source` and what it includes."""
+    """Return flags that make ``__FILE__`` the name of `shown`, in `source` and its includes."""
     prefix = str(source)[: -len(source.name)]
     to = shown(source)[: -len(source.name)]
     own = [(prefix or source.name, to if prefix else shown(source))]
@@ -110,7 +110,7 @@ def _tool(name: str) -> str:
 
 
 def check(scenario: Path, compiled: str, children: Children) -> None:
-    """Refuse a scenario file whose object `compiled` needs what the explorer does not model.
+    """Refuse a scenario file if its object `compiled` needs what the explorer does not model.
 
     Raises:
         NotModelledError: it uses atomics that are not instrumented, or calls what is neither

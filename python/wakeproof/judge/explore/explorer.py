@@ -26,7 +26,7 @@ LINES_S = 60.0
 _ADDRESS = re.compile(r"@[0-9a-f]{5,16}\b")
 
 Tick = Callable[[dict[str, float]], None]
-"""Called now and then with executions, states and seconds so far."""
+"""Called now and then with the executions, states and seconds so far."""
 
 
 def run_test(
@@ -41,7 +41,7 @@ def run_test(
 ) -> list[Result]:
     """Explore a scenario that is linked into `program`, under each model of `options`.
 
-    `bounded`: with its bound on preemptions also where it is declared to be explored whole.
+    `bounded`: use the bound on preemptions even where the scenario declares a whole exploration.
     """
     command = [str(program), "--test", test, *["--sites"] * sites, *["--bounded"] * bounded]
     found = _run(children, command, options, len(options.models), tick)
@@ -49,7 +49,7 @@ def run_test(
 
 
 def _with_lines(children: Children, program: Path, result: Result) -> Result:
-    """Give plain accesses, which the compiler reports by address, their lines."""
+    """Add the lines of plain accesses, which the compiler reports by address."""
     events = [event for outcome in result.outcomes for event in outcome.example]
     files = {e.site.file for e in events if e.site and e.site.file.startswith("@")}
     places = sorted(files | set(_ADDRESS.findall(result.error)))
@@ -128,7 +128,7 @@ def _run(
 
 @contextlib.contextmanager
 def _watched(tick: Tick | None) -> Iterator[str]:
-    """Give the explorer a file to write its progress to, and pass on what comes."""
+    """Yield a file to which the explorer writes its progress, and pass the progress on."""
     if tick is None:
         yield "none"
         return

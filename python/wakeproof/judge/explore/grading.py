@@ -17,7 +17,7 @@ from wakeproof.judge.scenarios import Scenario, Twin
 from wakeproof.judge.stress.grading import HELD, NOT_JUDGED, VIOLATED, expectation
 
 REACHES = (Model.TSO, Model.RC11)
-"""Where a REQUIRED outcome must be reachable: real cores show it, and show no more than these."""
+"""The models that must reach a REQUIRED outcome: real cores show no more than these allow."""
 
 ALWAYS_BAD = {"race": "conflicting accesses, one of them plain, that nothing orders",
               "assertion": "an assertion does not hold", "crash": "an actor crashes"}  # fmt: skip
@@ -36,7 +36,7 @@ def judge_scenario(scenario: Scenario, results: Sequence[Result], labels: Labels
 
 
 def judge_program(file: str, name: str, results: Sequence[Result]) -> ScenarioReport:
-    """Judge a program as text, which declares no grades: whatever ends well is acceptable."""
+    """Judge a program as text, which declares no grades: every outcome that ends well is good."""
     judged = []
     for result in results:
         outcomes = tuple(_ungraded(found, result.outcomes) for found in result.outcomes)
@@ -81,7 +81,7 @@ def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labe
 
 
 def disagreements(results: Sequence[Result]) -> tuple[str, ...]:
-    """Say where two exhaustive engines give different outcomes: one of them is wrong."""
+    """Return where two exhaustive engines give different outcomes: one of them is wrong."""
     found = []
     whole = [result for result in results if result.exhaustive and not result.error]
     for one, other in combinations(whole, 2):
@@ -96,7 +96,7 @@ def disagreements(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def _lonely_race(one: Result, other: Result) -> list[str]:
-    """Say that graphs miss a race of an interleaving.  Those of C11 alone are theirs alone."""
+    """Return that graphs miss a race of an interleaving.  Only graphs see races of C11 alone."""
     by_engine = {result.engine: result for result in (one, other)}
     states, graphs = by_engine.get("states"), by_engine.get("graphs")
     if not states or not graphs or "race" not in states.verdicts - graphs.verdicts:
@@ -105,10 +105,10 @@ def _lonely_race(one: Result, other: Result) -> list[str]:
 
 
 def _with_races(judged: Sequence[Judged]) -> tuple[Judged, ...]:
-    """Return them with what a race under one model, or half a look for races, means for others.
+    """Return them with the effect that a race, or a partial look for races, has on other models.
 
     C11 gives a program with a race no meaning under any model.  SC and TSO see the races of their
-    executions; those that only a weak order leaves open are seen under RC11, if it saw all.
+    own executions.  RC11, if explored whole, also sees the races that a weak order leaves.
     """
     racing = [j.model.label for j in judged if "race" in j.result.verdicts]
     weakest = [j.result for j in judged if j.model is Model.RC11]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counterexamples of a job: the smallest that was found, its token, where it was saved."""
+"""The counterexamples of a job: the smallest that was found, its token, and its file."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Keeper:
     def smallest(
         self, file: Path, name: str, text: str, result: Result, worst: Found
     ) -> tuple[Found, ExploreOptions]:
-        """Return the execution with the fewest threads, steps, switches, and how it is found again.
+        """Return the execution with the fewest threads, steps and switches, and its options.
 
-        The explorer looks at every execution a second time: only that one outcome is worth it.
+        The explorer looks at every execution a second time, so this is done for one outcome only.
         """
         if result.engine != "graphs" or not worst.example:
             return worst, self.options
@@ -66,7 +66,7 @@ class Keeper:
     ) -> None:
         """Give a token to the worst execution under each model, and save it.
 
-        A twin's is the shortest met, a scenario's the smallest there is: see `smallest`.
+        For a twin it is the shortest that was met, for a scenario the smallest of all (`smallest`).
         """
         for judged in report.judged:
             worst = judged.worst

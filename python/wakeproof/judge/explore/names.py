@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in a counterexample of compiled code: its actors by their functions, its state by paths."""
+"""Names in a counterexample of compiled code: functions for actors, paths for the state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALLS = ("futex_wait", "futex_wake", "event_signal", "event_take")  # spell no 
 
 
 class Namer:
-    """Names what was found in programs; each program is read once."""
+    """Adds names to results of programs; each program is read once."""
 
     def __init__(self, children: Children) -> None:
         self._children = children
@@ -68,7 +68,7 @@ class Namer:
 
 
 def distinct(found: Found, paths: dict[tuple[int, int], str], state_size: int) -> Found:
-    """Return `found` with a location's path where there is one, else told apart by its place."""
+    """Return `found` with the paths of locations; one without a path gets its offset."""
     spelled: dict[str, set[int]] = defaultdict(set)
     for event in found.example:
         if event.location is not None:

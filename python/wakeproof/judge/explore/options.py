@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to explore: models, engine, bounds, limits; each value checked where it comes in."""
+"""How to explore: models, engine, bounds and limits.  Each value is checked when it is given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAMPLES = 10_000
 
 
 class Model(Enum):
-    """A memory model; its value is what commands and scenarios call it."""
+    """A memory model.  Its value is its name in commands and scenarios."""
 
     SC = "sc"
     TSO = "tso"
@@ -36,15 +36,16 @@ MODELS = tuple(Model)
 
 @dataclass(frozen=True)
 class ExploreOptions:
-    """How to explore; the defaults are those of the command line.
+    """How to explore.  The defaults are those of the command line.
 
     `grows`: the bound on preemptions is 0, then 1, and so on until it leaves nothing out.
-    `jobs` processes share one search of graphs: the result is the same.  `estimate`: explore none,
-    estimate by so many descents how many executions there are (0: explore).
-    `keep_positions`: positions of compiled code that behave equally are not made one (states).
-    `minimal`: the outcome whose example is to be the smallest (graphs), not only a shortest.
-    `replay`: the schedule of one execution (states), which alone is run.
-    `orders` puts other memory orders in place of those in the source: (file, line, order).
+    `jobs`: this many processes share one search of graphs; the result is the same.
+    `estimate`: estimate the number of executions by this many random descents, and explore none
+    (0: explore).
+    `keep_positions`: do not merge positions of compiled code that behave equally (states).
+    `minimal`: find the smallest example of this outcome, not only a shortest one (graphs).
+    `replay`: run one execution only, the one with this schedule (states).
+    `orders`: replace the memory orders at these places of the source: (file, line, order).
     """
 
     models: tuple[Model, ...] = MODELS
@@ -79,11 +80,13 @@ class ExploreOptions:
             UsageError: a value is not allowed; the message says which are.
         """
         if not self.models:
-            raise UsageError("no model to explore: give sc, tso, rc11 or all")
+            raise UsageError("model is empty; allowed: sc, tso, rc11, joined by commas, or all")
         if self.engine not in ENGINES:
-            raise UsageError(f"unknown engine {self.engine!r}; there are {', '.join(ENGINES)}")
+            raise UsageError(f"engine is {self.engine!r}; allowed: {', '.join(ENGINES)}")
         if self.engine == "states" and Model.RC11 in self.models:
-            raise UsageError("engine states knows sc and tso: give --model sc or tso")
+            raise UsageError(
+                "engine states has no model rc11: give --model sc,tso or --engine graphs"
+            )
         _within("loop bound", self.loop_bound, 0, 1_000_000)
         _within("spurious wakeups", self.spurious, 0, 100)
         _within("failing heavy fences", self.failing_heavy, 0, 100)
@@ -95,19 +98,24 @@ class ExploreOptions:
         _within("processes", self.jobs, 1, JOBS)
         _within("descents", self.estimate, 0, 2**63 - 1)
         if self.estimate and self.engine != "graphs":
-            raise UsageError("an estimate needs engine graphs: it is of executions")
+            raise UsageError(
+                "an estimate needs engine graphs, for it counts executions: give --engine graphs"
+            )
         if self.preemptions is not None or self.grows:
             _within("preemptions", self.preemptions or 0, 0, 1000)
             if self.engine != "states":
-                raise UsageError("a bound on preemptions needs engine states: graphs have none")
+                raise UsageError(
+                    "a bound on preemptions needs engine states, for graphs have none: "
+                    "give --engine states"
+                )
         if not 0 <= self.seconds <= MOST_SECONDS:
-            raise UsageError(f"seconds must be from 0 to {MOST_SECONDS:.0f}, not {self.seconds}")
+            raise UsageError(f"seconds is {self.seconds:g}; allowed: 0 to {MOST_SECONDS:,.0f}")
         if self.pct_depth and not self.sample:
-            raise UsageError("a pct depth needs a number of samples")
+            raise UsageError("a pct depth needs a number of samples: give sample, 1 or more")
         for _, line, order in self.orders:
             _within("line", line, 1, 1_000_000)
             if order not in ORDERS:
-                raise UsageError(f"unknown order {order!r}; there are {', '.join(ORDERS)}")
+                raise UsageError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
         return self
 
     def arguments(self, *, examples: bool = True) -> list[str]:
@@ -135,13 +143,13 @@ class ExploreOptions:
         found += ["--no-examples"] * (not examples)
         for file, line, order in self.orders:
             found += ["--order", f"{file}:{line}={order}"]
-        found += ["--sites"] * bool(self.orders)  # to say which of them stand nowhere
+        found += ["--sites"] * bool(self.orders)  # to report orders whose place is not explored
         return found
 
     def changed(self) -> dict[str, object]:
-        """Return what differs from the defaults, as plain data.
+        """Return the options that differ from the defaults, as plain data.
 
-        The models stand apart, and how many processes there were makes no difference.
+        The models are reported apart, and the number of processes makes no difference.
         """
         plain = ExploreOptions()
         return {
@@ -156,7 +164,7 @@ def models_of(text: str) -> tuple[Model, ...]:
     """Return the models that `text` names: one, several joined by commas, or ``all``.
 
     Raises:
-        UsageError: a name that no model has.
+        UsageError: `text` has a word that names no model.
     """
     found: set[Model] = set()
     for word in filter(None, (word.strip().lower() for word in text.split(","))):
@@ -165,7 +173,7 @@ def models_of(text: str) -> tuple[Model, ...]:
         elif word in {model.value for model in MODELS}:
             found.add(Model(word))
         else:
-            raise UsageError(f"unknown model {word!r}; there are sc, tso, rc11, all")
+            raise UsageError(f"model is {word!r}; allowed: sc, tso, rc11, all")
     return tuple(model for model in MODELS if model in found)
 
 
@@ -173,43 +181,45 @@ def sample_of(text: str) -> tuple[int, int]:
     """Return number of samples and PCT depth (0: uniform) of ``random`` or ``pct:d=3,n=500``.
 
     Raises:
-        UsageError: neither of the two.
+        UsageError: `text` has neither of these forms, or a number in it is 0.
     """
     found = _SAMPLE.fullmatch(text)
     if not found:
         raise UsageError(
-            f"unknown sample {text!r}; write random, random:n=5000, pct:d=3 or pct:d=3,n=5000"
+            f"sample is {text!r}; allowed: random[:n=N] or pct:d=D[,n=N], as in pct:d=3,n=5000"
         )
     number = int(found["random_n"] or found["pct_n"] or SAMPLES)
     depth = int(found["d"] or 0)
     if number < 1 or (found["d"] and depth < 1):
-        raise UsageError(f"sample {text!r}: n and d must be at least 1")
+        raise UsageError(f"sample is {text!r}; allowed for n and d: 1 or more")
     return number, depth
 
 
 def preemptions_of(text: str) -> tuple[int | None, bool]:
-    """Return a bound on preemptions, and whether it grows: ``2``, ``grow``.
+    """Return the bound on preemptions, and whether it grows, of ``2`` or ``grow``.
 
     Raises:
-        UsageError: neither of the two.
+        UsageError: `text` is neither a number nor ``grow``.
     """
     if text != "grow" and not text.isdigit():
-        raise UsageError(f"--preemptions {text!r}: write a number, or grow")
+        raise UsageError(f"preemptions is {text!r}; allowed: a number, or grow")
     return (None, True) if text == "grow" else (int(text), False)
 
 
 def bytes_of(text: str) -> int:
-    """Return a number of bytes: ``500M``, ``2G``, ``1000000``.
+    """Return the number of bytes that ``500M``, ``2G`` or ``1000000`` means.
 
     Raises:
-        UsageError: not such a number.
+        UsageError: `text` is no such number.
     """
     found = re.fullmatch(r"(\d{1,15})([KMGT]?)", text.strip().upper())
     if not found:
-        raise UsageError(f"{text!r} is no number of bytes; write 500M, 2G or 1000000")
+        raise UsageError(
+            f"max-bytes is {text!r}; allowed: a number of bytes, as in 500M, 2G or 1000000"
+        )
     return int(found[1]) << 10 * " KMGT".index(found[2] or " ")
 
 
 def _within(what: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise UsageError(f"{what} must be from {least} to {most}, not {value}")
+        raise UsageError(f"{what} is {value:,}; allowed: {least:,} to {most:,}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the bytes of a scenario's state: ``a.lock.state``, from the debug information.
 
-Two variables that the code spells alike, as ``lock->state`` of two locks, have two paths.  Where
-none can be found, the place in the state tells them apart.
+Two variables with one spelling in the code, as ``lock->state`` of two locks, have two paths.  If no
+path can be found, their offset in the state distinguishes them.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class Types:
     def named(self, size: int, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """Return names of `places`, (offset, bytes), in a state of `size` bytes.
 
-        The state is a structure of that size that has a member at each place; members of the very
-        sizes go before parts of members, and a structure called `state` before others.  Empty
-        where none fits, or several do that differ.
+        The state is a structure of this size with a member at each place.  Members of the exact
+        sizes are preferred to parts of members, and a structure named `state` to others.  The
+        result is empty if no structure fits, or if several fit and differ.
         """
         wanted = list(places)
         fits: dict[tuple[bool, bool], list[dict[tuple[int, int], str]]] = {}
@@ -103,7 +103,7 @@ class Types:
         return size
 
     def _path(self, entry: Entry | None, offset: int, size: int, depth: int) -> str | None:
-        """Return the path to the bytes, with what stands before it; None: there is none."""
+        """Return the path to the bytes, with the separator before it; None: there is none."""
         kind = self._bare(entry)
         if kind is None or not depth:
             return None

@@ -38,7 +38,7 @@ class Judged:
     outcomes: tuple[Outcome, ...]
     messages: tuple[str, ...]
     broken_at: str = ""  # a label, or file and line; empty where nothing is broken
-    races: str = ""  # what is not known of races: "races sampled"
+    races: str = ""  # how races were explored, if not whole: "races sampled"
     raced: str = ""  # the model under which the program has a race, where it is another one
 
     @property
@@ -59,12 +59,12 @@ class Judged:
 
     @property
     def is_part(self) -> bool:
-        """Say whether it holds as far as it was explored, which is not all."""
+        """Say whether it holds in the part that was explored, which is not all."""
         return self.status == HELD and not self.result.exhaustive
 
     @property
     def verdict(self) -> str:
-        """Return the verdict as it is printed: the status, and what it does not say."""
+        """Return the verdict as it is printed: the status and its limits."""
         if self.is_racy:
             return RACE
         return f"{AS_FAR}: {self.result.share}" if self.is_part else self.status
@@ -134,7 +134,7 @@ class ScenarioReport:
 
 @dataclass(frozen=True)
 class TwinReport:
-    """One twin under all models: which must kill it, and which did."""
+    """One twin under all models: the models that must kill it, and those that did."""
 
     name: str
     file: str
@@ -149,7 +149,7 @@ class TwinReport:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Return how it broke the claim, by the executions that are shown."""
+        """Return the classes of the broken claim, from the executions that are shown."""
         outcomes = [outcome for judged in self.judged for outcome in judged.outcomes]
         return tuple(dict.fromkeys(o.broken.name for o in outcomes if o.broken))
 

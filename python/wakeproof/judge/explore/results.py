@@ -12,7 +12,7 @@ from wakeproof.errors import JudgeError
 from wakeproof.judge.explore.options import Model
 
 BAD = ("asleep", "missed", "stuck", "race", "assertion", "crash")
-"""Verdicts other than ``ended``: how an execution ended badly."""
+"""The verdicts other than ``ended``, each a bad end of an execution."""
 INITIAL, NO_READ = -1, -2  # read_from
 
 
@@ -41,16 +41,16 @@ class Event:
     read_from: int
     drain: bool
     text: str
-    place: int = -1  # which location: two may have one spelling; -1: none
-    offset: int = -1  # of compiled code: where it lies in the scenario's state, in bytes
+    place: int = -1  # number of the location, as two may have one spelling; -1: none
+    offset: int = -1  # compiled code: offset in the scenario's state, in bytes
     size: int = 8  # bytes
-    crash: bool = False  # `fail`: no assertion, but what ends a process
+    crash: bool = False  # `fail`: a crash, not an assertion
     racing: bool = False  # one of the two accesses of a race
 
 
 @dataclass(frozen=True)
 class Found:
-    """One outcome: its text, how it ended, how often, and the shortest execution met."""
+    """One outcome: its text, its verdict, its count, and the shortest execution that was met."""
 
     text: str
     verdict: str
@@ -63,7 +63,7 @@ class Found:
 
     @property
     def digest(self) -> str:
-        """Return a hash of the example's events, whatever their locations are called."""
+        """Return a hash of the example's events that ignores the names of locations."""
         events = [astuple(replace(event, location=None)) for event in self.example]
         return hashlib.sha256(repr(events).encode()).hexdigest()[:16]
 
@@ -89,14 +89,14 @@ class Result:
     error: str
     seconds: float
     bytes: int
-    sites: tuple[Site, ...] = ()  # that were come to; only if they were asked for
+    sites: tuple[Site, ...] = ()  # sites that were reached; only with --sites
     size: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of all: about, from, to; 0: unknown
     preemptions: int = -1  # the largest bound that was explored whole; -1: none
     cpu_seconds: float = 0.0  # graphs: of the processor; of several processes, the longest's
     pct_bound: float = 0.0  # probability that one sample finds a bug of the depth, at least
     actors: tuple[str, ...] = ()  # addresses of the threads' functions; empty: a program as text
     state_size: int = 0  # compiled code: bytes
-    pct_samples: int = 0  # of so many samples: those drawn when the longest walk was known
+    pct_samples: int = 0  # the number of samples drawn after the longest walk was known
 
     @property
     def texts(self) -> frozenset[str]:
@@ -110,11 +110,11 @@ class Result:
 
     @property
     def ends(self) -> int:
-        """Return how many executions came to an end, good or bad; of states, how many ends."""
+        """Return the number of executions that ended, well or badly; of states, final states."""
         return sum(found.count for found in self.outcomes if not self._is_cycles(found))
 
     def how_often(self, found: Found) -> str:
-        """Return ``3 of 12 executions``; what is no execution of its own is counted as it is."""
+        """Return ``3 of 12 executions``, or the plain count of what is no execution."""
         if self._is_cycles(found):
             return f"{found.count:,} cycle{'s' * (found.count != 1)}"
         unit = "final states" if self.engine == "states" else "executions"
@@ -125,7 +125,7 @@ class Result:
 
     @property
     def coverage(self) -> str:
-        """Return ``exhaustive``, or what kept it from being so."""
+        """Return ``exhaustive``, or the reason that it was not."""
         if self.error:
             return "error"
         if self.exhaustive:
@@ -143,7 +143,7 @@ class Result:
 
     @property
     def share(self) -> str:
-        """Return how much was explored where it is not all: ``0.01 %``, ``20,000 samples``."""
+        """Return the explored part if it is not all: ``0.01 %``, ``20,000 samples``."""
         if self.stopped == "sample":
             return f"{self.executions + self.blocked + self.bounded:,} samples"
         if self.stopped == "preemptions" and self.preemptions >= 0:
@@ -204,7 +204,7 @@ def parse(line: str) -> Result:
 
 
 def why_no_graph(output: str) -> str:
-    """Say why the explorer, which printed `output`, has written no graph, or not the whole."""
+    """Return why the explorer, which printed `output`, wrote no graph, or not all of it."""
     try:
         found = parse(output.strip().rpartition("\n")[2])
     except JudgeError:

@@ -62,7 +62,7 @@ class ExploreReport:
 
     @property
     def in_part(self) -> tuple[str, ...]:
-        """Return the names of what held as far as it was explored, which is not all."""
+        """Return the names of scenarios and twins that held, and were explored only in part."""
         return tuple(report.name for report in self.scenarios if report.is_part)
 
     def ok(self, strict: bool = False) -> bool:
@@ -93,7 +93,7 @@ def explore(
     chosen = (options or ExploreOptions()).checked()
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
-    finder(regex)  # a wrong one is said before minutes of compiling
+    finder(regex)  # a wrong one is reported before minutes of compiling
     with Children() as children:
         job = _Job(chosen, children, jobs, save, progress, rows)
         return job.report(files, regex, twins)
@@ -136,7 +136,7 @@ class _Job:
         )  # fmt: skip
 
     def _check_orders(self, reports: list[ScenarioReport | TwinReport]) -> None:
-        """Refuse an order for a place where no operation stands that anybody came to."""
+        """Refuse an order for a place without an operation that a thread reached."""
         results = [judged.result for report in reports for judged in report.judged]
         if any(result.error for result in results):
             return
@@ -145,7 +145,7 @@ class _Job:
             if (file, line) not in met:
                 known = ", ".join(sorted(f"{f}:{at}" for f, at in met if f == file))
                 raise UsageError(
-                    f"--order {file}:{line}={order}: nothing explored stands there"
+                    f"--order {file}:{line}={order}: no access at this place was explored"
                     + (f"; there is {known}" if known else f"; files: {_files(met)}")
                 )
 
@@ -199,7 +199,7 @@ class _Job:
         return judged, twins
 
     def _known(self, of: Scenario, twin: Twin | None) -> list[Result]:
-        """Return what was explored of a scenario or twin before, without executions; [] if not."""
+        """Return the kept results of a scenario or twin, without executions; [] if none."""
         name = (twin or of).name
         row = self._rows and self._rows.find("explore", name, self._inputs(of, twin))
         known = explore_stored.of_plain(of.name, row.counts, row.detail) if row else []
@@ -222,7 +222,7 @@ class _Job:
         return explore_grading.judge_scenario(of, results, self._labels).status
 
     def _inputs(self, of: Scenario, twin: Twin | None) -> dict[str, str]:
-        """Return what a verdict on a scenario or twin rests on."""
+        """Return the inputs of a verdict on a scenario or twin."""
         build = Build(twin=twin.name if twin else None, kind="explored")
         return {
             "program": self._builder.identity(of.file, build),
@@ -266,7 +266,7 @@ class _Job:
     def _shown(
         self, file: Path, name: str, text: str, of: Scenario | None, result: Result
     ) -> Result:
-        """Return `result` with what is shown of it: bad outcomes named, the worst one smallest."""
+        """Return `result` with named bad outcomes, and the smallest example of the worst."""
         if result.error and not text:
             return self._namer.in_error(self._builder.explorer(file), result)
         bad = [found for found in result.outcomes if explore_grading.is_bad(of, found)]

@@ -73,7 +73,7 @@ def show(screen: Console, found: ExploreReport, labels: Labels) -> None:
 
 
 def print_execution(screen: Console, one: Counterexample, labels: Labels) -> None:
-    """Print an execution step by step: a column per thread, the value, and who wrote it."""
+    """Print an execution step by step: a column per thread, the value, and its writer."""
     token, found = one.token, one.found
     twin = f" with the defect {token.twin}" if token.twin else ""
     broken = one.broken or explore_classes.classify(found)
@@ -95,7 +95,7 @@ def print_execution(screen: Console, one: Counterexample, labels: Labels) -> Non
 
 
 def print_token(screen: Console, one: Counterexample) -> None:
-    """Print how to see an execution again."""
+    """Print the command that shows an execution again."""
     saved = f"  (saved: {one.saved})" if one.saved else ""
     screen.print(f"{one.token.model.upper()}: wakeproof replay {one.token.text}{saved}",
                  markup=False, soft_wrap=True)  # fmt: skip
@@ -130,7 +130,7 @@ def _kind(outcome: Outcome) -> str:
 def _run_row(of: ScenarioReport | TwinReport, judged: Judged) -> list[object]:
     result = judged.result
     verdict = Text(judged.verdict, style=_style(judged))
-    if isinstance(of, TwinReport):  # the defect is shown, or not: of that nothing is left open
+    if isinstance(of, TwinReport):  # the defect is shown or not, and nothing is left open
         verdict = Text(judged.status, style=STYLES[judged.status])
     return [
         of.name, result.model.label, result.engine, f"{result.ends:,}", f"{result.blocked:,}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of explorations as plain data, without the executions that are shown of each."""
+"""Results of explorations as plain data, without their example executions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NONE = Result(
 
 
 def to_plain(results: Sequence[Result]) -> tuple[list[Any], list[Any]]:
-    """Return the results if they come out the same again, and nothing; else the other way round."""
+    """Return the results as the first list if a new run gives the same, else as the second."""
     plain = [
         [
             result.model.value, result.engine, result.exhaustive, result.stopped,
@@ -39,7 +39,7 @@ def of_plain(program: str, exact: list[Any], others: list[Any]) -> list[Result]:
 
 
 def is_cut(result: Result) -> bool:
-    """Say whether a limit of time or memory has ended it, so that another run may see more."""
+    """Say whether a limit of time or memory ended the run, so that another run may see more."""
     return result.stopped.startswith("max_")
 
 

@@ -21,7 +21,7 @@ from wakeproof.judge.scenarios import Scenario, Twin
 LOOPS = "loops without a shared operation"  # stress/explorer/compiled_run.c
 
 Progress = Callable[[str, int, int], None]
-"""Called with what runs, steps done and steps in all."""
+"""Called with the current run, the steps done, and the steps in all."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Return what the progress line calls it: ``guard_no_fence RC11``."""
+        """Return its name in the progress line: ``guard_no_fence RC11``."""
         return f"{self.twin or self.scenario.name} {self.model.label}"
 
     def is_betrayed(self, result: Result) -> bool:
-        """Say whether a run that did not see all shows the twin's defect."""
+        """Say whether an incomplete run shows the twin's defect."""
         twin = self.betrays
         return (
             twin is not None
@@ -83,14 +83,14 @@ class Tasks:
         sets: dict[object, list[Task]] = {}  # the models of one scenario or twin, smallest first
         for task in tasks:
             sets.setdefault((task.scenario, task.betrays), []).append(task)
-        if not self._options.orders:  # sites are those that one process comes to
+        if not self._options.orders:  # only one process reports the sites that it reaches
             self._each = min(JOBS, max(1, jobs // max(1, len(sets))))
         results: dict[Task, list[Result]] = {}
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 for found in pool.map(self._run_models, sets.values()):
                     results |= found
-            except BaseException:  # Ctrl-C, or a twin that does not compile: nobody waits for more
+            except BaseException:  # Ctrl-C, or a twin that does not compile: the rest is given up
                 self._children.kill_all()
                 raise
         return results
@@ -98,8 +98,8 @@ class Tasks:
     def _run_models(self, tasks: list[Task]) -> dict[Task, list[Result]]:
         """Run one scenario or twin under each model.
 
-        An execution under SC is one under TSO and RC11 too: what betrays a twin that is too large
-        to be explored whole is not looked for again in the larger models.
+        An execution under SC is also one under TSO and RC11.  So if a twin is too large to be
+        explored whole, and SC shows its defect, the larger models are not searched for it again.
         """
         found: dict[Task, list[Result]] = {}
         betrayed: Result | None = None
@@ -146,7 +146,7 @@ class Tasks:
 
 
 def size_of(at: dict[str, float]) -> str:
-    """Return how far a run is: ``1,000 executions of about 5,040 (4,000 to 6,000), 20 %, ...``."""
+    """Return a run's progress: ``1,000 executions of about 5,040 (4,000 to 6,000), 20 %, ...``."""
     size = ", ".join(f"{at[key]:,.0f} {key}" for key in ("executions", "states") if at[key])
     about = at.get("estimate")
     if not about:
@@ -158,7 +158,7 @@ def size_of(at: dict[str, float]) -> str:
 
 
 def failed(name: str, model: Model, error: str) -> Result:
-    """Return the result of a run that gave none."""
+    """Return the result of a run that failed."""
     return Result(
         name, model, "", 0, (), 0, 0, 0, 0, 0, 0, 0, exhaustive=False, stopped="", error=error,
         seconds=0.0, bytes=0,

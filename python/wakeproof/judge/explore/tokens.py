@@ -25,7 +25,7 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Token:
-    """Which execution of what: found by `options` under `model`, in `file`, from `sources`."""
+    """Names an execution: found with `options` under `model`, in `file`, from `sources`."""
 
     file: str  # relative to the sources folder where it is the project's own
     name: str  # of the scenario or program
@@ -37,11 +37,11 @@ class Token:
     verdict: str
     events: str  # hash of the execution
     sources: str  # hash of everything that was compiled
-    schedule: str = ""  # of the execution; empty: it is looked for
+    schedule: str = ""  # of the execution; empty: the execution is searched
 
     @property
     def text(self) -> str:
-        """Return what `wakeproof replay` takes."""
+        """Return the token as `wakeproof replay` takes it."""
         packed = json.dumps([VERSION, *self.__dict__.values()], separators=(",", ":"))
         return base64.urlsafe_b64encode(zlib.compress(packed.encode(), 9)).decode().rstrip("=")
 
@@ -52,7 +52,7 @@ class Token:
         return path if path.is_absolute() else locations.sources() / path
 
     def explore_options(self) -> ExploreOptions:
-        """Return the options that found it, for its model alone.
+        """Return the options that found the execution, for its model alone.
 
         Raises:
             UsageError: the token holds an option that this version does not know.
@@ -67,7 +67,9 @@ class Token:
                 **values,  # type: ignore[arg-type]
             )  # fmt: skip
         except (TypeError, ValueError, AssertionError) as error:
-            raise UsageError(f"the token's options are not of this version: {error}") from error
+            raise UsageError(
+                f"the token's options are not of this version: {error}: explore again"
+            ) from error
         return chosen.checked()
 
 
@@ -89,15 +91,20 @@ def decode(text: str) -> Token:
     """Return the token that `text` is.
 
     Raises:
-        UsageError: it is none.
+        UsageError: `text` is no token.
     """
     try:
         packed = base64.urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4))
         version, *values = json.loads(zlib.decompress(packed))
     except (binascii.Error, zlib.error, TypeError, ValueError) as error:
-        raise UsageError(f"no token: {text[:40]}{'...' * (len(text) > 40)}") from error
+        raise UsageError(
+            f"{text[:40]!r}{'...' * (len(text) > 40)} is no token: give one that wakeproof explore "
+            "printed, or a file that it saved"
+        ) from error
     if version != VERSION:
-        raise UsageError(f"the token is of version {version}, this is version {VERSION}")
+        raise UsageError(
+            f"the token is of version {version}; allowed: {VERSION}, this version's: explore again"
+        )
     return _checked(dict(zip(Token.__dataclass_fields__, values, strict=False)))
 
 
@@ -105,7 +112,7 @@ def load(file: Path) -> Token:
     """Return the token that a saved counterexample holds.
 
     Raises:
-        UsageError: it holds none.
+        UsageError: the file has no token.
     """
     try:
         entry = json.loads(file.read_text("utf-8"))
@@ -129,7 +136,7 @@ def save(token: Token, found: Found, folder: Path) -> Path:
 
 
 def short_hash(text: str) -> str:
-    """Return eight digits that tell texts apart."""
+    """Return eight digits of a hash of the text."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -137,5 +144,7 @@ def _checked(values: Mapping[str, object]) -> Token:
     texts = [values.get(name) for name in Token.__dataclass_fields__ if name != "options"]
     options = values.get("options")
     if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
-        raise UsageError("the token is damaged: a field is missing or of the wrong kind")
+        raise UsageError(
+            "the token is damaged, a field is missing or of the wrong kind: explore again"
+        )
     return Token(**values)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A counterexample as people read it: a row per step, a column per thread.
 
-Each row says what the thread did, with the label of its site, the value it got, and which row
-wrote that value.
+Each row has the operation of the thread, the label of its site, the value that it got, and the row
+that wrote this value.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def rows(found: Found, labels: Labels, model: Model) -> list[Row]:
 
 
 def operation(event: Event) -> str:
-    """Return what the event does: ``x = 1 release``, ``load y acquire``."""
+    """Return the event's operation: ``x = 1 release``, ``load y acquire``."""
     place = MACRO.sub("", event.location or "")
     match event.kind:
         case _ if event.drain:
@@ -106,10 +106,10 @@ def number(value: int) -> str:
 
 
 def broken_at(found: Found, labels: Labels, model: Model) -> str:
-    """Return the site that shows best where a claim broke: ``[S3]``, or file and line.
+    """Return the site that best shows where a claim broke: ``[S3]``, or file and line.
 
-    That is the last stale read that has a label, else the last step that has one; of a race, both
-    lines; of a failed assertion or a crash, its own.
+    It is the last stale read with a label, else the last step with a label.  For a race it is both
+    lines, and for a failed assertion or a crash its own line.
     """
     every = rows(found, labels, model)
     if found.verdict == "race":
@@ -145,7 +145,7 @@ def _source(event: Event, is_stale: bool, model: Model) -> str:
 
 
 def _stale(events: Sequence[Event], model: Model) -> set[int]:
-    """Return which events read another write than the latest one above them to that location."""
+    """Return the events that read another write than the latest one above them to the location."""
     latest: dict[int, int] = {}
     found = set()
     for at, event in enumerate(events):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `wakeproof linear` checks: scenarios against specs, and what must not be linearizable.
+"""The checks of `wakeproof linear`: scenarios against specs, and checks that must fail.
 
-Each check that must fail is a twin of the code, or says of the code more than is true: that no pop
-misses a pushed node (FIFO), or, under x86-TSO, that nothing is late.
+A check that must fail has a twin of the code, or a spec that promises too much: that no pop misses
+a pushed node (FIFO), or, under x86-TSO, that no operation is late.
 Source: ``stress/linear``, ``linear.objects``.
 """
 
@@ -31,7 +31,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """Return what tells it from every other case."""
+        """Return a text that no other case has."""
         return f"{self.test} {self.twin} under {self.model} against {self.against}"
 
 

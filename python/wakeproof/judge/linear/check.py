@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether every history in a graph of states is one that a sequential specification allows.
+"""Checks that a sequential specification allows every history in a graph of states.
 
-Breadth first over pairs of a state of the code and a state of the spec's automaton, so the first
-return that nothing explains ends a shortest run.
+The search goes breadth first over pairs of a state of the code and a state of the spec's automaton,
+so the first return without an explanation ends a shortest run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wakeproof.judge.linear.spec import CALL, RETURN, Automaton, Event, Spec
 
 @dataclass(frozen=True)
 class Row:
-    """A step of a run: who, what, and whether it is a call or return."""
+    """A step of a run: the thread, the text, and whether it is a call or return."""
 
     thread: int
     text: str
@@ -26,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the check of one graph found."""
+    """The result of the check of one graph."""
 
     pairs: int  # of states of the code and of the automaton
     sets: int  # states of the automaton
@@ -64,11 +64,11 @@ def check(dump: Dump, spec: Spec) -> Checked:
 
 
 class Moves:
-    """The moves that are enough.
+    """The moves that are sufficient for the check.
 
-    A history whose intervals are shorter is allowed only if those with longer ones are.  So a
-    return comes as early as it can, and a call as late: together with the thread's next step.
-    Choices come at once, since they touch no memory.
+    Shorter intervals between call and return allow fewer orders.  So only the shortest intervals
+    are checked: a return comes as early as it can, and a call as late as it can, together with the
+    thread's next step.  Choices come at once, because they touch no memory.
     """
 
     def __init__(self, dump: Dump) -> None:

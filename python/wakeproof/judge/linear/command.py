@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof linear`: operations of the compiled code happen at points between call and return."""
+"""`wakeproof linear`: each operation of the compiled code takes effect between call and return."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from wakeproof.cli.panels import AsJson
 from wakeproof.judge import report
 from wakeproof.judge.linear import run as judge
 from wakeproof.judge.linear.check import Row
@@ -16,21 +17,22 @@ from wakeproof.judge.linear.run import LinearReport, LinearResult
 
 def linear(
     pattern: Annotated[
-        str | None, typer.Option("-t", help="Only scenarios whose name matches.")
+        str | None,
+        typer.Option("-t", metavar="REGEX", help="Check the scenarios whose name matches."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    full: Annotated[bool, typer.Option(help="Those that take minutes as well.")] = False,
+    as_json: AsJson = False,
+    full: Annotated[bool, typer.Option(help="Check the scenarios that take minutes, too.")] = False,
 ) -> None:
     """Check every history of calls and returns, of any length, against a sequential spec.
 
-    The histories are those of stress/linear under SC and x86-TSO. Twins, and specs that promise
-    more than the code does, must give a history that no order explains.
+    The histories are those of the scenarios in stress/linear under SC and x86-TSO. A twin, and a
+    spec that promises more than the code does, must have a history that no order explains.
 
     Examples:
 
-      wakeproof linear               queues and biased lock, with what must fail
+      wakeproof linear                  queues and biased lock, with what must fail
 
-      wakeproof linear -t biased_lock     one of them
+      wakeproof linear -t biased_lock   one of them
     """
     screen = report.console(stderr=as_json)
 

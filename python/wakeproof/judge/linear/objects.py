@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run queue and a biased lock are, one operation after the other.
+"""The sequential specifications of a run queue and a biased lock.
 
-A queue's state is its nodes, oldest first, each with whether it is published, and whether a node
-that was taken still shows at the front.  A ticket's is its holder (-1: none) and who has drawn.  A
-bounded queue's is its next slot (0: empty) and its ring, oldest first; of one that overflows: its
-ring, the node that has left it (0: none), and those that have come to the global queue.
+The state of a queue is its nodes, oldest first, each with whether it is published, and whether a
+node that was taken still shows at the front.  The state of a ticket is its holder (-1: none) and
+the threads that have drawn a number.  The state of a bounded queue is its next slot (0: empty) and
+its ring, oldest first.  The state of one that overflows is its ring, the node that has left it (0:
+none), and the nodes that have come to the global queue.
 Source: ``kernel/queue/mpsc.h``, ``kernel/queue/biased_lock.h``,
-``kernel/queue/local_queue.h``: what they promise and what not.
+``kernel/queue/local_queue.h``, with their promises and limits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Lock = tuple[int, tuple[int, ...]]
 Local = tuple[int, tuple[int, ...]]
 Full = tuple[tuple[int, ...], int, tuple[int, ...]]
 NOTHING = 0
-"""What a pop returns that takes no node; nodes are 1, 2, ..."""
+"""The result of a pop that takes no node; nodes are 1, 2, ..."""
 
 
 def _append(nodes: tuple[int, ...], what: Pending) -> Iterable[tuple[tuple[int, ...], int]]:
@@ -32,7 +33,7 @@ def _remove(nodes: tuple[int, ...], _what: Pending) -> Iterable[tuple[tuple[int,
 
 
 FIFO = Spec((), {"push": Operation((_append,)), "pop": Operation((_remove,))})
-"""The textbook's queue: a pop returns nothing only where it is empty."""
+"""The textbook's queue: a pop returns nothing only if the queue is empty."""
 
 
 def _reserve(queue: Queue, what: Pending) -> Iterable[tuple[Queue, int]]:
@@ -103,7 +104,7 @@ def _try(lock: Lock, what: Pending) -> Iterable[tuple[Lock, int]]:
 
 
 def _let_go(lock: Lock, what: Pending) -> Iterable[tuple[Lock, int]]:
-    """Only the holder may release."""
+    """Release the lock; only the holder may."""
     if lock[0] == what.thread:
         yield lock, 0
 
@@ -113,7 +114,7 @@ def _free(lock: Lock, _what: Pending) -> Iterable[tuple[Lock, int]]:
 
 
 def biased_lock(late: int = 0) -> Spec:
-    """Return the lock: a try fails only while somebody holds it or has drawn a number."""
+    """Return the lock: a try fails only while a thread holds it or has drawn a number."""
     return Spec(
         (-1, ()),
         {
@@ -130,7 +131,7 @@ def _show(local: Local, what: Pending) -> Iterable[tuple[Local, int]]:
 
 
 def _keep(local: Local, what: Pending) -> Iterable[tuple[Local, int]]:
-    """Put it into the slot, if nothing else is there."""
+    """Put the node into the slot if the slot is empty."""
     kept, ring = local
     if kept or ring:
         yield local, 0
@@ -171,7 +172,7 @@ def local_queue() -> Spec:
 
 
 def _make_room(full: Full, _what: Pending) -> Iterable[tuple[Full, int]]:
-    """Let the older of two leave."""
+    """Let the older of two nodes leave the ring."""
     ring, _, come = full
     if len(ring) == 2:
         yield (ring[1:], ring[0], come), 1
@@ -200,7 +201,7 @@ def _serve(full: Full, _what: Pending) -> Iterable[tuple[Full, int]]:
 
 
 def overflowing() -> Spec:
-    """Return the bounded queue of two, without its next slot; a push returns how many have left."""
+    """Return the bounded queue of two, without a next slot; a push returns the number that left."""
     return Spec(
         ((), 0, ()),
         {

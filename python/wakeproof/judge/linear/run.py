@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `linear`: operations of the compiled code happen at points between call and return.
+"""The judge `linear`: each operation of the compiled code takes effect between call and return.
 
-The explorer gives every state and every step of a scenario whose threads mark their calls and
-returns; each history in that graph, of any length, must be one that the sequential spec allows.
-A broken twin, and a spec that promises more than the code does, must give a history that is not.
+The threads of a scenario mark their calls and returns, and the explorer gives every state and every
+step.  The sequential spec must allow each history in that graph, of any length.  A broken twin, and
+a spec that promises more than the code does, must have a history that the spec does not allow.
 Source: Herlihy and Wing 1990; ``stress/linear``.
 """
 
@@ -50,7 +50,7 @@ class LinearResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether it came out as it must."""
+        """Say whether the result is as it must be."""
         return not self.missing and bool(self.counterexample) == self.case.must_fail
 
 
@@ -59,7 +59,7 @@ class LinearReport(Results[LinearResult]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What did not come out as it must, a line each."""
+        """The results that are not as they must be, a line each."""
         return tuple(f"linear: {r.case.title}" for r in self.results if not r.holds)
 
 
@@ -73,10 +73,10 @@ def linear(
     progress: Progress | None = None,
     rows: Rows | None = None,
 ) -> LinearReport:
-    """Check the cases whose scenario's name matches `pattern` (None: all).
+    """Check the cases of scenarios with a name that matches `pattern` (None: all).
 
-    `slow`: those that take a minute as well.  With `rows`, cases that are in them are not checked
-    again, and new ones are added.
+    `slow`: also check the cases that take a minute.  With `rows`, cases that are in them are not
+    checked again, and new ones are added.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -86,7 +86,7 @@ def linear(
     chosen = [c for c in CASES if pattern is None or re.search(pattern, c.test, re.IGNORECASE)]
     if not chosen:
         names = dict.fromkeys(c.test for c in CASES)
-        raise UsageError(f"-t {pattern}: there are {', '.join(names)}")
+        raise UsageError(f"-t {pattern!r} matches no scenario; there are {', '.join(names)}")
     with Children() as children:
         judge = _Judge(children, rows)
         results = (judge.judge(case) for case in chosen if case.is_quick or slow)
@@ -94,7 +94,7 @@ def linear(
 
 
 def programs(rows: Rows, builder: Builder, *, slow: bool = True) -> list[Program]:
-    """Return what `linear` with this `slow` and these `rows` compiles."""
+    """Return the programs that `linear` with this `slow` and these `rows` compiles."""
     return [
         _program(case)
         for case in CASES
@@ -108,7 +108,7 @@ def _program(case: Case) -> Program:
 
 
 def inputs_of(builder: Builder, case: Case) -> dict[str, str]:
-    """Return what the verdict on a case rests on."""
+    """Return the inputs of the verdict on a case."""
     return {
         "program": builder.identity(*_program(case)),
         "case": f"{case.title} {case.must_fail} {case.shows}",
@@ -128,7 +128,7 @@ class _Judge:
         self._last: tuple[tuple[str, str, str], Dump] | None = None
 
     def judge(self, case: Case) -> LinearResult:
-        """Check one case, unless that was done before."""
+        """Check one case, or return the kept result."""
         if self.rows is None:
             return self._judge(case)
         inputs = inputs_of(self.builder, case)

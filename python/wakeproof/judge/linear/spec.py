@@ -26,7 +26,7 @@ class Event(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """An operation under way: so many of its points have happened."""
+    """An operation under way, and the number of its points that have happened."""
 
     operation: str
     thread: int
@@ -36,16 +36,16 @@ class Pending(NamedTuple):
 
 
 Point = Callable[[Any, Pending], Iterable[tuple[Any, int]]]
-"""(state, operation) -> (state, result) for each way in which it can happen now; none: not now."""
+"""(state, operation) -> (state, result) for each way in which the operation can happen now."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What an operation does, point by point."""
+    """The effects of an operation, point by point."""
 
     points: tuple[Point, ...]
-    late: int = 0  # so many of the last points may come after the return
-    drains: bool = False  # it begins after the late points of its thread
+    late: int = 0  # this many of the last points may come after the return
+    drains: bool = False  # the operation begins after the late points of its thread
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ Configuration = tuple[Hashable, tuple[_Thread, ...]]
 
 
 class Automaton:
-    """Reads a history event by event: all that may have happened so far, as one number.
+    """Reads a history event by event; a state is the number of all that may have happened.
 
     The states are sets of configurations (what the object is, and how far each thread's operation
     has come), closed under points; they are made when a history first leads to them.
@@ -98,7 +98,8 @@ class Automaton:
     def is_new(self, state: int, known: list[int]) -> bool:
         """Say whether no state in `known` has fewer explanations; if so, put it there.
 
-        What follows a state is explained if it is after one with fewer explanations.
+        If all that follows a state with fewer explanations is explained, so is all that follows
+        this state.
         """
         if any(self._is_below(one, state) for one in known):
             return False

@@ -54,7 +54,7 @@ def _preserved(frame: Frame, fences: bool) -> Relation:
 
 
 def _drains(frame: Frame) -> list[tuple[int, list[int]]]:
-    """Return each heavy fence with the events of each thread whose buffer it empties."""
+    """Return each heavy fence with the events of each thread that has its buffer emptied."""
     numbers: dict[int, list[int]] = {}
     for n, event in enumerate(frame.events):
         numbers.setdefault(event.identity[0], []).append(n)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second oracle: outcomes of a small program by constraints, solved by z3.
 
-Independent of ``oracle.py`` beyond the parser: programs run symbolically, nothing is enumerated,
+It shares only the parser with the first oracle: programs run symbolically, nothing is enumerated,
 and the models stand here in other words.  SC is an interleaving; TSO a memory order in which a
 load reads the latest of what is in memory and what its own thread has stored (SPARC's axioms);
 RC11, in ``oracle/smt_rc11.py``, compares positions in modification order.
@@ -90,7 +90,7 @@ def _tso(runs: Symbolic) -> None:
     for fence, read in product(runs.events, runs.rf):
         if fence.order != "heavy":
             continue
-        for write in runs.events:  # in a buffer when everybody's is emptied
+        for write in runs.events:  # a write in a buffer when all buffers are emptied
             if write.written is not None and write.is_before(read) and read.thread != fence.thread:
                 kept = z3.And(times[read] < times[fence], times[fence] < times[write])
                 there = z3.And(fence.guard, write.guard, read.guard)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof orders`: every memory order one step weaker; needed, or explained."""
+"""`wakeproof orders`: weaken every memory order by one step; it must be needed, or explained."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeproof import locations
+from wakeproof.cli.panels import BOUNDS, OUTPUT, AsJson
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import report
 from wakeproof.judge.orders import report as reports
@@ -29,33 +30,53 @@ COLUMNS = ("site", "where", "order", "weaker", "verdict", "killed by", "model", 
 def orders(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Scenarios of your own, with labelled sites."),
+        typer.Argument(
+            metavar="FILE",
+            help="Judge the labelled sites of your own scenarios. Default: those of kernel/.",
+            show_default=False,
+        ),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("-t", metavar="REGEX", help="Only sites of such a label.")
+        str | None, typer.Option("-t", metavar="REGEX", help="Judge the sites whose label matches.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at once (default: one per CPU).")] = None,
-    seconds: Annotated[float, typer.Option(help="Limit of each run (0: none).")] = judge.SECONDS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seconds: Annotated[
+        float,
+        typer.Option(help="Stop each run after this processor time in seconds; 0: no limit."),
+    ] = judge.SECONDS,
+    as_json: AsJson = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Make this many runs at a time. Default: one per CPU.", rich_help_panel=BOUNDS
+        ),
+    ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Executions (default build/orders).")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the executions that show a failure to this folder. Default: build/orders.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
 ) -> None:
-    """Run every labelled site one step weaker, in every scenario that comes to it.
+    """Weaken every labelled memory order by one step, in every scenario that reaches its site.
 
-    Killed: a scenario fails, so the order is needed. What survives must be explained in its
-    comment by "kept:" and a reason. Exit code 1: a site is neither.
+    A weaker order is killed if a scenario fails with it: the order in the source is needed. If a
+    weaker order survives, the site's comment must say "kept:" and a reason. Exit code 1: a site
+    is neither killed nor explained.
 
     Examples:
 
       wakeproof orders                     every site of kernel/
 
-      wakeproof orders -t '^G'             the guard's
+      wakeproof orders -t '^guard'         one concept
 
-      wakeproof orders path/to/race.c      labelled sites of your own file, by its scenarios
+      wakeproof orders path/to/race.c      labelled sites of your own file, in its scenarios
     """
     if save is not None:
-        save.mkdir(parents=True, exist_ok=True)  # or fail now, not after minutes
+        save.mkdir(
+            parents=True, exist_ok=True
+        )  # a folder that cannot be made fails now, not after minutes
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         found = judge.orders(

@@ -18,7 +18,7 @@ CUT_SHORT = "cut short"  # by a limit of time, memory or executions
 
 
 def extent(coverage: str) -> str:
-    """Return how much of a scenario an exploration with such a coverage saw, in a word or two."""
+    """Return how much of a scenario an exploration with this coverage saw, in a word or two."""
     return EXTENTS.get(coverage.partition(":")[0], CUT_SHORT)
 
 
@@ -26,8 +26,8 @@ def extent(coverage: str) -> str:
 class Kill:
     """The evidence that an order is needed: the scenario holds as it is, and fails without.
 
-    `baseline`: how much of it was explored as it is, under the same model, bounds and limits.
-    What was not explored whole may show the same with the order as it is.
+    `baseline`: the part that was explored with the order as it is, under the same model, bounds and
+    limits.  If that is not all, the order as it is might fail as well.
     """
 
     scenario: str
@@ -95,7 +95,7 @@ def mutant_of(plain: list[Any]) -> MutantReport:
 
 @dataclass(frozen=True)
 class SiteReport:
-    """One labelled site: the evidence that its order is needed, or why it is kept."""
+    """One labelled site: the evidence that its order is needed, or the reason to keep it."""
 
     label: str
     file: str
@@ -115,14 +115,14 @@ class SiteReport:
 
     @property
     def doubt(self) -> str:
-        """Return that a surviving order was explored in full nowhere, or ""."""
+        """Return that no scenario explored a surviving order in full, or ""."""
         left = [mutant for mutant in self.mutants if not mutant.kill and not mutant.judged_by]
         weaker = " and ".join(mutant.weaker for mutant in left)
         return f"{weaker}: no scenario judges it exhaustively" if left else ""
 
     @property
     def message(self) -> str:
-        """Return what is wrong, in words, or ""."""
+        """Return what is wrong with the site, in words, or ""."""
         if self.status == KEPT_YET_KILLED:
             kills = [mutant.kill for mutant in self.mutants if mutant.kill]
             return f"says kept:, and {kills[0].scenario} needs {self.order}: say so instead"
@@ -142,7 +142,7 @@ class SiteReport:
 
 @dataclass(frozen=True)
 class OrdersReport:
-    """All sites of one audit, and the scenarios that could not serve."""
+    """All sites of one audit, and the scenarios that could not be used."""
 
     sites: tuple[SiteReport, ...]
     unusable: tuple[str, ...]
@@ -155,7 +155,7 @@ class OrdersReport:
 
     @property
     def baselines(self) -> dict[str, int]:
-        """Return how many kills rest on a scenario that holds as it is: whole, bounded, ..."""
+        """Return the kills by how much of the scenario was seen to hold: whole, bounded, ..."""
         rest = [
             extent(mutant.kill.baseline)
             for site in self.sites for mutant in site.mutants if mutant.kill
@@ -179,6 +179,6 @@ class OrdersReport:
 
     @property
     def ok(self) -> bool:
-        """Say whether every site is killed or explained, and every scenario held by itself."""
+        """Say whether every site is killed or explained, and every scenario holds as it is."""
         good, total = self.score
         return good == total and not self.unusable

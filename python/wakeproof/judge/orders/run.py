@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order audit: every labelled site one step weaker, in every scenario that comes to it.
+"""The order audit: every labelled site one step weaker, in every scenario that reaches it.
 
 A weaker order that makes a scenario fail is needed: it is killed, and that scenario is the site's
 evidence.  One that survives must be weakened, or explained in the site's comment by ``kept:``.
@@ -45,7 +45,7 @@ from wakeproof.judge.stress.grading import VIOLATED
 from wakeproof.judge.verdicts import Rows
 
 Progress = Callable[[str, int, int], None]
-"""Called with what runs, steps done and steps in all."""
+"""Called with the current run, the steps done, and the steps in all."""
 
 SECONDS, LOOP_BOUND, BYTES = 10.0, 4, 1 << 30
 GOOD = (KILLED, EXPLAINED)
@@ -85,7 +85,7 @@ def orders(
 
 @dataclass(frozen=True)
 class _Baseline:
-    """A scenario as it is, under one model: where it comes to, and what it costs."""
+    """A scenario as it is, under one model: the sites that it reaches, and its cost."""
 
     scenario: Scenario
     model: Model
@@ -94,13 +94,13 @@ class _Baseline:
 
     @property
     def cost(self) -> tuple[bool, int, float]:
-        """Return what sorts a mutant's runs: exhaustive ones first, then TSO, then the quick."""
+        """Return the sort key of a mutant's runs: exhaustive, then TSO, then quick ones first."""
         assert self.judged is not None
         result = self.judged.result
         return not result.exhaustive, tuple(Model).index(self.model), result.seconds
 
     def comes_to(self, site: LabelledSite) -> bool:
-        """Say whether an actor of the scenario comes to `site`."""
+        """Say whether an actor of the scenario reaches `site`."""
         assert self.judged is not None
         return any(
             at.file == site.file and site.first <= at.line <= site.last
@@ -158,7 +158,7 @@ class _Audit:
     def _known(
         self, files: list[Path], sites: Sequence[LabelledSite]
     ) -> dict[str, tuple[MutantReport, ...]]:
-        """Return what was judged before, by label."""
+        """Return the kept reports by label."""
         found = {}
         for site in sites if self._rows is not None else ():
             inputs = self._inputs(files, site.label, site.file, site.order, site.kept)
@@ -181,7 +181,7 @@ class _Audit:
                 )  # fmt: skip
 
     def _inputs(self, files: list[Path], *site: str) -> dict[str, str]:
-        """Return what a verdict on a site rests on: every scenario, for any may come to it."""
+        """Return the inputs of a verdict on a site: every scenario, for any may reach the site."""
         if not self._identities:
             build = Build(kind="explored")
             self._identities = [self._builder.identity(file, build) for file in files]
@@ -218,7 +218,7 @@ class _Audit:
         return _Baseline(scenario, model, judged, error)
 
     def _mutant(self, mutant: Mutant) -> MutantReport:
-        """Run the scenarios that come to the site until one of them fails."""
+        """Run the scenarios that reach the site until one of them fails."""
         name = f"{mutant.site.label} {mutant.weaker}"
         runs: list[Run] = []
         kill = None
@@ -283,7 +283,7 @@ class _Audit:
         with ThreadPoolExecutor(self._jobs) as pool:
             try:
                 return list(pool.map(work, items))
-            except BaseException:  # Ctrl-C, or a file that does not compile: nobody waits for more
+            except BaseException:  # Ctrl-C, or a file that does not compile: the rest is given up
                 self._children.kill_all()
                 raise
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sites the order audit weakens, and how."""
+"""The sites that the order audit weakens, and their weaker orders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE_WEAKER = {
     "acq_rel": ("acquire", "release"), "seq_cst": ("acq_rel",), "heavy": ("light",),
     "light": ("none",),
 }  # fmt: skip
-"""Each order, and the orders that are one step weaker; of fences, what takes their place."""
+"""Each order with the orders one step weaker; each fence with its replacement."""
 
 _OVERRIDES = {"light": "relaxed", "none": "relaxed"}
 _FENCES = ("seq_cst", "heavy", "light")
@@ -31,7 +31,7 @@ class Mutant:
 
     @property
     def overrides(self) -> tuple[tuple[str, int, str], ...]:
-        """Return what makes the explorer run it: file, line and order of each line of the site."""
+        """Return the explorer's overrides: file, line and order of each line of the site."""
         order = _OVERRIDES.get(self.weaker, self.weaker)
         return tuple((self.site.file, n, order) for n in range(self.site.first, self.site.last + 1))
 
@@ -43,7 +43,7 @@ class Mutant:
 
 
 def selected(sites: list[LabelledSite], regex: str | None) -> list[LabelledSite]:
-    """Keep the sites whose label `regex` finds.
+    """Keep the sites with a label that `regex` finds.
 
     Raises:
         UsageError: not a regular expression, no such label, or two sites on one line.

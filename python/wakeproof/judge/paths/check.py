@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules for paths of the spec, and what the code did when it followed them.
+"""Makes schedules for paths of the spec, and checks the code's runs along them.
 
 After each step of a path the code must have taken the spec's labelled step, and look like the
 spec's state.
@@ -20,7 +20,7 @@ from wakeproof.judge.paths.plan import Plan
 
 @dataclass(frozen=True)
 class Failure:
-    """Where the code left the path."""
+    """The place where the code left the path."""
 
     path: int  # from 1
     step: int  # from 1
@@ -53,7 +53,7 @@ def schedule(dump: Dump, code: Graph, states: Sequence[int], plan: Plan) -> Sche
 
 
 def _way(dump: Dump, state: int) -> tuple[int, ...]:
-    """Return the shortest way from the first state, which is seldom another one."""
+    """Return the shortest way from the first state to `state`, usually the same state."""
     by = {0: -1}
     pending = [0]
     while state not in by:
@@ -70,7 +70,7 @@ def _way(dump: Dump, state: int) -> tuple[int, ...]:
 
 
 def orders(dump: Dump, edges: Sequence[int]) -> list[Order]:
-    """Return what to tell the code."""
+    """Return the orders for the code."""
     found = []
     for edge in edges:
         source, thread = dump.source[edge], dump.thread[edge]
@@ -83,7 +83,7 @@ def orders(dump: Dump, edges: Sequence[int]) -> list[Order]:
 
 
 def _choice(dump: Dump, edge: int) -> int:
-    """Return what a choice gives: its edges come in that order (their values are a join's last)."""
+    """Return a choice's value, by the order of its edges (their values are a join's last)."""
     source, thread = dump.source[edge], dump.thread[edge]
     first = edge
     while first > 0 and dump.source[first - 1] == source:
@@ -127,7 +127,7 @@ class Follower:
 
 
 class _Walk:
-    """One run, with the spec's ghosts: where it is, by its own memory."""
+    """One run, with the spec's ghosts and its state by its own memory."""
 
     def __init__(self, concept: Concept, dump: Dump, names: Mapping[tuple[str, int], str]) -> None:
         self.concept, self.dump, self.names = concept, dump, names
@@ -136,7 +136,7 @@ class _Walk:
         self.memory: Hashable = concept.ghost.start if concept.ghost else None
 
     def seen(self) -> Hashable:
-        """Return what is observed."""
+        """Return the observation of the current state."""
         return self.concept.code_seen(self.at, self.memory)
 
     def take(self, edge: int, done: Done | str, *, begins: bool = False) -> tuple[str, str]:

@@ -24,7 +24,7 @@ _JOIN = re.compile(r"([^=:]+):(\d+)=([^=:]+):(\d+)$")
 
 
 class Order(NamedTuple):
-    """Take this thread's step."""
+    """The order to take a step of this thread."""
 
     thread: int
     value: int  # what a choice gives; how a sleeper wakes by itself
@@ -33,7 +33,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Done:
-    """What a step was: where, what it gave, who sleeps now, and the touched places as they are."""
+    """A step that was taken: its site, its result, the sleepers, and the touched places."""
 
     file: str
     line: int
@@ -43,7 +43,7 @@ class Done:
 
 
 Run = list[Done | str]
-"""The steps of a schedule; a text: the next step cannot be taken, and why."""
+"""The steps of a schedule; a text at the end is why the next step cannot be taken."""
 
 
 class FollowBuilder(Builder):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of the code for each path of the spec: the schedule of a test.
 
-The run takes the path's labelled steps, in order, with hidden steps between them that are not seen,
-and is seen to be what the spec is after each.
+The run takes the path's labelled steps in order, with hidden steps between them that change no
+observation.  After each step the observation is that of the spec.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Layer = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: where it starts, and the edges for each step of the path; `fails_at`: no run can."""
+    """A run: its start, and the edges for each step of the path; `fails_at`: no run can go on."""
 
     start: int
     steps: tuple[tuple[int, ...], ...]
@@ -27,7 +27,7 @@ class Plan:
 
 
 class Planner:
-    """Plans runs of `code`, whose labels are numbered as those of `spec`."""
+    """Plans runs of `code`; its labels are numbered as those of `spec`."""
 
     def __init__(self, spec: Graph, code: Graph) -> None:
         self.spec, self.code = spec, code
@@ -36,7 +36,7 @@ class Planner:
             self._out[source].append(edge)
 
     def plan(self, path: Sequence[int]) -> Plan:
-        """Return a run for the spec's path (not empty), or how far one comes."""
+        """Return a run for the spec's path (not empty), or for as much of it as possible."""
         spec, code = self.spec, self.code
         seen = spec.observed[spec.source[path[0]]]
         at: Iterable[int] = [s for s in code.starts if code.observed[s] == seen]

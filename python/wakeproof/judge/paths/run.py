@@ -63,7 +63,7 @@ def paths(
     twins: bool = True,
     progress: Progress | None = None,
 ) -> PathsReport:
-    """Follow the paths of the concepts whose name matches `pattern` (None: all), and their twins.
+    """Follow the paths of the concepts with a name that matches `pattern`, and of their twins.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -73,7 +73,9 @@ def paths(
     known = [c for c in CONCEPTS if c.has_paths]
     chosen = [c for c in known if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
     if not chosen:
-        raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in known)}")
+        raise UsageError(
+            f"-t {pattern!r} matches no concept; there are {', '.join(c.name for c in known)}"
+        )
     with Children() as children:
         judge = Judge(children)
         results = (
@@ -86,7 +88,7 @@ def paths(
 
 @dataclass(frozen=True)
 class _Tests:
-    """What is made of a spec: paths, and a schedule of the code for each."""
+    """The tests of a spec: paths, and a schedule of the code for each."""
 
     spec: Graph
     paths: list[list[int]]
@@ -95,7 +97,7 @@ class _Tests:
 
 
 def built(concept: Concept) -> list[str]:
-    """Return the twins that are built: a run takes its steps in order, whatever orders say."""
+    """Return the twins that are built, without memory orders: a run takes its steps in order."""
     return [twin for twin in concept.code_twins if "=" not in twin]
 
 

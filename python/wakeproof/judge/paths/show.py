@@ -12,11 +12,11 @@ from wakeproof.judge.paths import run as judge
 from wakeproof.judge.paths.run import PathsReport, PathsResult
 
 SHOWN = 5
-"""Failures that are printed of a concept."""
+"""The most failures that are printed for a concept."""
 
 
 def follow(pattern: str | None, *, twins: bool, as_json: bool) -> None:
-    """Follow the paths of the concepts whose name matches."""
+    """Follow the paths of the concepts with a name that matches."""
     screen = report.console(stderr=as_json)
 
     def show(result: PathsResult) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from wakeproof.judge.conform.bisimulation_graph import Graph
 
 LONGEST = 400
-"""Edges after which a path is not prolonged."""
+"""The number of edges after which a path ends."""
 NEAR = 3000
-"""States that are looked at for one with an edge to cover."""
+"""The number of states that are searched for one with an edge to cover."""
 
 
 def tour(graph: Graph, longest: int = LONGEST, near: int = NEAR) -> list[list[int]]:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from wakeproof import errors, locations
+from wakeproof.cli.panels import AsJson
 from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report
 from wakeproof.judge.explore import tokens
@@ -20,13 +21,16 @@ from wakeproof.judge.replay import run as explore_replay
 
 def replay(
     token: Annotated[
-        str, typer.Argument(metavar="TOKEN|FILE", help="What explore printed, or saved.")
+        str,
+        typer.Argument(
+            metavar="TOKEN|FILE", help="Replay this token of explore, or a file that it saved."
+        ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find a counterexample of `explore` again and print it step by step.
 
-    A token of other sources is refused. Exit code 0: found again, identically.
+    A token that was made from other sources is refused. Exit code 0: the same execution was found.
 
     Examples:
 

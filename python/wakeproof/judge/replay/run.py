@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the execution that a token names again, or says why it cannot.  Programs of a text file."""
+"""Finds the execution of a token again, or says why it cannot; reads programs in text files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = dict.fromkeys((".cpp", ".cc", ".cxx", ".c++", ".C", ".hpp", ".hh"), _CP
     ".rs": "Rust", ".go": "Go", ".java": "Java", ".json": "JSON", ".o": "an object file",
     ".s": "assembly", ".S": "assembly", ".md": "Markdown",
 }  # fmt: skip
-"""What explore does not take, by suffix."""
+"""Advice for files that explore does not take, by suffix."""
 
 
 def replay(token: Token) -> Found:
@@ -69,7 +69,7 @@ def sources_hash(builder: Builder, scenario: Path | None, text: str = "") -> str
 
 
 def check_kind(file: Path) -> None:
-    """Refuse a file that is neither a scenario in C nor a program as text, as what it is.
+    """Refuse a file that is neither a scenario in C nor a program as text, and say what it is.
 
     Raises:
         UsageError: it is something else, by its name or its first bytes.
@@ -109,7 +109,7 @@ def programs_in(file: Path) -> dict[str, str]:
 
 
 def selected(programs: dict[str, str], regex: str | None) -> dict[str, str]:
-    """Keep the programs in whose name `regex` finds something.
+    """Keep the programs with a name in which `regex` finds something.
 
     Raises:
         UsageError: not a regular expression, or no name matches.

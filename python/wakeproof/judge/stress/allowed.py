@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real cores showed against what the memory models allow.  Pure: joins two reports.
+"""Compares the outcomes of real cores with those that the memory models allow.  Pure.
 
-The explorer computes the allowed set.  A set that is not whole allows what it holds, and forbids
-nothing.
+The explorer computes the allowed set.  An incomplete set allows its outcomes, and forbids nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Seen:
-    """How often real cores showed one outcome, and in which builds."""
+    """The count of one outcome on real cores, and the builds that showed it."""
 
     samples: int
     builds: tuple[str, ...]
@@ -45,7 +44,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Standing:
-    """One outcome that was seen or is allowed, and what that means on this machine."""
+    """One outcome that was seen or is allowed, and its meaning on this machine."""
 
     outcome: str
     allowed_by: str  # the strongest model: SC, TSO, RC11; "": no explored execution gives it
@@ -63,7 +62,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Allowed:
-    """One scenario: its computed sets, and where each outcome stands in them."""
+    """One scenario: its computed sets, and the standing of each outcome in them."""
 
     sets: tuple[Computed, ...] = ()
     outcomes: tuple[Standing, ...] = ()
@@ -71,11 +70,11 @@ class Allowed:
 
     @property
     def is_judged(self) -> bool:
-        """Say whether what RC11 allows is known whole, so that an outcome can lie outside."""
+        """Say whether the set of RC11 is complete, so that an outcome can be outside."""
         return any(one.model is Model.RC11 and one.whole for one in self.sets)
 
     def of(self, outcome: str) -> Standing | None:
-        """Return where `outcome` stands; None where it was neither seen nor is allowed."""
+        """Return the standing of `outcome`; None if it was neither seen nor is allowed."""
         return next((s for s in self.outcomes if s.outcome == outcome), None)
 
     def meaning(self, *what: str) -> tuple[Standing, ...]:
@@ -95,7 +94,7 @@ class Allowed:
 def compare(
     sets: Iterable[Computed], seen: Mapping[str, Seen], builds: Iterable[str], is_x86: bool
 ) -> Allowed:
-    """Return where each outcome that was seen or is allowed stands.
+    """Return the standing of each outcome that was seen or is allowed.
 
     Args:
         sets: one for each model that was explored.
@@ -121,7 +120,7 @@ def compare(
 
 
 def summary(found: Mapping[str, Allowed]) -> list[str]:
-    """Return lines that say, over scenarios and twins, how what was seen lies in the sets."""
+    """Return lines on scenarios and twins: whether the sets allow the outcomes that were seen."""
     judged = [one for one in found.values() if one.is_judged]
     if not any(one.sets for one in found.values()):
         return ["allowed sets: not computed in this run"]

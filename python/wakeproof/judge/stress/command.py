@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import html_report, report
 from wakeproof.judge.stress import allowed, junit
@@ -26,49 +27,118 @@ GRADE_STYLES = {"FORBIDDEN": "bold red", "INTERESTING": "cyan", "": "bold red"}
 
 def stress(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE.c]...", help="Scenario files of your own.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE.c]...",
+            help="Run your own scenario files. Default: all of wakeproof.",
+            show_default=False,
+        ),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("-t", help="Only scenarios and twins whose name matches.")
+        str | None,
+        typer.Option("-t", metavar="REGEX", help="Run the scenarios and twins whose name matches."),
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="Time per scenario and build: sanity, quick, default, tough.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Set the time per scenario and build: sanity (the shortest run), quick (0.2 s), "
+            "default (1 s) or tough (10 s).",
+        ),
     ] = "default",
     seconds: Annotated[
         float | None,
-        typer.Option(help="Seconds per scenario or twin, over all its builds, instead of a mode."),
+        typer.Option(
+            help="Run each scenario and twin for this many seconds, shared by its builds, "
+            "instead of --mode; 0 to 86400."
+        ),
     ] = None,
+    twins: Annotated[bool, typer.Option(help="Run the twins of each scenario, too.")] = True,
+    as_json: AsJson = False,
     affinity: Annotated[
-        str, typer.Option(help="Where actors run: none, global, local, pairs; joined by commas.")
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Place the actors: none (the scheduler decides), global (on CPUs far apart), "
+            "local (on CPUs close together), pairs (on each pair); joined by commas.",
+            rich_help_panel=WHAT,
+        ),
     ] = "none,global,local",
-    opt: Annotated[str, typer.Option(help="Optimisations, joined by commas.")] = "O0,O2,O3",
-    plain: Annotated[bool, typer.Option("--plain", help="Only accesses as they are.")] = False,
-    delayed: Annotated[
-        bool, typer.Option("--delayed", help="Only accesses that are delayed at random.")
+    opt: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL,...",
+            help="Compile with these optimisations: O0, O1, O2, O3, joined by commas.",
+            rich_help_panel=WHAT,
+        ),
+    ] = "O0,O2,O3",
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Run only the builds without added delays.", rich_help_panel=WHAT
+        ),
     ] = False,
-    stride: Annotated[
-        int | None, typer.Option(help="States per rendezvous (default: a sweep).")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices (default: drawn).")] = None,
+    delayed: Annotated[
+        bool,
+        typer.Option(
+            "--delayed",
+            help="Run only the builds that delay accesses at random.",
+            rich_help_panel=WHAT,
+        ),
+    ] = False,
     sanitizer: Annotated[
         str | None,
-        typer.Option(help="Sanitizer: address, undefined, both (address,undefined), thread."),
+        typer.Option(
+            metavar="NAME",
+            help="Compile with a sanitizer: address, undefined, thread or address,undefined.",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
-    twins: Annotated[bool, typer.Option(help="Run the twins as well.")] = True,
     computed: Annotated[
-        bool, typer.Option(help="Compare with the outcomes that each memory model allows.")
+        bool,
+        typer.Option(
+            help="Compare with the outcomes that each memory model allows.", rich_help_panel=MODEL
+        ),
     ] = True,
-    strict: Annotated[bool, typer.Option(help="Fail on what could not be judged.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    xml: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML.")
+    stride: Annotated[
+        int | None,
+        typer.Option(
+            help="Set the states per rendezvous of the actors, 1 to 4096. Default: a sweep.",
+            rich_help_panel=BOUNDS,
+        ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Set the seed of all random choices. Default: drawn, and printed.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(help="Fail on a scenario that was not judged.", rich_help_panel=OUTPUT),
+    ] = False,
+    xml: Annotated[
+        Path | None,
+        typer.Option(
+            "--junit",
+            metavar="FILE",
+            help="Write JUnit XML to this file, too.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write an HTML page to this file, too.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
 ) -> None:
-    """Run scenarios on this machine's cores and grade what they show.
+    """Run scenarios on this machine's cores and grade the outcomes that they show.
 
-    What is seen is compared with the outcomes that SC, x86-TSO and RC11 allow, which the explorer
-    computes on first use: outside RC11 fails, beyond x86-TSO is the compiler's reordering.
+    Each outcome is compared with those that SC, x86-TSO and RC11 allow; the explorer computes
+    these on first use. An outcome outside RC11 fails. One outside x86-TSO shows that the compiler
+    reordered.
 
     Examples:
 
@@ -76,7 +146,7 @@ def stress(
 
       wakeproof stress -t guard --mode quick     one concept, a fifth of a second per build
 
-      wakeproof stress path/to/race.c            a race of your own, written with stress.h
+      wakeproof stress path/to/race.c            your own race, written with stress.h
 
       wakeproof stress -t guard --seed 7 --opt O2 --plain --no-twins --json
     """
@@ -159,7 +229,7 @@ def _show_scenario(screen: Console, scenario: ScenarioReport) -> None:
 
 
 def _rows(scenario: ScenarioReport) -> list[list[object]]:
-    """Return a row per outcome that is graded, then those that a model allows and nobody saw."""
+    """Return a row per graded outcome, then one per allowed outcome that was not seen."""
     rows: list[list[object]] = []
     for row in scenario.rows:
         standing = scenario.allowed.of(row.outcome)
@@ -183,7 +253,7 @@ def _allowed_by(standing: Standing | None) -> str:
 
 
 def _meaning(standing: Standing | None, reason: str) -> str:
-    """Return the declared reason, after what the models say where that is more than `seen`."""
+    """Return the declared reason, after the models' verdict if that is more than `seen`."""
     if standing is None or standing.means == allowed.SEEN:
         return reason
     flags = f" ({standing.flags})" if standing.builds else ""

@@ -15,7 +15,7 @@ HELD, VIOLATED, NOT_JUDGED = "held", "violated", "not judged"
 FORGOTTEN = ": an actor sleeps for ever; where one may sleep at all, declare .blocking = 1"
 SPENT = "actors do not end, and the seconds that were asked for are over"
 TWIN_SAMPLES, TWIN_SAMPLES_BLOCKING = 100_000, 2_000
-"""Samples before a twin counts as missed, where its scenario's own minimum is smaller."""
+"""The least samples before a twin counts as missed, if its scenario's minimum is smaller."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ScenarioReport:
-    """One scenario: its verdict, why, and what was seen."""
+    """One scenario: its verdict, the reasons, and the outcomes."""
 
     name: str
     file: str
@@ -70,7 +70,7 @@ class ScenarioReport:
 
 @dataclass(frozen=True)
 class TwinReport:
-    """One twin: which judges had to see it, and which did."""
+    """One twin: the judges that had to see it, and those that did."""
 
     name: str
     file: str
@@ -92,7 +92,7 @@ def judge_scenario(
 ) -> ScenarioReport:
     """Grade every outcome, then the scenario: violated before not judged before held.
 
-    `left_out`: builds that were not run, for actors do not end: what they would show is not known.
+    `left_out`: builds that were not run because actors do not end; their outcomes are unknown.
     """
     samples = sum(run.samples for run in runs)
     failures = [f"{run.build}: {run.failure}" for run in runs if run.failure]
@@ -125,7 +125,7 @@ _Report = TypeVar("_Report", ScenarioReport, TwinReport)
 
 
 def judge_allowed(report: _Report, sets: Sequence[Computed], is_x86: bool) -> _Report:
-    """Return `report` with its outcomes against the computed sets; beyond RC11 it is violated."""
+    """Return `report` compared with the computed sets; an outcome beyond RC11 violates it."""
     samples: Counter[str] = Counter()
     for run in report.runs:
         samples.update(run.histogram)
@@ -185,7 +185,7 @@ def shown_in(twin: Twin, of: Scenario, run: Run) -> int:
 
 
 def _killing(twin: Twin, of: Scenario, runs: Sequence[Run], judge: str) -> Counter[str]:
-    """Return what `judge` saw that betrays the twin, or that the scenario does not allow."""
+    """Return the outcomes of `judge` that show the twin, or that the scenario does not allow."""
     found: Counter[str] = Counter()
     for run in runs:
         if run.judge == judge:

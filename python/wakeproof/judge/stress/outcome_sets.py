@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The outcomes that each memory model allows, from the explorer; computed once per sources.
 
-What was computed is kept in a file whose name holds a hash of compiler, flags, every source that
-is compiled into the explored program, and the bounds of the exploration.
+The sets are kept in a file.  Its name has a hash of the compiler, the flags, every source that is
+compiled into the explored program, and the bounds of the exploration.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def of_report(report: ExploreReport) -> Sets:
 
 
 def compute(chosen: Iterable[Scenario | Twin], builder: Builder, progress: Progress) -> Sets:
-    """Return the sets of `chosen`: kept ones, or explored now.
+    """Return the sets of `chosen`, kept ones or new ones.
 
     A file that the explorer cannot run has sets that are not whole and say why.
 
@@ -99,7 +99,7 @@ def _of_file(
 
 
 def _by_chance(result: Result) -> bool:
-    """Say whether the same run could give another set: it broke, or the machine was too slow."""
+    """Say whether a new run could give another set: this one broke, or the machine was slow."""
     return bool(result.error) or result.stopped == "max_seconds"
 
 
@@ -148,7 +148,7 @@ def _kept_in(file: Path, one: Scenario | Twin, builder: Builder) -> Path:
 
 
 def _read(at: Path) -> tuple[Computed, ...]:
-    """Return what is kept; nothing where there is no such file, or a damaged one."""
+    """Return the kept sets; none if the file is missing or damaged."""
     try:
         entries = json.loads(at.read_text(encoding="utf-8"))
         found = tuple(

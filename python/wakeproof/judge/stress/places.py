@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPUs a scenario's actors run on: not pinned, spread, close together, or every pair."""
+"""The CPUs of a scenario's actors: not pinned, far apart, close together, or every pair."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _CPU_FOLDER = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True)
 class Place:
-    """A name and the CPUs to pin actors to in turn; no CPUs: the system's scheduler decides."""
+    """A name, and the CPUs to pin actors to in turn.  Without CPUs, the scheduler decides."""
 
     name: str
     cpus: tuple[int, ...] = ()
 
 
 def allowed() -> tuple[int, ...]:
-    """Return the CPUs this process may use."""
+    """Return the CPUs that this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
 def choose(affinities: tuple[str, ...], cpus: tuple[int, ...]) -> list[Place]:
-    """Return the places for `affinities` on `cpus`; two with equal CPUs are one.
+    """Return the places for `affinities` on `cpus`, without two that have the same CPUs.
 
     Raises:
         UsageError: an unknown affinity.
@@ -37,7 +37,7 @@ def choose(affinities: tuple[str, ...], cpus: tuple[int, ...]) -> list[Place]:
     chosen: list[Place] = []
     for name in affinities:
         if name not in AFFINITIES:
-            raise UsageError(f"unknown affinity {name!r}; there are {', '.join(AFFINITIES)}")
+            raise UsageError(f"affinity is {name!r}; allowed: {', '.join(AFFINITIES)}")
         if name == "pairs":
             pairs = list(combinations(cpus, 2))[:MOST_PAIRS]
             places = [Place(f"{a}+{b}", (a, b)) for a, b in pairs]

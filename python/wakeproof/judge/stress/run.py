@@ -29,14 +29,14 @@ from wakeproof.judge.stress.outcome_sets import Sets
 from wakeproof.judge.verdicts import Rows
 
 SECOND_CHANCES = 2
-"""Times that what must be seen, and was not, is run again, longer, before it counts as missed."""
+"""The number of longer runs before an outcome that must be seen counts as missed."""
 
 HOPELESS = 20
 """A second chance is given where this many times the samples reach the scenario's minimum."""
 
 _Report = TypeVar("_Report", ScenarioReport, TwinReport)
 Progress = Callable[[str, int, int], None]
-"""Called with what is next, steps done and steps in all."""
+"""Called with the next step, the steps done, and the steps in all."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class StressReport:
 
     @property
     def allowed(self) -> dict[str, Allowed]:
-        """Return where the outcomes of each scenario and twin stand in what the models allow."""
+        """Return by scenario and twin the standing of its outcomes in the models' sets."""
         found = {report.name: report.allowed for report in self.scenarios}
         return found | {report.name: report.allowed for report in self.twins}
 
@@ -94,9 +94,9 @@ def stress(
 ) -> StressReport:
     """Run scenario files (the project's own if None) and return every verdict.
 
-    What is seen is compared with `allowed`; None: with what the explorer computes, if not before.
-    With `rows`, what is in them is not run again, and new ones are added.  `listed`: the build that
-    says what a file declares, if not the first of those that run.
+    The outcomes are compared with `allowed` (None: with the sets that the explorer computes or has
+    kept).  With `rows`, scenarios and twins that are in them are not run again, and new ones are
+    added.  `listed`: the build that lists the declarations of a file (None: the first that runs).
 
     Raises:
         UsageError: a bad option, an unknown name, a file that does not compile.
@@ -124,7 +124,7 @@ def programs(options: StressOptions, rows: Rows, builder: Builder, listed: Build
 
 
 def inputs_of(builder: Builder, options: StressOptions, of: Scenario | Twin) -> dict[str, str]:
-    """Return what a verdict on a scenario or twin rests on, but for the machine and for luck."""
+    """Return the inputs of a verdict on a scenario or twin, without the machine and luck."""
     twin = of.name if isinstance(of, Twin) else None
     builds = [builder.identity(of.file, build) for build in options.builds(twin)]
     return {
@@ -211,7 +211,7 @@ class _Job:
         return report if report.status == grading.HELD else None
 
     def _add(self, one: Scenario | Twin, report: _Report) -> _Report:
-        """Add a row; what is seen is luck, and so nothing in it must come out the same again."""
+        """Add a row; its outcomes are a matter of luck, so none of its counts must repeat."""
         if self._rows is not None:
             inputs = inputs_of(self._builder, self._options, one)
             self._rows.judged(
@@ -234,7 +234,9 @@ class _Job:
         names = Counter([s.name for s in every] + [t.name for t in twins])
         twice = [name for name, count in names.items() if count > 1]
         if twice:
-            raise UsageError(f"names must be unique, these are declared twice: {', '.join(twice)}")
+            raise UsageError(
+                f"names must be unique; rename what is declared twice: {', '.join(twice)}"
+            )
         return every, scenarios.select(every, twins, regex, self._options.twins)
 
     def _build_all(self, selection: Selection) -> None:

@@ -14,7 +14,7 @@ from wakeproof.judge.tlc.run import Step, TlcResult
 
 @dataclass(frozen=True)
 class Row:
-    """One step.  `thread` is "" where the step does not show whose it is."""
+    """One step.  `thread` is "" if the step does not show its thread."""
 
     number: int
     thread: str
@@ -59,7 +59,7 @@ def _variable(place: str) -> str:
 
 
 def _thread(move: list[tuple[str, str, str]], frequency: Counter[str]) -> str:
-    """Guess whose step it was: the program counter changes oftenest; its index is the thread."""
+    """Guess the thread of a step: the index of the program counter, which changes oftenest."""
     if not move:
         return ""
     place = max(move, key=lambda change: frequency[_variable(change[0])])[0]

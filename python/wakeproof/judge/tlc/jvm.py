@@ -61,7 +61,7 @@ class Machine:
 
     @property
     def is_worn(self) -> bool:
-        """Say whether it has loaded TLC as often as its memory allows."""
+        """Say whether the machine has loaded TLC as often as its memory allows."""
         return self._fresh >= MOST_FRESH
 
     def run(
@@ -99,7 +99,7 @@ class Machine:
         return Finished(int(code), _text(output), timed_out=False)
 
     def end(self) -> None:
-        """Kill it."""
+        """Kill the machine."""
         self._children.forget(self._child)
         self._unpacked.cleanup()
 
@@ -131,7 +131,7 @@ class Machine:
 
 
 class Machines:
-    """The machines of one job; as many as threads that call.
+    """The machines of one job, one for each thread that calls.
 
     Leaving the `with` block kills them; no thread may be in `run` then.
 
@@ -191,7 +191,7 @@ class Machines:
                 machine.end()
 
     def end(self) -> None:
-        """Kill those that are idle."""
+        """Kill the idle machines."""
         with self._lock:
             idle, self._idle = self._idle, []
         for machine in idle:
@@ -212,7 +212,7 @@ class Machines:
 
 
 def can_share() -> bool:
-    """Say whether many configurations may run in one JVM: for the TLC that this was tried with."""
+    """Say whether many configurations may run in one JVM: only with the TLC that was tested."""
     tools = toolchain.find()
     return _library(tools.java).is_file() and _sha256(tools.jar) == toolchain.JAR_SHA256
 

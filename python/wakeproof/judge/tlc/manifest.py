@@ -99,7 +99,7 @@ def _entry(config: str, values: dict[str, object]) -> Entry:
 
 
 def select(entries: dict[str, Entry], pattern: str | None, *, full: bool) -> list[Entry]:
-    """Return the entries whose name matches the regular expression; large ones only if `full`.
+    """Return the entries with a name that matches `pattern`; large ones only if `full`.
 
     Raises:
         UsageError: no regular expression, or nothing matches.

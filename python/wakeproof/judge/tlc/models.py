@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables ``specs/**/*.models.toml``: under which bounds TLC checks a module, and what it finds.
+"""The tables ``specs/**/*.models.toml``: the bounds of TLC for each module, and its results.
 
-A table belongs to one module.  Its head says what is added to the module for TLC, ``[defaults]``
-what all its configurations share, ``[twins]`` has a row for each twin, and each further section is
-a configuration, by its name::
+A table belongs to one module.  Its head has the additions to the module for TLC, ``[defaults]`` has
+the settings that all its configurations share, ``[twins]`` has a row for each twin, and each other
+section is a configuration, by its name::
 
     module  = "MCGuard"                            # made: EXTENDS, definitions
     extends = ["Guard", "TLC"]
@@ -33,7 +33,7 @@ The twin's defect, an edit of the module's text and a sentence, is in ``stress/t
 
 From these TLC's files are made (`folder`): a flat folder of all modules, a ``.cfg`` for each
 configuration, and ``manifest.json``, which `manifest` reads.  A twin has a folder below that one,
-of its ``.cfg``, its edited modules and those that they need.  Nobody edits them.
+of its ``.cfg``, its edited modules and those that they need.  These files are never edited.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from wakeproof.judge.twins.edits import Twin
 SUFFIX: Final = ".models.toml"
 NO_SENTENCE: Final = "lacks defect, a sentence that says what is wrong"
 KEPT_S: Final = 86400.0
-"""How long the files of earlier texts stay."""
+"""The seconds that the files of earlier texts stay."""
 _HEAD: Final = ("module", "extends", "about", "definitions", "defaults", "twins")
 _SHARED: Final = ("specification", "symmetry", "constants", "invariants", "properties")
 _ROW: Final = ("about", "like", "set", "workers", "budget_s", "claims", "measured")

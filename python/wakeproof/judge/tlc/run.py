@@ -28,7 +28,7 @@ LARGE_JVM = ("-XX:+UseParallelGC", "-Xmx4g", "-Xss16m")
 
 TRIES = 3
 STALL_S = 30.0
-"""TLC 2.15 was seen to stand still for ever, using no CPU (one run of some 200): try again."""
+"""TLC 2.15 sometimes hangs without using a CPU (one run in some 200): try again."""
 
 
 class Outcome(StrEnum):
@@ -74,7 +74,7 @@ class Step:
 
 @dataclass(frozen=True)
 class TlcResult:
-    """What one run of TLC said."""
+    """The result of one run of TLC."""
 
     outcome: Outcome
     violated: str  # the invariant's or property's name as TLC gives it; "" where it gives none

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A batch of traces as one TLA+ module: TLC searches an order of each that is a behaviour.
 
-A trace is a string of cells per thread. A cell is the number of its steps (equal explanations
-share one) and, for every thread, how many of that thread's cells ended before this one began: so
-many must have gone before. TLC chooses the trace in Init, takes any thread's next cell whose time
-has come, and prints the number of each trace that it gets through.
+A trace is a string of cells per thread. A cell has the number of its set of steps (equal sets share
+a number) and, for every thread, the number of that thread's cells that ended before this cell
+began: these must come first. TLC chooses the trace in Init, takes the next cell of any thread that
+may come now, and prints the number of each trace that it completes.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from wakeproof.judge.traces.concept import Cell, Step, TraceConcept
 LETTERS = string.ascii_letters
 TIMEOUT_S = 600.0
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx2g", "-Xss64m")
-"""A long literal is a deep parse, hence the stack; the rest is for short runs."""
+"""The stack is large because TLC parses long literals deeply; the rest is for short runs."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One round: the cells of each thread, and per cell how many of each thread come first."""
+    """One round: each thread's cells, and per cell how many of each thread come first."""
 
-    number: int  # of the round; tampered ones have the number of theirs
+    number: int  # of the round; a tampered trace has the number of its round
     cells: tuple[tuple[Cell, ...], ...]
     tampered: str = ""  # what was done to it, in words
-    lie: str = ""  # of which kind that is
+    lie: str = ""  # the kind of the change
     needs: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Trace:
 
     @property
     def end(self) -> tuple[int, ...]:
-        """How many cells each thread has."""
+        """The number of cells of each thread."""
         return tuple(map(len, self.cells))
 
 
@@ -132,7 +132,7 @@ def module_text(table: TraceConcept, traces: Sequence[Trace]) -> str:
 
 
 def is_known(table: TraceConcept, trace: Trace) -> bool:
-    """Say whether each cell has a step that the spec may take: what sticks does so by the spec."""
+    """Say whether each cell has a step that the spec has; then only the spec can reject it."""
     calls = _calls(table)
     return all(
         any(not s.action or (s.action, s.arguments) in calls for s in cell.steps)
@@ -142,7 +142,7 @@ def is_known(table: TraceConcept, trace: Trace) -> bool:
 
 
 def _calls(table: TraceConcept) -> dict[tuple[str, tuple[str, ...]], str]:
-    """Return how each of the spec's actions is written, by name and plain arguments."""
+    """Return the TLA+ text of each of the spec's actions, by name and plain arguments."""
     return {(call.action, call.plain): call.tla for call in table.concept.calls}
 
 
@@ -169,7 +169,7 @@ def _number(value: int, digits: int) -> str:
 
 
 def _value(digits: int) -> str:
-    """Return, in TLA+, the number that the letters of `s` are."""
+    """Return a TLA+ expression for the number that the letters of `s` spell."""
     parts = [
         f"{len(LETTERS) ** (digits - 1 - n)} * TrLetter[SubSeq(s, {n + 1}, {n + 1})]"
         for n in range(digits)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace table says: which steps of a spec explain an event, and what it saw of the state.
+"""The contents of a trace table: the steps of a spec that explain an event, and what it observed.
 
-An event becomes cells, one after the other; a cell is explained by any one of its steps. A step
-is an action of the spec with its arguments (or none: the spec does nothing), and what must hold of
-the spec's variables before and after it. The same step is written twice from here: as TLA+, for
-TLC, and as a test of a state of TLC's dump, for the replay that judges the judge.
+An event becomes cells, one after the other; any one of a cell's steps explains it. A step is an
+action of the spec with its arguments (or none: the spec does nothing), with conditions on the
+spec's variables before and after it. A step has two forms: TLA+, for TLC, and a test of a state of
+TLC's dump, for the replay that judges this judge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTHING = ""
 
 @dataclass(frozen=True)
 class Is:
-    """The value is one of these."""
+    """The condition that a value is one of these."""
 
     values: tuple[Any, ...]
 
@@ -37,7 +37,7 @@ class Is:
 
 @dataclass(frozen=True)
 class Not:
-    """The value is another one."""
+    """The condition that a value is another one."""
 
     value: Any
 
@@ -52,7 +52,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Part:
-    """The set holds, of the elements of `among`, exactly `members`."""
+    """The condition that a set has, of the elements of `among`, exactly `members`."""
 
     among: frozenset[Any]
     members: frozenset[Any]
@@ -67,17 +67,17 @@ class Part:
 
 
 def has(*members: Any) -> Part:
-    """Return: the set holds these."""
+    """Return the condition that a set has these elements."""
     return Part(frozenset(members), frozenset(members))
 
 
 def lacks(*members: Any) -> Part:
-    """Return: the set holds none of these."""
+    """Return the condition that a set has none of these elements."""
     return Part(frozenset(members), frozenset())
 
 
 Condition = Mapping[str, Any]
-"""Where ("word", "thread.u1", "sibling.s1.at") -> Is, Not or Part, or the very value."""
+"""A place ("word", "thread.u1", "sibling.s1.at") -> Is, Not or Part, or the value itself."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ class Step:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """What must hold, in TLA+."""
+        """The conditions of the step, in TLA+."""
         before = [_test(where, what, "") for where, what in self.before.items()]
         return (*before, *(_test(where, what, "'") for where, what in self.after.items()))
 
     def tla(self, calls: Mapping[tuple[str, tuple[str, ...]], str]) -> str:
-        """Return the step as an action; `calls` says how each of the spec's is written."""
+        """Return the step as an action; `calls` has the text of each of the spec's actions."""
         parts = [_test(where, what, "") for where, what in self.before.items()]
         own = calls.get((self.action, self.arguments), "FALSE")
         parts.append(own if self.action else "UNCHANGED vars")
@@ -129,7 +129,7 @@ class Cell:
 
 Explain = Callable[[int, Sequence[Event]], list[Cell]]
 Disagrees = Callable[[Sequence[Event]], tuple[int, str] | None]
-"""Which event of a thread, the first, cannot follow its earlier ones, and why; None: all can."""
+"""Returns the first event of a thread that cannot follow its earlier ones, and why, or None."""
 
 
 @dataclass(frozen=True)
@@ -148,12 +148,12 @@ class TraceConcept:
 
     @property
     def name(self) -> str:
-        """The concept's."""
+        """The name of the concept."""
         return self.concept.name
 
 
 def cells(table: TraceConcept, thread: int, events: Sequence[Event], *, ends: bool) -> list[Cell]:
-    """Return a thread's cells, its end among them if it came to it.
+    """Return a thread's cells, with its end if the thread reached it.
 
     The first event that the table does not know, or that disagrees with the thread's earlier ones,
     is a cell that no step explains: such a run is rejected.
@@ -171,7 +171,7 @@ def cells(table: TraceConcept, thread: int, events: Sequence[Event], *, ends: bo
 def _known(
     table: TraceConcept, thread: int, events: Sequence[Event]
 ) -> tuple[list[Cell], int, str]:
-    """Return the cells before the first event that the table does not know, its index, the why."""
+    """Return the cells before the first event that the table does not know, its index and why."""
     found: list[Cell] = []
     for index in range(len(events)):
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real threads did: rounds of a scenario as the recorder prints them.
+"""The events of real threads: rounds of a scenario as the recorder prints them.
 
 Source: ``stress/harness/recorder/``: ``main.c`` (the format), ``access_log.h`` (what the stamps
 mean).
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from wakeproof.errors import JudgeError
 
 BASE = 0x100000000000
-"""Where the tables of ``conform.maps`` have the scenario's state, and so addresses here."""
+"""The address of the scenario's state, as in the tables of ``conform.maps``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Event:
     thread: int
     begin: float  # stamp
     end: float  # stamp; infinite: it never came back
-    site: str  # its label: "parker.1"; a system call's name; of a scenario, what its comment says
+    site: str  # a label, as parker.1; a system call; in a scenario, its comment
     place: int  # offset in the scenario's state; -1: none
     operand: int
     result: int  # what it read, or what the call returned
@@ -32,7 +32,7 @@ class Event:
 
     @property
     def is_pending(self) -> bool:
-        """Say whether the thread was stopped in it."""
+        """Say whether the thread was stopped in this event."""
         return self.end == math.inf
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Event:
 
 @dataclass
 class Round:
-    """One run of the scenario: the events of each thread, and whether it came to its end."""
+    """One run of the scenario: the events of each thread, and whether the thread ended."""
 
     number: int
     threads: list[list[Event]] = field(default_factory=list)
@@ -83,10 +83,10 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> list[Rou
 
 
 def _whole(events: list[Event], *, returned: bool) -> Iterator[Event]:
-    """Give a twin's halves of a site (``explore_labels.TWIN``) as one event, that of the write.
+    """Yield the halves of a site in a twin (``explore_labels.TWIN``) as one event, the write's.
 
-    It is then judged as the site is, by what it read and wrote. A half that only reads is an
-    operation that failed, unless the thread was stopped after it.
+    That event is judged as the site is, by the values that it read and wrote. A half that only
+    reads is an operation that failed, unless the thread was stopped after it.
     """
     read: Event | None = None
     for event in events:

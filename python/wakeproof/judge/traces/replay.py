@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same verdicts from TLC's dumped graph: it judges the judge, counts coverage, explains.
+"""Repeats the verdicts on TLC's dumped graph, which checks the judge, and counts coverage.
 
-A trace is searched depth first through pairs of (state of the spec, cells done). What it finds is
-one behaviour that explains the trace; its edges are covered.
+The search for a trace goes depth first through pairs of (state of the spec, cells done). It finds
+one behaviour that explains the trace; the edges of this behaviour count as covered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Node = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Move:
-    """A step of an explanation: which thread, its cell (None: hidden), the step, the edge."""
+    """A step of an explanation: the thread, its cell (None: hidden), the step and the edge."""
 
     thread: int
     cell: Cell | None
@@ -33,7 +33,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Explained:
-    """The search's end: an explanation, or the longest way that sticks."""
+    """The result of a search: an explanation, or the longest way to a state without a next step."""
 
     accepted: bool
     moves: tuple[Move, ...]
@@ -55,7 +55,7 @@ class Replay:
         self._known: dict[tuple[int, tuple[Step, ...]], list[tuple[Step, int, int]]] = {}
 
     def explain(self, trace: Trace) -> Explained:
-        """Search a behaviour that the trace is."""
+        """Search a behaviour that explains the trace."""
         start = (0,) * len(trace.cells)
         parents: dict[Node, tuple[Node, Move] | None] = {
             (s, start): None for s in self.graph.starts
@@ -75,7 +75,7 @@ class Replay:
         return Explained(False, _way(parents, best), *best)
 
     def _moves(self, trace: Trace, node: Node) -> Iterator[tuple[Move, Node]]:
-        """Give the possible next steps; the likeliest, the one that began first, comes last."""
+        """Yield the possible next steps; the likeliest, the one that began first, comes last."""
         state, done = node
         for action, arguments in self.table.hidden:
             for edge in self._out[state].get((action, arguments), ()):
@@ -107,7 +107,7 @@ class Replay:
         return self._known[key]
 
     def stuck(self, trace: Trace, found: Explained) -> list[str]:
-        """Say in lines where a trace sticks: the way there, the state, what nobody explains."""
+        """Return lines: the way to where a trace sticks, the state, the unexplained cells."""
         names = self.table.concept.threads
         rows = [("thread", "label", "action")]
         rows += [
@@ -125,7 +125,7 @@ class Replay:
         return [*lines, "  state: " + " ".join(self.graph.texts[found.state].split())]
 
     def coverage(self, covered: set[int]) -> Coverage:
-        """Say which edges were covered."""
+        """Return the coverage by these edges."""
         of: dict[str, int] = defaultdict(int)
         got: dict[str, int] = defaultdict(int)
         edges, states = self._within()
@@ -139,7 +139,7 @@ class Replay:
         )  # fmt: skip
 
     def _within(self) -> tuple[set[int], set[int]]:
-        """Return the edges and states that lie within the scenario: what the concept keeps."""
+        """Return the edges and states within the scenario: those that the concept keeps."""
         keeps = self.table.concept.keeps
         edges: set[int] = set()
         states = set(self.graph.starts)
@@ -159,7 +159,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What of the spec's reachable graph real runs went through."""
+    """The part of the spec's reachable graph that real runs went through."""
 
     edges: int
     of_edges: int

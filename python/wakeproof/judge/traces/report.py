@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came out of the judge of traces, and whether it is as it must be."""
+"""The results of the judge of traces, and whether they are as they must be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, KINDS, MOVED, TWICE,
 TAMPERED = 10
 """Lies of each kind, in a scenario's runs."""
 MAY_PASS = {DROPPED: 2, TWICE: 2, FLIPPED: 3, MOVED: 5}
-"""How many of a kind may be behaviours all the same; docs/judging/traces.md has what was seen."""
+"""The most of a kind that may still be behaviours; docs/judging/traces.md has what was seen."""
 ASIDE = 0.1
 """Share of runs that may be set aside."""
 
@@ -32,7 +32,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """The runs of one concept, or of its twin, whose runs must be rejected."""
+    """The runs of one concept, or of its twin: some run of a twin must be rejected."""
 
     table: TraceConcept
     twin: str
@@ -47,17 +47,17 @@ class TraceResult:
 
     @property
     def lies(self) -> int:
-        """How many tampered traces TLC judged."""
+        """The number of tampered traces that TLC judged."""
         return sum(grade.told for grade in self.grades)
 
     @property
     def found(self) -> int:
-        """How many of these were rejected."""
+        """The number of these that were rejected."""
         return sum(grade.found for grade in self.grades)
 
     @property
     def problem(self) -> str:
-        """Return what is wrong, or ""."""
+        """Return what is wrong with the result, or ""."""
         if not self.traces:
             wrong = "no run can be judged"
         elif self.twin:
@@ -81,7 +81,7 @@ class TraceResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether it came out as it must."""
+        """Say whether the result is as it must be."""
         return not self.problem
 
 
@@ -107,7 +107,7 @@ class TraceReport(Results[TraceResult]):
 
 
 def grades(lies: Lies, found: Counter[str]) -> tuple[Grade, ...]:
-    """Return the lies by kind; `found`: how many of each were rejected."""
+    """Return the lies by kind; `found`: the number of each that were rejected."""
     told = Counter(trace.lie for trace in lies.traces)
     return tuple(
         Grade(kind, told[kind], found[kind], lies.unseen[kind], lies.by_table[kind])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge `conform --traces`: what real threads did on real cores is a behaviour of the spec.
 
-The scenario that `conform` compares is recorded round by round (``harness/recorder/access_log.h``);
-TLC judges all rounds of a concept in one run, a few tampered ones among them. The replay over TLC's
-graph must give the same verdict on each.
+The recorder records the scenario that `conform` compares, round by round
+(``harness/recorder/access_log.h``).  TLC judges all rounds of a concept in one run, with a few
+tampered ones among them.  The replay over TLC's graph must give the same verdict on each.
 Source: docs/judging/traces.md.
 """
 
@@ -56,7 +56,7 @@ def traces(
     progress: Progress | None = None,
     rows: Rows | None = None,
 ) -> TraceReport:
-    """Record `count` rounds of each concept whose name matches `pattern`, and judge them.
+    """Record `count` rounds of each concept with a name that matches `pattern`, and judge them.
 
     With `rows`, concepts and twins that are in them are not judged again, and new ones are added.
 
@@ -68,7 +68,7 @@ def traces(
     is_named = finder(pattern)
     chosen = [table for table in TRACED if is_named(table.name)]
     if count < 1:
-        raise UsageError(f"--traces {count}: allowed: 1 or more")
+        raise UsageError(f"--traces is {count}; allowed: 1 or more")
     if not chosen:
         raise UsageError(
             f"no concept matches {pattern!r}; there are {', '.join(t.name for t in TRACED)}"
@@ -87,7 +87,7 @@ def traces(
 
 
 def programs(rows: Rows, builder: Builder, count: int, seed: int = 1) -> list[Program]:
-    """Return what `traces` with these `rows` compiles."""
+    """Return the programs that `traces` with these `rows` compiles."""
     return [
         _program(table, twin)
         for table in TRACED for twin in ("", *table.twins)
@@ -98,7 +98,7 @@ def programs(rows: Rows, builder: Builder, count: int, seed: int = 1) -> list[Pr
 def inputs_of(
     builder: Builder, table: TraceConcept, twin: str, count: int, seed: int
 ) -> dict[str, str]:
-    """Return what a verdict on runs rests on, but for the machine and for luck."""
+    """Return the inputs of a verdict on runs, without the machine and luck."""
     return {
         **modules(locations.sources() / "specs", table.concept.module),
         **tools(),
@@ -119,7 +119,7 @@ def _program(table: TraceConcept, twin: str) -> Program:
 
 
 class _Judge:
-    """Records, and asks both judges."""
+    """Records runs, and has both judges judge them."""
 
     def __init__(self, children: Children, seed: int, rows: Rows | None) -> None:
         self.children = children
@@ -154,7 +154,7 @@ class _Judge:
         return Replay(table, *conform_spec.graph(table.concept, folder, self.children))
 
     def known(self, table: TraceConcept, twin: str, count: int) -> TraceResult | None:
-        """Return what was judged before, if it is as it must be."""
+        """Return the result of an earlier job, if it is as it must be."""
         if self.rows is None:
             return None
         inputs = inputs_of(self.builder, table, twin, count, self.seed)
@@ -163,7 +163,7 @@ class _Judge:
         return result if result and result.holds else None
 
     def add(self, result: TraceResult, count: int) -> None:
-        """Add a row; which runs there were is luck."""
+        """Add a row; its runs are a matter of luck."""
         if self.rows is not None:
             table, twin = result.table, result.twin
             self.rows.judged(
@@ -228,7 +228,7 @@ class _Judge:
         return good
 
     def record(self, table: TraceConcept, twin: str, count: int, seed: int) -> list[Round]:
-        """Run the scenario; a twin's sites that stand for none of the code's are no events."""
+        """Run the scenario; a site that only a twin has is no event."""
         concept = table.concept
         scenario, build = _program(table, twin)
         program = self.builder.program(scenario, build)

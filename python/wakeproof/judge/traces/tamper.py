@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces with one lie in them, which the judge must find.
 
-A step of the spec is dropped, told twice, or moved past one of another thread on the same place;
-or an event is told with another value. Not its thread's last, after which nobody would miss it.
-Which one is drawn from a seed. A few lies are behaviours all the same: the replay, which shares no
-code with TLC, says which.
+A lie drops a step of the spec, repeats it, moves it past a step of another thread on the same
+place, or changes the value of an event. The last event of a thread is never changed, for no later
+event would contradict the lie. A seed decides which event is changed. A few lies are still
+behaviours of the spec: the replay, which shares no code with TLC, finds these.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DROPPED, TWICE, FLIPPED, MOVED = KINDS = (
     "dropped", "told twice", "told with another value", "moved past another"
 )  # fmt: skip
 TRIES = 200
-"""Draws per lie: some change nothing that is judged, or are found before TLC comes to judge."""
+"""Draws per lie: some change nothing that is judged, or are found without TLC."""
 
 
 @dataclass
 class Lies:
-    """What was drawn, and what of it TLC is to judge."""
+    """The lies that were drawn, and those that TLC is to judge."""
 
     traces: list[Trace] = field(default_factory=list)
     unseen: Counter[str] = field(default_factory=Counter)  # kind -> changed nothing that is judged
@@ -57,7 +57,7 @@ def tampered(table: TraceConcept, rounds: Sequence[Round], count: int, seed: int
 
 
 def trace_of(table: TraceConcept, one: Round, *, lie: str = "", tampered: str = "") -> Trace:
-    """Return a round's cells; one that is wrong whatever the spec says begins with the reason."""
+    """Return a round's cells; a round that is wrong under any spec begins with the reason."""
     threads = [cells(table, k, e, ends=one.returned[k]) for k, e in enumerate(one.threads)]
     why = table.wrong(one)
     if why:
@@ -69,7 +69,7 @@ def trace_of(table: TraceConcept, one: Round, *, lie: str = "", tampered: str = 
 def _lie(
     table: TraceConcept, one: Round, told: Trace, kind: str, draw: random.Random
 ) -> Trace | None:
-    """Return the trace with a lie of this kind in a thread that is drawn, if it can tell one."""
+    """Return the trace with a lie of this kind in a random thread, if that thread allows one."""
     thread = draw.randrange(len(one.threads))
     events = one.threads[thread][:-1] if kind == FLIPPED else _events(told.cells[thread])[:-1]
     if not events:
@@ -110,7 +110,7 @@ def _retold(own: tuple[Cell, ...], event: Event, put: list[Event]) -> tuple[Cell
 
 
 def _past(told: Trace, thread: int, event: Event) -> list[Event]:
-    """Return what others did at the same place between the event and its thread's next one."""
+    """Return the other threads' events at the same place before the thread's next event."""
     begins = [cell.event.begin for cell in told.cells[thread] if cell.event]
     until = min((begin for begin in begins if begin > event.begin), default=0)
     return [
@@ -122,7 +122,7 @@ def _past(told: Trace, thread: int, event: Event) -> list[Event]:
 
 
 def _conflict(one: Event, other: Event) -> bool:
-    """Say whether two accesses of a place saw or did different things; the same may be reads."""
+    """Say whether two accesses of a place differ in what they read or wrote."""
     calls = one.site.startswith("futex") or other.site.startswith("futex")
     return one.place == other.place >= 0 and not calls and _did(one) != _did(other)
 

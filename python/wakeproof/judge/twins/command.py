@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof twins`: every named defect, where it is made, and which judges must see it."""
+"""`wakeproof twins`: list every named defect, its place, and the judges that must see it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import locations
+from wakeproof.cli.panels import AsJson
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
 from wakeproof.judge.names import finder
@@ -20,16 +21,21 @@ from wakeproof.judge.twins.listed import Listed
 def twins(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[show NAME]", help="One twin whole.", show_default=False),
+        typer.Argument(
+            metavar="[show NAME]",
+            help="Show one twin with its edits. Default: list the twins.",
+            show_default=False,
+        ),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("-t", metavar="REGEX", help="Only twins of such a name.")
+        str | None, typer.Option("-t", metavar="REGEX", help="List the twins whose name matches.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List the twins: the same source with one named defect, which judges must see.
+    """List the twins: copies of the source with one named defect, which judges must see.
 
-    A twin is an edit of the kernel's C, of a specification, or of both: stress/twins/.
+    A twin is an edit of the kernel's C, of a specification, or of both. The edits are in
+    stress/twins/.
 
     Examples:
 
@@ -37,22 +43,23 @@ def twins(
 
       wakeproof twins -t '^guard'             the guard's
 
-      wakeproof twins show guard.no_fence     its edits as a diff, and who must see it
+      wakeproof twins show guard.no_fence     its edits as a diff, and its judges
     """
     root = locations.sources()
     if words:
         if len(words) != 2 or words[0] != "show":
             raise UsageError(
-                "wakeproof twins [show NAME], as in: wakeproof twins show guard.no_fence"
+                f"{' '.join(words)!r}; allowed: show NAME, "
+                "as in: wakeproof twins show guard.no_fence"
             )
         if pattern is not None:
-            raise UsageError("-t is for the list: `show` has one name")
+            raise UsageError("-t is for the list of twins: leave out -t, or `show`")
         _show(judge.find(root, words[1]), root, as_json=as_json)
         return
     is_named = finder(pattern)
     found = [one for one in judge.read(root) if is_named(one.name)]
     if not found:
-        raise UsageError(f"-t {pattern}: no twin matches")
+        raise UsageError(f"-t {pattern}: no twin matches; `wakeproof twins` lists all")
     if as_json:
         print(report.to_json({"judge": "twins", "twins": [summary(one) for one in found]}))
     else:

@@ -326,7 +326,7 @@ def _add(piece: str, parts: list[str], numbers: list[int]) -> None:
 
 
 def _with_numbers(text: str, numbers: list[int], path: Path) -> str:
-    """Put ``#line`` before each line whose number does not follow, but in no comment or macro."""
+    """Put ``#line`` before each line with a number out of sequence, but in no comment or macro."""
     lines, expected, is_comment, is_continued = [], 0, False, False
     for line, number in zip(text.split("\n"), numbers, strict=True):
         if number != expected and not is_comment and not is_continued:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All twins by concept: where each defect is made, and which judges must see it."""
+"""All twins by concept: the place of each defect, and the judges that must see it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JUDGES: Final[tuple[str, ...]] = (
 )  # fmt: skip
 """Judges in the order of the audit's columns; sc, tso and rc11 are models of `explore`."""
 TESTS: Final[str] = "tests"
-"""What sees a twin of C that no scenario declares."""
+"""The judge of a twin of C that no scenario declares."""
 
 _SETS: Final = {
     "cores": ("stress", "delayed"),

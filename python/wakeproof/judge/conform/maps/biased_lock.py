@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BiasedLock: an owner and two stealers; the code's counters are compared by their distance."""
+"""BiasedLock: an owner and two stealers.  Of the code's counters, the distance is compared."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ LABELS = {
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each access; a read of `serving` that ends no wait is none."""
+    """Return the spec's step for an access; a read of `serving` that ends no wait is no step."""
     if step.site == "biased_lock.2" and not step.moves:
         return WAIT
     return LABELS[step.site].format(THREADS[step.thread])
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return how many tickets are out."""
+    """Return the number of tickets that are drawn and not yet served."""
     return at.named("ticket->next") - at.named("ticket->serving")
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same, which is the spec's variable."""
+    """Return the same number, which is a variable of the spec."""
     return int(state["next"])
 
 

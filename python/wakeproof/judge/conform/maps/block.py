@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a block of the guard may end: a nap where the heavy fence failed, a deadline, a handler.
+"""The ends of a block of the guard: a nap after a heavy fence that failed, a deadline, a handler.
 
-What the poller is told of its wake is compared too (`answers`).  The explorer decides whether a
-handler comes before a thread queues, and bounds how often; so the generated module decides it
-there as well (`asked`), once, in hidden steps.  Handlers that come in a wait for the lock are out.
+The table also compares what the poller learns about its wake (`answers`).  Before a thread queues,
+the explorer decides whether a signal handler runs, and bounds the number of times.  So the
+generated module also decides it there (`asked`), once, in hidden steps.  Handlers that run in a
+wait for the lock are out of bounds.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from wakeproof.judge.conform.maps.guard import ASLEEP, EACH, EVENT, MOST, RENDEZ
 
 
 def told(step: Step) -> int:
-    """Return what the poller will be told after that step of its own: 1, nobody claimed its wake.
+    """Return the answer that the poller gets after this step of its own; 1: no claim of its wake.
 
-    It is what the poller stores next but for giving the lock back; no other thread plays a part.
+    The answer is what the poller stores next, apart from the release of the lock.  No other thread
+    changes it.
     """
     at, dump = step.post, step.dump
     for _ in range(MOST):
@@ -34,7 +36,7 @@ def told(step: Step) -> int:
 
 
 def answers_after(answers: int, step: Step, label: str, promise: int) -> int:
-    """Count claims of an announcement, and answers that nobody claimed it."""
+    """Count the claims of an announcement, and the answers that there was no claim."""
     if label == "Announce":
         return 0
     answers += label.startswith("Claim") and step.pre.word(promise) == 1
@@ -42,7 +44,7 @@ def answers_after(answers: int, step: Step, label: str, promise: int) -> int:
 
 
 def nap_label(step: Step) -> str:
-    """Give one step of the spec for each access, fence and signal."""
+    """Return the spec's step for an access, a fence or a signal."""
     match step.site:
         case "guard.9" | "fence_heavy":
             return HIDDEN
@@ -78,7 +80,7 @@ GUARD_NAP = replace(
 
 
 class Blocker(NamedTuple):
-    """The ghost: answers; whether the poller waits for the lock; the signals it has seen."""
+    """The ghost: the answers, whether the poller waits for the lock, the signals it has seen."""
 
     answers: int = 1
     wants_lock: bool = False
@@ -86,12 +88,12 @@ class Blocker(NamedTuple):
 
 
 def is_handler(step: Step) -> bool:
-    """Say whether the explorer decides here that a handler comes."""
+    """Say whether the explorer decides here that a handler runs."""
     return step.site == "futex_wait" and step.what.kind == CHOOSE and step.value == 1
 
 
 def block_label(step: Step) -> str:
-    """Label it as the rendezvous; a handler ends a wait whose count is still what it was."""
+    """Return the rendezvous's label; a handler ends a wait if the wait's count is unchanged."""
     if step.site == "Told":
         return HIDDEN
     if step.site == "futex_wait" and step.what.kind == CHOOSE:
@@ -102,7 +104,7 @@ def block_label(step: Step) -> str:
 
 
 def block_after(memory: Blocker, step: Step, label: str) -> Blocker | None:
-    """Refuse handlers where nobody waits for a signal."""
+    """Refuse a handler if no thread waits for a signal."""
     if is_handler(step) and (step.thread or memory.wants_lock):
         return None
     memory = memory._replace(answers=answers_after(memory.answers, step, label, RENDEZVOUS))
@@ -114,12 +116,12 @@ def block_after(memory: Blocker, step: Step, label: str) -> Blocker | None:
 
 
 def block_seen(at: At, memory: Blocker) -> Hashable:
-    """Return the promise, the items, the answers."""
+    """Return the promise to sleep, the items and the answers."""
     return guard.meeting_seen(at, None), memory.answers
 
 
 def block_spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return guard.meeting_spec_seen(state), state["answers"]
 
 

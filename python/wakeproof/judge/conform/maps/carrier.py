@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier: word, eventfd, futex and system calls step by step; a push and a pop are one step each.
+"""Carrier: word, eventfd, futex and system calls step by step.  A push or a pop is one step.
 
-The spec abstracts token, idle set and the siblings' queues: those accesses are hidden.  That a
-sibling has work is out of bounds but in *carrier hit*.
+The spec leaves out the token, the idle set and the siblings' queues, so accesses of these are
+hidden.  Only *carrier hit* has siblings with work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT, Concept, labe
 THREADS = ("owner", "searcher", "s1", "s2")
 BASE, LINE = 0x100000000000, 128
 WORD, TAIL, FIRST, HEAD = 0, LINE, 2 * LINE, 2 * LINE + 8  # of carrier 0, its queue
-INBOX = 2 * LINE  # further: of the inbox, which is such a queue
+INBOX = 2 * LINE  # added to a place in the queue: the same place in the inbox
 CARRIER = 8 * LINE
 TASKS, EVENT = 3 * CARRIER, (1 << 20) - 4096
 WORDS = ("RUNNING", "PARKED_FUTEX", "PARKED_POLLER", "WAKING", "v0", "v1", "v2")
@@ -37,7 +37,7 @@ LABELS = dict.fromkeys(HIDDEN_SITES, HIDDEN) | {
 
 
 def code_label(step: Step) -> str:
-    """Give the step of the spec; accesses of queues that are not the carrier's own are hidden."""
+    """Return the spec's step; accesses of queues of other carriers are hidden."""
     match step.site:
         case "mpsc.9":
             if step.thread or step.what.offset != FIRST:
@@ -59,7 +59,7 @@ def code_label(step: Step) -> str:
 
 
 def hit_label(step: Step) -> str:
-    """Tell by the outcome of a look at all queues, which is one step, whether it was a hit."""
+    """Return the spec's step; a look at all queues is one step, and its outcome says if it hit."""
     if step.site == "Has":
         return WAIT
     if step.site == "mpsc.15" and step.what.offset == INBOX + HEAD:
@@ -72,7 +72,7 @@ def hit_label(step: Step) -> str:
 
 
 def _work(at: At, which: int = 0) -> int:
-    """Count the chain of the carrier's queue, or INBOX."""
+    """Count the nodes in the carrier's queue (`which`: INBOX, in its inbox)."""
     node = at.word(which + HEAD) or at.word(which + FIRST)
     count = 0
     while node and count < 9:
@@ -82,17 +82,17 @@ def _work(at: At, which: int = 0) -> int:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return the word, the tasks, the eventfd, whether the carrier sleeps in the futex."""
+    """Return the word, the tasks, the eventfd, and whether the carrier sleeps in the futex."""
     return WORDS[at.word(WORD)], _work(at), at.word(EVENT) > 0, at.is_asleep(0)
 
 
 def hit_seen(at: At, _ghost: object) -> Hashable:
-    """Return the same; the tasks are in the inbox."""
+    """Return the same, with the tasks of the inbox."""
     return WORDS[at.word(WORD)], _work(at, INBOX), at.word(EVENT) > 0, at.is_asleep(0)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     asleep = state["pc"]["owner"] == "queued"
     return state["word"], state["work"], state["eventfd"], asleep
 
@@ -100,7 +100,7 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 def keeps(
     action: str, _arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
 ) -> bool:
-    """No sibling has work."""
+    """Keep the states in which no sibling has work."""
     return action != "SiblingHit"
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Channel: the lock with what is done under it, grants, wakes and sleeps, step by step.
 
-All of the channel is plain memory under its lock, so taking the lock is one step with what follows;
-of it the count of items is observed, the item that a waiting receiver is given, and the one that it
-came back with last.  Sleeps may end for nothing, in the spec as well, so who waits for the lock
-gets it in any order.
+All of the channel is plain memory under its lock, so taking the lock is one step with what follows.
+Observed are the number of items, the item that a waiting receiver is given, and the item that it
+returned last.  Spurious wakeups are on, in the spec as well, so waiters get the lock in any order.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ WAITING = NAMES[:2]
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     name = NAMES[step.thread]
     if step.ends_sleep:
         return end_label(step, LOCK, name)
@@ -52,13 +51,13 @@ def code_label(step: Step) -> str:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return lock, count, items that the receiver has; of each waiter: granted, asleep."""
+    """Return the lock, the count and the receiver's items; per waiter: granted, asleep."""
     items = at.word(WAITERS + EACH + VALUE), at.word(RECEIVED)
     return at.word(LOCK) != 0, at.word(COUNT), items, told(at, len(WAITING), LOCK)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     each = tuple((name in state["granted"], state["pc"][name] == "asleep") for name in WAITING)
     told = state["told"]["r"]
     received = max((item for _, item in state["received"]), default=0)
@@ -100,5 +99,5 @@ CHANNEL_NONE = replace(
     constants={**CHANNEL.constants, "Capacity": "0"},
     spec_twin="",
     code_twins=(),
-    blind=("Fifo",),  # of one sender, one item at a time waits
+    blind=("Fifo",),  # with one sender, one item at a time waits
 )  # fmt: skip

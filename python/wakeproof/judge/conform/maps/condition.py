@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Condition: its line, the line of its mutex, and how a waiter goes from one to the other.
 
-Taking the lock of the condition's line is one step with what is done under it, as in the spec; what
-the waiter does in the mutex's line has the labels of the mutex's own table.
+As in the spec, taking the lock of the condition's line is one step with what is done under it.
+The waiter's steps in the mutex's line have the labels of the mutex's own table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_SIGNALLER = {"mutex.1": "TakeFor", "mutex.2": "TakeFor", "mutex.3": "MarkFor"
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     name, site = NAMES[step.thread], step.site
     if step.what.offset == LINE:
         return _line_label(step, name)
@@ -49,7 +49,7 @@ def code_label(step: Step) -> str:
 
 
 def _line_label(step: Step, name: str) -> str:
-    """Give the lock of the condition's line; its waits are no steps of the spec."""
+    """Return the step of the condition's lock; waits for this lock are no steps of the spec."""
     if step.ends_sleep:
         return end_label(step, LINE, name)
     match step.site:
@@ -61,7 +61,7 @@ def _line_label(step: Step, name: str) -> str:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return the mutex's word and locks, WAITING, how the wait ended; of waiters: told, asleep."""
+    """Return the mutex's word, the locks, WAITING, the wait's end; per waiter: told, asleep."""
     word = at.word(mutex.WORD)
     bits = tuple(bool(word & bit) for bit in (mutex.LOCKED, mutex.QUEUED, mutex.WOKEN))
     ended = ENDED_AS[at.word(ENDED)] if at.pending(0).site == "end" else ""
@@ -80,7 +80,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     word = state["word"]
     has_ended = state["pc"][WAITER] == "idle" and state["stage"][WAITER] != "waits"
     ended = "late" if state["where"][WAITER] == "out" else "signalled"
@@ -113,7 +113,7 @@ ITS_STEPS = (
 def spec_label(
     action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
 ) -> str:
-    """Give a step's name; a step of the mutex is the argument of ``OfMutex``: ``Takea``."""
+    """Return a step's name; a step of the mutex is the argument of ``OfMutex``: ``Takea``."""
     (argument,) = arguments
     if action == "OfMutex":
         action, argument = argument[:-1], argument[-1]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Io: calls begin and end, attempts, the line of a direction, edges, the close, step by step.
+"""Io: begin and end of calls, attempts, a direction's line, edges and the close, step by step.
 
-The line is plain memory under the lock of the direction: taking that lock is one step with what is
-done under it; an edge is that lock with the count of edges, which others read without the lock.
-The grants that follow are hidden, as the spec has each in one step with the park that it ends
-(WaitQueue has them apart).  Sleeps may end for nothing,
-so who waits for the lock gets it in any order.
+The line is plain memory under the lock of the direction, so taking that lock is one step with what
+is done under it.  An edge takes the lock and counts; other threads read that count without the
+lock.  The grants that follow are hidden, because a grant and the park that it ends are one step of
+the spec (WaitQueue has them apart).  Spurious wakeups are on, so waiters get the lock in any order.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ OPEN, EDGE, DATA = 1, 2, 4
 GRANTED = 2
 READERS = ("a", "b")
 BLIND = ("EndWakesWaiter", "EndWalksListed", "ClosedInTheEnd", "IoCompletionAtHome")
-"""No poller ends there, no group of a reader is closed, and nobody registers it."""
+"""Here no poller ends, no group of a reader is closed, and no thread registers the descriptor."""
 Why = tuple[str, ...]
-"""Of each reader: for what it takes the lock next."""
+"""Of each reader: the reason for which it takes the lock next."""
 
 
 def lock_label(step: Step, name: str, reader: int) -> str:
-    """Give what is done with the lock that the step has taken."""
+    """Return the step that is done with the lock that was taken."""
     then = step.post.pending(step.thread)
     if then.offset == LOCK and then.site in ("lock.2", "futex_wait"):
         return WAIT
@@ -44,7 +43,7 @@ def lock_label(step: Step, name: str, reader: int) -> str:
 
 
 def call_label(step: Step, name: str) -> str:
-    """Give the steps of the descriptor's word, and of its close."""
+    """Return the steps of the descriptor's word and of its close."""
     then = step.post.pending(step.thread).site
     match step.site:
         case "descriptor.1":
@@ -69,7 +68,7 @@ def call_label(step: Step, name: str) -> str:
 
 
 def wait_label(step: Step) -> str:
-    """Give the steps of a wait and its grant, all hidden; a turn that a grant ends is no wait."""
+    """Return the steps of a wait and its grant, all hidden; a turn that a grant ends is no wait."""
     is_granted = step.pre.word(step.what.offset) == GRANTED
     match step.site:
         case "wait_queue.1" | "wait_queue.3":
@@ -82,7 +81,7 @@ def wait_label(step: Step) -> str:
 
 
 def code_label(step: Step, names: tuple[str, ...]) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     name = names[step.thread]
     if step.ends_sleep:
         return WAIT
@@ -114,7 +113,7 @@ def code_label(step: Step, names: tuple[str, ...]) -> str:
 
 
 def after(memory: Why, step: Step, label: str) -> Why:
-    """Follow for what each reader takes the lock: a deadline and an attempt decide it."""
+    """Follow why each reader takes the lock: a deadline or an attempt decides it."""
     if label.startswith("Read"):
         why = "Pass" if step.site == "Read" and step.takes_place else "Wait"
     elif step.ends_sleep == "late" and step.what.offset != LOCK:
@@ -125,7 +124,7 @@ def after(memory: Why, step: Step, label: str) -> Why:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return what the system has, the count of edges, the direction shut; the word of the calls."""
+    """Return the system's bytes, the count of edges, the shut direction and the calls' word."""
     system, users = at.word(SYSTEM, OPEN), at.word(USERS)
     return (
         (system // DATA, bool(system & EDGE), bool(system & OPEN)),
@@ -135,7 +134,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return (
         (state["data"], state["edge"]["home"], state["open"]),
         (state["edges"], state["shut"]),
@@ -146,14 +145,14 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 def spec_label(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], _post: Mapping[str, Any]
 ) -> str:
-    """Give action and thread; the last of all that finds it closed does not close it again."""
+    """Return action and thread; the last call does not close a descriptor that is closed."""
     if action == "Final" and not pre["open"]:
         return HIDDEN
     return " ".join((action, *arguments))
 
 
 def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concept:
-    """Return the comparison with the readers, the closer, poller and system in that order."""
+    """Return the comparison with readers, closer, poller and system in this order."""
     readers = tuple(name for name in names if name in READERS)
     quoted = ", ".join(f'"{reader}"' for reader in readers)
     return Concept(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Close: the lock of the turn, its sleeps, signals and wakes, what a close does inside, its result.
+"""Close: the lock of the turn, sleeps, signals, wakes, the steps of a close, and its result.
 
-What is plain memory, under the lock or of who is inside, shows in what is done next.  The list that
-a close waits for is the scenario's, and nobody else locks it: that wait ends, for the spec, with
-the choice which list it is and whether a handler comes; the rest of it is hidden.  No handler comes
-in another wait.  Sleeps may end for nothing, in the spec as well, so who waits for the lock gets it
-in any order.  A close has returned when it says what.
+Plain memory, under the lock or of the close whose turn it is, shows in the steps that follow.  The
+scenario owns the list that a close waits for, and no other thread locks it.  For the spec, that
+wait ends with the choice of the list and of whether a handler runs; its other steps are hidden.  No
+handler runs in another wait.  Spurious wakeups are on, in the spec as well, so waiters get the lock
+in any order.  A close has returned when it says its result.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LISTED, RUNS, STOPPING, EXITED = 1, 2, 4, 8
 SAID = ("", "closed", "again")
 THREADS = ("exits", "a", "b", "runs")
 THREE = ("exits", "a", "b", "c")
-"""The carrier's exit, closers; the carrier's run, or one more closer."""
+"""The carrier's exit, the closers, and the carrier's run or one more closer."""
 NAMED = {"lock.5": "Signal", "Stop": "SendStops", "Join": "Join", "HandBack": "HandBack",
          "Says": "Return"}  # fmt: skip
 
 
 def carrier_label(step: Step) -> str:
-    """Give the carrier's steps."""
+    """Return the carrier's steps."""
     match step.site:
         case "Look":
             return WAIT
@@ -41,7 +41,7 @@ def carrier_label(step: Step) -> str:
 
 
 def lock_label(step: Step, name: str) -> str:
-    """Give the steps of the lock, which who waits may repeat."""
+    """Return the steps of the lock, which a waiter may repeat."""
     then = step.post.pending(step.thread)
     match step.site:
         case "lock.1" | "lock.2" if not step.ends_sleep:
@@ -56,7 +56,7 @@ def lock_label(step: Step, name: str) -> str:
 
 
 def left_label(step: Step, name: str) -> str:
-    """Give the steps of the condition."""
+    """Return the steps of the condition."""
     if step.ends_sleep:
         return f"{'GiveUp' if step.ends_sleep == 'late' else 'Stray'} {name}"
     match step.site:
@@ -70,7 +70,7 @@ def left_label(step: Step, name: str) -> str:
 
 
 def code_label(step: Step, threads: tuple[str, ...] = THREADS) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     name = threads[step.thread]
     if name in ("exits", "runs"):
         return carrier_label(step)
@@ -91,7 +91,7 @@ def code_label(step: Step, threads: tuple[str, ...] = THREADS) -> str:
 
 
 def after(hit: frozenset[int], step: Step, label: str) -> frozenset[int] | None:
-    """Keep whose wait for a list a handler ends: one that has a task; no other wait."""
+    """Keep the closers with a wait that a handler ends: only one for a list with a task."""
     if label.startswith("Interrupted"):
         return hit | {step.thread} if step.pre.word(GROUP) & LISTED else None
     if step.site == "futex_wait" and step.what.kind == CHOOSE:
@@ -101,7 +101,7 @@ def after(hit: frozenset[int], step: Step, label: str) -> frozenset[int] | None:
 
 
 def code_seen(at: At, _ghost: object, closers: str = "ab") -> Hashable:
-    """Return the lock, the group's bits; of each closer: asleep in line, what it returned."""
+    """Return the lock and the group's bits; per closer: asleep in line, its result."""
     group = at.word(GROUP)
     carrier = "exited" if group & EXITED else "runs" if group & RUNS else "polls"
     each = tuple(
@@ -118,7 +118,7 @@ LOCKING = ("misses", "enters", "away", "signals", "wakes", "gone")
 
 
 def spec_seen(state: Mapping[str, Any], closers: str = "ab") -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     where = state["at"]
     each = tuple(
         (where[name] == "waits", state["says"][name] if where[name] == "out" else "")
@@ -180,6 +180,6 @@ GROUP_CLOSE_THREE = replace(
     spec_twin="leaves_silent",
     code_twins=("group_close_drains_outside",),
     blind=(*GROUP_CLOSE.blind, "WaitsForAll", "WaitsForWhatRuns"),
-    flags=GROUP_CLOSE.flags[:2],  # nobody waits for a list
+    flags=GROUP_CLOSE.flags[:2],  # no close waits for a list
     is_quick=False,
 )  # fmt: skip

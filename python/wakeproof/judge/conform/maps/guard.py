@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guard: symmetric and asymmetric with a sticky signal, and the rendezvous.
 
-In the rendezvous the lock is no step of its own: taking it goes with the look or the claim made
-under it, giving it back with the signal.  Spurious wakeups are on: who sleeps at the lock may wake
-and find it free, so the order in which waiters get it is as free as in the spec.  That nobody has
-to is seen where a contended lock is given back: the system call comes next.
+In the rendezvous the lock is no step of its own.  Taking the lock goes with the look or the claim
+that is made under it, and giving it back goes with the signal.  Spurious wakeups are on: a sleeper
+may wake and find the lock free, so waiters get it in any order, as in the spec.  The table still
+sees that no waiter depends on a spurious wakeup: after a contended lock is given back, the next
+step must be the system call.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ THREADS = ("poller", "p1", "p2", "p3")
 ASLEEP, QUEUE, RENDEZVOUS, EVENT = 0, 64, 128, (1 << 20) - 4096  # bytes
 LOCK = RENDEZVOUS + 8
 MOST = 9
-"""Answers that are counted: a twin may give more and more."""
+"""The most answers that are counted, because a twin may give more and more."""
 
 
 LABELS = {
@@ -40,7 +41,7 @@ LABELS = {
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each access, fence and signal."""
+    """Return the spec's step for an access, a fence or a signal."""
     match step.site:
         case "Poll":
             return (
@@ -59,7 +60,7 @@ def seen_queue(at: At) -> int:
 
 
 def after(answers: int, step: Step, label: str) -> int:
-    """Count as the spec does: claims of an announcement, and returns that say there is none."""
+    """Count, as the spec does, claims of an announcement and returns that say there was none."""
     if label == "Announce":
         return 0
     if label.startswith("Claim") or label == "Leave":
@@ -68,13 +69,13 @@ def after(answers: int, step: Step, label: str) -> int:
 
 
 def code_seen(at: At, answers: int) -> Hashable:
-    """Return the promise, the items, the signal, the ghost."""
+    """Return the promise to sleep, the items, the signal and the ghost."""
     queue = frozenset(f"p{1 + item}" for item in range(3) if at.word(QUEUE) >> item & 1)
     return at.word(ASLEEP), queue, at.word(EVENT) > 0, answers
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return state["asleep"], state["queue"], state["token"], state["answers"]
 
 
@@ -113,7 +114,7 @@ GUARD_ASYMMETRIC = replace(
 
 
 def meeting_label(step: Step) -> str:
-    """Label it with the lock: taken at lock.1 or lock.2 if the thread then does not wait for it."""
+    """Return the label with the lock, which lock.1 or lock.2 took if no wait for it follows."""
     thread = THREADS[step.thread]
     is_poller = step.thread == 0
     if step.pre.word(LOCK) == 2 and step.post.word(LOCK) == 0 and not wakes_next(step, LOCK):
@@ -131,7 +132,7 @@ def meeting_label(step: Step) -> str:
             return "Wait"
         case "lock.5":
             return f"{'Lies' if lies(step, 'Gave', truth=True) else 'Wake'} {thread}"
-        case "guard.10" | "lock.3" if lies(step, "Gave", truth=False):  # it is over without a claim
+        case "guard.10" | "lock.3" if lies(step, "Gave", truth=False):  # it ended without a claim
             return f"Lies {thread}"
         case "lock.3" | "guard.12" | "futex_wake" | "Gave":
             return HIDDEN
@@ -141,13 +142,13 @@ def meeting_label(step: Step) -> str:
 
 
 def meeting_seen(at: At, _ghost: object) -> Hashable:
-    """Return the promise and the items."""
+    """Return the promise to sleep and the items."""
     queue = frozenset(f"p{1 + item}" for item in range(3) if at.word(QUEUE) >> item & 1)
     return at.word(RENDEZVOUS), queue
 
 
 def meeting_spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return state["asleep"], state["queue"]
 
 

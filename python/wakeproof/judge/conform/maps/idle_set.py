@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IdleSet: bits and who is parked are compared; which found member is tried is one with the try."""
+"""IdleSet: compares bits and parked members.  Choosing a found member is one step with its try."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LABELS = {
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each access; a read of `parked` that ends no sleep is none."""
+    """Return the spec's step for an access; a read of `parked` that ends no sleep is no step."""
     if step.site == "Woken" and step.value != 0:
         return WAIT
     return f"{LABELS[step.site]} {THREADS[step.thread]}"
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return the members with a bit, and those that are parked."""
+    """Return the members with a bit, and the members that are parked."""
     bits = {
         PER_WORD * word + bit
         for word, offset in enumerate(WORDS) for bit in range(64) if at.word(offset) >> bit & 1
@@ -37,7 +37,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return state["bits"], state["parked"]
 
 

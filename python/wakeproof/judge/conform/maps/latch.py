@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Latch: the word, the opener's grants and wakes, the waiters' sleeps and results, step by step.
 
-A turn in which the lock is not had is a turn of a loop that waits.  A waiter has returned when it
-says what it got: that is one step with the last one that it takes in the latch.
+A turn that does not get the lock is a turn of a loop that waits.  A waiter has returned when it
+says its result, which is one step with its last step in the latch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAMES = ("a", "b")
 
 
 def head(word: int) -> str:
-    """Return who is the newest in the list; "" if nobody is."""
+    """Return the newest waiter in the list; "" if the list is empty."""
     place = (word & ~LOCKED) - BASE - TOLD
     return NAMES[place // EACH] if word & ~LOCKED else ""
 
@@ -33,7 +33,7 @@ OPENER = {
 
 
 def opener_label(step: Step) -> str:
-    """Give the opener's steps."""
+    """Return the opener's steps."""
     match step.site:
         case "latch.6":
             return WAIT if step.value & LOCKED else HIDDEN
@@ -43,7 +43,7 @@ def opener_label(step: Step) -> str:
 
 
 def waiter_label(step: Step, name: str) -> str:
-    """Give a waiter's steps."""
+    """Return a waiter's steps."""
     if step.ends_sleep:
         return f"TimeOut {name}"
     word = step.post.word(WORD)
@@ -67,12 +67,12 @@ def waiter_label(step: Step, name: str) -> str:
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     return waiter_label(step, NAMES[step.thread - 1]) if step.thread else opener_label(step)
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return event, lock, the newest in line; of each: granted, asleep, what it returned."""
+    """Return event, lock and newest waiter; per waiter: granted, asleep, its result."""
     word = at.word(WORD)
     each = tuple(
         (
@@ -88,7 +88,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     each = tuple(
         (
             name in state["granted"],
@@ -104,7 +104,7 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 def spec_label(
     action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
 ) -> str:
-    """Give action and waiter: that it is late shows in what it did before."""
+    """Return action and waiter; that a waiter is late shows in its earlier steps."""
     return " ".join((action, *arguments[:1]))
 
 

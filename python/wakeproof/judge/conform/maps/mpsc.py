@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mpsc: every access is a step of the spec; all link cells are compared."""
+"""Mpsc: every access is a step of the spec, and all link cells are compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS = {
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each access; a pop that finds nothing published is none."""
+    """Return the spec's step for an access; a pop that finds nothing published is no step."""
     thread = THREADS[step.thread]
     match step.site:
         case "Node":
@@ -44,7 +44,7 @@ def code_label(step: Step) -> str:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return tail, head, every link cell, and which nodes are free."""
+    """Return tail, head, every link cell, and the free nodes."""
     cells = tuple(
         NAMES[at.word(offset)] for offset in (FIRST, *(NODES + 8 * n for n in range(COUNT)))
     )
@@ -53,7 +53,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     nodes = [f"n{n + 1}" for n in range(COUNT)]
     cells = tuple(state["cell"][name] for name in ("first", *nodes))
     return state["tail"], state["head"], cells, tuple(state["where"][n] == "free" for n in nodes)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parker: every access of the word, and every system call, is a step of the spec.
 
-What the spec remembers of memory order (who has seen which data) is no part of the code's state: it
-is a ghost, kept by the orders of the compiled accesses, and observed.  So the whole state of the
-spec is compared but for program counters; and what an unpark and a park return is in the label of
-their last step.
+The spec remembers which data each thread has seen.  That is no part of the code's state, so it is a
+ghost: the table computes it from the memory orders of the compiled accesses, and compares it.  So
+the whole state of the spec is compared, without program counters.  The result of an unpark or a
+park is in the label of its last step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESULTS = ("ok", "timeout", "closed")
 BEGINS = ("end", "try", "peek")
 ROUNDS = 2
 MOST = 9
-"""Credit that is counted: a twin may give or take more and more."""
+"""The most credit that is counted, because a twin may give or take more and more."""
 
 
 class Memory(NamedTuple):
@@ -42,7 +42,7 @@ def word_of(at: At) -> frozenset[str]:
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     thread = THREADS[step.thread]
     if step.ends_sleep:
         return f"EndWait {str(step.ends_sleep == 'late').upper()}"
@@ -50,7 +50,7 @@ def code_label(step: Step) -> str:
         case "Begin":
             return f"Begin {BEGINS[step.value]}"
         case "Told" | "Gave":
-            return HIDDEN  # the last step of the park, of the unpark has it
+            return HIDDEN  # the last step of the park or unpark has the result
         case "parker.1":
             return f"Take {_told(step)}".strip()
         case "parker.2":
@@ -71,13 +71,13 @@ def code_label(step: Step) -> str:
 
 
 def _told(step: Step) -> str:
-    """Return what the park returns with this step; "": it goes on."""
+    """Return the result of the park that returns with this step; "": it goes on."""
     result = step.tells("Told")
     return "" if result is None else RESULTS[result]
 
 
 def _gave(step: Step) -> str:
-    """Return what the unpark returns with this step; "": it goes on."""
+    """Return the result of the unpark that returns with this step; "": it goes on."""
     gave = step.tells("Gave")
     return "" if gave is None else str(bool(gave)).upper()
 
@@ -85,7 +85,7 @@ def _gave(step: Step) -> str:
 def spec_label(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
 ) -> str:
-    """Try and Peek are one site; Begin is told by what it begins, a last step by the result."""
+    """Return the step: Try and Peek are one; Begin has what it begins, a last step the result."""
     if action == "Begin":
         return f"Begin {post['owner']}"
     said: tuple[str, ...] = ()
@@ -98,10 +98,11 @@ def spec_label(
 
 
 def visible(memory: Memory, step: Step) -> Memory:
-    """Move what the word carries, by the step's kind and order in the code.
+    """Return the ghost after the step, by the step's kind and memory order in the code.
 
-    An acquire takes what the word carries.  A store ends the release sequence, a
-    read-modify-write goes on with it; either carries what its thread has seen if it releases.
+    The word carries writes.  An acquire makes them visible to its thread.  A store ends the release
+    sequence, and a read-modify-write continues it.  If either releases, the word then also carries
+    all that its thread has seen.
     """
     if step.what.offset != WORD or not step.what.order or step.site.startswith("futex"):
         return memory
@@ -119,7 +120,7 @@ def visible(memory: Memory, step: Step) -> Memory:
 
 
 def after(memory: Memory, step: Step, label: str) -> Memory | None:
-    """Keep the account of Parker.tla: Acquire, Took, Effect, Give."""
+    """Follow the ghosts of Parker.tla: Acquire, Took, Effect, Give."""
     pre = word_of(step.pre)
     what, _, who = label.partition(" ")
     memory = visible(memory, step)
@@ -153,12 +154,12 @@ def _with(values: tuple[int, int], which: int, value: int) -> tuple[int, int]:
 
 
 def code_seen(at: At, memory: Memory) -> Hashable:
-    """Return the word, who sleeps, the data, and the ghosts."""
+    """Return the word, whether the owner sleeps, the data and the ghosts."""
     return (word_of(at), at.is_asleep(0), (at.word(DATA), at.word(DATA + 8)), *memory)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     each = [(state[name]["u1"], state[name]["u2"]) for name in ("seen", "carried", "due")]
     data = (state["data"]["u1"], state["data"]["u2"])
     return (state["word"], state["owner"] == "asleep", data, *each, state["credit"], state["stale"])

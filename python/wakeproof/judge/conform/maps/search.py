@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search: two carriers, one of them in a task that never ends, and two submitters.
 
-The steps of the code are read by ``search_steps``.  Whoever steals takes no ticket for an empty
-queue, the spec does and takes nothing: both hidden.
+``search_steps`` reads the steps of the code.  At an empty queue, a thief of the code takes no
+ticket; a thief of the spec takes the ticket and no task.  Both are hidden.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS = ("RUNNING", "PARKED", "PARKED", "WAKING", "c1", "c2")
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return words, idle set, token, which queues are published, which are empty."""
+    """Return words, idle set, token, and the queues that are published or empty."""
     words = tuple(WORDS[at.word(c * CARRIER)] for c in (0, 1))
     idle = frozenset(f"c{c + 1}" for c in (0, 1) if at.word(IDLE) >> c & 1)
     published = tuple(front(at, c) != 0 for c in (0, 1))
@@ -43,14 +43,14 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def pinned_seen(at: At, ghost: object) -> Hashable:
-    """Return the same, and which inboxes are published, which are empty."""
+    """Return the same, and the inboxes that are published or empty."""
     first = tuple(BASE + c * CARRIER + INBOX + FIRST for c in (0, 1))
     empty = tuple(at.word(c * CARRIER + INBOX + TAIL, first[c]) == first[c] for c in (0, 1))
     return code_seen(at, ghost), tuple(front(at, c, INBOX) != 0 for c in (0, 1)), empty
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     names = ("c1", "c2")
     queues = [state["queue"][c] for c in names]
     holes = {t for t, where in state["at"].items() if where["pc"] == "publish"}
@@ -60,7 +60,7 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 
 
 def spec_pinned_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     inboxes = [state["inbox"][c] for c in ("c1", "c2")]
     holes = {t for t, where in state["at"].items() if where["pc"] == "publish"}
     published = tuple(bool(q) and q[0] not in holes for q in inboxes)
@@ -70,7 +70,7 @@ def spec_pinned_seen(state: Mapping[str, Any]) -> Hashable:
 def spec_label(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
 ) -> str:
-    """Hide the ticket of a steal, and the steal that takes nothing."""
+    """Return the step's name; hide the ticket of a steal, and a steal that takes nothing."""
     steals = action == "Pop" and pre["at"][arguments[0]]["pc"] != "pop"
     if action == "TryAcquire" or (steals and pre["queue"] == post["queue"]):
         return HIDDEN
@@ -80,7 +80,7 @@ def spec_label(
 def keeps(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
 ) -> bool:
-    """Take carriers in the code's order where the spec takes them in any."""
+    """Keep the steps that take carriers in the code's order; the spec takes them in any order."""
     if action not in ("LoadParked", "IsHit"):
         return True
     before, now = pre["at"][arguments[0]], post["at"][arguments[0]]
@@ -91,7 +91,7 @@ def keeps(
 def keeps_long(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
 ) -> bool:
-    """Pin tasks to the carrier in the long task alone: the other polls its two queues in turns."""
+    """Keep the steps that pin tasks to the carrier in the long task: the other polls in turns."""
     return arguments != ("s2", "c1") and keeps(action, arguments, pre, post)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which step of Search.tla an access of the compiled search is.
+"""Finds the step of Search.tla that an access of the compiled search is.
 
-What a site means depends on why the code is there: the thread's own last steps (a ghost) say so.
+The meaning of a site depends on the reason that the thread is there.  The thread's own last steps,
+which a ghost remembers, are that reason.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 from wakeproof.judge.conform.code import At, Step, wakes_next
 from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT
 
-CARRIER = 8 * 128  # bytes; of the places below: in a carrier
+CARRIER = 8 * 128  # bytes; the places below are offsets in a carrier
 TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
-INBOX = 2 * 128  # further: of the inbox, which is such a queue
-TICKETS = 4  # numbers are kept by two bits
+INBOX = 2 * 128  # added to a place in the queue: the same place in the inbox
+TICKETS = 4  # a ghost keeps two bits of a number
 WHY = {
     "carrier.4": "alone", "search.5": "snapshot", "search.6": "stop", "search.7": "recheck",
     "carrier.6": "own", "carrier.2": "left", "Reenqueue": "alone", "LookOwn": "look",
     "Snapshot": "recruit",
 }  # fmt: skip
-"""What a thread is at after a step at that site, or with that label."""
+"""The reason that a thread has after a step at a site, or with a label."""
 
 
 def queue_of(step: Step) -> int:
-    """Return whose stealable queue the place belongs to, -1 if it is none's."""
+    """Return the carrier with the stealable queue that the place is in, -1 if there is none."""
     carrier, place = divmod(step.what.offset, CARRIER)
     return carrier if place in (FIRST, HEAD, TAIL) and carrier < 2 else -1
 
@@ -34,11 +35,11 @@ def front(at: At, carrier: int, which: int = 0) -> int:
 
 
 def pinned_as(threads: tuple[str, ...], step: Step, *, alone: bool) -> str:
-    """Give the step of the spec where tasks are pinned; `alone`: no others are submitted.
+    """Return the spec's step where tasks are pinned; `alone`: only pinned tasks are submitted.
 
     A carrier polls its two queues one after the other, which is one step of the spec.  So one of
-    them must be empty for good: the queues where pinned tasks are `alone`, else the inboxes of
-    those that poll.  That nothing was found is told by the look at the other one.
+    the two must always be empty: the stealable queue if pinned tasks are `alone`, else the inbox
+    of a carrier that polls.  The look at the other one says whether the poll found nothing.
     """
     thread = threads[step.thread]
     own = int(thread[1]) - 1 if thread[0] == "c" else -1
@@ -63,7 +64,7 @@ def pinned_as(threads: tuple[str, ...], step: Step, *, alone: bool) -> str:
 
 
 def label_as(threads: tuple[str, ...], step: Step) -> str:
-    """Give the step of the spec."""
+    """Return the step of the spec."""
     thread = threads[step.thread]
     own = int(thread[1]) - 1 if thread[0] == "c" else -1
     why = step.memory[step.thread]
@@ -115,7 +116,7 @@ def _gives_back(step: Step, carrier: int) -> bool:
 
 
 def _is_told(step: Step) -> bool:
-    """Say whether the thread whose word was changed gets the system call next, if it was."""
+    """Say whether the next step is the system call for the thread of the changed word, if any."""
     word = step.what.offset
     return step.pre.word(word) == step.post.word(word) or wakes_next(step, word)
 
@@ -132,12 +133,12 @@ SITES = {
 
 
 def _front(step: Step, thread: str, own: int, why: str) -> str:
-    """Tell the looks at a queue's front apart."""
+    """Return the step of a look at a queue's front, by the reason for the look."""
     carrier = queue_of(step)
     if why == "alone":
         return f"IsAlone {thread}"
     if carrier < 0:
-        return HIDDEN  # an inbox: nobody submits there
+        return HIDDEN  # an inbox: no thread submits there
     if why == "own" and carrier == own:
         return f"LookOwn {thread}"
     if why.startswith("scan"):
@@ -153,7 +154,7 @@ def _front(step: Step, thread: str, own: int, why: str) -> str:
 
 
 def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
-    """Remember what each thread is at."""
+    """Remember the last step of each thread."""
     name = label.partition(" ")[0]
     before = memory[step.thread]
     now = WHY.get(name) or WHY.get(step.site)
@@ -169,7 +170,7 @@ def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
 
 
 def _scan(before: str, step: Step) -> str | None:
-    """Follow a re-check: bits whose words are still to be read, then queues still to be asked."""
+    """Follow a re-check: bits with words that are not yet read, then queues not yet looked at."""
     bits, seen = map(int, before.split()[1:])
     if step.site == "search.4":
         bit = bits & -bits
@@ -177,7 +178,7 @@ def _scan(before: str, step: Step) -> str | None:
         seen |= bit if step.value in (1, 2) else 0
         if bits:
             return f"scan {bits} {seen}"
-        # One idle carrier is not sent to itself; -1 marks that queues are asked now.
+        # An idle carrier is not sent to itself; -1 marks that the queues come now.
         return f"scan -1 {3 if seen == 3 else 3 - seen}" if seen else ""
     is_miss = (step.site == "mpsc.9" and not step.value) or (
         step.site == "run_queues.1" and step.value == 3

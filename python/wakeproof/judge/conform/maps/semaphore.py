@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Semaphore: the word, the list's lock, who is granted, who sleeps, step by step.
+"""Semaphore: the word, the list's lock, granted and sleeping threads, step by step.
 
-The list and what is served are plain memory under the lock: they show in whom a thread grants next.
-A load whose outcome leads to no other step is hidden.  Sleeps may end for nothing, in the spec as
-well, so who waits for the lock gets it in any order.
+The list and the served number are plain memory under the lock.  They show in the waiter that a
+thread grants next.  A load is hidden if the next step does not depend on its outcome.  Spurious
+wakeups are on, in the spec as well, so waiters get the lock in any order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMED = {"semaphore.4": "Serve", "lock.3": "Unlock", "wait_queue.2": "Grant",
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     name = NAMES[step.thread]
     if step.ends_sleep:
         return end_label(step, LOCK, name)
@@ -56,13 +56,13 @@ def code_label(step: Step) -> str:
 
 
 def code_seen(at: At, _ghost: object, threads: int = 2) -> Hashable:
-    """Return permits, the bit, the lock; of each thread: granted, asleep in its wait."""
+    """Return the permits, the bit and the lock; per thread: granted, asleep in its wait."""
     word = at.word(WORD)
     return word // PERMIT, bool(word & QUEUED), at.word(LOCK) != 0, told(at, threads, LOCK)
 
 
 def spec_seen(state: Mapping[str, Any], threads: int = 2) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     each = tuple(
         (name in state["granted"], state["pc"][name] == "asleep") for name in NAMES[:threads]
     )

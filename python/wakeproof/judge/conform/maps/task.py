@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task: every change of the word is a step of the spec; a pop is one step, a push is two.
 
-The spec's bag of cells is the home's queue: nobody looks elsewhere.  Its ghosts (who wrote what,
-and whose writes the word carries) follow from the steps and are not compared.
+The spec's bag of cells is the queue of the home, and no thread looks elsewhere.  The spec's ghosts
+(the writer of each value, and the writes that the word carries) follow from the steps, and are not
+compared.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ WORDS = ("PARKED", "BUSY", "DONE", "CANCELLED")
 NOTIFIED = 4
 YIELDS = 1
 MOST = 3
-"""Cells that are counted: a twin links a node to itself."""
+"""The most cells that are counted, because a twin links a node to itself."""
 NAMES = {"task.2": "Begin", "mpsc.1": "Reserve", "mpsc.3": "Publish", "task.1": "Unpark"}
 HIDDEN_SITES = {"carrier.7", "carrier.4", "mpsc.14", "mpsc.10", "idle_set.3"}
-"""The end of a push: is somebody asleep?"""
+"""The end of a push: the look whether a carrier is asleep."""
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each change of the word, each pop, each half of a push."""
+    """Return the spec's step for a change of the word, a pop, or a half of a push."""
     thread = THREADS[step.thread]
     if step.site in NAMES:
         return f"{NAMES[step.site]} {thread}"
@@ -51,7 +52,7 @@ def code_label(step: Step) -> str:
 
 
 def said(step: Step) -> str:
-    """Tell what the step said by what came of it: [task.3] reads BUSY only where it changes it."""
+    """Return the step's answer, from its effect: [task.3] reads BUSY only where it changes it."""
     if step.value == 0 and step.post.word(WORD) == WORDS.index("DONE"):
         return "Done"
     stays = step.pre.word(WORD) == step.post.word(WORD)
@@ -59,7 +60,7 @@ def said(step: Step) -> str:
 
 
 def cells(at: At) -> int:
-    """Count the chain of the queue."""
+    """Count the nodes in the queue."""
     node = at.word(HEAD) or at.word(FIRST)
     count = 0
     while node and count < MOST:
@@ -69,20 +70,20 @@ def cells(at: At) -> int:
 
 
 def after(yields: int, _step: Step, label: str) -> int | None:
-    """Count the yields that are left; no more is taken."""
+    """Count the yields that are left; with none left, a yield is refused."""
     if not label.startswith("Yield"):
         return yields
     return yields - 1 if yields else None
 
 
 def code_seen(at: At, yields: int) -> Hashable:
-    """Return the word, its bit, the cells, the yields that are left."""
+    """Return the word, its bit, the cells and the yields that are left."""
     word = at.word(WORD)
     return WORDS[word % NOTIFIED], word >= NOTIFIED, cells(at), yields
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return state["word"], state["notified"], state["cells"], state["left"]["yields"]
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timer: lock, deadline, the carrier's word and sleep, the armers' words, step by step.
 
-Taking the lock is one step with what is done under it to `armed`.  A thread's word is read before
-it is changed (vthread.10): those looks are hidden, unless they decide.  Not compared: the heap,
-whose changes show in the earliest deadline and in who is taken, and the ghosts.  With two armers
-sleeps may end for nothing: then the order in which waiters get the lock is as free as in the spec,
-to which such an end of the carrier's sleep is added.
+Taking the lock is one step with the change of `armed` under it.  A thread's word is read before it
+is changed (vthread.10); these reads are hidden unless the next step depends on them.  The ghosts
+and the heap are not compared: changes of the heap show in the earliest deadline and in the thread
+that is taken.  With two armers spurious wakeups are on, so waiters get the lock in any order, as in
+the spec.  A spurious end of the carrier's sleep is then added to the spec.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def thread_at(at: At, armer: int) -> int:
 
 
 def armer_of(step: Step) -> int:
-    """Return the armer whose memory the step is about."""
+    """Return the armer that owns the memory of the step."""
     return (step.what.offset - ARMERS) // ARMER
 
 
 def carrier_label(step: Step) -> str:
-    """Give the carrier's steps."""
+    """Return the carrier's steps."""
     is_over = step.post.pending(0).site != "vthread.5"
     if step.ends_sleep:
         if step.what.offset == LOCK:
@@ -74,11 +74,11 @@ def carrier_label(step: Step) -> str:
 
 
 def armer_label(step: Step, armer: int) -> str:
-    """Give an armer's steps; it sleeps at the lock alone."""
+    """Return an armer's steps; an armer sleeps at the lock alone."""
     if step.ends_sleep:
         return WAIT
     has_parked = thread_at(step.pre, armer) >= NUMBER
-    # A nudge that is over has woken the carrier with its system call, and else not.
+    # A wake of the carrier has ended: with its system call it woke the carrier, else it did not.
     if step.site == "Lies" or lies(step, "Gave", truth=step.site == "futex_wake"):
         return f"Lies a{1 + armer}"
     match step.site:
@@ -105,14 +105,14 @@ def armer_label(step: Step, armer: int) -> str:
 
 
 def other(step: Step) -> str:
-    """Give what is no step of the spec."""
+    """Return the label of what is no step of the spec."""
     if step.site in HIDDEN_SITES:
         return HIDDEN
     raise KeyError(step.site)
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code; see above for those that are hidden."""
+    """Return the spec's step that a step of the code is; hidden steps are named above."""
     if step.thread == 0:
         return carrier_label(step)
     if step.site == "Tick":
@@ -125,7 +125,7 @@ def code_label(step: Step) -> str:
 
 
 def code_seen(at: At, _ghost: object, armers: int = 1) -> Hashable:
-    """Return the carrier's word and sleep, deadline, lock, time; per armer: armed, and its word."""
+    """Return the carrier's word, its sleep, deadline, lock and time; per armer: armed, its word."""
     words = tuple(
         (
             at.word(ARMERS + ARMER * armer + ARMED) != 0,
@@ -142,7 +142,7 @@ def code_seen(at: At, _ghost: object, armers: int = 1) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any], armers: int = 1) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     names = [f"a{1 + armer}" for armer in range(armers)]
     words = tuple(
         (
@@ -193,7 +193,7 @@ TIMER = Concept(
 def keeps(
     action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], post: Mapping[str, Any]
 ) -> bool:
-    """Say whether the armers take their own deadlines, 1 and 2."""
+    """Keep the steps in which the armers take their own deadlines, 1 and 2."""
     return action != "Arm" or post["deadline"][arguments[0]] == int(arguments[0][1:])
 
 

@@ -2,10 +2,10 @@
 """VThread: every access of the word and the flag, the timer, the futex of a pinned park.
 
 The queue is a count, as in the spec, so its reservation (one half of a push) is no step.
-[vthread.10] is one site of many looks: what the thread does next tells which it was.  Those whose
-answer something else decides (they come before a compare-and-swap or an exchange) are hidden.  Of
-the spec's ghosts `told` is compared: by it a park that says that its time is over is told from one
-that was unparked.
+[vthread.10] is one site of many looks; the thread's next step says which look it was.  A look
+before a compare-and-swap or an exchange is hidden, for that operation decides.  Of the spec's
+ghosts, `told` is compared: it distinguishes a park that ended by its deadline from one that was
+unparked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES = {
     "futex_wake": "Wake",
 }  # fmt: skip
 LOOKS = {"vthread.3": "BeginPark", "vthread.11": "Sleep", "Act": "Begin", "CancelTimer": "Begin"}
-"""What comes next -> what a carrier's look was."""
+"""The next step -> the kind of a carrier's look."""
 ACTS = {"vthread.4": "LookPermit", "vthread.13": "LookPermit", "Publish": "Yield", "Latch": "Done"}
 ENDS = ("vthread.2", "vthread.4", "vthread.11")
 """The end of a park."""
@@ -40,7 +40,7 @@ HOWS = {"vthread.3": "BeginPark", "vthread.6": "BeginPin", "vthread.10": "Arm"}
 
 
 class Memory(NamedTuple):
-    """What is left of parks and yields, which the scenario counts as well; the ghost."""
+    """The parks and yields that are left, which the scenario counts as well, and the ghost."""
 
     parks: int = PARKS
     yields: int = YIELDS
@@ -48,7 +48,7 @@ class Memory(NamedTuple):
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     thread = THREADS[step.thread]
     if step.ends_sleep:
         return f"TimesOut {thread}"
@@ -104,7 +104,7 @@ def _other(step: Step, thread: str) -> str:
 def spec_label(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], _post: Mapping[str, Any]
 ) -> str:
-    """Hide a reservation, and a timer's end that finds that it has fired; say what a park says."""
+    """Return the step; hide a reservation, and the end of a timer that has fired."""
     if action == "Reserve" or (action == "CancelTimer" and not pre["timer"]):
         return HIDDEN
     ends = action in ("End", "Refused") or (action == "Begin" and pre["state"] == "PARKED")
@@ -113,7 +113,7 @@ def spec_label(
 
 
 def after(memory: Memory, step: Step, label: str) -> Memory:
-    """Count parks and yields; keep the account of who was told."""
+    """Count parks and yields, and remember the threads that were told."""
     name = label.partition(" ")[0]
     told = memory.told
     if step.site == "vthread.1":
@@ -125,13 +125,13 @@ def after(memory: Memory, step: Step, label: str) -> Memory:
 
 
 def state_of(at: At) -> str:
-    """Return the state in the word; a twin makes others."""
+    """Return the state in the word; a twin has states of its own."""
     state = at.word(WORD) & STATE
     return STATES.get(state, str(state))
 
 
 def code_seen(at: At, memory: Memory) -> Hashable:
-    """Return all of the spec but its program counters and the ghosts beside `told`."""
+    """Return the whole state without program counters, and of the ghosts only `told`."""
     word = at.word(WORD)
     has_fired = at.pending(TIMER).site == "Fired"
     return (
@@ -142,7 +142,7 @@ def code_seen(at: At, memory: Memory) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     return (
         state["state"], state["permit"], state["number"], state["interrupted"], state["cells"],
         state["timer"], state["asleep"], state["pc"]["joiner"] == "done",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wait queue: what is done under the lock, grants, wakes and sleeps of OS threads, step by step.
 
-The line is plain memory under its lock, so taking the lock is one step with what follows; the line
-shows in whom a grant reaches.  Sleeps may end for nothing, in the spec as well, so who waits for
-the lock gets it in any order.
+The line is plain memory under its lock, so taking the lock is one step with what follows.  The line
+shows in the waiter that a grant reaches.  Spurious wakeups are on, in the spec as well, so waiters
+get the lock in any order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = (*WAITING, *GIVING)
 
 
 def code_label(step: Step) -> str:
-    """Give one step of the spec for each step of the code."""
+    """Return the label of the spec's step that a step of the code is."""
     name = NAMES[step.thread]
     if step.ends_sleep:
         return end_label(step, LOCK, name, "Spurious")
@@ -48,13 +48,13 @@ def code_label(step: Step) -> str:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return things in the object, and with waiters; of each waiter: granted, asleep."""
+    """Return the things in the object and with waiters; per waiter: granted, asleep."""
     has = sum(at.word(HAS + 4 * index) for index in range(len(WAITING)))
     return at.word(THINGS), has, told(at, len(WAITING), LOCK)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of the spec."""
+    """Return the same of a state of the spec."""
     each = tuple(
         (state["state"][name] == "granted", state["pc"][name] == "asleep") for name in WAITING
     )
@@ -82,5 +82,5 @@ WAIT_QUEUE = Concept(
     flags=("--timeouts", "--any-spurious"),
     spec_twin="grant_ignored",
     code_twins=("wait_queue_grant_ignored", "wait_queue_left_in_line", "wait_queue_leaves_early"),
-    blind=("NoLostGrant", "NoStrayPermit"),  # what breaks these is of virtual threads
+    blind=("NoLostGrant", "NoStrayPermit"),  # only virtual threads can break these
 )  # fmt: skip

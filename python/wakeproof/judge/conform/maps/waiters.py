@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What concepts with a line of waiters share: the line's lock, and the sleeps of OS threads.
+"""Steps that all concepts with a line of waiters share: the line's lock, and sleeps of OS threads.
 
-A scenario has its waiters in an array at `WAITERS`, and asserts these places.
+A scenario has its waiters in an array at `WAITERS`, and asserts these offsets.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ GRANTED = 2
 
 
 def lock_label(step: Step, lock: int, taken: str) -> str:
-    """Give `taken` to the step that takes the lock at that place; others are turns of its wait."""
+    """Return `taken` if the step takes the lock there; other steps are turns of its wait."""
     then = step.post.pending(step.thread)
     is_held = then.offset == lock and then.site in ("lock.2", "futex_wait")
     return WAIT if is_held else taken
 
 
 def end_label(step: Step, lock: int, name: str, stray: str = "Stray") -> str:
-    """Give the end of a sleep that nobody ended: by a deadline, or for nothing."""
+    """Return the end of a sleep without a wake: by a deadline, or spurious."""
     if step.what.offset == lock:
         return WAIT
     return f"{'TimeOut' if step.ends_sleep == 'late' else stray} {name}"
 
 
 def futex_label(step: Step, lock: int, name: str, sleep: str = "Sleep") -> str:
-    """Give the system calls: those of the lock are no steps of the spec."""
+    """Return the steps of system calls; those of the lock are no steps of the spec."""
     if step.site == "futex_wait":
         return WAIT if step.what.offset == lock else f"{sleep} {name}"
     return HIDDEN if step.what.offset == lock else f"Wake {name}"
@@ -45,7 +45,7 @@ def sleeps(at: At, thread: int, lock: int) -> bool:
 
 
 def told(at: At, threads: int, lock: int) -> tuple[tuple[bool, bool], ...]:
-    """Return of each of the first threads: whether its waiter is granted, whether it sleeps."""
+    """Return for each of the first threads whether its waiter is granted, and whether it sleeps."""
     return tuple(
         (at.word(WAITERS + EACH * index + STATE) == GRANTED, sleeps(at, index, lock))
         for index in range(threads)

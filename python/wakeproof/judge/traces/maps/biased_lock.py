@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BiasedLock on real cores: its numbers are distances from `serving`, which [biased_lock.2] tells.
+"""BiasedLock on real cores: its numbers are distances from `serving`, which [biased_lock.2] reads.
 
-The numbers themselves are compared with those that the thread drew (``own``), and with what the
-counters were before (`wrong`).
+The numbers themselves are compared with the numbers that the thread drew (``own``), and with the
+earlier values of the counters (`wrong`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wakeproof.judge.traces.maps.own import disagrees
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Give a step per event; the read of `serving` that ends no wait is none."""
+    """Return a step per event; a read of `serving` that ends no wait is no step."""
     found = []
     my = 0
     for event in events:
@@ -45,7 +45,7 @@ def _step(who: str, event: Event, my: int) -> Step:
 
 
 def wrong(one: Round) -> str:
-    """Say which access of a counter saw less than an earlier one had left: it only grows."""
+    """Return the access of a counter that saw less than an earlier one left: counters only grow."""
     for counter in (
         ("biased_lock.1", "biased_lock.4"),
         ("biased_lock.2", "biased_lock.3", "biased_lock.5"),
@@ -59,7 +59,7 @@ def wrong(one: Round) -> str:
 
 
 def _numbers(event: Event) -> tuple[int, int]:
-    """Return what an access saw of its counter, and what it left there."""
+    """Return the value that an access saw in its counter, and the value that it left there."""
     match event.site:
         case "biased_lock.1":
             return event.result, event.result + 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carrier on real cores: a submitter, a searcher twice; real futexes, a real eventfd.
 
-A push is one step of the spec, taken where it is published; so is a look at the own queue, taken at
-its first read: with one task and one submitter nobody sees a push half done.
+A push is one step of the spec, taken when it is published.  A look at the own queue is one step,
+taken at its first read: with one task and one submitter, no thread sees half of a push.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGAIN = -4  # WP_AGAIN
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Give the steps of a thread's events; whether the owner is parked tells its looks apart."""
+    """Return the steps of a thread's events; looks of a parked owner differ from others."""
     found = []
     is_parked = False
     for event in events:
@@ -67,7 +67,7 @@ def _looked(found: bool, is_parked: bool) -> Steps:
 
 
 def _waited(event: Event) -> tuple[Steps, ...]:
-    """Queue, then be woken; who never came back may not have queued."""
+    """Return the steps of a wait: queue, then wake; one that did not return may not have queued."""
     if event.is_pending:
         return ((Step("Wait"), Step(NOTHING)),)
     if event.result == AGAIN:
@@ -99,7 +99,7 @@ def _of_waker(thread: int, event: Event) -> tuple[Steps, ...]:
 
 
 def _unseen(event: Event) -> tuple[Steps, ...]:
-    """Queues, tickets, idle set and token are no part of the spec."""
+    """Return the steps of what is no part of the spec: queues, tickets, idle set and token."""
     hidden = HIDDEN_SITES | {"search.5", "Place", "mpsc.1", "mpsc.2", "mpsc.3", "mpsc.5", "mpsc.6",
                              "mpsc.8", "mpsc.9", "mpsc.13", "biased_lock.1",
                              "biased_lock.2"}  # fmt: skip

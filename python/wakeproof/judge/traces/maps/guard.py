@@ -16,18 +16,18 @@ Steps = tuple[Step, ...]
 
 
 def items(word: int) -> frozenset[str]:
-    """Return the queue."""
+    """Return the items of the queue."""
     return frozenset(f"p{1 + item}" for item in range(ITEMS) if word >> item & 1)
 
 
 def explain(thread: int, event: Event) -> tuple[Steps, ...]:
-    """Give the steps for one event."""
+    """Return the steps of the spec that may explain one event."""
     step = of_poller(event) if thread == 0 else of_producer(THREADS[thread], event)
     return ((step,),) if step else ()
 
 
 def of_poller(event: Event) -> Step | None:
-    """Give the poller's step, if it is one of the spec."""
+    """Return the poller's step, None if the event is no step of the spec."""
     queue = {"queue": items(event.result)}
     match event.site:
         case "Poll" | "guard.8":
@@ -54,7 +54,7 @@ def of_poller(event: Event) -> Step | None:
 
 
 def of_producer(who: str, event: Event) -> Step | None:
-    """Give a producer's step, if it is one of the spec."""
+    """Return a producer's step, None if the event is no step of the spec."""
     match event.site:
         case "Push":
             return Step("Push", (who,), {"queue": items(event.result)},
@@ -73,7 +73,7 @@ def of_producer(who: str, event: Event) -> Step | None:
 
 
 def choices_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Say which event of the poller is not what it has just chosen."""
+    """Return the first event of the poller that is not what it has just chosen."""
     for index, (chosen, event) in enumerate(pairwise(events), start=1):
         if chosen.site == "Poll":
             takes = ("Take", ~(1 << chosen.result))
@@ -86,7 +86,7 @@ def choices_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
 
 
 def at_end(thread: int) -> Steps:
-    """Return that a producer has pushed once; the poller goes on for ever."""
+    """Return the end of a producer, after one push; the poller never ends."""
     return (Step(NOTHING, (), {f"producer.{THREADS[thread]}": "done"} if thread else {}),)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IdleSet on real cores: of a word, the bits of its members are compared."""
+"""IdleSet on real cores: the bits of the members in a word are compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def part(place: int, word: int) -> Part:
 
 
 def explain(thread: int, event: Event) -> tuple[Steps, ...]:
-    """Give the steps for one event."""
+    """Return the steps of the spec that may explain one event."""
     who = THREADS[thread]
     if who == "s1":
         return searched(event)
@@ -51,7 +51,7 @@ def explain(thread: int, event: Event) -> tuple[Steps, ...]:
 
 
 def searched(event: Event) -> tuple[Steps, ...]:
-    """Give the steps for one event of the searcher."""
+    """Return the steps of the spec that may explain one event of the searcher."""
     match event.site:
         case "Begin":
             return ((Step("Begin", ("s1",)),),)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a thread's events say of its own earlier ones, where the spec has no such value.
+"""Compares a thread's events with its own earlier events, for values that the spec does not have.
 
-A ticket that is given back is the one that was drawn; a node is linked where the push reserved its
-place. So the kernel is written (biased_lock.h, mpsc.h, idle_set.h), whatever the other threads do.
+A ticket that is given back is the ticket that was drawn.  A node is linked at the place that its
+push reserved.  The kernel guarantees this whatever the other threads do (biased_lock.h, mpsc.h,
+idle_set.h).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ INBOX = (512, 520)  # bytes in a carrier: `first` and `head` of its inbox
 
 
 def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Say which event of a thread has another ticket or node than its earlier events."""
+    """Return the event of a thread that has another ticket or node than its earlier events."""
     own = Own()
     for index, event in enumerate(events):
         if not own.agrees(event):
@@ -25,9 +26,9 @@ def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
 
 
 def of_carriers(events: Sequence[Event], *, busy: int) -> tuple[int, str] | None:
-    """Say the same of a scenario that submits to the queues of its first `busy` carriers alone.
+    """Return the same for a scenario that submits only to the queues of its first `busy` carriers.
 
-    Inboxes and the others' queues stay empty for whoever looks.
+    The inboxes, and the queues of the other carriers, must be empty at every look.
     """
     for index, event in enumerate(events):
         carrier, place = divmod(event.place, CARRIER)
@@ -39,14 +40,14 @@ def of_carriers(events: Sequence[Event], *, busy: int) -> tuple[int, str] | None
 
 
 class Own:
-    """What one thread holds: a ticket, a node that it pushes, a node that it pops."""
+    """The things that one thread holds: a ticket, a node that it pushes, a node that it pops."""
 
     def __init__(self) -> None:
         self.ticket = self.node = self.popped = self.next = -1  # values; -1: not known
         self.cell = -1  # where a push links its node
 
     def agrees(self, event: Event) -> bool:
-        """Take the event in; False: it cannot be what the thread did."""
+        """Follow the event; False: the thread cannot have done this."""
         if event.site in (
             "biased_lock.1",
             "biased_lock.2",
@@ -57,7 +58,7 @@ class Own:
             return self._of_ticket(event)
         if event.site in ("mpsc.1", "mpsc.2", "mpsc.3"):
             return self._of_push(event)
-        if event.site == "idle_set.2":  # its own bit, which nobody else clears
+        if event.site == "idle_set.2":  # its own bit, which no other thread clears
             return bool(event.result & ~event.operand)
         return self._of_pop(event)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parker on real cores, with real sleeps and deadlines.
 
-The owner is not told whether it has seen all data, so the spec's unparkers have one round more than
-the code's: it never has.
+The code's owner does not know whether it has seen all data.  So the spec's unparkers have one round
+more than the code's, and the spec's owner has never seen all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def bits(word: int) -> frozenset[str]:
 
 
 def explain(thread: int, event: Event) -> tuple[Steps, ...]:
-    """Give the steps for one event."""
+    """Return the steps of the spec that may explain one event."""
     who = THREADS[thread]
     was = {"word": bits(event.result)}
     match event.site:
@@ -53,7 +53,7 @@ def explain(thread: int, event: Event) -> tuple[Steps, ...]:
 
 
 def waited(event: Event) -> tuple[Steps, ...]:
-    """Queue, and then come out; who never came back may not have queued."""
+    """Return a wait's steps: queue, then leave; one that did not return may not have queued."""
     if event.is_pending:
         return ((Step("Wait"), Step(NOTHING)),)
     if event.result == AGAIN:
@@ -65,7 +65,7 @@ def waited(event: Event) -> tuple[Steps, ...]:
 
 
 def at_end(thread: int) -> Steps:
-    """Return that the owner was told, and that unparkers have no round left in the code."""
+    """Return the ends: the owner has its result, an unparker has no round left in the code."""
     who = THREADS[thread]
     if thread == 0:
         return (Step(NOTHING, (), {"owner": "end"}),)

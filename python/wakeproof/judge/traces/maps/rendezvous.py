@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guard with a place to block, on real cores: real locks, sleeps and deadlines.
 
-The spec takes the lock together with the look or the claim under it and gives it back together with
-the wait or the signal; nobody else can see between. So each such step is taken at its last access:
-the look, the claim, the release.
+The spec takes the lock together with the look or the claim under it, and gives the lock back
+together with the wait or the signal.  No other thread can see a state in between.  So each such
+step is taken at its last access: the look, the claim or the release.
 
-The lock and the condition themselves are no part of the spec: after each of their accesses must
-come the call that it asks for, on the right word, and none that it does not.
+The lock and the condition themselves are no part of the spec.  After an access of them that needs
+a system call, this call must follow, on the right word; no other call may follow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Steps = tuple[Step, ...]
 
 @dataclass
 class _Poller:
-    """What the poller is at: its wait has ended, with what; it is about to wait."""
+    """The state of the poller: the end of its wait and the result, or that it is about to wait."""
 
     woken: bool = False
     late: bool = False
@@ -42,13 +42,13 @@ class _Poller:
 
 @dataclass
 class _Calls:
-    """What the lock and the condition ask for next: a site, its place, its operand."""
+    """The call that the lock and the condition need next: a site, its place, its operand."""
 
     due: tuple[str, int, int] | None = None
-    seen: int | None = None  # by lock.4: the wait is for another count
+    seen: int | None = None  # the count that lock.4 read; the wait is for another one
 
     def agrees(self, event: Event) -> bool:
-        """Take the event in; False: another one is due, or it was not asked for."""
+        """Follow the event; False: another call is due, or none."""
         is_call = event.site in ("lock.2", "futex_wait", "futex_wake")
         this = (event.site, event.place, event.operand)
         if this != self.due and (self.due or is_call):
@@ -80,7 +80,7 @@ class _Calls:
 
 
 def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Say where the lock or the condition was left: a wake that is due and does not come."""
+    """Return the event where a wake of the lock or the condition is due and does not come."""
     chosen, called = choices_disagree(events), _calls_disagree(events)
     return min((bad for bad in (chosen, called) if bad), default=None)
 
@@ -96,7 +96,7 @@ def _calls_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Give the steps of a thread's events."""
+    """Return the steps of the spec that may explain a thread's events."""
     at = _Poller()
     found: list[Cell] = []
     claimed = False
@@ -137,7 +137,7 @@ def _of_poller(at: _Poller, event: Event, then: str) -> list[Steps]:
 
 
 def _locked(at: _Poller, then: str) -> list[Steps]:
-    """Return what ended the wait, if one has; the look comes with its read, if there is one."""
+    """Return the steps that end a wait, if there was one, and the look with its read, if any."""
     found: list[Steps] = []
     if at.woken and not at.late:
         found.append((Step(NOTHING, (), {"poller": "woken"}), Step("End", ("ok",))))
@@ -148,7 +148,7 @@ def _locked(at: _Poller, then: str) -> list[Steps]:
 
 
 def _of_producer(who: str, event: Event, claimed: bool, woken: int) -> Step | None:
-    """Give a producer's step; who was woken by its signal was waiting."""
+    """Return a producer's step; a thread that its signal woke was waiting."""
     if event.site == "lock.3":
         return Step("Wake", (who,), {"poller": "waiting"} if woken else {}) if claimed else None
     return None if event.site in HIDDEN else of_producer(who, event)

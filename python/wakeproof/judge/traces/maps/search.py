@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search on real cores: two carriers that run, a submitter.
 
-What a site means depends on why the code is there, so each thread's events are read as its program
-is written. The spec pops in one step, [mpsc.6],
-which is when the front is gone for whoever looks; the
-tail is taken back before,
-by [mpsc.7]: a run in which another thread reads the tail between these two
-is set aside, and counted. Nobody pops a queue while another thread has its ticket.
+The meaning of a site depends on the reason that the thread is there, so each thread's events are
+read as its program is written.  The spec pops in one step, [mpsc.6]: from then on no look finds the
+front.  The code takes the tail back earlier, by [mpsc.7].  A run in which another thread reads the
+tail between these two is set aside, and counted.  No thread pops a queue while another thread has
+its ticket.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ class _Thread(Walk):
     inbox_next = False
 
     def program(self) -> None:
-        """Read what the thread runs."""
+        """Read the events of the thread's program."""
         if self.who[0] == "s":
             self.submitter()
         else:
             self.carrier()
 
     def carrier(self) -> None:
-        """Start in a task or not; poll, park, run."""
+        """Read a carrier: it starts in a task or not, then polls, parks and runs."""
         start = self.take("Start")
         self.step(NOTHING, start, before={self.pc: "run" if start.result else "poll"})
         has_task = bool(start.result)
@@ -48,7 +47,7 @@ class _Thread(Walk):
             has_task = self.poll() or self.park()
 
     def submitter(self) -> None:
-        """Submit to either carrier, and tell somebody."""
+        """Read a submitter: it submits to either carrier, and wakes a carrier."""
         self.take("To")
         self.take("mpsc.1")
         reserve = self.take("mpsc.2")
@@ -63,7 +62,7 @@ class _Thread(Walk):
             self.search()
 
     def wake_for(self, node: int) -> bool:
-        """wp_carrier: woken, and the task is the first that it will take."""
+        """Read wp_carrier: the carrier is woken, and takes this task first."""
         look = self.take("carrier.4")
         self.step("LoadWord", look, before=self.word(look, look.result))
         if WORDS[look.result] != "PARKED":
@@ -85,7 +84,7 @@ class _Thread(Walk):
         return alone and claim.happened
 
     def poll(self) -> bool:
-        """wp_carrier_poll: nobody submits to an inbox here."""
+        """Read wp_carrier_poll; no thread submits to an inbox here."""
         inbox_first = self.inbox_next
         self.inbox_next = not inbox_first
         if inbox_first:
@@ -96,12 +95,12 @@ class _Thread(Walk):
         return got
 
     def empty_inbox(self) -> None:
-        """wp_mpsc_pop of an empty queue."""
+        """Read wp_mpsc_pop of an empty queue."""
         self.take("mpsc.15")
         self.take("mpsc.4")
 
     def poll_queue(self) -> bool:
-        """Pop under the ticket, unless there is nothing."""
+        """Read a pop under the ticket, unless the queue is empty."""
         first, last, front = self.front()
         if not front:
             self.step("PollNothing", first, last)
@@ -121,7 +120,7 @@ class _Thread(Walk):
         return got
 
     def park(self) -> bool:
-        """Advertise, sleep, leave; with a task or not."""
+        """Read a park: advertise, sleep and leave, with a task or without."""
         mark = self.take("carrier.1")
         self.step("Advertise", mark, after=self.word(mark, mark.operand))
         bit = self.take("idle_set.1")
@@ -146,7 +145,7 @@ class _Thread(Walk):
         return self.steal() if is_hit and WORDS[out.result] == "PARKED" else False
 
     def sleep(self) -> None:
-        """Until woken, or for no reason."""
+        """Read a sleep, which ends by a wake or spuriously."""
         while True:
             choice, look = self.take("Sleep"), self.take("Word")
             is_parked = WORDS[look.result] == "PARKED"
@@ -156,7 +155,7 @@ class _Thread(Walk):
                 return
 
     def serve(self) -> bool:
-        """Take one task, give the token back, look again."""
+        """Read a service: take one task, give the token back, look again."""
         got = self.steal()
         self.step("Stop", self.take("search.6"), after={"token": 0})
         if self.recheck():
@@ -164,7 +163,7 @@ class _Thread(Walk):
         return got
 
     def steal(self) -> bool:
-        """wp_carrier_steal: the spec takes the ticket of an empty queue too."""
+        """Read wp_carrier_steal; the spec takes the ticket of an empty queue, too."""
         while True:
             first, last, front = self.front()
             if not front:
@@ -189,12 +188,12 @@ def _read(thread: int, events: Sequence[Event]) -> Walk:
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Give the steps of a thread's events."""
+    """Return the steps of the spec that may explain a thread's events."""
     return _read(thread, events).found
 
 
 def judged(one: Round) -> bool:
-    """Say whether nobody else comes to a tail that is taken back while the front is still there."""
+    """Say whether no other thread reads a tail that is taken back while the front is there."""
     for thread, events in enumerate(one.threads):
         others = [e for k, theirs in enumerate(one.threads) if k != thread for e in theirs]
         for queue, begin, end in _read(thread, events).unlinks:
@@ -205,7 +204,7 @@ def judged(one: Round) -> bool:
 
 
 def wrong(one: Round) -> str:
-    """Say where two threads have the ticket of one queue at once."""
+    """Return where two threads have the ticket of one queue at once, or ""."""
     held = [
         (TWO_THREADS[thread], hold)
         for thread, events in enumerate(one.threads)
@@ -218,7 +217,7 @@ def wrong(one: Round) -> str:
 
 
 def at_end(thread: int) -> tuple[Step, ...]:
-    """Return that the submitter is done; carriers go on for ever."""
+    """Return the end of the submitter; carriers never end."""
     return (Step(NOTHING, (), {"at.s1.pc": "done"} if thread == 2 else {}),)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread's events read as search.c and mpsc.h are written: each method is a function there.
+"""Reads a thread's events as search.c and mpsc.h are written: each method is a function there.
 
-Events may end anywhere; then so does what is read. One that cannot come here is a cell that no step
-explains.
+Events may end anywhere, and then reading ends.  An event that cannot come at its place is a cell
+that no step explains.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class OtherError(Exception):
 
 
 class Walk(ABC):
-    """What one thread did: `found`.
+    """Reads the events of one thread into the cells `found`.
 
-    Of each queue, as (carrier, begin, end): when it had the ticket (`holds`), and when it had taken
-    back the tail and the front was still there (`unlinks`).
+    As (carrier, begin, end), `holds` has the times at which the thread had a queue's ticket, and
+    `unlinks` the times at which it had taken back the tail while the front was still there.
     """
 
     def __init__(self, who: str, events: Sequence[Event]) -> None:
@@ -55,7 +55,7 @@ class Walk(ABC):
 
     @abstractmethod
     def program(self) -> None:
-        """Read what the thread runs."""
+        """Read the events of the thread's program."""
 
     def take(self, site: str) -> Event:
         """Return the next event, which is at that site."""
@@ -82,15 +82,15 @@ class Walk(ABC):
 
     @property
     def pc(self) -> str:
-        """Where the spec says what the thread does next."""
+        """The place in the spec's state of the thread's program counter."""
         return f"at.{self.who}.pc"
 
     def word(self, event: Event, value: int) -> dict[str, Any]:
-        """Return that the word at the event's place has that value."""
+        """Return the condition that the word at the event's place has this value."""
         return {f"word.c{1 + event.place // CARRIER}": WORDS[value]}
 
     def search(self) -> None:
-        """wp_search."""
+        """Read wp_search."""
         while True:
             start = self.take("search.5")
             self.step("Start", start, before={"token": start.result})
@@ -106,7 +106,7 @@ class Walk(ABC):
                 return
 
     def recruit(self) -> bool:
-        """Read the word, and send its carrier to the victim."""
+        """Read that a word is read and its carrier is sent to the victim."""
         look = self.take("search.2")
         if WORDS[look.result] != "PARKED":
             self.step("Recruit", look, before=self.word(look, look.result))
@@ -119,7 +119,7 @@ class Walk(ABC):
         return send.happened
 
     def recheck(self) -> bool:
-        """wp__search_recheck."""
+        """Read wp__search_recheck."""
         self.take("search.7")
         look = self.take("idle_set.3")
         self.step("Recheck", look, before=idle(look.result))
@@ -133,7 +133,7 @@ class Walk(ABC):
         return any(self.is_hit("scan") for _ in worth)
 
     def is_hit(self, mode: str) -> bool:
-        """wp__carrier_is_hit: "scan" after a release, "look" before a sleep."""
+        """Read wp__carrier_is_hit: "scan" after a release, "look" before a sleep."""
         first, last, front = self.front()
         tail = f"{mode}_tail"
         self.step("IsHit", first, last, after={self.pc: tail if front else Not(tail)})
@@ -151,22 +151,22 @@ class Walk(ABC):
         return look.result != WAKING
 
     def front(self) -> tuple[Event, Event, int]:
-        """wp__mpsc_front: `first`, then `head`."""
+        """Read wp__mpsc_front: `first`, then `head`."""
         first = self.take("mpsc.9")
         last = first if first.result else self.take("mpsc.11")
         return first, last, last.result
 
     def enter(self, event: Event) -> None:
-        """Have the ticket, since that event."""
+        """Hold the ticket since this event."""
         self.holds.append((event.place // CARRIER, event.end, math.inf))
 
     def leave(self) -> None:
-        """wp_biased_lock_release."""
+        """Read wp_biased_lock_release."""
         queue, begin, _ = self.holds[-1]
         self.holds[-1] = (queue, begin, self.take("biased_lock.5").begin)
 
     def pop(self) -> tuple[Event, bool]:
-        """wp_mpsc_pop by whoever has the ticket: its last access, and whether it got a node."""
+        """Read wp_mpsc_pop under the ticket: return its last access, and whether it got a node."""
         head = self.take("mpsc.15")
         if not head.result:
             first = self.take("mpsc.4")
@@ -186,5 +186,5 @@ class Walk(ABC):
 
 
 def idle(word: int) -> dict[str, Any]:
-    """Return that the idle set is this word."""
+    """Return the condition that the idle set is this word."""
     return {"idle": frozenset(f"c{1 + index}" for index in range(COUNT) if word >> index & 1)}

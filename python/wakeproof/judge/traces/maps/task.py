@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task on real cores: every change of the word is compared, with what it found there.
+"""Task on real cores: every change of the word is compared, with the value that it found.
 
-A pop is one step,
-taken by its last access [mpsc.6]: nobody else pops until the ticket is given back.
-What queue, ticket and node hold is compared with what the thread itself did before (``own``).
+A pop is one step, taken by its last access [mpsc.6]: no other thread pops until the ticket is given
+back.  The contents of queue, ticket and node are compared with the thread's own earlier events
+(``own``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wakeproof.judge.traces.maps.own import disagrees
 TAIL = FIRST - 128
 INBOX = (FIRST + 256, HEAD + 256)
 SAYS = {"task.4": 0, "mpsc.1": 1, "task.3": 2}
-"""Site that follows a step -> what the step said."""
+"""The site that follows a step -> the answer of the step."""
 UNSEEN = {
     "carrier.4", "idle_set.3", "lock.1", "lock.3", "mpsc.1", "mpsc.4", "mpsc.5", "mpsc.7", "mpsc.8",
     "mpsc.9", "mpsc.10", "mpsc.11", "mpsc.13", "mpsc.14", "mpsc.15", "mpsc.16", "carrier.7", "Step",
@@ -29,7 +29,7 @@ UNSEEN = {
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Give the steps of a thread's events; a step that says yield is one itself."""
+    """Return the steps of a thread's events; a step that answers yield is a step of the spec."""
     found = []
     said = -1  # -1: what follows is no answer to a step
     for event in events:
@@ -78,7 +78,7 @@ def _step(who: str, event: Event) -> Step | None:
 
 
 def word(value: int) -> dict[str, Any]:
-    """Return that the word has that value."""
+    """Return the condition that the word has this value."""
     return {"word": WORDS[value % NOTIFIED], "notified": value >= NOTIFIED}
 
 
@@ -87,7 +87,7 @@ def _after(event: Event) -> dict[str, Any]:
 
 
 def at_end(thread: int) -> tuple[Step, ...]:
-    """Return that an unparker owes nothing, and the canceller has cancelled; carriers go on."""
+    """Return the ends: an unparker owes nothing, the canceller has cancelled; carriers go on."""
     who = THREADS[thread]
     if who == "canceller":
         return (Step(NOTHING, (), {"pc.canceller": "done"}),)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups in which ``--help`` lists options, and the option that every command has.
+
+An option without a group is listed first, under "Options": these are the ones that people need
+first, at most five for each command.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+WHAT = "What to run"
+MODEL = "Memory model"
+BOUNDS = "Bounds and resources"
+OUTPUT = "Output"
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
