@@ -38,8 +38,8 @@ TWINS = {  # file, what stands there, and what is put there
     ),
     "dormant": (
         "group_placement.c",
-        "wp__group_placement_wake_one(placed,\n\t\t\t\t\t     mine->index);",
-        "",
+        "\t\twp__group_placement_wake_one(placed, mine->index);\n\t\treturn NULL;\n",
+        "\t\treturn NULL;\n",
     ),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
 }
