@@ -22,8 +22,6 @@ from tests.support.cases import COMPILES
 from tests.support.installed import ROOT, Installed
 
 EXCERPTS = {
-    "guide/dumps.md": "shows dumps of programs that are not on the page",
-    "guide/events.md": "shows lines of programs, and a timeline",
     "guide/http.md": "starts servers that a checkout builds",
     "guide/io.md": "shows lines of programs, and a table of a benchmark",
     "guide/placement.md": "has tables that `make tables` writes",
