@@ -26,7 +26,7 @@ EXCERPTS = {
     "guide/io.md": "shows lines of programs, and a table of a benchmark",
     "guide/placement.md": "has tables that `make tables` writes",
     "guide/pools.md": "shows lines of programs",
-    "guide/strategies.md": "shows lines of programs",
+    "guide/strategies.md": "starts a server that a checkout builds, and has a table of a benchmark",
     "judging/audit.md": "shows lines of an audit, which takes a quarter of an hour",
     "judging/conformance.md": "its commands run on the kernel's own specifications",
     "judging/mutants.md": "its commands need a checkout",
