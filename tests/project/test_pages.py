@@ -22,13 +22,11 @@ from tests.support.cases import COMPILES
 from tests.support.installed import ROOT, Installed
 
 EXCERPTS = {
-    "guide/dumps.md": "shows dumps of programs that are not on the page",
-    "guide/events.md": "shows lines of programs, and a timeline",
     "guide/http.md": "starts servers that a checkout builds",
     "guide/io.md": "shows lines of programs, and a table of a benchmark",
     "guide/placement.md": "has tables that `make tables` writes",
     "guide/pools.md": "shows lines of programs",
-    "guide/strategies.md": "shows lines of programs",
+    "guide/strategies.md": "starts a server that a checkout builds, and has a table of a benchmark",
     "judging/audit.md": "shows lines of an audit, which takes a quarter of an hour",
     "judging/conformance.md": "its commands run on the kernel's own specifications",
     "judging/mutants.md": "its commands need a checkout",
