@@ -2,7 +2,7 @@
 """How a poller of Python starts, is woken, and ends.
 
   register        the kernel starts its thread; its body may run before the caller continues
-  wakeup          [PO1] `_wake`, in whatever thread has claimed it
+  wakeup          [poller.1] `_wake`, in whatever thread has claimed it
   its end         its body returns; no thread is in its wakeup; the carrier has none: `_left`
 
 The main thread runs signal handlers between any two instructions of Python, so Ctrl-C may raise
