@@ -9,7 +9,6 @@ tests that have several, and what is marked `rotates`.
 from __future__ import annotations
 
 import fcntl
-import functools
 import importlib
 import os
 import signal
@@ -21,7 +20,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from tests.support import compiling
+from tests.support import compiling, rotating
 from tests.support.cases import Compiled
 from tests.support.polling import Eventfd, Make, One, Pair
 from tests.support.running import run
@@ -54,30 +53,13 @@ def is_alone(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=is_alone)  # last, so that no other test waits for them
-    left = [item for item in items if not is_due(item)]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if is_due(item)]
-
-
-@functools.cache
-def due() -> tuple[int, str] | None:
-    """Return the quarter of rotating tests that runs, and the commit that chose it; None: all."""
-    return lock.quarter_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
-
-
-def is_due(item: pytest.Item) -> bool:
-    found = due()
-    return found is None or not is_rotating(item) or found[0] == lock.quarter(item.nodeid)
-
-
-def is_rotating(item: pytest.Item) -> bool:
-    is_case = hasattr(item, "callspec") and item.get_closest_marker("slow") is not None
-    return is_case or item.get_closest_marker("rotates") is not None
+    is_due = {item: rotating.is_due(item, rotating.due()) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if not is_due[item]])
+    items[:] = [item for item in items if is_due[item]]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if found := due():
+    if found := rotating.due():
         terminalreporter.line(
             f"Of the tests that rotate, quarter {found[0] + 1} of {lock.QUARTERS} ran, chosen by "
             f"commit {found[1][:8]}; make test runs all."

@@ -89,6 +89,7 @@ class Reader:
             timeout=300,
         )  # fmt: skip
         assert ended.returncode in (0, 1), ended.stderr
+        assert "Traceback" not in ended.stderr, ended.stderr
         self.printed += ended.stdout
         return ended.stdout
 

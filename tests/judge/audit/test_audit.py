@@ -344,9 +344,10 @@ def test_the_claims_are_printed_without_a_judge(wakeproof: Command) -> None:
     [one] = [claim for claim in found if claim["name"] == "Guard!WakeIsClaimed"]
     assert one["sentence"].startswith("One producer pays for one sleep")
     assert {"guard.6", "guard_claim"} <= {*one["code"], *one["scenarios"]}
-    mixed = wakeproof("audit", "--claims", "--strict")
-    assert (mixed.returncode, mixed.stdout) == (2, "")
-    assert "--claims runs no judge" in mixed.stderr
+    for other in (["--strict"], ["--mode", "tough"]):
+        mixed = wakeproof("audit", "--claims", *other)
+        assert (mixed.returncode, mixed.stdout) == (2, "")
+        assert "--claims runs no judge" in mixed.stderr
 
 
 @pytest.mark.parametrize("width", [80, 160])

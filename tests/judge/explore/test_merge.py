@@ -46,10 +46,12 @@ over:
   r3 = 0
 """
 )
-KERNEL = (
-    "semaphore", "mutex", "latch", "wait_queue(?!_leave)", "timer", "local_queue(?!_carrier)",
-    "vthread", "descriptor", "scope", "carrier_tasks", "reserve", "strategy",
-)  # fmt: skip
+KERNEL = {  # scenarios, at least; of the states with positions that are kept, at most so many
+    "semaphore": (5, 0.3), "mutex": (7, 0.3), "latch": (2, 0.3), "wait_queue(?!_leave)": (5, 0.3),
+    "timer": (7, 0.7), "local_queue(?!_carrier)": (14, 0.8), "vthread": (16, 0.98),
+    "descriptor": (8, 0.6), "scope": (13, 0.7), "carrier_tasks": (19, 0.6), "reserve": (6, 0.75),
+    "strategy": (11, 0.4),
+}  # fmt: skip
 
 
 def run(name: str, twin: str | None = None, **options: object) -> dict[Model, Result]:
@@ -122,10 +124,10 @@ def test_the_kernel_s_scenarios_have_the_same_outcomes_with_positions_that_are_k
             {(s.name, j.result.model): j.result for s in report.scenarios for j in s.judged}
         )
     merged, kept = found
-    assert len(merged) > 3
+    fewest, most = KERNEL[scenarios]
+    assert len(merged) >= fewest * len(MODELS)
     for key, result in merged.items():
         assert outcomes(result) == outcomes(kept[key]), key
         assert (result.exhaustive, result.error) == (kept[key].exhaustive, kept[key].error), key
         assert result.states <= kept[key].states, key
-    most = 0.7 if scenarios == "mutex" else 1.0
     assert sum(r.states for r in merged.values()) < most * sum(r.states for r in kept.values())

@@ -125,8 +125,10 @@ def audit(
       wakeproof audit --claims            each claim in words, and its code; runs no judge
     """
     if listed:
-        if strict or markdown is not None or html is not None:
-            raise UsageError("--claims runs no judge: leave out --strict, --markdown and --html")
+        if strict or mode != LOCKED_MODE or markdown is not None or html is not None:
+            raise UsageError(
+                "--claims runs no judge: leave out --strict, --mode, --markdown and --html"
+            )
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
     options = StressOptions(mode=mode, opt=STRESSED).checked()
