@@ -131,6 +131,16 @@ static int new_pool(void)
 	return WP_OK;
 }
 
+/* Closes the group, and leaves errno as the call that is judged has left it: the close may wait. */
+static int closed(int code)
+{
+	int failed = errno;
+
+	close_group();
+	errno = failed;
+	return code;
+}
+
 static int trace_on(void)
 {
 	int code;
@@ -141,8 +151,7 @@ static int trace_on(void)
 	if (code == WP_OK)
 		code = wp_group_trace_on(group, 64);
 	may_fail = false;
-	close_group();
-	return code;
+	return closed(code);
 }
 
 static int to_nowhere(void *arg, const char *text, size_t bytes)
@@ -159,8 +168,7 @@ static int dumped(void)
 	may_fail = true;
 	code = wp_dump(group, &config);
 	may_fail = false;
-	close_group();
-	return code;
+	return closed(code);
 }
 
 static enum wp_step ends(wp_task *task)
@@ -181,8 +189,7 @@ static int new_thread_of(wp_vthread_config config)
 		check(wp_vthread_start(thread) == WP_OK, "its start");
 		join(thread, "its end");
 	}
-	close_group();
-	return code;
+	return closed(code);
 }
 
 static int new_thread(void)
