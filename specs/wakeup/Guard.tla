@@ -1,36 +1,66 @@
 ------------------------------- MODULE Guard -------------------------------
 (***************************************************************************)
-(* An event count for one poller: it lets the poller block in the kernel   *)
-(* without ever missing queued work. The poller announces that it will     *)
-(* block, looks at its queue once more, and only then blocks. A producer   *)
-(* publishes its item, reads the announcement, and if it finds one it      *)
-(* claims the wakeup that it then sends. A full fence on both sides (the   *)
-(* store-buffering pattern) ensures that at least one of the two sees the  *)
-(* other's store.                                                          *)
+(* A guard lets a thread sleep without missing a wakeup. One thread, the   *)
+(* poller, takes items from a queue and sleeps while the queue is empty.   *)
+(* Other threads, the producers, push items. If the poller sleeps or is    *)
+(* about to sleep, one of the producers must wake it.                      *)
 (*                                                                         *)
+(* The poller first announces that it will block: it sets the flag         *)
+(* `asleep`. It then checks the queue again, and blocks only if the queue  *)
+(* is still empty. After it has blocked, or if it has found work, the      *)
+(* poller leaves: it resets the flag. A producer pushes its item and then  *)
+(* signals: it reads the flag, and if the flag is set, it resets the flag  *)
+(* by an atomic exchange. The producer whose exchange returns 1 claims the *)
+(* announcement and sends a wakeup; no other producer sends one.           *)
+(*                                                                         *)
+(* The literature calls this an event count. Ours is for one waiter. The   *)
+(* handshake is Dekker's: each side stores, then fences, then loads what   *)
+(* the other side stores, so at least one side sees the other's store. The *)
+(* two fences are symmetric or asymmetric. Symmetric fences are a full     *)
+(* fence on each side. Asymmetric fences are a heavy fence of the poller   *)
+(* and a light fence of each producer. The heavy fence is the system call  *)
+(* membarrier, which acts as a full fence on every processor that runs a   *)
+(* thread of this process. The light fence restrains only the compiler.    *)
+(*                                                                         *)
+(* A wakeup is sticky if it is kept when it comes before the poller        *)
+(* blocks, as an eventfd keeps it. A condition variable loses such a       *)
+(* wakeup, so the poller and the producers need a lock. Their meeting      *)
+(* under the lock is called a rendezvous: the poller reads the flag again  *)
+(* and begins to wait under the lock, and a producer claims the            *)
+(* announcement and sends the wakeup under the same lock.                  *)
+(*                                                                         *)
+(* Example    Poll finds the queue empty, Announce sets `asleep` to 1,     *)
+(*            Fence passes, and Check finds the queue still empty.         *)
+(*            Producer p takes the steps Push, SignalFence, Look (which    *)
+(*            reads 1), Claim (which resets `asleep`) and Wake (which      *)
+(*            makes `token` TRUE). Block finds the token and returns at    *)
+(*            once. Leave finds that `asleep` is 0, so a producer has      *)
+(*            claimed the announcement. Poll takes the item of p.          *)
 (* Code       kernel/wakeup/guard.h, guard.c: [guard.1]..[guard.12];       *)
-(*            futex.c: [lock.1]..[lock.5].                                 *)
-(* Abstracts  the queue to a set of published items that is read in one    *)
-(*            access; a futex or an eventfd to a sticky `token`. Three     *)
-(*            pairs of calls are one step each: lock and look under the    *)
-(*            lock, unlock and wait, signal and unlock.                    *)
-(* Memory     "SC": every store lands at once. "TSO": every store waits in *)
-(*            its thread's buffer; a read-modify-write or a full fence     *)
-(*            waits until its own thread's buffer is empty, and the heavy  *)
-(*            fence waits for the buffers of all threads.                  *)
+(*            kernel/base/lock.c: [lock.1]..[lock.5].                      *)
+(* Abstracts  the queue to a set of items that is read in one step, and an *)
+(*            eventfd to the Boolean `token`. Each of three pairs of calls *)
+(*            is one step: the poller takes the lock and reads the flag;   *)
+(*            the poller gives the lock back and begins to wait; a         *)
+(*            producer signals the condition and gives the lock back.      *)
+(* Memory     "SC": each store lands in memory at once. "TSO": a store to  *)
+(*            `asleep` or a push first waits in the buffer of its thread;  *)
+(*            all other steps act on memory at once. An exchange and a     *)
+(*            full fence wait until the buffer of their own thread is      *)
+(*            empty. The heavy fence waits for the buffers of all threads. *)
 (* Promises   NoLostWakeup, WakeIsClaimed (safety); Served (liveness).     *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Producers,  \* threads; each pushes one item and signals once
-  Memory,     \* "SC" or "TSO"
-  Fences,     \* "symmetric": full fences [guard.2] and [guard.4]; "asymmetric": a heavy and a light
-              \* one; "failing": asymmetric, and the heavy one may fail
-  Signals,    \* "sticky": a wakeup that comes before the sleep is kept; "rendezvous": it is not
-              \* kept, and a lock closes the gap
-  Ends        \* what may end a block besides a signal: "ok" (a spurious wakeup), "timeout",
-              \* "interrupted"
+  Producers,  \* the set of producers; each pushes one item and signals once
+  Memory,     \* "SC" or "TSO", as said above
+  Fences,     \* "symmetric": full fences [guard.2] and [guard.4]; "asymmetric": a heavy fence
+              \* [guard.9] and a light fence [guard.8]; "failing": the asymmetric fences, of which
+              \* the heavy one may fail
+  Signals,    \* "sticky" or "rendezvous", as said above
+  Ends        \* the set of things, other than a wakeup, that may end a block: "ok" (a spurious
+              \* wakeup), "timeout" (the deadline), "interrupted" (a Unix signal handler)
 
 ASSUME KnownModel ==
   /\ Memory \in {"SC", "TSO"}
@@ -39,25 +69,27 @@ ASSUME KnownModel ==
   /\ Ends \subseteq {"ok", "timeout", "interrupted"}
 
 VARIABLES
-  asleep,    \* guard->asleep in memory; 1: the poller has announced that it will block
-  queue,     \* the items that are published in memory and not yet taken
-  buffer,    \* thread -> its stores that have not landed in memory, oldest first
+  asleep,    \* guard->asleep in memory: 1 from an announcement until a claim or a leave
+  queue,     \* the items that have been pushed, are in memory, and have not been taken
+  buffer,    \* buffer[t]: the stores of thread t that have not landed in memory, oldest first
   poller,    \* the poller's next step
-  nap,       \* the heavy fence failed, so the block ends after WP_GUARD_NAP_NS at the latest
-  rc,        \* rendezvous: the value that the wait returned
-  producer,  \* producer -> its next step
-  pending,   \* the producers that have stores which the heavy fence has not yet seen land
-  token,     \* sticky signal: a wakeup was delivered and not yet consumed
-  lock,      \* rendezvous: "free", or the thread that holds the lock
-  answers    \* ghost: the number of producers that claimed the last announcement, plus the returns
-             \* that report that no producer did
+  nap,       \* TRUE: the heavy fence has failed, so the next block is a nap: it ends after at most
+             \* WP_GUARD_NAP_NS
+  rc,        \* with a rendezvous: why the poller's last wait ended
+  producer,  \* producer[p]: the next step of producer p
+  pending,   \* the producers whose processors the heavy fence of the poller has not reached yet
+  token,     \* with sticky wakeups: TRUE if a wakeup has been sent and no block has consumed it
+  lock,      \* with a rendezvous: the thread that holds the lock, or "free"
+  answers    \* ghost: the number of answers to the last announcement. A claim by a producer is an
+             \* answer; so is a return that tells the poller that no producer has claimed.
 
+\* Groups of variables that a step leaves alone.
 Cells    == <<asleep, queue, buffer>>
 Theirs   == <<producer, pending>>
 Blocking == <<nap, rc, token, lock>>
 vars     == <<Cells, poller, Theirs, Blocking, answers>>
 
-\* The steps by which the poller goes to sleep.
+\* The steps by which the poller goes to sleep, in their order. After(step) is the next one.
 Order == <<"announce", "fence", "check", "block">>
 After(step) == Order[1 + CHOOSE i \in 1 .. Len(Order) - 1 : Order[i] = step]
 
@@ -92,13 +124,16 @@ Init ==
   /\ lock = "free"
   /\ answers = 1
 
-(* Memory.  No thread reads a location that its own buffer may hold, so all reads go to memory. *)
-\* A store lands in memory.
+(* Memory. Whenever a thread reads a location that it also writes, its own buffer is empty. So   *)
+(* every read is a read of memory, and no read has to look into a buffer.                        *)
+
+\* A store of `value` to `cell` lands in memory.
 Land(cell, value) ==
   /\ asleep' = IF cell = "asleep" THEN value ELSE asleep
   /\ queue' = IF cell = "queue" THEN queue \cup {value} ELSE queue
 
-\* A thread stores a value: to memory under SC, to its buffer under TSO.
+\* Thread t stores `value` to `cell`. Under SC the store lands at once. Under TSO it goes to the
+\* thread's buffer.
 Store(t, cell, value) ==
   IF Memory = "SC"
   THEN /\ Land(cell, value)
@@ -106,22 +141,24 @@ Store(t, cell, value) ==
   ELSE /\ buffer' = [buffer EXCEPT ![t] = Append(@, <<cell, value>>)]
        /\ UNCHANGED <<asleep, queue>>
 
+\* The buffer of thread t is empty.
 Drained(t) == buffer[t] = <<>>
 
-\* The oldest store in a thread's buffer lands in memory.
+\* The oldest store in the buffer of thread t lands in memory.
 Drain(t) ==
   /\ ~Drained(t)
   /\ Land(Head(buffer[t])[1], Head(buffer[t])[2])
   /\ buffer' = [buffer EXCEPT ![t] = Tail(@)]
   /\ UNCHANGED <<poller, Theirs, Blocking, answers>>
 
-\* A read-modify-write of `asleep` waits until its thread's buffer is empty.
+\* Thread t exchanges `asleep` for 0, which under TSO it can do only when its buffer is empty.
 Exchange(t) == Drained(t) /\ asleep' = 0 /\ UNCHANGED <<queue, buffer>>
 
 (* The poller. *)
+\* The poller goes from one step to another.
 Go(from, to) == poller = from /\ poller' = to
 
-\* The poller takes one item from its queue; if the queue is empty, it starts to go to sleep.
+\* The poller takes one item from the queue. If the queue is empty, it begins to go to sleep.
 Poll ==
   /\ \/ /\ queue = {}
         /\ Go("poll", Order[1])
@@ -131,14 +168,14 @@ Poll ==
           /\ queue' = queue \ {p}
   /\ UNCHANGED <<asleep, buffer, Theirs, Blocking, answers>>
 
-\* The poller announces that it is about to block.
+\* The poller announces that it will block: it stores 1 to `asleep`.
 Announce ==                     \* [guard.1] wp_guard_announce
   /\ Go("announce", After("announce"))
   /\ Store("poller", "asleep", 1)
   /\ answers' = 0
   /\ UNCHANGED <<Theirs, Blocking>>
 
-\* The heavy fence reaches one processor: the stores of that processor's thread have landed.
+\* The heavy fence reaches the processor of producer p, when all stores of p have landed.
 Reach(p) ==                     \* [guard.9]
   /\ poller = "fence"
   /\ Drained("poller")
@@ -147,7 +184,7 @@ Reach(p) ==                     \* [guard.9]
   /\ pending' = pending \ {p}
   /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
 
-\* The full fence of the poller, or the end of the heavy one.
+\* The poller passes its full fence, or its heavy fence ends after it has reached every processor.
 Fence ==                        \* [guard.2] [guard.9]
   /\ Go("fence", After("fence"))
   /\ Drained("poller")
@@ -155,8 +192,8 @@ Fence ==                        \* [guard.2] [guard.9]
   /\ pending' = Heavy
   /\ UNCHANGED <<Cells, producer, Blocking, answers>>
 
-\* The heavy fence fails and announce returns WP_UNSUPPORTED: no store of a producer need have
-\* landed, so the poller may only nap.
+\* The heavy fence fails, and wp_guard_announce returns WP_UNSUPPORTED. Stores of producers may
+\* still wait in their buffers, so the poller may only nap.
 FenceFails ==                   \* [guard.9]
   /\ Go("fence", After("fence"))
   /\ Fences = "failing"
@@ -164,13 +201,13 @@ FenceFails ==                   \* [guard.9]
   /\ pending' = Heavy
   /\ UNCHANGED <<Cells, producer, rc, token, lock, answers>>
 
-\* The poller looks at its queue again, and retracts the announcement if there is work (guard.3, in
-\* the caller's code).
+\* The poller checks the queue again (guard.3, which is in the caller's code). If it finds work, it
+\* leaves instead of blocking.
 Check ==
   /\ Go("check", IF queue = {} THEN After("check") ELSE "leave")
   /\ UNCHANGED <<Cells, Theirs, Blocking, answers>>
 
-\* The system call of a sticky signal, which ends when the token is there.
+\* With sticky wakeups, the poller's blocking system call consumes the token and returns.
 Block ==
   /\ Go("block", "leave")
   /\ Signals = "sticky"
@@ -178,7 +215,10 @@ Block ==
   /\ token' = FALSE
   /\ UNCHANGED <<Cells, Theirs, nap, rc, lock, answers>>
 
-\* The poller takes the lock and waits only if no producer has claimed the announcement.
+\* With a rendezvous, the poller takes the lock, at first and after each wait, and reads the flag.
+\* It waits if the flag is still set and no deadline or handler has ended its last wait. If it does
+\* not wait, it leaves under the lock; but if a handler has ended the wait, it only gives the lock
+\* back.
 Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_block
   /\ poller \in {"block", "woken"}
   /\ Signals = "rendezvous"
@@ -190,13 +230,13 @@ Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_bl
         /\ rc' = IF waits THEN "ok" ELSE rc
   /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
 
-\* The wait of a rendezvous gives the lock back and sleeps until a signal comes, in one step.
+\* In one step the poller gives the lock back and begins to wait for the condition variable.
 Wait ==                         \* [lock.4] [lock.3] wp_cond_wait
   /\ Go("wait", "waiting")
   /\ lock' = "free"
   /\ UNCHANGED <<Cells, Theirs, nap, rc, token, answers>>
 
-\* A block ends without a signal: by its deadline, by a signal handler, or spuriously.
+\* A block ends without a wakeup from a producer, for the reason `why`.
 End(why) ==
   /\ IF Signals = "sticky"
      THEN /\ Go("block", "leave")
@@ -205,15 +245,17 @@ End(why) ==
           /\ rc' = why
   /\ UNCHANGED <<Cells, Theirs, nap, token, lock, answers>>
 
-\* A nap ends at its deadline.
+\* A nap ends at its deadline. This step needs no member of Ends.
 NapEnds == nap /\ End("timeout")
 
-\* `Says` is 1 if the return reports that no producer claimed the announcement.
+\* `Says` is 1 if the call that leaves tells the poller that no producer has claimed, and else 0.
+\* wp_guard_leave tells what its exchange read. wp_rendezvous_block, which leaves under the lock,
+\* tells it only after a timeout.
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0
         ELSE asleep
 
-\* The poller takes its announcement back with an exchange, which also returns whether a producer
-\* has claimed it.
+\* The poller leaves: it resets the flag with an exchange, which also tells it whether a producer
+\* has claimed the announcement.
 Leave ==                        \* [guard.7] wp_guard_leave
   /\ Exchange("poller")
   /\ answers' = answers + Says
@@ -221,8 +263,8 @@ Leave ==                        \* [guard.7] wp_guard_leave
   /\ nap' = FALSE
   /\ UNCHANGED <<Theirs, rc, token, lock>>
 
-\* The poller gives the lock back and its block returns; an interrupted poller may block again or
-\* leave.
+\* The poller gives the lock back, and its call returns. If a handler has ended the wait, the poller
+\* may block again or leave; otherwise it has left already, and polls.
 Unlock ==                       \* [lock.3]
   /\ \E to \in IF rc = "interrupted" THEN {"block", "leave"} ELSE {"poll"} : Go("unlock", to)
   /\ lock' = "free"
@@ -230,28 +272,32 @@ Unlock ==                       \* [lock.3]
   /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
 
 (* A producer. *)
+\* Producer p goes from one step to another.
 Step(p, from, to) == producer[p] = from /\ producer' = [producer EXCEPT ![p] = to]
 
-\* The producer publishes its item in the caller's queue.
+\* The producer pushes its item.
 Push(p) ==
   /\ Step(p, "push", IF LightSignal THEN "look" ELSE "fence")
   /\ Store(p, "queue", p)
   /\ UNCHANGED <<poller, pending, Blocking, answers>>
 
-\* The full fence of the producer. The light fence [guard.8] is no step at all.
+\* The producer passes its full fence. The light fence [guard.8] is no step: the processor executes
+\* no instruction for it.
 SignalFence(p) ==               \* [guard.4]
   /\ Step(p, "fence", "look")
   /\ Drained(p)
   /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
 
-\* The producer reads the announcement. A poller that is awake needs no wakeup.
+\* The producer reads the flag. If the flag is 0, the producer is done: the poller is awake.
 Look(p) ==                      \* [guard.5] [guard.10]
   /\ Step(p, "look", IF asleep = 1 THEN "claim" ELSE "done")
   /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
 
+\* With a rendezvous, producers hold the lock while they claim and send the wakeup.
 Locking == Signals = "rendezvous"
 
-\* The producer claims the announcement: the one that reads 1 owes the wakeup.
+\* The producer resets the flag with an exchange. If the exchange returns 1, the producer has
+\* claimed the announcement and owes the poller a wakeup.
 Claim(p) ==                     \* [guard.6], or [lock.1] [lock.2] [guard.11]
   /\ Locking => lock = "free"
   /\ LET owes == asleep = 1
@@ -261,7 +307,8 @@ Claim(p) ==                     \* [guard.6], or [lock.1] [lock.2] [guard.11]
   /\ Exchange(p)
   /\ UNCHANGED <<poller, pending, nap, rc, token>>
 
-\* The producer sends the wakeup: it writes the eventfd, or it signals and unlocks.
+\* The producer sends the wakeup: it writes to the eventfd, or it signals the condition variable and
+\* gives the lock back.
 Wake(p) ==                      \* with a rendezvous: [lock.5] [lock.3]
   /\ Step(p, "owes", "done")
   /\ poller' = IF poller = "waiting" THEN "woken" ELSE poller
@@ -270,28 +317,30 @@ Wake(p) ==                      \* with a rendezvous: [lock.5] [lock.3]
   /\ UNCHANGED <<Cells, pending, nap, rc, answers>>
 
 (* What must hold. *)
-\* The poller sleeps, and only a wakeup or an end of the block gets it out.
+\* The poller sleeps until it gets a wakeup, or until its block ends for another reason.
 Sleeps   == poller = "waiting" \/ (poller = "block" /\ Signals = "sticky" /\ ~token)
 
-\* There is work: an item that is published, whether or not its store has landed.
+\* There is work: a pushed item that has not been taken, whether or not its push has landed.
 Work     == queue # {} \/ \E p \in Producers : ~Drained(p)
 
-\* A producer that has pushed and is not done may still send a wakeup.
+\* Some producer has pushed its item and not finished its signal, so it may still send a wakeup.
 InFlight == \E p \in Producers : producer[p] \notin {"push", "done"}
 
-\* The poller never sleeps with work queued unless a producer still owes or sends a wakeup. Where
-\* the heavy fence failed, the poller only naps, and a nap ends by itself.
+\* While the poller sleeps and there is work, some producer has not finished its signal. A nap is
+\* exempt, because it ends by itself.
 NoLostWakeup == Sleeps /\ Work /\ ~nap => InFlight
 
-\* One producer pays for one sleep, no more, and the poller learns from its return whether one did.
+\* Each announcement gets one answer: either exactly one producer claims it and sends a wakeup, or
+\* the call that leaves tells the poller that no producer has claimed.
 WakeIsClaimed == answers <= 1 /\ (poller = "poll" => answers = 1)
 
-\* Queued work is eventually taken, also by a poller that naps. With a rendezvous signal this needs
-\* a lock that lets a waiting producer in at last, which a lock with barging does not promise (see
-\* Fairness). Each producer pushes once, so no new item hides those that are left.
+\* Work is eventually taken, even if the poller can only nap. With a rendezvous this holds only for
+\* a lock that lets a waiting producer in eventually, which the lock of lock.c does not guarantee:
+\* see LockIsFair. Each producer pushes only once, so there is no more work once these items are
+\* taken.
 Served == Work ~> ~Work
 
-\* The intended end: all work is taken and the poller sleeps for good.
+\* The intended end, which is no deadlock: all work is taken, and the poller sleeps for good.
 Finished ==
   /\ Sleeps
   /\ ~Work
@@ -307,11 +356,13 @@ Producer(p) == Push(p) \/ SignalFence(p) \/ Look(p) \/ Claim(p) \/ Wake(p)
 Others == \E p \in Producers : Producer(p)
 Next == Poller \/ Drains \/ Others \/ FenceFails \/ (\E why \in Ends : End(why)) \/ Finished
 
-\* Each thread goes on, and time passes: a deadline is absolute, whether or not signal handlers run.
-\* With a rendezvous signal that is not enough: a poller that never stops takes and gives back the
-\* lock again and again, so the lock must let a producer in at last. A lock that newcomers may barge
-\* into does not promise that. Sticky signals need no such lock.
+\* With a rendezvous, the poller may take the lock and give it back again and again while a producer
+\* waits for it. We assume a lock that lets a producer in eventually. The lock of lock.c does not
+\* guarantee this, because newcomers may barge in front of a thread that waits. We also assume that
+\* a nap ends at its deadline however many signal handlers run, because the deadline is absolute.
 LockIsFair == Signals = "rendezvous" => SF_vars(Others) /\ SF_vars(NapEnds)
+
+\* Each thread that can take a step takes one eventually, each store lands, and each nap ends.
 Fairness   ==
   /\ WF_vars(Poller)
   /\ WF_vars(Drains)
@@ -321,5 +372,7 @@ Fairness   ==
 
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
-Two details have no twin: that the block leaves under the lock (the exchange decides, and all claims
-hold without the lock), and the look after a nap (Check looks before the next one).
+A twin is an edit of this module that makes a defect, and a claim must fail for each twin. Two
+details of the code have no twin, because all claims hold without them. The first is that
+wp_rendezvous_block leaves while it holds the lock; the exchange in Leave would suffice. The second
+is that the poller looks at the queue after a nap; the Check before its next block would suffice.
