@@ -1,19 +1,20 @@
 ------------------------------- MODULE Parker ------------------------------
 (***************************************************************************)
-(* A parker holds one permit for one thread, as Java's LockSupport does:   *)
-(* unpark makes the permit available, and park takes it or sleeps until it *)
-(* comes. An unpark may thus come before the park that it is for. After a  *)
-(* close, a park that finds no permit returns at once.                     *)
+(* A parker holds one permit for one thread, its owner, as Java's          *)
+(* LockSupport does. Unpark makes the permit available; park takes the     *)
+(* permit, or sleeps until it is available. So an unpark may come before   *)
+(* the park that it is for. After a close, a park that finds no permit     *)
+(* returns at once.                                                        *)
 (*                                                                         *)
 (* Code       kernel/wakeup/parker.h, parker.c; [parker.1]..[parker.5]     *)
 (*            name sites there.                                            *)
 (* Abstracts  the futex to a sleep that begins only while the word is      *)
-(*            PARKED and that may end spuriously; a deadline in the future *)
-(*            and a signal handler to one reason to stop waiting.          *)
-(* Memory     the word is one location, and what it carries from unpark to *)
-(*            park is explicit: a release read-modify-write adds the       *)
-(*            unparker's data to it, and an acquire takes all that it      *)
-(*            carries.                                                     *)
+(*            PARKED, and that may end spuriously; a deadline in the       *)
+(*            future and a signal handler to one reason to stop waiting.   *)
+(* Memory     the parker's word is one location, and the model says which  *)
+(*            data the word carries from unpark to park: a release         *)
+(*            read-modify-write adds the unparker's data to the word, and  *)
+(*            an acquire takes all data that the word carries.             *)
 (* Promises   PermitAtMostOne, UnparkNotLost, CloseNotLost, HappensBefore, *)
 (*            NeverSpurious, SaysTruth (safety); PermitTaken, CloseTold    *)
 (*            (liveness).                                                  *)
@@ -30,18 +31,20 @@ ASSUME SomebodyUnparks == Unparkers # {} /\ Rounds > 0
 VARIABLES
   word,     \* parker->word: a subset of PERMIT, PARKED, CLOSED
   owner,    \* the owner's next step
-  late,     \* owner: its wait ended by a deadline or a signal handler
-  seen,     \* owner: unparker -> the newest data of it that the owner is guaranteed to see
+  late,     \* owner: TRUE if a deadline or a signal handler has ended its wait
+  seen,     \* owner: unparker -> the newest data of that unparker that the owner is guaranteed to
+            \* see
   thread,   \* unparker or closer -> its next step
-  gave,     \* unparker -> the value that its last wp_parker_unpark returned; FALSE while it writes
-            \* anew
+  gave,     \* unparker -> the value that its last wp_parker_unpark returned; FALSE again once the
+            \* unparker writes its next data
   result,   \* owner: the value that its last park returned; "none" before the first and during a
             \* park
   data,     \* unparker -> the number of rounds that it has written data for
-  carried,  \* unparker -> the newest data of it that an acquire of the word makes visible
+  carried,  \* unparker -> the newest data of that unparker that an acquire of the word makes
+            \* visible
   due,      \* ghost: unparker -> the data of its last unpark that has taken effect
-  credit,   \* ghost: permits given less permits taken
-  stale     \* ghost: a park took the permit and missed data that was due
+  credit,   \* ghost: the number of permits given minus the number of permits taken
+  stale     \* ghost: TRUE if a park took the permit and missed data that was due
 vars == <<word, owner, late, seen, thread, gave, result, data, carried, due, credit, stale>>
 
 PERMIT == "permit"
@@ -89,16 +92,18 @@ Took ==
 
 Others == <<thread, gave, data, due>>
 
-(* The owner parks until it has seen all data. It need not notice that a permit is an old one. *)
+(* The owner parks until it has seen all data. It cannot tell an old permit from a new one. *)
 
-\* The owner looks at the data, then parks, or peeks: it parks with a deadline that has passed.
+\* The owner checks whether it has seen all data, and if not, it parks or peeks. To peek is to park
+\* with a deadline that has passed.
 Begin ==
   /\ owner = "run"
   /\ owner' \in IF AllSeen THEN {"end"} ELSE {"try", "peek"}
   /\ result' = "none"
   /\ UNCHANGED <<word, late, seen, carried, credit, stale, Others>>
 
-\* park_once takes the permit if it is there. The read of the word at [parker.3] reports a close.
+\* park_once takes the permit if it is there. If the parker is closed, the owner learns that from
+\* its read of the word at [parker.3].
 Take(otherwise) ==       \* [parker.1] park_once
   /\ IF word = {PERMIT}
      THEN /\ word' = {}
@@ -111,13 +116,14 @@ Take(otherwise) ==       \* [parker.1] park_once
           /\ UNCHANGED <<word, seen, credit, stale>>
   /\ UNCHANGED <<late, carried, Others>>
 
-\* A park begins with the attempt to take the permit.
+\* A park begins by trying to take the permit.
 Try == owner = "try" /\ Take("arm")
 
-\* A park with deadline 0 or one in the past returns WP_TIMEOUT without a sleep.
+\* A park whose deadline is 0 or has passed returns WP_TIMEOUT without sleeping.
 Peek == owner = "peek" /\ Take("run")  \* [parker.1]
 
-\* The owner changes the word from 0 to PARKED, or looks again if the word was not 0.
+\* The owner changes the word from 0 to PARKED. If the word was not 0, the owner tries again to take
+\* the permit.
 Arm ==                   \* [parker.2]
   /\ owner = "arm"
   /\ IF word = {}
@@ -127,20 +133,20 @@ Arm ==                   \* [parker.2]
           /\ UNCHANGED word
   /\ UNCHANGED <<late, seen, result, carried, credit, stale, Others>>
 
-\* The kernel compares the word as it queues the sleeper.
+\* In one step the futex call compares the word with PARKED and puts the owner to sleep.
 Wait ==                  \* wp_futex_wait
   /\ owner = "wait"
   /\ owner' = IF word = {PARKED} THEN "asleep" ELSE "leave"
   /\ UNCHANGED <<word, late, seen, result, carried, credit, stale, Others>>
 
-\* A sleep ends spuriously, or by a deadline or a signal handler.
+\* A sleep ends spuriously, or because of a deadline or a signal handler.
 EndWait(isLate) ==
   /\ owner = "asleep"
   /\ owner' = "leave"
   /\ late' = isLate
   /\ UNCHANGED <<word, seen, result, carried, credit, stale, Others>>
 
-\* The end of park_once, which decides on local values only.
+\* park_once ends. What it returns depends only on local values.
 Return(had) ==
   /\ IF PERMIT \in had
      THEN /\ Took
@@ -152,7 +158,8 @@ Return(had) ==
           /\ UNCHANGED <<credit, stale>>
   /\ late' = FALSE
 
-\* The owner leaves the sleep with one fetch-and, which returns the bits that came meanwhile.
+\* The owner clears PERMIT and PARKED with one fetch-and, which returns the bits that were set
+\* meanwhile.
 Leave ==                 \* [parker.3]
   /\ owner = "leave"
   /\ Acquire
@@ -165,17 +172,17 @@ Step(t, next) == thread' = [thread EXCEPT ![t] = next]
 Rest(t) == IF t = "closer" \/ data[t] = Rounds THEN "done" ELSE "write"
 OwnerOnly == <<late, seen, result, stale>>
 
-\* The unpark has had its effect, so the park that it ends must see its data.
+\* The unpark has taken effect, so the park that it ends must see its data.
 Effect(u) == due' = [due EXCEPT ![u] = data[u]]
 
-\* The permit is given, unless it is there already.
+\* The permit is given, unless it is already there.
 Give(had) == credit' = IF PERMIT \in had THEN credit ELSE credit + 1
 
 \* An unpark returns TRUE if it gave the permit and the parker is open.
 Tell(u, had) ==
   gave' = [gave EXCEPT ![u] = PERMIT \notin had /\ CLOSED \notin had]
 
-\* The call that puts the permit beside PARKED owes the wakeup.
+\* The call that sets PERMIT while PARKED is set owes the owner a wakeup.
 WakeNeeded(had) == PARKED \in had /\ PERMIT \notin had
 
 \* The unparker writes its data.
@@ -186,8 +193,8 @@ Write(u) ==
   /\ gave' = [gave EXCEPT ![u] = FALSE]
   /\ UNCHANGED <<word, owner, carried, due, credit, OwnerOnly>>
 
-\* The unparker gives the permit with a fetch-or, also when the permit is there already: its data
-\* must be carried.
+\* The unparker gives the permit with a fetch-or, even if the permit is already there, because the
+\* word must carry the unparker's data.
 Unpark(u) ==             \* [parker.4] wp_parker_unpark
   /\ thread[u] = "unpark"
   /\ word' = word \cup {PERMIT}
@@ -198,7 +205,7 @@ Unpark(u) ==             \* [parker.4] wp_parker_unpark
   /\ Step(u, IF WakeNeeded(word) THEN "wake" ELSE Rest(u))
   /\ UNCHANGED <<owner, data, OwnerOnly>>
 
-\* The closer sets CLOSED, and owes a wakeup if the owner is parked.
+\* The closer sets CLOSED, and owes the owner a wakeup if the owner is parked.
 Close ==                 \* [parker.5] wp_parker_close
   /\ MayClose
   /\ thread["closer"] = "close"
@@ -206,7 +213,8 @@ Close ==                 \* [parker.5] wp_parker_close
   /\ Step("closer", IF PARKED \in word THEN "wake" ELSE "done")
   /\ UNCHANGED <<owner, gave, data, carried, due, credit, OwnerOnly>>
 
-\* The wakeup is sent. It may find no sleeper, or a later sleep.
+\* A thread sends the wakeup that it owes. The wakeup may find no sleeper, or a later sleep of the
+\* owner.
 Wake(t) ==               \* wp_futex_wake
   /\ thread[t] = "wake"
   /\ owner' = IF owner = "asleep" THEN "leave" ELSE owner
@@ -218,31 +226,31 @@ Wake(t) ==               \* wp_futex_wake
 \* A wakeup is on its way.
 WakeComes == \E t \in Threads : thread[t] = "wake"
 
-\* There is at most one permit, however many unparks there were, and a park takes only a permit that
-\* was given.
+\* There is at most one permit, however many unparks there were. A park takes only a permit that was
+\* given.
 PermitAtMostOne == credit <= 1 /\ (PERMIT \in word => credit = 1)
 
-\* A permit that was given stays until a park takes it, and the owner does not sleep beside it
-\* unless a wakeup is on its way.
+\* A permit that was given stays until a park takes it. While the permit is there, the owner does
+\* not sleep unless a wakeup is on its way.
 UnparkNotLost ==
   /\ credit = 1 => PERMIT \in word
   /\ owner = "asleep" /\ PERMIT \in word => WakeComes
 
-\* The owner does not sleep on a closed parker unless a wakeup is on its way.
+\* While the parker is closed, the owner does not sleep unless a wakeup is on its way.
 CloseNotLost == owner = "asleep" /\ CLOSED \in word => WakeComes
 
-\* A park that takes a permit sees what every unpark that gave or confirmed the permit wrote before.
+\* A park that takes a permit sees all data that was written before each unpark that gave this
+\* permit or found it already there.
 HappensBefore == ~stale
 
-\* A park returns because it took the permit, its time is over, a signal handler ran (`late`) or the
-\* parker is closed, never because the system woke its thread spuriously. The time of a peek is over
-\* from the start.
+\* A park returns only because it took the permit, its deadline has passed, a signal handler ran
+\* (`late`) or the parker is closed. It never returns because of a spurious wakeup. The deadline of
+\* a peek has passed from the start.
 NeverSpurious ==
   [][owner # "run" /\ owner' = "run" => credit' < credit \/ late \/ owner = "peek"]_vars
 
 \* An unpark returns TRUE if it gave the permit and the parker is open, and FALSE otherwise. A park
-\* returns OK exactly if it took the permit, and CLOSED only of a closed parker; otherwise its time
-\* is over.
+\* returns OK if and only if it took the permit, and CLOSED only if the parker is closed.
 SaysTruth ==
   [][/\ \A u \in Unparkers : thread[u] = "unpark" /\ thread'[u] # "unpark" =>
           (gave'[u] <=> credit' > credit /\ CLOSED \notin word)
@@ -250,10 +258,11 @@ SaysTruth ==
           /\ result' = "ok" <=> credit' < credit
           /\ result' = "closed" => CLOSED \in word]_vars
 
-\* A permit is taken, if the owner goes on parking.
+\* A permit is eventually taken, if the owner keeps parking.
 PermitTaken == PERMIT \in word ~> PERMIT \notin word \/ owner = "end"
 
-\* An owner that goes on parking learns of a close, also with deadlines in the past.
+\* An owner that keeps parking eventually learns of a close, even if the deadlines of its parks have
+\* passed.
 CloseTold == CLOSED \in word ~> owner = "end"
 
 \* The intended end: the owner has seen all data, or the parker is closed.
@@ -268,7 +277,7 @@ Next ==
   \/ \E u \in Unparkers : Write(u) \/ Unpark(u)
   \/ \E t \in Threads : Wake(t)
 
-\* No thread has to unpark or close, but a wakeup that is owed is sent.
+\* No thread has to unpark or to close, but a thread that owes a wakeup sends it.
 Fairness == WF_vars(Owner) /\ \A t \in Threads : WF_vars(Wake(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
