@@ -1,15 +1,16 @@
 -------------------------------- MODULE EventRing --------------------------------
 (***************************************************************************)
-(* A ring that keeps the newest events of one thread. Its owner writes     *)
-(* without ever waiting; any other thread may read an event at the same    *)
-(* time, and drops it if the owner has overwritten its slot meanwhile.     *)
-(* Each slot is a small sequence lock: its `seq` is odd while the slot is  *)
-(* written, and names the event that the slot holds.                       *)
+(* A ring keeps the newest events of one thread, its owner. The owner      *)
+(* writes events and never waits. Any other thread may read an event at    *)
+(* the same time, and drops what it has read if the owner has overwritten  *)
+(* the slot meanwhile. Each slot is a small sequence lock: its `seq` is    *)
+(* odd while the slot is being written, and names the event that the slot  *)
+(* holds.                                                                  *)
 (*                                                                         *)
 (* Code       kernel/base/event_ring.h; [event_ring.1]..[event_ring.9]     *)
 (*            name sites in that file.                                     *)
-(* Abstracts  an event to its number, which each of its words carries. An  *)
-(*            event that mixes the words of two events thus shows two      *)
+(* Abstracts  an event to its number, which each of its words carries. So  *)
+(*            an event that mixes the words of two events shows two        *)
 (*            numbers.                                                     *)
 (* Memory     sequential consistency; the memory orders are checked by     *)
 (*            stress/scenarios/base/event_ring.c.                          *)
@@ -29,7 +30,8 @@ VARIABLES
   seq,     \* slot -> 0 at first; 2n + 1 while event n is written; 2n + 2 once event n is published
   words,   \* slot -> word -> the event that wrote the word, or -1
   count,   \* ring->count: the number of events that are complete
-  writer,  \* [pc, word]: the writer's next step, and the word of event `count` that it writes next
+  writer,  \* [pc, word]: the writer's next step, and the word of event `count` that the writer
+           \* writes next
   reader,  \* [pc, event, word, got]: the reader's next step; `got` holds the words read so far
   left,    \* the number of reads that are still to come
   last     \* the event that the reader accepted last, and its words; the event is -1 if there is
@@ -60,7 +62,7 @@ Init ==
 Readers == UNCHANGED <<reader, left, last>>
 Writers == UNCHANGED <<seq, words, count, writer>>
 
-\* The writer marks the slot as being overwritten, before it changes any of its words.
+\* The writer marks the slot as being written, before it changes any word of the slot.
 Mark ==                       \* [event_ring.8] [event_ring.1] wp_event_ring_add
   /\ writer.pc = "mark"
   /\ count < Events
@@ -95,8 +97,8 @@ Count ==                      \* [event_ring.7]
   /\ UNCHANGED <<seq, words>>
   /\ Readers
 
-\* The reader picks an event: one below the count that it has read, or any number that a caller
-\* makes up.
+\* The reader picks the event that it wants: one below the count that it has read, or any number
+\* that a caller makes up.
 Ask(n) ==                     \* [event_ring.9] wp_event_ring_count
   /\ reader.pc = "idle"
   /\ left > 0
@@ -107,7 +109,7 @@ Ask(n) ==                     \* [event_ring.9] wp_event_ring_count
 
 Idle == [pc |-> "idle", event |-> -1, word |-> 1, got |-> NoEvent]
 
-\* The reader checks that the slot holds the event that it wants, and gives up otherwise.
+\* The reader checks that the slot holds the event that it wants. If not, the reader gives up.
 Look ==                       \* [event_ring.4]
   /\ reader.pc = "seq"
   /\ LET isThere == seq[Slot(reader.event)] = 2 * reader.event + 2
@@ -134,7 +136,7 @@ Check ==                      \* [event_ring.6]
   /\ UNCHANGED left
   /\ Writers
 
-\* The intended end: all events are written and all reads are over.
+\* The intended end: all events have been written, and all reads are over.
 Finished ==
   /\ count = Events
   /\ reader.pc = "idle"
@@ -152,6 +154,6 @@ Spec == Init /\ [][Next]_vars
 \* All words of an event that a reader accepts come from the same event.
 NoTornEvent == \A v, w \in 1 .. Words : last.got[v] = last.got[w]
 
-\* An event that a reader accepts is the one that it wanted, and it was written.
+\* An event that a reader accepts is the event that it wanted, and the owner has written that event.
 NoInventedEvent == \A w \in 1 .. Words : last.got[w] = last.event
 =============================================================================

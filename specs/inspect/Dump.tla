@@ -1,16 +1,18 @@
 -------------------------------- MODULE Dump --------------------------------
 (***************************************************************************)
-(* A dump reads the stack of a thread that is off its carrier, while the   *)
-(* thread may go on at any moment. The dump reads the thread's word before *)
-(* and after, as a seqlock's reader does, so that a stack that it shows is *)
-(* of one park, whole.                                                     *)
+(* A dump reads the stack of a virtual thread that is not running,         *)
+(* although the thread may continue at any moment. The dump reads the      *)
+(* thread's state word before and after the stack, as the reader of a      *)
+(* sequence lock does. So a stack that the dump shows belongs to one park  *)
+(* of the thread, as a whole.                                              *)
+(*                                                                         *)
 (* Code       kernel/thread/snapshot.h, dump.c, worker.*;                  *)
 (*            [snapshot.1]..[worker.2] name sites there. VThread has the   *)
 (*            thread's word.                                               *)
-(* Abstracts  the stack to two words that a run writes, one after the      *)
-(*            other; the queue to the permit that was given.               *)
-(* Memory     sequential consistency; stress/scenarios/inspect/dump.c has  *)
-(*            what a look sees of a run, and a run of a look.              *)
+(* Abstracts  the stack to two words, which a run of the thread writes one *)
+(*            after the other; the run queue to the permit that was given. *)
+(* Memory     sequential consistency; stress/scenarios/inspect/dump.c      *)
+(*            checks under weaker orders what the dump sees of a run.      *)
 (* Promises   StackIsWhole, UnparkIsKept, RunnerIsNamed (safety).          *)
 (* TLC alone  RunnerIsNamed: worker.c writes which thread runs, beside     *)
 (*            switches of stacks, which the explorer does not have         *)
@@ -19,23 +21,24 @@
 EXTENDS Naturals
 
 CONSTANTS
-  Parks,    \* how many times the thread parks
-  Unparks,  \* how many permits other threads give
-  Looks     \* how many stacks the dump reads
+  Parks,    \* the number of times that the thread parks
+  Unparks,  \* the number of permits that other threads give
+  Looks     \* the number of stacks that the dump reads
 
 VARIABLES
   state,    \* in the thread's word: "BUSY", "PARKED"
   permit,   \* in the thread's word: its permit
-  number,   \* how many parks have returned
-  low,      \* the first word of its stack: the number of the run that wrote it
-  high,     \* the second word of its stack: the number of the run that wrote it
-  mounted,  \* whether the carrier's word says that it runs the thread
+  number,   \* the number of parks that have returned
+  low,      \* the first word of the thread's stack: the number of the run that wrote it
+  high,     \* the second word of the thread's stack: the number of the run that wrote it
+  mounted,  \* TRUE if the carrier's word names the thread as the one that it runs
   pc,       \* "carrier", "dump" -> its next step
-  seen,     \* what the dump's first look has read: number and permit
+  seen,     \* what the dump read first of the thread's word: number and permit
   got,      \* what the dump has read of the stack
-  shown,    \* what the dump shows: the number, and both words; <<>>: nothing yet
-  left,     \* permits and looks that are still to come
-  told      \* ghost: an unpark that no park has answered
+  shown,    \* what the dump shows: the number and both words of the stack; <<>> if there is nothing
+            \* yet
+  left,     \* the unparks and the dump's reads that are still to come
+  told      \* ghost: TRUE if an unpark has come since the last park returned
 
 vars == <<state, permit, number, low, high, mounted, pc, seen, got, shown, left, told>>
 thread == <<state, permit, number, low, high>>
@@ -77,8 +80,8 @@ Once(what) ==
 
 (* The carrier, and other threads. *)
 
-\* The carrier says which thread it runs, then runs it. After a spare thread, [worker.2] does so
-\* again.
+\* The carrier writes into its word which thread it runs, and then runs the thread. After a spare
+\* thread has run the carrier, [worker.2] writes the word again.
 Mount ==                      \* [worker.1]
   /\ pc["carrier"] = "idle"
   /\ state = "PARKED"
@@ -112,14 +115,15 @@ High ==
   /\ Goto("carrier", "park")
   /\ UNCHANGED <<state, permit, number, low, mounted, reads, left, told>>
 
-\* The thread parks. If the park is refused, the permit belongs to another run.
+\* The thread parks. If it has a permit already, the code refuses the park; here the thread parks,
+\* and the permit begins another run.
 Park ==                       \* [vthread.3]
   /\ pc["carrier"] = "park"
   /\ state' = "PARKED"
   /\ Goto("carrier", "idle")
   /\ UNCHANGED <<permit, number, low, high, mounted, reads, left, told>>
 
-\* The carrier is about to sleep.
+\* A carrier that is about to sleep clears its word.
 Rest ==                       \* [worker_idle.1]
   /\ pc["carrier"] = "idle"
   /\ mounted
@@ -135,7 +139,7 @@ Unpark ==                     \* [vthread.1]
 
 (* The dump. *)
 
-\* The dump looks at the word of a parked thread: wp__dump_look.
+\* The dump reads the word of a parked thread: wp__dump_look.
 Look ==                       \* [snapshot.1]
   /\ pc["dump"] = "idle"
   /\ state = "PARKED"
@@ -162,7 +166,7 @@ IsStill ==
   /\ state = "PARKED"
   /\ number = seen[1]
 
-\* The dump looks at the word again, and shows the stack only if the word is unchanged:
+\* The dump reads the word again, and shows the stack only if the word has not changed:
 \* wp__dump_is_still.
 LookAgain ==                  \* [snapshot.2]
   /\ pc["dump"] = "again"
@@ -170,7 +174,7 @@ LookAgain ==                  \* [snapshot.2]
   /\ shown' = IF IsStill THEN <<seen[1], got[1], got[2]>> ELSE shown
   /\ UNCHANGED <<thread, mounted, seen, got, left, told>>
 
-\* The thread is not parked, so the dump looks which carrier runs it.
+\* If the thread is not parked, the dump looks up which carrier runs it.
 Ask ==                        \* [snapshot.1] [dump.1]
   /\ pc["dump"] = "idle"
   /\ state = "BUSY"
@@ -191,13 +195,13 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 
-\* Both words that a dump shows of a parked thread's stack are of the park that it names.
+\* Both words that a dump shows of a parked thread's stack belong to the park that the dump names.
 StackIsWhole == shown # <<>> => /\ shown[2] = shown[1]
                                 /\ shown[3] = shown[1]
 
-\* A look takes no permit away.
+\* A dump never takes a permit away.
 UnparkIsKept == told => permit
 
-\* While a carrier runs a thread, the carrier's word says which.
+\* While a carrier runs a thread, the carrier's word names that thread.
 RunnerIsNamed == pc["carrier"] # "idle" => mounted
 =============================================================================

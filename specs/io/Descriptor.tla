@@ -1,19 +1,24 @@
 --------------------------------- MODULE Descriptor ---------------------------------
 (***************************************************************************)
-(* Threads read from a descriptor that is not ready. Each parks until the  *)
-(* poller of its home reports readiness, or a deadline passes, or the      *)
-(* descriptor is closed, or the poller itself ends, or the thread's own    *)
-(* group is closed. Readiness wakes one thread, which passes it on.        *)
+(* Threads read from a descriptor that is not ready. Each of them parks    *)
+(* until one of five things happens: the poller of its home carrier        *)
+(* reports that the descriptor is ready, a deadline passes, the descriptor *)
+(* is closed, the poller itself ends, or the thread's own group is closed. *)
+(* A report of readiness wakes one thread, which reads and then passes the *)
+(* report on to the next thread in line.                                   *)
+(*                                                                         *)
 (* Code       kernel/io/descriptor.h, descriptor_call.c, descriptor.c,     *)
 (*            descriptor_poller.h, descriptor_poller.c, readiness.h,       *)
 (*            readiness.c: [readiness.1]..[descriptor.4].                  *)
-(* Abstracts  one direction; a grant and the park that it ends to one step *)
-(*            (WaitQueue); what is under the lock of the direction to one  *)
-(*            step; the way of a thread to its home (Group: HomeReturn);   *)
-(*            the system's list of ready descriptors: each arrival enters  *)
-(*            an edge; the poller's list of descriptors to this one.       *)
+(* Abstracts  the two directions, reading and writing, to one; a grant and *)
+(*            the park that it ends to one step (WaitQueue); what is done  *)
+(*            under the lock of the direction to one step; the way of a    *)
+(*            thread to its home (Group: HomeReturn); the system's list of *)
+(*            ready descriptors to an edge for each arrival of data; the   *)
+(*            poller's list of descriptors to this one descriptor.         *)
 (* Memory     sequential consistency, which the lock, [readiness.1] and    *)
-(*            [readiness.2] earn; the system calls order data and edge.    *)
+(*            [readiness.2] earn; the system calls order the data and the  *)
+(*            edge.                                                        *)
 (* Promises   ReadinessNotLost, CloseWakesWaiter, EndWakesWaiter,          *)
 (*            EndWalksListed, ClosedInTheEnd, FdIsOurs, EventIsAlive,      *)
 (*            IoIsAlive, IoCompletionAtHome (safety); ReadsAll (liveness). *)
@@ -22,28 +27,30 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Readers,   \* each reads once
-  Closes,    \* the descriptor is closed, at any time
-  Timeouts,  \* how many waits may end by their deadline
-  Ends,      \* the poller's group is closed, at any time, and the poller ends
-  Cancels    \* the groups of readers are closed, at any time, and the readers never run again
+  Closes,    \* TRUE: the descriptor may be closed, at any time
+  Timeouts,  \* the number of waits that may end by their deadline
+  Ends,      \* TRUE: the poller's group may be closed, at any time, and the poller then ends
+  Cancels    \* TRUE: the groups of readers may be closed, at any time, and their readers never run
+             \* again
 
 VARIABLES
   data,     \* how much can be read
   coming,   \* how much has yet to arrive
-  edge,     \* poller -> whether the system has an event for it
-  edges,    \* how many events the descriptor has had
-  line,     \* readers that wait
+  edge,     \* poller -> TRUE if the system has an event for this poller
+  edges,    \* the number of events that the descriptor has had
+  line,     \* the readers that wait, in order
   shut,     \* the direction is closed
-  users,    \* calls under way, including close and free
-  closing,  \* in the same word: no more calls may begin
-  freed,    \* in the same word: the memory goes with the last call
-  open,     \* the descriptor's number is this descriptor's
+  users,    \* the number of calls under way, including close and free
+  closing,  \* in the same word: TRUE if no more calls may begin
+  freed,    \* in the same word: TRUE if the last call frees the memory
+  open,     \* TRUE while the descriptor's number belongs to this descriptor
   memory,   \* "used"; "retired": the poller frees it after this round; "freed"
   pc,       \* thread -> its next step
   seen,     \* reader -> the count of edges that it read before its attempt
   told,     \* readers that readiness has woken
   left,     \* timeouts that are still to come
-  listed    \* whether its poller lists it: "not yet", "yes", "no more"; "refused"
+  listed    \* whether the poller's list has the descriptor: "not yet", "yes", "no more"; "refused"
+            \* if the poller had ended
 
 vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, memory, pc, seen,
           told, left, listed>>
@@ -51,7 +58,8 @@ vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, me
 Pollers == {"home", "other"}
 Threads == Readers \cup {"closer"} \cup Pollers
 
-\* Where the descriptor is registered, whichever carrier runs the opening thread.
+\* The descriptor is registered with the poller of this carrier, whichever carrier runs the thread
+\* that opens it.
 At == "home"
 All == Cardinality(Readers)
 
@@ -96,7 +104,7 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Without(r) == SelectSeq(line, LAMBDA x : x # r)
 InLine == {line[i] : i \in 1 .. Len(line)}
 
-\* Data arrives. The poller is edge-triggered, so each arrival is an event.
+\* Data arrives. The poller is edge-triggered, so each arrival is a new event.
 Arrive ==
   /\ coming > 0
   /\ open
@@ -105,13 +113,13 @@ Arrive ==
   /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
   /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left, listed>>
 
-(* Making the descriptor.  The poller's list is under a lock, which the poller's end keeps while it
-   walks the list. *)
+(* Making the descriptor.  A lock guards the poller's list, and a poller that ends holds this lock
+   while it walks the list. *)
 
 \* The ending poller walks its list.
 IsWalked == pc["home"] = "over"
 
-\* The descriptor enters the poller's list. What has arrived before is an event, too.
+\* The descriptor enters the poller's list. Data that has arrived before is an event, too.
 Register ==
   /\ listed = "not yet"
   /\ ~IsWalked
@@ -124,7 +132,7 @@ Register ==
 
 (* A reader, on any carrier. *)
 
-\* One more call is under way, unless the descriptor is closing.
+\* The reader begins a call, which is counted. If the descriptor is closing, the call is refused.
 Begin(r) ==                   \* [descriptor.1]
   /\ pc[r] = "begin"
   /\ listed # "not yet"
@@ -142,7 +150,7 @@ Look(r) ==                    \* [readiness.1]
   /\ Goto(r, "read")
   /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed>>
 
-\* The system call.
+\* The reader makes its system call, which reads the data if there is some.
 Read(r) ==
   /\ pc[r] = "read"
   /\ IF data = 0
@@ -152,8 +160,8 @@ Read(r) ==
           /\ Goto(r, IF r \in told THEN "pass" ELSE "end")
   /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left, listed>>
 
-\* Under the lock the reader looks whether the direction is shut or an edge has come; otherwise it
-\* waits in line.
+\* Under the lock the reader checks whether the direction is shut or an edge has come since it read
+\* the count. If neither is true, the reader joins the line.
 Wait(r) ==
   /\ pc[r] = "wait"
   /\ told' = told \ {r}
@@ -167,7 +175,8 @@ Wait(r) ==
           /\ line' = Append(line, r)
   /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
 
-\* The reader's deadline takes it out of the line; a reader that was granted is not there any more.
+\* The reader's deadline passes, and the reader leaves the line. A reader that was granted is not in
+\* the line any more.
 Timeout(r) ==
   /\ pc[r] = "parked"
   /\ r \in InLine
@@ -177,28 +186,30 @@ Timeout(r) ==
   /\ Goto(r, "end")
   /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed>>
 
-\* Readiness goes to the first reader in line.
+\* The first reader in line is told that the descriptor is ready.
 Tell ==
   IF line = <<>>
   THEN UNCHANGED <<line, told>>
   ELSE /\ line' = Tail(line)
        /\ told' = told \cup {Head(line)}
 
-\* The next steps, when thread t goes to `where` and the first reader in line goes on.
+\* The next step of each thread, when thread t goes to `where` and the first reader in line
+\* continues.
 Granted(where, t) ==
   pc' = [r \in Threads |-> CASE r = t -> where
                              [] r # t /\ line # <<>> /\ r = Head(line) -> "look"
                              [] OTHER -> pc[r]]
 
-\* Under the lock the reader passes readiness on, because there may be more to read.
+\* Under the lock the reader passes the report on to the next reader in line, because there may be
+\* more to read.
 Pass(r) ==
   /\ pc[r] = "pass"
   /\ Tell
   /\ Granted("end", r)
   /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
 
-\* The reader's group is closed. A waiting reader leaves the line; a reader that was woken passes
-\* readiness on.
+\* The reader's group is closed. A reader that waits leaves the line. A reader that was woken passes
+\* the report of readiness on.
 Die(r) ==
   /\ Cancels
   /\ \/ /\ pc[r] = "parked"
@@ -213,8 +224,8 @@ Die(r) ==
 
 After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
 
-\* [descriptor.3] Is this the last call of a descriptor that is closing? [descriptor.2] Otherwise
-\* one call less is under way.
+\* The call ends. If it is the last call and the descriptor is closing ([descriptor.3]), it closes
+\* the descriptor. Otherwise it is only taken off the count ([descriptor.2]).
 End(t) ==
   /\ pc[t] = "end"
   /\ IF users = 1 /\ closing
@@ -234,7 +245,7 @@ Final(t) ==
   /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
 
-\* [descriptor.4] The last call of all gives the memory to the poller ([descriptor_poller.1]
+\* The last call of all gives the memory to the poller: [descriptor.4] ([descriptor_poller.1]
 \* [descriptor_poller.3] [descriptor_poller.4]).
 Leave(t) ==
   /\ pc[t] = "leave"
@@ -245,7 +256,7 @@ Leave(t) ==
 
 (* Closing the descriptor, and then freeing it. *)
 
-\* The close is the last call that begins.
+\* The close begins. It is the last call that begins, apart from the free.
 Close ==                      \* [descriptor.1]
   /\ Closes
   /\ pc["closer"] = "start"
@@ -255,7 +266,7 @@ Close ==                      \* [descriptor.1]
   /\ Goto("closer", "shut")
   /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left, listed>>
 
-\* The free begins; calls may be under way.
+\* The free begins. Other calls may still be under way.
 Free ==                       \* [descriptor.1]
   /\ pc["closer"] = "closed"
   /\ users' = users + 1
@@ -273,7 +284,7 @@ Shut ==
 
 (* The pollers. *)
 
-\* The poller begins a round: its events lie in an array, with pointers to descriptors.
+\* The poller begins a round. It gets its events in an array that points to descriptors.
 Take(p) ==
   /\ pc[p] = "poll"
   /\ edge[p]
@@ -289,7 +300,7 @@ Event(p) ==                   \* [readiness.2]
   /\ Granted("poll", p)
   /\ UNCHANGED <<System, shut, Life, seen, left, listed>>
 
-\* The poller frees the memory between two rounds, or with its own memory.
+\* The poller frees the memory between two rounds, or when its own memory is freed.
 Reclaim(p) ==                 \* [descriptor_poller.2]
   /\ pc[p] \in {"poll", "gone"}
   /\ memory = "retired"
@@ -298,7 +309,7 @@ Reclaim(p) ==                 \* [descriptor_poller.2]
   /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left,
                  listed>>
 
-\* The poller ends, under the lock of its list, so that no descriptor is added any more.
+\* The poller ends. It takes the lock of its list, so that no more descriptors are added.
 Over ==
   /\ Ends
   /\ pc["home"] = "poll"
@@ -337,12 +348,13 @@ FairSpec ==
 
 (* What must hold. *)
 
-\* A reader that readiness has woken is on its way to read, or to pass it on.
+\* Reader r was woken by a report of readiness, and is about to read or to pass the report on.
 IsActive(r) ==
   /\ r \in told
   /\ pc[r] \in {"look", "read", "pass"}
 
-\* No reader waits for a descriptor that is ready, unless some reader is about to be woken, or was.
+\* While the descriptor is ready, no reader waits, unless a poller is about to wake a reader, or a
+\* woken reader is still on its way.
 ReadinessNotLost ==
   line # <<>> /\ data > 0 /\ pc["home"] \notin {"over", "gone"} =>
     \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"
@@ -351,30 +363,32 @@ ReadinessNotLost ==
 \* No reader waits for a closed descriptor.
 CloseWakesWaiter == shut => line = <<>>
 
-\* When the poller has ended, because its group was closed, no reader waits for a descriptor of it.
+\* When the poller has ended because its group was closed, no reader waits for a descriptor of this
+\* poller.
 EndWakesWaiter == pc["home"] = "gone" => line = <<>>
 \* The end of a poller touches no descriptor that has left its list.
 EndWalksListed == IsWalked => listed = "yes"
 
 \* No call uses a descriptor's number after the number was closed.
 FdIsOurs == \A r \in Readers : pc[r] = "read" => open
-\* A poller finds the memory that an event of its array points to.
+\* While a poller has an event that points to a descriptor, the descriptor's memory is not freed.
 EventIsAlive == \A p \in Pollers : pc[p] = "event" => memory # "freed"
 
 \* Thread t is in a call.
 IsInside(t) == pc[t] \notin {"begin", "start", "closed", "done"}
 
-\* A closing descriptor is closed when no thread is in a call of it any more, which includes readers
-\* of closed groups.
+\* A descriptor that is closing is closed once no thread is inside a call on it. This includes the
+\* calls of readers whose groups were closed.
 ClosedInTheEnd == closing /\ (\A t \in Readers \cup {"closer"} : ~IsInside(t)) => ~open
 
-\* A thread that is in a call, or closes or frees a descriptor, finds its memory.
+\* The descriptor's memory is kept while any thread is inside a call on it, including close and
+\* free.
 IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
 
-\* Only the poller of the home of the thread that made the descriptor reports readiness, and a
-\* thread that was stolen goes on there.
+\* Only one poller reports readiness: that of the home of the thread that made the descriptor. A
+\* thread that was stolen continues there.
 IoCompletionAtHome == pc["other"] # "event"
 
-\* Each reader has read when enough has arrived.
+\* Each reader eventually reads, if enough data arrives.
 ReadsAll == \A r \in Readers : <>(pc[r] = "done")
 =============================================================================

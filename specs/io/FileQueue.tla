@@ -1,18 +1,20 @@
 ------------------------------- MODULE FileQueue -------------------------------
 (***************************************************************************)
-(* Threads queue file operations for the poller of their home, which alone *)
-(* gives them to the system. The system writes into the caller's buffer    *)
-(* until the operation has ended, so the caller waits for that end in      *)
-(* every case.                                                             *)
+(* Threads queue file operations for the poller of their home carrier.     *)
+(* Only this poller submits operations to the operating system, through a  *)
+(* ring (io_uring). The system writes into the caller's buffer until the   *)
+(* operation has ended, so the caller waits for that end in every case,    *)
+(* even after a cancel.                                                    *)
+(*                                                                         *)
 (* Code       kernel/io/file_queue.h: [file_queue.1] [file_queue.2];       *)
 (*            driver_uring.c, file.c, descriptor_poller.c.                 *)
-(* Abstracts  callers to one operation each, all away from home; what is   *)
-(*            under the lock of the ring, and a submission, to one step;   *)
-(*            the latch of an operation to a flag (Latch); the wake of a   *)
-(*            carrier to one step (Timer: a spurious wakeup), its park to  *)
-(*            its word (Poller).                                           *)
+(* Abstracts  callers to one operation each, all away from their home;     *)
+(*            what is done under the lock of the ring, and a submission,   *)
+(*            to one step; the latch of an operation to a flag (Latch);    *)
+(*            the wakeup of a carrier to one step, which may be a spurious *)
+(*            wakeup (Timer); the park of a carrier to its word (Poller).  *)
 (* Memory     sequential consistency, which the lock and the fences of     *)
-(*            wake and park [timer.9] [carrier.6] earn.                    *)
+(*            wake and park, [timer.9] and [carrier.6], earn.              *)
 (* Promises   OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,       *)
 (*            IoCompletionAtHome (safety); CancelEnds (liveness).          *)
 (***************************************************************************)
@@ -20,26 +22,26 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Callers,  \* each queues one operation
-  Cancels,  \* how many waits may end by a deadline or an interrupt
-  Stops     \* the group may be closed meanwhile, and hand back waiting callers
+  Cancels,  \* the number of waits that a deadline or an interrupt may end
+  Stops     \* TRUE: the group may be closed meanwhile, and then hands back callers that wait
 
 VARIABLES
   pc,         \* caller -> its next step
   list,       \* the queued operations, by caller, under the lock of the ring
-  begun,      \* operations that the system was given
-  cancelled,  \* operations that their callers want to end
+  begun,      \* operations that were submitted to the system
+  cancelled,  \* operations that their callers have cancelled
   ended,      \* operations with known results
   open,       \* operations with open latches
-  inside,     \* operations that the system has: it writes into their buffers
-  told,       \* those of them that the system was told to end
-  results,    \* results of operations that have ended in the system, not yet read
-  foreign,    \* operations given to the system by a thread other than the ring's own
+  inside,     \* operations that the system has, so it may write into their buffers
+  told,       \* those of them that the system was told to cancel
+  results,    \* operations that have ended in the system and whose results are not yet read
+  foreign,    \* operations submitted by a thread other than the ring's own
   word,       \* the word of the home's carrier
-  event,      \* the home's wakeup, which each result signals, too
+  event,      \* TRUE if the home's wakeup is signalled; each result signals it, too
   poller,     \* the poller's next step
-  saw,        \* whether the poller has seen the event
-  stop,       \* the group is to be closed
-  over,       \* the ring accepts no more operations
+  saw,        \* TRUE if the poller has seen the event in this round
+  stop,       \* TRUE if the close of the group has begun
+  over,       \* TRUE if the ring accepts no more operations
   left        \* cancels that are still to come
 
 vars == <<pc, list, begun, cancelled, ended, open, inside, told, results, foreign, word, event,
@@ -81,7 +83,7 @@ Loop    == <<poller, saw, stop, over>>
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Listed == {list[i] : i \in 1 .. Len(list)}
 
-\* [timer.9] .. [timer.11] A parked carrier is woken, by its wakeup.
+\* A carrier that is parked is woken, by its wakeup: [timer.9] .. [timer.11].
 Wake ==
   IF word = "parked"
   THEN /\ word' = "waking"
@@ -107,7 +109,7 @@ Nudge(t) ==
   /\ Goto(t, IF pc[t] = "nudge" THEN "wait" ELSE "again")
   /\ UNCHANGED <<list, Op, System, foreign, Loop, left>>
 
-\* The operation's latch is open, so the caller returns.
+\* The operation's latch is open, and the caller returns.
 Return(t) ==
   /\ pc[t] \in {"wait", "again"}
   /\ t \in open
@@ -122,8 +124,8 @@ GiveUp(t) ==
   /\ Goto(t, "cancel")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop>>
 
-\* Under the lock the caller marks its operation as cancelled and queues it once more, if it has not
-\* ended.
+\* Under the lock the caller marks its operation as cancelled. If the operation has not ended, the
+\* caller queues it once more.
 Cancel(t) ==                  \* [file_queue.1]
   /\ pc[t] = "cancel"
   /\ IF t \in ended \/ over
@@ -134,7 +136,8 @@ Cancel(t) ==                  \* [file_queue.1]
           /\ list' = IF t \in Listed THEN list ELSE Append(list, t)
   /\ UNCHANGED <<begun, ended, open, System, foreign, Carrier, Loop, left>>
 
-\* The system ends the operation. It may take for ever, unless it was told to end it.
+\* The system completes the operation. It may take for ever, unless it was told to cancel the
+\* operation.
 Complete(t) ==
   /\ t \in inside
   /\ inside' = inside \ {t}
@@ -160,7 +163,7 @@ Finish(t) ==
   /\ open' = IF t \in Listed THEN open ELSE open \cup {t}
   /\ UNCHANGED <<begun, cancelled>>
 
-\* The poller sees the event, once, because it is edge-triggered.
+\* The poller reads and clears the event, which is edge-triggered.
 Poll ==
   /\ poller = "poll"
   /\ saw' = event
@@ -168,7 +171,7 @@ Poll ==
   /\ poller' = "reap"
   /\ UNCHANGED <<pc, list, Op, System, foreign, word, stop, over, left>>
 
-\* The poller reads a result, also the last ones when it ends.
+\* The poller reads a result. When the poller ends, it reads the last results, too.
 Reap(t) ==
   /\ t \in results
   /\ \/ poller = "reap" /\ saw
@@ -185,7 +188,7 @@ Reaped ==
   /\ At("take")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
 
-\* The operation goes to the system, unless its caller has cancelled it.
+\* The poller submits the operation to the system, unless its caller has cancelled it.
 Begin(t) ==
   IF t \in cancelled
   THEN /\ LetGo(t)
@@ -194,8 +197,8 @@ Begin(t) ==
        /\ inside' = inside \cup {t}
        /\ UNCHANGED <<cancelled, ended, open, told, results>>
 
-\* Under the lock the poller takes an operation off the list, and begins it or has the system end
-\* it.
+\* Under the lock the poller takes an operation off the list. It submits the operation; or, if the
+\* system has it already, it tells the system to cancel it.
 Take ==                       \* [file_queue.2]
   /\ poller = "take"
   /\ list # <<>>
@@ -210,7 +213,7 @@ Take ==                       \* [file_queue.2]
            ELSE Begin(t)
   /\ UNCHANGED <<pc, foreign, Carrier, Loop, left>>
 
-\* The list is empty, so the poller goes on.
+\* The list is empty, so the poller goes on to park, or to end if the group is being closed.
 Taken ==
   /\ poller = "take"
   /\ list = <<>>
@@ -224,7 +227,7 @@ Park ==                       \* [carrier.1] [carrier.6]
   /\ At("check")
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
 
-\* Right before it blocks the poller looks at the list once more.
+\* Right before it blocks, the poller checks the list once more.
 Check ==                      \* [file_queue.2]
   /\ poller = "check"
   /\ IF list # <<>>
@@ -242,7 +245,8 @@ Unblock ==
   /\ At("poll")
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
 
-\* Under the lock the ring is closed; then the operations that the system has must end.
+\* Under the lock the poller closes the ring. It then tells the system to cancel all operations that
+\* the system has.
 End ==
   /\ poller = "end"
   /\ over' = TRUE
@@ -250,7 +254,7 @@ End ==
   /\ poller' = "drain"
   /\ UNCHANGED <<pc, list, Op, inside, results, foreign, Carrier, saw, stop, left>>
 
-\* The ending poller takes the rest off the list.
+\* The ending poller takes the remaining operations off the list.
 Drain ==
   /\ poller = "drain"
   /\ list # <<>>
@@ -259,7 +263,7 @@ Drain ==
         /\ IF t \in begun \ ended THEN UNCHANGED Op ELSE LetGo(t)
   /\ UNCHANGED <<pc, System, foreign, Carrier, Loop, left>>
 
-\* The list is empty, and the system has no operation and no result.
+\* The list is empty, and the system has neither an operation nor a result, so the poller has ended.
 Drained ==
   /\ poller = "drain"
   /\ list = <<>>
@@ -276,7 +280,7 @@ Stop ==
   /\ Wake
   /\ UNCHANGED <<pc, list, Op, System, foreign, poller, saw, over, left>>
 
-\* The caller's memory goes back to its owner, which may free it.
+\* The close hands the waiting caller back to its owner, which may free the caller's memory.
 HandBack(t) ==
   /\ poller = "ended"
   /\ pc[t] \in {"wait", "again"}
@@ -306,26 +310,26 @@ FairSpec ==
 
 (* What must hold. *)
 
-\* No poller sleeps, or has ended, while an operation is queued or a result waits, unless a wake is
-\* on its way.
+\* While an operation is queued or a result is unread, the poller neither sleeps nor has ended,
+\* unless a wakeup is on its way.
 OpNotLost ==
   /\ poller = "block" /\ ~event =>
        /\ results = {}
        /\ list = <<>> \/ \E t \in Callers : pc[t] \in {"nudge", "renudge"}
   /\ poller = "ended" => list = <<>>
 
-\* While the system has an operation, its caller's memory stays.
+\* While the system has an operation, the memory of its caller is kept.
 BufferOutlivesOp == \A t \in inside : ~IsGone(t)
 
-\* A caller's memory stays while its operation is listed, or the result is still to be read.
+\* While an operation is listed or its result is unread, the memory of its caller is kept.
 OpIsAlive == \A t \in Listed \cup results : ~IsGone(t)
 
-\* The system is told, or will be told, to end each cancelled operation that it has.
+\* The system was told, or will be told, to cancel each cancelled operation that it has.
 CancelNotLost == \A t \in cancelled \cap inside : t \in Listed \cup told
 
-\* Only the poller of the caller's home gives operations to the system.
+\* Only the poller of the caller's home submits operations to the system.
 IoCompletionAtHome == foreign = {}
 
-\* A caller that cancels returns at last, or its group is closed.
+\* A caller that cancels eventually returns, unless its group is closed.
 CancelEnds == \A t \in Callers : pc[t] = "cancel" ~> IsGone(t) \/ poller = "ended"
 =============================================================================
