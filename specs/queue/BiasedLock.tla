@@ -1,14 +1,15 @@
 ------------------------------- MODULE BiasedLock ------------------------------
 (***************************************************************************)
-(* A ticket lock that favours one thread: one consumer at a time, the      *)
-(* owner always gets in, and a stealer never waits. The owner draws a      *)
-(* ticket and waits for its turn. A stealer takes a ticket only if it      *)
-(* would be served at once, and gives up otherwise.                        *)
+(* A ticket lock that favours one thread, the owner. One thread at a time  *)
+(* is inside. The owner draws a ticket and waits for its turn, so it       *)
+(* always gets in. Every other thread is a stealer and never waits: it     *)
+(* takes a ticket only if this ticket would be served at once, and         *)
+(* otherwise gives up.                                                     *)
 (*                                                                         *)
 (* Code       kernel/queue/biased_lock.h; [biased_lock.1]..[biased_lock.5] *)
 (*            name sites in that file.                                     *)
-(* Abstracts  both 64-bit counters to their distance from `serving`, which *)
-(*            is all that the code compares; they never wrap.              *)
+(* Abstracts  both 64-bit counters to their distances from `serving`. The  *)
+(*            code compares only these distances, and they never wrap.     *)
 (* Memory     sequential consistency; the release [biased_lock.5] hands    *)
 (*            the data over to [biased_lock.2] and [biased_lock.3].        *)
 (* Promises   SingleConsumer, StealerNeverWaits (safety);                  *)
@@ -17,22 +18,22 @@
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
-  Stealers   \* the threads that try to get in; the owner is one more
+  Stealers   \* the stealers; the owner is one more thread
 
 ASSUME SomebodySteals == Stealers # {} /\ "owner" \notin Stealers
 
 VARIABLES
   next,    \* ticket->next - ticket->serving: the number of tickets that are out
   thread,  \* thread -> its next step
-  my,      \* thread -> the value that it read or drew, less `serving`; negative: `serving` has
-           \* moved on
-  tried    \* ghost: stealer -> the number of its own steps in this try
+  my,      \* thread -> the value that it has read or drawn, minus `serving`; it is negative once
+           \* `serving` has moved on
+  tried    \* ghost: stealer -> the number of its own steps in its current try
 vars == <<next, thread, my, tried>>
 
 Owner   == "owner"
 Threads == Stealers \cup {Owner}
 
-\* A value that is long outdated, or a local variable that is dead.
+\* This value stands for a value that is long outdated, and for a local variable that is not in use.
 Past    == -3
 
 TypeOK ==
@@ -56,11 +57,11 @@ Draw(t) ==
   /\ Goto(t, "wait", next)
   /\ next' = next + 1
 
-\* Ghost: a step of a try, which is counted.
+\* Ghost: a step of a try is counted.
 TryGoesOn(s) == tried' = [tried EXCEPT ![s] = IF @ = 3 THEN 3 ELSE @ + 1]
 TryEnds(s) == tried' = [tried EXCEPT ![s] = 0]
 
-(* The owner.  Its wait is one step, which is enabled when the wait may end. *)
+(* The owner.  Its wait is one step, which is enabled once the wait may end. *)
 
 \* The owner draws a ticket.
 Acquire ==              \* [biased_lock.1] wp_biased_lock_acquire
@@ -68,7 +69,7 @@ Acquire ==              \* [biased_lock.1] wp_biased_lock_acquire
   /\ Draw(Owner)
   /\ UNCHANGED tried
 
-\* The read of `serving` that ends the owner's wait.
+\* The owner reads `serving` and finds that its turn has come, so its wait ends.
 Enter ==                \* [biased_lock.2]
   /\ thread[Owner] = "wait"
   /\ my[Owner] = 0
@@ -85,7 +86,7 @@ Look(s) ==              \* [biased_lock.3] wp_biased_lock_try_acquire
   /\ UNCHANGED next
 
 \* A stealer takes the next ticket with one compare-and-swap, which succeeds only if no ticket is
-\* out; otherwise its try has failed.
+\* out. If it does not succeed, the try has failed.
 Claim(s) ==             \* [biased_lock.4]
   /\ thread[s] = "claim"
   /\ IF next = my[s]
@@ -95,7 +96,7 @@ Claim(s) ==             \* [biased_lock.4]
           /\ UNCHANGED next
   /\ TryEnds(s)
 
-\* The thread inside leaves: `serving` moves on, so all distances shrink by one.
+\* The thread that is inside leaves: `serving` moves on, so all distances shrink by one.
 Release(t) ==           \* [biased_lock.5] wp_biased_lock_release
   /\ thread[t] = "inside"
   /\ thread' = [thread EXCEPT ![t] = "idle"]
@@ -112,7 +113,8 @@ SingleConsumer == Cardinality({t \in Threads : thread[t] = "inside"}) <= 1
 \* A try ends within two of the stealer's own steps, whatever the other threads do.
 StealerNeverWaits == \A s \in Stealers : tried[s] <= 1
 
-\* The owner gets in, though stealers try for ever, as long as each thread that is inside comes out.
+\* The owner gets in, even if stealers try for ever, as long as each thread that is inside comes
+\* out.
 OwnerAlwaysServed == thread[Owner] # "idle" ~> thread[Owner] = "inside"
 
 Stealer(s) == Look(s) \/ Claim(s)

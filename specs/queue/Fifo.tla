@@ -1,7 +1,7 @@
 -------------------------------- MODULE Fifo -------------------------------
 (***************************************************************************)
-(* What a queue is: nodes come out in the order in which they went in.     *)
-(* Mpsc refines this module; there, a push counts from its reservation on. *)
+(* A queue: nodes come out in the order in which they went in. Mpsc        *)
+(* refines this module; there a push counts from its reservation on.       *)
 (***************************************************************************)
 EXTENDS Sequences
 
@@ -9,7 +9,7 @@ CONSTANTS Nodes, NoNode  \* what is pushed, and the value that stands for no nod
 
 VARIABLES
   queue,  \* the nodes that are pushed and not yet popped, oldest first
-  got     \* the node in the consumer's hands, or NoNode
+  got     \* the node that the consumer has taken, or NoNode
 
 Init == queue = <<>> /\ got = NoNode
 
@@ -26,7 +26,7 @@ Pop ==
   /\ got' = Head(queue)
   /\ queue' = Tail(queue)
 
-\* The consumer passes on the node that it has.
+\* The consumer gives away the node that it has taken.
 GiveAway == got' = NoNode /\ UNCHANGED queue
 Next == (\E n \in Nodes : Push(n)) \/ Pop \/ GiveAway
 Spec == Init /\ [][Next]_<<queue, got>>

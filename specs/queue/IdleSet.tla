@@ -1,33 +1,36 @@
 ------------------------------ MODULE IdleSet ------------------------------
 (***************************************************************************)
-(* The bitmap of idle members: a hint that tells a searcher where to look  *)
-(* for a parked carrier to wake. The hint may name a member that is no     *)
-(* longer parked, but the bit of a member that is parked for good must be  *)
-(* set, or no searcher would find it.                                      *)
+(* The bitmap of the idle members of a group, which are carriers. The      *)
+(* bitmap is a hint that tells a searcher where to look for a parked       *)
+(* carrier to wake. The hint may name a member that is no longer parked.   *)
+(* But the bit of a member that is stably parked must be set, or no        *)
+(* searcher would find this member. Stably parked means that the member    *)
+(* has looked for work a second time after it parked, found none, and now  *)
+(* sleeps until another thread wakes it.                                   *)
 (*                                                                         *)
 (* Code       kernel/queue/idle_set.h; [idle_set.1]..[idle_set.3] name     *)
 (*            sites in that file.                                          *)
 (* Abstracts  a member's carrier word to `parked`, which alone decides     *)
-(*            whether a member sleeps (see Carrier, Search); the member's  *)
-(*            second look for work to a choice.                            *)
+(*            whether a member sleeps (see Carrier, Search); the outcome   *)
+(*            of the member's second look for work to a choice.            *)
 (* Memory     sequential consistency, which the caller's fences earn.      *)
 (* Promises   BitSetWhileParked, NoLostBit, ScanFindsParked.               *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Count,      \* the members are 0 .. Count - 1: each parks, is woken and leaves, for ever
+  Count,      \* the members are 0 .. Count - 1; each of them parks, is woken and leaves, for ever
   PerWord,    \* the number of members that share a word; 64 in the code
   Searchers   \* each reads the words in order and wakes the first parked member that it finds
 
 ASSUME SomeShareAWord == PerWord > 1 /\ Count > PerWord
 
 VARIABLES
-  bits,      \* set->words: the members that have their bit set
+  bits,      \* set->words: the members whose bits are set
   member,    \* member -> its next step
-  parked,    \* the members that have PARKED in their carrier word
+  parked,    \* the members whose carrier words are PARKED
   searcher,  \* searcher -> the word that it reads next; Idle: it is not searching
-  found,     \* searcher -> the members of the word just read that it has still to try
+  found,     \* searcher -> the members of the word just read that it has not tried yet
   through    \* ghost: searcher -> the members that have been stably parked ever since its scan
              \* began
 ofMembers == <<bits, member>>
@@ -42,10 +45,10 @@ Word(w) == {m \in Members : m \div PerWord = w}
 Nobody  == Cardinality(Words)
 Idle    == Nobody + 1
 
-\* The states in which the member's last operation on its bit was an add.
+\* The states of a member in which its last operation on its bit was an add.
 HasBit  == {"recheck", "sleep", "remove"}
 
-\* The state past the second look: only another thread ends it.
+\* The state after the second look for work. Only another thread ends it.
 Stable  == {"sleep"}
 
 TypeOK ==
@@ -82,7 +85,7 @@ Add(m) ==                \* [idle_set.1] wp_idle_set_add
   /\ Goto(m, "recheck")
   /\ UNCHANGED <<parked, ofSearchers>>
 
-\* The caller looks for work once more: there is none, or there is some.
+\* The member looks for work once more, and finds none, or some.
 Recheck(m) ==
   /\ member[m] = "recheck"
   /\ \/ Goto(m, "sleep")
@@ -119,7 +122,7 @@ Begin(s) ==
   /\ through' = [through EXCEPT ![s] = {m \in parked : member[m] \in Stable}]
   /\ UNCHANGED <<ofMembers, parked, found>>
 
-\* The searcher reads one word, for a scan or for wp_idle_set_is_empty and _has.
+\* The searcher reads one word, as part of a scan or in wp_idle_set_is_empty or wp_idle_set_has.
 Read(s) ==               \* [idle_set.3] wp_idle_set_word
   /\ searcher[s] \in Words
   /\ found[s] = {}
@@ -127,8 +130,8 @@ Read(s) ==               \* [idle_set.3] wp_idle_set_word
   /\ searcher' = [searcher EXCEPT ![s] = @ + 1]
   /\ UNCHANGED <<ofMembers, parked, through>>
 
-\* The searcher tries a member with one compare-and-swap on its carrier word: if it was parked, it
-\* is woken and the search is over.
+\* The searcher tries a member with one compare-and-swap on its carrier word. If the member was
+\* parked, it is woken, and the search is over.
 Try(s) ==
   \E m \in found[s] :
     /\ parked' = parked \ {m}
@@ -140,7 +143,7 @@ Try(s) ==
     /\ through' = [t \in Searchers |-> IF t = s /\ m \in parked THEN {} ELSE through[t] \ {m}]
     /\ UNCHANGED ofMembers
 
-\* The scan has found no member, and the search ends.
+\* The scan has found no parked member, and the search ends.
 End(s) ==
   /\ searcher[s] = Nobody
   /\ found[s] = {}
@@ -150,14 +153,14 @@ End(s) ==
 
 (* What must hold. *)
 
-\* The bit of a stably parked carrier is set: a carrier that has decided to sleep can be found.
+\* The bit of a stably parked member is set, so a carrier that has decided to sleep can be found.
 BitSetWhileParked == \A m \in Members : member[m] \in Stable => m \in bits
 
-\* A bit has the value that its own member gave it last: no other member's operation on the word
-\* changes it.
+\* A bit has the value that its own member gave it last. Operations of other members on the same
+\* word do not change it.
 NoLostBit == \A m \in Members : m \in bits <=> member[m] \in HasBit
 
-\* A scan finds no member only if no member, in any word, was stably parked all through the scan.
+\* A scan that finds no parked member is right: no member was stably parked during the whole scan.
 ScanFindsParked == \A s \in Searchers : searcher[s] = Nobody /\ found[s] = {} => through[s] = {}
 
 Member(m) == Advertise(m) \/ Add(m) \/ Recheck(m) \/ Woken(m) \/ Remove(m) \/ Exit(m)

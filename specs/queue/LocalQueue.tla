@@ -1,21 +1,23 @@
 -------------------------------- MODULE LocalQueue --------------------------------
 (***************************************************************************)
-(* A bounded run queue with work stealing, as in Go and Tokio. Its owner   *)
-(* pushes and pops without a lock, thieves take half of the tasks, and a   *)
-(* push that finds the ring full moves the oldest half to the global queue *)
-(* at once. Beside the ring there is a slot for the one task that runs     *)
-(* next.                                                                   *)
+(* A bounded run queue with work stealing, as in Go and Tokio. The tasks   *)
+(* lie in a ring. The owner of the queue pushes and pops without a lock,   *)
+(* and thieves take half of the tasks. A push that finds the ring full     *)
+(* moves the oldest half of the tasks to the global queue, all in one      *)
+(* push. Beside the ring there is the next slot, which holds the one task  *)
+(* that runs next.                                                         *)
 (*                                                                         *)
-(* The slot belongs to the owner. A thief does not look at it, so no       *)
+(* The next slot belongs to the owner. Thieves do not look at it, so no    *)
 (* thread has to be woken for a task in it. A helper that hands the queue  *)
-(* over takes the slot's task too.                                         *)
+(* over to the global queue, when the owner is blocked, takes the task of  *)
+(* the next slot too.                                                      *)
 (*                                                                         *)
 (* Code       kernel/queue/local_queue.h: sites                            *)
 (*            [local_queue.1]..[local_queue.15].                           *)
 (* Abstracts  64-bit indices to numbers that do not wrap; the global queue *)
-(*            to a sequence (Mpsc and BiasedLock promise that); the queues *)
-(*            that the owner steals from to one that may lose its tasks to *)
-(*            other thieves.                                               *)
+(*            to a sequence, as Mpsc and BiasedLock promise; the queues    *)
+(*            that the owner steals from to one queue, which may lose its  *)
+(*            tasks to other thieves.                                      *)
 (* Memory     sequential consistency; the explorer checks the code under   *)
 (*            RC11.                                                        *)
 (* Promises   Bounded, NothingTwice, NothingLost, OverflowMovesHalf,       *)
@@ -24,7 +26,7 @@
 (***************************************************************************)
 EXTENDS LocalQueueCore
 
-(* The owner steals two tasks: it copies them behind its tail, and then claims them or fails. *)
+(* The owner steals two tasks: it copies them behind its tail, and then its claim succeeds or fails. *)
 
 \* The owner has room and starts to steal two tasks.
 Loot ==                     \* [local_queue.1]
@@ -36,15 +38,16 @@ Loot ==                     \* [local_queue.1]
   /\ Goto(Owner, "loot")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 
-\* The owner copies a stolen task into its own ring, behind the tail, where no thief sees it yet.
+\* The owner copies a stolen task into its own ring, behind the tail, where no thief sees the task
+\* yet.
 LootCopy ==                 \* [local_queue.2]
   /\ pc[Owner] = "loot"
   /\ slots' = [slots EXCEPT ![(tail + my[Owner].n) % Capacity] = fresh + my[Owner].n]
   /\ Reads(Owner, IF my[Owner].n = 1 THEN "looted" ELSE "loot", [my[Owner] EXCEPT !.n = @ + 1])
   /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, ghosts, waited>>
 
-\* The claim at the victim succeeds and the owner publishes the tasks; or another thief was faster,
-\* and the copies are dropped.
+\* The owner's claim succeeds, and the owner publishes the tasks. Or another thief was faster, and
+\* the owner drops the copies.
 LootEnds ==                 \* [local_queue.10] [local_queue.3]
   /\ pc[Owner] = "looted"
   /\ \/ /\ fresh' = fresh + 2
@@ -55,7 +58,7 @@ LootEnds ==                 \* [local_queue.10] [local_queue.3]
 
 (* wp_local_queue_steal, and the rounds of wp_local_queue_hand_over. *)
 
-\* A thief begins a steal, or a helper the next round of its hand-over.
+\* A thief begins a steal, or a helper begins the next round of its hand-over.
 Asks(t) ==
   \/ /\ t \in Thieves
      /\ pc[t] = "idle"
@@ -67,12 +70,12 @@ Aim(t) ==                   \* [local_queue.7]
   /\ Reads(t, "aim", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 
-\* A thief takes half of the tasks, rounded up; a helper takes all. Neither takes more than half of
-\* the capacity at a time.
+\* A thief takes half of the tasks, rounded up, and a helper takes all. Neither takes more than half
+\* of the capacity at a time.
 Share(t, many) ==
   Min(IF t \in Thieves THEN many - many \div 2 ELSE many, Half)
 
-\* The thread reads the tail, and knows how many tasks it may take.
+\* The thread reads the tail, and now knows how many tasks it may take.
 Count(t) ==                 \* [local_queue.8]
   /\ pc[t] = "aim"
   /\ LET h == my[t].h
@@ -90,7 +93,7 @@ Copy(t) ==                  \* [local_queue.9]
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 
 \* The thread claims the copied tasks with one compare-and-swap on the head, and starts again if
-\* that fails. A thief then runs the tasks.
+\* that fails. A thief runs the tasks that it has claimed.
 Claim(t) ==                 \* [local_queue.10]
   /\ pc[t] = "claim"
   /\ IF head # my[t].h
@@ -105,20 +108,22 @@ Claim(t) ==                 \* [local_queue.10]
                   /\ UNCHANGED <<my, got>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
 
-\* A helper pushes the tasks that it has to the global queue.
+\* A helper pushes the tasks that it has claimed to the global queue.
 Has(t) ==
   /\ pc[t] = "has"
   /\ global' = global \o my[t].tasks
   /\ Reads(t, "again", Nothing)
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ghosts, waited>>
 
-\* The thread has found no task: a steal has failed, and a hand-over is complete.
+\* The thread has found no task. So the thief's steal has failed, or the helper's hand-over is
+\* complete.
 None_(t) ==
   /\ pc[t] = "nothing"
   /\ Reads(t, IF t \in Thieves THEN "idle" ELSE "handed", Nothing)
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 
-\* A helper takes the slot's task first; that task is then in its hands like those of the ring.
+\* A helper first takes the task of the next slot. It then treats this task like those that it
+\* claims from the ring.
 HandOver(t) ==              \* [local_queue.13]
   /\ t \in Helpers
   /\ pc[t] = "idle"
@@ -128,7 +133,7 @@ HandOver(t) ==              \* [local_queue.13]
   /\ next' = 0
   /\ UNCHANGED <<ring, kept, global, fresh, others, turn, got, ordered, last, asked, waited>>
 
-\* The hand-over is over.
+\* The helper returns.
 Handed(t) ==
   /\ pc[t] = "handed"
   /\ Goto(t, "over")
@@ -136,7 +141,7 @@ Handed(t) ==
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, got, ordered, last, asked,
                  waited>>
 
-\* A thread from elsewhere pushes to the global queue.
+\* Another thread pushes a task to the global queue.
 Other ==
   /\ others < Others
   /\ others' = others + 1
@@ -172,13 +177,13 @@ Written ==
     [] pc[Owner] \in {"loot", "looted"} -> my[Owner].n
     [] OTHER -> 0
 
-\* The ring never holds more tasks than it has room for.
+\* The ring never holds more tasks than its capacity.
 Bounded == Between(head, tail) + Written <= Capacity
 
-\* How often a task stands in a queue.
+\* The number of times that task x is in the sequence `tasks`.
 Times(x, tasks) == Cardinality({i \in DOMAIN tasks : tasks[i] = x})
 
-\* The threads that hold tasks between two queues.
+\* The threads that hold tasks while they move them from one queue to another.
 Hands == {t \in All : pc[t] \in {"spill", "has"}}
 InHand(x) == Cardinality({t \in Hands : x \in Range(my[t].tasks)})
 Places(x) == InHand(x) + (IF next = x THEN 1 ELSE 0) + Times(x, Ring) + Times(x, global)
@@ -186,30 +191,31 @@ IsIn(x) ==
   \/ x < fresh
   \/ x \in Tasks + 1 .. Tasks + others
 
-\* A task is in one place, or was taken once: the owner, the thieves and the helpers never get the
-\* same task.
+\* A task is in at most one place until it is taken, and is taken at most once. So no two of the
+\* owner, the thieves and the helpers get the same task.
 NothingTwice == \A x \in Numbers : got[x] + Places(x) <= (IF IsIn(x) THEN 1 ELSE 0)
 
-\* A task that is pushed or kept is somewhere until it is taken.
+\* A task that was pushed or kept is in some place until it is taken.
 NothingLost == \A x \in Numbers : IsIn(x) => got[x] + Places(x) >= 1
 
-\* An overflow moves the oldest half of the tasks to the global queue, at once.
+\* An overflow moves the oldest half of the tasks to the global queue, in one push.
 OverflowMovesHalf == pc[Owner] = "spill" => Len(my[Owner].tasks) = Half
 
-\* Tasks leave the ring in order, whichever thread takes them; the owner gets its own tasks in
-\* order, including the one from the slot.
+\* Tasks leave the ring in order, whichever thread takes them. The owner gets its own tasks in
+\* order, including the task of the next slot.
 FifoPerOwner == ordered
 
-\* A thread that reports an empty ring found the ring empty; an owner that sleeps has no task in its
-\* ring or its slot.
+\* A thread that reports an empty ring has read a ring that was empty. An owner that sleeps has no
+\* task in its ring and none in its next slot.
 EmptyIsTrue ==
   /\ \A t \in Thieves \cup Helpers : pc[t] = "nothing" => asked[t]
   /\ pc[Owner] = "sleep" => /\ head = tail
                             /\ next = 0
 
-\* After a hand-over nothing is left of the tasks that were there before.
+\* After a hand-over, the ring holds none of the tasks that were there when the hand-over began.
 HandedOver == \A t \in Helpers : pc[t] = "handed" => before[t] \cap Range(Ring) = {}
 
-\* While there are own tasks, at least one of every Turns polls takes a task from the global queue.
+\* Even while the owner has tasks of its own, at least one of every Turns polls takes a task from
+\* the global queue, if that queue has one.
 GlobalServed == waited <= Turns
 =============================================================================

@@ -15,33 +15,36 @@ EXTENDS Integers, Sequences, FiniteSets
 CONSTANTS
   Capacity,  \* the number of slots in the ring; even
   Tasks,     \* the owner pushes the tasks 1, 2, ... Tasks
-  Others,    \* the number of tasks that come to the global queue from elsewhere
+  Others,    \* the number of tasks that other threads push to the global queue
   Keeps,     \* TRUE: the owner may use the next slot
-  Loots,     \* TRUE: the owner may steal from others, two tasks at a time
+  Loots,     \* TRUE: the owner may steal from other queues, two tasks at a time
   Turns,     \* every Turns-th poll begins with the global queue
   Thieves,   \* threads that steal from the ring
-  Helpers    \* threads that hand the queue over, once each
+  Helpers    \* threads that hand the queue over to the global queue, once each
 
 VARIABLES
-  head, tail,  \* of the ring: head counts the tasks that have left it, tail those that have come
+  head, tail,  \* of the ring: head counts the tasks that have left the ring, tail the tasks that
+               \* have entered it
   slots,       \* slot of the ring -> the task that was last written to it
   next,        \* the task in the next slot, or 0
-  kept,        \* 1: the step that runs holds a task that it will yield to, which is queued when the
-               \* step has ended
+  kept,        \* 1: the running step holds a task that it will yield to; the task is queued when
+               \* the step has ended
   global,      \* the global queue: a sequence
-  fresh,       \* the next task to be pushed
-  others,      \* the number of tasks that have come from elsewhere
+  fresh,       \* the number of the next task to be pushed
+  others,      \* the number of tasks that other threads have pushed
   turn,        \* the number of polls since the last one that began with the global queue
   pc,          \* thread -> its next step
-  my,          \* thread -> what it has read: an index h, a number n, tasks
-  got,         \* ghost: task -> how often a thread got it to run it
-  ordered,     \* ghost: tasks have left the ring in order, and so have the owner's from the slot
-               \* and the ring
+  my,          \* thread -> what it has read: an index h, a number n, a sequence of tasks
+  got,         \* ghost: task -> how often a thread took it to run it
+  ordered,     \* ghost: TRUE if tasks have left the ring in order, and the owner has taken the
+               \* tasks of the ring and of the next slot in order
   last,        \* ghost: the newest task that has left the ring, and the newest that the owner has
-               \* popped
-  asked,       \* ghost: thread -> the ring was empty when it read the second index
-  before,      \* ghost: helper -> the tasks that were there when it began
-  waited       \* ghost: polls in a row that took no global task although there was one
+               \* taken
+  asked,       \* ghost: thread -> the ring was empty when the thread read the second of the two
+               \* indices
+  before,      \* ghost: helper -> the tasks that were in the queue when the helper began
+  waited       \* ghost: the number of polls in a row that took no global task although there was
+               \* one
 ring == <<head, tail, slots>>
 ghosts == <<got, ordered, last, asked, before>>
 vars == <<ring, next, kept, global, fresh, others, turn, pc, my, ghosts, waited>>
@@ -53,7 +56,7 @@ Numbers == 1 .. Tasks + Others
 Nothing == [h |-> 0, n |-> 0, tasks |-> <<>>]
 Min(a, b) == IF a < b THEN a ELSE b
 
-\* Indices have 64 bits in the code, so they do not wrap.
+\* In the code indices have 64 bits, so they do not wrap.
 Plus(i, k) == i + k
 Between(i, k) == k - i
 At(i) == slots[i % Capacity]
@@ -83,12 +86,12 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* Thread t goes on at `where` and keeps what it has read.
+\* Thread t goes to step `where` and remembers `what` it has read.
 Reads(t, where, what) ==
   /\ Goto(t, where)
   /\ my' = [my EXCEPT ![t] = what]
 
-\* A thread gets tasks to run them.
+\* A thread takes tasks in order to run them.
 Gets(tasks) == got' = [x \in Numbers |-> IF x \in tasks THEN Min(got[x] + 1, 2) ELSE got[x]]
 
 \* Tasks leave the ring, from its front.
@@ -105,7 +108,7 @@ Push ==
   /\ Goto(Owner, "room")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 
-\* The owner looks whether the ring has room.
+\* The owner checks whether the ring has room.
 Room ==                     \* [local_queue.1]
   /\ pc[Owner] = "room"
   /\ IF Between(head, tail) < Capacity
@@ -113,8 +116,8 @@ Room ==                     \* [local_queue.1]
      ELSE Reads(Owner, "overflow", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 
-\* The ring is full. The owner claims the oldest half of the tasks; only the owner writes the slots,
-\* so it may read them before its claim.
+\* The ring is full, so the owner claims the oldest half of the tasks. Only the owner writes the
+\* slots, so it may read the tasks before its claim.
 Overflow ==                 \* [local_queue.4] [local_queue.6]
   /\ pc[Owner] = "overflow"
   /\ LET h == my[Owner].h
@@ -127,15 +130,15 @@ Overflow ==                 \* [local_queue.4] [local_queue.6]
              /\ UNCHANGED <<head, ordered, last>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, got, asked, before, waited>>
 
-\* The overflowed tasks go to the global queue as one chain, which is a push of Mpsc. Now there is
-\* room.
+\* The owner pushes the claimed tasks to the global queue as one chain, which is a push of Mpsc. Now
+\* the ring has room.
 Spill ==                    \* [local_queue.15]
   /\ pc[Owner] = "spill"
   /\ global' = global \o my[Owner].tasks
   /\ Reads(Owner, "write", Nothing)
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ghosts, waited>>
 
-\* The owner writes the task into its slot.
+\* The owner writes the task into the ring's slot at the tail.
 Write ==                    \* [local_queue.2]
   /\ pc[Owner] = "write"
   /\ slots' = [slots EXCEPT ![tail % Capacity] = fresh]
@@ -150,11 +153,11 @@ Show ==                     \* [local_queue.14] [local_queue.3]
   /\ Goto(Owner, "idle")
   /\ UNCHANGED <<head, slots, next, kept, global, others, turn, my, ghosts, waited>>
 
-(* A step submits a task and yields to it.  The carrier keeps that task in hand until the step has
-   ended; any other task that the step starts, through a scheduler that it calls, is pushed.  A task
-   gets its number when it is queued. *)
+(* A running task may submit another task and yield to it, in one step of the carrier.  The carrier
+   keeps the submitted task until the step has ended.  Any other task that the step starts, through
+   a scheduler that it calls, is pushed.  A task gets its number when it is queued. *)
 
-\* A step submits the task that it will yield to.
+\* The running step submits the task that it will yield to.
 Submit ==                   \* push in carrier_tasks.c
   /\ pc[Owner] = "idle"
   /\ Keeps
@@ -168,7 +171,7 @@ IsRoom ==
   /\ next = 0
   /\ head = tail
 
-\* The kept task goes to the next slot, if slot and ring are empty.
+\* The kept task goes to the next slot, if both the next slot and the ring are empty.
 Keep ==                     \* [local_queue.12] [local_queue.5] [local_queue.11]
   /\ pc[Owner] = "idle"
   /\ kept = 1
@@ -189,7 +192,7 @@ Behind ==                   \* wp_local_queue_push
 
 (* A poll: wp_local_queue_is_global_turn, wp_local_queue_pop, and the global queue. *)
 
-\* A poll begins, and every Turns-th poll looks at the global queue first.
+\* A poll begins. Every Turns-th poll takes from the global queue first.
 Begin ==
   /\ pc[Owner] = "idle"
   /\ kept = 0
@@ -209,18 +212,18 @@ TakeGlobal(otherwise) ==
   /\ waited' = 0
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, my, ordered, last, asked, before>>
 
-\* At its turn, a poll begins with the global queue.
+\* When the global queue has its turn, the poll begins with it.
 First ==
   /\ pc[Owner] = "first"
   /\ TakeGlobal("poll")
 
-\* The owner looks at the next slot.
+\* The owner reads the next slot.
 Poll ==                     \* [local_queue.12]
   /\ pc[Owner] = "poll"
   /\ Goto(Owner, IF next = 0 THEN "look" ELSE "take")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 
-\* The owner takes the slot's task, unless a helper was faster.
+\* The owner takes the task of the next slot, unless a helper was faster.
 Take ==                     \* [local_queue.13]
   /\ pc[Owner] = "take"
   /\ Goto(Owner, IF next = 0 THEN "look" ELSE "idle")
@@ -230,13 +233,13 @@ Take ==                     \* [local_queue.13]
   /\ last' = IF next = 0 THEN last ELSE [last EXCEPT !.own = next]
   /\ UNCHANGED <<ring, kept, global, fresh, others, turn, my, asked, before, waited>>
 
-\* The owner looks whether the ring holds a task.
+\* The owner checks whether the ring holds a task.
 Look ==                     \* [local_queue.5]
   /\ pc[Owner] = "look"
   /\ Reads(Owner, IF head = tail THEN "none" ELSE "pop", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 
-\* The owner claims the oldest task, and looks again if a thief was faster.
+\* The owner claims the oldest task. If a thief was faster, the owner checks the ring again.
 Pop ==                      \* [local_queue.4] [local_queue.6]
   /\ pc[Owner] = "pop"
   /\ LET h == my[Owner].h
@@ -249,7 +252,7 @@ Pop ==                      \* [local_queue.4] [local_queue.6]
              /\ UNCHANGED <<head, got, ordered, last, my>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
 
-\* The slot and the ring are empty, so the owner takes a global task or sleeps.
+\* The next slot and the ring are empty, so the owner takes a task from the global queue, or sleeps.
 None ==
   /\ pc[Owner] = "none"
   /\ TakeGlobal("sleep")

@@ -2,17 +2,18 @@
 (***************************************************************************)
 (* An unbounded queue of intrusive nodes with many producers and one       *)
 (* consumer, in the manner of Vyukov's MPSC queue. The queue is a chain of *)
-(* link cells: `first`, then the `next` of each node; `tail` names the     *)
-(* last cell. A push reserves the last cell by exchanging the tail, then   *)
-(* publishes its node into that cell. Between the two steps there is a     *)
-(* bubble: the node is in the queue, and nothing leads to it yet. The      *)
-(* consumer moves `first` to its `head`.                                   *)
+(* link cells: first the cell `first`, then the `next` cell of each node.  *)
+(* `tail` names the last cell. A push reserves the last cell by exchanging *)
+(* the tail, and then publishes its node by writing it into that cell.     *)
+(* Between these two steps there is a bubble: the node is in the queue,    *)
+(* but no link leads to it yet. The consumer moves the node of `first` to  *)
+(* `head` and pops from there.                                             *)
 (*                                                                         *)
 (* Code       kernel/queue/mpsc.h; [mpsc.1]..[mpsc.16] name sites in that  *)
 (*            file.                                                        *)
-(* Abstracts  the threads that may hold the ticket to one consumer. A node *)
-(*            may be pushed again, by any producer, as soon as it was      *)
-(*            popped.                                                      *)
+(* Abstracts  the threads that may hold the queue's ticket (BiasedLock) to *)
+(*            one consumer. A node may be pushed again, by any producer,   *)
+(*            as soon as it was popped.                                    *)
 (* Memory     sequential consistency; the release [mpsc.3] hands nodes     *)
 (*            over to [mpsc.4] and [mpsc.5].                               *)
 (* Promises   Fifo (refinement), NoLoss, EmptyIsTrue, BubbleIsNotWork,     *)
@@ -22,7 +23,7 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Producers,  \* threads that push
-  Siblings,   \* threads that look at the queue and do not hold the ticket
+  Siblings,   \* threads that read the queue without holding the ticket
   Nodes,      \* what is pushed
   NoNode      \* NULL
 
@@ -32,8 +33,9 @@ VARIABLES
   cell,      \* link cell -> the node that it names: cell["first"] and, for each node, its `next`
   head,      \* queue->head: the node at the front, once the consumer has adopted it
   tail,      \* queue->tail: the last link cell
-  where,     \* node -> "free", "pushing", "in", or "out" (in the consumer's hands)
-  producer,  \* producer -> [at: its next step, node, cell: the one that it has reserved]
+  where,     \* node -> "free", "pushing", "in", or "out" (the consumer has taken it)
+  producer,  \* producer -> [at: its next step, node: the node that it pushes, cell: the cell that
+             \* it has reserved]
   consumer,  \* [at: its next step, node, next]
   sibling    \* sibling -> [at: its next step, cell: the address that it has read, seen: a ghost]
 vars == <<cell, head, tail, where, producer, consumer, sibling>>
@@ -64,10 +66,11 @@ Init ==
   /\ sibling = [s \in Siblings |-> IdleSibling]
 
 (* The abstract queue, read from the cells: links, and reservations where a link is missing. *)
-\* The producers that have reserved link cell c and not yet published into it.
+\* The producers that have reserved link cell c and not yet written their node into it.
 Reserved(c) == {p \in Producers : producer[p].at = "publish" /\ producer[p].cell = c}
 
-\* The node behind link cell c: the linked one, or the one that has reserved the cell.
+\* The node behind link cell c: the one that is linked there, or the one whose producer has reserved
+\* the cell.
 Successor(c) ==
   IF cell[c] # NoNode THEN cell[c]
   ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node
@@ -79,10 +82,10 @@ Follow(c, atMost) ==
   THEN <<>>
   ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
 
-\* The node in the consumer's hands, or NoNode.
+\* The node that the consumer has taken, or NoNode.
 Got == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
 
-\* The head names a node that was taken already, which is so from [mpsc.7] to [mpsc.6].
+\* TRUE if the head names a node that was taken already, which is so between [mpsc.7] and [mpsc.6].
 Gone ==
   /\ head # NoNode
   /\ head = Got
@@ -95,7 +98,7 @@ Front ==
 \* The abstract queue.
 Chain == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
 
-\* The nodes that can be reached: those before the first bubble.
+\* The nodes that links lead to: those before the first bubble.
 Prefix == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1 .. k : where[Chain[b]] = "in"}}
 
 (* A producer. *)
@@ -104,7 +107,7 @@ GotoProducer(p, at, n, c) ==
 
 Move(n, place) == where' = [where EXCEPT ![n] = place]
 
-\* The producer clears its node's link and exchanges the tail: it has reserved the last cell.
+\* The producer clears its node's link and exchanges the tail. It has now reserved the last cell.
 Reserve(p, n) ==             \* [mpsc.1] [mpsc.2]
   /\ producer[p].at = "idle"
   /\ where[n] = "free"
@@ -114,7 +117,8 @@ Reserve(p, n) ==             \* [mpsc.1] [mpsc.2]
   /\ tail' = n
   /\ UNCHANGED <<head, consumer, sibling>>
 
-\* The producer links its node, which can then be found. The caller signals after this step.
+\* The producer writes its node into the reserved cell, so the node can be found. The caller signals
+\* after this step.
 Publish(p) ==                \* [mpsc.3]
   LET n == producer[p].node
       c == producer[p].cell
@@ -128,11 +132,12 @@ Publish(p) ==                \* [mpsc.3]
 GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
 Forget(s, n) == IF sibling[s].at = "tail" /\ sibling[s].cell = n THEN "moot" ELSE sibling[s].at
 
-\* Ghosts: the node that a sibling has read, or saw to be published, is gone.
+\* Ghost: node n leaves the queue, so what siblings have read about n no longer counts.
 Moot(n) == sibling' =
   [s \in Siblings |-> [sibling[s] EXCEPT !.at = Forget(s, n), !.seen = @ \ {n}]]
 
-\* The consumer starts a pop. If no node is published, the pop returns NULL and is no step here.
+\* The consumer begins a pop. If no node is published, the pop returns NULL, which is no step of
+\* this model.
 Pop ==                       \* [mpsc.15] [mpsc.4]
   /\ consumer.at = "idle"
   /\ \/ head # NoNode
@@ -149,8 +154,8 @@ Adopt ==                     \* [mpsc.13]
   /\ GotoConsumer("open", head', NoNode)
   /\ UNCHANGED <<cell, tail, where, producer, sibling>>
 
-\* The consumer clears `first` before [mpsc.7] makes it the tail again, while no producer holds this
-\* cell.
+\* The consumer clears `first` while no producer has reserved this cell, and before [mpsc.7] makes
+\* it the tail again.
 Open ==                      \* [mpsc.8]
   /\ consumer.at = "open"
   /\ cell' = [cell EXCEPT !["first"] = NoNode]
@@ -164,7 +169,7 @@ Look ==                      \* [mpsc.5]
      IN GotoConsumer(IF next # NoNode THEN "advance" ELSE "unlink", consumer.node, next)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
 
-\* The consumer moves its head to the next node; after [mpsc.7] there is none.
+\* The consumer moves its head to the next node. After [mpsc.7] there is no next node.
 Advance ==                   \* [mpsc.6]
   /\ consumer.at = "advance"
   /\ head' = consumer.next
@@ -173,9 +178,9 @@ Advance ==                   \* [mpsc.6]
   /\ GotoConsumer("took", consumer.node, NoNode)
   /\ UNCHANGED <<cell, tail, producer>>
 
-\* The consumer takes the last node by moving the tail back to `first`. If a producer has reserved
-\* the node's cell meanwhile, the pop returns NULL: that producer's stalled push holds the node back
-\* for a while.
+\* The consumer takes the last node by moving the tail back to `first`. If a producer has meanwhile
+\* reserved the node's cell, the pop returns NULL: the stalled push of this producer holds the node
+\* back for a while.
 Unlink ==                    \* [mpsc.16] [mpsc.7]
   /\ consumer.at = "unlink"
   /\ IF tail = consumer.node
@@ -187,14 +192,14 @@ Unlink ==                    \* [mpsc.16] [mpsc.7]
           /\ UNCHANGED <<tail, where, sibling>>
   /\ UNCHANGED <<cell, head, producer>>
 
-\* The caller runs the node's task, then the node is free.
+\* The consumer runs the node's task, and then the node is free.
 GiveAway ==
   /\ consumer.at = "took"
   /\ Move(consumer.node, "free")
   /\ consumer' = IdleConsumer
   /\ UNCHANGED <<cell, head, tail, producer, sibling>>
 
-(* A sibling reads the queue, never a node: `first`, then `head`, then perhaps the tail. *)
+(* A sibling reads `first`, then `head`, then perhaps the tail. It never reads a node. *)
 HasPublished ==
   \/ cell["first"] # NoNode
   \/ head # NoNode
@@ -214,8 +219,8 @@ AskFirst(s) ==               \* [mpsc.9]
         THEN AskAbout(s, read)
         ELSE GotoSibling(s, "second", "first", Prefix)
 
-\* A sibling that found `first` empty reads `head`. The answer "nothing published" is false if a
-\* node that it could have seen is still there.
+\* A sibling that found `first` empty reads `head`. If it finds that empty too, it returns "nothing
+\* published". This is false if a node that it could have seen is still in the queue.
 AskSecond(s) ==              \* [mpsc.11]
   /\ sibling[s].at = "second"
   /\ LET read == head
@@ -240,32 +245,34 @@ Abstract == INSTANCE Fifo WITH queue <- Chain, got <- Got
 \* The queue refines Fifo: nodes come out in the order of their reservations.
 Fifo == Abstract!Spec
 
-\* A node that was published and not popped can be reached.
+\* Links lead to every node that was published and not popped.
 NoLoss == \A n \in Nodes : where[n] = "in" => \E i \in DOMAIN Chain : Chain[i] = n
 
-\* The answers "nothing published" and "quiescent" are true: after the first the queue is empty or
-\* begins with a bubble, and the producer in that bubble will signal; after the second it is empty.
+\* The answers "nothing published" and "quiescent" are true. After "nothing published" the queue is
+\* empty or begins with a bubble, and the producer of that bubble will signal. After "quiescent" the
+\* queue is empty.
 EmptyIsTrue ==
   /\ ~HasPublished => Chain = <<>> \/ where[Head(Chain)] = "pushing"
   /\ IsQuiescent => Chain = <<>>
   /\ \A s \in Siblings : sibling[s].at # "missed"
 
-\* A bubble does not count as published, so no consumer spins on a producer that was preempted in
-\* it.
+\* A bubble does not count as published, so no consumer spins while it waits for a producer that was
+\* preempted between its two steps.
 BubbleIsNotWork == HasPublished => Gone \/ (Chain # <<>> /\ where[Head(Chain)] = "in")
 
-\* The answer "holds one" is true at the last read, unless that node was popped and pushed again by
-\* then.
+\* The answer "holds one" is true at the last read, unless the one node was popped and pushed again
+\* before it.
 OneIsTrue == \A s \in Siblings : sibling[s].at # "lied"
 
-\* No thread writes or reads a node that is not in the queue, because its owner may have freed it.
+\* No thread reads or writes a node that is not in the queue, because the owner of the node may have
+\* freed it.
 PoppedIsUntouched ==
   /\ \A p \in Producers : producer[p].at = "publish" /\ producer[p].cell \in Nodes
                             => where[producer[p].cell] \in {"pushing", "in"}
   /\ \A s \in Siblings : sibling[s].at = "touch" => where[sibling[s].cell] = "in"
 
-\* A push can begin whenever there is a node, and ends by its producer's own steps: it never waits
-\* and never fails.
+\* A push can begin whenever there is a node, and it ends after its producer's own steps. So it
+\* never waits and never fails.
 PushNeverFails == \A p \in Producers :
   IF producer[p].at = "idle"
   THEN \A n \in Nodes : where[n] = "free" => ENABLED Reserve(p, n)
