@@ -1,18 +1,23 @@
 ------------------------------ MODULE Carrier -------------------------------
 (***************************************************************************)
-(* One word of a carrier says what the carrier does and where it sleeps. A *)
-(* waker reads it, claims the wake with one compare-and-swap, and makes    *)
-(* the one system call that reaches the sleeper. The carrier reads and     *)
-(* resets the word in one exchange when it leaves its park, so each signal *)
-(* is read exactly once.                                                   *)
+(* A carrier is an OS thread that runs tasks and sleeps (parks) when it    *)
+(* has none. One word of the carrier says what the carrier does and where  *)
+(* it sleeps: on a futex, or in its poller's system call. A waker reads    *)
+(* the word, claims the wakeup with one compare-and-swap, and then makes   *)
+(* the one system call that reaches the sleeper. When the carrier leaves   *)
+(* its park, it reads and resets the word in one exchange, so it reads     *)
+(* each signal exactly once. A signal is the name of a sibling, the        *)
+(* victim, that the carrier is woken to steal from.                        *)
+(*                                                                         *)
 (* Code       kernel/sched/carrier.h, carrier.c, run_queues.c, search.c;   *)
 (*            [carrier.1]..[search.2] name sites.                          *)
 (* Abstracts  the carrier's own queues to a counter with a one-step push   *)
-(*            (Mpsc); idle bit and token to one searcher that may come at  *)
-(*            any time; the siblings' queues to the choice to give up a    *)
-(*            park (Search). The futex compares and queues in one step,    *)
-(*            and a wake finds only a sleeper that is queued; the eventfd  *)
-(*            is sticky.                                                   *)
+(*            (Mpsc); the idle bit and the token to one searcher that may  *)
+(*            come at any time; the siblings' queues to a choice to give   *)
+(*            up a park (Search). The futex call compares the word and     *)
+(*            queues the sleeper in one step, and a wake has an effect     *)
+(*            only on a sleeper that is queued. The eventfd is sticky: it  *)
+(*            keeps a wakeup that comes before the sleep.                  *)
 (* Memory     sequential consistency, which [carrier.7] and [carrier.6]    *)
 (*            earn.                                                        *)
 (* Promises   NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,  *)
@@ -22,20 +27,22 @@ EXTENDS Naturals
 
 CONSTANTS
   Submitters,  \* threads that push one task each to the carrier, and wake it
-  Victims,     \* siblings that the carrier may be sent to help
+  Victims,     \* siblings that the carrier may be woken to steal from
   Searches     \* the number of searches
 
 ASSUME SomebodySubmits == Submitters # {} /\ Searches \in Nat
 
 VARIABLES
-  word,      \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or the victim's name
-  work,      \* published tasks in the carrier's own queues
-  eventfd,   \* carrier->poller_fd is readable
+  word,      \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or the name of the
+             \* victim
+  work,      \* the number of published tasks in the carrier's own queues
+  eventfd,   \* TRUE if carrier->poller_fd is readable
   pc,        \* thread -> its next step
-  place,     \* thread -> where the carrier sleeps: for the owner its intent, for a waker its first
-             \* read of the word
-  signal,    \* ghost: the victim that a searcher has signalled and the owner has not read yet
-  searches   \* searches that are still to come
+  place,     \* thread -> where the carrier sleeps; for the owner, where it means to sleep; for a
+             \* waker, what it read first in the word
+  signal,    \* ghost: the victim that a searcher has written into the word and the owner has not
+             \* read yet
+  searches   \* the number of searches that are still to come
 
 vars == <<word, work, eventfd, pc, place, signal, searches>>
 
@@ -66,7 +73,7 @@ Init ==
 Goto(t, where, p) == pc' = [pc EXCEPT ![t] = where] /\ place' = [place EXCEPT ![t] = p]
 Local == UNCHANGED <<word, work, eventfd, signal, searches>>
 
-(* The wakers: submitters, and the searcher that sends the carrier to a victim. *)
+(* The wakers: the submitters, and the searcher that sends the carrier to a victim. *)
 
 \* A submitter pushes a task to the carrier's queue.
 Push(s) ==                    \* [mpsc.2] [mpsc.3] wp_mpsc_push
@@ -75,7 +82,8 @@ Push(s) ==                    \* [mpsc.2] [mpsc.3] wp_mpsc_push
   /\ Goto(s, "word", None)
   /\ UNCHANGED <<word, eventfd, signal, searches>>
 
-\* [search.5] The token is free again once the last signal was served, so a new search may begin.
+\* The searcher begins a new search. It can do so only after the last signal was read, because until
+\* then the token is not free ([search.5]).
 Search ==
   /\ pc["searcher"] = "start"
   /\ searches > 0
@@ -84,17 +92,17 @@ Search ==
   /\ Goto("searcher", "word", None)
   /\ UNCHANGED <<word, work, eventfd, signal>>
 
-\* The waker owes no wake and is done.
+\* The waker owes no wakeup, and is done.
 GiveUp(w) == Goto(w, IF w = "searcher" THEN "start" ELSE "done", None)
 
-\* The waker looks at the word: [carrier.7] [carrier.4] in wp_carrier_submit, [search.2] in recruit.
+\* The waker reads the word: [carrier.7] [carrier.4] in wp_carrier_submit, [search.2] in recruit.
 LoadWord(w) ==
   /\ pc[w] = "word"
   /\ IF word \in Parked THEN Goto(w, "cas", word) ELSE GiveUp(w)
   /\ Local
 
-\* The waker claims the wake: [carrier.3] PARKED_x becomes WAKING, or [search.1] SEARCHING for a
-\* victim.
+\* The waker claims the wakeup: a submitter changes PARKED_x to WAKING ([carrier.3]), and the
+\* searcher changes it to SEARCHING for a victim ([search.1]).
 Signal(w) ==
   /\ pc[w] = "cas"
   /\ IF word # place[w]
@@ -109,7 +117,8 @@ Signal(w) ==
                   /\ UNCHANGED signal
   /\ UNCHANGED <<work, eventfd, searches>>
 
-\* The waker makes the one system call, chosen by the place that it claimed: wp__carrier_wake.
+\* The waker makes the one system call, which depends on the place that it claimed:
+\* wp__carrier_wake.
 Call(w) ==
   /\ pc[w] = "call"
   /\ LET target == place[w]
@@ -123,7 +132,7 @@ Call(w) ==
 (* The owner. *)
 Become(where) == Goto("owner", where, place["owner"])
 
-\* The task ends, or the stolen one does, or the poller yields.
+\* The carrier's own task ends, or a stolen task ends, or the poller yields.
 End ==
   /\ pc["owner"] = "run"
   /\ Become("poll")
@@ -146,26 +155,27 @@ Advertise(p) ==               \* [carrier.1] wp_carrier_advertise
 
 Sleep == Become(IF place["owner"] = "PARKED_FUTEX" THEN "test" ELSE "poller")
 
-\* [carrier.6] [mpsc.4] With work of its own the carrier gives up the park; without, it sleeps.
+\* The carrier checks its queues once more ([carrier.6] [mpsc.4]). If it has work, it gives up the
+\* park; otherwise it sleeps.
 Recheck ==
   /\ pc["owner"] = "recheck"
   /\ IF work > 0 THEN Become("leave") ELSE Sleep
   /\ Local
 
-\* A sibling has work: the carrier gives up the park.
+\* A sibling has work, so the carrier gives up the park.
 SiblingHit ==                 \* [carrier.6]
   /\ pc["owner"] = "recheck"
   /\ work = 0
   /\ Become("leave")
   /\ Local
 
-\* The carrier compares its word before the futex call: wp_carrier_sleep.
+\* The carrier checks its word before it makes the futex call: wp_carrier_sleep.
 Test ==                       \* [carrier.5]
   /\ pc["owner"] = "test"
   /\ Become(IF word = "PARKED_FUTEX" THEN "wait" ELSE "leave")
   /\ Local
 
-\* The futex call sleeps only if the word is still as expected.
+\* The futex call sleeps only if the word is still PARKED_FUTEX.
 Wait ==
   /\ pc["owner"] = "wait"
   /\ Become(IF word = "PARKED_FUTEX" THEN "queued" ELSE "test")
@@ -190,7 +200,7 @@ Readable ==
   /\ Become("drain")
   /\ Local
 
-\* Input or output ends the poller's sleep; the eventfd may become readable later.
+\* Input or output ends the poller's sleep. The eventfd may become readable later.
 Ready ==
   /\ pc["owner"] = "selecting"
   /\ Become("leave")
@@ -203,7 +213,8 @@ Drain ==
   /\ Become("leave")
   /\ UNCHANGED <<word, work, signal, searches>>
 
-\* The carrier reads and resets its word in one step, then serves the victim that it read there.
+\* The carrier reads and resets its word in one step. If it has read a victim there, it then steals
+\* from the victim.
 Leave ==                      \* [carrier.2] wp_carrier_leave
   /\ pc["owner"] = "leave"
   /\ word' = "RUNNING"
@@ -249,17 +260,17 @@ Spec == Init /\ [][Next]_vars
 \* A carrier runs nothing unless its word is RUNNING.
 RunsOnlyWhenRunning == pc["owner"] \in {"run", "poll", "park"} => word = "RUNNING"
 
-\* A signal that meets an exit is read by the exit exactly once: its victim stays in the word until
-\* then.
+\* The carrier reads each signal exactly once, even if the signal comes while the carrier leaves its
+\* park: until then the victim's name stays in the word.
 NoSignalLostOnExit == IF signal = None THEN word \notin Victims ELSE word = signal
-\* No carrier sleeps with a task in its queue and no wake on its way, unless the submitter has yet
-\* to look at the word.
+\* A carrier does not sleep with a task in its queue, unless a wakeup is on its way or the submitter
+\* has not read the word yet.
 NoMissedSubmission ==
   work > 0 /\ IsAsleep /\ word \in Parked => \E s \in Submitters : pc[s] \in {"word", "cas"}
 
-\* Somebody is about to make the wake for this place.
+\* Some waker is about to make the system call for this place.
 IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
-\* The waker's one system call ends the sleep that there is.
+\* The one system call of the waker ends the sleep that the carrier is in.
 WakeReachesSleeper ==
   word \notin Parked =>
     /\ pc["owner"] = "queued" => IsOnItsWay("PARKED_FUTEX")

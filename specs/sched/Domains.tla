@@ -1,14 +1,16 @@
 ------------------------------- MODULE Domains ------------------------------
 (***************************************************************************)
 (* Two steal domains of one group: two instances of Search, side by side.  *)
-(* They share no variable, because word, queues, idle set and token belong *)
-(* to a carrier or to its domain. What joins them is a task that runs in   *)
-(* one domain and submits to the other: it searches for a helper in the    *)
-(* domain of the carrier that it submits to, as any submitter of that      *)
-(* domain does.                                                            *)
+(* A steal domain is a set of carriers that steal only from one another.   *)
+(* The two instances share no variable, because the word, the queues, the  *)
+(* idle set and the token belong to a carrier or to its domain. They are   *)
+(* connected by a task that runs in one domain and submits to the other:   *)
+(* this task searches for a helper in the domain of the carrier that it    *)
+(* submits to, as any submitter of that domain does.                       *)
+(*                                                                         *)
 (* Code       wp_domain in kernel/sched/search.h; kernel/sched/carrier.c   *)
 (*            goes through the domain of the target carrier.               *)
-(* Abstracts  what Search abstracts; a domain to one carrier in a long     *)
+(* Abstracts  what Search abstracts; each domain to one carrier in a long  *)
 (*            task and one idle carrier.                                   *)
 (* Memory     sequential consistency.                                      *)
 (* Checked    in MCDomains, with WorkConservation of each domain.          *)
@@ -22,9 +24,9 @@ EXTENDS Naturals
 
 CONSTANTS
   Near,      \* the carriers of one domain
-  NearBusy,  \* the carrier of Near that is inside a task; one more task waits behind that one
+  NearBusy,  \* the carrier of Near that is inside a task; one more task waits in its queue
   Far,       \* the carriers of the other domain
-  FarBusy    \* the carrier of Far that is inside a task; the task of NearBusy submits one to a
+  FarBusy    \* the carrier of Far that is inside a task; the task of NearBusy submits a task to a
              \* carrier of Far
 
 ASSUME Apart == Near \cap Far = {} /\ NearBusy \in Near /\ FarBusy \in Far
@@ -65,7 +67,8 @@ InFar == INSTANCE Search WITH
 
 Init == InNear!Init /\ InFar!Init
 
-(* The task of NearBusy submits to Far and searches there, because the code goes through the domain of the target. *)
+(* The task of NearBusy submits to Far and searches there, because the code uses the domain of the
+   target carrier. *)
 Next ==
   \/ InNear!Next /\ UNCHANGED far
   \/ InFar!Next /\ UNCHANGED near
@@ -77,10 +80,10 @@ Spec == Init /\ [][Next]_vars
 \* Each token is free or taken.
 TypeOK == nearToken \in {0, 1} /\ farToken \in {0, 1}
 
-\* What the word of a carrier may say: a state, or a victim of the same domain.
+\* The values that a carrier's word may have: a state, or a victim of the same domain.
 Own(domain) == {"RUNNING", "PARKED", "WAKING"} \cup domain
 
-\* No carrier is sent to help a carrier of another steal domain.
+\* No carrier is woken to steal from a carrier of another steal domain.
 StealsInsideDomain ==
   (\A c \in Near : nearWord[c] \in Own(Near)) /\ \A c \in Far : farWord[c] \in Own(Far)
 

@@ -1,22 +1,25 @@
 -------------------------------- MODULE Group -------------------------------
 (***************************************************************************)
-(* The carriers of a group from start to close. An accepted task runs, at  *)
-(* its home carrier unless it is stolen, and it ends, or the close hands   *)
-(* it back.                                                                *)
+(* The carriers of a group, from start to close. A task that the group has *)
+(* accepted runs at its home carrier, unless another carrier steals it. It *)
+(* runs until it ends, or until the close hands it back to its user.       *)
+(*                                                                         *)
 (* Code       kernel/sched/carrier_tasks.h, carrier_tasks.c, group.h,      *)
 (*            group.c, group_close.c, group_placement.c, worker.h;         *)
 (*            vthread_park.c; task.h ([task.1]..[task.6]); vthread_start.h *)
 (*            (Settle).                                                    *)
-(* Abstracts  sleeping and waking (Search: a published task is taken); the *)
-(*            ticket (BiasedLock); a pop to one step (Mpsc), while a push  *)
-(*            is two. A list is under its home's lock, so its uses are one *)
-(*            step each. One thread closes (GroupClose has several). A     *)
-(*            thread that yields and passes to the next one is Yield,      *)
-(*            Keep, PopPrivate.                                            *)
-(* Ends       Every behaviour is finite, so a close ends: a state from     *)
-(*            which nothing leads on, except the intended ones, is a       *)
-(*            deadlock to TLC.                                             *)
-(* Memory     sequential consistency; Task has the orders of the word.     *)
+(* Abstracts  sleeping and waking: a published task is taken (Search); the *)
+(*            ticket of a queue (BiasedLock); a pop to one step, while a   *)
+(*            push is two (Mpsc). A list of tasks is guarded by the lock   *)
+(*            of its home carrier, so each use of a list is one step. One  *)
+(*            thread closes the group (GroupClose has several). When a     *)
+(*            thread yields and passes directly to the next one, the steps *)
+(*            are Yield, Keep, PopPrivate.                                 *)
+(* Ends       Every behaviour is finite, so a close ends: TLC reports as a *)
+(*            deadlock each state without a next state, except the         *)
+(*            intended ends.                                               *)
+(* Memory     sequential consistency; Task has the memory orders of the    *)
+(*            task's word.                                                 *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
 (*            StaysSettled, HomeStaysSettled, UnparkNotLost, NoTaskLost,   *)
 (*            BackIsLeftAlone, EndIsFinal, AcceptsWhileOpen, WaitsForAll,  *)
@@ -24,10 +27,10 @@
 (***************************************************************************)
 EXTENDS GroupCore
 
-(* The unparker chooses the home; so does a carrier that resumes a task by a timer. *)
+(* The unparker may choose the home, and so may a carrier that resumes a task because of a timer. *)
 
-\* The unparker that owes the push has the task alone, and chooses its home. The task stays on its
-\* list.
+\* The unparker that owes the push is the only thread that has the task, and chooses a new home for
+\* it. The task stays on its list.
 Resume(s) ==
   /\ at[s].pc = "place"
   /\ LET t == at[s].task IN
@@ -35,7 +38,8 @@ Resume(s) ==
   /\ Goto(s, "push", at[s].task)
   /\ UNCHANGED <<word, notified, list, settled, live, open, queue, stop, budget, told, back, private>>
 
-(* The close shuts every list, waits as long as it may, stops every carrier, and hands back the rest. *)
+(* The close shuts every list, waits as long as it may, stops every carrier, and hands back the
+   remaining tasks. *)
 
 \* The close shuts one list, under its lock.
 Shut(c) ==
@@ -55,7 +59,7 @@ Sleep ==
   /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
 
-\* The close waits no longer: all lists are empty, or the deadline has passed, or the close cancels.
+\* The close stops waiting: all lists are empty, or the deadline has passed, or the close cancels.
 Enough ==
   /\ at[Closer].pc \in {"wait", "asleep"}
   /\ Patient => at[Closer].pc = "wait" /\ NoneLeft
@@ -77,12 +81,12 @@ Join ==                       \* [group.1]
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, private>>
 
-\* The task belongs to its user again, although an unpark may still come.
+\* The close hands the task back: it belongs to its user again, although an unpark may still come.
 HandBack(t) ==
   /\ live' = [live EXCEPT ![list[t]] = @ \ {t}]
   /\ back' = back \cup {t}
 
-\* The close hands back a queued task. The task's word stays BUSY, or PARKED and notified.
+\* The close hands back a task from a queue. The task's word stays BUSY, or PARKED and notified.
 DrainQueue(q) ==
   /\ at[Closer].pc = "drain"
   /\ CanPop(q)
@@ -108,7 +112,7 @@ DrainParked(t) ==             \* [task.6]
   /\ word' = [word EXCEPT ![t] = "CANCELLED"]
   /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told, private>>
 
-\* Every list is empty: an unparker that owed a push has made it.
+\* Every list is empty, so every unparker that owed a push has made it, and the group is closed.
 Closed ==
   /\ at[Closer].pc = "drain"
   /\ NoneLeft
@@ -133,7 +137,7 @@ Close ==
   \/ \E q \in Queues : DrainQueue(q)
   \/ \E t \in Tasks : DrainParked(t)
 
-\* The close waits for a parked task that nobody will unpark.
+\* The intended end of a close that waits for a parked task which no thread will unpark.
 WaitsForEver ==
   /\ Patient
   /\ at[Closer].pc = "asleep"
@@ -157,7 +161,7 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 
-\* The carriers that have the task in their hands.
+\* The carriers that have taken the task and not yet finished the step in which they run it.
 Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
 
 \* The queue cells that hold the task.
@@ -165,11 +169,11 @@ Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
   \cup {x \in Carriers \X {0} : t \in {private[x[1]][i] : i \in DOMAIN private[x[1]]}}
 
-\* No task is in two hands or two queues.
+\* At most one carrier has the task or one queue holds it.
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
 
-\* A queue holds only tasks of its own carrier, whether they were stolen or not, also where an
-\* unparker chooses a task's home.
+\* A queue holds only tasks whose home is the carrier of the queue. This is so even if the tasks
+\* were stolen before, and even if unparkers choose homes.
 HomeReturn ==
   \A c \in Carriers :
     /\ \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
@@ -178,14 +182,14 @@ HomeReturn ==
 \* A task that has settled on a carrier is run by no other carrier.
 StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
 
-\* Nobody chooses another home for a task that has settled.
+\* No thread chooses another home for a task that has settled.
 HomeStaysSettled == [][\A t \in settled : home'[t] = home[t]]_vars
 
 \* Some thread is about to queue the task.
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"place", "push", "again", "publish"}
 
-\* With many tasks and homes, too, an unparked task is on its way to a carrier, or its next park is
-\* refused.
+\* A task that was unparked is on its way to a carrier, or its next park will be refused. This is
+\* Task's claim, for many tasks and homes.
 UnparkNotLost ==
   \A t \in told \ back :
     \/ Cells(t) # {} \/ IsOwed(t) \/ \E c \in Hands(t) : at[c].pc = "begin"
@@ -196,16 +200,16 @@ NoTaskLost ==
     /\ t \in live[list[t]]
     /\ Cells(t) # {} \/ IsOwed(t) \/ Hands(t) # {} \/ word[t] = "PARKED"
     /\ at[Closer].pc # "closed"
-\* A task that has ended is in no list and no queue, and no thread is about to queue it.
+\* A task that has ended is on no list and in no queue, and no thread is about to queue it.
 EndIsFinal == \A t \in Tasks : word[t] = "DONE" => Cells(t) = {} /\ ~IsOwed(t) /\ t \notin live[list[t]]
 
-\* A list that the close has shut accepts no task any more, neither a start from outside nor a
-\* spawn.
+\* A list that the close has shut accepts no more tasks, neither from a starter outside the group
+\* nor from a spawn.
 AcceptsWhileOpen ==
   [][\A t \in Tasks : word[t] = "NEW" /\ word'[t] # "NEW" => list'[t] \in open]_vars
 
-\* A task that was handed back is in no queue and no hand, and no unpark queues it, so its new owner
-\* has it alone.
+\* A task that was handed back is in no queue, no carrier has it, and no unpark queues it. So its
+\* user is the only thread that has it.
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
 
 \* After the close no carrier runs, no queue holds a task, and no thread is about to push one.
@@ -215,14 +219,14 @@ NothingRunsAfterClose ==
     /\ \A q \in Queues : queue[q] = <<>>
     /\ \A t \in Tasks : ~IsOwed(t)
 
-\* A carrier stops only by its own stop.
+\* A carrier exits only after it has read its own stop.
 StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"
 \* A close without a deadline hands nothing back.
 WaitsForAll == Patient => back = {}
 \* A close sleeps only while a task is listed.
 CloserIsWoken == at[Closer].pc = "asleep" => \E c \in Carriers : live[c] # {}
 
-\* Where a task stands, in the words of Tasks.
+\* The place of each task, as defined in Tasks.
 Place == [t \in Tasks |->
   IF word[t] = "NEW" THEN "new" ELSE IF t \in back THEN "back" ELSE IF word[t] = "DONE" THEN "done"
   ELSE IF \E c \in Carriers : at[c].task = t /\ at[c].pc = "run"
@@ -230,6 +234,6 @@ Place == [t \in Tasks |->
   ELSE IF word[t] = "PARKED" /\ t \notin notified THEN "parked" ELSE "queued"]
 
 Abstract == INSTANCE Tasks WITH place <- Place
-\* The group refines what is owed to a task (Tasks): one place, one carrier, one end.
+\* The group refines Tasks: each task is in one place, runs on one carrier at a time, and ends once.
 EachRunsOnce == Abstract!Spec
 =============================================================================

@@ -1,17 +1,20 @@
 -------------------------------- MODULE GroupClose -------------------------------
 (***************************************************************************)
-(* Several threads close one group. One close at a time is inside; the     *)
-(* others wait for their turn, or until their time is over.                *)
+(* Several threads close one group. One close at a time is inside. The     *)
+(* other closers wait for their turn, or until their deadlines have        *)
+(* passed.                                                                 *)
+(*                                                                         *)
 (* Code       kernel/sched/group_close.c, which group.c calls, and         *)
 (*            carrier_tasks.c. Group has what one close does to the tasks. *)
-(* Abstracts  the carriers to one, which runs what is listed and exits at  *)
-(*            its stop. A wait for a list, a join and a hand-back are one  *)
-(*            step each; the turn is taken and left as the code does it:   *)
-(*            lock, sleep, signal, wake, unlock. A task that has a         *)
-(*            scheduler is run by the scheduler on a thread of its own, at *)
-(*            any time or never; any thread may unpark it.                 *)
-(* Any time   A deadline may pass, or a signal handler run, in any wait; a *)
-(*            sleep for the turn may end in a spurious wakeup.             *)
+(* Abstracts  the carriers to one, which runs the listed tasks and exits   *)
+(*            at its stop. A wait for a list, a join and a hand-back are   *)
+(*            one step each. The turn is taken and left in the steps of    *)
+(*            the code: lock, sleep, signal, wake, unlock. A task that has *)
+(*            a scheduler of its own is run by this scheduler on a thread  *)
+(*            of its own, at any time or never, and any thread may unpark  *)
+(*            it.                                                          *)
+(* Any time   In any wait a deadline may pass or a signal handler may run. *)
+(*            A sleep until the turn may end by a spurious wakeup.         *)
 (* Memory     sequential consistency, which the lock earns.                *)
 (* Promises   TurnIsPassedOn, WaitsForWhatRuns, WaitsForAll, OneConsumer,  *)
 (*            SleepsForHeld (safety); Returns (liveness).                  *)
@@ -23,7 +26,7 @@ CONSTANTS
   Cancellers,  \* closers that wait for no task
   Patient,     \* closers that wait without a deadline
   Tasks,       \* tasks accepted before the first close
-  Held         \* tasks that have a scheduler
+  Held         \* tasks that have a scheduler of their own
 
 ASSUME SomebodyCloses == Closers # {} /\ {Cancellers, Patient} \subseteq SUBSET Closers
 ASSUME WaitsOrCancels == Cancellers \cap Patient = {}
@@ -33,10 +36,10 @@ VARIABLES
   at,          \* closer -> its next step
   says,        \* closer -> what its close returns: "closed", "again"; "" before it is known
   isClosing,   \* closing->is_inside: a close is inside
-  isStopping,  \* closing->is_stopping: the stops are sent
+  isStopping,  \* closing->is_stopping: the carriers have been sent their stops
   isClosed,    \* closing->is_closed
   listed,      \* tasks that have not ended
-  carrier,     \* "polls", "runs" a task that is listed, or "exited"
+  carrier,     \* the carrier: it "polls", it "runs" a listed task, or it has "exited"
   given        \* the tasks of Held that their schedulers have, queued or running; the other tasks
                \* of Held are parked or have ended
 
@@ -69,13 +72,14 @@ Goto(k, where) == at' = [at EXCEPT ![k] = where]
 Say(k, what) == says' = [says EXCEPT ![k] = what]
 Leave(k, what) == Goto(k, "leaves") /\ Say(k, what)
 
-\* Nobody holds closing->lock.
+\* No closer holds closing->lock.
 IsFree == \A k \in Closers : at[k] \notin Locking
 Tasked == <<isStopping, isClosed, listed, carrier, given>>
 
 (* The turn of a close. *)
 
-\* The closer locks, at first or when it was woken. Another closer may be quicker.
+\* The closer takes the lock, at first and each time it was woken. It enters if no close is inside.
+\* Another closer may be quicker.
 Enter(k) ==
   /\ at[k] \in {"idle", "woken"}
   /\ IsFree
@@ -86,26 +90,27 @@ Enter(k) ==
           /\ isClosing' = TRUE
   /\ UNCHANGED <<says, Tasked>>
 
-\* The closer goes to sleep, unless a signal came since it gave the lock back: then it is woken at
-\* once.
+\* The closer goes to sleep. If a signal has come since the closer gave the lock back, it does not
+\* sleep.
 Sleep(k) ==
   /\ at[k] = "dozes"
   /\ Goto(k, "waits")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 
-\* A spurious wakeup.
+\* A spurious wakeup ends the closer's sleep.
 Stray(k) ==
   /\ at[k] = "waits"
   /\ Goto(k, "woken")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 
-\* The closer's time is over; a wake that came first counts.
+\* The closer's deadline passes while it sleeps. This cannot happen to a closer that was woken
+\* before.
 GiveUp(k) ==
   /\ at[k] = "waits"
   /\ Goto(k, "late")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 
-\* The late closer locks, and does not look whether it could enter.
+\* The late closer takes the lock and gives up, without checking whether it could enter.
 GoAway(k) ==
   /\ at[k] = "late"
   /\ IsFree
@@ -113,7 +118,7 @@ GoAway(k) ==
   /\ Say(k, "again")
   /\ UNCHANGED <<isClosing, Tasked>>
 
-\* The closer that is inside locks, and leaves.
+\* The closer that is inside takes the lock and leaves.
 LetGo(k) ==
   /\ at[k] = "leaves"
   /\ IsFree
@@ -121,7 +126,7 @@ LetGo(k) ==
   /\ Goto(k, "signals")
   /\ UNCHANGED <<says, Tasked>>
 
-\* The signal is counted, so a closer that is about to sleep will not.
+\* The closer that leaves counts a signal, so a closer that is about to sleep will not sleep.
 Signal(k) ==
   /\ at[k] = "signals"
   /\ at' = [o \in Closers |-> IF o = k THEN "wakes" ELSE IF at[o] = "dozes" THEN "woken" ELSE at[o]]
@@ -135,13 +140,13 @@ Wake(k) ==
      ELSE \E o \in others : at' = [at EXCEPT ![k] = "gone", ![o] = "woken"]
   /\ UNCHANGED <<says, isClosing, Tasked>>
 
-\* Where a closer goes after it has unlocked.
+\* The step of a closer after it has given the lock back.
 AfterLock(k) ==
   CASE at[k] = "misses" -> "dozes"
     [] at[k] = "enters" -> "in"
     [] OTHER -> "returns"
 
-\* The closer unlocks.
+\* The closer gives the lock back.
 Unlock(k) ==
   /\ at[k] \in {"misses", "enters", "away", "gone"}
   /\ Goto(k, AfterLock(k))
@@ -155,8 +160,8 @@ Return(k) ==
 
 (* A close that has its turn. *)
 
-\* close_once: tasks that a stop leaves behind will not end, so a close after a stop does not wait
-\* for them.
+\* close_once begins. Tasks that are left after a stop will not end, so a close that follows a stop
+\* does not wait for them.
 Begin(k) ==
   /\ at[k] = "in"
   /\ IF isClosed
@@ -193,8 +198,8 @@ SendStops(k) ==
   /\ Goto(k, "join")
   /\ UNCHANGED <<says, isClosing, isClosed, listed, carrier, given>>
 
-\* wp__workers_join: the close waits for the carrier's exit, or until its time is over or it is
-\* interrupted.
+\* wp__workers_join: the close waits until the carrier has exited, or until its deadline passes or a
+\* signal handler interrupts it.
 Join(k) ==
   /\ at[k] = "join"
   /\ IF carrier = "exited"
@@ -203,8 +208,8 @@ Join(k) ==
      ELSE Leave(k, "again")
   /\ UNCHANGED <<isClosing, Tasked>>
 
-\* take_back: the close hands back all tasks and leaves. If a scheduler has some of them, the close
-\* sleeps once.
+\* take_back: the close hands back all tasks that no scheduler has, and leaves. If schedulers have
+\* some tasks, the close first sleeps once.
 HandBack(k) ==
   /\ at[k] \in {"drain", "last"}
   /\ listed' = given
@@ -216,7 +221,8 @@ HandBack(k) ==
           /\ Goto(k, "leaves")
   /\ UNCHANGED <<isClosing, isStopping, carrier, given>>
 
-\* The sleeping closer's time is over, or a signal handler ran: it looks once more.
+\* The deadline of the sleeping closer passes, or a signal handler runs, and the closer checks once
+\* more.
 Enough(k) ==
   /\ at[k] = "asleep"
   /\ Goto(k, "last")
@@ -245,13 +251,13 @@ Exit ==
   /\ carrier' = "exited"
   /\ UNCHANGED <<at, says, isClosing, isStopping, isClosed, listed, given>>
 
-(* A task that its scheduler runs ends or parks under the lock of its list, so a close that sleeps
-   sees it. *)
+(* A task that its scheduler runs takes the lock of its list when it ends or parks, so a close that
+   sleeps learns of that. *)
 
-\* The closers that sleep in a hand-back look again.
+\* The closers that sleep during a hand-back wake up and check again.
 SleepersWoken == [k \in Closers |-> IF at[k] = "asleep" THEN "drain" ELSE at[k]]
 
-\* A task that its scheduler runs ends.
+\* A task that its scheduler has ends.
 EndGiven(t) ==
   /\ t \in given
   /\ listed' = listed \ {t}
@@ -259,7 +265,7 @@ EndGiven(t) ==
   /\ at' = IF listed' = {} THEN SleepersWoken ELSE at
   /\ UNCHANGED <<says, isClosing, isStopping, isClosed, carrier>>
 
-\* A task that its scheduler runs parks.
+\* A task that its scheduler has parks.
 ParkGiven(t) ==
   /\ t \in given
   /\ given' = given \ {t}
@@ -285,35 +291,34 @@ Next ==
 
 Spec == Init /\ [][Next]_vars
 
-\* The time of a closer passes, and is then over for good. A closer has the lock at last if the lock
-\* is free again and again. No other thread need ever move.
+\* The deadline of each impatient closer passes, once and for all. A closer gets the lock
+\* eventually, if the lock is free again and again. No other thread has to take a step.
 FairSpec ==
   Spec /\ \A k \in Closers : SF_vars(Closer(k)) /\ SF_vars(GiveUp(k)) /\ SF_vars(Enough(k))
 
 (* What must hold. *)
 
-\* A closer that waits for its turn will be woken: another closer is inside, on its way in, or about
-\* to wake one.
+\* A closer that waits for its turn will be woken: another closer is inside, is on its way in, or is
+\* about to wake one.
 TurnIsPassedOn ==
   (\E k \in Closers : at[k] \in InLine) =>
     isClosing \/ \E k \in Closers : at[k] \in {"woken", "signals", "wakes"}
 
-\* A closer that waits for tasks waits for tasks that still run: no stop is sent meanwhile, nor was
-\* one before.
+\* While a closer waits for tasks, these tasks still run: no stop has been sent.
 WaitsForWhatRuns == (\E k \in Closers : at[k] = "lists") => ~isStopping
-\* A close that neither cancels nor has a deadline sends no stop while a task is listed.
+\* A close that has no deadline and does not cancel sends no stop while a task is listed.
 WaitsForAll == [][\A k \in Patient : at[k] = "lists" /\ at'[k] = "stop" => listed = {}]_vars
 
-\* The close that hands tasks back is the only consumer of the queues: one close at a time, when no
-\* carrier runs.
+\* The close that hands tasks back is the only consumer of the queues: there is only one such close
+\* at a time, and no carrier runs.
 OneConsumer ==
   \A k \in Closers : at[k] \in Draining =>
     carrier = "exited" /\ \A other \in Closers \ {k} : at[other] \notin Draining
 
-\* A close that sleeps as it hands back has nothing to hand back: schedulers have all the tasks that
-\* are left.
+\* A close that sleeps during a hand-back has nothing to hand back: the schedulers have all the
+\* tasks that are left.
 SleepsForHeld == \A k \in Closers : at[k] = "asleep" => listed = given /\ listed # {}
 
-\* A close returns when its time is over, whatever a scheduler holds and for however long.
+\* A close returns once its deadline has passed, whatever a scheduler has and for however long.
 Returns == \A k \in Closers \ Patient : <>(at[k] = "out")
 =============================================================================

@@ -11,31 +11,31 @@ CONSTANTS
   Carriers,  \* the carriers of the group
   Tasks,     \* the tasks that may be started
   Starters,  \* threads that start one task each, on a carrier of their choice
-  Children,  \* how many tasks running tasks may start
-  Unparks,   \* how many times a task is unparked from outside
-  Yields,    \* how many times tasks yield
-  Settling,  \* how many tasks may settle on the carrier that runs them
-  Stealing,  \* siblings may take tasks
-  Resuming,  \* a task's unparker chooses its home, unless the task has settled
-  Patient    \* the close waits for all tasks, without a deadline
+  Children,  \* the number of tasks that running tasks may start
+  Unparks,   \* the number of times that tasks are unparked from outside
+  Yields,    \* the number of times that tasks yield
+  Settling,  \* the number of tasks that may settle on the carrier that runs them
+  Stealing,  \* TRUE: carriers may take tasks of their siblings
+  Resuming,  \* TRUE: a task's unparker chooses its home, unless the task has settled
+  Patient    \* TRUE: the close waits for all tasks, without a deadline
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Children, Unparks, Yields, Settling} \subseteq Nat
 
 VARIABLES
   word,      \* task -> "NEW", "PARKED", "BUSY", "DONE", "CANCELLED"
-  notified,  \* tasks that have their bit set
+  notified,  \* the tasks whose `notified` bit is set
   home,      \* task -> its home carrier
-  list,      \* task -> the carrier that lists it: where it was started
+  list,      \* task -> the carrier whose list the task is on: where it was started
   settled,   \* tasks that run only at their home
-  live,      \* carrier -> its list: tasks that are accepted and have not ended
+  live,      \* carrier -> its list: the tasks that were accepted and have not ended
   open,      \* carriers that still accept tasks in their lists
   queue,     \* carrier, or the inbox of one -> cells: a task, and the thread that has yet to
              \* publish it
-  private,   \* carrier -> its private queue, used where nobody steals
-  stop,      \* carrier -> whether its inbox holds the stop: "no", "sent"; or the carrier has "read"
-             \* it
-  at,        \* thread -> its next step, and the task in its hands
-  budget,    \* what is left of Children, Unparks, Yields, Settling
+  private,   \* carrier -> its private queue, which is used if carriers do not steal
+  stop,      \* carrier -> its stop: "no" if none was sent, "sent" if the inbox holds it, "read" if
+             \* the carrier has read it
+  at,        \* thread -> its next step, and the task that it has
+  budget,    \* what is left of Children, Unparks, Yields and Settling
   told,      \* ghost: tasks that were unparked and have not begun a run since
   back       \* tasks that the close hands back
 
@@ -47,7 +47,7 @@ Closer == "closer"
 Unparker == "unparker"
 Threads == Carriers \cup Starters \cup {Unparker, Closer}
 
-\* The inbox of a carrier, which is its owner's alone.
+\* The inbox of carrier c, from which only c takes tasks.
 Inbox(c) == <<"inbox", c>>
 Queues == Carriers \cup {Inbox(c) : c \in Carriers}
 Cell == [task : Tasks, by : Threads \cup {None}]
@@ -84,7 +84,7 @@ Init ==
 
 Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
 
-(* A push, by the thread that owes the task. Afterwards the thread goes back to its loop. *)
+(* A push, by the thread that owes it. Afterwards the thread goes back to its loop. *)
 Target(t) ==
   LET task == at[t].task IN
   IF task \in settled THEN Inbox(home[task]) ELSE home[task]
@@ -141,9 +141,9 @@ Start(s, t, c) ==
   /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, private>>
 
 (* A carrier. *)
-\* [counters.1] [counters.2] [counters.3] [counters.4] count: the counts choose the sibling to steal
-\* from. [counters.5] [counters.6] are only statistics.
-\* [submit.1] chooses a home for a task that is started without one.
+\* The code counts the queued tasks at [counters.1] [counters.2] [counters.3] [counters.4], to
+\* choose the sibling to steal from. [counters.5] [counters.6] are only statistics. [submit.1]
+\* chooses a home for a task that is started without one.
 CanPop(q) ==
   IF queue[q] = <<>> THEN FALSE
   ELSE queue[q][1].by = None /\ IF Len(queue[q]) = 1 THEN TRUE ELSE queue[q][2].by = None
@@ -157,8 +157,8 @@ Pop(c, q) ==
   /\ Goto(c, "begin", queue[q][1].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, private>>
 
-\* A carrier takes a task from its private queue: wp_carrier_poll. One thread does this, so it is
-\* one step.
+\* A carrier takes a task from its private queue: wp_carrier_poll. Only this thread uses the queue,
+\* so the pop is one step.
 PopPrivate(c) ==              \* [private_fifo.2]
   /\ at[c].pc = "poll"
   /\ private[c] # <<>>
@@ -190,7 +190,7 @@ Spawn(c, t) ==
   /\ budget' = [budget EXCEPT !.child = @ - 1]
   /\ UNCHANGED <<notified, settled, open, stop, at, told, back>>
 
-\* The running task settles on this carrier, and stays on the list that it is on: wp_vthread_settle.
+\* The running task settles on this carrier: wp_vthread_settle. It stays on its list.
 Settle(c) ==
   /\ at[c].pc = "run"
   /\ budget.settle > 0
@@ -209,7 +209,7 @@ Yield(c) ==
   /\ Goto(c, "again", at[c].task)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back, private>>
 
-\* The running task parks, unless it was notified.
+\* The running task parks. If it was notified, the park is refused.
 Park(c) ==                    \* [task.3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
@@ -220,7 +220,7 @@ Park(c) ==                    \* [task.3]
           /\ word' = [word EXCEPT ![t] = "PARKED"]
   /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, private>>
 
-\* The task ends. The carrier takes it off its list first, under the list's lock.
+\* The task ends. The carrier first takes it off its list, under the list's lock.
 Done(c) ==                    \* [task.4]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
@@ -244,7 +244,7 @@ Stop(c) ==                    \* [worker.3]
 
 (* Unparking. *)
 
-\* A thread unparks the task, and owes a push if it finds the task parked and not yet notified.
+\* A thread unparks the task. If it finds the task parked and not yet notified, it owes a push.
 Unpark(t) ==                  \* [task.1]
   /\ at[Unparker].pc = "idle"
   /\ budget.unpark > 0

@@ -1,35 +1,40 @@
 ----------------------------- MODULE LocalQueueCarrier -----------------------------
 (***************************************************************************)
-(* Search where carriers have bounded run queues (LocalQueue), as in Go    *)
-(* and Tokio. What a carrier pushes to itself goes into its ring, half of  *)
-(* a full ring overflows to its own queue, a thief takes half of a ring,   *)
-(* and the task that runs next may be in its owner's slot.                 *)
+(* Search for carriers that have bounded run queues (LocalQueue), as in Go *)
+(* and Tokio. A carrier pushes its own tasks into its ring. If the ring is *)
+(* full, half of it overflows to the carrier's queue. A thief takes half   *)
+(* of a ring. The task that runs next may be in the carrier's next slot,   *)
+(* here called its slot.                                                   *)
+(*                                                                         *)
 (* Code       kernel/sched/local_queue_carrier.h, local_queue_carrier.c,   *)
 (*            run_queues.c, carrier.c, search.c, worker.c; [carrier.7]     *)
 (*            [carrier.6] [search.7] as in Search, [local_queue.3],        *)
-(*            [local_queue.10] as in LocalQueue. What other threads push   *)
-(*            goes to the queue of Search, or to its inbox.                *)
-(* Abstracts  the ring to its number of tasks; the two ends that a look at *)
-(*            the ring reads to one step (LocalQueue). A probe before a    *)
-(*            park is a steal like that of a carrier that gives up a park. *)
-(*            There are no spurious wakeups.                               *)
-(* Memory     sequential consistency; the explorer has the memory orders.  *)
+(*            [local_queue.10] as in LocalQueue. Tasks of other threads go *)
+(*            to the queue of Search, or to its inbox.                     *)
+(* Abstracts  the ring to its number of tasks; the reads of both ends of a *)
+(*            ring to one step (LocalQueue). A probe before a park is like *)
+(*            the steal of a carrier that gives up a park. There are no    *)
+(*            spurious wakeups.                                            *)
+(* Memory     sequential consistency; the explorer checks the memory       *)
+(*            orders.                                                      *)
 (* Promises   NothingStrands, SlotIsNext (safety).                         *)
 (***************************************************************************)
 EXTENDS Search
 
 CONSTANTS
   Capacity,  \* the capacity of a ring, 2 or 4
-  Filled,    \* tasks in each ring that is not empty at the start
-  Spilled,   \* tasks in the queue of each such carrier at the start: tasks that have overflowed
-  Busy,      \* the only carrier with a task and a ring at the start, which is about to look for a
-             \* helper; {}: any carriers may have them
+  Filled,    \* the number of tasks at the start in each ring that is not empty
+  Spilled,   \* the number of tasks at the start in the queue of each carrier with such a ring;
+             \* these tasks have overflowed
+  Busy,      \* {b}: at the start only carrier b has a task and a ring that is not empty, and b is
+             \* about to look for a helper; {}: any carriers may
   Sleepers,  \* the carriers that are asleep at the start
-  Keeping    \* a task may submit another and yield, and the submitted one is next
+  Keeping    \* TRUE: a task may submit another task and yield to it, and the submitted task is the
+             \* next one
 
 VARIABLES
-  ring,  \* carrier -> tasks in its ring
-  slot   \* carrier -> whether its slot has a task, which runs next
+  ring,  \* carrier -> the number of tasks in its ring
+  slot   \* carrier -> TRUE if its slot has a task, which runs next
 
 localVars == <<vars, ring, slot>>
 
@@ -57,7 +62,7 @@ LocalInit ==
 Stays == UNCHANGED <<ring, slot>>
 Rest == UNCHANGED <<word, idle, token, queue, inbox, budget>>
 
-(* What the task that c runs pushes to c. *)
+(* Pushes to carrier c by the task that c runs. *)
 
 \* The running task submits another: wp_carrier_submit_internal.
 Spawn(c) ==
@@ -68,7 +73,7 @@ Spawn(c) ==
   /\ UNCHANGED <<word, idle, token, queue, inbox, held>>
   /\ Stays
 
-\* The running task yields: wp_carrier_reenqueue. With the slot it is submit_and_yield.
+\* The running task yields: wp_carrier_reenqueue. If it uses the slot, this is submit_and_yield.
 Yield(c) ==
   /\ at[c].pc = "run"
   /\ budget.yield > 0
@@ -79,7 +84,7 @@ Yield(c) ==
   /\ Move(c, "push", None)
   /\ UNCHANGED <<word, idle, token, queue, inbox, ring>>
 
-\* The carrier puts the task into its ring, and then sees whether a helper must be woken
+\* The carrier puts the task into its ring, and then checks whether a helper must be woken
 \* ([carrier.7]).
 Put(c) ==                     \* [local_queue.3]
   /\ at[c].pc \in {"push", "push_spilt"}
@@ -98,7 +103,7 @@ Overflow(c) ==                \* [local_queue.4]
   /\ UNCHANGED <<held, slot>>
   /\ Rest
 
-\* The claimed half overflows to the carrier's queue as one chain: the first step of a push.
+\* The claimed half goes to the carrier's queue as one chain: the first step of a push.
 Spill(c) ==                   \* [mpsc.2]
   /\ at[c].pc = "spill"
   /\ queue' = [queue EXCEPT ![c] = @ \o [i \in 1 .. Half |-> IF i = 1 THEN c ELSE Task]]
@@ -114,7 +119,7 @@ Spilt(c) ==                   \* [mpsc.3]
   /\ UNCHANGED <<word, idle, token, held, budget>>
   /\ Stays
 
-\* The carrier has one task, which it takes next, so it needs no helper.
+\* If the carrier has only one task, it takes this task next, so it needs no helper.
 IsLeftAlone(c) ==             \* [carrier.7]
   /\ at[c].pc = "alone"
   /\ IF ring[c] = 1 /\ ~slot[c] /\ queue[c] = <<>> /\ inbox[c] = <<>> THEN Return(c)
@@ -122,7 +127,7 @@ IsLeftAlone(c) ==             \* [carrier.7]
   /\ Looks
   /\ Stays
 
-(* The poll takes from the slot first, and then from the carrier's queues in any order. *)
+(* A poll takes from the slot first, and then from the carrier's queues in any order. *)
 Polls(c) ==
   /\ at[c].pc = "poll"
   /\ ~slot[c]
@@ -146,7 +151,7 @@ PollRing(c) ==                \* [local_queue.4]
   /\ Runs(c)
   /\ UNCHANGED slot
 
-\* The carrier pops from its queue. If it gets nothing, the ring has its turn.
+\* The carrier pops from its queue. If it gets nothing, it polls the ring next.
 LocalPop(c) ==
   /\ at[c].pc = "pop"
   /\ LET got == CanPop(queue[c], IsHole)
@@ -186,9 +191,9 @@ StealRing(c) ==               \* [local_queue.10]
   /\ UNCHANGED slot
   /\ Rest
 
-\* The thief puts the rest of its stolen tasks into its own ring, and then sees whether a helper
-\* must be woken ([carrier.7]); the look that follows a release does this for a carrier that serves
-\* a search.
+\* The thief puts the rest of its stolen tasks into its own ring, and then checks whether a helper
+\* must be woken ([carrier.7]). If the thief was woken by a search, the re-check after the release
+\* of the token does this.
 Loot(c) ==                    \* [local_queue.3]
   /\ at[c].pc \in {"serve_loot", "loot"}
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
@@ -196,15 +201,15 @@ Loot(c) ==                    \* [local_queue.3]
   /\ UNCHANGED <<held, slot>>
   /\ Rest
 
-\* Only if the victim's ring is empty does the thief turn to the victim's queue.
+\* The thief takes from the victim's queue only if the victim's ring is empty.
 LocalAcquire(c) ==
   /\ at[c].pc \in {"serve", "steal"} => ring[at[c].arg] = 0
   /\ TryAcquire(c)
   /\ Stays
 
-(* Is there something to steal?  First the ring, then the queue of Search. *)
+(* Is there something to steal?  The searcher reads the ring first, and then the queue of Search. *)
 
-\* The searcher looks at a sibling's ring.
+\* The searcher reads a sibling's ring.
 LocalHit(t) ==
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
@@ -213,7 +218,7 @@ LocalHit(t) ==
        ELSE Goto(t, IF IsScan(t) THEN "scan_queue" ELSE "look_queue", x, at[t].todo, {})
   /\ Looks
 
-\* The ring was empty, so the searcher looks at the front of the queue.
+\* The ring was empty, so the searcher reads the front of the queue.
 LocalFront(t) ==              \* [mpsc.9] [mpsc.11]
   /\ at[t].pc \in {"scan_queue", "look_queue"}
   /\ LET x == at[t].arg
@@ -262,16 +267,16 @@ LocalSpec == LocalInit /\ [][LocalNext]_localVars
 
 (* What must hold. *)
 
-\* Carrier x has a task that waits.
+\* Carrier x has a task that waits to be run.
 Waits(x) == slot[x] \/ ring[x] > 0 \/ Has(x)
 
-\* The claim of Search!WorkConservation holds for all that a carrier may have: ring, next slot and
-\* queue.
+\* Search!WorkConservation holds for all tasks that a carrier may have: those of its ring, its slot
+\* and its queue.
 NothingStrands ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Victims : Waits(x)
 
-\* Nothing that may take long runs before the task of the next slot.
+\* While the slot has a task, its carrier runs no other task.
 SlotIsNext == \A c \in Carriers : slot[c] => at[c].pc # "run"
 =============================================================================

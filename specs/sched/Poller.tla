@@ -1,17 +1,20 @@
 ------------------------------- MODULE Poller -------------------------------
 (***************************************************************************)
-(* A carrier's poller is a virtual thread of the carrier that may block in *)
-(* the system on behalf of all its threads. The poller parks the carrier   *)
-(* first, checks right before its system call that the park still holds,   *)
-(* and unparks the carrier when it is back.                                *)
+(* A carrier's poller is a virtual thread of the carrier. On behalf of all *)
+(* other threads of the carrier it may block in a system call, such as     *)
+(* epoll_wait. Before it blocks, the poller parks the carrier. Right       *)
+(* before its system call it checks that the carrier is still parked, and  *)
+(* after the call it unparks the carrier.                                  *)
+(*                                                                         *)
 (* Code       kernel/sched/poller.h, poller_turn.h, poller.c;              *)
 (*            run_queues.h, worker.c, search.c, carrier_tasks.c;           *)
 (*            carrier.c: [carrier.1]..[run_queues.1].                      *)
 (* Abstracts  one carrier. Its queues are a counter, with pushes of one    *)
-(*            step (Mpsc), and the place of the poller; idle bit, token    *)
-(*            and siblings' queues are a searcher and thefts at any time   *)
-(*            (Search); the futex compares and queues in one step          *)
-(*            (Carrier). The wakeup is sticky, as an eventfd is.           *)
+(*            step (Mpsc), and the place of the poller. The idle bit, the  *)
+(*            token and the siblings' queues are a searcher and thefts     *)
+(*            that may happen at any time (Search). The futex call         *)
+(*            compares the word and queues the sleeper in one step         *)
+(*            (Carrier). The poller's wakeup is sticky, as an eventfd is.  *)
 (* Memory     sequential consistency, which [carrier.7] and [carrier.6]    *)
 (*            earn.                                                        *)
 (* Promises   BlockOnlyIfParked, PollerParkPaired, RunsOnlyWhenRunning,    *)
@@ -48,8 +51,8 @@ ReadStop ==
   /\ stop' = "read"
   /\ UNCHANGED <<word, Queues, Whose, Wakes, pc, place, left>>
 
-\* The carrier runs its poller: from the inbox, or from the poller's slot, once a turn, after the
-\* queues were drained.
+\* The carrier runs its poller, which is in the inbox or in the poller's slot. It does so once a
+\* turn, after it has drained the queues.
 Mount ==
   /\ Is("loop")
   /\ next = 0
@@ -64,7 +67,7 @@ EndRun ==
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* The stop was read and no poller is left, so the loop ends.
+\* The carrier has read its stop and has no poller any more, so the loop ends.
 Over ==
   /\ Is("loop")
   /\ next + work = 0
@@ -73,7 +76,7 @@ Over ==
   /\ To("over")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* The carrier has nothing to run, and no poller here: it parks.
+\* The carrier has nothing to run, and its poller is not in the slot, so the carrier parks.
 ParkLoop ==                   \* [carrier.1]
   /\ Is("loop")
   /\ next = 0
@@ -85,8 +88,8 @@ ParkLoop ==                   \* [carrier.1]
   /\ To("recheck")
   /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
 
-\* The carrier leaves its park with one exchange. If it was sent to a victim, it may bring back a
-\* task.
+\* The carrier leaves its park with one exchange. If it was sent to a victim, it may steal a task
+\* there.
 Leave ==                      \* [carrier.2]
   /\ word' = "RUNNING"
   /\ owed' = IF place["owner"] = "PARKED_POLLER" /\ word \notin Parked THEN owed + 1 ELSE owed
@@ -99,14 +102,14 @@ Leave ==                      \* [carrier.2]
 
 IsForPoller == place["owner"] = "PARKED_POLLER"
 
-\* The carrier's own queues have work, so it gives up its park.
+\* The carrier's own queues have work, so the carrier gives up its park.
 GiveUp ==                     \* [carrier.6]
   /\ Is("recheck")
   /\ HasOwn
   /\ To(IF IsForPoller THEN "poll" ELSE "loop")
   /\ Leave
 
-\* A sibling's queue has work, so the carrier gives up its park; a waker may come first.
+\* A sibling's queue has work, so the carrier gives up its park, unless a waker is faster.
 StealInstead ==               \* [carrier.6]
   /\ Is("recheck") /\ ~HasOwn /\ left.steals > 0 /\ word \in Parked
   /\ word' = "RUNNING"
@@ -123,7 +126,7 @@ Recheck ==                    \* [carrier.6]
   /\ To(IF IsForPoller THEN "parked" ELSE IF word = "PARKED_FUTEX" THEN "queued" ELSE "back")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* The carrier was woken, or the poller has gone away after it had parked the carrier.
+\* The carrier was woken, or its poller has gone away after it parked the carrier.
 Back ==
   /\ Is("back")
   /\ To("loop")
@@ -131,8 +134,8 @@ Back ==
 
 (* The poller, on its carrier. *)
 
-\* maybe_yield(had_io): the poller yields. After a call without input or output it may steal one
-\* task.
+\* maybe_yield(had_io): the poller yields. If its system call brought no input or output, it may
+\* steal one task.
 Yield(steals) ==
   /\ Is("poll")
   /\ steals => left.steals > 0 /\ next = 0 /\ work = 0
@@ -143,7 +146,7 @@ Yield(steals) ==
   /\ To("loop")
   /\ UNCHANGED <<word, work, registered, alive, Wakes, stop, place>>
 
-\* The poller parks as any virtual thread does, at any place.
+\* The poller parks itself, as any virtual thread may at any place.
 ParkItself ==
   /\ pc["owner"] \in {"poll", "parked"}
   /\ left.parks > 0
@@ -171,7 +174,7 @@ Deschedule ==
   /\ To("back")
   /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place, left>>
 
-\* The poller pushes to its own carrier. The carrier is awake, so no push wakes it.
+\* The poller pushes a task to its own carrier. The carrier is awake, so no push wakes it.
 PushItself ==
   /\ Is("parked")
   /\ left.pushes > 0
@@ -185,35 +188,35 @@ GoOn ==
   /\ To("ask")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* can_park: right before its system call the poller checks the word, and its queues.
+\* can_park: right before its system call the poller checks the carrier's word and queues.
 Ask ==                        \* [poller.3]
   /\ Is("ask")
   /\ To(IF word = "PARKED_POLLER" /\ ~HasOwn THEN "selecting" ELSE "unpark")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* The system call returns: the wakeup came, or input or output, or the deadline.
+\* The system call returns, because of the wakeup, of input or output, or of the deadline.
 Selected ==
   /\ Is("selecting")
   /\ event' = FALSE
   /\ To("unpark")
   /\ UNCHANGED <<word, Queues, Whose, owed, whom, stop, place, left>>
 
-\* unpark: the poller ends the carrier's park, unless the loop has done so.
+\* unpark: the poller ends the carrier's park, unless the carrier's loop has done so.
 UnparkCarrier ==              \* [carrier.2]
   /\ Is("unpark")
   /\ To("poll")
   /\ IF place["owner"] = None THEN UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
      ELSE Leave
 
-\* The poller's body returns.
+\* The function that the poller runs returns.
 Return ==
   /\ Is("poll")
   /\ (Ends \/ IsClosing)
   /\ To("end")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* The poller is freed when every waker that has claimed a wakeup is back from it; otherwise it
-\* yields.
+\* The poller is freed once every waker that has claimed its wakeup has returned from that wakeup.
+\* Until then the poller yields.
 Free ==                       \* [poller.1] [poller.2]
   /\ Is("end")
   /\ IF owed = 0
@@ -228,19 +231,21 @@ Free ==                       \* [poller.1] [poller.2]
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
 
-\* The carrier has nothing to run, so the ended poller sleeps until that wakeup returns.
+\* The carrier has nothing to run, so the poller that has ended sleeps until the claimed wakeup has
+\* returned.
 AwaitWakeup ==                \* [poller.4] [poller.5]
   /\ Is("end") /\ owed # 0 /\ next = 0 /\ ~HasOwn
   /\ To("waits")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* The sleep's deadline passes, for the sake of tasks that were pushed. The step need not happen.
+\* The deadline of this sleep passes, so that the carrier can run tasks that were pushed meanwhile.
+\* No fairness is assumed for this step.
 NapOver ==
   /\ Is("waits")
   /\ To("end")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* A sibling takes the poller if it lies in the carrier's shared queue.
+\* A sibling takes the poller, if the poller is in the carrier's shared queue.
 Steal ==
   /\ poller = "shared"
   /\ poller' = "thief"
@@ -283,38 +288,42 @@ FairSpec ==
 
 (* What must hold. *)
 
-\* A poller is in its system call only while its carrier is parked for it or a wake is on its way.
+\* A poller is in its system call only while its carrier is parked for it, or while a wakeup is on
+\* its way.
 BlockOnlyIfParked == Is("selecting") => place["owner"] = "PARKED_POLLER" /\ word # "RUNNING"
 
-\* A poller that looks for events has left its park.
+\* A poller that is back from its system call has ended the carrier's park.
 PollerParkPaired == Is("poll") => word = "RUNNING"
 
-\* Nothing runs while the word says parked, no matter how the poller came off its carrier.
+\* While the word says that the carrier is parked, the carrier runs nothing. This is so in whichever
+\* way the poller has left the carrier.
 RunsOnlyWhenRunning == Is("loop") \/ Is("run") => word = "RUNNING"
 
-\* A waker has yet to look at the word.
+\* Some waker has not read the word yet, or is about to claim the wakeup.
 IsComing == \E w \in Wakers : pc[w] \in {"word", "cas"}
 
-\* No carrier sleeps, in its poller or on its futex, with work and no wake on its way.
+\* The carrier does not sleep, in its poller or on its futex, while it has work, unless a waker is
+\* coming.
 NoMissedSubmission == HasOwn /\ IsAsleep /\ word \in Parked => IsComing
 
-\* A waker is about to make the wake for this place.
+\* A waker is about to make the system call for this place.
 IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
 
-\* A waker that has claimed the wake of a poller calls the poller's wakeup, which is sticky.
+\* A claimed wakeup ends the sleep that the carrier is in. The poller's wakeup is sticky, so it may
+\* come before the sleep.
 WakeReachesSleeper ==
   word \notin Parked => /\ Is("queued") => IsOnItsWay("PARKED_FUTEX")
                         /\ Is("selecting") => event \/ IsOnItsWay("PARKED_POLLER")
 
 \* A carrier has at most one poller.
 PinnedPollerUnique == Cardinality(alive) <= 1
-\* No sibling takes the poller from its slot.
+\* No sibling takes the poller from its carrier.
 PollerStaysHome == poller # "thief"
 
-\* A poller steals at most one task, and does not sleep before the task was run.
+\* A poller steals at most one task, and the carrier does not sleep before it has run that task.
 StolenIsKept == next <= 1 /\ (IsAsleep => next = 0)
 
-\* When a poller has ended, no waker is in its wakeup.
+\* When a poller has ended, no waker is inside the wakeup of this poller.
 WakeupIsOver ==
   \A w \in Wakers : pc[w] = "call" /\ place[w] = "PARKED_POLLER" => whom[w] = registered
 \* A poller that yields runs again.

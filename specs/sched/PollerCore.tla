@@ -7,34 +7,37 @@
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
-  Submitters,  \* each pushes a task; those in Closers push the stop
+  Submitters,  \* each pushes one task; those in Closers push the stop instead
   Closers,     \* submitters that push the stop
   Registrars,  \* each registers a poller
-  Victims,     \* siblings that the carrier may be sent to help; {}: there is no searcher
-  Steals,      \* how many tasks may come from siblings
-  Parks,       \* how often a poller parks as a virtual thread, for another thread to unpark it
-  Pushes,      \* how many times the poller resumes a thread of its carrier after it has parked the
-               \* carrier
-  Ends         \* a poller may end by itself
+  Victims,     \* siblings that the carrier may be woken to steal from; {}: there is no searcher
+  Steals,      \* the number of tasks that may be stolen from siblings
+  Parks,       \* the number of times that a poller parks as a virtual thread, until another thread
+               \* unparks it
+  Pushes,      \* the number of times that the poller resumes a thread of its carrier after it has
+               \* parked the carrier
+  Ends         \* TRUE: a poller may end by itself
 
 VARIABLES
   word,        \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or a victim
-  work,        \* published tasks in the carrier's queues
-  next,        \* tasks in its private slot: what its poller has stolen
+  work,        \* the number of published tasks in the carrier's queues
+  next,        \* the number of tasks in the carrier's private slot, which the poller has stolen
   registered,  \* the registrar of the poller that has the carrier
-  alive,       \* ghost: registrars with a poller that has not ended
-  poller,      \* where the poller stands: "none"; in its carrier's "inbox", its "slot", or the
-               \* queue that is "shared" with siblings; "on" the carrier, "away" parked, with a
-               \* "thief"
-  resume,      \* where the poller goes on
-  event,       \* the poller's wakeup has been called since the poller looked
-  owed,        \* wakeups that its parks have seen claimed, less those that have returned
-  stop,        \* whether the stop is in the inbox: "no", "sent"; or the carrier has "read" it
+  alive,       \* ghost: the registrars whose pollers have not ended
+  poller,      \* where the poller is: "none"; in its carrier's "inbox" or "slot", or in the queue
+               \* that is "shared" with siblings; "on" the carrier; "away", because it has parked;
+               \* with a "thief"
+  resume,      \* the poller's next step when it runs again
+  event,       \* TRUE if the poller's wakeup has been called since the poller last looked
+  owed,        \* the number of wakeups that wakers have claimed and not returned from, as the
+               \* poller counts them
+  stop,        \* the stop: "no" if none was sent, "sent" if the inbox holds it, "read" if the
+               \* carrier has read it
   pc,          \* thread -> its next step
-  place,       \* waker -> where it has read that the carrier sleeps; owner -> where it means to
-               \* sleep
+  place,       \* waker -> where the carrier sleeps, as the waker has read; owner -> where it means
+               \* to sleep
   whom,        \* waker -> the registrar of the poller that it wakes
-  left         \* steals, parks and pushes that are still to come
+  left         \* the steals, parks and pushes that are still to come
 
 Wakers == Submitters \cup Registrars \cup {"searcher", "friend"}
 vars == <<word, work, next, registered, alive, poller, resume, event, owed, stop, pc, place, whom,
@@ -87,7 +90,7 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 To(where) == Goto("owner", where)
 Is(where) == pc["owner"] = where
 
-(* A waker pushes, looks at the word, and wakes the carrier: carrier.c. *)
+(* A waker pushes, reads the word, and wakes the carrier: carrier.c. *)
 
 \* A submitter pushes a task, or the stop.
 Push(s) ==
@@ -98,14 +101,15 @@ Push(s) ==
   /\ Goto(s, "word")
   /\ UNCHANGED <<word, next, Whose, Wakes, place, left>>
 
-\* The poller begins as any thread does: in the inbox.
+\* The poller begins in the inbox, as any thread does.
 Begin(r) ==
   /\ registered' = r
   /\ alive' = alive \cup {r}
   /\ poller' = "inbox"
   /\ resume' = "poll"
 
-\* A registrar registers its poller, unless the carrier has one or is closed: wp_poller_register.
+\* A registrar registers its poller: wp_poller_register. This is refused if the carrier has a poller
+\* or is closed.
 Register(r) ==
   /\ r \in Registrars
   /\ pc[r] = "start"
@@ -131,17 +135,17 @@ Search ==
   /\ Goto("searcher", "word")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 
-\* Where a waker is when it is done.
+\* The step of a waker that is done.
 Through(w) == IF w = "friend" THEN "start" ELSE "done"
 
-\* The waker looks at the word.
+\* The waker reads the word.
 LoadWord(w) ==                \* [carrier.7] [carrier.4] [search.2]
   /\ pc[w] = "word"
   /\ place' = [place EXCEPT ![w] = IF word \in Parked THEN word ELSE None]
   /\ Goto(w, IF word \in Parked THEN "cas" ELSE Through(w))
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, left>>
 
-\* The waker claims the wake, at the place that it read.
+\* The waker claims the wakeup, for the place that it has read.
 Claim(w) ==                   \* [carrier.3] [search.1]
   /\ pc[w] = "cas"
   /\ IF word # place[w] THEN Goto(w, Through(w)) /\ UNCHANGED <<word, whom>>
@@ -150,7 +154,7 @@ Claim(w) ==                   \* [carrier.3] [search.1]
           /\ IF w = "searcher" THEN \E v \in Victims : word' = v ELSE word' = "WAKING"
   /\ UNCHANGED <<Queues, Whose, event, owed, stop, place, left>>
 
-\* The waker calls the wakeup or the futex, and returns: wp__carrier_wake.
+\* The waker calls the poller's wakeup or wakes the futex, and returns: wp__carrier_wake.
 Call(w) ==
   /\ pc[w] = "call"
   /\ LET wakes == place[w] = "PARKED_POLLER" IN

@@ -1,30 +1,35 @@
 ------------------------------- MODULE Search -------------------------------
 (***************************************************************************)
-(* The search protocol of the work-stealing scheduler: no stealable task   *)
-(* waits beside a carrier that sleeps. At most one searcher at a time      *)
-(* holds a token and wakes a helper, as Go limits its spinning Ms. This    *)
-(* module has the carriers, how they park, and the claims; SearchCore.tla  *)
-(* has the state and the submitters.                                       *)
+(* The search protocol of the work-stealing scheduler. It ensures that no  *)
+(* task that could be stolen waits while a carrier sleeps. A thread that   *)
+(* pushes a task may become a searcher: it takes a token and wakes an idle *)
+(* carrier, its helper, to steal from the carrier with the task, the       *)
+(* victim. There is one token, so at most one search is under way at a     *)
+(* time, just as Go limits the number of its spinning Ms. This module has  *)
+(* the carriers, how they park, and the claims. SearchCore.tla has the     *)
+(* state and the submitters.                                               *)
+(*                                                                         *)
 (* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c,       *)
 (*            run_queues.c (polls, steals), spare_thread.c; [search.5],    *)
 (*            [carrier.1], [carrier.7] and so on name sites there. Each    *)
 (*            shared access is one step.                                   *)
-(* Abstracts  queues to sequences of link cells with the two-step push and *)
-(*            one-step pop (Mpsc); the ticket to its holder, and a lost    *)
-(*            ticket is retried (BiasedLock); the place of a park, and a   *)
-(*            wake, which is a compare-and-swap followed by a system call  *)
-(*            (Carrier); the test for "alone", which reads front, tail and *)
-(*            the other queue, to one step (a variant with the other queue *)
-(*            first, in a step of its own, held); a carrier polls its own  *)
-(*            queues in any order.                                         *)
-(* One domain The model is one steal domain. Domains runs two side by      *)
-(*            side.                                                        *)
-(* Any order  Idle members and victims are tried in any order, which       *)
+(* Abstracts  queues to sequences of link cells with a two-step push and a *)
+(*            one-step pop (Mpsc); the ticket of a queue to its holder,    *)
+(*            where a lost ticket is retried (BiasedLock); the place of a  *)
+(*            park to PARKED, and a wake, which is a compare-and-swap      *)
+(*            followed by a system call, to one step (Carrier); the test   *)
+(*            for "alone", which reads front, tail and the other queue, to *)
+(*            one step (a variant that reads the other queue first, in a   *)
+(*            step of its own, kept all claims); the order in which a      *)
+(*            carrier polls its own queues to any order.                   *)
+(* One domain The model is one steal domain, a set of carriers that steal  *)
+(*            from one another. Domains runs two side by side.             *)
+(* Any order  Idle carriers and victims are tried in any order, which      *)
 (*            includes the code's order. So carriers are symmetric, and a  *)
 (*            claim that holds here holds for every fixed order as well.   *)
 (* Memory     sequential consistency, which [carrier.7] [carrier.6]        *)
-(*            [search.7] earn. A missing fence is invisible here: the      *)
-(*            explorer and the stress tests show it.                       *)
+(*            [search.7] earn. This model does not show a missing fence;   *)
+(*            the explorer and the stress tests do.                        *)
 (* Promises   SearchingImpliesToken, EveryStartSearchMatchedByOneStop,     *)
 (*            WorkConservation, LoneYieldWakesNobody (safety);             *)
 (*            SubmitTerminates, ParkTerminates, PublishedIsTaken           *)
@@ -51,7 +56,7 @@ TypeOK ==
 
 (* A carrier runs tasks, polls, parks and helps. *)
 
-\* The task ends. The step is not fair, because any task may be long.
+\* The task ends. The step is not fair, because any task may take long.
 End(c) ==
   /\ at[c].pc = "run"
   /\ c \notin Endless
@@ -79,7 +84,7 @@ PollInbox(c) ==
   /\ Move(c, "run", None)
   /\ UNCHANGED <<word, idle, token, queue, budget>>
 
-\* The carrier finds nothing to run and goes to park.
+\* The carrier finds nothing to run, and begins to park.
 PollNothing(c) ==
   /\ at[c].pc = "poll"
   /\ ~HasPublished(queue[c], IsHole)
@@ -87,7 +92,7 @@ PollNothing(c) ==
   /\ Move(c, "park", None)
   /\ Looks
 
-\* The carrier says in its word that it is parked.
+\* The carrier writes into its word that it is parked.
 Advertise(c) ==               \* [carrier.1] wp_carrier_advertise
   /\ at[c].pc = "park"
   /\ word' = [word EXCEPT ![c] = "PARKED"]
@@ -101,10 +106,10 @@ SetIdle(c) ==                 \* [idle_set.1] wp_idle_set_add
   /\ Move(c, "own", None)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
 
-\* The carrier is going to look at the queues of its siblings.
+\* The carrier goes on to check the queues of its siblings.
 LookAround(c) == Goto(c, "look", None, Victims \ {c}, {})
 
-\* The carrier looks at its own queue once more before it sleeps.
+\* The carrier checks its own queue once more before it sleeps.
 LookOwn(c) ==                 \* [carrier.6] [mpsc.4]
   /\ at[c].pc = "own"
   /\ IF HasPublished(queue[c], IsHole) THEN Move(c, "clear", None)
@@ -112,21 +117,21 @@ LookOwn(c) ==                 \* [carrier.6] [mpsc.4]
      ELSE LookAround(c)
   /\ Looks
 
-\* The carrier looks at its inbox once more before it sleeps.
+\* The carrier checks its inbox once more before it sleeps.
 LookInbox(c) ==
   /\ at[c].pc = "own_inbox"
   /\ IF HasPublished(inbox[c], IsHole) THEN Move(c, "clear", None) ELSE LookAround(c)
   /\ Looks
 
-\* A sleeping carrier wakes up when its word was changed: wp_carrier_sleep returns.
+\* A carrier that sleeps wakes up once its word was changed: wp_carrier_sleep returns.
 Awake(c) ==                   \* [carrier.5]
   /\ at[c].pc = "asleep"
   /\ word[c] # "PARKED"
   /\ Move(c, "clear", None)
   /\ Looks
 
-\* The carrier's poller has input or output: the carrier leaves its park although nobody has woken
-\* it.
+\* The carrier's poller has input or output, so the carrier leaves its park although no thread has
+\* woken it.
 Rise(c) ==
   /\ at[c].pc = "asleep"
   /\ word[c] = "PARKED"
@@ -140,9 +145,9 @@ ClearIdle(c) ==               \* [idle_set.2] wp_idle_set_remove
   /\ Move(c, "leave", at[c].arg)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
 
-\* wp_carrier_leave; `arg` is the sibling that was a hit. The carrier goes on to steal from it
-\* unless it was woken meanwhile: the waker may have left because this carrier takes its own task
-\* next.
+\* wp_carrier_leave; `arg` is the sibling at which the carrier has found something to steal. The
+\* carrier goes on to steal from this sibling, unless it was woken meanwhile: then the waker may
+\* have left because this carrier takes its own task next.
 Leave(c) ==                   \* [carrier.2]
   /\ at[c].pc = "leave"
   /\ word' = [word EXCEPT ![c] = "RUNNING"]
@@ -203,14 +208,14 @@ Carrier(c) ==
   \/ TryAcquire(c)
   \/ Pop(c)
 
-\* What the users of the kernel choose to do, or not to do.
+\* The steps that the user's program may take, and need not take.
 Program ==
   \/ \E s \in Submitters, c \in Carriers : Submit(s, c) \/ SubmitPinned(s, c)
   \/ \E c \in Carriers : SubmitInternal(c) \/ Reenqueue(c) \/ End(c) \/ Rise(c)
 
 Asleep(c) == at[c].pc = "asleep" /\ word[c] = "PARKED"
 
-\* Every task has run, and every carrier that can sleep does.
+\* The intended end: every task has run, and every carrier that can sleep does.
 Finished ==
   /\ \A s \in Submitters : at[s].pc = "done"
   /\ \A c \in Carriers : queue[c] = <<>> /\ IF c \in Endless THEN at[c].pc = "run" ELSE
@@ -227,41 +232,42 @@ LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* no other th
 
 (* What must hold. *)
 
-\* The threads that may hold the token: a searcher, or the helper that it woke until that helper
-\* stops.
+\* The threads that may hold the token: a searcher, or the helper that the searcher woke, until the
+\* helper stops its search.
 Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
                                         "serve_loot", "stop"}}
            \cup {c \in Carriers : word[c] \in Victims}
-\* Each token taken is released once.
+\* Each time the token is taken, it is released once.
 EveryStartSearchMatchedByOneStop == Cardinality(Holders) = token
 
 \* A carrier that is SEARCHING holds the token.
 SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token = 1
 
-\* The thread is in no wake, search or look: it has not begun, is between the two steps of a push,
-\* runs a task, sleeps, or is done.
+\* The thread is not inside a wake, a search or a re-check: it has not begun, is between the two
+\* steps of a push, runs a task, sleeps, or is done.
 IsQuiet(t) == \/ at[t].pc \in {"start", "publish", "run", "done"}
               \/ IF t \in Carriers THEN Asleep(t) ELSE FALSE
 
-\* There is never a stealable task published and a carrier of its domain asleep with no wake, search
-\* or re-check in flight.
+\* While a task that could be stolen is published and a carrier of the domain sleeps, some wake,
+\* search or re-check is under way.
 WorkConservation ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Carriers : HasPublished(queue[x], IsHole)
 
-\* A carrier that puts back its only task goes on with that task and wakes no other carrier.
+\* A carrier that re-enqueues its only task goes on with this task and wakes no other carrier.
 LoneYieldWakesNobody ==
   [][\A c \in Carriers : at[c].pc = "alone" /\ queue[c] \o inbox[c] = <<c>>
        => at'[c].pc \in {"alone", "poll"}]_vars
 
-\* A submitter that no other thread disturbs any more comes to the end of its submission.
+\* A submitter ends its submission, if from some moment on no other thread takes a step.
 SubmitTerminates ==
   \A s \in Submitters : <>[][Submitter(s)]_vars => []<>(at[s].pc \in {"start", "done"})
-\* A carrier that finds nothing to do goes to sleep.
+\* A carrier that begins to park goes to sleep, or finds a task to run.
 ParkTerminates == \A c \in Carriers : at[c].pc = "park" ~> at[c].pc \in {"asleep", "run"}
 
-\* A published task is taken, unless all carriers are inside tasks, however long those tasks last.
+\* A published task is eventually taken, unless all carriers are inside tasks, however long those
+\* tasks last.
 PublishedIsTaken ==
   \A x \in Carriers :
     HasPublished(queue[x], IsHole) ~>

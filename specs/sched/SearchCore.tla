@@ -10,24 +10,25 @@ EXTENDS RunQueue, FiniteSets
 CONSTANTS
   Carriers,        \* the carriers of the domain
   Submitters,      \* each submitter pushes one task to a carrier of its choice
-  Endless,         \* the carriers that start inside a task that never ends; {}: any carrier may
-                   \* start busy
-  Backlog,         \* published tasks that wait behind each of those at the start
-  Pinners,         \* submitters of tasks that only the owner may run
-  Spawns, Yields   \* bounds: internal submissions, and re-enqueues
+  Endless,         \* the carriers that are inside a task that never ends, from the start; {}: any
+                   \* carrier may start inside a task
+  Backlog,         \* the number of published tasks that wait behind each of those tasks at the
+                   \* start
+  Pinners,         \* the submitters whose tasks only the target carrier may run: pinned tasks
+  Spawns, Yields   \* bounds: the numbers of submissions by running tasks, and of re-enqueues
 
 ASSUME BoundsAreBounds == {Spawns, Yields, Backlog} \subseteq Nat /\ Pinners \subseteq Submitters
 ASSUME SomebodyMayHelp == Endless \subseteq Carriers /\ Cardinality(Carriers) > 1
 
 VARIABLES
-  word,    \* carrier -> "RUNNING", "PARKED" (in either place), "WAKING", or the victim that it
-           \* searches for
-  idle,    \* the carriers that have their idle bit set
+  word,    \* carrier -> "RUNNING", "PARKED" (in either place), "WAKING", or the victim that the
+           \* carrier searches for
+  idle,    \* the carriers whose idle bits are set
   token,   \* domain->searching, 0 or 1
-  queue,   \* carrier -> what siblings may steal
-  inbox,   \* carrier -> pinned tasks, for the owner only
-  held,    \* carrier -> whether it has a task in its hands: it runs the task, or has just stolen it
-  at,      \* thread -> where it is, with those of its locals that are alive there
+  queue,   \* carrier -> the cells of its queue, from which siblings may steal
+  inbox,   \* carrier -> the cells of its inbox, for pinned tasks
+  held,    \* carrier -> TRUE if the carrier has a task: it runs the task, or has just stolen it
+  at,      \* thread -> its next step, with those of its local variables that are alive there
   budget   \* what is left of Spawns and Yields
 
 vars == <<word, idle, token, queue, inbox, held, at, budget>>
@@ -48,13 +49,13 @@ Init ==
               arg |-> None, todo |-> {}, seen |-> {}]]
   /\ budget = [spawn |-> Spawns, yield |-> Yields]
 
-\* A local that a step does not name is dead, so that step resets it.
+\* A local variable that a step does not name is dead after it, so the step resets it.
 Goto(t, pc, arg, todo, seen) ==
   at' = [at EXCEPT ![t] = [pc |-> pc, arg |-> arg, todo |-> todo, seen |-> seen]]
 
 Move(t, pc, arg) == Goto(t, pc, arg, {}, {})
 
-\* The end of a submission or a search: a carrier runs the task that it holds, or polls.
+\* A submission or a search ends. A carrier then runs the task that it has, or polls.
 Return(t) == Move(t, IF t \in Submitters THEN "done" ELSE IF held[t] THEN "run" ELSE "poll", None)
 Looks == UNCHANGED <<word, idle, token, queue, inbox, held, budget>>
 IsHole(cell) == IF cell = Task THEN FALSE ELSE at[cell].pc = "publish"
@@ -62,9 +63,9 @@ Unname(t, c) ==
   /\ queue' = [queue EXCEPT ![c] = Forget(@, t)]
   /\ inbox' = [inbox EXCEPT ![c] = Forget(@, t)]
 
-(* Submitting to carrier c: reserve, publish, then look whether a carrier must be woken. *)
+(* Submitting to carrier c: reserve, publish, then check whether a carrier must be woken. *)
 
-\* The first half of a push: the queue has the cell, which is not published yet.
+\* The first half of a push: the cell is in the queue, but not published yet.
 Reserve(t, c) ==              \* [mpsc.2]
   /\ queue' = [queue EXCEPT ![c] = Append(@, t)]
   /\ Move(t, "publish", c)
@@ -94,7 +95,7 @@ Reenqueue(c) ==
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ held' = [held EXCEPT ![c] = FALSE]
 
-\* A submitter begins to push a task that only the owner may run.
+\* A submitter begins to push a pinned task.
 SubmitPinned(s, c) ==         \* [mpsc.2] wp_carrier_submit_pinned
   /\ at[s].pc = "start"
   /\ s \in Pinners
@@ -111,11 +112,11 @@ Publish(t) ==                 \* [mpsc.3]
         /\ IF next = "idle" THEN Unname(t, c) ELSE UNCHANGED <<queue, inbox>>
   /\ UNCHANGED <<word, idle, token, held, budget>>
 
-\* The submitter has woken no carrier that takes this task next, so it goes on to see whether
-\* another must be woken.
+\* The submitter has not woken a carrier that takes this task next, so it goes on to check whether
+\* another carrier must be woken.
 Tell(t, c) == Move(t, IF t \in Pinners THEN "quiescent" ELSE "idle", c)
 
-\* The submitter looks at the target's word after its push.
+\* The submitter reads the target's word after its push.
 LoadWord(s) ==                \* [carrier.7] [carrier.4]
   /\ at[s].pc = "word"
   /\ LET c == at[s].arg IN
@@ -126,8 +127,8 @@ LoadWord(s) ==                \* [carrier.7] [carrier.4]
           /\ Unname(s, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
 
-\* wp_mpsc_is_alone: is the pushed task alone in its queue, and the other queue quiescent?
-\* [carrier.7] comes first on a re-enqueue.
+\* wp_mpsc_is_alone: the thread checks whether the pushed task is alone in its queue and the other
+\* queue is quiescent. On a re-enqueue, [carrier.7] comes first.
 IsAlone(t) ==
   /\ at[t].pc = "alone"
   /\ LET c == at[t].arg
@@ -138,8 +139,8 @@ IsAlone(t) ==
         /\ Unname(t, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
 
-\* [carrier.3] The submitter claims the wake and makes the system call. Carrier takes these two
-\* apart.
+\* The submitter claims the wakeup and makes the system call: [carrier.3]. In Carrier these are two
+\* steps.
 Wake(s) ==
   /\ at[s].pc \in {"wake", "wake_and_tell"}
   /\ LET c == at[s].arg IN
@@ -147,23 +148,23 @@ Wake(s) ==
      /\ IF word[c] = "PARKED" /\ at[s].pc = "wake" THEN Return(s) ELSE Tell(s, c)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
 
-\* A pinned task may be run before one that a sibling could take, so the submitter looks at the
-\* queue too.
+\* The submitter of a pinned task checks the queue too: the target may run the pinned task before a
+\* task that a sibling could steal.
 IsQuiescent(s) ==
   /\ at[s].pc = "quiescent"
   /\ IF queue[at[s].arg] = <<>> THEN Return(s) ELSE Move(s, "idle", at[s].arg)
   /\ Looks
 
-\* [carrier.7] on wp_carrier_submit_internal; then [idle_set.3] wp_idle_set_is_empty: without idle
-\* carriers nobody can help.
+\* If no carrier is idle, no carrier can help: [idle_set.3] wp_idle_set_is_empty. In
+\* wp_carrier_submit_internal, [carrier.7] comes first.
 IsIdle(t) ==
   /\ at[t].pc = "idle"
   /\ IF idle = {} THEN Return(t) ELSE Move(t, "search", at[t].arg)
   /\ Looks
 
-(* Searching for a carrier to help the victim at[t].arg. *)
+(* A search for a carrier that helps the victim, which is at[t].arg. *)
 
-\* The searcher takes the token, or leaves if another searcher has it.
+\* The searcher takes the token. If another searcher has it, this search is over.
 Start(t) ==                   \* [search.5] wp_search_start
   /\ at[t].pc = "search"
   /\ IF token = 1
@@ -194,22 +195,22 @@ Recruit(t) ==                 \* [search.1] [search.2]
                ELSE Goto(t, "recruit", at[t].arg, at[t].todo \ {m}, {})
   /\ UNCHANGED <<idle, queue, inbox, held, budget>>
 
-\* The searcher releases the token: wp_search_stop. `arg` is the victim that was served, or None if
-\* no helper was found.
+\* The searcher releases the token: wp_search_stop. `arg` is the victim that the helper stole from,
+\* or None if the searcher has found no helper.
 Stop(t) ==                    \* [search.6]
   /\ at[t].pc = "stop"
   /\ token' = 0
   /\ Move(t, "recheck", None)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
 
-\* After the release the searcher looks once more: wp__search_recheck.
+\* After the release the searcher checks once more: wp__search_recheck.
 Recheck(t) ==                 \* [search.7] [idle_set.3]
   /\ at[t].pc = "recheck"
   /\ IF idle = {} THEN Return(t) ELSE Goto(t, "parked", None, idle, {})
   /\ Looks
 
-\* The searcher reads which idle carriers are parked: a queue is worth a search if another carrier
-\* is parked.
+\* The searcher reads which idle carriers are parked. A queue is worth a search only if a carrier
+\* other than its own is parked.
 LoadParked(t) ==              \* [search.4]
   /\ at[t].pc = "parked"
   /\ \E m \in at[t].todo :

@@ -1,13 +1,14 @@
 ---------------------------- MODULE SearchNudged ----------------------------
 (***************************************************************************)
-(* Search with spurious wakeups: a waker that brings no task. An armer     *)
-(* ends a sleep for an earlier deadline; it may come at any time, any      *)
-(* number of times.                                                        *)
+(* Search with spurious wakeups, which bring no task. A thread that arms a *)
+(* timer, an armer, ends a carrier's sleep because of an earlier deadline. *)
+(* It may do so at any time, any number of times.                          *)
+(*                                                                         *)
 (* Code       wp_timers_nudge in kernel/sched/timer.c (Timer.tla).         *)
 (***************************************************************************)
 EXTENDS Search
 
-\* The armer wakes a parked carrier.
+\* An armer wakes a parked carrier.
 Nudge(c) ==                   \* [timer.11]
   /\ word[c] = "PARKED"
   /\ word' = [word EXCEPT ![c] = "WAKING"]

@@ -1,18 +1,21 @@
 -------------------------------- MODULE Timer --------------------------------
 (***************************************************************************)
-(* The timers of a carrier. A carrier sleeps no longer than until the      *)
-(* earliest deadline, whichever thread set it. A timer fires or is         *)
-(* cancelled, once, and a late timer ends no park but its own.             *)
-(* TimerCore.tla has the state and the armers.                             *)
+(* The timers of a carrier. The carrier sleeps no longer than until the    *)
+(* earliest deadline, whichever thread has set it. A timer fires or is     *)
+(* cancelled, once. A timer that fires late ends no park other than the    *)
+(* one it was armed for. TimerCore.tla has the state and the threads that  *)
+(* arm timers, the armers.                                                 *)
+(*                                                                         *)
 (* Code       kernel/sched/timer.h, timer.c: [timer.1]..[timer.12];        *)
 (*            worker.c; carrier.c: [carrier.1] [carrier.2] [carrier.5]     *)
-(*            [carrier.6]; vthread.h: [vthread.1]..[vthread.5]; futex.c:   *)
+(*            [carrier.6]; vthread.h: [vthread.1]..[vthread.5]; lock.c:    *)
 (*            [lock.1]..[lock.3].                                          *)
-(* Abstracts  the heap to a set; the lock to its holder; taking the lock,  *)
-(*            with what is done to the heap, to one step; other wakes of   *)
-(*            the carrier, and its queues (Carrier, Search); the rest of a *)
-(*            thread's word (VThread). A wait with a deadline may end at   *)
-(*            any time, because the carrier looks at the clock itself.     *)
+(* Abstracts  the heap to a set; the lock to its holder; the acquisition   *)
+(*            of the lock, together with the change of the heap, to one    *)
+(*            step; other wakeups of the carrier, and its queues (Carrier, *)
+(*            Search); the rest of a thread's word (VThread). A wait with  *)
+(*            a deadline may end at any time, because the carrier looks at *)
+(*            the clock itself.                                            *)
 (* Memory     sequential consistency, which [timer.9] and [carrier.6]      *)
 (*            earn.                                                        *)
 (* Promises   NoOversleep, EarliestIsTrue, NeverEarly, DueOnce,            *)
@@ -42,7 +45,7 @@ TypeOK ==
 To(where) == Goto("carrier", where)
 Is(where) == pc["carrier"] = where
 
-\* A turn of the carrier's loop: its own threads have run, and it looks at the clock.
+\* A turn of the carrier's loop: the carrier has run its own threads, and reads the clock.
 Turn ==
   /\ Is("turn") /\ \A a \in Own : pc[a] = "done" \/ (pc[a] = "parked" /\ a \notin ready)
   /\ clock' = now
@@ -69,12 +72,13 @@ DueNow ==
      /\ \A b \in heap : deadline[a] <= deadline[b]
      /\ deadline[a] <= clock}
 
-\* timer->due gives a permit, if the thread is in that park or before it, and has none.
+\* timer->due gives a permit to thread a, if a is in the park that the timer was armed for or has
+\* not reached it, and has no permit.
 Due(a) ==                     \* [vthread.5]
   /\ permit' = IF permit[a] = None /\ number[a] = 1 THEN [permit EXCEPT ![a] = "timer"] ELSE permit
   /\ ends' = [ends EXCEPT ![a] = @ + 1]
 
-\* The timer's permit ends a park, so the thread must be queued.
+\* The permit of the timer ends the park of thread a, so a must be queued.
 IsOwed(a) == permit[a] = "timer" /\ pc[a] = "parked"
 
 \* The carrier takes the first timer that is due.
@@ -88,7 +92,7 @@ Take(a) ==
   /\ To("clear")
   /\ UNCHANGED <<deadline, earliest, lock, word, number, ready, now, first, Carrier, left, gone>>
 
-\* The carrier touches the timer for the last time. Then it pushes the thread, or takes the next
+\* The carrier accesses the timer for the last time. Then it pushes the thread, or takes the next
 \* timer.
 Clear ==                      \* [timer.7]
   /\ Is("clear")
@@ -115,7 +119,7 @@ Unlock ==                     \* [lock.3]
   /\ To(IF hand["carrier"] = None THEN "advertise" ELSE "push")
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 
-\* A thread is queued: wp__carrier_tasks_push. Carrier has the wake in full.
+\* A thread is queued: wp__carrier_tasks_push. Carrier has the wakeup in all its steps.
 Push(t) ==
   /\ pc[t] = "push"
   /\ ready' = IF pc[hand[t]] = "parked" THEN ready \cup {hand[t]} ELSE ready
@@ -127,14 +131,14 @@ Push(t) ==
                                         ELSE IF wakes /\ @ = "queued" THEN "wait" ELSE @]
   /\ UNCHANGED <<Heap, earliest, lock, number, permit, now, first, Carrier, left, Ghosts>>
 
-\* The carrier says that it is parked: wp_carrier_advertise.
+\* The carrier writes into its word that it is parked: wp_carrier_advertise.
 Advertise ==                  \* [carrier.1] [carrier.6]
   /\ Is("advertise")
   /\ word' = "PARKED"
   /\ To("until")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, Carrier, hand, left, Ghosts>>
 
-\* The carrier reads how long it may sleep, and sleeps if its queues are empty.
+\* The carrier reads until when it may sleep, and sleeps if its queues are empty.
 ReadUntil ==                  \* [timer.8]
   /\ Is("until")
   /\ until' = earliest
@@ -165,7 +169,7 @@ Leave ==                      \* [carrier.2]
 
 (* Other threads, and the clock. *)
 
-\* Another thread gives a permit, and queues the thread if it is parked: wp_vthread_unpark.
+\* Another thread gives thread a a permit, and queues it if it is parked: wp_vthread_unpark.
 Unpark(a) ==                  \* [vthread.1]
   /\ pc["unparker"] = "idle"
   /\ left > 0
@@ -224,25 +228,25 @@ FairSpec == Spec /\ Fairness
 
 (* What must hold. *)
 
-\* A thread that set the earliest deadline is about to wake the carrier.
+\* Some thread that has set the earliest deadline is about to wake the carrier.
 IsComing == \E a \in Armers : pc[a] = "publish" \/ a \in first
 
-\* No carrier sleeps past the earliest deadline, unless the thread that set this deadline is about
-\* to wake it.
+\* The carrier does not sleep past the earliest deadline, unless the thread that has set this
+\* deadline is about to wake the carrier.
 NoOversleep == Is("queued") => IsComing \/ \A a \in heap : until <= deadline[a]
 
-\* A timer fires only when its deadline has passed.
+\* A timer fires only after its deadline has passed.
 NeverEarly == \A a \in Armers : ends[a] > 0 /\ a \in armed => deadline[a] <= now
 
-\* A timer fires or is cancelled, once, and a cancel returns which of the two it was.
+\* A timer fires or is cancelled, and only once. A cancel returns which of the two it was.
 DueOnce == \A a \in Armers : ends[a] <= 1
 
-\* When a cancel has returned no thread touches the timer, so its owner may leave the stack that the
-\* timer lies on.
+\* Once a cancel has returned, no thread accesses the timer, so its owner may leave the stack frame
+\* that contains the timer.
 CancelIsFinal ==
   \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] = "clear")
 
-\* A timer of one park gives no permit to a later park.
+\* A timer that was armed for one park gives no permit to a later park.
 StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
 
 \* While no thread changes the heap, the deadline that the carrier reads before it sleeps is the

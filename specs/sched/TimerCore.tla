@@ -7,34 +7,35 @@
 EXTENDS Naturals
 
 CONSTANTS
-  Armers,     \* threads: each parks until a deadline, cancels the timer, and parks again with no
+  Armers,     \* threads; each parks until a deadline, cancels its timer, and parks again without a
               \* deadline
-  Own,        \* armers that run on the carrier; the others run elsewhere
+  Own,        \* the armers that run on the carrier; the others run elsewhere
   Deadlines,  \* each armer chooses one of these
-  Unparks     \* how many unparks come from outside
+  Unparks     \* the number of unparks from outside
 
 ASSUME SomebodyArms == Armers # {} /\ Own \subseteq Armers /\ Deadlines \subseteq Nat \ {0}
 
 VARIABLES
-  heap,      \* armers that have their timers in the heap
-  armed,     \* armers with a timer->armed that is not NULL
+  heap,      \* the armers whose timers are in the heap
+  armed,     \* the armers whose timer->armed is not NULL
   deadline,  \* armer -> timer->deadline_ns
   earliest,  \* timers->earliest_ns
   lock,      \* the holder of timers->lock
   word,      \* carrier->word
-  number,    \* armer -> from its thread's word: the number of the present or next park
-  permit,    \* armer -> from the same word: the permit, by its giver
+  number,    \* armer -> from its thread's word: the number of its current or next park
+  permit,    \* armer -> from the same word: the permit, named by its giver
   ready,     \* armers that are queued to run
   now,       \* the time
   pc,        \* thread -> its next step
-  first,     \* armers that owe the carrier a wake
-  clock,     \* local of the carrier: when it looked at the clock
-  until,     \* local of the carrier: the deadline of its sleep
-  hand,      \* "carrier", "unparker" -> the armer that it must push, or the owner of the timer that
-             \* it touches
-  left,      \* unparks to come
+  first,     \* the armers that owe the carrier a wakeup, because their timers became the first
+  clock,     \* local variable of the carrier: the time that it has read
+  until,     \* local variable of the carrier: the deadline of its sleep
+  hand,      \* "carrier", "unparker" -> the armer that it must push, or the armer whose timer it
+             \* accesses
+  left,      \* the number of unparks that are still to come
   ends,      \* ghost: armer -> how many times its timer fired or was cancelled
-  gone       \* ghost: armers that are done with their timers, so that the memory may be reused
+  gone       \* ghost: the armers that are done with their timers, so that the timers' memory may be
+             \* reused
 
 Heap == <<heap, armed, deadline>>
 Thread == <<number, permit, ready>>
@@ -73,12 +74,13 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* Armer a stands there; an armer of this carrier runs only at the carrier's turn.
+\* Armer a is at step `where`. An armer of this carrier can run only at the carrier's turn.
 At(a, where) == pc[a] = where /\ (a \in Own => pc["carrier"] = "turn")
 
 (* Arming. *)
 
-\* The armer takes the lock and enters its timer, which may become the first: wp_timer_arm.
+\* The armer takes the lock and adds its timer to the heap, where it may become the first:
+\* wp_timer_arm.
 Arm(a) ==                     \* [lock.1] [timer.1]
   /\ At(a, "start")
   /\ lock = None
@@ -108,14 +110,14 @@ UnlockArmed(a) ==             \* [lock.3]
   /\ first' = first \ Own
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
 
-\* The armer looks whether the carrier is parked: wp_timers_nudge.
+\* The armer checks whether the carrier is parked: wp_timers_nudge.
 LoadWord(a) ==                \* [timer.9] [timer.10]
   /\ At(a, "word")
   /\ first' = IF word = "PARKED" THEN first ELSE first \ {a}
   /\ Goto(a, IF word = "PARKED" THEN "cas" ELSE "park")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
 
-\* The armer claims the wake: PARKED becomes WAKING.
+\* The armer claims the wakeup: it changes PARKED to WAKING.
 Nudge(a) ==                   \* [timer.11]
   /\ At(a, "cas")
   /\ IF word = "PARKED"
@@ -127,28 +129,28 @@ Nudge(a) ==                   \* [timer.11]
           /\ first' = first \ {a}
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, Carrier, hand, left, Ghosts>>
 
-\* The armer makes the one system call: wp__carrier_wake.
+\* The armer makes the one system call of the wakeup: wp__carrier_wake.
 Call(a) ==
   /\ At(a, "call")
   /\ pc' = [pc EXCEPT ![a] = "park", !["carrier"] = IF @ = "queued" THEN "wait" ELSE @]
   /\ first' = first \ {a}
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
 
-(* The first park lasts until the deadline or an unpark, the second one until an unpark. *)
+(* The first park lasts until the deadline or an unpark, and the second one until an unpark. *)
 
-\* The permit is taken where the number changes.
+\* The park ends: the permit is taken, and the number changes, in one step.
 EndPark(a) ==
   /\ number' = [number EXCEPT ![a] = @ + 1]
   /\ permit' = [permit EXCEPT ![a] = None]
   /\ Goto(a, IF number[a] = 1 THEN "cancel" ELSE "done")
 
-\* [vthread.3] The armer parks; or [vthread.4] it takes the permit instead.
+\* The armer parks [vthread.3]. If it has a permit, it takes the permit instead [vthread.4].
 Park(a) ==
   /\ At(a, "park")
   /\ IF permit[a] # None THEN EndPark(a) ELSE Goto(a, "parked") /\ UNCHANGED <<number, permit>>
   /\ UNCHANGED <<Heap, earliest, lock, word, ready, now, first, Carrier, hand, left, Ghosts>>
 
-\* The armer's thread is popped, and runs.
+\* The armer's thread is taken from its queue, and runs.
 Resume(a) ==                  \* [vthread.2]
   /\ At(a, "parked")
   /\ a \in ready
@@ -158,8 +160,8 @@ Resume(a) ==                  \* [vthread.2]
 
 (* Cancelling, after the first park. *)
 
-\* The armer looks whether its timer is armed: wp_timer_cancel. If the timer has fired, no thread
-\* touches it any more.
+\* The armer checks whether its timer is armed: wp_timer_cancel. If the timer has fired, no thread
+\* accesses it any more.
 LoadArmed(a) ==               \* [timer.4]
   /\ At(a, "cancel")
   /\ IF a \in armed
@@ -170,7 +172,7 @@ LoadArmed(a) ==               \* [timer.4]
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, ends>>
 
 \* The armer takes the lock and cancels the timer if it is still armed. [timer.12] wp_timers_clear
-\* does this, too.
+\* cancels timers, too.
 Cancel(a) ==                  \* [lock.1] [timer.5] [timer.6]
   /\ At(a, "lock")
   /\ lock = None
@@ -183,15 +185,15 @@ Cancel(a) ==                  \* [lock.1] [timer.5] [timer.6]
         /\ Goto(a, IF ~is_armed THEN "again" ELSE IF is_root THEN "withdraw" ELSE "release")
   /\ UNCHANGED <<deadline, earliest, word, Thread, now, first, Carrier, hand, left, gone>>
 
-\* The cancelled timer was the first: the armer writes the new earliest deadline.
+\* The cancelled timer was the first, so the armer writes the new earliest deadline.
 Withdraw(a) ==                \* [timer.3]
   /\ At(a, "withdraw")
   /\ earliest' = Min(heap)
   /\ Goto(a, "release")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 
-\* The armer gives the lock back. If the timer was not armed any more, it looks again where the
-\* timer is.
+\* The armer gives the lock back. If the timer was no longer armed, the armer checks again which
+\* thread has it.
 UnlockCancelled(a) ==         \* [lock.3]
   /\ At(a, "release") \/ At(a, "again")
   /\ lock' = None

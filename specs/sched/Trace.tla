@@ -1,15 +1,16 @@
 -------------------------------- MODULE Trace -------------------------------
 (***************************************************************************)
-(* Which thread a trace event is of, and when there is one: threads that   *)
-(* run one after the other in the same memory, their events, and a switch  *)
-(* that others turn meanwhile. EventRing.tla says that an event is read    *)
-(* whole.                                                                  *)
+(* Which thread a trace event belongs to, and when an event is written.    *)
+(* Threads run one after the other in the same memory and write events,    *)
+(* while other threads switch tracing on and off. EventRing.tla says that  *)
+(* an event is read whole.                                                 *)
+(*                                                                         *)
 (* Code       kernel/sched/trace.c, event_ring.h, vthread_stackful.c;      *)
 (*            [event_ring.10]..[event_ring.12] name sites.                 *)
 (* Abstracts  a ring to the set of its events; a name to its thread; the   *)
 (*            clock to whether it was read.                                *)
-(* Memory     sequential consistency; the orders are                       *)
-(*            stress/scenarios/base/event_ring.c's.                        *)
+(* Memory     sequential consistency; stress/scenarios/base/event_ring.c   *)
+(*            checks the memory orders.                                    *)
 (* Promises   NameIsItsOwn, NumberIsItsOwn, RingsAreThere, SpansHaveBegun, *)
 (*            OffIsSilent (safety).                                        *)
 (* TLC alone  NameIsItsOwn, NumberIsItsOwn, SpansHaveBegun, OffIsSilent:   *)
@@ -21,27 +22,27 @@
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS
-  Threads,  \* how many threads there are, one after the other in one memory
-  Rings,    \* how many sets of rings may be made, each larger than the last
-  Turns     \* how many times tracing is switched off or on
+  Threads,  \* the number of threads, which run one after the other in one memory
+  Rings,    \* the number of sets of rings that may be made, each larger than the one before
+  Turns     \* the number of times that tracing is switched on or off
 
 ASSUME SomeOfEach == {Threads, Rings} \subseteq Nat \ {0} /\ Turns \in Nat
 
 VARIABLES
-  thread,  \* the thread that the memory is of, and that is named there; 0: none yet
-  taken,   \* how many numbers were given so far
+  thread,  \* the thread that the memory belongs to and that is named there; 0: none yet
+  taken,   \* the number of thread numbers given so far
   number,  \* the number of that thread
-  to,      \* [event_ring.10]..[event_ring.12]: the rings that events go to; 0: tracing is off
-  made,    \* the sets of rings that were made
-  kept,    \* the newest set
-  freed,   \* the sets that were freed
-  left,    \* turns of the switch that are still to come
-  writer,  \* [pc, began, to]: the carrier of that thread: its next step; whether the beginning of
-           \* the span was read; the rings that it found
-  off,     \* ghost: since the writer's last look the switch has been off, or the writer found it
+  to,      \* [event_ring.10]..[event_ring.12]: the set of rings that events go to; 0: tracing is
            \* off
+  made,    \* the sets of rings that have been made
+  kept,    \* the newest set
+  freed,   \* the sets of rings that have been freed
+  left,    \* the turns of the switch that are still to come
+  writer,  \* [pc, began, to]: the carrier that runs the thread: its next step; TRUE if it has read
+           \* when the span began; the set of rings that it has found
+  off,     \* ghost: TRUE if tracing was off when the writer last read the switch
   events,  \* the events that were written: [rings, of, named, number, began, silent]
-  shown    \* what a reader has made of some event: [of, named, number, began]; `of` is 0 if there
+  shown    \* what a reader has read from some event: [of, named, number, began]; `of` is 0 if there
            \* is nothing yet
 
 vars == <<thread, taken, number, to, made, kept, freed, left, writer, off, events, shown>>
@@ -78,9 +79,9 @@ Init ==
 Memory == UNCHANGED <<thread, taken, number>>
 Switches == UNCHANGED <<to, made, kept, freed, left>>
 
-(* A thread of the group, in the memory of the last one. *)
+(* A thread of the group, in the memory of the thread before it. *)
 
-\* A new thread takes over the memory of the last one: wp_vthread_new, wp__body_take.
+\* A new thread takes over the memory: wp_vthread_new, wp__body_take.
 New ==
   /\ writer.pc = "idle"
   /\ thread < Threads
@@ -90,7 +91,8 @@ New ==
   /\ Switches
   /\ UNCHANGED <<writer, off, events, shown>>
 
-\* The thread parks, or its step begins. The clock is read only if tracing is on.
+\* A span begins: the thread parks, or its step begins. The carrier reads the clock only if tracing
+\* is on.
 Begin ==                      \* [event_ring.12]
   /\ writer.pc = "idle"
   /\ thread # 0
@@ -107,7 +109,7 @@ End ==
   /\ Switches
   /\ UNCHANGED <<off, events, shown>>
 
-\* The writer looks where the event should go: wp__trace_add.
+\* The writer reads where the event should go: wp__trace_add.
 Look ==                       \* [event_ring.10]
   /\ writer.pc = "look"
   /\ LET found == to
@@ -130,7 +132,8 @@ Write ==
 
 (* The switch. *)
 
-\* There are no rings, or larger ones are wanted: wp_group_trace_on makes them and shows them.
+\* Tracing is switched on with new rings, because there are none or larger ones are wanted:
+\* wp_group_trace_on.
 Make ==
   /\ left > 0
   /\ kept < Rings
@@ -142,7 +145,7 @@ Make ==
   /\ Memory
   /\ UNCHANGED <<writer, off, events, shown>>
 
-\* Tracing goes on, into the rings that there are.
+\* Tracing is switched on with the rings that there are.
 On ==                         \* [event_ring.11]
   /\ left > 0
   /\ kept # 0
@@ -186,19 +189,19 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 
-\* A reader of an event gets the name of the thread that the event is of, whichever thread has the
-\* memory now.
+\* A reader of an event gets the name of the thread that the event belongs to, whichever thread has
+\* the memory now.
 NameIsItsOwn == shown.named = shown.of
 
-\* Two events have one number only if they are of one thread.
+\* Two events have the same number only if they belong to the same thread.
 NumberIsItsOwn == \A one, other \in events : one.number = other.number => one.of = other.of
 
-\* A writer that is about to write has rings that were made and are not freed.
+\* When a writer is about to write, its rings have been made and not freed.
 RingsAreThere == writer.pc = "write" => writer.to \in made \ freed
 
-\* The beginning of every span that is shown was read.
+\* For every span that is shown, the carrier has read when the span began.
 SpansHaveBegun == shown.began
 
-\* A writer that found the switch off when it looked writes nothing.
+\* A writer that found tracing switched off writes no event.
 OffIsSilent == \A event \in events : ~event.silent
 =============================================================================
