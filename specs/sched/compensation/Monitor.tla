@@ -1,31 +1,33 @@
 ----------------------------- MODULE Monitor -----------------------------
 (***************************************************************************)
-(* A monitor marks a carrier that makes no progress, and the mark ends     *)
-(* with the step for which it was made. Go's sysmon finds blocked Ps in    *)
-(* this way.                                                               *)
+(* A monitor is a thread that marks a carrier which makes no progress,     *)
+(* because one of its steps takes too long. The mark ends when the marked  *)
+(* step ends. Go's sysmon finds blocked Ps in this way.                    *)
+(*                                                                         *)
 (* Code       kernel/sched/placement/placement.h, monitor.c: [placement.2] *)
 (*            [placement.4] [placement.10]..[placement.13].                *)
-(* Abstracts  time: any two looks that find the same step are far enough   *)
-(*            apart. Placement has the move of the queue.                  *)
-(* Memory     sequential consistency: the end of a step and the mark are   *)
-(*            read-modify-writes of one word, and the earlier of the two   *)
-(*            hands over what was written before it.                       *)
+(* Abstracts  time: any two reads of the monitor that find the same step   *)
+(*            count as far enough apart. Placement has the move of the     *)
+(*            marked carrier's queue.                                      *)
+(* Memory     sequential consistency: both the end of a step and the mark  *)
+(*            are read-modify-writes of one word, so the later one sees    *)
+(*            what was written before the earlier one.                     *)
 (* Promises   MarkIsOfWhoRuns (safety); MarkEnds (liveness).               *)
 (***************************************************************************)
 EXTENDS Naturals
 CONSTANTS
-  Steps   \* how many steps the carrier runs
+  Steps   \* the number of steps that the carrier runs
 
 VARIABLES
-  progress,  \* the carrier's count: one more when a step begins, and when it ends
-  mark,      \* the monitor's mark, in the word of the load
+  progress,  \* the carrier's count: it grows by one when a step begins, and when a step ends
+  mark,      \* the monitor's mark, in the word of the carrier's load
   carrier,   \* the carrier's next step
   monitor,   \* the monitor's next step
-  seen       \* the progress that the monitor has seen
+  seen       \* the progress that the monitor has read
 
 vars == <<progress, mark, carrier, monitor, seen>>
 
-\* An odd progress means that a step is running.
+\* If the progress is odd, a step is running.
 Runs(number) == number % 2 = 1
 TypeOK ==
   /\ progress \in 0 .. 2 * Steps
@@ -49,27 +51,27 @@ Begin ==                      \* [placement.10]
   /\ carrier' = "run"
   /\ UNCHANGED <<mark, monitor, seen>>
 
-\* The step ends; it still counts in the load.
+\* The step ends. It still counts in the carrier's load.
 End ==                        \* [placement.10]
   /\ carrier = "run"
   /\ progress' = progress + 1
   /\ carrier' = "end"
   /\ UNCHANGED <<mark, monitor, seen>>
 
-\* The step is taken off the load, which reads the mark.
+\* The step is subtracted from the load. The same operation reads the mark.
 Less ==                       \* [placement.2]
   /\ carrier = "end"
   /\ carrier' = IF mark THEN "unmark" ELSE "idle"
   /\ UNCHANGED <<progress, mark, monitor, seen>>
 
-\* The carrier takes the mark off.
+\* The carrier clears the mark.
 Unmark ==                     \* [placement.4]
   /\ carrier = "unmark"
   /\ mark' = FALSE
   /\ carrier' = "idle"
   /\ UNCHANGED <<progress, monitor, seen>>
 
-\* The monitor sees a step that runs.
+\* The monitor finds that a step is running.
 Look ==                       \* [placement.12]
   /\ monitor = "look"
   /\ Runs(progress)
@@ -77,7 +79,7 @@ Look ==                       \* [placement.12]
   /\ monitor' = "again"
   /\ UNCHANGED <<progress, mark, carrier>>
 
-\* The monitor looks whether it is still the same step.
+\* The monitor checks whether the same step is still running.
 Again ==                      \* [placement.12]
   /\ monitor = "again"
   /\ monitor' = IF progress = seen THEN "mark" ELSE "look"
@@ -90,13 +92,14 @@ Mark ==                       \* [placement.11]
   /\ monitor' = "recheck"
   /\ UNCHANGED <<progress, carrier, seen>>
 
-\* The same step still runs, so its end will see the mark; otherwise the monitor clears the mark.
+\* The monitor checks once more. If the same step is still running, the end of this step will see
+\* the mark; otherwise the monitor clears the mark.
 Recheck ==                    \* [placement.12]
   /\ monitor = "recheck"
   /\ monitor' = IF progress = seen THEN "look" ELSE "clear"
   /\ UNCHANGED <<progress, mark, carrier, seen>>
 
-\* The monitor takes its mark off again.
+\* The monitor clears its mark.
 Clear ==                      \* [placement.13]
   /\ monitor = "clear"
   /\ mark' = FALSE
@@ -112,12 +115,12 @@ FairSpec == Spec /\ WF_vars(Carrier) /\ WF_vars(Monitor)
 
 (* What must hold. *)
 
-\* A mark that the monitor made stays only while the marked step runs, unless a thread is about to
-\* take it off.
+\* A carrier stays marked only while the step for which it was marked is running, unless a thread is
+\* about to clear the mark.
 MarkIsOfWhoRuns ==
   mark => \/ monitor \in {"recheck", "clear"}
           \/ progress = seen \/ carrier \in {"end", "unmark"}
 
-\* Every mark ends when its step does.
+\* Every mark is eventually cleared.
 MarkEnds == <>[]~mark
 =============================================================================

@@ -1,19 +1,22 @@
 ---------------------------- MODULE SpareCarrier ----------------------------
 (***************************************************************************)
-(* A group keeps its number of eligible carriers, those that tasks may be  *)
-(* given to. A carrier that is blocked is replaced by a spare carrier, as  *)
-(* long as there are any; each spare is idle until then, and again when    *)
-(* the block is gone. Java's ForkJoinPool compensates for blocked workers  *)
-(* in this way.                                                            *)
+(* A group keeps its number of eligible carriers constant. A carrier is    *)
+(* eligible if submitters may give it tasks. When a carrier is marked as   *)
+(* blocked, an idle spare carrier is activated in its place, as long as    *)
+(* there are any. When the block has ended, an active spare is retired and *)
+(* is an idle spare again. Java's ForkJoinPool compensates for blocked     *)
+(* workers in this way.                                                    *)
+(*                                                                         *)
 (* Code       kernel/sched/compensation/spare_carrier.h, spare_carrier.c:  *)
 (*            [spare_carrier.1]..[policy_draw.1]; group_placement.c,       *)
 (*            placement.c: [policy.1] [placement.1]                        *)
 (*            [placement.3]..[placement.6].                                *)
-(* Abstracts  loads and steals away (Placement), and which carriers an old *)
-(*            look may take for eligible: any that were so once. A         *)
-(*            spurious wakeup that meets a carrier which parked as an idle *)
-(*            spare is passed on, as if it was not made yet.               *)
-(* Memory     sequential consistency: marks and bits are                   *)
+(* Abstracts  loads and steals away (Placement); an outdated read, by      *)
+(*            which a thread may take a carrier for eligible, to the       *)
+(*            choice of any carrier that has been eligible at some time. A *)
+(*            spurious wakeup that meets a carrier which has parked as an  *)
+(*            idle spare is passed on, as if it had not been made yet.     *)
+(* Memory     sequential consistency: marks and bits are changed by        *)
 (*            read-modify-writes of one word, the deciding thread holds a  *)
 (*            lock, and a thread that has changed a word takes that lock   *)
 (*            afterwards.                                                  *)
@@ -28,25 +31,25 @@
 EXTENDS Integers, FiniteSets
 CONSTANTS
   Submitters,  \* each submits one task
-  Carriers,    \* configured carriers, each of which runs a task at first
-  Others,      \* spare carriers
-  Watchers,    \* monitors: each marks a carrier as blocked once
-  Marks,       \* how many times tasks mark their own carriers
+  Carriers,    \* the configured carriers, each of which runs a task at first
+  Others,      \* the spare carriers
+  Watchers,    \* monitors; each marks one carrier as blocked, once
+  Marks,       \* the number of times that tasks mark their own carriers
   Refuses,     \* TRUE: the start of a thread may be refused
   Closes       \* TRUE: the group may be closed
 
 VARIABLES
-  marked,   \* carrier -> whether it is marked as blocked
-  dormant,  \* carrier -> whether it is an idle spare, in the same word
-  threads,  \* carrier -> how many threads were started for it
-  queue,    \* carrier -> how many tasks are queued
-  global,   \* tasks in the group's queue
+  marked,   \* carrier -> TRUE if the carrier is marked as blocked
+  dormant,  \* carrier -> TRUE if the carrier is an idle spare; in the same word
+  threads,  \* carrier -> the number of threads that were started for it
+  queue,    \* carrier -> the number of tasks in its queue
+  global,   \* the number of tasks in the group's queue, the global tasks
   pc,       \* thread -> its next step
-  at,       \* thread -> the carrier that it pushes to, moves from, or starts
-  held,     \* thread -> tasks in its hands
-  lock,     \* the thread that decides
-  left,     \* marks that are still to come
-  over,     \* the group is closed, so no thread starts any more
+  at,       \* thread -> the carrier that it pushes to, moves tasks from, or starts
+  held,     \* thread -> the number of tasks that it is moving
+  lock,     \* the thread that holds the lock, to decide
+  left,     \* the number of marks that are still to come
+  over,     \* TRUE if the group is closed, so no more threads are started
   stopped   \* the carriers that the close stops
 
 vars == <<marked, dormant, threads, queue, global, pc, at, held, lock, left, over, stopped>>
@@ -88,13 +91,13 @@ Word == <<marked, dormant>>
 Tasks == <<queue, global, held>>
 Rest == <<threads, lock, left, over, stopped>>
 
-\* The carriers that tasks may be given to.
+\* The eligible carriers.
 Eligible == {c \in All : ~marked[c] /\ ~dormant[c]}
 Many == Cardinality(Carriers)
 
 (* A submitter. *)
 
-\* The submitter chooses a carrier, perhaps by an old look.
+\* The submitter chooses a carrier, perhaps on the basis of an outdated read.
 Choose(s) ==                  \* [policy.1] [policy_draw.1]
   /\ s \in Submitters
   /\ pc[s] = "choose"
@@ -119,15 +122,16 @@ Tell(s) ==
        ![s] = "count",
        ![at[s]] = IF @ \in {"idle", "asleep"} THEN "look" ELSE @]
 
-\* If the target is not eligible any more, the submitter moves its queue.
+\* If the target is no longer eligible, the submitter moves the target's queue.
 Count(s) ==                   \* [placement.1]
   /\ pc[s] = "count"
   /\ Goto(s, IF at[s] \in Eligible THEN "done" ELSE "hand")
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
 
-(* The queue of a blocked or retiring carrier moves. The deciding thread moves it under the lock. *)
+(* The queue of a blocked or retired carrier is moved to the group's queue. A thread that decides
+   holds the lock while it moves a queue. *)
 
-\* Where a thread goes after it has moved a queue.
+\* The step of a thread after it has moved a queue.
 AfterMove(t) == IF t \in Submitters THEN "done" ELSE IF lock = t THEN "rouse" ELSE "settle"
 
 \* The mover takes all tasks of the queue.
@@ -146,8 +150,8 @@ Put(t) ==                     \* [placement.5]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<Word, queue, at, Rest>>
 
-\* A carrier is woken. Carriers that look like idle spares are left out, although an old look may
-\* err.
+\* The mover wakes a carrier that sleeps. It leaves out carriers that it takes for idle spares,
+\* perhaps on the basis of an outdated read.
 Wake(t) ==                    \* [spare_carrier.5] [spare_carrier.1]
   /\ pc[t] \in {"wake", "more"}
   /\ LET next == IF pc[t] = "more" THEN "run"
@@ -160,7 +164,8 @@ Wake(t) ==                    \* [spare_carrier.5] [spare_carrier.1]
 
 (* A carrier takes from the group's queue first, then from its own. *)
 
-\* The carrier takes a task of the group's queue. An idle spare takes none, and passes the wake on.
+\* The carrier takes a task from the group's queue. An idle spare takes none, and passes the wakeup
+\* on.
 Look(c) ==                    \* [placement.6] [spare_carrier.1]
   /\ UNCHANGED <<Word, queue, held, Rest>>
   /\ pc[c] = "look"
@@ -171,7 +176,7 @@ Look(c) ==                    \* [placement.6] [spare_carrier.1]
      ELSE /\ UNCHANGED global
           /\ Goto(c, IF global > 0 THEN "wake" ELSE "own")
 
-\* The carrier takes a task of its own queue, or goes to rest.
+\* The carrier takes a task from its own queue. If there is none, it goes to rest.
 Own(c) ==
   /\ pc[c] = "own"
   /\ UNCHANGED <<Word, global, held, at, Rest>>
@@ -181,7 +186,8 @@ Own(c) ==
      ELSE /\ Goto(c, "rest")
           /\ UNCHANGED queue
 
-\* The carrier's word says parked: it looks once more, then sleeps.
+\* The carrier's word says that it is parked. The carrier checks the queues once more, and then
+\* sleeps.
 Sleep(c) ==                   \* [carrier.6] [spare_carrier.1] [placement.6]
   /\ pc[c] = "rest"
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
@@ -189,8 +195,8 @@ Sleep(c) ==                   \* [carrier.6] [spare_carrier.1] [placement.6]
      THEN Goto(c, "look")
      ELSE Goto(c, IF dormant[c] THEN "asleep" ELSE "idle")
 
-(* After a mark, by a task or a monitor, the queue is moved and a decision follows. After its end a
-   decision follows, too. *)
+(* After a task or a monitor has marked a carrier, the marking thread moves the carrier's queue and
+   decides.  After the mark is cleared, the carrier decides. *)
 
 \* A task that is about to block marks its carrier.
 Mark(t) ==                    \* [placement.3]
@@ -214,7 +220,7 @@ Watch(t) ==
   /\ Goto(t, "hand")
   /\ UNCHANGED <<dormant, Tasks, Rest>>
 
-\* The task ends, and with it the mark.
+\* The task ends, and its carrier clears the mark.
 End(c) ==                     \* [placement.4]
   /\ c \in All
   /\ pc[c] = "run"
@@ -222,9 +228,9 @@ End(c) ==                     \* [placement.4]
   /\ Goto(c, IF marked[c] THEN "settle" ELSE "look")
   /\ UNCHANGED <<dormant, Tasks, at, Rest>>
 
-(* The decision which spare carriers are needed. *)
+(* The decision how many spare carriers are needed. *)
 
-\* Where a thread goes after its decision.
+\* The step of a thread after its decision.
 AfterAll(t) == IF t \in Watchers THEN "done" ELSE IF marked[t] THEN "run" ELSE "look"
 
 \* The thread takes the lock to decide, unless the group is closed.
@@ -238,14 +244,14 @@ Settle(t) ==
           /\ lock' = t
   /\ UNCHANGED <<Word, Tasks, at, threads, left, over, stopped>>
 
-\* Idle spares that have a thread already.
+\* The idle spares that have a thread already.
 Cached == {r \in Others : dormant[r] /\ threads[r] > 0}
 
-\* The idle spares that may be activated: first those that have a thread.
+\* The idle spares that may be activated. Those that have a thread come first.
 Startable == IF Cached # {} THEN Cached ELSE {r \in Others : dormant[r]}
 
-\* The thread activates an idle spare if carriers are missing, retires one if there are too many, or
-\* is done.
+\* The thread activates an idle spare if there are too few eligible carriers, and retires a spare if
+\* there are too many. Otherwise it is done.
 Decide(t) ==                  \* [spare_carrier.2]
   /\ pc[t] = "decide"
   /\ UNCHANGED <<Word, Tasks, threads, left, over, stopped>>
@@ -265,7 +271,8 @@ Decide(t) ==                  \* [spare_carrier.2]
         /\ lock' = Nobody
         /\ UNCHANGED at
 
-\* The idle spare gets its thread, and only then becomes eligible; or the thread is refused.
+\* A thread is started for the idle spare, which becomes eligible only after that. Or the system
+\* refuses the thread.
 Start(t) ==
   /\ pc[t] = "start"
   /\ LET r == at[t] IN
@@ -278,15 +285,15 @@ Start(t) ==
         /\ lock' = Nobody
   /\ UNCHANGED <<Word, Tasks, at, left, over, stopped>>
 
-\* [spare_carrier.6] [spare_carrier.3] An activated spare becomes eligible. [spare_carrier.4] A
-\* retiring one is eligible no more, and its queue is moved.
+\* An activated spare becomes eligible ([spare_carrier.6] [spare_carrier.3]). A retired spare is no
+\* longer eligible ([spare_carrier.4]), and its queue is moved next.
 Turn(t) ==
   /\ pc[t] \in {"activate", "retire"}
   /\ dormant' = [dormant EXCEPT ![at[t]] = pc[t] = "retire"]
   /\ Goto(t, IF pc[t] = "retire" THEN "hand" ELSE "rouse")
   /\ UNCHANGED <<marked, Tasks, at, Rest>>
 
-\* The activated or retired carrier is woken, and looks at its word.
+\* The activated or retired carrier is woken, and checks its word.
 Rouse(t) ==
   /\ pc[t] = "rouse"
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
@@ -294,7 +301,7 @@ Rouse(t) ==
        ![t] = "decide",
        ![at[t]] = IF @ \in {"idle", "asleep", "rest"} THEN "look" ELSE @]
 
-\* The group is closed, under the lock. Afterwards each carrier gets its stop.
+\* The group is closed, under the lock. After that, each carrier gets its stop.
 Close ==
   /\ Closes
   /\ ~over
@@ -319,39 +326,39 @@ HeldSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ (End(t) /\ ~marked[t]
 (* What must hold. *)
 In(where) == {t \in Threads : pc[t] \in where}
 
-\* No thread has yet to decide.
+\* No thread is about to decide.
 Decided ==
   In(Deciding \cup {"settle"}) \cup {t \in In({"hand", "put", "wake"}) : t \notin Submitters} = {}
 
-\* As many carriers are eligible as are configured, or all spare carriers that have threads stand
-\* in, unless a thread is about to decide. No configured carrier is ever an idle spare.
+\* If no thread is about to decide, as many carriers are eligible as are configured; or fewer, if
+\* every spare carrier that has a thread is in use. A configured carrier is never an idle spare.
 EligibleKept ==
   /\ \A c \in Carriers : ~dormant[c]
   /\ Decided /\ ~over => LET many == Cardinality(Eligible) IN
        \/ many = Many
        \/ many < Many /\ \A r \in Others : dormant[r] => Refuses /\ threads[r] = 0
-\* No spare carrier gets two threads.
+\* No carrier gets two threads.
 OneThread == \A c \in All : threads[c] < 2
 
-\* A carrier that may be given tasks has a thread.
+\* Every carrier that is not an idle spare has a thread.
 TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
 
-\* No task is left in the queue of a blocked carrier or an idle spare, unless a thread is about to
+\* The queue of a blocked carrier or of an idle spare holds no task, unless a thread is about to
 \* move it.
 RetiredIsEmpty ==
   \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"tell", "count", "hand"}) : at[t] = c
 
-\* No carrier that may be given tasks sleeps while there are global tasks, unless a thread is about
-\* to look, or to wake a carrier.
+\* While there are global tasks, no carrier other than an idle spare sleeps, unless a thread is
+\* about to check for global tasks or to wake a carrier.
 NoStrandedGlobal == global > 0 /\ (\E c \in In({"idle", "asleep"}) : ~dormant[c]) =>
   In({"wake", "more", "look", "rouse"}) # {}
-\* The close stops each thread that was started.
+\* The close stops every carrier for which a thread was started.
 StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
 
-\* Each task is run, if marks end, even when threads are refused.
+\* Every task is run, if the marked tasks end, even if the system refuses threads.
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
 
-\* All other tasks are run even if no mark ends, provided there are enough spare carriers. This is
-\* checked under HeldSpec.
+\* Every task is run even if no marked task ends, provided that there are enough spare carriers.
+\* This is checked under HeldSpec.
 OthersRun == AllRun
 =============================================================================

@@ -1,15 +1,19 @@
 ------------------------------- MODULE SpareThread --------------------------------
 (***************************************************************************)
-(* While a virtual thread blocks its carrier's OS thread in a pinned park, *)
-(* a spare thread takes over the carrier's role. The spare gives the role  *)
-(* back before the virtual thread goes on.                                 *)
+(* A carrier's role is to run the carrier's loop, and one OS thread has it *)
+(* at a time. In a pinned park, a virtual thread cannot leave the stack of *)
+(* its OS thread, so this OS thread blocks. While it is blocked it lends   *)
+(* the role to a spare thread, which runs the loop in its place. The spare *)
+(* gives the role back before the virtual thread goes on.                  *)
+(*                                                                         *)
 (* Code       kernel/sched/compensation/role.h, spare_thread.c; worker.c;  *)
 (*            vthread_park.c.                                              *)
-(* Abstracts  one carrier: its role is the thread that runs its loop; what *)
-(*            is under the lock of the spares to one step; the timer that  *)
-(*            recalls the role to a set (Timer: Fires); the pinned park    *)
-(*            (VThread: PinnedUnparkReachesCarrier); siblings, and what    *)
-(*            they may take when the role is given up (MCSearchGiven).     *)
+(* Abstracts  one carrier, whose role is the thread that runs its loop;    *)
+(*            what is done under the lock of the spares to one step; the   *)
+(*            timer that recalls the role to a set (Timer: Fires); the     *)
+(*            pinned park (VThread: PinnedUnparkReachesCarrier); siblings, *)
+(*            and what they may take when the role is given up             *)
+(*            (MCSearchGiven).                                             *)
 (* Memory     sequential consistency, which the lock earns.                *)
 (* Promises   OneHolder, ExitsAlone, KeepsIfAlone, StopIsLast (safety);    *)
 (*            OthersRun (liveness).                                        *)
@@ -18,23 +22,24 @@ EXTENDS Naturals, FiniteSets
 
 CONSTANTS
   Spares,    \* OS threads besides the carrier's first one
-  Virtuals,  \* virtual threads: each parks once, pinned, and ends
-  Stuck,     \* virtual threads that are never unparked
-  Stops      \* the close stops the carrier at any time
+  Virtuals,  \* virtual threads; each parks once, in a pinned park, and then ends
+  Stuck,     \* the virtual threads that are never unparked
+  Stops      \* TRUE: the close stops the carrier, at any time
 
 VARIABLES
-  role,     \* the OS thread that carries; "offered" to the spares; "free" for a thread that waits
-            \* for it; "ended"
+  role,     \* the OS thread that has the role; "offered" to the spares; "free" for a thread that
+            \* waits for it; "ended"
   pc,       \* OS thread -> its next step
   on,       \* OS thread -> the virtual thread on its stack
-  lent,     \* OS threads that have lent the role and want it back
-  wanting,  \* those of them that wait for the role
+  lent,     \* the OS threads that have lent the role and want it back
+  wanting,  \* those of them that now wait for the role
   armed,    \* those of them with a timer that is due
-  wanted,   \* the holder's flag: it shall give the role up
-  stop,     \* whether the stop is in the inbox: "no", "sent"; or the carrier has "read" it
-  queue,    \* virtual threads that are ready to run
-  woken,    \* virtual threads that were unparked
-  done      \* virtual threads that have ended
+  wanted,   \* the flag that asks the holder of the role to give it up
+  stop,     \* the stop: "no" if none was sent, "sent" if the inbox holds it, "read" if the carrier
+            \* has read it
+  queue,    \* the virtual threads that are ready to run
+  woken,    \* the virtual threads that were unparked
+  done      \* the virtual threads that have ended
 
 vars == <<role, pc, on, lent, wanting, armed, wanted, stop, queue, woken, done>>
 
@@ -69,15 +74,16 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-(* The thread that carries: the loop of worker.c. *)
+(* The holder, which is the thread that has the role: the loop of worker.c. *)
 
-\* Thread t is at a turn of the loop, and may run a virtual thread.
+\* The holder t is at a turn of the loop, and may run a virtual thread.
 Carries(t) ==
   /\ pc[t] = "loop"
   /\ ~wanted
   /\ stop # "read"
 
-\* The timers of the threads that wait for the role fire.
+\* The timers of the threads that wait for the role fire, and the holder is asked to give the role
+\* up.
 Fire(t) ==
   /\ pc[t] = "loop"
   /\ armed # {}
@@ -86,7 +92,7 @@ Fire(t) ==
   /\ wanted' = TRUE
   /\ UNCHANGED <<role, pc, on, lent, wanting, stop, queue, woken, done>>
 
-\* The carrier runs a virtual thread.
+\* The holder runs a virtual thread.
 Run(t, v) ==
   /\ Carries(t)
   /\ v \in queue
@@ -95,7 +101,7 @@ Run(t, v) ==
   /\ Goto(t, "run")
   /\ UNCHANGED <<role, lent, wanting, armed, wanted, stop, woken, done>>
 
-\* The unparked virtual thread ends.
+\* A virtual thread that was unparked ends.
 End(t) ==
   /\ pc[t] = "run"
   /\ on[t] \in woken
@@ -113,7 +119,7 @@ Give(t) ==
   /\ Goto(t, "leave")
   /\ UNCHANGED <<on, lent, wanting, armed, stop, queue, woken, done>>
 
-\* The stop was read, now or before, so the thread leaves its loop.
+\* The holder reads the stop, or the stop was read before. In both cases the holder leaves the loop.
 Stop(t) ==
   /\ pc[t] = "loop"
   /\ ~wanted
@@ -123,7 +129,7 @@ Stop(t) ==
   /\ Goto(t, "leave")
   /\ UNCHANGED <<on, lent, wanting, armed, wanted, queue, woken, done>>
 
-\* The thread carries nothing any more, and goes to where it waits.
+\* A thread that no longer has the role goes to the pool of spares.
 Leave(t) ==
   /\ pc[t] = "leave"
   /\ Goto(t, "pool")
@@ -131,8 +137,8 @@ Leave(t) ==
 
 (* A pinned park. *)
 
-\* The virtual thread parks pinned. Its thread lends the role, unless no spare is left:
-\* wp__role_lend.
+\* The virtual thread begins a pinned park. Its OS thread lends the role, unless no other thread can
+\* take it: wp__role_lend.
 Lend(t) ==
   /\ pc[t] = "run"
   /\ on[t] \notin woken
@@ -158,7 +164,7 @@ Unpark(v) ==
   /\ woken' = woken \cup {v}
   /\ UNCHANGED <<role, pc, on, lent, wanting, armed, wanted, stop, queue, done>>
 
-\* Thread t carries again.
+\* Thread t has the role again.
 Has(t) ==
   /\ role' = t
   /\ lent' = lent \ {t}
@@ -167,8 +173,8 @@ Has(t) ==
   /\ wanted' = (wanting \ {t} # {})
   /\ Goto(t, "run")
 
-\* The unparked thread goes on if it kept the role, or can take it back at once. Otherwise it waits
-\* for the role: wp__role_take_back.
+\* The virtual thread was unparked. Its OS thread goes on at once if it has kept the role or can
+\* take it back. Otherwise it waits for the role: wp__role_take_back.
 Wake(t) ==
   /\ pc[t] = "asleep"
   /\ on[t] \in woken
@@ -182,7 +188,8 @@ Wake(t) ==
           /\ UNCHANGED <<role, lent, armed, wanted>>
   /\ UNCHANGED <<on, stop, queue, woken, done>>
 
-\* The thread arms a timer that recalls the role: wp_carrier_tasks_arm, which is not under the lock.
+\* The thread arms a timer that recalls the role: wp_carrier_tasks_arm. This is not done under the
+\* lock.
 Arm(t) ==
   /\ pc[t] = "arm"
   /\ armed' = armed \cup {t}
@@ -203,7 +210,7 @@ SendStop ==
   /\ stop' = "sent"
   /\ UNCHANGED <<role, pc, on, lent, wanting, armed, wanted, queue, woken, done>>
 
-\* Every virtual thread that sleeps is stuck.
+\* The intended end: every virtual thread that sleeps is stuck.
 Finished ==
   /\ \A t \in Threads :
        \/ pc[t] \in {"pool", "loop"}
@@ -230,24 +237,28 @@ FairSpec ==
 
 (* What must hold. *)
 
-\* Thread t carries, or sleeps in a pinned park with the role.
+\* Thread t runs the loop or a virtual thread, or sleeps in a pinned park without having lent the
+\* role.
 Holds(t) == pc[t] \in {"loop", "run"} \/ (pc[t] = "asleep" /\ t \notin lent)
 
-\* One OS thread at a time carries, or runs the virtual thread on its stack.
+\* Only the thread that has the role runs the loop, runs a virtual thread, or sleeps in a pinned
+\* park without having lent the role.
 OneHolder == \A t \in Threads : Holds(t) => role = t
 
-\* A carrier ends only when every thread that lent its role is out of its pinned park.
+\* The role ends only when every thread that lent it has come out of its pinned park.
 ExitsAlone == role = "ended" => \A t \in Threads : pc[t] \in {"pool", "leave"}
 
-\* A thread keeps the role in a pinned park only if every other thread has lent it away as well.
+\* A thread keeps the role during a pinned park only if all other threads have lent the role and
+\* want it back.
 KeepsIfAlone ==
   \A t \in Threads : pc[t] = "asleep" /\ t \notin lent => Threads \ {t} \subseteq lent
 
-\* A carrier that has read its stop begins no more runs, also when the role comes back from a spare.
-\* Otherwise threads might pin in turn for ever, and the carrier would never end.
+\* After the stop was read, no more virtual threads begin to run, even if a spare gives the role
+\* back. Otherwise threads might begin pinned parks in turn for ever, and the carrier would never
+\* end.
 StopIsLast ==
   [][stop = "read" => queue' = queue]_vars
 
-\* While one virtual thread is blocked for ever, the others run.
+\* While some virtual threads are blocked for ever, all others run to their ends.
 OthersRun == \A v \in Virtuals \ Stuck : <>(v \in done)
 =============================================================================

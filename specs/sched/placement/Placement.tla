@@ -1,18 +1,20 @@
 ----------------------------- MODULE Placement -----------------------------
 (***************************************************************************)
-(* How a submitted task finds its carrier. A submitter reads the carriers' *)
-(* loads and chooses a carrier. A task that is about to block marks its    *)
-(* carrier as blocking: no submitter chooses this carrier, and its queue   *)
-(* moves to the group's global queue, from which other carriers take.      *)
+(* How a task that is submitted finds its carrier. A submitter reads the   *)
+(* loads of the carriers and chooses one of them. A task that is about to  *)
+(* block marks its carrier as blocking. From then on no submitter chooses  *)
+(* this carrier, and the tasks of its queue are moved to the group's       *)
+(* global queue, from which other carriers take them.                      *)
+(*                                                                         *)
 (* Code       kernel/sched/placement/placement.h, placement.c:             *)
 (*            [policy.1]..[placement.6], [placement.9]; group_placement.h, *)
 (*            group_placement.c.                                           *)
 (* Abstracts  the policies, with clusters or without, to the choice of any *)
 (*            carrier that was not marked when it was last read. Queues    *)
-(*            are counts, each moved in one step. A push and the look at   *)
-(*            its target's word are two steps; Search has the way of that  *)
-(*            wake to the carrier. A spurious wakeup finds a carrier that  *)
-(*            says parked in its word, as in Timer.                        *)
+(*            are counts, and each queue is moved in one step. A push and  *)
+(*            the read of its target's word are two steps; Search has the  *)
+(*            way of this wakeup to the carrier. A spurious wakeup meets a *)
+(*            carrier whose word says that it is parked, as in Timer.      *)
 (* Memory     sequential consistency: a load is counted, and its mark      *)
 (*            read, by one read-modify-write; the fences [spare_carrier.5] *)
 (*            and [carrier.6] order the count of global tasks and the      *)
@@ -23,21 +25,21 @@
 EXTENDS Integers, FiniteSets
 CONSTANTS
   Submitters,  \* each submits one task
-  Carriers,    \* each runs one task at the beginning
-  Marks,       \* how many times tasks block
+  Carriers,    \* each runs one task at the start
+  Marks,       \* the number of times that tasks block
   AtDequeue    \* TRUE: a load counts the queued tasks; FALSE: the running task as well
 
 VARIABLES
-  load,      \* carrier -> its load, which may be below the true count, and below 0
-  blocking,  \* carrier -> its mark, in the same word
-  queue,     \* carrier -> how many tasks are queued
-  global,    \* tasks in the group's queue
-  tasks,     \* those global tasks that were counted
+  load,      \* carrier -> its load, which may be less than the true count, and less than 0
+  blocking,  \* carrier -> TRUE if it is marked; in the same word
+  queue,     \* carrier -> the number of tasks in its queue
+  global,    \* the number of tasks in the group's queue, the global tasks
+  tasks,     \* the number of global tasks as counted, which may differ from `global` for a while
   pc,        \* thread -> its next step
   at,        \* thread -> the carrier that it pushes to, or takes from
-  held,      \* thread -> tasks in its hands
-  todo,      \* submitter -> carriers that it has not read yet
-  left       \* marks that are still to come
+  held,      \* thread -> the number of tasks that it is moving
+  todo,      \* submitter -> the carriers that it has not read yet
+  left       \* the number of marks that are still to come
 
 vars == <<load, blocking, queue, global, tasks, pc, at, held, todo, left>>
 
@@ -110,8 +112,8 @@ Count(s) ==                   \* [placement.1]
   /\ Goto(s, IF blocking[at[s]] THEN "hand" ELSE "done")
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
 
-(* The queue of a marked carrier moves to the global queue, moved by the carrier or by a submitter
-   that pushed too late. *)
+(* The queue of a marked carrier is moved to the global queue. The mover is the carrier itself, or a
+   submitter that has pushed too late. *)
 
 AfterMove(t) == IF t \in Submitters THEN "done" ELSE "blocked"
 
@@ -123,7 +125,8 @@ Hand(t) ==
   /\ Goto(t, IF queue[at[t]] > 0 THEN "subtract" ELSE AfterMove(t))
   /\ UNCHANGED <<Loads, Shared, at, todo, left>>
 
-\* The mover subtracts exactly the tasks that it moves or has stolen.
+\* The mover subtracts the tasks that it moves from the load of their carrier. A thief does the same
+\* with the tasks that it has stolen.
 Subtract(t) ==                \* [placement.2]
   /\ pc[t] \in {"subtract", "stolen"}
   /\ load' = Add(load, at[t], -held[t])
@@ -145,7 +148,7 @@ Put(t) ==
   /\ Goto(t, "spill")
   /\ UNCHANGED <<Loads, queue, tasks, Mine>>
 
-\* The mover counts the global tasks; then it wakes a carrier, if any is parked.
+\* The mover adds the tasks to the count of global tasks. Then it wakes a carrier, if any is parked.
 Spill(t) ==                   \* [placement.5]
   /\ pc[t] = "spill"
   /\ tasks' = tasks + held[t]
@@ -153,8 +156,8 @@ Spill(t) ==                   \* [placement.5]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<Loads, queue, global, at, todo, left>>
 
-\* A carrier is woken. Its word says parked, although it may still be looking, so this may be a
-\* spurious wakeup (Timer).
+\* The mover wakes a carrier whose word says that it is parked. The carrier may still be checking
+\* for work, so this may be a spurious wakeup (Timer).
 Wake(t) ==                    \* [spare_carrier.5]
   /\ pc[t] \in {"wake", "more"}
   /\ LET next == IF pc[t] = "more" THEN "keep" ELSE AfterMove(t) IN
@@ -164,7 +167,8 @@ Wake(t) ==                    \* [spare_carrier.5]
      \/ (\A c \in Carriers : pc[c] # "idle") /\ Goto(t, next)
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
-(* A carrier takes from the global queue first, then from its own queue, then from another's. *)
+(* A carrier takes from the global queue first, then from its own, and then from another carrier's.
+   *)
 
 \* The woken carrier leaves its park.
 Woken(c) ==                   \* [carrier.2]
@@ -184,22 +188,22 @@ Look(c) ==                    \* [placement.6]
           /\ UNCHANGED <<held, global>>
   /\ UNCHANGED <<Loads, queue, tasks, at, todo, left>>
 
-\* The carrier takes its tasks off the count. If it leaves some, it wakes a carrier, if any is
-\* parked.
+\* The carrier subtracts the tasks that it has taken from the count of global tasks. If some are
+\* left, it wakes a carrier, if any is parked.
 Untask(c) ==                  \* [placement.9]
   /\ pc[c] = "untask"
   /\ tasks' = tasks - held[c]
   /\ Goto(c, IF tasks > held[c] THEN "more" ELSE "keep")
   /\ UNCHANGED <<Loads, queue, global, Mine>>
 
-\* The carrier queues the tasks that it took.
+\* The carrier puts the tasks that it has taken into its own queue.
 Keep(c) ==
   /\ pc[c] = "keep"
   /\ queue' = Add(queue, c, held[c])
   /\ Goto(c, "kept")
   /\ UNCHANGED <<Loads, Shared, Mine>>
 
-\* The carrier counts the tasks in its own load.
+\* The carrier adds the tasks to its own load.
 Kept(c) ==                    \* [placement.2]
   /\ pc[c] \in {"kept", "thief"}
   /\ load' = Add(load, c, held[c])
@@ -222,20 +226,20 @@ Own(c) ==
           \/ Goto(c, "rest") /\ UNCHANGED <<queue, at, held>>
   /\ UNCHANGED <<Loads, Shared, todo, left>>
 
-\* A task begins or ends.
+\* A task begins or ends, and is subtracted from the load. AtDequeue says which of the two it is.
 Less(c) ==                    \* [placement.2]
   /\ pc[c] \in {"begin", "run"}
   /\ load' = IF pc[c] = "run" /\ AtDequeue THEN load ELSE Add(load, c, -1)
   /\ Goto(c, IF pc[c] = "begin" THEN "run" ELSE "look")
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
 
-\* The carrier is parked, and looks at both queues before it sleeps.
+\* The carrier is parked, and checks both queues before it sleeps.
 Rest(c) ==                    \* [carrier.6] [placement.6]
   /\ pc[c] = "rest"
   /\ Goto(c, IF tasks > 0 \/ queue[c] > 0 THEN "look" ELSE "idle")
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
-(* A task that is about to block, and has blocked. *)
+(* A task that is about to block, or that has blocked. *)
 
 \* The task marks its carrier.
 Mark(c) ==                    \* [placement.3]
@@ -246,7 +250,7 @@ Mark(c) ==                    \* [placement.3]
   /\ Goto(c, "hand")
   /\ UNCHANGED <<load, queue, Shared, at, held, todo>>
 
-\* The task goes on, and its carrier is no longer marked.
+\* The task goes on, and clears the mark of its carrier.
 Unmark(c) ==                  \* [placement.4]
   /\ pc[c] = "blocked"
   /\ blocking' = [blocking EXCEPT ![c] = FALSE]
@@ -278,7 +282,8 @@ Sum(threads) == IF threads = {} THEN 0
 In(where) == {t \in Threads : pc[t] \in where}
 Of(where, c) == {t \in In(where) : at[t] = c}
 
-\* Each task is counted once, where it is queued or runs, and so is each global task.
+\* Each task is counted once, in the load of the carrier that has it in its queue or runs it; and
+\* each global task is counted once.
 CounterBalance ==
   /\ \A c \in Carriers : load[c] =
        queue[c] + (IF pc[c] \in Runs \cup Moves /\ ~AtDequeue THEN 1 ELSE 0)
@@ -286,15 +291,15 @@ CounterBalance ==
        + Sum(Of({"subtract", "stolen"}, c)) + Cardinality(Of({"begin"}, c))
   /\ tasks = global - Sum(In({"spill"})) + Sum(In({"untask"}))
 
-\* No task is left in the queue of a carrier that blocks, unless a thread is about to move it.
+\* The queue of a carrier that is marked holds no task, unless a thread is about to move it.
 BlockingNeverTargeted ==
   \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"tell", "count", "hand"}, c) # {}
 
-\* No carrier is idle while there are global tasks, unless a thread is about to look or to wake a
-\* carrier.
+\* While there are global tasks, no carrier sleeps, unless a thread is about to check for global
+\* tasks or to wake a carrier.
 NoStrandedGlobal == global > 0 /\ In({"idle"}) # {} =>
   In({"spill", "wake", "woken", "look", "untask", "more"}) # {}
 
-\* Each task is run at last.
+\* Every task is eventually run.
 AllRun == <>[](queue = [c \in Carriers |-> 0] /\ global = 0 /\ In({"idle"}) = Carriers)
 =============================================================================
