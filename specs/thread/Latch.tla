@@ -1,13 +1,14 @@
 -------------------------------- MODULE Latch -------------------------------
 (***************************************************************************)
-(* A latch stands for one event that any number of threads wait for: it is *)
-(* shut, and then open for good. Opening it takes the whole list of        *)
-(* waiters in one step and wakes them, the oldest first.                   *)
+(* A latch stands for one event that any number of threads may wait for.   *)
+(* It is shut at first, and once it is open it stays open. The thread that *)
+(* opens it, the opener, takes the whole list of waiters in one step and   *)
+(* then wakes them, the oldest first.                                      *)
 (*                                                                         *)
 (* Code       kernel/thread/latch.h, latch.c; [latch.1]..[latch.6] name    *)
 (*            sites there.                                                 *)
 (* Abstracts  nothing of the latch; its waiters to OS threads (WaitQueue   *)
-(*            has both kinds).                                             *)
+(*            has virtual threads, too).                                   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   TerminationVisible, NoLostWaiter, UntouchedAfterOpen         *)
 (*            (safety); Served (liveness).                                 *)
@@ -19,12 +20,12 @@ CONSTANTS
 
 VARIABLES
   word,     \* the latch's word: "shut" or "open"
-  locked,   \* the word's bit that locks the list
+  locked,   \* TRUE if the list is locked, by a bit of the word
   list,     \* the waiters in the list, newest first
   pc,       \* waiter or "opener" -> its next step
   hand,     \* the waiters that the opener has taken off the list and not woken yet
-  granted,  \* the waiters that have their grant stored
-  done      \* ghost: the opener has done the work that the event stands for
+  granted,  \* the waiters whose grants are stored: they may return
+  done      \* ghost: TRUE if the opener has done the work that the event stands for
 vars == <<word, locked, list, pc, hand, granted, done>>
 
 Opener == "opener"
@@ -61,8 +62,8 @@ Work ==
   /\ Goto(Opener, "open")
   /\ UNCHANGED <<word, locked, list, hand, granted>>
 
-\* The opener opens the latch with one compare-and-swap if no thread waits or is about to; otherwise
-\* it needs the lock.
+\* If no thread waits or is about to, the opener opens the latch with one compare-and-swap.
+\* Otherwise it needs the lock.
 Open ==                       \* [latch.1]
   /\ pc[Opener] = "open"
   /\ IF list = <<>> /\ ~locked
@@ -82,7 +83,7 @@ Lock ==                       \* [latch.3] [latch.6]
 
 After(waiting) == IF waiting = <<>> THEN "out" ELSE "grant"
 
-\* The opener takes the list, gives the lock back and opens the latch in one step.
+\* In one step the opener takes the list, unlocks it and opens the latch.
 Publish ==                    \* [latch.4]
   /\ pc[Opener] = "publish"
   /\ word' = "open"
@@ -94,14 +95,14 @@ Publish ==                    \* [latch.4]
 
 Oldest == hand[Len(hand)]
 
-\* The opener stores the grant of the oldest waiter in its hand.
+\* The opener stores the grant of the oldest waiter that it has taken.
 Grant ==                      \* [wait_queue.2]
   /\ pc[Opener] = "grant"
   /\ granted' = granted \cup {Oldest}
   /\ Goto(Opener, "wake")
   /\ UNCHANGED <<word, locked, list, hand, done>>
 
-\* The opener wakes that waiter with a system call, which has no effect on a waiter that is awake.
+\* The opener wakes this waiter with a system call, which has no effect on a waiter that is awake.
 Wake ==
   /\ pc[Opener] = "wake"
   /\ hand' = SubSeq(hand, 1, Len(hand) - 1)
@@ -111,7 +112,7 @@ Wake ==
 
 (* A waiter. *)
 
-\* A waiter finds the latch open; or it locks the list, to get in or out of it.
+\* A waiter finds the latch open. Or it locks the list, to add itself or to take itself off.
 Take(w, from, to) ==          \* [latch.2] [latch.3]
   /\ pc[w] = from
   /\ IF word = "open"
@@ -122,7 +123,7 @@ Take(w, from, to) ==          \* [latch.2] [latch.3]
           /\ Goto(w, to)
   /\ UNCHANGED <<word, list, hand, granted, done>>
 
-\* The waiter puts itself into the list and unlocks it.
+\* The waiter adds itself to the list and unlocks the list.
 Push(w) ==                    \* [latch.5]
   /\ pc[w] = "push"
   /\ list' = <<w>> \o list
@@ -130,7 +131,7 @@ Push(w) ==                    \* [latch.5]
   /\ Goto(w, "wait")
   /\ UNCHANGED <<word, hand, granted, done>>
 
-\* The waiter goes to sleep by a system call, unless it is already granted.
+\* The waiter goes to sleep with a system call, unless its grant is already stored.
 Sleep(w) ==
   /\ pc[w] = "wait"
   /\ Goto(w, IF w \in granted THEN "back" ELSE "asleep")
@@ -143,13 +144,13 @@ Return(w) ==                  \* [wait_queue.1] [wait_queue.3]
   /\ Goto(w, "in")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
-\* The waiter's time is over.
+\* The waiter's deadline passes.
 TimeOut(w) ==
   /\ pc[w] = "asleep"
   /\ Goto(w, "late")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
-\* The waiter takes itself out of the list and unlocks it.
+\* The waiter takes itself off the list and unlocks the list.
 Remove(w) ==                  \* [latch.5]
   /\ pc[w] = "remove"
   /\ list' = SelectSeq(list, LAMBDA x : x # w)
@@ -194,18 +195,18 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 \* A thread that finds the latch open sees what the opener did before it opened the latch.
 TerminationVisible == word = "open" \/ (\E w \in Waiters : pc[w] = "in") => done
 
-\* Once the latch is open, all threads that wait are granted or about to be.
+\* Once the latch is open, every thread that waits has its grant or is about to get it.
 NoLostWaiter ==
   word = "open" => \A w \in Waiters :
     pc[w] \in {"wait", "asleep", "late", "await"} =>
       w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
 
-\* A thread that finds the latch open may free it: from then on the opener touches only its waiters,
-\* and no waiter that has returned.
+\* A thread that finds the latch open may free it. From then on the opener accesses only its
+\* waiters, and none of those that have returned.
 UntouchedAfterOpen ==
   /\ word = "open" => pc[Opener] \notin {"open", "lock", "publish"} /\ ~locked
   /\ \A w \in Waiters : pc[w] \in {"in", "out"} => w \notin Range(hand) \ granted
 
-\* All threads that wait return.
+\* Every thread that waits eventually returns.
 Served == \A w \in Waiters : pc[w] \in {"wait", "asleep"} ~> pc[w] \in {"in", "out"}
 =============================================================================

@@ -1,18 +1,19 @@
 -------------------------------- MODULE Task --------------------------------
 (***************************************************************************)
-(* A stackless task runs on one carrier at a time, and each unpark makes   *)
-(* it run once more, however late its park. The task's word holds its      *)
-(* state and one bit, `notified`. An unpark that finds the task parked     *)
-(* queues it; an unpark that comes while the task runs leaves the bit, and *)
-(* the next park is refused.                                               *)
+(* A stackless task runs on one carrier at a time. Each unpark makes the   *)
+(* task run once more, even if the task parks only after the unpark. The   *)
+(* task's word holds its state and one bit, `notified`. An unpark that     *)
+(* finds the task parked queues it. An unpark that comes while the task    *)
+(* runs sets the bit, and then the next park is refused.                   *)
 (*                                                                         *)
 (* Code       kernel/thread/task.h; [task.1]..[task.6] name sites in that  *)
 (*            file.                                                        *)
 (* Abstracts  all queues to a bag of cells, from which any carrier may     *)
 (*            take (Mpsc, BiasedLock and Search say how); a run of the     *)
 (*            task to its result.                                          *)
-(* Memory     sequential consistency. What a run sees of the last run and  *)
-(*            of each unpark (HappensBeforeRun) is carried as a ghost.     *)
+(* Memory     sequential consistency. A ghost records which writes of the  *)
+(*            last run and of the unparkers a run is guaranteed to see     *)
+(*            (HappensBeforeRun).                                          *)
 (* Promises   OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone,  *)
 (*            EndIsFinal (safety).                                         *)
 (***************************************************************************)
@@ -29,15 +30,16 @@ ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Yields} \subseteq Nat
 VARIABLES
   word,      \* task->word without its bit: "PARKED", "BUSY" (queued or running), "DONE",
              \* "CANCELLED"
-  notified,  \* the bit of the word: an unpark has come
-  cells,     \* the published cells of the task, in any queue: 0 or 1; more would be the bug
+  notified,  \* the bit of the word: TRUE if an unpark has come
+  cells,     \* the number of published cells of the task, in all queues: 0 or 1, and more only if
+             \* there is a bug
   pc,        \* thread -> its next step
-  left,      \* unparker -> unparks to come; "yields" -> yields to come
-  told,      \* ghost: the task was unparked, and no run has begun since
-  writes,    \* ghost: the threads that wrote something for the next run: the last runner and
-             \* unparkers
-  carried    \* ghost: the threads that have their writes carried by the "word" (release sequence)
-             \* or by the "cell"
+  left,      \* unparker -> the unparks still to come; "yields" -> the yields still to come
+  told,      \* ghost: TRUE if the task was unparked and no run has begun since
+  writes,    \* ghost: the threads that have written something for the next run: the last runner,
+             \* and unparkers
+  carried    \* ghost: the threads whose writes are carried by the "word" (as a release sequence) or
+             \* by the "cell"
 vars == <<word, notified, cells, pc, left, told, writes, carried>>
 ghosts == <<told, writes, carried>>
 
@@ -67,8 +69,8 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* A read-modify-write with release adds the thread's writes to those that the word carries; one
-\* without release leaves them there.
+\* A read-modify-write with release adds the thread's writes to those that the word carries. One
+\* without release leaves unchanged what the word carries.
 Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
 (* A thread pushes the task to its home, in two steps. *)
@@ -98,7 +100,7 @@ Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, notified, left, told, carried>>
 
-\* The run begins, and clears the notification: it answers all unparks before it.
+\* The run begins. It clears the notification, so it answers all unparks before it.
 Begin(c) ==                   \* [task.2] wp_task_begin
   /\ pc[c] = "begin"
   /\ word' = "BUSY"
@@ -116,7 +118,7 @@ Done(c) ==                    \* [task.4] wp_task_finish
   /\ Goto(c, "idle")
   /\ UNCHANGED <<cells, left, ghosts>>
 
-\* The task yields. That changes nothing in the word, which stays BUSY.
+\* The task yields. This does not change the word, which stays BUSY.
 Yield(c) ==
   /\ pc[c] = "run"
   /\ left["yields"] > 0
@@ -125,8 +127,7 @@ Yield(c) ==
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, notified, cells, told, carried>>
 
-\* The task parks, or its park is refused because it was notified while it ran, and it is queued
-\* again.
+\* The task parks. If it was notified while it ran, its park is refused, and it is queued again.
 Park(c) ==                    \* [task.3] wp_task_park
   /\ pc[c] = "run"
   /\ writes' = writes \cup {c}
@@ -140,12 +141,12 @@ Park(c) ==                    \* [task.3] wp_task_park
 
 (* Other threads. *)
 
-\* The next unpark must queue the task.
+\* TRUE if the next unpark has to queue the task.
 Owes ==
   /\ word = "PARKED"
   /\ ~notified
 
-\* An unpark sets the bit; the one that finds the task parked and not notified pushes it.
+\* An unpark sets the bit. If it finds the task parked and not notified, it pushes the task.
 Unpark(u) ==                  \* [task.1] wp_task_notify
   /\ pc[u] = "idle"
   /\ left[u] > 0
@@ -169,7 +170,7 @@ Cancel ==                     \* [task.6] wp_task_cancel
 \* The task has ended ([task.5] wp_task_is_done).
 HasEnded == word \in {"DONE", "CANCELLED"}
 
-\* The intended end: the task has ended, or is parked with no unpark to answer.
+\* The intended end: the task has ended, or it is parked and there is no unpark to answer.
 Finished ==
   /\ HasEnded \/ (word = "PARKED" /\ ~told)
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
@@ -198,13 +199,13 @@ Runners == {c \in Carriers : pc[c] = "run"}
 \* The threads that are about to queue the task.
 Pushers == {t \in Threads : pc[t] \in {"push", "publish"}}
 
-\* One carrier at a time runs a task, and one thread at a time queues it.
+\* At most one carrier runs the task, and at most one thread queues it.
 OneCarrier ==
   /\ cells + Cardinality({c \in Carriers : pc[c] = "begin"}) + Cardinality(Runners \cup Pushers) <= 1
   /\ Runners # {} => word = "BUSY"
 
-\* A task that was unparked, and for which no run has begun since, is on its way to a carrier, or
-\* its park will be refused.
+\* If the task was unparked and no run has begun since, the task is on its way to a carrier, or its
+\* park will be refused.
 UnparkNotLost ==
   told /\ ~HasEnded =>
     \/ cells > 0
@@ -212,8 +213,8 @@ UnparkNotLost ==
     \/ \E c \in Carriers : pc[c] = "begin"
     \/ notified /\ Runners # {}
 
-\* A run sees what the last run wrote, and everything that was written before each unpark that the
-\* run answers.
+\* A run sees what the run before it wrote, and what was written before each unpark that the run
+\* answers.
 HappensBeforeRun == \A c \in Runners : ~told => writes \subseteq {c}
 
 \* A task that has ended is in no queue, and no thread runs it or is about to queue it.
@@ -223,8 +224,8 @@ EndIsFinal ==
     /\ Runners = {}
     /\ Pushers = {}
 
-\* A thread that cancels a task has it for itself: the task is in no queue and had no unpark to
-\* answer.
+\* A thread that cancels a task is the only thread that has the task: the task is in no queue, and
+\* there was no unpark to answer.
 CancelIsAlone ==
   word = "CANCELLED" =>
     /\ cells = 0

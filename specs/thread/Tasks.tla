@@ -1,8 +1,8 @@
 -------------------------------- MODULE Tasks -------------------------------
 (***************************************************************************)
-(* What a scheduler owes its tasks, without saying how: each task is in    *)
-(* one place, runs on one carrier at a time, and ends once. Group refines  *)
-(* this module.                                                            *)
+(* The duties of a scheduler to its tasks, without saying how they are     *)
+(* met: each task is in one place, runs on one carrier at a time, and ends *)
+(* once. Group refines this module.                                        *)
 (***************************************************************************)
 CONSTANTS Carriers, Tasks  \* the carriers that run tasks, and the tasks
 

@@ -1,19 +1,20 @@
 ------------------------------- MODULE VThread ------------------------------
 (***************************************************************************)
-(* A virtual thread is mounted on one carrier at a time. Its park returns  *)
-(* for each unpark, however late the park comes, as with Java's            *)
-(* LockSupport. Parks are numbered: a timer or a wait queue's waker ends   *)
-(* only the park that it was meant for, and does nothing if it comes too   *)
-(* late.                                                                   *)
+(* A virtual thread is mounted on one carrier at a time. Each unpark makes *)
+(* one park of the thread return, even if the park begins after the        *)
+(* unpark, as with Java's LockSupport. Parks are numbered. A timer, or a   *)
+(* thread that grants something to a waiter in a wait queue, ends only the *)
+(* park that it was meant for. If it comes too late, it does nothing.      *)
 (*                                                                         *)
 (* Code       kernel/thread/vthread.h; [vthread.1]..[vthread.18] name      *)
 (*            sites in that file; vthread_start.c.                         *)
 (* Abstracts  all queues to a bag of cells; a carrier's timers to the one  *)
-(*            of this thread, under their lock (Timer says how); the latch *)
-(*            at which other threads wait for the end to one step (Latch   *)
-(*            says how).                                                   *)
-(* Memory     sequential consistency. What a run sees of the last run and  *)
-(*            of each unpark (HappensBeforeRun) is carried as a ghost.     *)
+(*            timer of this thread, under their lock (see Timer); the      *)
+(*            latch at which other threads wait for the end of this thread *)
+(*            to one step (see Latch).                                     *)
+(* Memory     sequential consistency. A ghost records which writes of the  *)
+(*            last run and of the unparkers a run is guaranteed to see     *)
+(*            (HappensBeforeRun).                                          *)
 (* Promises   NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,  *)
 (*            UnparkNotLost, PermitOnlyConsumedByPark,                     *)
 (*            ParkedImpliesNoPermit, PinnedUnparkReachesCarrier,           *)
@@ -24,8 +25,8 @@ EXTENDS VThreadCore
 
 (* Other threads. *)
 
-\* The next step of the thread that gives the permit: it queues a parked thread, and wakes the
-\* carrier of a pinned one.
+\* The next step of a thread that gives the permit: it queues the virtual thread if that is parked,
+\* and wakes the carrier if the virtual thread is pinned.
 Owes ==
   CASE permit = {} /\ state = "PARKED" -> "push"
     [] permit = {} /\ state = "PINNED" -> "wake"
@@ -47,15 +48,15 @@ Unpark(u) ==                  \* [vthread.1] wp__vthread_notify
   /\ Notify(u)
   /\ UNCHANGED <<state, number, interrupted, cells, timer, asleep, due>>
 
-\* A thread wakes the carrier that sleeps with a pinned thread.
+\* A thread wakes the carrier, which sleeps because its virtual thread is in a pinned park.
 Wake(t) ==
   /\ pc[t] = "wake"
   /\ asleep' = FALSE
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-\* The interrupter sets the flag, which the thread clears by [vthread.18], and then gives the permit
-\* as an unpark does.
+\* The interrupter sets the flag, which the virtual thread clears by [vthread.18]. Next the
+\* interrupter gives the permit, as an unpark does.
 Interrupt ==                  \* [vthread.12]
   /\ pc[Interrupter] = "idle"
   /\ ~interrupted
@@ -69,15 +70,15 @@ InterruptNotifies ==          \* [vthread.1]
   /\ Notify(Interrupter)
   /\ UNCHANGED <<state, number, interrupted, cells, timer, asleep, left, due>>
 
-\* The timer's deadline has come, under the timers' lock.
+\* The timer's deadline has passed, and the timer takes the timers' lock.
 IsDue ==
   /\ pc[Timer] = "idle"
   /\ timer # 0
   /\ Goto(Timer, "due")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-\* The timer ends the park that it was armed for, and no other. It has written nothing that a run
-\* must see, so what the word carries stays.
+\* The timer ends the park that it was armed for, and no other park. It has written nothing that a
+\* run must see, so this read-modify-write leaves unchanged what the word carries.
 Fire ==                       \* [vthread.10] [vthread.5] wp__vthread_notify_park
   /\ pc[Timer] = "due"
   /\ timer' = 0
@@ -101,7 +102,7 @@ Cancel ==                     \* [vthread.10] [vthread.8] wp__vthread_cancel
 \* The thread has ended ([vthread.9] wp_vthread_is_done).
 HasEnded == state \in {"DONE", "CANCELLED"}
 
-\* The intended end: the thread has ended, or is parked with no permit.
+\* The intended end: the thread has ended, or it is parked and has no permit.
 Finished ==
   /\ HasEnded \/ (state = "PARKED" /\ permit = {})
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
@@ -142,55 +143,57 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 
-\* The carriers that have the thread on their stack.
+\* The carriers on which the virtual thread is mounted.
 On == {c \in Carriers : pc[c] \notin {"idle", "begin", "push", "publish"}}
 Runners == {c \in On : pc[c] \in {"run", "flag", "look", "armed", "park", "pin", "pinned"}}
 
-\* The threads that hold the virtual thread between a park and a queue, or between a queue and a
-\* run.
+\* The threads that have the virtual thread after a park and before they have queued it, and the
+\* carriers that have taken it from a queue and not yet run it.
 Holders == {t \in Threads : pc[t] \in {"push", "publish"}}
              \cup {c \in Carriers : pc[c] = "begin"}
 
 \* The thread is on its way to a carrier.
 InFlight == cells > 0 \/ Holders # {}
 
-\* One carrier at a time has the thread on its stack.
+\* The virtual thread is mounted on at most one carrier.
 NoConcurrentMount == Cardinality(On) <= 1
 
-\* A run sees what the last run wrote, and the end of a park sees everything that was written before
-\* each unpark that it answers.
+\* A run sees what the run before it wrote. After a park ends, the run sees what was written before
+\* each unpark that the park answers.
 HappensBeforeRun ==
   \A c \in Runners :
     /\ writes \cap Carriers \subseteq {c}
     /\ ~told => writes \subseteq {c}
 
-\* Of all threads that end one park, and the carrier of that park, one queues the virtual thread.
+\* When a park ends, only one of the carrier and the threads that give permits queues the virtual
+\* thread.
 SubmitOncePerRunnable ==
   /\ cells + Cardinality(Holders) <= 1
   /\ InFlight => (state = "BUSY" /\ On = {}) \/ (state = "PARKED" /\ permit # {})
 
-\* A virtual thread that was unparked is on its way to a carrier, or its park will be refused.
+\* If the virtual thread was unparked and is parked, it is on its way to a carrier.
 UnparkNotLost == told /\ state = "PARKED" => InFlight
 
-\* Only a park consumes an unpark: a start, a yield, and a park that returns that its time is over
-\* do not.
+\* Only a park that returns because of an unpark consumes the unpark. A start, a yield, and a park
+\* that returns because of its deadline do not.
 PermitOnlyConsumedByPark == told => "unpark" \in permit
 
-\* While the thread is parked with a permit, another thread is about to queue it.
+\* If the virtual thread is parked and has a permit, it is on its way to a carrier.
 ParkedImpliesNoPermit == state = "PARKED" /\ permit # {} => InFlight
 
-\* A carrier that sleeps with its thread is woken by an unpark of that thread.
+\* If a carrier sleeps in a pinned park and the virtual thread has a permit, some thread is about to
+\* wake the carrier.
 PinnedUnparkReachesCarrier == asleep /\ permit # {} => \E t \in Threads : pc[t] = "wake"
 
-\* A timer, or a waker of a queue, ends the park that it was meant for, or none.
+\* The permit of a timer, or of a thread that grants something, belongs to the current park.
 StaleTimerHarmless == "timer" \in permit /\ ~HasEnded => due = number
 
-\* Once the interrupter is done, a thread that it has interrupted does not stay parked.
+\* Once the interrupter is done, a thread that it has interrupted does not stay in a park.
 InterruptNotLost ==
   interrupted /\ pc[Interrupter] = "idle" =>
     /\ state = "PARKED" => InFlight
     /\ state = "PINNED" => permit # {}
 
-\* A thread that has joined the virtual thread sees it done, and everything that it did.
+\* A thread that has joined the virtual thread sees that it is done, and everything that it did.
 TerminationVisible == pc[Joiner] = "done" => state = "DONE"
 =============================================================================

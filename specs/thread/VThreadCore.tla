@@ -1,8 +1,8 @@
 ---------------------------- MODULE VThreadCore -----------------------------
 (***************************************************************************)
-(* The word of a virtual thread, and what carriers do with the thread:     *)
-(* they mount it from a queue, and it leaves them by a park, a yield or    *)
-(* its end.                                                                *)
+(* The word of a virtual thread, and what carriers do with the thread. A   *)
+(* carrier takes the thread from a queue and mounts it. The thread leaves  *)
+(* the carrier by a park, by a yield or by its end.                        *)
 (*                                                                         *)
 (* Code       kernel/thread/vthread.h, the left column; VThread.tla has    *)
 (*            the right one, and the claims.                               *)
@@ -19,20 +19,22 @@ CONSTANTS
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Parks, Yields} \subseteq Nat
 
 VARIABLES
-  state,       \* task.word: "PARKED", "BUSY" (queued or running), "PINNED", "DONE", "CANCELLED"
-  permit,      \* the word's bits: what has ended the current or the next park: "unpark", "timer"
+  state,       \* task.word: "PARKED", "BUSY" (queued or running), "PINNED" (parked without leaving
+               \* its carrier), "DONE", "CANCELLED"
+  permit,      \* the word's permit bits, which end the current or the next park: "unpark", "timer"
   number,      \* the number of the current or the next park
-  interrupted, \* the thread's flag
-  cells,       \* the published cells of the thread, in any queue: 0 or 1; more would be the bug
-  timer,       \* the number of the park that the timer is armed for; 0: it is not armed
-  asleep,      \* the carrier of the pinned thread sleeps at the word
+  interrupted, \* TRUE if the thread's flag `interrupted` is set
+  cells,       \* the number of published cells of the thread, in all queues: 0 or 1, and more only
+               \* if there is a bug
+  timer,       \* the number of the park that the timer is armed for, or 0 if it is not armed
+  asleep,      \* TRUE if the carrier of the pinned thread sleeps at the thread's word
   pc,          \* thread -> its next step
   left,        \* the numbers of unparks, parks and yields that are still to come
-  told,        \* ghost: the thread was unparked, and no park has returned since
-  due,         \* ghost: the park that the timer gave the permit for; 0: none
-  writes,      \* ghost: the threads that wrote something for the next run: the last runner and
-               \* unparkers
-  carried      \* ghost: the threads that have their writes carried by the "word" (release sequence)
+  told,        \* ghost: TRUE if the thread was unparked and no park has returned since
+  due,         \* ghost: the number of the park that the timer has given the permit for, or 0
+  writes,      \* ghost: the threads that have written something for the next run: the last runner,
+               \* and unparkers
+  carried      \* ghost: the threads whose writes are carried by the "word" (as a release sequence)
                \* or by the "cell"
 word == <<state, permit, number>>
 ghosts == <<told, due, writes, carried>>
@@ -86,20 +88,20 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* A read-modify-write with release adds the thread's writes to those that the word carries; one
-\* without release leaves them there.
+\* A read-modify-write with release adds the thread's writes to those that the word carries. One
+\* without release leaves unchanged what the word carries.
 Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
 (* A thread pushes the virtual thread to its home, in two steps. *)
 
-\* The thread that pushes reserves a place in the queue; with a scheduler of its own it is
-\* [vthread.14].
+\* The pushing thread reserves a place in the queue. If the virtual thread has a scheduler of its
+\* own, this is [vthread.14].
 Reserve(t) ==                 \* [mpsc.2]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-\* The thread that pushes publishes the cell.
+\* The pushing thread publishes the cell.
 Publish(t) ==                 \* [mpsc.3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
@@ -107,12 +109,12 @@ Publish(t) ==                 \* [mpsc.3]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, writes>>
 
-\* The park returns that its time is over.
+\* TRUE if the park will return that its deadline has passed.
 SaysTimeout ==
   /\ "timer" \in permit
   /\ "unpark" \notin permit
 
-\* The end of a park: the word becomes BUSY, the permit is taken, and the number changes.
+\* The park ends: the word becomes BUSY, the permit is taken, and the number changes.
 Return(c) ==
   /\ state' = "BUSY"
   /\ permit' = {}
@@ -123,7 +125,8 @@ Return(c) ==
 
 (* A carrier takes the thread and runs it until the thread leaves. *)
 
-\* A carrier takes the thread from a queue; with a scheduler of its own it is [vthread.15].
+\* A carrier takes the thread from a queue. If the thread has a scheduler of its own, this is
+\* [vthread.15].
 Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ pc[c] = "idle"
   /\ cells > 0
@@ -132,7 +135,7 @@ Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, carried>>
 
-\* The carrier mounts the thread, and ends its park if it was parked.
+\* The carrier mounts the thread. If the thread was parked, its park ends.
 Begin(c) ==                   \* [vthread.10] [vthread.2] wp__vthread_begin
   /\ pc[c] = "begin"
   /\ IF state = "PARKED"
@@ -142,8 +145,8 @@ Begin(c) ==                   \* [vthread.10] [vthread.2] wp__vthread_begin
   /\ Goto(c, IF timer # 0 THEN "cancel" ELSE "run")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
 
-\* The carrier cancels the thread's timer under the timers' lock, before the timer fires or after it
-\* has fired.
+\* The carrier cancels the thread's timer under the timers' lock, either before the timer fires or
+\* after it has fired.
 CancelTimer(c) ==
   /\ pc[c] = "cancel"
   /\ pc[Timer] # "due"
@@ -151,7 +154,7 @@ CancelTimer(c) ==
   /\ Goto(c, "run")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
 
-\* The thread begins a park, and returns at once if there is a permit.
+\* The thread begins a park. If it has a permit, the park returns at once.
 LookPermit(c) ==              \* [vthread.10]
   /\ pc[c] = "run"
   /\ left["parks"] > 0
@@ -159,7 +162,7 @@ LookPermit(c) ==              \* [vthread.10]
   /\ Goto(c, IF permit # {} THEN "end" ELSE "flag")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
 
-\* The park looks whether the thread was interrupted, and returns at once if so.
+\* The park checks whether the thread was interrupted. If so, it returns at once.
 LookFlag(c) ==                \* [vthread.13]
   /\ pc[c] = "flag"
   /\ Goto(c, IF interrupted THEN "run" ELSE "look")
@@ -172,13 +175,13 @@ Arm(c) ==                     \* [vthread.10]
   /\ Goto(c, "armed")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
 
-\* The thread has left its stack.
+\* The thread leaves its stack, to park.
 BeginPark(c) ==               \* [vthread.10]
   /\ pc[c] \in {"look", "armed"}
   /\ Goto(c, "park")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-\* The carrier stores PARKED; the park is refused if the permit is there.
+\* The carrier stores PARKED. If the thread has a permit, the park is refused.
 Park(c) ==                    \* [vthread.3] wp__vthread_park
   /\ pc[c] = "park"
   /\ writes' = writes \cup {c}
@@ -197,7 +200,7 @@ Refused(c) ==                 \* [vthread.4]
   /\ Goto(c, "push")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
 
-\* The thread yields. That changes nothing in the word, which stays BUSY with its permit.
+\* The thread yields. This does not change the word, which stays BUSY and keeps its permit.
 Yield(c) ==
   /\ pc[c] = "run"
   /\ left["yields"] > 0
@@ -206,13 +209,13 @@ Yield(c) ==
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
 
-\* The thread parks where it cannot leave its carrier.
+\* The thread begins a pinned park, because it cannot leave its carrier here.
 BeginPin(c) ==                \* [vthread.10]
   /\ pc[c] = "look"
   /\ Goto(c, "pin")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-\* The carrier stores PINNED, unless the permit is there.
+\* The carrier stores PINNED, unless the thread has a permit.
 Pin(c) ==                     \* [vthread.6] wp__vthread_park_pinned
   /\ pc[c] = "pin"
   /\ IF permit # {}
@@ -222,7 +225,7 @@ Pin(c) ==                     \* [vthread.6] wp__vthread_park_pinned
           /\ Goto(c, "pinned")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-\* The futex compares the word and sleeps in one step.
+\* In one step the futex call compares the word and puts the carrier to sleep.
 Sleep(c) ==                   \* [vthread.10]
   /\ pc[c] = "pinned"
   /\ ~asleep
@@ -233,7 +236,7 @@ Sleep(c) ==                   \* [vthread.10]
           /\ UNCHANGED pc
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-\* The sleep of a pinned thread ends at its own deadline.
+\* The sleep of the pinned thread's carrier ends at its own deadline.
 TimesOut(c) ==
   /\ pc[c] = "pinned"
   /\ asleep
@@ -241,7 +244,7 @@ TimesOut(c) ==
   /\ Goto(c, "end")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-\* The end of a park that did not leave the carrier.
+\* A park during which the thread did not leave its carrier ends.
 End(c) ==                     \* [vthread.4] [vthread.11]
   /\ pc[c] = "end"
   /\ Return(c)
@@ -255,7 +258,8 @@ Done(c) ==                    \* [vthread.7] wp__vthread_finish
   /\ Goto(c, "latch")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-\* Threads that join are let through, then the carrier lets go of the thread's memory.
+\* The carrier opens the latch for threads that join, and then no longer accesses the thread's
+\* memory.
 Latch(c) ==                   \* [vthread.16]
   /\ pc[c] = "latch"
   /\ pc' = [pc EXCEPT ![c] = "idle", ![Joiner] = "done"]

@@ -2,16 +2,16 @@
 (***************************************************************************)
 (* One line in which virtual threads and OS threads wait together for      *)
 (* something that is given to the first of them, as in a mutex or a        *)
-(* semaphore. The thread that gives it takes the waiter off the line,      *)
-(* stores the grant in the waiter, and wakes exactly that wait: a virtual  *)
-(* thread by the number of its park, an OS thread by the address of its    *)
-(* state.                                                                  *)
+(* semaphore. The thread that gives it, the granter, takes the first       *)
+(* waiter off the line, stores the grant in the waiter, and wakes exactly  *)
+(* this wait. It wakes a virtual thread by the number of its park, and an  *)
+(* OS thread by the address of its state.                                  *)
 (*                                                                         *)
 (* Code       kernel/thread/wait_queue.h; [wait_queue.1]..[wait_queue.3]   *)
 (*            name sites in that file; vthread.h.                          *)
-(* Abstracts  the object to things that are given one by one; its lock to  *)
-(*            single steps; the run queues of virtual threads away: a      *)
-(*            thread that is pushed goes on at once.                       *)
+(* Abstracts  the object to things that are given one by one; what is done *)
+(*            under its lock to single steps; the run queues of virtual    *)
+(*            threads away, so a thread that is pushed goes on at once.    *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit *)
 (*            (safety).                                                    *)
@@ -19,8 +19,8 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Virtual,   \* the waiters that are virtual threads: they park by permit and number
-  Os,        \* the waiters that are OS threads: they sleep at their state
+  Virtual,   \* the waiters that are virtual threads; they park, and their parks are numbered
+  Os,        \* the waiters that are OS threads; they sleep at their state
   Granters,  \* threads that give one thing each
   Waits,     \* the number of times that each waiter waits
   Strays     \* the number of unparks by a user
@@ -31,18 +31,19 @@ Waiters == Virtual \cup Os
 Nobody == [who |-> "nobody", wait |-> 0, number |-> 0]
 
 VARIABLES
-  line,    \* the waiters in line
-  things,  \* the things in the object, for the threads that come next
+  line,    \* the waiters in line, in order
+  things,  \* the number of things in the object, for the threads that come next
   pc,      \* waiter or granter -> its next step
   state,   \* waiter -> the state of its wait: "waits", "granted"
   wait,    \* waiter -> the number of its waits that have ended
   number,  \* waiter -> the number of the park that a granter would end
   parks,   \* virtual thread -> the number of its parks that have returned
   permit,  \* virtual thread -> "none", or the giver of the permit: "user", "grant"
-  target,  \* granter -> the waiter that it has taken off the line, in which wait, with which number
+  target,  \* granter -> the waiter that it has taken off the line, in which of its waits, with
+           \* which park number
   strays,  \* the number of unparks that a user may still make
-  got,     \* ghost: the number of things that waiters have
-  hurt     \* ghost: a granter wrote to a waiter that had left
+  got,     \* ghost: the number of things that waiters have received
+  hurt     \* ghost: TRUE if a granter has written to a waiter that had left
 vars == <<line, things, pc, state, wait, number, parks, permit, target, strays, got, hurt>>
 
 TypeOK ==
@@ -77,21 +78,21 @@ InLine(w) == \E i \in 1 .. Len(line) : line[i] = w
 Without(w) == SelectSeq(line, LAMBDA x : x # w)
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* The wait is over.
+\* The wait of waiter w ends.
 Leave(w, has) ==
   /\ wait' = [wait EXCEPT ![w] = @ + 1]
   /\ Goto(w, IF wait[w] + 1 = Waits THEN "done" ELSE "idle")
   /\ got' = IF has THEN got + 1 ELSE got
 
-\* The park returns; its permit, if there was one, is taken.
+\* The park returns. Its permit, if there was one, is taken.
 ParkEnds(w) ==
   /\ parks' = IF w \in Virtual THEN [parks EXCEPT ![w] = @ + 1] ELSE parks
   /\ permit' = [permit EXCEPT ![w] = "none"]
 
 (* A waiter. *)
 
-\* The waiter takes a thing if there is one and the line is empty; otherwise it joins the line,
-\* under the lock.
+\* Under the lock, the waiter takes a thing if there is one and the line is empty. Otherwise the
+\* waiter joins the line.
 Begin(w) ==                   \* wp__waiter_renew, wp__wait_queue_add
   /\ pc[w] = "idle"
   /\ IF things > 0 /\ line = <<>>
@@ -105,7 +106,8 @@ Begin(w) ==                   \* wp__waiter_renew, wp__wait_queue_add
           /\ UNCHANGED <<things, wait, got>>
   /\ UNCHANGED <<parks, permit, target, strays, hurt>>
 
-\* The waiter goes to sleep, unless its permit, or an OS thread's state, shows that it need not.
+\* The waiter goes to sleep. A virtual thread that has a permit does not, and an OS thread whose
+\* state is granted does not either.
 Park(w) ==                    \* wp__waiter_park
   /\ pc[w] = "park"
   /\ IF (w \in Virtual /\ permit[w] # "none") \/ (w \in Os /\ state[w] = "granted")
@@ -115,14 +117,14 @@ Park(w) ==                    \* wp__waiter_park
           /\ UNCHANGED <<parks, permit>>
   /\ UNCHANGED <<line, things, state, wait, number, target, strays, got, hurt>>
 
-\* The sleep ends by a deadline or an interrupt.
+\* The sleep ends because of a deadline or an interrupt.
 TimeOut(w) ==
   /\ pc[w] = "asleep"
   /\ ParkEnds(w)
   /\ Goto(w, "late")
   /\ UNCHANGED <<line, things, state, wait, number, target, strays, got, hurt>>
 
-\* A park with a deadline in the past does not sleep, and wp__waiter_refused ends it all the same.
+\* A park whose deadline has passed does not sleep, and wp__waiter_refused ends it.
 Refuse(w) ==                  \* wp__waiter_refused
   /\ pc[w] = "park"
   /\ w \in Virtual
@@ -137,8 +139,8 @@ Spurious(w) ==
   /\ Goto(w, "back")
   /\ UNCHANGED <<line, things, state, wait, number, parks, permit, target, strays, got, hurt>>
 
-\* The waiter looks at its state: if it is not granted, it renews its number under the lock and
-\* sleeps again.
+\* The waiter checks its state. If it is not granted, the waiter renews its number under the lock
+\* and sleeps again.
 Check(w) ==                   \* [wait_queue.1] wp__waiter_check
   /\ pc[w] = "back"
   /\ IF state[w] = "granted"
@@ -149,8 +151,8 @@ Check(w) ==                   \* [wait_queue.1] wp__waiter_check
           /\ UNCHANGED <<wait, got>>
   /\ UNCHANGED <<line, things, state, parks, permit, target, strays, hurt>>
 
-\* A waiter that is too late leaves the line under the lock. If it is no longer in line, a granter
-\* has taken it off.
+\* A waiter whose wait has timed out leaves the line, under the lock. If it is no longer in line, a
+\* granter has taken it off.
 Cancel(w) ==                  \* wp__waiter_cancel
   /\ pc[w] = "late"
   /\ line' = Without(w)
@@ -160,7 +162,8 @@ Cancel(w) ==                  \* wp__waiter_cancel
           /\ UNCHANGED <<wait, got>>
   /\ UNCHANGED <<things, state, number, parks, permit, target, strays, hurt>>
 
-\* A waiter that was taken off the line waits for the granter's store, and has what it was given.
+\* A waiter that was taken off the line waits until the granter has stored the grant. It then has
+\* what it was given.
 Await(w) ==                   \* [wait_queue.3] wp__waiter_await
   /\ pc[w] = "await"
   /\ state[w] = "granted"
@@ -168,7 +171,7 @@ Await(w) ==                   \* [wait_queue.3] wp__waiter_await
   /\ UNCHANGED <<line, things, state, number, parks, permit, target, strays, hurt>>
 
 (* A granter. *)
-\* A thread unparks w: if w sleeps, it goes on; otherwise the permit stays for its next park.
+\* A thread unparks w. If w sleeps, w goes on; otherwise the permit is kept for the next park of w.
 Unpark(w, by, others) ==
   IF pc[w] = "asleep"
   THEN /\ ParkEnds(w)
@@ -177,7 +180,7 @@ Unpark(w, by, others) ==
        /\ pc' = others
        /\ UNCHANGED parks
 
-\* Under the lock, the granter takes the first waiter off the line; if the line is empty, the thing
+\* Under the lock, the granter takes the first waiter off the line. If the line is empty, the thing
 \* stays in the object for the next thread.
 Give(g) ==
   /\ pc[g] = "idle"
@@ -193,7 +196,7 @@ Give(g) ==
           /\ UNCHANGED things
   /\ UNCHANGED <<state, wait, number, parks, permit, strays, got, hurt>>
 
-\* After the lock is free again, the granter stores the grant in the waiter.
+\* After it has given the lock back, the granter stores the grant in the waiter.
 Store(g) ==                   \* [wait_queue.2] wp__waiter_grant
   /\ pc[g] = "store"
   /\ IF wait[target[g].who] = target[g].wait
@@ -257,7 +260,7 @@ Spec == Init /\ [][Next]_vars
 \* The granters that have a thing on its way to a waiter.
 Flying == {g \in Granters : pc[g] = "store" /\ wait[target[g].who] = target[g].wait}
 
-\* No granted waiter sleeps, unless the wakeup that ends this sleep is on its way.
+\* If a granted waiter sleeps, the wakeup that ends this sleep is on its way.
 NoLostGrant ==
   \A w \in Waiters :
     pc[w] = "asleep" /\ state[w] = "granted" =>
@@ -266,15 +269,14 @@ NoLostGrant ==
         /\ target[g].who = w
         /\ w \in Virtual => target[g].number = parks[w]
 
-\* Each thing that is given is in the object, on its way, or with one waiter; no thing leaves with a
-\* waiter that gives up.
+\* Each thing that was given is in the object, on its way, or with one waiter. So no thing is lost
+\* with a waiter that gives up.
 NothingLost ==
   LET given == Cardinality({g \in Granters : pc[g] # "idle"})
       told == {w \in Waiters : pc[w] \notin {"idle", "done"} /\ state[w] = "granted"}
   IN given = things + Cardinality(Flying) + Cardinality(told) + got
 
-\* No granter writes to a waiter that has left, because that memory may be in use for something
-\* else.
+\* No granter writes to a waiter that has left, because the waiter's memory may have been reused.
 UntouchedAfterGrant == ~hurt
 
 \* A grant leaves no permit behind for a later park.

@@ -1,20 +1,20 @@
 -------------------------------- MODULE WaitQueueLeave -------------------------------
 (***************************************************************************)
-(* A group closes while its virtual threads stand in lines that outlive    *)
-(* it. The close takes each of them out of its line, and passes on what    *)
-(* was granted to it. The group is freed while other threads may still be  *)
-(* waking its threads: such wakers are counted, and the free waits until   *)
-(* the count is zero.                                                      *)
+(* A group is closed while its virtual threads wait in lines, which        *)
+(* outlive the group. The close takes each of these threads out of its     *)
+(* line, and passes on what was granted to the thread. Then the group is   *)
+(* freed, perhaps while other threads are still waking its threads. Such   *)
+(* wakers are counted, and the free waits until their count is zero.       *)
 (*                                                                         *)
 (* Code       kernel/thread/wakers.h, wait_queue.h, group.c, and the       *)
 (*            `leave` of each kind of wait in mutex.c, semaphore.c,        *)
 (*            channel.c, condition.c; [wakers.1] to [wakers.4] name sites  *)
 (*            there.                                                       *)
-(* Abstracts  the object to things that are given one by one; its lock to  *)
-(*            single steps; parks to `awake` (WaitQueue has their          *)
-(*            numbers). A wakeup that is sent by the close itself, or by a *)
-(*            thread that looks, is part of its sender's step, because no  *)
-(*            thread waits for its end.                                    *)
+(* Abstracts  the object to things that are given one by one; what is done *)
+(*            under its lock to single steps; parks to `awake` (WaitQueue  *)
+(*            has their numbers). A wakeup that the close sends, or a      *)
+(*            waiter that looks, is part of its sender's step, because no  *)
+(*            thread waits for the end of such a wakeup.                   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NoDeadGrant, PassedOn, NoLostWake, NoTouchAfterFree,         *)
 (*            NoTouchAfterLeave (safety), FreeEnds (liveness).             *)
@@ -23,11 +23,11 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Leavers,   \* virtual threads of the group; each waits once
-  Stayers,   \* OS threads and threads of other groups, which no close hands back
+  Stayers,   \* OS threads, and virtual threads of other groups; no close hands them back
   Granters,  \* threads outside the group that give one thing each
-  Runners,   \* OS threads of a scheduler; each runs one thread of the group to its end
-  Tells      \* TRUE: the thing stays in the object and the first waiter is woken to look, as with a
-             \* mutex; FALSE: the thing is given to the first waiter
+  Runners,   \* OS threads of a user's scheduler; each runs one thread of the group to its end
+  Tells      \* TRUE: a thing that is given stays in the object, and the first waiter is woken to
+             \* look for it, as with a mutex; FALSE: the thing is given to the first waiter
 
 ASSUME SomebodyLeaves == Leavers # {} /\ Tells \in BOOLEAN
 
@@ -35,18 +35,18 @@ Waiters == Leavers \cup Stayers
 Nobody == "nobody"
 
 VARIABLES
-  line,     \* the waiters in line
-  things,   \* the things in the object, for the threads that come next
+  line,     \* the waiters in line, in order
+  things,   \* the number of things in the object, for the threads that come next
   at,       \* waiter -> "idle", "waits", "has" a mutex, "done", or "left": handed back
-  granted,  \* waiter -> GRANTED is stored in it
-  awake,    \* waiter -> it has been woken, and is about to look
+  granted,  \* waiter -> TRUE if GRANTED is stored in it
+  awake,    \* waiter -> TRUE if it has been woken, and is about to look
   does,     \* granter or runner -> its next step
-  target,   \* granter -> the waiter that it has taken off the line, or wakes to look
-  wakers,   \* the group's count of the threads that are inside
+  target,   \* granter -> the waiter that it has taken off the line, or that it wakes to look
+  wakers,   \* the group's count of the threads that are using it: granters and runners
   group,    \* "open", "stopped": its carriers have ended, "closed", "freed"
-  sleeps,   \* the free waits, until the last thread that is counted wakes it
-  got,      \* ghost: the number of things that waiters have
-  hurt      \* ghost: the set of things that were touched after they were gone
+  sleeps,   \* TRUE if the free waits until the last of these threads wakes it
+  got,      \* ghost: the number of things that waiters have received
+  hurt      \* ghost: the things that were accessed after they were gone: "group", "waiter"
 vars == <<line, things, at, granted, awake, does, target, wakers, group, sleeps, got, hurt>>
 
 TypeOK ==
@@ -82,17 +82,18 @@ InLine(w) == \E i \in 1 .. Len(line) : line[i] = w
 Without(w) == SelectSeq(line, LAMBDA x : x # w)
 Goto(x, where) == does' = [does EXCEPT ![x] = where]
 
-\* Ghost: something is touched, which is recorded if it is gone.
+\* Ghost: `what` is accessed. This is recorded if it is gone.
 Touch(what, isGone) == hurt' = IF isGone THEN hurt \cup {what} ELSE hurt
 IsFreed(w) == w \in Leavers /\ group = "freed"
 
-\* A granter of a leaver is counted in the leaver's group.
+\* A granter that wakes a leaver is counted in the leaver's group.
 Counted(w) == IF w \in Leavers THEN 1 ELSE 0
 
-\* Thread w can run: a leaver's group must be open.
+\* TRUE if thread w can run; for a leaver, its group must be open.
 Runs(w) == w \in Stayers \/ group = "open"
 
-\* The waiter has a thing: for good, or until it unlocks if the thing is a mutex.
+\* The waiter receives a thing. It keeps the thing for good, or until it unlocks if the thing is a
+\* mutex.
 Has(w) ==
   IF Tells /\ w \in Leavers
   THEN /\ at' = [at EXCEPT ![w] = "has"]
@@ -100,8 +101,8 @@ Has(w) ==
   ELSE /\ at' = [at EXCEPT ![w] = "done"]
        /\ got' = got + 1
 
-\* The object has `more` things, in the step of its caller: the first of the line is woken to look,
-\* or gets one.
+\* The object now has `more` things. In the same step the first waiter of the line is woken to look,
+\* or gets one of them.
 Serve(rest, more, has) ==
   IF more = 0 \/ rest = <<>>
   THEN /\ line' = rest
@@ -119,8 +120,8 @@ Serve(rest, more, has) ==
 
 (* A waiter. *)
 
-\* The waiter takes a thing if there is one and the line is empty; otherwise it joins the line
-\* (wp__mutex_begin and its like).
+\* The waiter takes a thing if there is one and the line is empty. Otherwise the waiter joins the
+\* line (wp__mutex_begin and similar functions).
 Begin(w) ==
   /\ at[w] = "idle"
   /\ Runs(w)
@@ -133,8 +134,8 @@ Begin(w) ==
           /\ UNCHANGED <<things, got>>
   /\ UNCHANGED <<granted, awake, does, target, wakers, group, sleeps, hurt>>
 
-\* A waiter's park has ended, by a wakeup or spuriously, and it looks (wp__mutex_check and its
-\* like).
+\* A waiter's park has ended, because of a wakeup or spuriously, and the waiter looks for its grant
+\* or for a thing (wp__mutex_check and similar functions).
 Look(w) ==
   /\ at[w] = "waits"
   /\ Runs(w)
@@ -155,7 +156,8 @@ Look(w) ==
         /\ UNCHANGED <<line, things, at, granted, got>>
   /\ UNCHANGED <<does, target, wakers, group, sleeps, hurt>>
 
-\* A waiter is too late or interrupted, and leaves the line (wp__mutex_cancel and its like).
+\* A waiter's wait has timed out or was interrupted, and the waiter leaves the line
+\* (wp__mutex_cancel and similar functions).
 GiveUp(w) ==
   /\ at[w] = "waits"
   /\ Runs(w)
@@ -174,8 +176,8 @@ Unlock(w) ==                  \* wp_mutex_unlock
 
 (* A granter. *)
 
-\* Under the lock, the granter gives the thing to the first waiter, or leaves it in the object and
-\* wakes that waiter to look.
+\* Under the lock, the granter gives the thing to the first waiter; or it leaves the thing in the
+\* object and wakes that waiter to look.
 Give(g) ==
   /\ does[g] = "idle"
   /\ IF line = <<>>
@@ -193,7 +195,7 @@ Give(g) ==
                   /\ UNCHANGED <<things, wakers>>
   /\ UNCHANGED <<at, granted, awake, group, sleeps, got, hurt>>
 
-\* The granter is counted in before the waiter can see its grant.
+\* The granter is counted, before the waiter can see its grant.
 Enter(g) ==                   \* [wakers.1]
   /\ does[g] = "take"
   /\ wakers' = wakers + Counted(target[g])
@@ -217,13 +219,12 @@ Wake(g) ==                    \* wp__wake
   /\ Goto(g, "exit")
   /\ UNCHANGED <<line, things, at, granted, target, wakers, group, sleeps, got>>
 
-\* A thread is counted out, with its last touch of the group. The last one wakes the free, by
-\* address.
+\* A thread is taken off the count, in its last access to the group. The last thread wakes the free.
 CountOut(n) ==                \* [wakers.2]
   /\ wakers' = wakers - n
   /\ sleeps' = (sleeps /\ wakers' # 0)
 
-\* The granter is done with the group.
+\* The granter has finished with the group.
 Exit(g) ==
   /\ does[g] = "exit"
   /\ CountOut(Counted(target[g]))
@@ -239,7 +240,7 @@ End(r) ==
   /\ Goto(r, "ended")
   /\ UNCHANGED <<line, things, at, granted, awake, target, wakers, group, sleeps, got, hurt>>
 
-\* The runner is done with the group, after its last access to it.
+\* The runner has finished with the group. It has made its last access to the group before.
 Return(r) ==
   /\ does[r] = "ended"
   /\ CountOut(1)
@@ -263,8 +264,8 @@ Abandon(w) ==                 \* wp__vthread_abandon_held
   /\ Serve(line, things + 1, granted)
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
-\* The close takes a thread out of its line as a waiter that gives up would; what the thread was
-\* granted is passed on.
+\* The close takes a thread out of its line, as a waiter that gives up would leave it. What was
+\* granted to the thread is passed on.
 LeaveLine(w) ==               \* wp__vthread_leave_line
   /\ group = "stopped"
   /\ w \in Leavers
@@ -278,7 +279,7 @@ LeaveLine(w) ==               \* wp__vthread_leave_line
           /\ Serve(line, things + 1, [granted EXCEPT ![w] = FALSE])
   /\ UNCHANGED <<does, target, wakers, group, sleeps, got, hurt>>
 
-\* All threads have left the group's lists, and the group is closed.
+\* All threads have left the group's lists, and now the group is closed.
 HandBack ==
   /\ group = "stopped"
   /\ \A w \in Leavers : at[w] \in {"done", "left"}
@@ -286,7 +287,7 @@ HandBack ==
   /\ group' = "closed"
   /\ UNCHANGED <<line, things, at, granted, awake, does, target, wakers, sleeps, got, hurt>>
 
-\* The free finds threads that are counted, and waits.
+\* The free finds threads that are counted, and sleeps.
 Sleep ==                      \* [wakers.3] wp__wakers_wait
   /\ group = "closed"
   /\ wakers # 0
@@ -294,7 +295,7 @@ Sleep ==                      \* [wakers.3] wp__wakers_wait
   /\ sleeps' = TRUE
   /\ UNCHANGED <<line, things, at, granted, awake, does, target, wakers, group, got, hurt>>
 
-\* No thread is counted any more, and the group is freed.
+\* No more threads are counted, and the group is freed.
 Free ==                       \* [wakers.4]
   /\ group = "closed"
   /\ wakers = 0
@@ -342,11 +343,11 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 
-\* A grant never goes to a thread that will not run: a thread that was handed back is in no line.
+\* A thread that was handed back is in no line, so nothing is granted to a thread that will not run.
 NoDeadGrant == \A w \in Leavers : at[w] = "left" => ~InLine(w)
 
-\* A thing that was granted to a leaver is passed on: each thing given is in the object, on its way
-\* to a waiter, or with a thread that runs.
+\* A thing that was granted to a leaver is passed on. So each thing that was given is in the object,
+\* on its way to a waiter, or with a thread that runs.
 PassedOn ==
   LET given == Cardinality({g \in Granters : does[g] # "idle"})
       flying == {g \in Granters : does[g] \in {"take", "store"}}
@@ -354,8 +355,8 @@ PassedOn ==
       told == {w \in Waiters : at[w] = "waits" /\ granted[w]}
   IN given = things + Cardinality(flying) + Cardinality(told \cup held) + got
 
-\* No thread sleeps that has a thing, or that is first in line while there is a thing, unless its
-\* wakeup is on its way.
+\* If a waiter sleeps although it was granted a thing, or although it is first in line and there is
+\* a thing, then its wakeup is on its way.
 NoLostWake ==
   \A w \in Waiters :
     /\ at[w] = "waits"
@@ -363,12 +364,12 @@ NoLostWake ==
     /\ granted[w] \/ (things > 0 /\ line # <<>> /\ w = Head(line))
     => \E g \in Granters : target[g] = w /\ does[g] = "wake"
 
-\* No granter, and no thread that runs one of the group's, touches the group after it is freed.
+\* No granter and no runner accesses the group after the group was freed.
 NoTouchAfterFree == "group" \notin hurt
 
-\* A close leaves a waiter's memory alone until a grant that has begun is stored.
+\* A close does not take away a waiter's memory before a grant that has begun is stored there.
 NoTouchAfterLeave == "waiter" \notin hurt
 
-\* A free does not wait for ever.
+\* The free does not wait for ever.
 FreeEnds == <>(group = "freed")
 =============================================================================
