@@ -26,7 +26,8 @@
 (***************************************************************************)
 EXTENDS LocalQueueCore
 
-(* The owner steals two tasks: it copies them behind its tail, and then its claim succeeds or fails. *)
+(* The owner steals two tasks. It copies them behind its tail, and then claims them or drops the
+   copies. *)
 
 \* The owner has room and starts to steal two tasks.
 Loot ==                     \* [local_queue.1]
