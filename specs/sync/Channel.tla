@@ -1,15 +1,16 @@
 ------------------------------- MODULE Channel ------------------------------
 (***************************************************************************)
 (* A channel is a bounded first-in-first-out queue between senders and     *)
-(* receivers; without slots it is a rendezvous. A send to a receiver in    *)
-(* line hands the item over directly, and a receive that frees a slot      *)
-(* fills it from the first sender in line.                                 *)
+(* receivers. A channel without slots has no queue, so each sender meets a *)
+(* receiver. A send hands its item directly to the first receiver in line, *)
+(* if there is one. A receive that empties a slot fills it again from the  *)
+(* first sender in line.                                                   *)
 (*                                                                         *)
 (* Code       kernel/sync/channel.h, channel.c: everything happens under   *)
 (*            one lock.                                                    *)
-(* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too);     *)
-(*            what is done under the lock to one step, which also takes    *)
-(*            the lock.                                                    *)
+(* Abstracts  waiters to OS threads (WaitQueue has virtual threads, too);  *)
+(*            what is done under the lock to one step, together with the   *)
+(*            acquisition of the lock.                                     *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NothingLost, Fifo, NobodyWaitsForNothing (safety); Served    *)
 (*            (liveness).                                                  *)
@@ -23,18 +24,20 @@ CONSTANTS
   Capacity    \* the number of slots
 
 VARIABLES
-  slots,      \* the items in the slots, oldest first
-  senders,    \* the senders in line, each with its item
-  receivers,  \* the receivers in line
-  closed,     \* the channel is closed
-  lock,       \* the thread that has the lock
+  slots,      \* the items in the slots, the oldest first
+  senders,    \* the senders in line, in order
+  receivers,  \* the receivers in line, in order
+  closed,     \* TRUE if the channel is closed
+  lock,       \* the thread that holds the lock, or NoOne
   pc,         \* thread -> its next step
-  then,       \* thread -> its step after it has left the lock, and has granted and woken others
+  then,       \* thread -> its step after it has given the lock back, and granted and woken other
+              \* threads
   hand,       \* thread -> the waiters that it has taken off a line and not granted yet
   target,     \* thread -> the waiter that it has granted and is about to wake
-  granted,    \* the waiters that are granted, until they wait again
-  told,       \* waiter that was taken off -> the result that its grant carries; otherwise Nothing
-  next,       \* sender -> the item that it sends next
+  granted,    \* the waiters whose grants are stored, until they begin to wait again
+  told,       \* waiter -> the result that its grant carries, once it was taken off its line; else
+              \* Nothing
+  next,       \* sender -> the number of the item that it sends next
   accepted,   \* ghost: the items that were sent, in order
   given,      \* ghost: the items that were given to receivers, in order
   received    \* ghost: the items that receivers have returned with
@@ -94,7 +97,8 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 InLine(t) == t \in Range(senders) \cup Range(receivers)
 
-\* The thread t has the lock, has taken the waiters `served` off their lines, and does `where` next.
+\* Thread t takes the lock. Under it, t has taken the waiters `served` off their lines, and its step
+\* after the grants is `where`.
 Under(t, served, where) ==
   /\ lock = NoOne
   /\ lock' = t
@@ -103,7 +107,7 @@ Under(t, served, where) ==
   /\ hand' = [hand EXCEPT ![t] = served]
   /\ UNCHANGED <<target, granted>>
 
-\* A thread begins its next operation, and the result of its last wait is gone.
+\* A thread begins its next operation. The result of its last wait is gone.
 Begin(t) ==
   /\ t \in Waiters
   /\ pc[t] = "run"
@@ -119,7 +123,8 @@ Sends(s) == next' = [next EXCEPT ![s] = @ + 1]
 \* The sender's next step: it is done after its last item.
 AfterSend(s) == IF next[s] = Items THEN "done" ELSE "run"
 
-\* A sender finds the channel closed, hands its item to a receiver, fills a slot, or joins the line.
+\* A sender finds the channel closed, or hands its item to a receiver, or fills a slot, or joins the
+\* line.
 Send(s) ==                    \* wp__channel_begin_send
   /\ s \in Senders
   /\ pc[s] = "begin"
@@ -147,8 +152,8 @@ Send(s) ==                    \* wp__channel_begin_send
 
 (* A receiver. *)
 
-\* A receiver takes the oldest item from a slot, takes a sender's, finds the channel closed, or
-\* joins the line.
+\* A receiver takes the oldest item from the slots, or takes the item of a sender in line, or finds
+\* the channel closed, or joins the line.
 Receive(r) ==                 \* wp__channel_begin_receive
   /\ r \in Receivers
   /\ pc[r] = "begin"
@@ -181,9 +186,9 @@ Receive(r) ==                 \* wp__channel_begin_receive
           /\ UNCHANGED <<slots, senders, told, accepted, given, received>>
   /\ UNCHANGED <<closed, next>>
 
-(* A thread that waits, of either kind. *)
+(* A waiter: a sender or a receiver that is in line, or was. *)
 
-\* The waiter goes to sleep by a system call, unless it is already granted.
+\* The waiter goes to sleep with a system call, unless its grant is already stored.
 Sleep(t) ==
   /\ pc[t] = "wait"
   /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
@@ -195,13 +200,14 @@ Stray(t) ==
   /\ Goto(t, "back")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
 
-\* The waiter's time is over.
+\* The waiter's deadline passes.
 TimeOut(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
 
-\* The waiter looks at its grant: it sleeps again, or returns with the result.
+\* The waiter checks whether it has its grant. If not, it sleeps again; otherwise it returns with
+\* the result.
 Look(t) ==                    \* [wait_queue.1] [wait_queue.3]
   /\ pc[t] \in {"back", "await"}
   /\ IF t \notin granted
@@ -220,8 +226,8 @@ Look(t) ==                    \* [wait_queue.1] [wait_queue.3]
           /\ UNCHANGED next
   /\ UNCHANGED <<Lines, lock, Wakes, told, accepted, given>>
 
-\* A waiter that is too late leaves the line and tries again; if it was taken off, it waits for its
-\* grant.
+\* A waiter whose wait has timed out leaves the line and tries again. If it was taken off the line
+\* meanwhile, it waits for its grant.
 Cancel(t) ==                  \* wp__waiter_cancel
   /\ t \in Waiters
   /\ pc[t] = "late"
@@ -230,7 +236,7 @@ Cancel(t) ==                  \* wp__waiter_cancel
   /\ Under(t, <<>>, IF InLine(t) THEN "run" ELSE "await")
   /\ UNCHANGED <<slots, closed, told, next, Ghosts>>
 
-\* The close dismisses all waiters, with the result that the channel is closed.
+\* The close takes all waiters off their lines. Their result is that the channel is closed.
 Close ==                      \* wp_channel_close
   /\ pc[Closer] = "run"
   /\ closed' = TRUE
@@ -241,9 +247,9 @@ Close ==                      \* wp_channel_close
   /\ receivers' = <<>>
   /\ UNCHANGED <<slots, next, Ghosts>>
 
-(* A thread that has taken others off a line. *)
+(* A thread that has taken waiters off a line. *)
 
-\* The thread grants the waiters in its hand first.
+\* The thread's next step: it first grants the waiters that it has taken off a line.
 Goes(t) == IF hand[t] = <<>> THEN then[t] ELSE "grant"
 
 \* The thread gives the lock back.
@@ -253,7 +259,7 @@ Unlock(t) ==
   /\ Goto(t, Goes(t))
   /\ UNCHANGED <<Lines, Wakes, told, next, Ghosts>>
 
-\* The thread stores the grant of the first waiter in its hand.
+\* The thread stores the grant of the first waiter that it has taken off a line.
 Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ granted' = granted \cup {Head(hand[t])}
@@ -262,7 +268,7 @@ Grant(t) ==                   \* [wait_queue.2]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<Lines, lock, then, told, next, Ghosts>>
 
-\* The thread wakes that waiter by a system call.
+\* The thread wakes this waiter with a system call.
 Wake(t) ==
   /\ pc[t] = "wake"
   /\ target' = [target EXCEPT ![t] = NoOne]
@@ -284,14 +290,14 @@ Next ==
   \/ \E t \in Waiters : TimeOut(t) \/ Stray(t)
   \/ Close \/ Finished
 
-\* No thread has to close the channel. A thread that wants the lock gets it, if the lock is free
-\* again and again.
+\* No thread has to close the channel. A thread that wants the lock eventually gets it, if the lock
+\* is free again and again.
 Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Locks(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 
-\* The waiter was taken off the line and has not returned: the result of its grant counts.
+\* TRUE if waiter t has not returned from its wait, so the result of its grant still counts.
 Out(t) ==
   \/ pc[t] \in {"wait", "asleep", "back", "late", "await"}
   \/ pc[t] = "unlock" /\ then[t] = "await"
@@ -303,23 +309,23 @@ Flying == {told[r] : r \in {r \in Receivers : Out(r)}} \ Said
 Has(s) ==
   {<<s, i>> : i \in 1 .. next[s] - 1} \cup (IF Out(s) /\ told[s] = SaysSent THEN {Item(s)} ELSE {})
 
-\* An item that was sent is in a slot, on its way to one receiver, or received; an item that was not
-\* sent is nowhere.
+\* Each item that was sent is in a slot, on its way to one receiver, or received. No other item is
+\* in the channel.
 NothingLost ==
   /\ Range(slots) \cup Flying \cup received = Range(accepted)
   /\ Range(accepted) = UNION {Has(s) : s \in Senders}
 
-\* The item that was sent first is given first.
+\* Items are given to receivers in the order in which they were sent.
 Fifo ==
   /\ given \o slots = accepted
   /\ Len(accepted) = Cardinality(Range(accepted))
 
-\* A thread that waits to send finds no free slot, a thread that waits to receive finds no item, and
-\* neither waits on a closed channel.
+\* While a sender waits, there is no free slot. While a receiver waits, there is no item. Neither
+\* waits on a closed channel.
 NobodyWaitsForNothing ==
   /\ receivers # <<>> => slots = <<>> /\ senders = <<>> /\ ~closed
   /\ senders # <<>> => Len(slots) = Capacity /\ ~closed
 
-\* A waiter that was given what it waits for returns with it.
+\* A waiter whose grant carries a result eventually returns with it.
 Served == \A t \in Waiters : told[t] # Nothing ~> pc[t] \in {"run", "done"}
 =============================================================================

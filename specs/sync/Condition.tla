@@ -1,15 +1,16 @@
 ------------------------------ MODULE Condition -----------------------------
 (***************************************************************************)
-(* A condition variable: waiters wait for a change of what a mutex guards, *)
-(* and changers signal it. A signal does not wake a waiter to compete for  *)
-(* the mutex. It gives the mutex to the waiter, or moves the waiter to the *)
-(* mutex's line (wait morphing), so that a broadcast causes no rush for    *)
-(* the mutex.                                                              *)
+(* A condition variable: waiters wait for a change of the data that a      *)
+(* mutex guards, and changers make the change and signal it. A signal does *)
+(* not wake a waiter to compete for the mutex. It gives the mutex to the   *)
+(* waiter, or moves the waiter to the mutex's line, so a broadcast does    *)
+(* not make all waiters rush for the mutex. This is called wait morphing.  *)
 (*                                                                         *)
 (* Code       kernel/sync/condition.h, condition.c, mutex.c; [condition.1] *)
 (*            [condition.2] name sites.                                    *)
-(* Abstracts  the mutex to one that is handed over in order (Mutex); the   *)
-(*            lock of the condition's line to single steps.                *)
+(* Abstracts  the mutex to one that is handed over in the order of its     *)
+(*            line (Mutex); what is done under the lock of the condition's *)
+(*            line to single steps.                                        *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NoLostSignal, SignalsNotSwallowed, HoldsMutex (safety);      *)
 (*            Served (liveness).                                           *)
@@ -17,19 +18,19 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Waiters,    \* threads; each waits until there is a change, or its time is over
+  Waiters,    \* threads; each waits until there is a change or its deadline passes
   Changers,   \* threads; each makes the change and signals once
-  Broadcasts  \* TRUE: a signal is for all waiters
+  Broadcasts  \* TRUE: each signal is a broadcast, which is for all waiters
 
 ASSUME EnoughSignals == Broadcasts \/ Cardinality(Changers) >= Cardinality(Waiters)
 
 VARIABLES
   owner,   \* the owner of the mutex
-  queue,   \* the line of the mutex
-  line,    \* the line of the condition
-  change,  \* the change that the waiters wait for has happened
+  queue,   \* the line of the mutex: the threads that wait for the mutex
+  line,    \* the line of the condition: the threads that wait for a signal
+  change,  \* TRUE if the change that the waiters wait for has happened
   pc,      \* thread -> its next step
-  taken,   \* ghost: the waiters that a signal took off the line
+  taken,   \* ghost: the waiters that signals have taken off the line
   said     \* waiter -> the result of its wait
 vars == <<owner, queue, line, change, pc, taken, said>>
 
@@ -58,12 +59,13 @@ Init ==
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
-\* The mutex goes to the first of its line, or is free.
+\* The mutex is unlocked: it goes to the first thread of its line. If that line is empty, no thread
+\* holds the mutex.
 Unlocked ==
   /\ owner' = IF queue = <<>> THEN NoOne ELSE Head(queue)
   /\ queue' = IF queue = <<>> THEN queue ELSE Tail(queue)
 
-(* The mutex, as the threads that want it see it. *)
+(* The mutex. *)
 
 \* A thread locks the mutex, or joins its line.
 Lock(t) ==
@@ -85,8 +87,8 @@ Locked(t) ==
 
 (* A waiter. *)
 
-\* The waiter looks whether there was a change; if not, it joins the condition's line, and the mutex
-\* is free only after that.
+\* The waiter checks whether there was a change. If not, it joins the condition's line, and unlocks
+\* the mutex only after that.
 Look(w) ==                    \* [condition.2]
   /\ w \in Waiters
   /\ pc[w] = "has"
@@ -106,15 +108,15 @@ Begin(w) ==
   /\ Goto(w, IF w \in taken THEN "moved" ELSE "wait")
   /\ UNCHANGED <<line, change, taken, said>>
 
-\* The waiter's time is over.
+\* The waiter's deadline passes.
 TimeOut(w) ==
   /\ w \in Waiters
   /\ pc[w] = "wait"
   /\ Goto(w, "late")
   /\ UNCHANGED <<owner, queue, line, change, taken, said>>
 
-\* A waiter that is too late leaves the line; if a signal has taken it off, it was signalled after
-\* all.
+\* A waiter whose wait has timed out leaves the line. If a signal has taken it off the line
+\* meanwhile, it counts as signalled.
 Cancel(w) ==                  \* wp__condition_cancel
   /\ pc[w] = "late"
   /\ line' = SelectSeq(line, LAMBDA x : x # w)
@@ -125,7 +127,7 @@ Cancel(w) ==                  \* wp__condition_cancel
           /\ UNCHANGED said
   /\ UNCHANGED <<owner, queue, change, taken>>
 
-\* The waiter finds the mutex locked in its name, and returns from its wait.
+\* The waiter finds that it holds the mutex, and returns from its wait.
 Wake(w) ==
   /\ w \in taken
   /\ pc[w] \in {"wait", "moved"}
@@ -134,14 +136,14 @@ Wake(w) ==
   /\ said' = IF said[w] = "late" THEN said ELSE [said EXCEPT ![w] = "signalled"]
   /\ UNCHANGED <<owner, queue, line, change, taken>>
 
-\* The waiter looks at what it waited for, and unlocks the mutex.
+\* The waiter is back from its wait, and unlocks the mutex.
 Back(w) ==
   /\ pc[w] = "back"
   /\ Goto(w, "done")
   /\ Unlocked
   /\ UNCHANGED <<line, change, taken, said>>
 
-(* A changer signals with the mutex, or after it has unlocked the mutex. *)
+(* A changer signals while it holds the mutex, or after it has unlocked the mutex. *)
 
 \* A changer makes the change and unlocks the mutex before it signals.
 Change(c) ==
@@ -158,7 +160,7 @@ Moves ==
     [] line # <<>> /\ Broadcasts -> Len(line)
     [] line # <<>> /\ ~Broadcasts -> 1
 
-\* Each of these waiters gets the mutex or stands in its line.
+\* The signal takes n waiters off the line. Each of them gets the mutex, or joins the mutex's line.
 Move(n) ==
   LET moved == SubSeq(line, 1, n)
   IN /\ line' = SubSeq(line, n + 1, Len(line))
@@ -169,15 +171,15 @@ Move(n) ==
         ELSE /\ queue' = queue \o moved
              /\ UNCHANGED owner
 
-\* A changer signals without the mutex: nothing happens if the line is empty, and otherwise it acts
-\* under the line's lock.
+\* A changer signals without holding the mutex. If the condition's line is empty, nothing happens.
+\* Otherwise the changer acts under the line's lock.
 Signal(c) ==                  \* [condition.1]
   /\ pc[c] = "signal"
   /\ Goto(c, "done")
   /\ Move(Moves)
   /\ UNCHANGED <<change, said>>
 
-\* A changer makes the change and signals while it holds the mutex all the time.
+\* A changer makes the change and signals, and holds the mutex all the time.
 ChangeAndSignal(c) ==
   /\ c \in Changers
   /\ pc[c] = "has"
@@ -207,25 +209,25 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 
-\* The number of signals that are still to come.
+\* The number of signals that may still come.
 Pending == Cardinality({c \in Changers : pc[c] # "done"})
 
 \* The waiters that no signal has taken off the line.
 Asleep == {w \in Waiters : pc[w] = "wait" /\ w \notin taken}
 
-\* After the change, signals are still to come for all waiters that sleep.
+\* Once the change has happened, signals are still to come for all waiters that sleep.
 NoLostSignal ==
   change => IF Broadcasts
             THEN Asleep = {} \/ Pending > 0
             ELSE Cardinality(Asleep) <= Pending
 
-\* A waiter that a signal took off the line does not return that it was too late, because another
-\* waiter could have had the signal.
+\* A waiter that a signal has taken off the line does not return that its wait has timed out,
+\* because then the signal would be lost for another waiter.
 SignalsNotSwallowed == \A w \in taken : said[w] # "late"
 
 \* A waiter that returns from its wait holds the mutex.
 HoldsMutex == \A w \in Waiters : pc[w] = "back" => owner = w
 
-\* A thread that waits returns, if there is a signal for it.
+\* A waiter eventually returns from its wait, if there is a signal for it.
 Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] # "wait"
 =============================================================================

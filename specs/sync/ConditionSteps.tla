@@ -1,14 +1,14 @@
 --------------------------- MODULE ConditionSteps ---------------------------
 (***************************************************************************)
-(* A condition's wait and signal in each step that the code takes. Mutex   *)
-(* says what the condition's waiters do in the mutex's line; this module   *)
-(* says what comes before that.                                            *)
+(* The wait and the signal of a condition variable, in each step that the  *)
+(* code takes. Mutex has the steps that a condition's waiter takes in the  *)
+(* mutex's line. This module has the steps before that.                    *)
 (*                                                                         *)
 (* Code       kernel/sync/condition.c; [condition.1] [condition.2] name    *)
 (*            sites there, [mutex..] and [wait_queue..] those of mutex.c   *)
 (*            and wait_queue.c.                                            *)
-(* Abstracts  the locks of the two lists to the threads that have them;    *)
-(*            waiters to OS threads.                                       *)
+(* Abstracts  the lock of each of the two lists to the thread that holds   *)
+(*            it; waiters to OS threads.                                   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   GrantedHolds, WaitingSaid (safety); MovedComesBack           *)
 (*            (liveness).                                                  *)
@@ -16,9 +16,9 @@
 EXTENDS MutexCore
 
 CONSTANTS
-  Waiters,     \* threads; each has the mutex, waits once, and unlocks
-  Hasty,       \* the waiters that may be too late
-  Signallers,  \* threads; each signals once, without the mutex
+  Waiters,     \* threads; each holds the mutex at first, waits once, and unlocks the mutex
+  Hasty,       \* the waiters whose waits may time out
+  Signallers,  \* threads; each signals once, without holding the mutex
   Lockers      \* threads; each locks the mutex and unlocks it, once
 
 ASSUME Roles ==
@@ -30,10 +30,10 @@ ASSUME Roles ==
   /\ Cardinality(Waiters) = 1
 
 VARIABLES
-  waiting,  \* condition->waiting: whether there are waiters, readable without the lock
-  clock,    \* the thread that has the lock of the condition's list
-  cline,    \* the waiters in the condition's line
-  where,    \* waiter -> "out", "line", or "moved": a signal took it off the line
+  waiting,  \* condition->waiting, which is read without the lock: TRUE if there are waiters
+  clock,    \* the thread that holds the lock of the condition's list, or NoOne
+  cline,    \* the waiters in the condition's line, in order
+  where,    \* waiter -> "out", "line", or "moved" if a signal has taken it off the line
   stage     \* waiter -> the purpose of its steps in Mutex: "waits", "tries", "relocks", "ends"
 cvars == <<waiting, clock, cline, where, stage>>
 all == <<vars, cvars>>
@@ -72,7 +72,8 @@ CFree ==
   /\ clock' = NoOne
   /\ UNCHANGED <<cline, where, waiting>>
 
-(* A waiter.  To take the lock and change the line is one step: no other thread sees them apart. *)
+(* A waiter. To take the lock and to change the line is one step, because no other thread can see
+   the line in between. *)
 
 \* The waiter locks the condition's list and joins the line.
 GetIn(w) ==
@@ -83,21 +84,21 @@ GetIn(w) ==
   /\ Put(w, "line")
   /\ UNCHANGED <<Only, Told, waiting, stage>>
 
-\* The waiter stores that there are waiters.
+\* The waiter stores that the condition has waiters.
 SayIn(w) ==                   \* [condition.2]
   /\ pc[w] = "says it is in"
   /\ waiting' = TRUE
   /\ Goto(w, "is in")
   /\ UNCHANGED <<Only, Told, clock, cline, where, stage>>
 
-\* The waiter unlocks the list; then it unlocks the mutex, as Mutex says.
+\* The waiter unlocks the condition's list. Next it unlocks the mutex, in the steps of Mutex.
 IsIn(w) ==
   /\ pc[w] = "is in"
   /\ CFree
   /\ Goto(w, "hold")
   /\ UNCHANGED <<Only, Told, stage>>
 
-\* The waiter goes to sleep by a system call, unless its state has changed.
+\* The waiter goes to sleep with a system call, unless its state has changed.
 Park(w) ==
   /\ w \in Waiters
   /\ \/ pc[w] = "idle" /\ stage[w] = "waits"
@@ -106,7 +107,7 @@ Park(w) ==
   /\ Stage(w, "waits")
   /\ UNCHANGED <<Only, Told, List>>
 
-\* The waiter's time is over.
+\* The waiter's deadline passes.
 Late(w) ==
   /\ w \in Hasty
   /\ pc[w] = "asleep"
@@ -114,7 +115,7 @@ Late(w) ==
   /\ Goto(w, "is late")
   /\ UNCHANGED <<Only, Told, cvars>>
 
-\* The waiter looks whether the mutex was locked in its name.
+\* The waiter checks whether the mutex was locked in its name.
 LookFirst(w) ==               \* [wait_queue.1] wp__condition_check
   /\ pc[w] = "back"
   /\ stage[w] = "waits"
@@ -125,21 +126,21 @@ LookFirst(w) ==               \* [wait_queue.1] wp__condition_check
           /\ UNCHANGED stage
   /\ UNCHANGED <<Only, Told, List>>
 
-\* A waiter that was not granted locks the condition's list, to see whether it is still in line.
+\* A waiter that was not granted locks the condition's list, to check whether it is still in line.
 Check(w) ==
   /\ pc[w] = "checks"
   /\ CLockBy(w)
   /\ Goto(w, IF where[w] = "line" THEN "stays" ELSE "tries it")
   /\ UNCHANGED <<Only, Told, cline, where, waiting, stage>>
 
-\* The waiter is still in line, and sleeps again.
+\* The waiter is still in line, so it sleeps again.
 Stays(w) ==
   /\ pc[w] = "stays"
   /\ CFree
   /\ Goto(w, "idle")
   /\ UNCHANGED <<Only, Told, stage>>
 
-\* A waiter that is too late leaves the line; or a signal has taken it off.
+\* A waiter whose wait has timed out leaves the line, unless a signal has taken it off the line.
 GetOut(w) ==                  \* wp__condition_cancel
   /\ pc[w] = "is late"
   /\ CLockBy(w)
@@ -151,14 +152,14 @@ GetOut(w) ==                  \* wp__condition_cancel
           /\ UNCHANGED <<cline, where>>
   /\ UNCHANGED <<Only, Told, waiting, stage>>
 
-\* The waiter stores whether there are still waiters.
+\* The waiter stores whether the condition still has waiters.
 SayOut(w) ==                  \* [condition.2]
   /\ pc[w] = "says it is out"
   /\ waiting' = (cline # <<>>)
   /\ Goto(w, "is out")
   /\ UNCHANGED <<Only, Told, clock, cline, where, stage>>
 
-\* The waiter unlocks the list; then it locks the mutex again, as Mutex says.
+\* The waiter unlocks the condition's list. Next it locks the mutex again, in the steps of Mutex.
 IsOut(w) ==
   /\ pc[w] = "is out"
   /\ CFree
@@ -166,8 +167,8 @@ IsOut(w) ==
   /\ Stage(w, "relocks")
   /\ UNCHANGED <<Only, Told>>
 
-\* The waiter was moved: it is in the mutex's line, or has the mutex. If it does not get the mutex,
-\* it parks once more.
+\* The waiter was moved, so it is in the mutex's line or has the mutex. It tries to take the mutex,
+\* and if it does not get it, it parks once more.
 TriesIt(w) ==
   /\ pc[w] = "tries it"
   /\ CFree
@@ -175,7 +176,8 @@ TriesIt(w) ==
   /\ Stage(w, "tries")
   /\ UNCHANGED <<Only, Told>>
 
-\* The waiter goes on as if it had waited for the mutex all the time.
+\* The waiter's wait has timed out, but it was moved before. It goes on as if it had waited for the
+\* mutex all the time.
 WasMoved(w) ==
   /\ pc[w] = "was moved"
   /\ CFree
@@ -183,9 +185,9 @@ WasMoved(w) ==
   /\ Stage(w, "relocks")
   /\ UNCHANGED <<Only, Told>>
 
-(* A signaller locks the mutex in the waiter's name, or puts it in the mutex's line. *)
+(* A signaller locks the mutex in the waiter's name, or puts the waiter into the mutex's line. *)
 
-\* The signaller reads, without the lock, whether there are waiters.
+\* The signaller reads, without the lock, whether the condition has waiters.
 Ask(s) ==                     \* [condition.1]
   /\ pc[s] = "signal begins"
   /\ Goto(s, IF waiting THEN "signals" ELSE "idle")
@@ -204,7 +206,7 @@ TakeOff(s) ==
           /\ target' = [target EXCEPT ![s] = Head(cline)]
   /\ UNCHANGED <<Only, said, waiting, stage>>
 
-\* The mutex is free, and the signaller locks it in the waiter's name.
+\* The signaller finds the mutex unlocked, and locks it in the waiter's name.
 TakeFor(s) ==                 \* [mutex.1] [mutex.2]
   /\ pc[s] \in {"tries for", "decides for"}
   /\ ~word.locked
@@ -212,7 +214,7 @@ TakeFor(s) ==                 \* [mutex.1] [mutex.2]
   /\ Goto(s, IF pc[s] = "tries for" THEN "says the rest" ELSE "took for")
   /\ UNCHANGED <<lock, line, bypass, Told, cvars>>
 
-\* The mutex is locked.
+\* The signaller finds the mutex locked.
 MissFor(s) ==                 \* [mutex.9]
   /\ pc[s] \in {"tries for", "decides for"}
   /\ word.locked
@@ -227,7 +229,7 @@ LockFor(s) ==
   /\ Goto(s, "decides for")
   /\ UNCHANGED <<word, line, bypass, Told, cvars>>
 
-\* The mutex has become free meanwhile, so the signaller tries again.
+\* The mutex was unlocked meanwhile, so the signaller tries again.
 AgainFor(s) ==                \* [mutex.10]
   /\ pc[s] = "marks for"
   /\ ~word.queued
@@ -235,7 +237,7 @@ AgainFor(s) ==                \* [mutex.10]
   /\ Goto(s, "decides for")
   /\ UNCHANGED <<Only, Told, cvars>>
 
-\* The signaller marks the mutex as having a line.
+\* The signaller sets the mark that the mutex has a line.
 MarkFor(s) ==                 \* [mutex.3]
   /\ pc[s] = "marks for"
   /\ ~word.queued
@@ -243,8 +245,8 @@ MarkFor(s) ==                 \* [mutex.3]
   /\ word' = [word EXCEPT !.queued = TRUE]
   /\ UNCHANGED <<lock, line, bypass, pc, Told, cvars>>
 
-\* The signaller puts the waiter into the mutex's line, if it could not lock the mutex, and unlocks
-\* the mutex's list.
+\* If the signaller could not lock the mutex, it puts the waiter into the mutex's line. In both
+\* cases it unlocks the mutex's list.
 UnlockFor(s) ==
   /\ lock' = NoOne
   /\ \/ /\ pc[s] = "marks for"
@@ -256,15 +258,15 @@ UnlockFor(s) ==
   /\ Goto(s, "says the rest")
   /\ UNCHANGED <<word, bypass, said, cvars>>
 
-\* The signaller stores whether there are still waiters.
+\* The signaller stores whether the condition still has waiters.
 SayRest(s) ==                 \* [condition.2]
   /\ pc[s] = "says the rest"
   /\ waiting' = (cline # <<>>)
   /\ Goto(s, "has moved")
   /\ UNCHANGED <<Only, Told, clock, cline, where, stage>>
 
-\* The signaller unlocks the condition's list, and grants a waiter for which it has locked the
-\* mutex.
+\* The signaller unlocks the condition's list. If it has locked the mutex for a waiter, it grants
+\* this waiter next.
 HasMoved(s) ==
   /\ pc[s] = "has moved"
   /\ CFree
@@ -279,17 +281,17 @@ OfSignaller(s) ==
   \/ Ask(s) \/ TakeOff(s) \/ TakeFor(s) \/ MissFor(s) \/ LockFor(s)
   \/ AgainFor(s) \/ MarkFor(s) \/ UnlockFor(s) \/ SayRest(s) \/ HasMoved(s)
 
-\* A step of Mutex, which changes nothing of the condition.
+\* A step of Mutex, which does not change the condition.
 OfMutex(step) ==
   /\ step
   /\ UNCHANGED cvars
 
-\* Mutex's look. The look after a park that may end too late is LookFirst instead.
+\* The step Look of Mutex. After a park that may time out, the step is LookFirst instead.
 ItsLook(t) ==
   /\ stage[t] # "waits"
   /\ Look(t)
 
-\* Mutex's sleep, but not the one after a failed try, which is Park.
+\* The step Sleep of Mutex. After a failed try, the step is Park instead.
 ItsSleep(t) ==
   /\ stage[t] # "tries"
   /\ Sleep(t)
@@ -329,15 +331,16 @@ Spec == Init /\ [][Next]_all /\ Fairness
 
 (* What must hold. *)
 
-\* The mutex of a granted waiter stays locked until the waiter unlocks it.
+\* If a waiter was granted the mutex, the mutex stays locked until this waiter unlocks it.
 GrantedHolds ==
   \A w \in Waiters :
     said[w] = "granted" /\ pc[w] \notin {"idle", "freed", "told", "wake"} => word.locked
 
-\* While no thread has the lock of the line, the word that is read without the lock says whether
-\* there is a waiter in line: it is stored after the line has changed and before the unlock.
+\* While no thread holds the lock of the condition's list, `waiting` is TRUE exactly if there is a
+\* waiter in line. The code stores it after it has changed the line and before it gives the lock
+\* back.
 WaitingSaid == clock = NoOne => waiting = (cline # <<>>)
 
-\* A signal that takes a waiter off the line ends that waiter's wait.
+\* If a signal takes a waiter off the line, the wait of this waiter eventually ends.
 MovedComesBack == \A w \in Waiters : where[w] = "moved" ~> IsOver(w)
 =============================================================================

@@ -1,14 +1,16 @@
 -------------------------------- MODULE Mutex -------------------------------
 (***************************************************************************)
-(* A mutex with a line of waiters. Unlocking leaves a free mutex to the    *)
-(* first thread that takes it, which may be a newcomer that barges past    *)
-(* the line. Barging is bounded: after WP_MUTEX_BYPASSES newcomers the     *)
-(* next unlock hands the mutex over to the first waiter.                   *)
+(* A mutex with a line of waiters. An unlock leaves the mutex free for the *)
+(* first thread that takes it. This thread may be a newcomer that barges   *)
+(* past the line. Barging is bounded: after WP_MUTEX_BYPASSES newcomers    *)
+(* have barged, the next unlock hands the mutex over to the first waiter   *)
+(* in line.                                                                *)
 (*                                                                         *)
 (* Code       kernel/sync/mutex.h, mutex.c; [mutex.1]..[mutex.19] name     *)
 (*            sites there.                                                 *)
-(* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too); the *)
-(*            list's lock to the thread that has it.                       *)
+(* Abstracts  waiters to OS threads (WaitQueue has virtual threads, too);  *)
+(*            the lock of the list to the thread that holds it. The list   *)
+(*            is the line of waiters, in the code.                         *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   MutualExclusion, NoLostSignal, BoundedBypass (safety);       *)
 (*            InOrder, Served (temporal).                                  *)
@@ -38,8 +40,8 @@ Init ==
 
 Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
 
-\* A thread that begins, waits or holds goes on, and it gets the list's lock if that is free again
-\* and again.
+\* A thread that begins to lock, waits, or holds the mutex goes on. A thread eventually gets the
+\* lock of the list, if that lock is free again and again.
 Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Lock(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
@@ -55,7 +57,8 @@ MutualExclusion ==
   /\ Cardinality(Holders) <= 1
   /\ Holders # {} => word.locked
 
-\* While the mutex is free, the first waiter in line looks at it, or is about to.
+\* While the mutex is free and there is a line, the first waiter in line is checking the mutex, or
+\* some thread is about to make it do so.
 NoLostSignal ==
   line # <<>> /\ ~word.locked =>
     /\ word.woken
@@ -64,13 +67,14 @@ NoLostSignal ==
        \/ \E t \in Threads : \/ pc[t] = "freed"
                              \/ pc[t] \in {"told", "wake"} /\ target[t] = Head(line)
 
-\* While one thread is the first in line, at most WP_MUTEX_BYPASSES others take the mutex.
+\* While a thread is the first in line, at most WP_MUTEX_BYPASSES other threads take the mutex.
 BoundedBypass == bypass <= Passes
 
-\* Threads that wait get the mutex in the order of the line.
+\* Waiters get the mutex in the order of the line.
 InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "cancel" => IsFirst(t)]_vars
 
-\* A thread that waits and does not give up gets the mutex, though others lock for ever, if the lock
-\* of the line lets each thread that waits for it in at last.
+\* A thread that waits and does not give up eventually gets the mutex, even if other threads lock it
+\* again and again. This assumes that each thread that waits for the lock of the list gets that lock
+\* eventually.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================

@@ -10,20 +10,22 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Threads,   \* threads; each locks and unlocks for ever
-  Leavers,   \* the threads that may give up waiting
-  Passes     \* WP_MUTEX_BYPASSES
+  Threads,   \* threads; each locks and unlocks the mutex for ever
+  Leavers,   \* the threads that may give up while they wait
+  Passes     \* WP_MUTEX_BYPASSES, the bound of barging
 
 ASSUME SomebodyLocks == Leavers \subseteq Threads /\ Passes \in Nat
 
 VARIABLES
-  word,    \* mutex->word: locked, queued, woken, passes
-  lock,    \* the thread that has the lock of the list
-  line,    \* the waiters in line
+  word,    \* mutex->word: locked, queued (there is a line), woken (the first of the line was
+           \* woken), passes (how many newcomers have barged)
+  lock,    \* the thread that holds the lock of the list, or NoOne
+  line,    \* the waiters in line, in order
   pc,      \* thread -> its next step
   said,    \* thread -> the state of its waiter
   target,  \* thread -> the waiter that it is about to wake or grant
-  bypass   \* ghost: the number of passes since the first of the line became the first
+  bypass   \* ghost: the number of threads that have barged since the first of the line became the
+           \* first
 vars == <<word, lock, line, pc, said, target, bypass>>
 
 NoOne == "no one"
@@ -35,31 +37,32 @@ InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
 Without(t) == SelectSeq(line, LAMBDA x : x # t)
 IsFirst(t) == line # <<>> /\ Head(line) = t
 
-\* The mutex itself.
+\* The variables of the mutex.
 Only == <<word, lock, line, bypass>>
 
-\* The waiters, and the ones that are about to be woken.
+\* The variables of the waiters.
 Told == <<said, target>>
 
-\* The word once the first of the line has taken the mutex or was handed it; the waiters in `rest`
-\* stay in line.
+\* The word after the first of the line has taken the mutex or was handed it. The waiters in `rest`
+\* are still in line.
 Taken(rest) == [locked |-> TRUE, queued |-> rest # <<>>, woken |-> FALSE, passes |-> 0]
 
-\* t leaves the line, or is taken off it.
+\* Thread t leaves the line, or is taken off it.
 Off(t) ==
   /\ line' = Without(t)
   /\ bypass' = IF IsFirst(t) THEN 0 ELSE bypass
 
 (* Lock. *)
 
-\* A thread begins to lock, and the state of its last wait is gone.
+\* A thread begins to lock the mutex. The state of its last wait is gone.
 Begin(t) ==
   /\ pc[t] = "idle"
   /\ Goto(t, "begin")
   /\ Say(t, "waits")
   /\ UNCHANGED <<Only, target>>
 
-\* The thread takes the free mutex: the line is empty, or it barges past the line and is counted.
+\* The thread takes the free mutex. If there is a line, the thread barges past it, and this is
+\* counted.
 Take(t) ==                    \* [mutex.1] [mutex.2]
   /\ pc[t] \in {"begin", "decide"}
   /\ ~word.locked
@@ -68,7 +71,7 @@ Take(t) ==                    \* [mutex.1] [mutex.2]
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<lock, line, Told>>
 
-\* The mutex is locked.
+\* The thread finds the mutex locked.
 Miss(t) ==                    \* [mutex.9]
   /\ pc[t] \in {"begin", "decide"}
   /\ word.locked
@@ -86,7 +89,7 @@ Lock(t) ==
                [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<word, line, bypass, Told>>
 
-\* The mutex has become free meanwhile, so the thread tries again.
+\* The mutex was unlocked meanwhile, so the thread tries again.
 Again(t) ==                   \* [mutex.10]
   /\ pc[t] = "mark"
   /\ ~word.queued
@@ -94,7 +97,7 @@ Again(t) ==                   \* [mutex.10]
   /\ Goto(t, "decide")
   /\ UNCHANGED <<Only, Told>>
 
-\* The thread marks the mutex as having a line.
+\* The thread sets the mark that the mutex has a line.
 Mark(t) ==                    \* [mutex.3]
   /\ pc[t] = "mark"
   /\ ~word.queued
@@ -102,7 +105,8 @@ Mark(t) ==                    \* [mutex.3]
   /\ word' = [word EXCEPT !.queued = TRUE]
   /\ UNCHANGED <<lock, line, bypass, pc, Told>>
 
-\* The thread was woken to look and leaves instead, so the next waiter must be woken.
+\* TRUE if thread t was woken to check the mutex but leaves the line instead, so the next waiter
+\* must be woken.
 PassesOn(t) ==
   /\ IsFirst(t)
   /\ Without(t) # <<>>
@@ -141,7 +145,7 @@ Unlock(t) ==
 
 (* In line. *)
 
-\* The thread goes to sleep by a system call, unless its state has changed.
+\* The thread goes to sleep with a system call, unless its state has changed.
 Sleep(t) ==
   /\ pc[t] = "wait"
   /\ Goto(t, IF said[t] = "waits" THEN "asleep" ELSE "back")
@@ -153,14 +157,14 @@ Stray(t) ==
   /\ Goto(t, "back")
   /\ UNCHANGED <<Only, Told>>
 
-\* The thread's time is over.
+\* The thread's deadline passes.
 TimeOut(t) ==
   /\ t \in Leavers
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<Only, Told>>
 
-\* The thread looks whether the mutex was handed to it.
+\* The thread checks whether the mutex was handed over to it.
 Look(t) ==                    \* [wait_queue.1] wp__mutex_check
   /\ pc[t] = "back"
   /\ Goto(t, IF said[t] = "granted" THEN "hold" ELSE "look")
@@ -177,7 +181,7 @@ TakeFirst(t) ==               \* [mutex.7]
   /\ Goto(t, "taken")
   /\ UNCHANGED <<lock, Told>>
 
-\* A newcomer was faster. The first of the line clears the mark that it was woken, so that the next
+\* A newcomer was faster. The first of the line clears the mark that it was woken, so the next
 \* unlock wakes it again.
 Forget(t) ==                  \* [mutex.8]
   /\ pc[t] = "check"
@@ -188,7 +192,7 @@ Forget(t) ==                  \* [mutex.8]
   /\ Goto(t, "renew")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 
-\* The mutex is locked, and the next unlock will wake the first of the line.
+\* The first of the line finds the mutex locked. The next unlock will wake it.
 Stay(t) ==                    \* [mutex.17]
   /\ pc[t] = "check"
   /\ IsFirst(t)
@@ -197,7 +201,7 @@ Stay(t) ==                    \* [mutex.17]
   /\ Goto(t, "renew")
   /\ UNCHANGED <<Only, Told>>
 
-\* The thread renews the state of its waiter, to sleep again.
+\* The thread renews its state, to sleep again.
 Renew(t) ==                   \* [mutex.12]
   /\ \/ pc[t] = "renew"
      \/ pc[t] = "check" /\ InLine(t) /\ ~IsFirst(t)
@@ -224,12 +228,12 @@ Await(t) ==                   \* [wait_queue.3]
 
 (* Unlock. *)
 
-\* The first of the line was woken, and was not passed too often yet.
+\* The first of the line was woken, and fewer newcomers have barged than the bound allows.
 IsComing ==
   /\ word.woken
   /\ word.passes < Passes
 
-\* The fast unlock: the line is empty, or the first waiter is already coming.
+\* The fast unlock: there is no line, or the first of the line was woken and is coming.
 Release(t) ==                 \* [mutex.4] [mutex.5]
   /\ pc[t] = "hold"
   /\ \/ ~word.queued
@@ -246,7 +250,8 @@ Slow(t) ==                    \* [mutex.16]
   /\ Goto(t, "slow")
   /\ UNCHANGED <<Only, Told>>
 
-\* The first of the line was passed often enough: the mutex is handed over to it.
+\* As many newcomers have barged as the bound allows, so the mutex is handed over to the first of
+\* the line.
 HandOver(t) ==                \* [mutex.13] [mutex.15]
   /\ pc[t] = "serve"
   /\ line # <<>>
@@ -258,7 +263,7 @@ HandOver(t) ==                \* [mutex.13] [mutex.15]
   /\ Goto(t, "handed")
   /\ UNCHANGED <<lock, said>>
 
-\* The mutex becomes free for all threads, and the first of the line is to be woken to look.
+\* The mutex becomes free for any thread. Next the first of the line is woken to check the mutex.
 LetGo(t) ==                   \* [mutex.6]
   /\ pc[t] = "serve"
   /\ line # <<>>
@@ -267,8 +272,8 @@ LetGo(t) ==                   \* [mutex.6]
   /\ Goto(t, "freed")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 
-\* An unlock ([mutex.11]), or the first waiter that leaves ([mutex.19]), stores in the first of the
-\* line that it must look.
+\* A thread stores in the first of the line that it must check the mutex. It does so during an
+\* unlock ([mutex.11]), or when it was the first of the line and leaves ([mutex.19]).
 Tell(t) ==
   /\ \/ /\ pc[t] = "freed"
         /\ UNCHANGED <<line, bypass>>
@@ -280,14 +285,14 @@ Tell(t) ==
   /\ Goto(t, "told")
   /\ UNCHANGED <<word, lock>>
 
-\* The unlock stores the grant in the waiter.
+\* The unlocking thread stores the grant in the waiter.
 Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ Goto(t, "wake")
   /\ Say(target[t], "granted")
   /\ UNCHANGED <<Only, target>>
 
-\* The waiter is woken by a system call.
+\* The thread wakes the waiter with a system call.
 Wake(t) ==
   /\ pc[t] = "wake"
   /\ target' = [target EXCEPT ![t] = NoOne]

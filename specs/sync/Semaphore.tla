@@ -1,13 +1,15 @@
 ------------------------------ MODULE Semaphore -----------------------------
 (***************************************************************************)
-(* A semaphore: threads take permits, some at a time, in the order of the  *)
-(* line. A thread takes permits without the lock only if no thread waits,  *)
-(* so a large request is not starved by small ones behind it.              *)
+(* A semaphore: threads acquire permits, some of them several at a time,   *)
+(* in the order of the line. A thread takes permits without the lock only  *)
+(* if no thread waits. So small requests do not starve a large one that    *)
+(* waits in front of them.                                                 *)
 (*                                                                         *)
 (* Code       kernel/sync/semaphore.h, semaphore.c;                        *)
 (*            [semaphore.1]..[semaphore.8] name sites.                     *)
-(* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too); the *)
-(*            list's lock to the thread that has it.                       *)
+(* Abstracts  waiters to OS threads (WaitQueue has virtual threads, too);  *)
+(*            the lock of the list, which is the line of waiters in the    *)
+(*            code, to the thread that holds it.                           *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   PermitBalance, NoIdlePermit (safety); InOrder, Served        *)
 (*            (temporal).                                                  *)
@@ -16,26 +18,26 @@ EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Threads,  \* threads; each acquires and releases for ever
-  Leavers,  \* the threads that may give up waiting
-  Large,    \* the threads that want two permits; the others want one
-  Permits   \* the number of permits at first
+  Leavers,  \* the threads that may give up while they wait
+  Large,    \* the threads that acquire two permits at a time; the others acquire one
+  Permits   \* the number of permits at the start
 
 ASSUME EnoughForOne == Leavers \cup Large \subseteq Threads /\ Permits >= 2
 
 VARIABLES
-  permits, \* the number of free permits
-  queued,  \* the bit of the word: there is a line
-  lock,    \* the thread that has the lock of the list
-  line,    \* the waiters in line
+  permits, \* the number of free permits, in the semaphore's word
+  queued,  \* TRUE if there is a line, in the same word
+  lock,    \* the thread that holds the lock of the list, or NoOne
+  line,    \* the waiters in line, in order
   pc,      \* thread -> its next step
   hand,    \* thread -> the waiters that it has taken off the line and not granted yet
   target,  \* thread -> the waiter that it has granted and is about to wake
-  granted  \* the waiters that are granted, until they begin again
+  granted  \* the waiters whose grants are stored, until they begin to acquire again
 vars == <<permits, queued, lock, line, pc, hand, target, granted>>
 
 NoOne == "no one"
 
-\* The number of permits that thread t wants.
+\* The number of permits that thread t acquires at a time.
 Wants(t) == IF t \in Large THEN 2 ELSE 1
 Range(s) == {s[i] : i \in 1 .. Len(s)}
 Waiting == {"wait", "asleep", "back", "late", "cancel", "await"}
@@ -67,10 +69,10 @@ InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
 Without(t) == SelectSeq(line, LAMBDA x : x # t)
 Wakes == <<hand, target, granted>>
 
-\* How many of a line are served, and what becomes of the rest.
+\* How many waiters of a line get their permits, and what becomes of the others.
 RECURSIVE Suffices(_, _)
 
-\* The number of waiters that the free permits serve, from the front of a line.
+\* The number of waiters, from the front of a line, that the free permits suffice for.
 Suffices(waiting, free) ==
   IF waiting = <<>> \/ Wants(Head(waiting)) > free
   THEN 0
@@ -79,8 +81,8 @@ Suffices(waiting, free) ==
 RECURSIVE Sum(_)
 Sum(waiting) == IF waiting = <<>> THEN 0 ELSE Wants(Head(waiting)) + Sum(Tail(waiting))
 
-\* Under the lock, the thread takes off the waiters that the free permits serve; the others stay in
-\* line.
+\* Under the lock, the thread takes off the line the waiters that the free permits suffice for. The
+\* others stay in line.
 Serve(t, waiting, free) ==    \* [semaphore.4] [semaphore.5]
   LET n == Suffices(waiting, free)
       rest == SubSeq(waiting, n + 1, Len(waiting))
@@ -93,19 +95,20 @@ Serve(t, waiting, free) ==    \* [semaphore.4] [semaphore.5]
 
 (* Acquire. *)
 
-\* A thread begins to acquire, and the grant of its last wait is gone.
+\* A thread begins to acquire. The grant of its last wait is gone.
 Begin(t) ==
   /\ pc[t] = "idle"
   /\ Goto(t, "begin")
   /\ granted' = granted \ {t}
   /\ UNCHANGED <<permits, queued, lock, line, hand, target>>
 
-\* The permits that t wants are free, and no thread waits.
+\* TRUE if there are enough free permits for t, and no thread waits.
 MayTake(t) ==
   /\ permits >= Wants(t)
   /\ ~queued
 
-\* The thread takes its permits if they are free and no thread waits, without the lock or with it.
+\* The thread takes its permits, if there are enough and no thread waits. It does so with or without
+\* the lock.
 Take(t) ==                    \* [semaphore.1]
   /\ pc[t] \in {"begin", "decide"}
   /\ MayTake(t)
@@ -113,7 +116,7 @@ Take(t) ==                    \* [semaphore.1]
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
 
-\* The permits are not there, or there is a line.
+\* There are not enough free permits, or there is a line.
 Miss(t) ==                    \* [semaphore.7]
   /\ pc[t] = "begin"
   /\ ~MayTake(t)
@@ -130,7 +133,7 @@ Lock(t) ==
                [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<permits, queued, line, Wakes>>
 
-\* The thread marks the semaphore as having a line.
+\* The thread sets the mark that the semaphore has a line.
 Mark(t) ==                    \* [semaphore.2]
   /\ pc[t] = "decide"
   /\ ~MayTake(t)
@@ -138,7 +141,7 @@ Mark(t) ==                    \* [semaphore.2]
   /\ queued' = TRUE
   /\ UNCHANGED <<permits, lock, line, pc, Wakes>>
 
-\* The thread unlocks the list; a thread that has to wait has joined the line.
+\* The thread unlocks the list. If it has to wait, it has joined the line.
 Unlock(t) ==
   /\ lock' = NoOne
   /\ \/ /\ pc[t] = "decide"
@@ -162,7 +165,7 @@ Unlock(t) ==
         /\ UNCHANGED line
   /\ UNCHANGED <<permits, queued, Wakes>>
 
-\* The thread goes to sleep by a system call, unless it is already granted.
+\* The thread goes to sleep with a system call, unless its grant is already stored.
 Sleep(t) ==
   /\ pc[t] = "wait"
   /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
@@ -174,21 +177,21 @@ Stray(t) ==
   /\ Goto(t, "back")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
-\* The thread looks whether it is granted, and sleeps again if not.
+\* The thread checks whether it has its grant, and sleeps again if not.
 Look(t) ==                    \* [wait_queue.1]
   /\ pc[t] = "back"
   /\ Goto(t, IF t \in granted THEN "hold" ELSE "wait")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
-\* The thread's time is over.
+\* The thread's deadline passes.
 TimeOut(t) ==
   /\ t \in Leavers
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
-\* A thread that gives up leaves the line under the lock, and serves the waiters that it has kept
-\* waiting.
+\* A thread that gives up leaves the line under the lock. It serves the waiters behind it, which may
+\* now get their permits.
 Cancel(t) ==                  \* wp__semaphore_cancel
   /\ pc[t] = "cancel"
   /\ InLine(t)
@@ -224,7 +227,7 @@ ServeLine(t) ==
   /\ line # <<>>
   /\ Serve(t, line, permits + Wants(t))
 
-\* The thread stores the grant of the first of the waiters in its hand.
+\* The thread stores the grant of the first waiter that it has taken off the line.
 Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ granted' = granted \cup {Head(hand[t])}
@@ -233,7 +236,7 @@ Grant(t) ==                   \* [wait_queue.2]
   /\ Goto(t, "wake")
   /\ UNCHANGED <<permits, queued, lock, line>>
 
-\* The thread wakes that waiter by a system call.
+\* The thread wakes this waiter with a system call.
 Wake(t) ==
   /\ pc[t] = "wake"
   /\ target' = [target EXCEPT ![t] = NoOne]
@@ -247,14 +250,14 @@ Steps(t) ==
 
 Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
 
-\* A thread that begins, waits or has permits goes on, and it gets the lock if that is free again
-\* and again.
+\* A thread that begins to acquire, waits, or has permits goes on. A thread eventually gets the
+\* lock, if the lock is free again and again.
 Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Lock(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 
-\* The threads that have permits.
+\* The threads that have permits, stored or taken.
 Has ==
   {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve"}
                    \/ t \in granted /\ pc[t] \in Waiting}
@@ -270,8 +273,8 @@ Total(ts) ==
 \* No permit is lost or invented.
 PermitBalance == permits + Total(Has) = Permits   \* [semaphore.6]
 
-\* No permit is free that the first in line could use, and a thread is not kept from free permits by
-\* an empty line.
+\* While no thread holds the lock, the free permits do not suffice for the first thread in line; and
+\* if the line is empty, no thread is kept from taking free permits.
 NoIdlePermit ==
   lock = NoOne =>
     IF line = <<>>
@@ -279,13 +282,15 @@ NoIdlePermit ==
     ELSE /\ queued
          /\ permits < Wants(Head(line))
 
-\* Threads that wait get their permits in the order of the line, and no thread goes past the line.
+\* Waiters get their permits in the order of the line, and no other thread takes permits while there
+\* is a line.
 InOrder == [][\A t \in Threads :
   /\ InLine(t) /\ t \notin Range(line') /\ pc[t] # "cancel" =>
        \A i \in 1 .. Len(line) : line[i] = t => \A j \in 1 .. i : line[j] \notin Range(line')
   /\ permits' < permits /\ pc[t] \in {"begin", "decide"} /\ pc'[t] # pc[t] => line = <<>>]_vars
 
-\* A thread that waits and does not give up gets its permits, if threads that have some release
-\* them, and the lock of the line lets each thread that waits for it in at last.
+\* A thread that waits and does not give up eventually gets its permits. This assumes that threads
+\* release the permits that they have, and that each thread that waits for the lock gets the lock
+\* eventually.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================
