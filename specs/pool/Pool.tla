@@ -1,14 +1,16 @@
 -------------------------------- MODULE Pool --------------------------------
 (***************************************************************************)
-(* A pool of threads with one unbounded queue of jobs. It starts a thread  *)
-(* when no thread is idle, and idle threads leave after a while.           *)
-(* PoolCore.tla has the state, the users and the stop.                     *)
-(* Code       kernel/pool/pool.h, pool.c. What one action does is done     *)
-(*            under the lock, including the start of a thread, or is one   *)
-(*            unpark.                                                      *)
-(* Abstracts  time: a resting thread may be late at any time, and its turn *)
-(*            to leave may have come or not; unpark and park to a permit   *)
-(*            (Parker). A reserved thread is in a job here (Reserve).      *)
+(* A pool of threads with one unbounded queue of jobs. The pool starts a   *)
+(* thread when no thread is idle. A thread that finds no job rests, and    *)
+(* leaves the pool after a while. PoolCore.tla has the state, the users    *)
+(* and the stop.                                                           *)
+(*                                                                         *)
+(* Code       kernel/pool/pool.h, pool.c. Each action is done under the    *)
+(*            lock, including the start of a thread, or it is one unpark.  *)
+(* Abstracts  time: the rest of a thread may time out at any time, and the *)
+(*            thread may then leave or rest again; unpark and park to a    *)
+(*            permit (Parker). A thread that reserves itself is inside a   *)
+(*            job here (Reserve).                                          *)
 (* Memory     sequential consistency, which the lock earns.                *)
 (* Promises   QtpCounterBalance, NoStrandedJob, NoSpuriousThread,          *)
 (*            StopDrainsOnce, MinThreadsKept, JobsInOrder (safety);        *)
@@ -16,10 +18,11 @@
 (***************************************************************************)
 EXTENDS PoolCore
 
-(* wp__pool_next: the next job of a thread that has run its job, was started without one, or was
-   chosen. *)
+(* wp__pool_next: the next job of a thread that has run its job, was started without a job, or was
+   chosen by a user. *)
 
-\* The thread takes a job, leaves a closed pool, or rests; `rested` are the other resting threads.
+\* The thread takes a job; or it leaves, if the pool is closed; or it rests. `rested` are the other
+\* resting threads.
 Take(t, rested) ==
   IF queue # <<>>
   THEN /\ queue' = Tail(queue)
@@ -49,7 +52,7 @@ Look(t) ==
      ELSE finished' = finished + 1 /\ UNCHANGED coming
   /\ UNCHANGED <<closed, accepted, refused, ended, permit, whom, drained, Fates, left>>
 
-\* The thread was chosen and unparked, also one that was late.
+\* The thread was chosen and unparked. Its rest may have timed out before.
 Wake(t) ==
   /\ pc[t] \in {"rest", "await"}
   /\ permit[t]
@@ -57,7 +60,7 @@ Wake(t) ==
   /\ pc' = [pc EXCEPT ![t] = "look"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, job, whom, drained, Fates, left>>
 
-\* The thread's time to rest is over.
+\* The thread's rest times out.
 Timeout(t) ==
   /\ pc[t] = "rest"
   /\ ~permit[t]
@@ -66,8 +69,8 @@ Timeout(t) ==
   /\ pc' = [pc EXCEPT ![t] = "late"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, job, whom, drained, Fates>>
 
-\* A late thread that was chosen meanwhile waits for its unpark; otherwise it takes a job, or leaves
-\* if it may, or rests on.
+\* The rest of the thread has timed out. If the thread was chosen meanwhile, it waits for its
+\* unpark. Otherwise it takes a job, or leaves if it may, or rests again.
 Late(t) ==
   /\ pc[t] = "late"
   /\ IF state[t] = "coming"
@@ -101,58 +104,59 @@ FairSpec ==
 
 (* What must hold. *)
 
-\* The threads that live.
+\* The live threads: those that are in the pool.
 Alive == {t \in Threads : pc[t] # "out"}
 
-\* The live threads of this state.
+\* The live threads that are counted under state s.
 In(s) == {t \in Alive : state[t] = s}
 
 \* The threads that are about to be unparked.
 Owed == UNION {{whom[a][i] : i \in DOMAIN whom[a]} : a \in Users \cup {"stopper"}}
 
-\* The counts are true: threads that run and jobs that are queued are together the jobs accepted and
-\* not finished. A dump shows these counts, with tags: [pool_threads.1] [pool_dump.1].
+\* The counts are right. In particular, the number of threads that run jobs plus the number of
+\* queued jobs is the number of jobs that were accepted and have not finished. A dump shows these
+\* counts, with tags: [pool_threads.1] [pool_dump.1].
 QtpCounterBalance ==
   /\ threads = Cardinality(Alive)
   /\ Len(resting) = Cardinality(In("resting"))
   /\ coming = Cardinality(In("coming"))
   /\ threads - Len(resting) - coming + Len(queue) = accepted - finished - ended
 
-\* No job is queued without a live thread. While a thread rests, no more jobs are queued than
-\* threads are on their way.
+\* While a job is queued, there is a live thread. While a thread rests, no more jobs are queued than
+\* threads are on their way to the queue.
 NoStrandedJob ==
   /\ queue # <<>> => Alive # {}
   /\ resting # <<>> => Len(queue) <= Cardinality(In("coming"))
   /\ \A t \in In("coming") : pc[t] \in {"look"} \/ permit[t] \/ t \in Owed
 
-\* A thread is started only if no more threads are idle than jobs are queued, and fewer live than
-\* `max`.
+\* A thread is started only if at most as many threads are idle as jobs are queued, and fewer than
+\* `max` threads live.
 NoSpuriousThread ==
   [][Cardinality(Alive') > Cardinality(Alive) =>
        /\ Cardinality(In("resting") \cup In("coming")) <= Len(queue)
        /\ Cardinality(Alive) < Max]_vars
 
-\* How many hands and queues have the job.
+\* The number of places that hold job j: threads, the queue and the stopper.
 Held(j) ==
   Cardinality({t \in Threads : job[t] = j}) + Cardinality({i \in DOMAIN queue : queue[i] = j})
     + (IF drained = j THEN 1 ELSE 0)
-\* Each accepted job is run or closed, once; each other one is refused.
+\* Each job that was accepted is run or closed, once. Each other job was refused.
 StopDrainsOnce ==
   \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
 
-\* Jobs leave the queue in the order in which they came, by which they are numbered, whether they
-\* are run or closed. A job that a thread is started with was never queued, and may overtake those
-\* that are.
+\* Jobs leave the queue in the order in which they came, whether they are run or closed; they are
+\* numbered in this order. A job that a thread is started with is never queued, so it may overtake
+\* jobs that are queued.
 JobsInOrder ==
   [][\A j \in 1 .. Jobs : \A k \in 1 .. j - 1 :
        LET holds(q, x) == \E i \in DOMAIN q : q[i] = x
        IN holds(queue, j) /\ ~holds(queue', j) => ~holds(queue', k)]_vars
-\* No fewer than `min` threads live before the close.
+\* Before the close at least `min` threads live.
 MinThreadsKept == ~closed => threads >= Min
-\* A queued job is run or closed.
+\* A queued job is eventually run or closed.
 JobsEnd ==
   \A j \in 1 .. Jobs : (\E i \in DOMAIN queue : queue[i] = j) ~> (ran[j] + shut[j] = 1)
 
-\* After a close all threads leave, and the wait for them returns.
+\* After a close all threads eventually leave, and then the wait for them returns.
 StopEnds == closed ~> Alive = {}
 =============================================================================

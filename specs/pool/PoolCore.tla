@@ -7,35 +7,35 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Threads,   \* the threads: more than Max of them, so that one too many could start, or Max if none
-             \* may
+  Threads,   \* the threads: more than Max of them, so that one too many could start, or Max if that
+             \* is not to be tested
   Users,     \* the users, which submit jobs
-  Jobs,      \* how many jobs there are in all
-  Min,       \* threads that stay though idle
-  Max,       \* the most threads
-  Timeouts,  \* how many rests may time out
-  Refusals,  \* how many starts the system may refuse
-  Stops      \* the pool is stopped, at any time
+  Jobs,      \* the number of jobs in all
+  Min,       \* the number of threads that stay in the pool even if they are idle
+  Max,       \* the largest number of threads
+  Timeouts,  \* the number of rests that may time out
+  Refusals,  \* the number of thread starts that the system may refuse
+  Stops      \* TRUE: the pool is stopped, at any time
 
 VARIABLES
-  queue,     \* jobs that wait
-  closed,    \* the pool accepts no more jobs
-  threads,   \* how many threads live, as counted
-  resting,   \* the resting threads, most recent first
-  coming,    \* how many threads are on their way to the queue, as counted
-  accepted,  \* jobs accepted so far
-  finished,  \* jobs finished so far
-  ended,     \* jobs that were closed so far
+  queue,     \* the jobs that are queued, in order
+  closed,    \* TRUE if the pool accepts no more jobs
+  threads,   \* the number of live threads, as counted
+  resting,   \* the resting threads, the most recent first
+  coming,    \* the number of threads on their way to the queue, as counted
+  accepted,  \* the number of jobs accepted so far
+  finished,  \* the number of jobs finished so far
+  ended,     \* the number of jobs closed so far
   refused,   \* the jobs that were refused
   pc,        \* thread, user, stopper -> its next step
-  state,     \* thread -> what it counts as
-  permit,    \* thread -> whether it was unparked
+  state,     \* thread -> the state that it is counted under: "busy", "resting", "coming"
+  permit,    \* thread -> TRUE if it was unparked and has not noticed
   job,       \* thread -> the job that it runs
-  whom,      \* user, stopper -> threads that they are about to unpark
-  drained,   \* the job that the stopper closes now
-  ran,       \* job -> how often it was run
-  shut,      \* job -> how often it was closed
-  left       \* jobs, timeouts and refusals that are still to come
+  whom,      \* user, stopper -> the threads that it is about to unpark
+  drained,   \* the job that the stopper is about to close
+  ran,       \* job -> the number of times that it was run
+  shut,      \* job -> the number of times that it was closed
+  left       \* the jobs, timeouts and refusals that are still to come
 
 vars == <<queue, closed, threads, resting, coming, accepted, finished, ended, refused, pc, state,
           permit, job, whom, drained, ran, shut, left>>
@@ -104,7 +104,7 @@ Leave(t, rested) ==
 
 (* wp_pool_execute. *)
 
-\* The pool needs one more thread, and may start it.
+\* TRUE if the pool needs one more thread, and may start it.
 IsShort ==
   /\ threads < Max
   /\ Len(resting) + coming <= Len(queue)
@@ -114,7 +114,7 @@ Refuse(j) ==
   /\ refused' = refused \cup {j}
   /\ UNCHANGED <<queue, resting, coming, accepted, whom, pc, state>>
 
-\* The job is queued, and a resting thread is chosen if too few are on their way.
+\* The job is queued. If too few threads are on their way, a resting thread is chosen.
 Enqueue(u, j) ==
   /\ queue' = Append(queue, j)
   /\ accepted' = accepted + 1
@@ -136,7 +136,8 @@ Start(t, j) ==
   /\ accepted' = accepted + 1
   /\ UNCHANGED <<queue, resting, coming, refused, whom>>
 
-\* The system refuses the thread: the job is queued if there is any thread.
+\* The system refuses to start the thread. The job is queued if the pool has any thread; otherwise
+\* it is refused.
 NotStarted(u, j) ==
   /\ IF threads > 0 THEN Enqueue(u, j) ELSE Refuse(j)
   /\ UNCHANGED <<threads, job>>
@@ -155,7 +156,7 @@ Execute(u) ==
            /\ NotStarted(u, j)
   /\ UNCHANGED <<closed, finished, ended, permit, drained, ran, shut>>
 
-\* The user unparks the thread that it chose.
+\* The user unparks the thread that it has chosen.
 Unpark(u) ==
   /\ pc[u] = "unpark"
   /\ permit' = [permit EXCEPT ![Head(whom[u])] = TRUE]
@@ -166,7 +167,7 @@ Unpark(u) ==
 (* wp_pool_stop. *)
 Stopper(where) == pc' = [pc EXCEPT !["stopper"] = where]
 
-\* The pool is closed: from now on it accepts no job and starts no thread.
+\* The pool is closed. From now on it accepts no jobs and starts no threads.
 Close ==                      \* [pool_new.1] [pool_new.2]
   /\ pc["stopper"] = "stop"
   /\ Stops
@@ -187,7 +188,8 @@ UnparkAll ==
           /\ UNCHANGED pc
   /\ UNCHANGED <<queue, closed, Counts, Told, state, job, drained, Fates, left>>
 
-\* The stopper takes a queued job, at any time after the close; perhaps none is left.
+\* The stopper takes a queued job, at any time after the close. If none is left, the stopper goes on
+\* to wait.
 Drain ==
   /\ pc["stopper"] = "drain"
   /\ IF queue = <<>>

@@ -1,25 +1,28 @@
 ------------------------------- MODULE Reserve -------------------------------
 (***************************************************************************)
-(* A pool's threads reserve themselves, one in each slot, and sleep. A     *)
-(* trier with a task takes one thread out and hands it the task. If there  *)
-(* is none, the trier learns so at once, and one more thread is started.   *)
-(* Jetty's ReservedThreadExecutor is the model. ReserveCore.tla has the    *)
-(* state, the triers and the stop.                                         *)
+(* A reserve keeps some threads of a pool ready, so that a task can be     *)
+(* handed to one of them at once. Such a thread reserves itself: it offers *)
+(* itself in a slot and sleeps. A trier, which is a thread with a task,    *)
+(* takes a thread out of its slot and hands it the task. If there is no    *)
+(* reserved thread, the trier learns so at once, and one more thread is    *)
+(* started. The model for this is Jetty's ReservedThreadExecutor.          *)
+(* ReserveCore.tla has the state, the triers and the stop.                 *)
+(*                                                                         *)
 (* Code       kernel/pool/reserve.h, reserve.c: [reserve.1]..[reserve.8].  *)
 (* Abstracts  a task and the permit that comes with it to one step         *)
-(*            (Parker); the pool to a count of starts; the place where a   *)
+(*            (Parker); the pool to a count of starts; the slot where a    *)
 (*            search begins to the first slot.                             *)
 (* Memory     sequential consistency: all writes to a slot are             *)
-(*            read-modify-writes, so a thread that finds its slot empty    *)
-(*            after the stop was there sees the stop, too.                 *)
+(*            read-modify-writes. So a thread that finds its slot empty,   *)
+(*            because the stop was there before, also sees the stop.       *)
 (* Promises   ReservedThreadExclusive, TakenImpliesRun, PendingBound,      *)
 (*            StopTerminates (safety); StopEnds (liveness).                *)
 (***************************************************************************)
 EXTENDS ReserveCore
 
-(* wp_reserve_run: a thread of the pool. *)
+(* A thread of the pool: wp_reserve_run. *)
 
-\* wp_reserve_run: a thread of the pool begins.
+\* The thread begins.
 Begin(t) ==
   /\ t \in Threads
   /\ pc[t] = "out"
@@ -28,14 +31,15 @@ Begin(t) ==
   /\ Goto(t, "begun")
   /\ UNCHANGED <<slot, stopping, pending, Given, at, whom, left>>
 
-\* The start is no longer under way.
+\* The start of the thread is no longer under way.
 Begun(t) ==                   \* [reserve.4]
   /\ pc[t] = "begun"
   /\ pending' = pending - 1
   /\ GotoSlot(t, "offer", 1)
   /\ UNCHANGED <<slot, stopping, starts, Given, whom, left>>
 
-\* The thread offers itself in an empty slot. If there is none, it is not needed, and leaves.
+\* The thread offers itself in an empty slot. If no slot is empty, the thread is not needed, and
+\* leaves.
 Offer(t) ==                   \* [reserve.6]
   /\ pc[t] = "offer"
   /\ IF at[t] > Capacity THEN GotoSlot(t, "out", 1) /\ UNCHANGED slot
@@ -46,7 +50,7 @@ Offer(t) ==                   \* [reserve.6]
      ELSE GotoSlot(t, "offer", at[t] + 1) /\ UNCHANGED slot
   /\ UNCHANGED <<stopping, Pool, Given, whom, left>>
 
-\* The offered thread looks whether the reserve is stopped.
+\* The offered thread checks whether the reserve is stopped.
 LookStop(t) ==                \* [reserve.7]
   /\ pc[t] = "look"
   /\ Goto(t, IF stopping THEN "remove" ELSE "wait")
@@ -60,7 +64,7 @@ Wake(t) ==
   /\ Goto(t, "got")
   /\ UNCHANGED <<slot, stopping, Pool, task, handed, ran, at, whom, left>>
 
-\* The thread has waited long enough.
+\* The thread has waited for its time-out.
 Timeout(t) ==
   /\ pc[t] = "wait"
   /\ ~permit[t]
@@ -69,20 +73,21 @@ Timeout(t) ==
   /\ Goto(t, "idle")
   /\ UNCHANGED <<slot, stopping, Pool, Given, at, whom>>
 
-\* An idle thread removes itself if more are reserved than are to stay.
+\* A thread whose wait has timed out removes itself, if more threads are reserved than are to stay.
 Idle(t) ==                    \* [reserve.2]
   /\ pc[t] = "idle"
   /\ Goto(t, IF Cardinality({i \in Slots : slot[i] # None}) > Least THEN "remove" ELSE "wait")
   /\ UNCHANGED <<slot, stopping, Pool, Given, at, whom, left>>
 
-\* The thread takes itself out of its slot. If it was taken, it waits for what it will be given.
+\* The thread takes itself out of its slot. If a trier or the stopper was faster, the thread waits
+\* for its task or its stop.
 Remove(t) ==                  \* [reserve.8]
   /\ pc[t] = "remove"
   /\ IF slot[at[t]] = t THEN slot' = [slot EXCEPT ![at[t]] = None] /\ GotoSlot(t, "out", 1)
      ELSE Goto(t, "wait") /\ UNCHANGED <<slot, at>>
   /\ UNCHANGED <<stopping, Pool, Given, whom, left>>
 
-\* The thread was given a task, or its stop.
+\* The thread takes what it was given, which is a task or its stop.
 Got(t) ==
   /\ pc[t] = "got"
   /\ task' = [task EXCEPT ![t] = None]
@@ -91,7 +96,7 @@ Got(t) ==
      ELSE GotoSlot(t, "out", 1)
   /\ UNCHANGED <<slot, stopping, Pool, permit, handed, ran, whom, left>>
 
-\* The thread runs the task, and offers itself again.
+\* The thread runs the task. Then it offers itself again.
 Run(t) ==
   /\ pc[t] = "run"
   /\ ran' = ran + 1
@@ -123,31 +128,33 @@ FairSpec ==
 
 (* What must hold. *)
 
-\* The triers, and the stopper, that have taken thread t.
+\* The triers, and the stopper, that have taken thread t and not yet unparked it.
 Holders(t) == {a \in All \ Threads : whom[a] = t}
 
 \* The slots that thread t is in.
 In(t) == {i \in Slots : slot[i] = t}
 
-\* A reserved thread is in one slot, or taken by one trier or the stopper, or was unparked.
+\* A reserved thread is in one slot, or was taken by one trier or by the stopper, or was unparked.
+\* Only one of these three is true.
 ReservedThreadExclusive ==
   \A t \in Threads :
     /\ Cardinality(Holders(t)) + Cardinality(In(t)) + (IF permit[t] THEN 1 ELSE 0) <= 1
     /\ Holders(t) # {} \/ In(t) # {} => pc[t] \in {"look", "wait", "idle", "remove"}
 
-\* Each task that was handed over is run, once.
+\* Each task that was handed over is run, and only once.
 TakenImpliesRun ==
   /\ handed = ran + Cardinality({t \in Threads : task[t] = "task" \/ pc[t] = "run"})
   /\ \A t \in Threads : pc[t] = "out" => task[t] = None
-\* No more starts are under way than were admitted, and none that the pool refused.
+\* At most `MaxPending` starts are under way. A start that the pool has refused counts only until
+\* its trier takes it off the count.
 PendingBound ==
   /\ pending <= MaxPending
   /\ pending = starts + Cardinality({a \in All : pc[a] \in {"begun", "start", "refused"}})
 
-\* When the stop is done no thread waits, unless it is about to be handed something.
+\* Once the stop is done, no thread waits, unless it is about to be handed something.
 StopTerminates ==
   stopping /\ pc["stopper"] = "over" =>
     \A t \in Threads : pc[t] \in {"wait", "idle"} => permit[t] \/ Holders(t) # {}
-\* After a stop all reserved threads end.
+\* After a stop all reserved threads eventually end.
 StopEnds == stopping ~> \A t \in Threads : pc[t] = "out"
 =============================================================================

@@ -10,26 +10,27 @@ CONSTANTS
   Threads,     \* threads of the pool
   Triers,      \* the threads that have tasks
   Capacity,    \* the number of slots
-  Least,       \* reserved threads that stay though idle
-  MaxPending,  \* the most threads that were started and have not begun
-  Tries,       \* how many tasks there are in all
-  Timeouts,    \* how many waits may time out
-  Refusals,    \* how many starts the pool may refuse
-  Stops        \* the reserve is stopped, at any time
+  Least,       \* the number of reserved threads that stay even if they are idle
+  MaxPending,  \* the largest number of starts under way: threads that were started and have not
+               \* begun
+  Tries,       \* the number of tasks in all
+  Timeouts,    \* the number of waits that may time out
+  Refusals,    \* the number of starts that the pool may refuse
+  Stops        \* TRUE: the reserve is stopped, at any time
 
 VARIABLES
-  slot,      \* slot -> the thread that is offered in it
-  stopping,  \* the reserve is stopped
-  pending,   \* starts under way, as counted
-  starts,    \* starts that the pool has accepted and no thread has begun
+  slot,      \* slot -> the thread that is offered in it, or None
+  stopping,  \* TRUE if the reserve is stopped
+  pending,   \* the number of starts under way, as counted
+  starts,    \* the number of starts that the pool has accepted and no thread has begun
   task,      \* thread -> what it was given
-  permit,    \* thread -> whether it was unparked
+  permit,    \* thread -> TRUE if it was unparked and has not noticed
   pc,        \* thread, trier, stopper -> its next step
-  at,        \* the same -> the slot that it looks at, or is in
+  at,        \* thread, trier, stopper -> the slot that it looks at, or is in
   whom,      \* trier, stopper -> the thread that it has taken
-  handed,    \* tasks handed over so far
-  ran,       \* tasks run so far
-  left       \* tries, timeouts and refusals that are still to come
+  handed,    \* the number of tasks handed over so far
+  ran,       \* the number of tasks run so far
+  left       \* the tries, timeouts and refusals that are still to come
 
 vars == <<slot, stopping, pending, starts, task, permit, pc, at, whom, handed, ran, left>>
 
@@ -74,7 +75,7 @@ Given == <<task, permit, handed, ran>>
 
 (* wp_reserve_try. *)
 
-\* A trier has a task.
+\* A trier gets a task.
 Try(c) ==
   /\ pc[c] = "over"
   /\ c \in Triers
@@ -83,7 +84,8 @@ Try(c) ==
   /\ GotoSlot(c, "try", 1)
   /\ UNCHANGED <<slot, stopping, Pool, Given, whom>>
 
-\* One exchange takes the thread out of a slot; an empty slot leads to the next one.
+\* Thread a takes the thread out of slot i with one exchange. If the slot is empty, a goes on to the
+\* next slot.
 TakeOut(a, i, found, empty) == \* [reserve.3]
   IF slot[i] # None
   THEN /\ whom' = [whom EXCEPT ![a] = slot[i]]
@@ -100,7 +102,7 @@ Look(c) ==                    \* [reserve.2]
      ELSE TakeOut(c, at[c], "give", "try")
   /\ UNCHANGED <<stopping, Pool, Given, left>>
 
-\* The taken thread is given a task or a stop, and is unparked.
+\* Thread a gives the taken thread a task or a stop, and unparks it.
 Hand(a, what, where) ==
   /\ task' = [task EXCEPT ![whom[a]] = what]
   /\ permit' = [permit EXCEPT ![whom[a]] = TRUE]
@@ -114,7 +116,8 @@ Give(c) ==
   /\ handed' = handed + 1
   /\ UNCHANGED <<slot, stopping, Pool, at, ran, left>>
 
-\* The trier has found no thread. One more is to be started, unless enough starts are under way.
+\* The trier has found no thread. One more thread is to be started, unless enough starts are under
+\* way.
 Miss(c) ==                    \* [reserve.1]
   /\ pc[c] = "miss"
   /\ \/ Goto(c, "over") /\ UNCHANGED pending
