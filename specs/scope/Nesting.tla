@@ -1,15 +1,16 @@
 ------------------------------- MODULE Nesting ------------------------------
 (***************************************************************************)
-(* Scopes within scopes: the open scopes of a thread are a stack, and a    *)
+(* Scopes within scopes. The open scopes of a thread are a stack, and a    *)
 (* subtask opens its own scopes within the scope that has forked it. A     *)
-(* scope is closed before the one around it, and after all subtasks that   *)
-(* it has forked.                                                          *)
+(* scope is closed before the scope around it, and after all subtasks that *)
+(* it has forked have ended.                                               *)
 (*                                                                         *)
 (* Code       kernel/scope/scope.c: innermost, end, end_within,            *)
 (*            run_subtask; python/wakeproof/scope.py, _runtime/nesting.py, *)
 (*            scoped.py.                                                   *)
-(* Abstracts  a wait for subtasks to one step (Scope says how); a cancel   *)
-(*            away: subtasks end when they like. C has no bindings.        *)
+(* Abstracts  a wait for subtasks to one step (see Scope); a cancel away,  *)
+(*            so subtasks end when they like. Bindings, which are values   *)
+(*            that subtasks inherit, exist only in Python.                 *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   LifoClose, ChildrenWithinScope, OwnerConfinement,            *)
 (*            BindingsInherited (safety).                                  *)
@@ -30,14 +31,15 @@ CONSTANTS
 
 VARIABLES
   pc,       \* thread -> "new", "runs", "closes", "ends", "ended"
-  inner,    \* thread -> its innermost open scope; otherwise the one that has forked it, or NoScope
+  inner,    \* thread -> its innermost open scope; if it has none, the scope that has forked it, or
+            \* NoScope
   target,   \* thread -> the scope that it closes, or NoScope
   from,     \* thread -> the scope that has forked it, or NoScope
   state,    \* scope -> "new", "open", "closed"
   owner,    \* scope -> the thread that has opened it; Root at first
   outer,    \* scope -> the scope around it, or NoScope
-  bound,    \* thread -> its bindings
-  captured, \* scope -> the bindings at its opening
+  bound,    \* thread -> its bindings, abstracted to 1 or 2
+  captured, \* scope -> the bindings of its owner when the scope was opened
   given     \* thread -> the bindings that it began with
 vars == <<pc, inner, target, from, state, owner, outer, bound, captured, given>>
 
@@ -83,8 +85,8 @@ Open(t, s) ==                 \* wp_scope_open, Scope.__enter__
   /\ captured' = [captured EXCEPT ![s] = bound[t]]
   /\ UNCHANGED <<pc, target, from, bound, given>>
 
-\* The owner of a scope forks a subtask; that is refused if the bindings have changed since the
-\* scope's opening.
+\* The owner of a scope forks a subtask. The fork is refused if the bindings have changed since the
+\* scope was opened.
 Fork(t, s, u) ==              \* wp_scope_fork, Scope.fork
   /\ pc[t] = "runs"
   /\ Owns(t, s)
@@ -103,7 +105,7 @@ Bind(t) ==                    \* ScopedValue.bind
   /\ bound' = [bound EXCEPT ![t] = 3 - @]
   /\ UNCHANGED <<pc, inner, target, from, state, owner, outer, captured, given>>
 
-\* The owner of a scope begins to close it; no other thread may.
+\* The owner of a scope begins to close it. No other thread may close it.
 Close(t, s) ==                \* wp_scope_close, Scope.close
   /\ pc[t] = "runs"
   /\ Owns(t, s)
@@ -111,7 +113,7 @@ Close(t, s) ==                \* wp_scope_close, Scope.close
   /\ target' = [target EXCEPT ![t] = s]
   /\ UNCHANGED <<inner, from, state, owner, outer, bound, captured, given>>
 
-\* A subtask's body returns, and from then on its bindings are dead.
+\* The body of a subtask returns. Its bindings are not used any more.
 End(t) ==
   /\ pc[t] = "runs"
   /\ t # Root
@@ -120,7 +122,8 @@ End(t) ==
   /\ given' = [given EXCEPT ![t] = 1]
   /\ UNCHANGED <<inner, target, from, state, owner, outer, captured>>
 
-\* The innermost scope is closed first, once all subtasks that it has forked have ended.
+\* A thread that closes a scope, or that ends, closes its innermost scope first, once all subtasks
+\* that this scope has forked have ended.
 Unwind(t) ==
   LET s == inner[t] IN
   /\ pc[t] = "closes" \/ (pc[t] = "ends" /\ inner[t] # from[t])
@@ -134,7 +137,7 @@ Unwind(t) ==
   /\ captured' = [captured EXCEPT ![s] = 1]      \* dead from here on
   /\ UNCHANGED <<from, owner, outer, bound, given>>
 
-\* All scopes that the subtask had open are closed, and it has ended.
+\* The subtask has closed all scopes that it had open, and has ended.
 Ended(t) ==
   /\ pc[t] = "ends"
   /\ inner[t] = from[t]
@@ -166,7 +169,8 @@ RECURSIVE Within(_, _)
 \* Scope x is s, or was opened within s.
 Within(x, s) == x # NoScope /\ (x = s \/ Within(outer[x], s))
 
-\* A scope that was opened within a closed scope is closed, by its owner or by a subtask's end.
+\* When a scope is closed, all scopes that were opened within it are closed, by their owners or by
+\* the ends of subtasks.
 LifoClose ==
   \A s, x \in Scopes : state[s] = "closed" /\ state[x] = "open" => ~Within(x, s)
 
@@ -175,9 +179,9 @@ ChildrenWithinScope ==
   \A s \in Scopes, u \in Forked :
     state[s] = "closed" /\ pc[u] # "new" /\ Within(from[u], s) => pc[u] = "ended"
 
-\* A scope is closed by the thread that has opened it, which has then taken it off its stack.
+\* A scope is closed by the thread that opened it, which then has it no longer on its stack.
 OwnerConfinement == \A s \in Scopes : state[s] = "closed" => ~Within(inner[owner[s]], s)
 
-\* A subtask begins with the bindings of its scope's opening.
+\* A subtask begins with the bindings that its scope's owner had when the scope was opened.
 BindingsInherited == \A u \in Forked : pc[u] = "runs" => given[u] = captured[from[u]]
 =============================================================================

@@ -1,19 +1,21 @@
 -------------------------------- MODULE Scope -------------------------------
 (***************************************************************************)
-(* A scope of structured concurrency: it ends when all its subtasks have.  *)
-(* The first failure cancels the scope: from then on no subtask is counted *)
-(* in, all are interrupted, and the owner is woken. Prior art: trio's      *)
-(* nurseries and Java's StructuredTaskScope.                               *)
+(* A scope of structured concurrency: it ends only after all its subtasks  *)
+(* have ended. The first failure of a subtask cancels the scope. From then *)
+(* on no subtask is counted in, all subtasks are interrupted, and the      *)
+(* owner is woken. Prior art: trio's nurseries and Java's                  *)
+(* StructuredTaskScope.                                                    *)
 (*                                                                         *)
 (* Code       kernel/scope/scope.h, scope.c, scope_children.h,             *)
 (*            scope_children.c; [scope_children.1] [scope_children.2] name *)
 (*            sites. python/wakeproof/scope.py,                            *)
-(*            _runtime/scope_children.py: there the canceller copies the   *)
-(*            list, and the copy keeps all subtasks alive, so it needs no  *)
-(*            `hand`.                                                      *)
-(* Abstracts  each hold of the lock to a step, an interrupt and a grant to *)
-(*            one each (VThread, WaitQueue); the policy to "a failure      *)
-(*            cancels". Scopes within scopes are the subject of Nesting.   *)
+(*            _runtime/scope_children.py: in Python the canceller copies   *)
+(*            the list of subtasks, and the copy keeps all subtasks alive, *)
+(*            so Python does not need `hand`.                              *)
+(* Abstracts  what is done during each hold of the lock to one step; an    *)
+(*            interrupt and a grant to one step each (VThread, WaitQueue); *)
+(*            the policy of the scope to "a failure cancels". Scopes       *)
+(*            within scopes are the subject of Nesting.                    *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel,      *)
 (*            CancelReachesAll, NoResultAfterCancel, FirstFailureWins,     *)
@@ -24,7 +26,7 @@ EXTENDS ScopeCore
 
 (* The owner. *)
 
-\* The owner counts a subtask in, or finds the scope cancelled and refuses it.
+\* The owner counts a subtask in. If the scope is cancelled, the subtask is refused.
 Fork(s) ==                    \* wp__scope_children_enter, ScopeChildren.enter
   /\ pc[Owner] = "open"
   /\ pc[s] = "new"
@@ -36,13 +38,13 @@ Fork(s) ==                    \* wp__scope_children_enter, ScopeChildren.enter
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, line, told, granted, outcome,
                  first, left, ghosts>>
 
-\* The owner starts the subtask's thread. That may be refused; the subtask then leaves at once.
+\* The owner starts the thread of the subtask. If the start is refused, the subtask leaves at once.
 Start(s) ==                   \* wp_vthread_start
   /\ pc[s] = "counted"
   /\ \E where \in {"forked", "leave"} : Goto(s, where)
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-\* The owner is between the two steps of a fork.
+\* TRUE if the owner is between the two steps of a fork.
 IsForking == \E s \in Subtasks : pc[s] = "counted"
 
 \* The owner begins to join.
@@ -53,8 +55,8 @@ Join ==                       \* wp_scope_join, Scope.join
   /\ Goto(Owner, "join")
   /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
 
-\* Under the lock, the owner looks whether a subtask is counted in, and joins the line if it has to
-\* wait.
+\* Under the lock, the owner checks whether any subtask is counted in and the scope is not
+\* cancelled. If so, the owner joins the line, to wait.
 Look ==                       \* wp__scope_children_begin, ScopeChildren.wait
   /\ pc[Owner] = "join"
   /\ IF members = {} \/ cancelled
@@ -65,7 +67,7 @@ Look ==                       \* wp__scope_children_begin, ScopeChildren.wait
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-\* The owner finds its grant, and looks again.
+\* The owner finds its grant, and checks again.
 Wake ==                       \* [wait_queue.1]
   /\ pc[Owner] \in {"asleep", "dozing", "await"}
   /\ granted
@@ -81,7 +83,8 @@ IsInterrupted ==
   /\ Goto(Owner, "late")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, ghosts>>
 
-\* An interrupted owner leaves the line, or finds that its wakeup is on its way.
+\* An interrupted owner leaves the line. If it is no longer in line, its wakeup is on its way, and
+\* it waits for that.
 GetOut ==                     \* wp__waiter_cancel
   /\ pc[Owner] = "late"
   /\ line' = FALSE
@@ -89,7 +92,7 @@ GetOut ==                     \* wp__waiter_cancel
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-\* The join ends, and from then on the deadline cannot cancel the scope.
+\* The join ends. From now on the deadline cannot cancel the scope.
 EndJoin ==                    \* wp__scope_children_end, ScopeChildren.end
   /\ pc[Owner] = "end"
   /\ state' = "joined"
@@ -99,7 +102,7 @@ EndJoin ==                    \* wp__scope_children_end, ScopeChildren.end
   /\ UNCHANGED <<cancelled, late, walker, hand, gone, members, line, told, granted, outcome, first,
                  left, cancels, tardy, winners, released, by>>
 
-\* The owner closes the scope, and cancels it first if it was not joined.
+\* The owner begins to close the scope. If the scope was not joined, the owner cancels it first.
 Close ==                      \* wp_scope_close, Scope.close
   /\ pc[Owner] \in {"open", "again", "joined"}
   /\ ~IsForking
@@ -107,7 +110,8 @@ Close ==                      \* wp_scope_close, Scope.close
   /\ Goto(Owner, IF pc[Owner] = "joined" THEN "closing" ELSE "cancel")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-\* Under the lock, the owner looks whether a subtask is counted in, and joins the line if so.
+\* Under the lock, the owner checks whether any subtask is counted in. If so, the owner joins the
+\* line, to wait.
 LookEmpty ==                  \* wp__scope_children_begin, ScopeChildren.wait
   /\ pc[Owner] = "closing"
   /\ IF members = {}
@@ -125,7 +129,7 @@ EndTimer ==
   /\ Goto(Timer, "ended")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-\* The close has waited for the timer, and the scope is closed.
+\* The timer has ended, and the scope is closed.
 Closed ==
   /\ pc[Owner] = "timer"
   /\ pc[Timer] = "ended"
@@ -133,7 +137,7 @@ Closed ==
   /\ Goto(Owner, "closed")
   /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
 
-\* The deadline comes.
+\* The deadline passes, and the timer begins to cancel the scope.
 TimeOut ==
   /\ pc[Timer] = "sleeping"
   /\ Goto(Timer, "cancel")
@@ -174,49 +178,52 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-\* The subtask was never started, or has ended.
+\* TRUE if the subtask was never started or has ended.
 HasEnded(s) == pc[s] \in {"new", "refused", "wake", "ended"}
 
-\* When a scope is closed, all its subtasks have ended.
+\* When the scope is closed, all its subtasks have ended.
 ChildrenWithinScope == state = "closed" => \A s \in Subtasks : HasEnded(s)
 
-\* Of all threads that cancel a scope, one does.
+\* Of all threads that try to cancel the scope, at most one does.
 CancelOnce == cancels <= 1
 
-\* A subtask that is counted in or begins after the cancel runs nothing.
+\* A subtask that is counted in or begins after the cancel does not run its body.
 NoForkRunsAfterCancel == tardy = {}
 
-\* The thread that cancels has interrupted all subtasks that are alive, except itself.
+\* Once the walker is done, it has interrupted all subtasks that are counted in, except itself.
 CancelReachesAll == cancelled /\ walker = NoOne => members \subseteq told \cup {by}
 
-\* A subtask that ends after the cancel records no result.
+\* After the cancel no subtask records an outcome.
 NoResultAfterCancel == cancelled => outcome = was.outcome
 
-\* One failure is the first, and it is the one that cancels.
+\* At most one failure is the first one, and its subtask did fail.
 FirstFailureWins ==
   /\ winners <= 1
   /\ winners = 1 => outcome[first] = "failed"
 
-\* The owner does not sleep once the last subtask has ended or the scope is cancelled, unless its
-\* wakeup is on its way.
+\* While the owner sleeps in a join, a subtask is counted in and the scope is not cancelled, or the
+\* owner's wakeup is on its way. While it sleeps in a close, a subtask is counted in, or the wakeup
+\* is on its way.
 JoinWakes ==
   /\ line /\ pc[Owner] = "asleep" => (members # {} /\ ~cancelled) \/ walker # NoOne
   /\ line /\ pc[Owner] = "dozing" => members # {} \/ walker # NoOne
   /\ ~line /\ ~granted /\ pc[Owner] \in {"asleep", "dozing", "await"} =>
        \E t \in Cancellers : pc[t] \in {"grant", "wake"}
 
-\* The deadline of a joined scope cancels nothing, and a closed scope has no timer left.
+\* The deadline does not cancel a scope that is joined. When the scope is closed, its timer has
+\* ended.
 TimerCancelled ==
   /\ over => late = was.late
   /\ state = "closed" => pc[Timer] = "ended"
 
-\* No thread touches a subtask's thread that was let go of, nor a scope that is closed.
+\* No thread accesses the thread of a subtask after the scope has released it, and no thread
+\* accesses a scope that is closed.
 UntouchedAfterEnd ==
   /\ hand \notin released
   /\ state = "closed" =>
        /\ walker = NoOne
        /\ members = {}
 
-\* A scope is eventually closed, if its subtasks end.
+\* The scope is eventually closed, if its subtasks end.
 Ends == <>(state = "closed")
 =============================================================================

@@ -13,22 +13,23 @@ EXTENDS Naturals, FiniteSets
 
 CONSTANTS
   Subtasks,  \* the subtasks; the owner may fork each of them, once
-  Others,    \* threads from outside that cancel the scope, once each, and return before its close
+  Others,    \* threads from outside that try to cancel the scope, once each, and return before the
+             \* scope's close
   Timed,     \* TRUE: the scope has a deadline
-  Interrupts \* the number of times that the owner's join is interrupted
+  Interrupts \* the number of times that the owner's join may be interrupted
 
 VARIABLES
   state,     \* "open", "joining", "joined", "closed": written by the owner
-  cancelled, \* the gate: no subtask is counted in any more
-  late,      \* the scope was cancelled by its deadline
-  over,      \* the scope is joined: the deadline cannot cancel it any more
+  cancelled, \* TRUE if the scope is cancelled; it is a gate: no subtask is counted in any more
+  late,      \* TRUE if the scope was cancelled by its deadline
+  over,      \* TRUE if the scope is joined, so the deadline cannot cancel it any more
   walker,    \* the thread that interrupts the subtasks of a cancelled scope, or NoOne
-  hand,      \* the subtask that the walker interrupts now, or NoOne
-  gone,      \* that subtask has ended meanwhile: the walker counts it out
+  hand,      \* the subtask that the walker is interrupting, or NoOne
+  gone,      \* TRUE if that subtask has ended meanwhile, so the walker counts it out
   members,   \* the subtasks that are counted in
   told,      \* the subtasks that the scope has interrupted
-  line,      \* the owner is in line for a wakeup
-  granted,   \* the wakeup has come
+  line,      \* TRUE if the owner is in line for a wakeup
+  granted,   \* TRUE if the owner's wakeup has come
   outcome,   \* subtask -> "none", "success", "failed"
   first,     \* the subtask that failed first, or NoOne
   pc,        \* thread -> its next step
@@ -36,7 +37,7 @@ VARIABLES
   cancels,   \* ghost: the number of threads that have cancelled the scope
   tardy,     \* ghost: the subtasks that were counted in, or began, after the cancel
   winners,   \* ghost: the number of failures that were the first
-  released,  \* ghost: the subtasks of which the scope no longer keeps the thread's memory
+  released,  \* ghost: the subtasks whose threads' memory the scope no longer keeps
   was,       \* ghost: the outcomes at the cancel, and `late` at the join
   by         \* ghost: the thread that has cancelled the scope
 locked == <<cancelled, late, over, walker, hand, gone, members, line>>
@@ -107,7 +108,7 @@ Tardy(s) == tardy' = IF cancelled THEN tardy \cup {s} ELSE tardy
 
 (* A subtask. *)
 
-\* A subtask begins, unless the scope is cancelled; then it ends at once.
+\* A subtask begins. If the scope is cancelled, it ends at once.
 Begin(s) ==                   \* [scope_children.2] Subtask._run
   /\ pc[s] = "forked"
   /\ IF cancelled
@@ -118,7 +119,7 @@ Begin(s) ==                   \* [scope_children.2] Subtask._run
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, cancels, winners, released,
                  was, by>>
 
-\* A subtask records its outcome, unless the scope is cancelled.
+\* A subtask ends, and records its outcome unless the scope is cancelled.
 Record(s) ==                  \* wp__scope_children_record, ScopeChildren.record
   /\ pc[s] = "run"
   /\ IF cancelled
@@ -129,7 +130,7 @@ Record(s) ==                  \* wp__scope_children_record, ScopeChildren.record
             /\ Goto(s, IF what = "failed" THEN "tell" ELSE "leave")
   /\ UNCHANGED <<state, locked, told, granted, first, left, ghosts>>
 
-\* The policy learns of a failure, and the first failure cancels the scope.
+\* The policy is told of a failure. If it is the first failure, its subtask cancels the scope.
 Tell(s) ==                    \* Joiner.on_complete
   /\ pc[s] = "tell"
   /\ IF first = NoOne
@@ -140,8 +141,8 @@ Tell(s) ==                    \* Joiner.on_complete
           /\ UNCHANGED <<first, winners>>
   /\ UNCHANGED <<state, locked, told, granted, outcome, left, cancels, tardy, released, was, by>>
 
-\* The subtask is counted out; if the walker has it in hand, the walker counts it out later. The
-\* last subtask takes the owner off its line and wakes it.
+\* The subtask is counted out. If the walker is interrupting it, the walker counts it out later. The
+\* last subtask takes the owner off its line, to wake it.
 Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave
   /\ pc[s] = "leave"
   /\ IF hand = s
@@ -159,7 +160,7 @@ Leave(s) ==                   \* wp__scope_children_leave, ScopeChildren.leave
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, told, granted, outcome, first, left,
                  cancels, tardy, winners, was, by>>
 
-(* A thread that cancels: a subtask, the owner, the timer, or a thread from outside. *)
+(* A thread that cancels, which is a subtask, the owner, the timer, or a thread from outside. *)
 
 \* The step of a thread after it has cancelled.
 After(t) ==
@@ -170,10 +171,11 @@ After(t) ==
 \* The states of the owner before it closes the scope.
 Before == {"open", "join", "asleep", "late", "await", "again", "end", "joined"}
 
-\* The scope is cancelled already, or it was joined before its deadline.
+\* TRUE if the scope is cancelled already, or if t is the timer and the scope was joined before its
+\* deadline.
 IsRefused(t) == cancelled \/ (t = Timer /\ over)
 
-\* Thread t is the one that cancels.
+\* Thread t cancels the scope, and is the only one that does.
 Claim(t) ==
   /\ cancelled' = TRUE
   /\ late' = (t = Timer)
@@ -182,7 +184,8 @@ Claim(t) ==
   /\ by' = t
   /\ was' = [was EXCEPT !.outcome = outcome]
 
-\* One thread cancels the scope and becomes the walker; for all others the cancel is refused.
+\* One thread cancels the scope and becomes the walker, which interrupts the subtasks. For all other
+\* threads the cancel is refused.
 Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, ScopeChildren.cancel
   /\ pc[t] = "cancel"
   /\ t \in Others => pc[Owner] \in Before
@@ -197,8 +200,8 @@ Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, S
 \* The subtasks that the walker has still to interrupt.
 Living(t) == members \ (told \cup {t})
 
-\* Under the lock, the walker takes the next subtask in hand; after the last one it takes the owner
-\* off its line.
+\* Under the lock, the walker chooses the next subtask to interrupt. After the last subtask it takes
+\* the owner off its line.
 Walk(t) ==
   /\ pc[t] = "walk"
   /\ \/ \E s \in Living(t) :
@@ -213,14 +216,14 @@ Walk(t) ==
   /\ UNCHANGED <<state, cancelled, late, over, gone, members, told, granted, outcome, first, left,
                  ghosts>>
 
-\* The walker interrupts the subtask in its hand, outside of the lock.
+\* The walker interrupts the chosen subtask, without the lock.
 Interrupt(t) ==               \* wp__vthread_interrupt
   /\ pc[t] = "interrupt"
   /\ told' = told \cup {hand}
   /\ Goto(t, "release")
   /\ UNCHANGED <<state, locked, granted, outcome, first, left, ghosts>>
 
-\* Under the lock again, the walker counts out that subtask if it has ended meanwhile.
+\* Under the lock again, the walker counts that subtask out if it has ended meanwhile.
 Release(t) ==
   /\ pc[t] = "release"
   /\ IF gone
