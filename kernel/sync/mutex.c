@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mutex.c - see mutex.h. */
+ * mutex.c - the functions of the mutex that are not inline. mutex.h explains the protocol and its
+ * terms (waiter, bypass, QUEUED, WOKEN). */
 #include "sync/mutex.h"
 
 void wp_mutex_init(wp_mutex *mutex)
@@ -24,23 +25,24 @@ void wp__vthread_abandon_held(wp_vthread *thread)
 
 bool wp__mutex_pass(wp_mutex *mutex)
 {
-	/* [mutex.9] relaxed: stale costs a failing mutex.2, or a wait in the queue; pairs mutex.2;
-	 * upholds Mutex!NoLostSignal. */
+	/* [mutex.9] relaxed: a word that is stale costs a failed attempt at mutex.2, or a wait in
+	 * the queue; pairs mutex.2; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	while (!(word & WP_MUTEX_LOCKED)) {
 		uint32_t pass = word & WP_MUTEX_QUEUED ? WP_MUTEX_PASS : 0;
 
 		/* [mutex.2] acquire; pairs mutex.4, mutex.5, mutex.6, mutex.9, mutex.13; upholds
-		 * Mutex!MutualExclusion: as mutex.1. The bypass is counted in the same step, for
-		 * Mutex!BoundedBypass. */
+		 * Mutex!MutualExclusion: the new holder sees what the last one wrote. The same step
+		 * counts the bypass, for Mutex!BoundedBypass. */
 		if (wp_cas_acquire(&mutex->word, &word, word + WP_MUTEX_LOCKED + pass))
 			return true;
 	}
 	return false;
 }
 
-/* Takes the mutex, or sets QUEUED while another thread holds it. True: taken. [under the lock] */
+/* Takes the mutex if it is free, and else sets QUEUED. Returns true if it took the mutex. [any
+ * thread, under the queue's lock] */
 static bool take_or_mark(wp_mutex *mutex)
 {
 	for (;;) {
@@ -48,14 +50,15 @@ static bool take_or_mark(wp_mutex *mutex)
 
 		if (wp__mutex_pass(mutex))
 			return true;
-		/* [mutex.10] relaxed: stale costs a failing mutex.3; QUEUED is ordered by the lock;
-		 * pairs mutex.4; upholds Mutex!NoLostSignal. */
+		/* [mutex.10] relaxed: a LOCKED that is stale costs a failed attempt at mutex.3.
+		 * QUEUED is never stale here, because it changes only under the queue's lock; pairs
+		 * mutex.4; upholds Mutex!NoLostSignal. */
 		word = wp_load_relaxed(&mutex->word);
 		if (word & WP_MUTEX_QUEUED)
 			return false;
-		/* [mutex.3] relaxed: atomicity is enough: it hands nothing over; pairs mutex.4,
-		 * mutex.15, mutex.16; upholds Mutex!NoLostSignal: the unlocker sees that a thread
-		 * waits. */
+		/* [mutex.3] relaxed: atomicity is enough, because this step passes no data to
+		 * another thread; pairs mutex.4, mutex.15, mutex.16; upholds Mutex!NoLostSignal:
+		 * the unlock sees that there is a waiter. */
 		if (word & WP_MUTEX_LOCKED &&
 		    wp_cas_relaxed(&mutex->word, &word, word | WP_MUTEX_QUEUED))
 			return false;
@@ -82,7 +85,9 @@ void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter)
 	wp__mutex_taken(mutex, waiter->thread);
 }
 
-/* See wait_queue.h. */
+/* Ends the wait of a thread that will not run again, because its group is closed. Takes the
+ * thread's waiter out of the queue; or, if the waiter was given the mutex before, unlocks the
+ * mutex. [the close of the group, which calls it as `leave` of the waiter (wait_queue.h)] */
 static void leave(wp_waiter *waiter)
 {
 	wp_mutex *mutex = waiter->object;
@@ -102,37 +107,42 @@ bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
 	return is_taken;
 }
 
-/* Asks the first waiter to look, and prepares its wake, which the caller performs after the lock.
- * The waiter stays in the queue until then, so its group exists until the lock is released, and has
- * counted the caller by then. [under the lock] */
+/* Tells the first waiter to try to take the mutex, and prepares its wake. The caller must release
+ * the queue's lock, and then perform the wake. The waiter cannot leave the queue before that
+ * release, so until then the group of the waiter exists. The wake keeps the group after the
+ * release, because it counts the caller as a thread that still uses the group (wakers.h). [the
+ * holder, or a waiter that leaves; under the queue's lock] */
 static void tell(wp_waiter *first, wp_wake *wake)
 {
 	wp__wake_prepare(wake, first);
-	/* [mutex.11] relaxed: ordered by the lock, under which the waiter looks; pairs mutex.12;
-	 * upholds Mutex!NoLostSignal. */
+	/* [mutex.11] relaxed: ordered by the queue's lock, under which the waiter tries to take the
+	 * mutex; pairs mutex.12; upholds Mutex!NoLostSignal. */
 	wp_store_relaxed(&first->state, WP_WAITER_LOOK);
 }
 
-/* Gives the mutex to the first waiter. [the holder, under the lock, which is released here] */
+/* Gives the mutex to the first waiter, so that it is never free in between. [the holder, under the
+ * queue's lock, which this function releases] */
 static void hand_over(wp_mutex *mutex, wp_waiter *first)
 {
 	wp__wait_queue_remove(first);
-	/* [mutex.13] relaxed: ordered by the grant, which hands the mutex over; pairs mutex.2;
-	 * upholds Mutex!BoundedBypass: the count of bypasses starts again. */
+	/* [mutex.13] relaxed: ordered by wait_queue.2, the release by which wp__waiter_grant below
+	 * wakes the new holder; pairs mutex.2; upholds Mutex!BoundedBypass: the count of bypasses
+	 * starts at 0 again. */
 	wp_store_relaxed(&mutex->word,
 			 WP_MUTEX_LOCKED | (mutex->line.first != NULL ? WP_MUTEX_QUEUED : 0));
 	wp_lock_release(&mutex->lock);
 	wp__waiter_grant(first);
 }
 
-/* Unlocks a mutex with waiters. While the word is LOCKED only the holder changes it, except for
- * mutex.3, mutex.8 and mutex.14, which need the lock too. [the holder, under the lock, which is
- * released here] */
+/* Unlocks a mutex with waiters. While LOCKED is set, only the holder changes the word, except at
+ * mutex.3, mutex.8 and mutex.14. A thread needs the queue's lock for each of these three, and here
+ * the holder has that lock. So no other thread changes the word between mutex.15 and mutex.6. [the
+ * holder, under the queue's lock, which this function releases] */
 static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 {
 	wp_wake wake;
-	/* [mutex.15] relaxed: ordered by the lock, as explained above; pairs mutex.3; upholds
-	 * Mutex!NoLostSignal. */
+	/* [mutex.15] relaxed: ordered by the queue's lock, as the comment of this function
+	 * explains; pairs mutex.3; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	if (word / WP_MUTEX_PASS >= WP_MUTEX_BYPASSES) {
@@ -140,7 +150,7 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 		return;
 	}
 	/* [mutex.6] release; pairs mutex.1, mutex.2, mutex.7, mutex.19; upholds
-	 * Mutex!MutualExclusion: as mutex.4. */
+	 * Mutex!MutualExclusion: the next holder sees what this holder wrote. */
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
 	tell(first, &wake);
 	wp_lock_release(&mutex->lock);
@@ -149,8 +159,9 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 
 int wp__mutex_unlock_queued(wp_mutex *mutex)
 {
-	/* [mutex.16] relaxed: stale costs a failing mutex.5, or an acquisition of the lock; pairs
-	 * mutex.3, mutex.8, mutex.14; upholds Mutex!NoLostSignal. */
+	/* [mutex.16] relaxed: a word that is stale costs a failed attempt at mutex.5, or an
+	 * acquisition of the queue's lock; pairs mutex.3, mutex.8, mutex.14; upholds
+	 * Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
@@ -162,13 +173,14 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 			wp_lock_acquire(&mutex->lock);
 			if (mutex->line.first != NULL)
 				break;
-			/* Free the mutex only after the lock: a thread that sees the mutex free may
-			 * free its memory. */
+			/* First release the queue's lock, and only then unlock the mutex at
+			 * mutex.5. As soon as the mutex is unlocked, another thread may deallocate
+			 * it, and the queue's lock with it. */
 			wp_lock_release(&mutex->lock);
 			word = WP_MUTEX_LOCKED;
 		}
 		/* [mutex.5] release; pairs mutex.1, mutex.2, mutex.7, mutex.8, mutex.17, mutex.18;
-		 * upholds Mutex!MutualExclusion: as mutex.4. */
+		 * upholds Mutex!MutualExclusion: the next holder sees what this holder wrote. */
 		if (wp_cas_release(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_LOCKED))
 			return WP_OK;
 	}
@@ -176,27 +188,30 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 	return WP_OK;
 }
 
-/* Takes the mutex for the first waiter; `next` is the waiter behind it. True: taken. [under the
- * lock] */
+/* Takes the mutex for the first waiter if it is free, and else clears WOKEN. `next` is the second
+ * waiter; NULL if there is none. Returns true if it took the mutex. [the first waiter's thread,
+ * under the queue's lock] */
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
 	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
-	/* [mutex.17] relaxed: stale costs a failing mutex.7 or mutex.8; WOKEN is ordered by the
-	 * lock; pairs mutex.5; upholds Mutex!NoLostSignal. */
+	/* [mutex.17] relaxed: a LOCKED that is stale costs a failed attempt at mutex.7 or mutex.8.
+	 * WOKEN is never stale here, because it changes only under the queue's lock; pairs mutex.5;
+	 * upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
 		if (!(word & WP_MUTEX_LOCKED)) {
 			/* [mutex.7] acquire; pairs mutex.4, mutex.5, mutex.6; upholds
-			 * Mutex!MutualExclusion: as mutex.1. */
+			 * Mutex!MutualExclusion: the new holder sees what the last one wrote. */
 			if (wp_cas_acquire(&mutex->word, &word, taken))
 				return true;
 			continue;
 		}
 		if (!(word & WP_MUTEX_WOKEN))
 			return false;
-		/* [mutex.8] relaxed: atomicity is enough; pairs mutex.5, mutex.16; upholds
-		 * Mutex!NoLostSignal: the unlocker must tell the waiter again. */
+		/* [mutex.8] relaxed: atomicity is enough, because this step passes no data to
+		 * another thread; pairs mutex.5, mutex.16; upholds Mutex!NoLostSignal: the next
+		 * unlock sees that it must wake the waiter again. */
 		if (wp_cas_relaxed(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_WOKEN))
 			return false;
 	}
@@ -217,7 +232,7 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 	if (is_taken) {
 		wp__wait_queue_remove(waiter);
 	} else if (is_in_line) {
-		/* [mutex.12] relaxed: ordered by the lock; pairs mutex.11; upholds
+		/* [mutex.12] relaxed: ordered by the queue's lock; pairs mutex.11; upholds
 		 * Mutex!NoLostSignal. */
 		wp_store_relaxed(&waiter->state, WP_WAITER_WAITS);
 		wp__waiter_renew(waiter);
@@ -231,26 +246,28 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 	return true;
 }
 
-/* Clears all but LOCKED, as the queue is empty now. [under the lock] */
+/* Clears QUEUED, WOKEN and passes, because the queue is empty now. [the waiter that left last,
+ * under the queue's lock] */
 static void unmark(wp_mutex *mutex)
 {
-	/* [mutex.18] relaxed: stale costs a failing mutex.14; pairs mutex.5; upholds
-	 * Mutex!NoLostSignal. */
+	/* [mutex.18] relaxed: a word that is stale costs a failed attempt at mutex.14; pairs
+	 * mutex.5; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
-	/* [mutex.14] relaxed: atomicity is enough: what the last holder released stays in the word;
-	 * pairs mutex.16; upholds Mutex!BoundedBypass: bypasses are counted only while there is a
-	 * queue. */
+	/* [mutex.14] relaxed: atomicity is enough, because a read-modify-write continues the
+	 * release sequence of the last unlock; pairs mutex.16; upholds Mutex!BoundedBypass:
+	 * bypasses are counted only while there are waiters. */
 	while (!wp_cas_relaxed(&mutex->word, &word, word & WP_MUTEX_LOCKED))
 		continue;
 }
 
-/* The first waiter has left the queue, and `next` takes over its duty to look. [under the lock,
- * which is released here] */
+/* Called after the first waiter has left the queue without the mutex; `next` is now the first. If
+ * WOKEN is set, the unlock woke only the waiter that has left, so this wakes `next` in its place.
+ * [the waiter that left, under the queue's lock, which this function releases] */
 static void pass_on(wp_mutex *mutex, wp_waiter *next)
 {
-	/* [mutex.19] relaxed: ordered by the lock, under which WOKEN changes; pairs mutex.6;
-	 * upholds Mutex!NoLostSignal. */
+	/* [mutex.19] relaxed: ordered by the queue's lock, under which WOKEN changes; pairs
+	 * mutex.6; upholds Mutex!NoLostSignal. */
 	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN;
 	wp_wake wake;
 
@@ -298,7 +315,8 @@ int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* The result of a lock that succeeded. [the holder | wait-free] */
+/* Returns what a successful lock returns: WP_ABANDONED if an earlier holder ended while it held the
+ * mutex and no thread has been told yet, and else WP_OK. [the holder | wait-free] */
 static int said(wp_mutex *mutex)
 {
 	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;

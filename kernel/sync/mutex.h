@@ -1,85 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mutex.h - a mutex for virtual and OS threads, with barging and bounded bypass.
+ * mutex.h - a mutex for virtual threads and OS threads. A thread may take a free mutex before the
+ * threads that wait for it (barging), but only a bounded number of times (bounded bypass).
  *
- *   lock                                      unlock
- *   [mutex.1] word 0 to LOCKED: done          [mutex.4] word LOCKED to 0: done
- *   [mutex.2] free, but threads wait: LOCKED  threads wait, and
- *             and passes + 1: done              [mutex.5] the first is awake: free it, done
- *   under the queue's lock:                   under the queue's lock:
- *     [mutex.3] held: QUEUED; join the queue    no bypass left: hand it to the first waiter
- *   park; then look, under the queue's lock:    else [mutex.6] free it, set WOKEN, wake the first
- *     [mutex.7] first, and free: take it
- *     [mutex.8] first, and held: clear WOKEN
- *     park again; or leave, and pass WOKEN on
+ * A carrier is an OS thread that runs many virtual threads, one at a time. A virtual thread that
+ * must wait parks: it leaves its carrier, and the carrier then runs another virtual thread. An OS
+ * thread that parks blocks in a futex wait.
+ *
+ * A mutex is free or held. A thread that finds it held joins the queue of the mutex and parks; it
+ * is then a waiter. In the queue it is represented by a wp_waiter (wait_queue.h). A newcomer is a
+ * thread that wants the mutex and is not in the queue. If a newcomer takes the mutex while there
+ * are waiters, this is a bypass. The queue has a lock of its own, which is called the queue's lock
+ * here and is held only for an instant.
+ *
+ *   lock                                         unlock
+ *   [mutex.1] word is 0: set LOCKED; done        [mutex.4] word is LOCKED: clear it; done
+ *   [mutex.2] free, but there are waiters:       there are waiters, and passes is below its limit:
+ *             set LOCKED, add 1 to passes; done    [mutex.5] WOKEN is set: clear LOCKED; done
+ *   held, under the queue's lock:                  [mutex.6] else, under the queue's lock: clear
+ *     [mutex.3] set QUEUED, join the queue                   LOCKED, set WOKEN, wake the first
+ *   park; then, under the queue's lock:                      waiter; done
+ *     [mutex.7] first, and free: set LOCKED,     there are waiters, and passes is at its limit:
+ *               leave the queue; done              [mutex.13] under the queue's lock: keep LOCKED,
+ *     [mutex.8] first, and held: clear WOKEN                  remove the first waiter, which now
+ *     park again                                              holds the mutex, and wake it; done
+ *
+ * In wp_mutex_lock_until a waiter gives up when its deadline passes or when it is interrupted: a
+ * virtual thread by wp_vthread_interrupt, an OS thread by a signal handler. It then leaves the
+ * queue. If it was the first waiter and WOKEN is set, it wakes the next waiter, because the unlock
+ * woke only the first one.
  *
  *   word     meaning                                     changed by
- *   LOCKED   A thread holds the mutex.                   the holder: at its lock and its unlock
- *   QUEUED   At least one thread waits in the queue.     any thread, under the queue's lock
- *   WOKEN    The first waiter was woken and will look.   any thread, under the queue's lock
- *   passes   Times the mutex was taken by a newcomer     mutex.2: + 1; reset when a waiter takes
- *            since a waiter last took it.                it, or the queue becomes empty
+ *   LOCKED   A thread holds the mutex.                   the thread that locks or unlocks the mutex
+ *   QUEUED   There is at least one waiter.               any thread, under the queue's lock
+ *   WOKEN    The first waiter was woken, and has not     any thread, under the queue's lock
+ *            yet tried to take the mutex.
+ *   passes   The number of bypasses since a waiter       mutex.2 adds 1; set to 0 when a waiter
+ *            last took the mutex.                        takes the mutex or the queue becomes empty
  *
  * Usage         if (wp_mutex_lock(&mutex) == WP_ABANDONED)
  *                       repair();              the last holder ended while it held the mutex
  *               change_what_it_guards();
  *               wp_mutex_unlock(&mutex);
  *
- * Why it works  While the queue is not empty, either the mutex is held, or the first waiter is
- *               awake and will look. A free mutex goes to the thread that comes first, because the
- *               first waiter may need long to wake. But each bypass is counted in the step that
- *               makes it, and once the count is used up the unlocker hands the mutex over. So the
- *               queue is served in order, and at most WP_MUTEX_BYPASSES later threads take the
- *               mutex before its first waiter gets it.
- * Prior art     parking_lot and WebKit's WTF::Lock, where newcomers barge too, and Go's sync.Mutex,
- *               which hands over after a wait of 1 ms. A count, as here, can be checked.
- * Abandoned     A virtual thread lists the mutexes that it holds. If it ends while it holds some,
- *               or the close of its group hands it back, those are marked abandoned and unlocked.
- *               The next lock that can return a code says WP_ABANDONED, once: its caller holds the
- *               mutex, and must check whether the guarded state is whole. An OS thread that ends
- *               while it holds a mutex is not noticed.
- * Not promised  Recursive locking. Detection of an unlock by a thread that is not the holder: only
- *               the unlock of a free mutex is detected, and a foreign unlock that races with the
- *               holder's own locks may corrupt the holder's list. The memory of a mutex must stay
- *               while a virtual thread holds it.
- * Spec          specs/sync/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder,
- *               Served.
- * Evidence      make check-specs T=Mutex, make stress T=mutex, wakeproof conform -t mutex. */
+ * Why it works  While there are waiters, a thread holds the mutex, or the first waiter is awake (or
+ *               about to be woken) and will try to take the mutex. So it never happens that the
+ *               mutex is free and all its waiters sleep. Barging is allowed because a woken waiter
+ *               may need long until it runs, and a newcomer can use the mutex meanwhile. Each
+ *               bypass is counted in the same atomic step in which the newcomer takes the mutex.
+ *               After WP_MUTEX_BYPASSES bypasses, the next unlock does not make the mutex free, but
+ *               gives it to the first waiter. So waiters get the mutex in the order of the queue,
+ *               and at most WP_MUTEX_BYPASSES newcomers take it before the first waiter gets it.
+ * Prior art     In parking_lot and in WebKit's WTF::Lock newcomers barge too. Go's sync.Mutex gives
+ *               the mutex to a waiter that has waited for 1 ms. A limit that counts bypasses, as
+ *               here, can be checked by a model checker; a limit in milliseconds cannot.
+ * Abandoned     A virtual thread has a list of the mutexes that it holds. If the thread ends while
+ *               it holds some, each of them is marked as abandoned and unlocked. The same happens
+ *               when the group of the thread (the carriers that may run it) is closed before the
+ *               thread has ended. The next wp_mutex_lock or wp_mutex_lock_until that takes an
+ *               abandoned mutex returns WP_ABANDONED; after wp_mutex_try_lock,
+ *               wp_mutex_was_abandoned returns true. Only the first caller learns that the mutex
+ *               was abandoned. That caller holds the mutex, and must check whether the data that
+ *               the mutex guards are consistent. The end of an OS thread that holds a mutex is not
+ *               detected.
+ * Not promised  The mutex is not recursive. An unlock by a thread that does not hold the mutex is
+ *               an error that is detected only if the mutex is free. If a thread unlocks a mutex
+ *               that a virtual thread holds, while that virtual thread locks or unlocks any mutex,
+ *               the list of the virtual thread may be corrupted.
+ * Spec          specs/sync/Mutex.tla has five claims. MutualExclusion: one thread at most holds the
+ *               mutex. NoLostSignal: while the mutex is free, the first waiter tries to take it, or
+ *               is about to. BoundedBypass: while a thread is the first waiter, WP_MUTEX_BYPASSES
+ *               others at most take the mutex. InOrder: waiters get the mutex in the order of the
+ *               queue. Served: each waiter that does not give up gets the mutex eventually. Served
+ *               assumes that each thread gets the queue's lock eventually, which wp_lock does not
+ *               promise (futex.h).
+ * Evidence      make check-specs T=Mutex checks the spec, make stress T=mutex runs this code on
+ *               real cores, and wakeproof conform -t mutex compares the two. */
 #ifndef WP_MUTEX_H
 #define WP_MUTEX_H
 
 #include "thread/wait_queue.h"
 
-/* Bits of the word. The bits above them count the bypasses. */
+/* Bits of the word. The bits from WP_MUTEX_PASS on are the number `passes`. */
 enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PASS = 8 };
 
-/* The most bypasses. A wake takes as long as some hundred short critical sections. With a lower
- * limit, hand-overs would cost more context switches; with a higher one, the first waiter would
- * wait longer than it must. */
+/* The limit of passes. Until a woken waiter runs, other threads can execute a few hundred short
+ * critical sections. With a lower limit, the mutex would be given to a waiter more often, and each
+ * time would cost a context switch. With a higher limit, the first waiter would wait longer than it
+ * must. */
 #ifndef WP_MUTEX_BYPASSES
 #define WP_MUTEX_BYPASSES 256
 #endif
 
-/* 48 bytes; zeroed, it is free. word: mutex.1 to mutex.19. lock: guards the queue, `line`. The
- * holder owns the other fields. */
+/* 48 bytes. A mutex whose bytes are all 0 is free. `word` is read and written at mutex.1 to
+ * mutex.19. `line` is the queue, and `lock` is the queue's lock. Only the thread that holds the
+ * mutex reads and writes the other fields. A mutex must not be deallocated while a virtual thread
+ * holds it, because it is in the list of that thread. */
 typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;
 	wp_wait_queue line;
 	wp_vthread *holder;         /* NULL: the mutex is free, or an OS thread holds it */
-	struct wp_mutex *next_held; /* next in the holder's list */
-	bool is_abandoned;          /* and no thread has been told so yet */
+	struct wp_mutex *next_held; /* the next mutex in the holder's list */
+	bool is_abandoned;          /* an earlier holder ended while it held the mutex, and no
+				     * thread has been told yet */
 } wp_mutex;
 
-/* The mutex starts free. [before it is shared | wait-free] */
+/* Makes a free mutex. [one thread, before the mutex is shared | wait-free] */
 WP_API void wp_mutex_init(wp_mutex *mutex);
 
-/* Takes a mutex that is free although threads wait: a bypass. True: taken. [any thread | lock-free]
- */
+/* Takes the mutex if it is free. If there are waiters, this is a bypass, and it is counted. Returns
+ * true if the caller now holds the mutex. [any thread | lock-free] */
 bool wp__mutex_pass(wp_mutex *mutex);
+
+/* wp_mutex_unlock calls this if the mutex has waiters or is free. Returns what wp_mutex_unlock
+ * returns. [the holder | blocks shortly] */
 int wp__mutex_unlock_queued(wp_mutex *mutex);
 
-/* Records that `thread` holds the mutex, or an OS thread if it is NULL. [on behalf of the holder |
- * wait-free] */
+/* Records that the virtual thread `thread` holds the mutex. NULL stands for an OS thread, which is
+ * not recorded. [the new holder, or the thread that gives it the mutex | wait-free] */
 WP_INLINE void wp__mutex_taken(wp_mutex *mutex, wp_vthread *thread)
 {
 	if (thread == NULL)
@@ -89,8 +127,8 @@ WP_INLINE void wp__mutex_taken(wp_mutex *mutex, wp_vthread *thread)
 	thread->held = mutex;
 }
 
-/* Removes the mutex from the list of its holder, which is about to unlock it. [the holder | walks
- * its list of held mutexes] */
+/* Removes the mutex from its holder's list. The holder calls this right before it unlocks the
+ * mutex. [the holder | walks the list of the mutexes that it holds] */
 WP_INLINE void wp__mutex_untaken(wp_mutex *mutex)
 {
 	wp_mutex **at;
@@ -105,7 +143,7 @@ WP_INLINE void wp__mutex_untaken(wp_mutex *mutex)
 	mutex->holder = NULL;
 }
 
-/* Takes the mutex without recording a holder. True: taken. [any thread | as wp_mutex_try_lock] */
+/* Like wp_mutex_try_lock, but does not record the holder. [any thread | lock-free] */
 WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 {
 	uint32_t free = 0;
@@ -116,8 +154,9 @@ WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 }
 
 /* cdef: begin */
-/* True: taken. If the mutex may be abandoned, call wp_mutex_was_abandoned next. [any thread |
- * lock-free: retries when the word has changed] */
+/* Takes the mutex if it is free. Returns true if the caller now holds the mutex. The caller should
+ * then call wp_mutex_was_abandoned, unless no holder of this mutex can end without an unlock. [any
+ * thread | lock-free: it retries if the word changes] */
 WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
 	if (!wp__mutex_try(mutex))
@@ -126,8 +165,8 @@ WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 	return true;
 }
 
-/* True: an earlier holder ended while it held the mutex, and no thread has been told so before.
- * [the holder | wait-free] */
+/* Returns true if an earlier holder ended while it held the mutex and no thread has been told yet.
+ * The next call returns false. [the holder | wait-free] */
 WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 {
 	bool was_abandoned = mutex->is_abandoned;
@@ -137,51 +176,62 @@ WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 	return was_abandoned;
 }
 
-/* Returns WP_OK, or WP_FORBIDDEN if no thread holds the mutex. The call does not touch the mutex
- * once it is free. [the holder | blocks shortly if threads wait] */
+/* Unlocks the mutex. Returns WP_OK, or WP_FORBIDDEN if no thread holds the mutex. As soon as
+ * another thread can take the mutex, this call does not touch it any more. So the thread that takes
+ * it may also deallocate it. [the holder | blocks shortly if there are waiters] */
 WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 {
 	uint32_t word = WP_MUTEX_LOCKED;
 
 	wp__mutex_untaken(mutex);
 	/* [mutex.4] release; pairs mutex.1, mutex.2, mutex.3, mutex.7, mutex.10; upholds
-	 * Mutex!MutualExclusion: hands over what the holder wrote. */
+	 * Mutex!MutualExclusion: the next holder sees what this holder wrote. */
 	if (wp_cas_release(&mutex->word, &word, 0))
 		return WP_OK;
 	return wp__mutex_unlock_queued(mutex);
 }
 
-/* True: taken. False: the waiter is queued, and its thread must park. [any thread | blocks shortly]
- */
+/* The next four functions lock the mutex in steps, for a caller that must not block in a C
+ * function, such as a Python coroutine. The caller begins; if it must wait, it parks and checks in
+ * a loop. `waiter` represents the caller in the queue. */
+
+/* Begins. Returns true if the caller now holds the mutex. Returns false if the waiter has joined
+ * the queue; its thread must then park. [the waiter's thread | blocks shortly] */
 bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter);
 
-/* The same on behalf of a waiter that has parked or is about to. True: taken; the caller must grant
- * the waiter. [any thread | blocks shortly] */
+/* Begins for another thread, which has parked or is about to park, and whose waiter is `waiter`.
+ * Returns true if the mutex was taken for that waiter; the caller must then call wp__waiter_grant,
+ * which wakes the thread. Returns false if the waiter has joined the queue. [any thread | blocks
+ * shortly] */
 bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter);
 
-/* Call it after a park. True: the waiter holds the mutex; false: park again. [the waiter's thread |
- * blocks shortly] */
+/* Checks after a park. Returns true if the waiter's thread now holds the mutex. Returns false if
+ * the thread must park again. [the waiter's thread | blocks shortly] */
 bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter);
 
-/* Leaves the queue. True: it has left; false: it was granted the mutex after all. [the waiter's
- * thread | blocks shortly] */
+/* Gives up, in place of a check. Returns true if the waiter has left the queue without the mutex.
+ * Returns false if the waiter was given the mutex before it could leave, so that its thread now
+ * holds the mutex. [the waiter's thread | blocks shortly] */
 bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter);
 /* cdef: end */
 
-/* Records that the waiter holds the mutex and waits no more. [on behalf of the waiter | wait-free]
- */
+/* Records that the waiter's thread holds the mutex and that its wait is over. [the waiter's thread
+ * | wait-free] */
 void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter);
 
-/* The complete operation: WP_OK, WP_TIMEOUT or WP_INTERRUPTED. [any thread | blocks] */
+/* All the steps: begins, and parks and checks in a loop. Returns WP_OK if the waiter's thread holds
+ * the mutex, WP_TIMEOUT after the deadline, or WP_INTERRUPTED. [the waiter's thread | blocks] */
 int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns);
 /* cdef: begin */
-/* Locks the mutex. Returns WP_OK; WP_ABANDONED: the caller holds the mutex, but an earlier holder
- * ended while holding it; WP_TIMEOUT or WP_INTERRUPTED: not locked. [any thread | blocks] */
+/* Locks the mutex, or gives up when deadline_ns (a time of wp_clock_ns) has passed or the caller is
+ * interrupted. Returns WP_OK or WP_ABANDONED if the caller holds the mutex; WP_ABANDONED says that
+ * an earlier holder ended while it held the mutex. Returns WP_TIMEOUT or WP_INTERRUPTED if the
+ * caller does not hold the mutex. [any thread | blocks] */
 WP_API int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
 /* cdef: end */
 
-/* Locks the mutex; neither a deadline nor an interrupt ends the wait. Returns WP_OK or
- * WP_ABANDONED. [any thread | blocks] */
+/* Locks the mutex. Neither a deadline nor an interrupt ends the wait. Returns WP_OK or
+ * WP_ABANDONED, as wp_mutex_lock_until does. [any thread | blocks] */
 WP_API int wp_mutex_lock(wp_mutex *mutex);
 
 #endif

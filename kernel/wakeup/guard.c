@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard.c - the rare halves of the guard: init, the promise to sleep, and the rendezvous. */
+ * guard.c - the functions of the guard that are called rarely: init, the announcement of a sleep,
+ * and the rendezvous. See guard.h. */
 #include "wakeup/guard.h"
 
 #include "base/error.h"
@@ -17,18 +18,18 @@ int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences)
 	return rc;
 }
 
-/* The fence between the promise and the check for work.
+/* The fence between the announcement and the check for work.
  * [the poller | a system call if asymmetric] */
 static int poller_fence(const wp_guard *guard)
 {
 	if (guard->fences == WP_GUARD_SYMMETRIC) {
-		/* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: the promise
-		 * is ordered before the check for work. */
+		/* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: the store to
+		 * `asleep` is ordered before the check for work. */
 		wp_fence_seq_cst();
 		return WP_OK;
 	}
-	/* [guard.9] heavy; pairs guard.8; upholds Guard!NoLostWakeup: it acts as a full fence here
-	 * and in every running producer. */
+	/* [guard.9] heavy; pairs guard.8; upholds Guard!NoLostWakeup: this thread and every running
+	 * producer pass a full fence. */
 	return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;
 }
 
@@ -53,12 +54,12 @@ int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadlin
 
 	wp_lock_acquire(&rendezvous->lock);
 	/* [guard.12] relaxed: ordered by the lock, under which the claim is made; pairs guard.11;
-	 * upholds Guard!NoLostWakeup: the promise is read again after each wait, so a wakeup may be
-	 * spurious. */
+	 * upholds Guard!NoLostWakeup: the flag is read again after each wait, so a spurious wakeup
+	 * does no harm. */
 	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
 		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
 	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard))
-		rc = WP_OK; /* a signal that came with the timeout was a signal */
+		rc = WP_OK; /* a producer claimed the wakeup just when the deadline passed */
 	wp_lock_release(&rendezvous->lock);
 	return rc;
 }
