@@ -6,11 +6,11 @@
  *
  * Why it works  The library is compiled with -fvisibility=hidden, so it exports the marked
  *               functions and nothing else. tools/public_headers.py makes the headers of
- *               <wakeproof/...> from the same marks: no list is kept by hand. Users call the inline
- *               functions as ordinary functions: make lib compiles one file with an empty
- *               WP_INLINE, which gives them symbols. An atomic field has the size and the alignment
- *               of a plain one, and users do not touch it, so C++, which has no _Atomic, sees the
- *               plain type.
+ *               <wakeproof/...> from the same marks, so nobody keeps a list by hand. Users call the
+ *               inline functions as ordinary functions: make lib compiles one file with an empty
+ *               WP_INLINE, which gives these functions symbols. C++ has no _Atomic. There an atomic
+ *               field is declared as a plain one, which has the same size and alignment, and users
+ *               do not touch it.
  * Evidence      tests/project/test_clib.py. */
 #ifndef WP_BASE_API_H
 #define WP_BASE_API_H

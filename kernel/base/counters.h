@@ -3,18 +3,17 @@
  *
  *   one writer at a time                            any writer
  *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path
+  *   holder of the search token                   thread that finds the token taken
+ *   [counters.5] victim of the search in flight  [counters.6] is that another victim than mine?
  *
- *   holder of the search token                   refused searcher
- *   [counters.5] victim of the search in flight  [counters.6] another victim than mine?
- *
- * Why it works  No protocol reads the counters: only people do, and the choice of the queue to
- *               probe (carrier_tasks.h). A carrier's own counters have one writer. A search's
- *               counters are written by the holder of the search token, and the token orders its
- *               holders. Everything else is counted off the hot path: a submission that finds no
- *               idle carrier touches no counter.
- * Not promised  That counts which are read together belong to one moment.
- * Explored      Builds for the explorer and the recorder (instrument.h) count nothing, because
- *               counts would multiply the states.
+ * Why it works  No protocol reads the counters. Only people read them, and so does the choice of
+ *               the queue to probe (carrier_tasks.h). A carrier's own counters have one writer. The
+ *               holder of the search token (search.h) writes the counters of a search, and the
+ *               token orders its holders. Everything else is counted off the hot path: a submission
+ *               that finds no idle carrier touches no counter.
+ * Not promised  Counts that are read together do not belong to one moment.
+ * Explored      The explorer and the recorder (instrument.h) build the kernel without counts,
+ *               because counts would multiply the states.
  * Spec          None.
  * Evidence      tests/base/test_counters.py; tests/programs/sched/soak.h checks that the counts
  *               balance. */
@@ -23,7 +22,8 @@
 
 #include "base/order.h"
 
-/* One line. The token's holder writes started, no_idle and victim; any thread writes the others. */
+/* One cache line. The holder of the token writes started, no_idle and victim; any thread writes the
+ * others. */
 typedef struct wp_search_counts {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) started;
 	wp_atomic(uint64_t) no_idle;

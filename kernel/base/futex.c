@@ -16,8 +16,8 @@
 
 enum { NS_PER_S = 1000000000 };
 
-/* WAIT_BITSET instead of WAIT, because its deadline is absolute: a wait that is restarted does not
- * start its time anew. */
+/* FUTEX_WAIT_BITSET has an absolute deadline, and FUTEX_WAIT has not. So a wait that is restarted
+ * after a signal handler does not start its time anew. */
 static int wait_bitset(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
 {
 	struct timespec deadline, *until = NULL;

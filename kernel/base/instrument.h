@@ -9,11 +9,11 @@
  *     stress/explorer/instrument.h          a call of the explorer, which decides when it
  *                                           takes effect, as the model allows
  *
- * Why it works  Every shared access of the kernel is one of these macros, futex and eventfd calls
- *               included. So a judge that replaces them sees everything that threads can see of one
- *               another. The explorer sees plain accesses through the hooks of -fsanitize=thread. A
- *               judge may also define a smaller size here (WP_LOCAL_CAPACITY, for example) to get
- *               fewer states.
+ * Why it works  Each access of the kernel to shared memory is one of these macros, and so is each
+ *               call of futex and eventfd. So a judge that replaces the macros sees everything that
+ *               threads can see of one another. The explorer sees plain accesses through the hooks
+ *               of -fsanitize=thread. A judge may also define a smaller size here
+ *               (WP_LOCAL_CAPACITY, for example) to get fewer states.
  * Included by   order.h alone, after <stdatomic.h>.
  * Spec          None.
  * Evidence      tests/judge/explore/test_engines.py. */
@@ -42,7 +42,8 @@
 #define WP__LIGHT_FENCE() atomic_signal_fence(memory_order_seq_cst)
 #define WP__HEAVY_FENCE() (wp_fence_heavy)()
 
-/* A system call, and a system call that sleeps while the word has the expected value. */
+/* The first is for a system call. The second is for a system call that sleeps while the word has
+ * the expected value. */
 #define WP__SYSTEM(name, p, operand, call) (call)
 #define WP__SLEEP(name, p, expected, call) (call)
 #define WP__YIELD() ((void)sched_yield())

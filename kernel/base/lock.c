@@ -12,7 +12,7 @@ void wp_lock_acquire(wp_lock *lock)
 	if (wp_cas_acquire(&lock->state, &seen, 1))
 		return;
 	/* [lock.2] acquire; pairs lock.3; upholds Guard!NoLostWakeup: state 2 makes the holder wake
-	 * a sleeper. */
+	 * a sleeper at its release. */
 	while (wp_exchange_acquire(&lock->state, 2) != 0)
 		wp_futex_wait(&lock->state, 2, WP_FOREVER);
 }

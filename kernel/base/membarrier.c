@@ -19,7 +19,8 @@ bool wp_fence_heavy_register(void)
 
 bool(wp_fence_heavy)(void) /* in parentheses, because callers see a macro of this name */
 {
-	/* An exec clears the registration, so register and try once more before giving up. */
+	/* An exec clears the registration. So if the call fails, register and try once more before
+	 * giving up. */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	       (wp_fence_heavy_register() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }

@@ -5,15 +5,17 @@
  *   hot side                        rare side
  *   store; wp_fence_light; load     store; wp_fence_heavy; load
  *
- * Why it works  Only the combinations in use exist, so a reader sees each order and a machine finds
- *               each site. Sequentially consistent accesses are missing on purpose: they are weaker
- *               than they look (in RC11 a seq_cst read-modify-write is not a fence). A store that
- *               must be ordered before a later load takes wp_fence_seq_cst on both sides, or light
- *               on the hot side and heavy on the other: membarrier makes every running thread of
- *               the process pass a full barrier, so the hot side needs the compiler's order alone.
- * As weak as    Each labelled order is as weak as possible: one step weaker breaks a scenario
- *               (wakeproof orders). Where none breaks, weaken the order, or write `kept:` and the
- *               reason into its comment.
+ * Why it works  Only the combinations of operation and order that are in use exist, so a reader
+ *               sees each order and a machine finds each site. Sequentially consistent accesses are
+ *               missing on purpose: they are weaker than they look (in RC11 a seq_cst
+ *               read-modify-write is not a fence). Some stores must be ordered before a later load.
+ *               Either both sides then use wp_fence_seq_cst, or the hot side uses the light fence
+ *               and the rare side the heavy one. The heavy fence is membarrier(2): it makes every
+ *               running thread of the process pass a full barrier. So on the hot side it is enough
+ *               that the compiler keeps the order.
+ * As weak as    Each labelled order is as weak as possible: with an order that is one step weaker,
+ *               a scenario fails (wakeproof orders). If no scenario fails, weaken the order, or
+ *               write `kept:` and the reason into its comment.
  * Prior art     mimalloc and JCTools name the order in the operation; liburcu and folly use
  *               membarrier for asymmetric fences.
  * Spec          None of its own; specs/wakeup/Guard.tla has both pairs of fences over explicit
@@ -35,7 +37,8 @@
 /* Bytes. Two 64-byte lines, because adjacent-line prefetchers move lines in pairs. */
 #define WP_LINE 128
 
-/* Sets the first value before the object is shared. That is no access yet: no order, no label. */
+/* Sets the first value before the object is shared. No other thread sees this store, so it has
+ * neither an order nor a label. */
 #define wp_init(p, v) WP__INIT(p, v)
 
 #define wp_load_relaxed(p) WP__LOAD(p, memory_order_relaxed)
@@ -48,7 +51,7 @@
 #define wp_exchange_release(p, v) WP__EXCHANGE(p, v, memory_order_release)
 #define wp_exchange_acq_rel(p, v) WP__EXCHANGE(p, v, memory_order_acq_rel)
 
-/* Strong compare-and-swap. On failure *expected is the value found, read relaxed. */
+/* Strong compare-and-swap. On failure *expected is the value that was found; it is read relaxed. */
 #define wp_cas_relaxed(p, expected, v) \
 	WP__CAS(p, expected, v, memory_order_relaxed, memory_order_relaxed)
 #define wp_cas_acquire(p, expected, v) \
@@ -69,9 +72,9 @@
 #define wp_fetch_and_relaxed(p, v) WP__FETCH_AND(p, v, memory_order_relaxed)
 #define wp_fetch_and_acquire(p, v) WP__FETCH_AND(p, v, memory_order_acquire)
 
-/* For this fence clang emits mfence, which costs nine times as much as a locked instruction on the
- * current stack; both order stores before later loads. ThreadSanitizer keeps the C11 form, which it
- * at least instruments. */
+/* For the C11 fence clang emits mfence, which costs nine times as much as a locked instruction on
+ * the current stack. Both order stores before later loads. With ThreadSanitizer the C11 form stays,
+ * because ThreadSanitizer instruments at least that. */
 #if defined(__clang__) && defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WP__TSAN 1
@@ -91,19 +94,21 @@ WP_INLINE void wp__fence_seq_cst(void)
 }
 #define wp_fence_seq_cst() WP__FENCE_SEQ_CST()
 
-/* The asymmetric pair. The light fence orders the compiler alone, and neither acquires nor
- * releases. The heavy fence fails where the system forbids membarrier, or after an exec.
- * [any thread | a system call] */
+/* The asymmetric pair of fences. The light fence orders the compiler alone, and neither acquires
+ * nor releases. The heavy fence fails if the system forbids membarrier, or after an exec. [any
+ * thread | a system call] */
 #define wp_fence_light() WP__LIGHT_FENCE()
 bool(wp_fence_heavy)(void); /* in parentheses, because callers see a macro of this name */
 #define wp_fence_heavy() WP__HEAVY_FENCE()
 
-/* Call it once per process before the first heavy fence; calling it again is harmless. False: use
- * seq_cst fences instead. The registration covers threads that start later, is inherited by fork
- * and cleared by exec. [any thread | a system call] */
+/* Prepares the process for heavy fences. Call it before the first one; to call it again is
+ * harmless. Returns false if the system has no membarrier; then use seq_cst fences instead. The
+ * registration covers threads that start later. A child process inherits it through fork, and exec
+ * clears it. [any thread | a system call] */
 bool wp_fence_heavy_register(void);
 
-/* A hint inside a spin loop that the other hyperthread may run. [any thread | wait-free] */
+/* Tells the processor that this is a spin loop, so that the other hyperthread may run. [any thread
+ * | wait-free] */
 WP_INLINE void wp_pause(void)
 {
 #if defined(__x86_64__)
@@ -115,11 +120,12 @@ WP_INLINE void wp_pause(void)
 #endif
 }
 
-/* Lets another thread run, because the thread that the caller waits for may have lost its CPU. */
+/* Gives the CPU to another thread, because the thread that the caller waits for may have lost its
+ * CPU. */
 #define wp_yield() WP__YIELD()
 
-/* Pauses before a waiter yields: about 2 us, which is several short holds and far below a time
- * slice. */
+/* The number of pauses before a thread that waits yields its CPU. They take about 2 us, which is as
+ * long as several short critical sections and far below a time slice. */
 enum { WP_PAUSES = 64 };
 
 WP_INLINE void wp__wait_a_turn(unsigned *turns)
@@ -130,8 +136,9 @@ WP_INLINE void wp__wait_a_turn(unsigned *turns)
 		wp_yield();
 }
 
-/* One turn of waiting for a thread that needs an instant, unless that thread has lost its CPU.
- * `turns` is 0 at first. [any thread | wait-free] */
+/* One turn of a loop that waits for another thread which needs only an instant. The first turns
+ * pause; later ones yield the CPU, because that thread may have lost its own. `turns` is 0 at
+ * first. [any thread | wait-free] */
 #define wp_wait_a_turn(turns) WP__WAIT_A_TURN(turns)
 
 #endif

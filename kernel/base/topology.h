@@ -8,12 +8,13 @@
  *     the CPUs that share its highest cache
  *   sort; carrier i belongs to places[i]
  *
- * Why it works  The order is: first CPUs of physical cores, then second ones, and so on; within
- *               that by cluster, and clusters by package. So the first n places are the n best for
- *               n carriers, and carriers with neighbouring indices are neighbours in the machine.
- *               Each CPU is in one place, so no two carriers share a CPU.
- * Not promised  That the system agrees: CPUs go offline, and affinity can be forbidden. That a
- *               virtual machine tells the truth about its caches.
+ * Why it works  The CPUs are sorted: first one CPU of each physical core, then the second CPU of
+ *               each core, and so on. Within these they are sorted by cluster, and clusters by
+ *               package. So the first n places are the n best for n carriers, and carriers with
+ *               neighbouring indices are neighbours in the machine. Each CPU is in one place, so no
+ *               two carriers share a CPU.
+ * Not promised  The system may not follow: a CPU may go offline, and affinity may be forbidden. A
+ *               virtual machine may report wrong caches.
  * Spec          None: nothing here is shared between threads.
  * Evidence      tests/base/test_topology.py, on fake trees under a root of their own. */
 #ifndef WP_TOPOLOGY_H
@@ -33,24 +34,24 @@ enum {
 typedef struct wp_place {
 	uint32_t cpu;
 	uint32_t core;    /* the lowest CPU of its physical core */
-	uint32_t smt;     /* rank in its core: the number of allowed CPUs of the core before it */
+	uint32_t smt;     /* how many of the allowed CPUs of its core come before it */
 	uint32_t package; /* socket */
-	/* Number of the group of CPUs that share a last-level cache. All CPUs without caches share
-	 * one. */
+	/* The number of its cluster, the set of CPUs that share a last-level cache. All CPUs
+	 * without caches are in one cluster. */
 	uint32_t cluster;
 } wp_place;
 
 /* Reads the tree under `root` ("" is the machine's own) for the `count` different CPUs of
- * `allowed`; `places` has room for as many. Returns how many of them are online, at least 1; or
- * WP_SYSTEM, and then `path`, of WP_TOPOLOGY_PATH bytes, names the file. errno is ENODEV if none of
- * them is online, EBADMSG if the contents of the file are malformed, else the reason why it cannot
- * be read. A CPU without siblings is a core; a CPU without a package is in package 0.
- * [any thread | system calls, allocates] */
+ * `allowed`. `places` has room for `count` places. Returns how many of the CPUs are online, at
+ * least 1. Returns WP_SYSTEM if it fails; then `path`, of WP_TOPOLOGY_PATH bytes, names the file,
+ * and errno is ENODEV if none of the CPUs is online, EBADMSG if the contents of the file are
+ * malformed, else the reason why the file cannot be read. A CPU without siblings counts as a core;
+ * a CPU without a package is in package 0. [any thread | system calls, allocates] */
 WP_API int wp_topology_read(const char *root, const uint32_t *allowed, uint32_t count,
 			    wp_place *places, char *path);
 
-/* Pins the calling thread to the CPU. WP_OK, or WP_SYSTEM and errno.
- * [any thread | a system call] */
+/* Pins the calling thread to the CPU. Returns WP_OK, or WP_SYSTEM and sets errno. [any thread | a
+ * system call] */
 WP_API int wp_topology_pin(uint32_t cpu);
 /* cdef: end */
 
