@@ -3,7 +3,8 @@
  *
  *   one writer at a time                            any writer
  *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path
-  *   holder of the search token                   thread that finds the token taken
+ *
+ *   holder of the search token                   thread that finds the token taken
  *   [counters.5] victim of the search in flight  [counters.6] is that another victim than mine?
  *
  * Why it works  No protocol reads the counters. Only people read them, and so does the choice of

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * biased_lock.h - biased consumer lock: a ticket lock that the owner always gets and that a stealer
- * never waits for.
+ * biased_lock.h - the lock of a queue's consumers, a biased ticket lock. The owner of the queue
+ * always gets it; a stealer, which wants tasks from another thread's queue, tries once and never
+ * waits.
  *
  *   owner                                       stealer
  *   [biased_lock.1] my := fetch_add(next, 1)    [biased_lock.3] s := serving
@@ -8,17 +9,19 @@
  *                   then yield the CPU                          lost: give up
  *   [biased_lock.5] serving := my + 1           [biased_lock.5] serving := s + 1
  *
- * Why it works  serving <= next always, so next = s proves that no thread holds the lock or waits
- *               for it: the stealer is served at once. One fetch-and-add gives the owner its place
- *               in the queue: at most the holder is before it. 64-bit counters do not wrap.
- * Not promised  That the owner is not delayed: a stealer may lose its CPU while it holds the lock.
- *               The owner then yields. Under SCHED_FIFO or SCHED_RR that gives the CPU to no thread
- *               of lower priority. So an owner of higher priority than its stealer, on the same
- *               CPU, spins until the system's real-time limit (kernel.sched_rt_runtime_us: 0.95 s
- *               of each second) lets the stealer run, and for ever where that limit is off.
- *               Therefore threads that share a queue must have one policy and one priority: all
- *               carriers of a steal domain, and all threads that close the group or submit to it.
- * Prior art     Ticket locks; the bias of owner against stealers is ours.
+ * Why it works  serving <= next always. So next = s proves that no thread holds the lock or waits
+ *               for it, and the stealer gets it at once. One fetch-and-add gives the owner its
+ *               place in the queue, where at most one holder is before it. 64-bit counters do not
+ *               wrap.
+ * Not promised  The owner may be delayed, because a stealer may lose its CPU while it holds the
+ *               lock. The owner then yields its CPU. Under SCHED_FIFO or SCHED_RR a yield does not
+ *               let a thread of lower priority run. If an owner has a higher priority than its
+ *               stealer and is on the same CPU, it spins until the real-time limit of the system
+ *               (kernel.sched_rt_runtime_us: 0.95 s of each second) lets the stealer run. If that
+ *               limit is off, the owner spins for ever. Therefore threads that share a queue must
+ *               have one policy and one priority: all carriers of a steal domain, and all threads
+ *               that close the group or submit to it.
+ * Prior art     Ticket locks. We do not know of another one that prefers the owner to stealers.
  * Spec          specs/queue/BiasedLock.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
  * Evidence      make check-specs T=BiasedLock, make stress T=biased_lock. */
 #ifndef WP_BIASED_LOCK_H
@@ -26,16 +29,17 @@
 
 #include "base/order.h"
 
-/* Under the explorer numbers wrap early, so that a loop of lost turns comes back to a state that
- * was there before. No thread holds a number for 256 turns in a scenario. */
+/* In builds for the explorer these numbers have 8 bits and soon wrap. So a loop whose attempts all
+ * fail comes back to a state that was there before, and the number of states is finite. No thread
+ * holds a number for 256 turns in a scenario. */
 #ifndef WP_TICKET_NUMBER
 #define WP_TICKET_NUMBER uint64_t
 #endif
 typedef WP_TICKET_NUMBER wp__biased_lock_number;
 
-/* 128 bytes. Both words are on one line: owner and stealer touch both in each turn, and with two of
- * them one line was measured to move faster than two (make bench T=layout). biased_lock.1 and
- * biased_lock.4 write next; biased_lock.5 writes serving. */
+/* 128 bytes. Both words are on one cache line, because owner and stealer touch both in each turn.
+ * With two threads, one line was measured to be faster than two (make bench T=layout).
+ * biased_lock.1 and biased_lock.4 write next; biased_lock.5 writes serving. */
 typedef struct wp_biased_lock {
 	_Alignas(WP_LINE) wp_atomic(wp__biased_lock_number) next;
 	wp_atomic(wp__biased_lock_number) serving;
@@ -43,18 +47,18 @@ typedef struct wp_biased_lock {
 
 _Static_assert(sizeof(wp_biased_lock) % WP_LINE == 0, "the ticket shares its line");
 
-/* The lock is free. [before it is shared | wait-free] */
+/* Makes a free lock. [one thread, before the lock is shared | wait-free] */
 WP_INLINE void wp_biased_lock_init(wp_biased_lock *ticket)
 {
 	wp_init(&ticket->next, 0);
 	wp_init(&ticket->serving, 0);
 }
 
-/* Takes the lock; pass the returned number to release.
- * [the owner | waits for at most one stealer] */
+/* Takes the lock. Returns the number that the caller must pass to the release. [the owner | waits
+ * for at most one stealer] */
 WP_INLINE uint64_t wp_biased_lock_acquire(wp_biased_lock *ticket)
 {
-	/* [biased_lock.1] relaxed: atomicity is enough, as biased_lock.2 acquires; pairs
+	/* [biased_lock.1] relaxed: atomicity is enough, because biased_lock.2 acquires; pairs
 	 * biased_lock.4; upholds BiasedLock!OwnerAlwaysServed. */
 	uint64_t my = wp_fetch_add_relaxed(&ticket->next, 1);
 	unsigned turns = 0;
@@ -74,7 +78,7 @@ WP_INLINE bool wp_biased_lock_try_acquire(wp_biased_lock *ticket, uint64_t *my)
 	wp__biased_lock_number next = serving;
 
 	*my = serving;
-	/* [biased_lock.4] relaxed: atomicity is enough, as biased_lock.3 acquired; pairs
+	/* [biased_lock.4] relaxed: atomicity is enough, because biased_lock.3 has acquired; pairs
 	 * biased_lock.1; upholds BiasedLock!StealerNeverWaits: the stealer tries once. */
 	return wp_cas_relaxed(&ticket->next, &next, (wp__biased_lock_number)(serving + 1));
 }

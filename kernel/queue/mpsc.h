@@ -13,23 +13,27 @@
  *   Usage    wp_mpsc_push(&queue, &job->node);    any thread; afterwards it signals the consumer
  *            node = wp_mpsc_pop(&queue);          the consumer; NULL: nothing can be taken now
  *
- * The queue is a chain of link cells: `first`, then the `next` of each node. tail names the last
- * cell. The queue itself holds the front of the chain: `first` as the producer left it, or `head`
- * once the consumer has adopted the node. So a sibling that calls has_published reads the queue and
- * never a node, which the node's owner might free meanwhile.
+ * The queue is a chain of link cells: `first`, and then the `next` of each node. `tail` names the
+ * last cell. A push has two steps: it reserves a place (mpsc.2), and then publishes its node
+ * (mpsc.3). If a producer is descheduled between the two, its push is stalled: it hides the nodes
+ * behind it. The front of the chain is in the queue itself: a producer writes it to `first`, and
+ * the consumer adopts it, which means that it moves it to `head`. A sibling, a carrier that may
+ * steal from this queue, calls has_published. That reads the queue and never a node, which the
+ * node's owner might free meanwhile.
  *
- * Why it works  mpsc.2 hands each cell to one producer, so each cell is written once, and the order
+ * Why it works  mpsc.2 gives each cell to one producer, so each cell is written once, and the order
  *               of mpsc.2 is the FIFO order. The consumer gives a node away only when no producer
- *               holds its cell: its successor is linked (mpsc.5), or the tail has moved back
- *               (mpsc.7). Until mpsc.7 no producer can get &first, so mpsc.8, before it, is a plain
- *               store. mpsc.13 comes before mpsc.8, and siblings read first before head, so they
- *               never miss a node in between.
- * Two questions has_published (may I sleep? is there something to steal?) reads the published end.
- *               is_quiescent (may I close?) reads the reserving end. Sleeping on the published end
- *               is safe because every producer signals after mpsc.3, the stalled one too.
- * Not promised  That pop succeeds when has_published is true: a stalled push keeps the last node
- *               from being taken as long as its producer is descheduled between mpsc.2 and mpsc.3.
- *               Meanwhile the owner and idle siblings poll, and yield.
+ *               holds the cell of the node: either the next node is linked (mpsc.5), or the tail
+ *               has moved back (mpsc.7). Until mpsc.7 no producer can get &first, so mpsc.8, which
+ *               comes before it, is a plain store. mpsc.13 comes before mpsc.8, and siblings read
+ *               `first` before `head`, so they never miss a node in between.
+ * Two questions has_published reads the published end of the queue, to answer "May I sleep?" and
+ *               "Is there something to steal?". is_quiescent reads the reserving end, to answer
+ *               "May I close?". A consumer may sleep although a push is stalled, because every
+ *               producer signals after mpsc.3, and so does the stalled one.
+ * Not promised  pop may fail although has_published is true: a stalled push keeps the last node
+ *               from being taken until its producer reaches mpsc.3. Meanwhile the owner and idle
+ *               siblings poll, and yield their CPUs.
  * Prior art     Vyukov's intrusive MPSC node-based queue; JCTools' MpscLinkedQueue calls the
  *               stalled push a bubble.
  * Spec          specs/queue/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
@@ -41,17 +45,17 @@
 
 #include "base/order.h"
 
-/* 8 bytes, embedded in the queued object. Written by its producer (mpsc.1) and by the next producer
- * (mpsc.3). */
+/* 8 bytes, embedded in the queued object. `next` is written by the node's producer (mpsc.1) and by
+ * the next producer (mpsc.3). */
 typedef struct wp_mpsc_node {
 	wp_atomic(struct wp_mpsc_node *) next;
 } wp_mpsc_node;
 
 typedef wp_atomic(wp_mpsc_node *) wp_mpsc_cell;
 
-/* 256 bytes: each end has lines of its own. tail: producers (mpsc.2), consumer (mpsc.7). first: the
- * producer that found the queue empty (mpsc.3), consumer (mpsc.8). head: consumer (mpsc.6,
- * mpsc.13). */
+/* 256 bytes, because each end has cache lines of its own. `tail` is written by producers (mpsc.2)
+ * and the consumer (mpsc.7); `first` by the producer that finds the queue empty (mpsc.3) and the
+ * consumer (mpsc.8); `head` by the consumer (mpsc.6, mpsc.13). */
 typedef struct wp_mpsc {
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_cell *) tail;
 	_Alignas(WP_LINE) wp_mpsc_cell first;
@@ -60,7 +64,7 @@ typedef struct wp_mpsc {
 
 _Static_assert(offsetof(wp_mpsc, first) - offsetof(wp_mpsc, tail) >= WP_LINE, "ends share a line");
 
-/* The queue is empty. [before it is shared | wait-free] */
+/* Makes an empty queue. [one thread, before the queue is shared | wait-free] */
 WP_API_INLINE void wp_mpsc_init(wp_mpsc *queue)
 {
 	wp_init(&queue->first, NULL);
@@ -95,15 +99,15 @@ WP_API_INLINE void wp_mpsc_push(wp_mpsc *queue, wp_mpsc_node *node)
 	wp__mpsc_publish(wp__mpsc_reserve(queue, node), node);
 }
 
-/* Takes the tail back from behind the last node. False if a stalled push holds the node's cell.
- * [the consumer | wait-free] */
+/* Moves the tail back from the last node to &first. Returns false if a stalled push holds the cell
+ * of the node. [the consumer | wait-free] */
 WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	wp_mpsc_cell *behind = &node->next;
 
-	/* [mpsc.16] relaxed: stale costs a NULL, never a node, because mpsc.7 decides; pairs
-	 * mpsc.2; upholds Mpsc!NoLoss. It detects a stalled push without taking the line away from
-	 * the producers. */
+	/* [mpsc.16] relaxed: a tail that is stale costs a NULL, never a node, because mpsc.7
+	 * decides; pairs mpsc.2; upholds Mpsc!NoLoss. The load detects a stalled push without
+	 * taking the cache line away from the producers. */
 	if (wp_load_relaxed(&queue->tail) != behind)
 		return false;
 	/* [mpsc.7] release; pairs mpsc.2, mpsc.10, mpsc.12; upholds Mpsc!NoLoss: a producer that
@@ -113,7 +117,8 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 	return true;
 }
 
-/* Makes the node in `first` the head. NULL if nothing is published. [the consumer | wait-free] */
+/* Adopts the node in `first` as the head. Returns NULL if nothing is published. [the consumer |
+ * wait-free] */
 WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 {
 	/* [mpsc.4] acquire; pairs mpsc.3; upholds Mpsc!NoLoss. */
@@ -121,22 +126,23 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 
 	if (node == NULL)
 		return NULL;
-	/* [mpsc.13] relaxed: ordered by mpsc.8: a reader that sees the cell empty sees this; pairs
-	 * mpsc.11; upholds Mpsc!EmptyIsTrue. */
+	/* [mpsc.13] relaxed: ordered by mpsc.8, because a reader that sees the cell empty sees this
+	 * store; pairs mpsc.11; upholds Mpsc!EmptyIsTrue. */
 	wp_store_relaxed(&queue->head, node);
 	/* [mpsc.8] release; pairs mpsc.9; upholds Mpsc!EmptyIsTrue: a reader that sees the cell
-	 * empty sees mpsc.13. A store is enough: until mpsc.7 no producer holds this cell. */
+	 * empty sees mpsc.13. A store is enough, because until mpsc.7 no producer holds this cell.
+	 */
 	wp_store_release(&queue->first, NULL);
 	return node;
 }
 
-/* Takes the oldest node. NULL if nothing is published at the head, or if a stalled push keeps the
- * only node there. The node may be pushed again or freed at once.
- * [one consumer at a time | wait-free] */
+/* Takes the oldest node. Returns NULL if nothing is published at the head, or if a stalled push
+ * keeps the only node there. The caller may push the node again, or free it, at once. [one consumer
+ * at a time | wait-free] */
 WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 {
-	/* [mpsc.15] relaxed: ordered by whatever makes consumers follow one another; pairs mpsc.6;
-	 * upholds Mpsc!Fifo. */
+	/* [mpsc.15] relaxed: ordered by what makes one consumer follow the other, such as a lock;
+	 * pairs mpsc.6; upholds Mpsc!Fifo. */
 	wp_mpsc_node *node = wp_load_relaxed(&queue->head), *next;
 
 	if (node == NULL)
@@ -155,9 +161,9 @@ WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 	return node;
 }
 
-/* The published front of the queue, as an address. It reads `first`, then `head`: the other way
- * round a node might be adopted between the reads.
- * [any thread | wait-free, reads only the queue] */
+/* Returns the published front of the queue, as an address that must not be read through. It reads
+ * `first`, and then `head`. In the other order, the consumer could adopt a node between the two
+ * reads, and the caller would miss the node. [any thread | wait-free, reads only the queue] */
 WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
 {
 	/* [mpsc.9] acquire; pairs mpsc.3, mpsc.8; upholds Mpsc!EmptyIsTrue. */
@@ -171,15 +177,16 @@ WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
 }
 
 /* cdef: begin */
-/* True if the head of the queue is published (for an instant also while the last node is taken).
- * False is exact in this sense: at the read, no push that is older than every unfinished one was
- * waiting to be taken. [any thread | wait-free, reads only the queue] */
+/* Returns true if the head of the queue is published, and for an instant also while the last node
+ * is taken. False is exact in this sense: at the moment of the read, no published node was older
+ * than every push that had reserved a place and was not finished. [any thread | wait-free, reads
+ * only the queue] */
 WP_API_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 {
 	return wp__mpsc_front(queue) != NULL;
 }
 
-/* True if every reserved push has been taken. [any thread | wait-free] */
+/* Returns true if every reserved push has been taken. [any thread | wait-free] */
 WP_API_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 {
 	/* [mpsc.10] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: a thread that
@@ -189,10 +196,11 @@ WP_API_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 }
 /* cdef: end */
 
-/* How many nodes are published: 0, 1, or 2 for more. 1 was true at the last read: the queue held
- * one node and nothing else. The exception is a node that was taken and pushed again between the
- * reads; but then this push signals for itself. The order of the reads matters: the front, then the
- * tail. [any thread | wait-free, reads only the queue] */
+/* Returns how many nodes are published: 0, 1, or 2 for two and more. A 1 was true at the last read:
+ * the queue held one node and nothing else. There is one exception: the node may have been taken
+ * and pushed again between the reads; but then this second push signals for itself. The order of
+ * the reads matters: the front, and then the tail. [any thread | wait-free, reads only the queue]
+ */
 WP_API_INLINE int wp_mpsc_published(wp_mpsc *queue)
 {
 	wp_mpsc_node *node = wp__mpsc_front(queue);
@@ -206,8 +214,8 @@ WP_API_INLINE int wp_mpsc_published(wp_mpsc *queue)
 	return wp_load_acquire(&queue->tail) == &node->next ? 1 : 2;
 }
 
-/* True if the queue holds `node` and nothing else, in the same sense as 1 above.
- * [any thread | wait-free, reads only the queue] */
+/* Returns true if the queue holds `node` and nothing else, in the same sense as a 1 of
+ * wp_mpsc_published. [any thread | wait-free, reads only the queue] */
 WP_API_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	return wp__mpsc_front(queue) == node &&
