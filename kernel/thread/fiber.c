@@ -93,7 +93,7 @@ void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void 
 {
 	*fiber = (wp_fiber){.entry = entry, .arg = arg, .low = low, .bytes = bytes};
 	fiber->shadow = __tsan_create_fiber(0);
-	/* Frames that the last fiber on this stack never left. */
+	/* The last fiber on this stack may have left frames that never returned. */
 	__asan_unpoison_memory_region(low, bytes);
 	prepare(fiber, low, bytes, begin_told, fiber);
 }
@@ -133,8 +133,8 @@ typedef struct call {
 	void *arg;
 } call;
 
-/* Runs inside `to`, so AddressSanitizer gets two calls: one ends the switch, and one begins
- * another, from `to` to itself. */
+/* Runs inside `to`. So AddressSanitizer gets two calls: the first ends the switch, and the second
+ * begins another one, from `to` to itself. */
 __attribute__((no_sanitize("address"))) static void call_told(void *arg)
 {
 	call now = *(const call *)arg; /* it lies on the stack that was left */

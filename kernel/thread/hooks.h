@@ -25,12 +25,13 @@ int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 bool wp_vthread_clear_interrupt(void);
 void wp_vthread_interrupt(wp_vthread *thread);
 void wp__vthread_push(wp_vthread *thread);
-/* True if the caller is a carrier of that group. [any thread | wait-free] */
+/* Returns true if the caller is a carrier of that group. [any thread | wait-free] */
 bool wp__wakers_are_mine(const struct wp_wakers *wakers);
 
 /* cdef: begin */
-/* The thread has ended, or will not run any more: marks the mutexes that it holds as abandoned, and
- * unlocks them. [its runner, or the close of its group | as wp_mutex_unlock] */
+/* Marks the mutexes that a thread holds as abandoned, and unlocks them. It is called when the
+ * thread has ended, or will not run any more. [its runner, or the close of its group | as
+ * wp_mutex_unlock] */
 void wp__vthread_abandon_held(wp_vthread *thread);
 /* cdef: end */
 

@@ -2,14 +2,14 @@
  * latch.c - the list of waiters in the latch's word. See latch.h. */
 #include "thread/latch.h"
 
-/* Returns the list, locked; or WP_LATCH_OPEN, and then nothing is locked. */
+/* Locks the list and returns it. If the latch is open, returns WP_LATCH_OPEN and locks nothing. */
 static uintptr_t lock(wp_latch *latch)
 {
 	unsigned turns = 0;
 
 	for (;;) {
-		/* [latch.6] relaxed: stale costs a turn, as latch.2 and latch.3 look again; pairs
-		 * latch.4, latch.5; upholds Latch!NoLostWaiter. */
+		/* [latch.6] relaxed: a word that is stale costs a turn of the loop, as latch.2 and
+		 * latch.3 look again; pairs latch.4, latch.5; upholds Latch!NoLostWaiter. */
 		uintptr_t word = wp_load_relaxed(&latch->word);
 
 		if (word == WP_LATCH_OPEN && wp_latch_is_open(latch))
@@ -38,8 +38,8 @@ void wp__latch_open_queued(wp_latch *latch)
 	if (word == WP_LATCH_OPEN)
 		return; /* opening it twice is an error, and harmless */
 	waiter = (wp_waiter *)word;
-	/* [latch.4] release; pairs latch.2, latch.6; upholds Latch!UntouchedAfterOpen: it publishes
-	 * the event, with all that came before, and ends the lock. */
+	/* [latch.4] release; pairs latch.2, latch.6; upholds Latch!UntouchedAfterOpen: this step
+	 * publishes the event, with all that the opener did before, and unlocks the list. */
 	wp_store_release(&latch->word, WP_LATCH_OPEN);
 	while (waiter != NULL && waiter->next != NULL)
 		waiter = waiter->next;
@@ -51,8 +51,8 @@ void wp__latch_open_queued(wp_latch *latch)
 	}
 }
 
-/* See wait_queue.h. An event is not given back. If the waiter was granted, the latch may be
- * gone. */
+/* The `leave` of a waiter (wait_queue.h). An event is not given back. If the waiter was granted,
+ * the latch may be gone. */
 static void leave(wp_waiter *waiter)
 {
 	if (!wp__waiter_is_granted(waiter))

@@ -115,8 +115,9 @@ static uintptr_t stack_pointer(const ucontext_t *context)
 #endif
 }
 
-/* Returns the stack of this pool that overflowed, or NULL if the access was stray. The address must
- * be in the stack's guard, and `sp` in its slot, or below it after a large frame. */
+/* Returns the stack of this pool that overflowed, or NULL if the access was not an overflow. The
+ * address must be in the stack's guard, and `sp` in the slot of the stack, or below it after a
+ * large frame. */
 static wp_stack *overflowed(const wp_stacks *pool, uintptr_t address, uintptr_t sp)
 {
 	uintptr_t base = (uintptr_t)pool->base, number = (address - base) / pool->slot_bytes;
@@ -140,9 +141,9 @@ static wp_stack *find(uintptr_t address, uintptr_t sp)
 	return found;
 }
 
-/* Restores the default action, after the report or after a fault that no stack explains. The
- * faulting instruction then runs again, and the process dies; a signal that a process sent is sent
- * again. */
+/* Restores the default action of the signal, after the report or after a fault that no stack
+ * explains. The faulting instruction then runs again, and the process dies. If another process sent
+ * the signal, it is sent again. */
 static void die_of(int signal, const siginfo_t *info)
 {
 	struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -196,7 +197,7 @@ static void take_signals(void)
 		sigaction(signals[k], &ours, &process.before[k]);
 }
 
-/* Does nothing if another handler was set since, because that handler may pass on to ours. */
+/* Does nothing if another handler was set since, because that handler may call ours. */
 static void give_signals_back(void)
 {
 	struct sigaction now;

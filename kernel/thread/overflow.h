@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * overflow.h - reports a stack overflow with the thread's name before the process dies of it.
  *
- *   the fault                            maker of a pool, and the thread that frees it
+ *   handler of the fault                 thread that makes or frees a pool of stacks
  *   on the alternate stack:              signals blocked; under the lock:
- *   under the lock, look for a pool      enter it, or take it out
- *   with a guard that was touched
- *   by its own stack: report, then the
- *   default action on the same fault
- *   else: the previous handler
+ *   under the lock, look for a pool      enter the pool into the list, or remove it
+ *   that has the address in the guard
+ *   of a stack, and sp in that stack
+ *     found: report, then let the same
+ *       fault kill the process
+ *     else: call the previous handler
  *
- * Why it works  The handler may take the lock: its holder has these signals blocked, so the holder
- *               is another thread, and needs a few instructions. All that the handler reads of a
- *               slot was written before any code could run there.
- * Not promised  A report from a thread that does not watch, or from a child that was forked while a
- *               pool was made. A handler that was set later runs first; if it then raises the
- *               signal anew, as Python's faulthandler does, there is no report.
+ * Why it works  The handler may take the lock. A holder of the lock has these signals blocked, so
+ *               the holder is another thread, and it needs only a few instructions. All that the
+ *               handler reads of a slot was written before any code could run on that slot's stack.
+ * Not promised  There is no report from a thread that does not watch its stacks, or from a child
+ *               process that was forked while a pool was made. A handler that was set later runs
+ *               first; if it then raises the signal anew, as Python's faulthandler does, there is
+ *               no report.
  * Spec          None.
  * Evidence      tests/thread/test_overflow.py. */
 #ifndef WP_OVERFLOW_H
@@ -22,21 +24,21 @@
 
 #include "thread/stack.h"
 
-/* One OS thread's alternate stack, and the one that it had before. */
+/* The alternate stack of one OS thread, and the one that the thread had before. */
 typedef struct wp_stack_watch {
 	void *memory, *before;
 	size_t bytes, before_bytes;
 	int before_flags;
 } wp_stack_watch;
 
-/* Begins and ends the report of this thread's overflows. The first watch of the process also takes
- * SIGSEGV and SIGBUS, and the last one gives them back. WP_OK, or WP_SYSTEM and errno.
- * [the thread | system calls] */
+/* The first begins and the second ends the report of this thread's overflows. The first watch of
+ * the process also takes SIGSEGV and SIGBUS, and the last one gives them back. Returns WP_OK, or
+ * WP_SYSTEM and sets errno. [the thread | system calls] */
 int wp_stack_watch_begin(wp_stack_watch *watch);
 void wp_stack_watch_end(wp_stack_watch *watch);
 
-/* Adds the pool to those that the handler searches, or removes it.
- * [the thread that makes or frees the pool | blocks] */
+/* The first adds the pool to those that the handler searches, and the second removes it. [the
+ * thread that makes or frees the pool | blocks] */
 void wp__overflow_enter(wp_stacks *pool);
 void wp__overflow_leave(wp_stacks *pool);
 

@@ -18,7 +18,7 @@
 enum {
 	COMMIT = 64, /* slots that one system call turns into memory */
 	BATCH = WP_STACK_CACHE / 2,
-	LEAST_PAGES = 4, /* of a slot: guard, top, and two for frames alone */
+	LEAST_PAGES = 4, /* of a slot: guard, top page, and two that hold only frames */
 	FETCHED = 4,     /* lines to prefetch of a stack that is used soon; and one line below */
 	RESIDENT = 256,  /* pages in one call of mincore */
 	SHARE = 8,       /* part of the limit on addresses for a pool that may be smaller */
@@ -31,14 +31,14 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/* How many stacks a pool's caches may keep. */
+/* Returns how many stacks the caches of a pool may keep. */
 static uint64_t kept(const wp_stacks_config *config)
 {
 	return (uint64_t)config->caches * WP_STACK_CACHE;
 }
 
-/* Sets the number of slots, and whether the pool has caches: it must have 8 times as many stacks as
- * they may keep, apart from the kept ones. */
+/* Sets the number of slots, and whether the pool has caches. For that, the pool must have at least
+ * 8 times as many stacks as the caches may keep, not counting the additional slots. */
 static void set_slots(wp_stacks *pool, const wp_stacks_config *config, uint64_t slots)
 {
 	pool->max_stacks = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
@@ -46,7 +46,7 @@ static void set_slots(wp_stacks *pool, const wp_stacks_config *config, uint64_t 
 	pool->has_caches = slots >= (WP_STACK_CACHED + 1) * kept(config);
 }
 
-/* Computes the sizes. False if they do not fit. */
+/* Computes the sizes. Returns false if they do not fit. */
 static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 {
 	uint64_t colours = config->colours ? config->colours : WP_STACK_COLOURS, taken;
@@ -69,7 +69,7 @@ static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 	       config->stack_bytes <= WP_STACK_BYTES_MOST;
 }
 
-/* Reserves addresses. NULL and errno if it fails. [any thread | a system call] */
+/* Reserves addresses. Returns NULL and sets errno if it fails. [any thread | a system call] */
 static void *reserve(uint64_t bytes, int protection)
 {
 	void *base =
@@ -88,7 +88,7 @@ static void give_back(wp_stacks *pool)
 	pool->used = NULL;
 }
 
-/* How many addresses a pool may take if it can be smaller: others need some too. */
+/* Returns how many addresses a pool may take if it can be smaller. The rest is for other users. */
 static uint64_t share(void)
 {
 	struct rlimit limit;
@@ -98,8 +98,8 @@ static uint64_t share(void)
 	return limit.rlim_cur / SHARE;
 }
 
-/* Reserves the slots, and an array for all idle ones. False and errno.
- * [any thread | system calls] */
+/* Reserves the slots, and an array with room for all of them when idle. Returns false and sets
+ * errno if it fails. [any thread | system calls] */
 static bool reserve_slots(wp_stacks *pool)
 {
 	pool->base = reserve(pool->bytes, PROT_NONE);
@@ -110,7 +110,7 @@ static bool reserve_slots(wp_stacks *pool)
 	return false;
 }
 
-/* The same, or fewer slots if that is allowed. */
+/* Like reserve_slots, but reserves fewer slots if the configuration allows that. */
 static bool reserve_some(wp_stacks *pool, const wp_stacks_config *config)
 {
 	uint64_t most = config->may_be_fewer ? share() : UINT64_MAX;
@@ -143,8 +143,8 @@ int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
 		free(pool);
 		return WP_SYSTEM;
 	}
-	/* With huge pages one touch would take 2 MiB: a parked fiber then takes 61 to 66 KB, not 4.
-	 * It fails only if the system has no huge pages. */
+	/* With huge pages one touch would take 2 MiB, and a parked fiber would take 61 to 66 KB in
+	 * place of 4. The call fails only if the system has no huge pages. */
 	madvise(pool->base, pool->bytes, MADV_NOHUGEPAGE);
 	pool->guard = wp__stack_guard_best(pool, config->guard);
 	wp__overflow_enter(pool);
@@ -182,7 +182,7 @@ static bool commit(wp_stacks *pool)
 	return true;
 }
 
-/* Makes a new stack. NULL and errno if it fails. Under the lock. */
+/* Makes a new stack. Returns NULL and sets errno if it fails. [under the lock] */
 static wp_stack *make(wp_stacks *pool)
 {
 	char *slot = pool->base + pool->made * pool->slot_bytes;
@@ -202,7 +202,7 @@ static wp_stack *make(wp_stacks *pool)
 	return stack;
 }
 
-/* Takes an idle stack, or NULL. Under the lock. */
+/* Takes an idle stack, or returns NULL. [under the lock] */
 static wp_stack *pop(wp_stacks *pool)
 {
 	wp_stack *stack = pool->trimmed;
@@ -221,7 +221,7 @@ static void push(wp_stacks *pool, wp_stack *stack)
 	pool->used[pool->used_count++] = stack;
 }
 
-/* Prefetches a stack, so that the misses of a batch overlap. [any thread] */
+/* Prefetches a stack, so that the cache misses of a batch overlap. [any thread] */
 static void fetch(wp_stack *stack)
 {
 	for (int line = -1; line < FETCHED; line++)
@@ -244,7 +244,8 @@ wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache)
 	return stack;
 }
 
-/* The most recently given stacks, which are warm, stay in the cache. */
+/* The stacks that were given back last, which are warm in the CPU's cache, stay in the carrier's
+ * cache. */
 void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack)
 {
 	wp_lock_acquire(&pool->lock);
@@ -279,7 +280,7 @@ uint32_t wp_stacks_count(wp_stacks *pool)
 	return made;
 }
 
-/* The bytes of memory in that range. */
+/* Returns how many bytes of that range are memory. */
 static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
 {
 	unsigned char pages[RESIDENT];
@@ -297,7 +298,7 @@ static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
 	return count;
 }
 
-/* Trims one stack under the lock, so that it is idle or taken at every moment. */
+/* Trims one stack. It does so under the lock, so the stack is idle or taken at every moment. */
 static uint64_t trim_one(wp_stacks *pool)
 {
 	wp_stack *stack = pool->used[pool->used_count - 1];
@@ -318,7 +319,7 @@ uint64_t wp_stacks_trim(wp_stacks *pool)
 {
 	uint64_t bytes = 0;
 
-	/* A bound, because other threads go on giving stacks. */
+	/* The number of turns is bounded, because other threads go on giving stacks back. */
 	for (uint32_t left = wp_stacks_count(pool); left > 0; left--) {
 		wp_lock_acquire(&pool->lock);
 		if (pool->used_count == 0)
@@ -376,8 +377,8 @@ uint32_t wp__stack_guard_mappings(void)
 	return most / 4;
 }
 
-/* Checks that the system not only accepts the advice but follows it, because qemu-user accepts any.
- * The pool's first page, part of a guard anyhow, is memory afterwards. */
+/* Checks that the system not only accepts the advice but also follows it, because qemu-user accepts
+ * any advice. The first page of the pool, which is part of a guard anyway, is memory afterwards. */
 static bool can_install(wp_stacks *pool)
 {
 	bool is_guard;
@@ -444,7 +445,7 @@ enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *low)
 	if (pool->guard == WP_STACK_INSTALLED &&
 	    madvise(low, pool->guard_bytes, MADV_GUARD_INSTALL) == 0)
 		return WP_STACK_INSTALLED;
-	/* This is also reached where the advice is refused later: for locked memory (mlockall). */
+	/* This is also reached if the advice is refused later, for locked memory (mlockall). */
 	if (pool->guard != WP_STACK_CANARY && protect(pool, low))
 		return WP_STACK_PROTECTED;
 	warn();

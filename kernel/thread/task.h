@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * task.h - a stackless task: one word holds whether it is parked, and which thread must queue it.
+ * task.h - a task without a stack of its own. It is run in steps: a carrier calls its function
+ * `step` again and again. One word holds whether the task is parked, and which thread must queue
+ * it.
  *
  *   carrier                                  unparker
- *   pop it                                   [task.1] or NOTIFIED into the word
- *   [task.2] word := BUSY, without NOTIFIED           it was PARKED: push it home
+ *   pop it                                   [task.1] set NOTIFIED in the word
+ *   [task.2] word := BUSY, without NOTIFIED           the task was PARKED: push it home
  *   run one step, which returns:                      else: its runner runs it once more
  *     yield   push it home
  *     park    [task.3] BUSY to PARKED; NOTIFIED meanwhile: push it home
@@ -23,12 +25,14 @@
  *   BUSY | NOTIFIED   As BUSY, and its next park will be refused.      its queue or its runner
  *   DONE, CANCELLED   It has ended.                                    its user
  *
- * Why it works  One thread at a time owes the task a push: the thread that started it, the thread
- *               that popped it, or the one unparker that found it parked and not notified. A park
- *               and an unpark meet in the word: one of them comes second and sees the other. All
- *               changes but the last are read-modify-writes, so a run acquires all that the last
- *               run and every unparker before it released.
- * Not promised  One run for each unpark: several unparks before the same run count as one.
+ * Why it works  The thread that owes the task a push is always a single one: the thread that
+ *               started the task, the thread that popped it, or the one unparker that found it
+ *               parked and not notified. A park and an unpark meet in the word: one of them comes
+ *               second and sees the other. All changes of the word but the last are
+ *               read-modify-writes, so a run acquires all that the last run and every unparker
+ *               before it released.
+ * Not promised  There is not one run for each unpark: several unparks before the same run count as
+ *               one.
  * Prior art     The NOTIFIED bit in the state of Tokio's tasks.
  * Spec          specs/thread/Task.tla: OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone.
  * Evidence      make check-specs T=Task, make stress T=task. */
@@ -59,9 +63,10 @@ enum {
 	WP_TASK_NOTIFIED = 4, /* a bit */
 };
 
-/* 64 bytes, embedded in the object that it works on. node is written by its queue; word by task.1
- * to task.6; next and back (its home's list) under the home's lock; home by the thread that owes
- * the task; the rest by its maker, before it starts. */
+/* 64 bytes, embedded in the object that the task works on. `node` is written by its queue; `word`
+ * by task.1 to task.6; `next` and `back` (the list of its home, the carrier that queues it) under
+ * the home's lock; `home` by the thread that owes the task a push; the other fields by its maker,
+ * before it starts. */
 typedef struct wp_task {
 	wp_mpsc_node node;
 	wp_atomic(uint32_t) word;
@@ -93,13 +98,13 @@ WP_API_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_ta
 	task->name = name;
 }
 
-/* Unparks it. True if the caller must push it to its home.
- * [any thread, while the task lives | wait-free] */
+/* Unparks the task. Returns true if the caller must push it to its home. [any thread, while the
+ * task lives | wait-free] */
 WP_INLINE bool wp__task_notify(wp_task *task)
 {
 	/* [task.1] acq_rel; pairs task.1, task.2, task.3; upholds Task!UnparkNotLost: it releases
-	 * what the caller wrote to the run, and acquires the park, so the carrier has done with the
-	 * node. */
+	 * what the caller wrote to the run, and acquires the park, so the carrier no longer uses
+	 * the node. */
 	uint32_t old = wp_fetch_or_acq_rel(&task->word, WP_TASK_NOTIFIED);
 
 	return old == WP_TASK_PARKED;
@@ -114,24 +119,24 @@ WP_INLINE void wp__task_begin(wp_task *task)
 	wp_exchange_acquire(&task->word, WP_TASK_BUSY);
 }
 
-/* Call after a step that returns park. True if the task is parked, and not the caller's any more.
- * False if it was unparked meanwhile: then the caller must push it to its home.
- * [the thread that ran it | wait-free] */
+/* Call after a step that returns WP_STEP_PARK. Returns true if the task is parked; it then no
+ * longer belongs to the caller. Returns false if the task was unparked meanwhile; the caller must
+ * then push it to its home. [the thread that ran it | wait-free] */
 WP_INLINE bool wp__task_park(wp_task *task)
 {
 	uint32_t busy = WP_TASK_BUSY;
 
 	/* [task.3] release; pairs task.1, task.2, task.6; upholds Task!UnparkNotLost: the thread
-	 * that takes it on sees what this run wrote. */
+	 * that runs or cancels the task next sees what this run wrote. */
 	return wp_cas_release(&task->word, &busy, WP_TASK_PARKED);
 }
 
-/* Call after a step that returns done. The task may be gone when this returns.
- * [the thread that ran it | wait-free] */
+/* Call after a step that returns WP_STEP_DONE. The task may be gone when this returns. [the thread
+ * that ran it | wait-free] */
 WP_INLINE void wp__task_finish(wp_task *task)
 {
-	/* [task.4] release; pairs task.5; upholds Task!HappensBeforeRun: a thread that sees it done
-	 * sees what it did. */
+	/* [task.4] release; pairs task.5; upholds Task!HappensBeforeRun: a thread that sees the
+	 * task done sees what the task did. */
 	wp_store_release(&task->word, WP_TASK_DONE);
 }
 
@@ -142,8 +147,9 @@ WP_API_INLINE bool wp_task_is_done(wp_task *task)
 	return (wp_load_acquire(&task->word) & ~(uint32_t)WP_TASK_NOTIFIED) == WP_TASK_DONE;
 }
 
-/* True if it was parked and will now never run again. False if it runs, is queued or is about to
- * be, or has ended. [any thread, while the task lives | wait-free] */
+/* Cancels the task if it is parked. Returns true if the task was parked and will now never run
+ * again. Returns false if the task runs, is queued or is about to be, or has ended. [any thread,
+ * while the task lives | wait-free] */
 WP_INLINE bool wp__task_cancel(wp_task *task)
 {
 	uint32_t parked = WP_TASK_PARKED;

@@ -2,7 +2,7 @@
  * unwind.c - the walk from frame to frame: see unwind.h. Not explored: it reads stacks. */
 #include "thread/unwind.h"
 
-/* Where the switch leaves the registers, and how many bytes it uses. */
+/* Where the switch of fiber_*.S leaves each register, and how many bytes it uses. */
 #if defined(__x86_64__)
 static const uint8_t saved_at[][2] = {{12, 8}, {13, 16}, {14, 24}, {15, 32},
 				      {3, 40}, {6, 48},  {16, 56}};
@@ -23,15 +23,15 @@ static const wp_unwind_row *row_of(wp_unwind_rows *rows, uintptr_t pc)
 	return row;
 }
 
-/* Another thread may write there, so sanitizers do not check it; nor do they check their own
- * poison. */
+/* Another thread may write to the stack, so ThreadSanitizer does not check these reads. The words
+ * may be poisoned, so AddressSanitizer does not check them either. */
 __attribute__((no_sanitize("address", "thread"))) static uintptr_t word_at(uintptr_t place)
 {
 	return *(const volatile uintptr_t *)place;
 }
 
-/* Moves the registers to the caller of that function; its frame must end below `top`. False if
- * there is no caller. */
+/* Replaces the registers by those of the function's caller. The frame must end below `top`. Returns
+ * false if there is no caller. */
 static bool step(const wp_unwind_row *row, uintptr_t *registers, uintptr_t top)
 {
 	uintptr_t sp = registers[WP_UNWIND_SP];

@@ -77,7 +77,7 @@ static size_t pointer_bytes(uint8_t encoding)
 	return encoding == 0xff || (encoding & 0x70) == 0x50 ? 0 : bytes[encoding & 7];
 }
 
-/* Reads the part that tables have in common (CIE). False if it is of an unknown kind. */
+/* Reads the part that several tables share (CIE). Returns false if its kind is not known. */
 static bool read_common(table *made, const uint8_t *common, uint8_t *encoding)
 {
 	reader in = {common + 4, common + 4};

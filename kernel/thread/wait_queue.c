@@ -2,8 +2,8 @@
  * wait_queue.c - parking, checking and cancelling a wait. See wait_queue.h. */
 #include "thread/wait_queue.h"
 
-/* What an event records: permits, or the descriptor. For other kinds the amount is meant for the
- * waker. */
+/* What an event records of a wait: the number of permits, or the descriptor. For other kinds of
+ * wait it records 0, because there the amount is meant for the waker. */
 static uint32_t on(const wp_waiter *waiter)
 {
 	return waiter->why == WP_WAIT_SEMAPHORE || waiter->why >= WP_WAIT_READ ? waiter->amount : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_reason.h - what a parked virtual thread waits for, as its events say (trace.h).
+ * wait_reason.h - what a parked virtual thread waits for, as recorded in its events (trace.h).
  *
  * Evidence      tests/sched/test_trace_waits.py. */
 #ifndef WP_WAIT_REASON_H
@@ -11,7 +11,7 @@ enum wp_wait {
 	WP_WAIT_SLEEP = 1,
 	WP_WAIT_JOIN = 2, /* the end of a thread, or of the threads of a scope */
 	WP_WAIT_MUTEX = 3,
-	WP_WAIT_CONDITION = 4, /* and then for its mutex */
+	WP_WAIT_CONDITION = 4, /* a condition, and then its mutex */
 	WP_WAIT_SEMAPHORE = 5,
 	WP_WAIT_SEND = 6, /* into a channel */
 	WP_WAIT_RECEIVE = 7,

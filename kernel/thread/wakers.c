@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wakers.c - the wait of a free for the threads inside its group. See wakers.h. */
+ * wakers.c - how the thread that frees a group waits for the threads inside it. See wakers.h. */
 #include "thread/wakers.h"
 
 void wp__wakers_wait(wp_wakers *wakers)
@@ -12,8 +12,9 @@ void wp__wakers_wait(wp_wakers *wakers)
 
 		if (count % WP_WAKERS_SLEEPS == 0)
 			return;
-		/* [wakers.4] relaxed: atomicity is enough, as the last thread inside finds SLEEPS,
-		 * or this fails; pairs wakers.1, wakers.2; upholds WaitQueueLeave!FreeEnds. */
+		/* [wakers.4] relaxed: atomicity is enough, because either the last thread inside
+		 * finds SLEEPS, or this step fails; pairs wakers.1, wakers.2; upholds
+		 * WaitQueueLeave!FreeEnds. */
 		if (count >= WP_WAKERS_SLEEPS ||
 		    wp_cas_relaxed(&wakers->count, &count, count + WP_WAKERS_SLEEPS))
 			wp_futex_wait(&wakers->count, count | WP_WAKERS_SLEEPS, WP_FOREVER);
