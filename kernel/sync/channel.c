@@ -18,7 +18,7 @@ void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity)
 	channel->own.is_used = false;
 }
 
-/* Gives the cell of a returned item back. The caller holds the lock, or is the only thread left. */
+/* Frees the record of a returned item. [under the lock, or the only thread left] */
 static void forget(wp_channel *channel, wp_returned *one)
 {
 	if (one == &channel->own)
@@ -37,7 +37,7 @@ void wp_channel_fini(wp_channel *channel)
 	}
 }
 
-/* Returns a cell for one returned item, or NULL if there is no memory now. [under the lock] */
+/* Returns a record for one returned item, or NULL if there is no memory now. [under the lock] */
 static wp_returned *room(wp_channel *channel)
 {
 	if (channel->own.is_used) {
@@ -105,8 +105,8 @@ static wp_waiter *serve(wp_wait_queue *line)
 	return first;
 }
 
-/* Gives the item to the first waiting receiver and returns that receiver, which the caller grants
- * after the lock; NULL: no receiver waits. [under the lock] */
+/* Gives the item to the first waiting receiver and returns that receiver; the caller must grant it
+ * after it has released the lock. Returns NULL if no receiver waits. [under the lock] */
 static wp_waiter *hand_over(wp_channel *channel, void *item)
 {
 	wp_waiter *first = serve(&channel->receivers);
@@ -136,7 +136,8 @@ static void give_back(wp_channel *channel, const wp_waiter *waiter)
 	}
 }
 
-/* See wait_queue.h. A granted sender has nothing to give back, because its item is gone already. */
+/* The `leave` of a waiting sender (wait_queue.h). A granted sender has nothing to give back,
+ * because its item is gone already. */
 static void leave_senders(wp_waiter *waiter)
 {
 	wp_channel *channel = waiter->object;
@@ -152,8 +153,8 @@ static void leave_receivers(wp_waiter *waiter)
 		give_back(channel, waiter);
 }
 
-/* One attempt. WP_MUST_PARK: the thread would have to wait. *served: the waiter to grant after the
- * lock, or NULL. [under the lock] */
+/* Tries once to send. Returns WP_MUST_PARK if the thread would have to wait. *served is the waiter
+ * that the caller must grant after it has released the lock, or NULL. [under the lock] */
 static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 {
 	if (channel->is_closed)

@@ -8,7 +8,7 @@
  *   a receiver waits: give it the item          item of the first waiting sender in its place
  *   a slot is free: store the item there      a sender waits: take its item
  *   else enqueue this sender with its item    closed: WP_CLOSED; else enqueue this receiver
- *   after the lock: grant the receiver        after the lock: grant the sender
+ *   lock released: grant the receiver         lock released: grant the sender
  *   parked and granted: WP_OK or WP_CLOSED    parked and granted: the item, or WP_CLOSED
  *   deadline passed and still queued: leave   deadline passed and still queued: leave
  *
@@ -19,17 +19,18 @@
  *                       handle(item);                                              in another
  *
  * Returned      The close of a group hands back the threads that will not run any more. If such a
- *               thread is a receiver that was given an item, the item returns to the channel: it
- *               goes to the first waiting receiver, or is received before everything in the slots,
- *               in the order of the sends. This holds for a rendezvous too, although the sender has
- *               gone on by then.
- * Why it works  Everything happens under one lock. Only a waiter in a queue is given an item, so a
+ *               thread is a receiver that was given an item, the item returns to the channel. It
+ *               goes to the first waiting receiver; if none waits, it is received before everything
+ *               in the slots, in the order of the sends. This also holds for a channel without
+ *               slots, although the sender has continued by then.
+ * Why it works  Everything happens under one lock. Only a waiter in a queue is given an item. So a
  *               waiter that leaves its queue first gets none, and a waiter that was given one can
- *               no longer leave. Receivers wait only while there is no item, senders only while no
- *               slot is free.
+ *               no longer leave. Receivers wait only while there is no item, and senders only while
+ *               no slot is free.
  * Prior art     Go's channels, which hand an item to a waiting receiver in the same way; with no
  *               slots, Java's SynchronousQueue.
- * Not promised  Fairness between the try_ functions and the threads that wait for the lock.
+ * Not promised  There is no fairness between the try_ functions and the threads that wait for the
+ *               lock.
  * Spec          specs/sync/Channel.tla: NothingLost, Fifo, NobodyWaitsForNothing, Served.
  * Evidence      make check-specs T=Channel, make stress T=channel, wakeproof conform -t channel. */
 #ifndef WP_CHANNEL_H
@@ -37,7 +38,7 @@
 
 #include "thread/wait_queue.h"
 
-/* An item that returned to the channel with a receiver that will not run. */
+/* An item that returned to the channel, because its receiver will not run any more. */
 typedef struct wp_returned {
 	struct wp_returned *next;
 	void *item;
@@ -56,15 +57,16 @@ typedef struct wp_channel {
 	wp_wait_queue senders, receivers;
 	uint32_t handed;       /* items handed to waiting receivers so far */
 	wp_returned *returned; /* returned items, oldest first */
-	wp_returned own;       /* cell of the first returned item; later cells are allocated */
+	wp_returned
+		own; /* the record of the first returned item; those of later ones are allocated */
 } wp_channel;
 
-/* `slots`: the caller's memory for `capacity` pointers, or NULL if capacity is 0. [before it is
- * shared | wait-free] */
+/* Makes an empty channel. `slots` is the caller's memory for `capacity` pointers, or NULL if
+ * capacity is 0. [one thread, before the channel is shared | wait-free] */
 WP_API void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity);
 
-/* Call it before the channel's memory is freed, when no thread uses the channel any more. It is
- * needed only where the close of a group may have handed back a receiver. [one thread | frees
+/* Call this before the channel's memory is deallocated, when no thread uses the channel any more.
+ * It is needed only if the close of a group may have handed back a receiver. [one thread | frees
  * memory] */
 WP_API void wp_channel_fini(wp_channel *channel);
 
@@ -75,26 +77,29 @@ WP_API int wp_channel_try_send(wp_channel *channel, void *item);
 WP_API int wp_channel_try_receive(wp_channel *channel, void **item);
 
 /* Ends sending. Items in the slots, and items that returned, can still be received. Waiting senders
- * get WP_CLOSED and keep their items. A second close does nothing. [any thread | blocks shortly] */
+ * get WP_CLOSED, and their items are not sent. A second close does nothing. [any thread | blocks
+ * shortly] */
 WP_API void wp_channel_close(wp_channel *channel);
 
-/* The number of items in the slots plus those that returned. [any thread | blocks shortly] */
+/* Returns the number of items in the slots plus those that returned. [any thread | blocks shortly]
+ */
 WP_API uint32_t wp_channel_count(wp_channel *channel);
 
-/* Returns WP_OK, WP_CLOSED, or WP_MUST_PARK: the waiter is queued and its thread must park. Once
- * wp__waiter_check(&channel->lock, waiter) says that it is granted, waiter->result is WP_OK or
- * WP_CLOSED and waiter->value is the received item. [any thread | blocks shortly] */
+/* Begins. Returns WP_OK, WP_CLOSED or WP_MUST_PARK. WP_MUST_PARK: the waiter is in a queue, and its
+ * thread must park. When wp__waiter_check(&channel->lock, waiter) returns that the waiter is
+ * granted, waiter->result is WP_OK or WP_CLOSED, and waiter->value is the received item. [any
+ * thread | blocks shortly] */
 int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter);
 int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter);
 /* cdef: end */
 
-/* The complete operations, as wp_channel_send_until and wp_channel_receive_until. [any thread |
+/* The complete operations, like wp_channel_send_until and wp_channel_receive_until. [any thread |
  * blocks] */
 int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t deadline_ns);
 int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int64_t deadline_ns);
 /* cdef: begin */
-/* Waits if need be. Returns WP_OK or WP_CLOSED; or WP_TIMEOUT or WP_INTERRUPTED, and then nothing
- * was sent or received. [any thread | blocks] */
+/* Send or receive one item, and wait for that if they must. They return WP_OK or WP_CLOSED. If they
+ * return WP_TIMEOUT or WP_INTERRUPTED, nothing was sent or received. [any thread | blocks] */
 WP_API int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns);
 WP_API int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns);
 /* cdef: end */

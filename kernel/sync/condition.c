@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * condition.c - see condition.h. A waiter's `value` is its mutex; its `amount` says where it waits.
- */
+ * condition.c - see condition.h. In a waiter of a condition, `value` is the mutex, and `amount`
+ * tells where the waiter is. */
 #include "sync/condition.h"
 
-enum { OUT, IN_LINE, SIGNALLED, BROADCAST }; /* the last two: in the mutex's queue, or it has it */
+enum { OUT, IN_LINE, SIGNALLED, BROADCAST }; /* the last two: at the mutex, or holding it */
 
 void wp_condition_init(wp_condition *condition)
 {
@@ -12,16 +12,16 @@ void wp_condition_init(wp_condition *condition)
 	condition->line.first = condition->line.last = NULL;
 }
 
-/* Publishes whether the queue is empty. [under the lock] */
+/* Publishes whether the queue is empty. [under the condition's lock] */
 static void say_who_waits(wp_condition *condition)
 {
-	/* [condition.2] relaxed: ordered by the mutex, which the waiter holds while it gets into
-	 * the queue; pairs condition.1; upholds Condition!NoLostSignal. */
+	/* [condition.2] relaxed: ordered by the mutex, which the waiter holds while it joins the
+	 * queue; pairs condition.1; upholds Condition!NoLostSignal. */
 	wp_store_relaxed(&condition->waiting, condition->line.first != NULL);
 }
 
-/* See wait_queue.h. A signal that this waiter was given goes to the next one; a broadcast has
- * reached all waiters already. */
+/* The `leave` of a waiter (wait_queue.h). If a signal had woken this waiter, it goes to the next
+ * waiter. A broadcast has reached all waiters already. */
 static void leave(wp_waiter *waiter)
 {
 	wp_condition *condition = waiter->object;
@@ -49,13 +49,14 @@ void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 	wp_mutex_unlock(mutex);
 }
 
-/* Moves up to `most` waiters out of the queue: each gets its mutex or joins the mutex's queue. */
+/* Moves up to `most` waiters out of the queue. Each of them gets its mutex, or joins the queue of
+ * the mutex. */
 static void signal(wp_condition *condition, uint32_t most, uint32_t what)
 {
 	wp_waiter *first, *granted = NULL, **end = &granted;
 
-	/* [condition.1] relaxed: ordered by the mutex: a thread that began to wait earlier has
-	 * released it since; pairs condition.2; upholds Condition!NoLostSignal. */
+	/* [condition.1] relaxed: ordered by the mutex, because a thread that began to wait earlier
+	 * has unlocked it since; pairs condition.2; upholds Condition!NoLostSignal. */
 	if (wp_load_relaxed(&condition->waiting) == 0)
 		return;
 	wp_lock_acquire(&condition->lock);
@@ -84,7 +85,7 @@ void wp_condition_broadcast(wp_condition *condition)
 	signal(condition, UINT32_MAX, BROADCAST);
 }
 
-/* Whether the waiter is in the condition's own queue. [under the lock] */
+/* Returns whether the waiter is in the condition's own queue. [under the condition's lock] */
 static bool is_in_line(const wp_waiter *waiter)
 {
 	return waiter->amount == IN_LINE;
@@ -122,8 +123,9 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
 	return is_waiting;
 }
 
-/* Waits until the waiter, which is in the mutex's queue or has been granted the mutex, holds it.
- * `is_over`: its last park has ended; false: it has not parked for the mutex yet. */
+/* Waits until the waiter holds the mutex. The waiter is in the queue of the mutex, or has been
+ * granted the mutex. `is_over` is true if the last park of its thread has ended, and false if the
+ * thread has not parked for the mutex yet. */
 static void relock(wp_mutex *mutex, wp_waiter *waiter, bool is_over)
 {
 	bool was_interrupted = !is_over && wp__waiter_park_through(waiter);

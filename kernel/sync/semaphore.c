@@ -11,16 +11,17 @@ void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits)
 
 uint32_t wp_semaphore_permits(wp_semaphore *semaphore)
 {
-	/* [semaphore.6] relaxed: stale costs a wrong number, never a permit; pairs semaphore.1,
-	 * semaphore.3; upholds Semaphore!PermitBalance. */
+	/* [semaphore.6] relaxed: a word that is stale costs a wrong number, never a permit; pairs
+	 * semaphore.1, semaphore.3; upholds Semaphore!PermitBalance. */
 	return wp_load_relaxed(&semaphore->word) / WP_SEMAPHORE_PERMIT;
 }
 
-/* Takes the permits; or returns false and leaves in *word the value that forbade it. */
+/* Takes the permits. If it cannot, returns false, and *word is the value that did not allow it. */
 static bool take(wp_semaphore *semaphore, uint32_t permits, uint32_t *word)
 {
-	/* [semaphore.7] relaxed: stale costs a failing semaphore.1 or semaphore.2, or a wait in the
-	 * queue; pairs semaphore.3; upholds Semaphore!NoIdlePermit. */
+	/* [semaphore.7] relaxed: a word that is stale costs a failed attempt at semaphore.1 or
+	 * semaphore.2, or a wait in the queue; pairs semaphore.3; upholds Semaphore!NoIdlePermit.
+	 */
 	*word = wp_load_relaxed(&semaphore->word);
 	while (!(*word & WP_SEMAPHORE_QUEUED) && *word / WP_SEMAPHORE_PERMIT >= permits) {
 		/* [semaphore.1] acquire; pairs semaphore.3, semaphore.4, semaphore.5, semaphore.6;
@@ -39,15 +40,16 @@ bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits)
 	return take(semaphore, permits, &word);
 }
 
-/* Takes the permits, or sets QUEUED. True: taken. [under the lock] */
+/* Takes the permits, or sets QUEUED. Returns true if it took the permits. [under the queue's lock]
+ */
 static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
 {
 	uint32_t word;
 
 	while (!take(semaphore, permits, &word)) {
-		/* [semaphore.2] relaxed: atomicity is enough: it takes nothing; pairs semaphore.3,
-		 * semaphore.8; upholds Semaphore!NoIdlePermit: a releaser sees that a thread waits.
-		 */
+		/* [semaphore.2] relaxed: atomicity is enough, because this step takes no permit;
+		 * pairs semaphore.3, semaphore.8; upholds Semaphore!NoIdlePermit: a releaser sees
+		 * that a thread waits. */
 		if (word & WP_SEMAPHORE_QUEUED ||
 		    wp_cas_relaxed(&semaphore->word, &word, word | WP_SEMAPHORE_QUEUED))
 			return false;
@@ -55,7 +57,8 @@ static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
 	return true;
 }
 
-/* See wait_queue.h. */
+/* The `leave` of a waiter (wait_queue.h): takes the waiter out of the queue, or releases the
+ * permits that it was granted. */
 static void leave(wp_waiter *waiter)
 {
 	wp_semaphore *semaphore = waiter->object;
@@ -83,11 +86,11 @@ bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *w
 }
 
 /* Adds `more` permits and serves the queue in order. Returns false if there would be too many
- * permits. [under the lock, with QUEUED set; the lock is released here] */
+ * permits. QUEUED must be set. [under the queue's lock, which this function releases] */
 static bool serve(wp_semaphore *semaphore, uint32_t more)
 {
-	/* [semaphore.5] relaxed: ordered by the lock: while QUEUED is set no other thread changes
-	 * the word; pairs semaphore.1; upholds Semaphore!PermitBalance. */
+	/* [semaphore.5] relaxed: ordered by the queue's lock, because while QUEUED is set no other
+	 * thread changes the word; pairs semaphore.1; upholds Semaphore!PermitBalance. */
 	uint32_t word = wp_load_relaxed(&semaphore->word);
 	uint32_t permits = word / WP_SEMAPHORE_PERMIT;
 	wp_waiter *first = semaphore->line.first, *served = NULL, **end = &served;
@@ -115,8 +118,8 @@ static bool serve(wp_semaphore *semaphore, uint32_t more)
 
 int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
 {
-	/* [semaphore.8] relaxed: stale costs a failing semaphore.3, or an acquisition of the lock;
-	 * pairs semaphore.2; upholds Semaphore!NoIdlePermit. */
+	/* [semaphore.8] relaxed: a word that is stale costs a failed attempt at semaphore.3, or an
+	 * acquisition of the queue's lock; pairs semaphore.2; upholds Semaphore!NoIdlePermit. */
 	uint32_t word = wp_load_relaxed(&semaphore->word);
 
 	for (;;) {

@@ -271,8 +271,8 @@ WP_INLINE void wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
 	wp__vthread_ended(thread, word);
 }
 
-/* How the word begins and ends, and how a thread is handed over: to a scheduler, to the close of its
- * group, or to the next thread that uses its memory.
+/* How the word begins and ends, and how a thread is handed over: to a scheduler, to the close of
+ * its group, or to the next thread that uses its memory.
  *
  *   runner                                maker, joiner, close, scheduler
  *   [vthread.7] DONE                      [vthread.9] done?
