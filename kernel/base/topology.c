@@ -57,7 +57,7 @@ static int read_text(reader *file, int descriptor)
 	return WP_OK;
 }
 
-/* Fills path and text. WP_OK, or WP_SYSTEM and errno. */
+/* Fills path and text. Returns WP_OK, or WP_SYSTEM and errno. */
 static int read_file(reader *file, const char *name)
 {
 	int length = snprintf(file->path, WP_TOPOLOGY_PATH, "%s/sys/devices/system/cpu/%s",
@@ -90,8 +90,8 @@ static bool parse_number(const char **at, uint32_t limit, uint32_t *number)
 	return *at != from && value < limit;
 }
 
-/* Parses "0-3,8": at least one number or range, in ascending order. True if the text is such a
- * list; then *lowest is its first CPU, and `set`, unless NULL, has all of them. */
+/* Parses "0-3,8": at least one number or range, in ascending order. Returns true if the text is
+ * such a list; then *lowest is its first CPU, and `set`, unless NULL, has all of them. */
 static bool parse_list(const char *text, cpu_set *set, uint32_t *lowest)
 {
 	uint32_t first, last, above = 0;

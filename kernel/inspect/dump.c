@@ -108,7 +108,7 @@ UNWATCHED static const wp_carrier_tasks *home_of(const wp_body *body, uint32_t w
 	return (word & WP_VTHREAD_STATE) == WP_TASK_DONE ? NULL : now->thread.task.home;
 }
 
-/* True: there is a thread, and `shown` describes it. */
+/* Returns true if there is a thread, and `shown` describes it. */
 static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 {
 	for (int look = 0; look < LOOKS; look++) {
@@ -127,7 +127,7 @@ static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 	return true;
 }
 
-/* Shows one thread. False: `each` wants no more. */
+/* Shows one thread. Returns false if `each` wants no more. */
 static bool show(struct walk *walk, wp_body *body, uint64_t id)
 {
 	wp_dump_thread shown;

@@ -72,8 +72,8 @@ typedef struct wp_dump_thread {
 	char name[WP_VTHREAD_NAME];       /* "": none */
 } wp_dump_thread;
 
-/* Calls `each` for every thread that was made and has not ended, until `each` returns false. True:
- * all were shown. [any thread, before wp_group_free | blocks shortly] */
+/* Calls `each` for every thread that was made and has not ended, until `each` returns false.
+ * Returns true if all were shown. [any thread, before wp_group_free | blocks shortly] */
 WP_API bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread *thread),
 			 void *arg);
 

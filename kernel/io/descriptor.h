@@ -103,10 +103,10 @@ WP_API int wp_io_close(wp_io *io);
  * may begin after this one has begun. [any thread | system calls] */
 WP_API void wp_io_free(wp_io *io);
 
-/* Brackets a call of your own: the descriptor stays open from enter to exit. False: it is closed.
- * If the group of a thread is closed while the thread waits in a call of this header, the close
- * ends that call on its behalf; it cannot end yours, so call exit in the thread's `left`. [any
- * thread | lock-free; exit may make system calls] */
+/* Brackets a call of your own: the descriptor stays open from enter to exit. Returns false if it is
+ * closed. If the group of a thread is closed while the thread waits in a call of this header, the
+ * close ends that call on its behalf; it cannot end yours, so call exit in the thread's `left`.
+ * [any thread | lock-free; exit may make system calls] */
 WP_API bool wp_io_enter(wp_io *io);
 WP_API void wp_io_exit(wp_io *io);
 /* cdef: end */
@@ -145,7 +145,7 @@ WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_io_poller *poller)
 }
 
 /* Counts a user. `flags`: 0 for a call; or CLOSING, or CLOSING with FREED, which is never refused.
- * False: the descriptor is closing. [any thread | lock-free] */
+ * Returns false if the descriptor is closing. [any thread | lock-free] */
 WP_INLINE bool wp__io_begin(wp_io *io, uint32_t flags)
 {
 	uint32_t users = 0;
@@ -158,8 +158,8 @@ WP_INLINE bool wp__io_begin(wp_io *io, uint32_t flags)
 	return true;
 }
 
-/* Ends a use. True: the caller is the last user of a closing descriptor, and must close it, if it
- * is not closed yet, and then call wp__io_leave. [a counted user | lock-free] */
+/* Ends a use. Returns true if the caller is the last user of a closing descriptor, and must close
+ * it, if it is not closed yet, and then call wp__io_leave. [a counted user | lock-free] */
 WP_INLINE bool wp__io_end(wp_io *io)
 {
 	for (;;) {
@@ -177,8 +177,8 @@ WP_INLINE bool wp__io_end(wp_io *io)
 	}
 }
 
-/* Ends the use that closed the descriptor. True: the caller is the last user of all, and must
- * retire the memory. [a user for which wp__io_end returned true | wait-free] */
+/* Ends the use that closed the descriptor. Returns true if the caller is the last user of all, and
+ * must retire the memory. [a user for which wp__io_end returned true | wait-free] */
 WP_INLINE bool wp__io_leave(wp_io *io)
 {
 	/* [descriptor.4] acq_rel; pairs descriptor.1, descriptor.2, descriptor.3, descriptor.4;

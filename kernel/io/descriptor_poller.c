@@ -128,8 +128,8 @@ void wp__io_poller_remove(wp_io_poller *poller, wp_io *io)
 	close(io->fd);
 }
 
-/* Wakes the threads that these events concern. True: there was something to do. [the poller, its
- * carrier RUNNING | pushes threads] */
+/* Wakes the threads that these events concern. Returns true if there was something to do. [the
+ * poller, its carrier RUNNING | pushes threads] */
 static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 {
 	bool is_woken = false;
@@ -151,7 +151,7 @@ static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 	       count > 0;
 }
 
-/* Collects events without blocking. True: there was something to do. */
+/* Collects events without blocking. Returns true if there was something to do. */
 static bool look(wp_io_poller *poller)
 {
 	wp_driver_event events[WP_DRIVER_EVENTS];

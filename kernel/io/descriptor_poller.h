@@ -92,7 +92,8 @@ int wp__io_poller_add(wp_io_poller *poller, wp_io *io);
 /* Removes a descriptor from list and driver, and closes it. [any thread | system calls] */
 void wp__io_poller_remove(wp_io_poller *poller, wp_io *io);
 
-/* Adds a descriptor to the list. False: the poller has ended. [any thread | blocks shortly] */
+/* Adds a descriptor to the list. Returns false if the poller has ended. [any thread | blocks
+ * shortly] */
 WP_INLINE bool wp__io_poller_list(wp_io_poller *poller, wp_io *io)
 {
 	bool is_over;
@@ -141,7 +142,8 @@ WP_INLINE void wp__io_poller_hold(wp_io_poller *poller)
 	wp_fetch_add_relaxed(&poller->holders, 1);
 }
 
-/* True: this was the last hold, and the caller must free the poller. [a holder | wait-free] */
+/* Returns true if this was the last hold, and the caller must free the poller. [a holder |
+ * wait-free] */
 WP_INLINE bool wp__io_poller_drop(wp_io_poller *poller)
 {
 	/* [descriptor_poller.4] acq_rel; pairs descriptor_poller.3, descriptor_poller.4; upholds

@@ -125,7 +125,7 @@ static uint32_t reap_entered(wp_file_queue *queue)
 	return count;
 }
 
-/* Finishes all that have completed. True: at least one had. */
+/* Finishes all that have completed. Returns true if at least one had. */
 static bool reap(wp_file_queue *queue)
 {
 	uint32_t count = reap_entered(queue);

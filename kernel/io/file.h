@@ -63,8 +63,8 @@ int wp__file_ask(struct wp_carrier_tasks *home, wp_file_op *op);
 /* Asks for the operation to end soon; the caller still waits for its latch. [the thread | blocks
  * shortly] */
 void wp__file_cancel(struct wp_carrier_tasks *home, wp_file_op *op);
-/* True: the operation was cancelled and has not done what was asked. [the thread, after its wait |
- * wait-free] */
+/* Returns true if the operation was cancelled and has not done what was asked. [the thread, after
+ * its wait | wait-free] */
 bool wp__file_is_cancelled(const wp_file_op *op);
 
 #endif

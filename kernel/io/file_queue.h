@@ -127,7 +127,7 @@ WP_INLINE void wp__file_queue_set_asked(wp_file_queue *queue, uint32_t asked)
 	wp_store_relaxed(&queue->asked, asked);
 }
 
-/* True: an operation is listed. [the poller | wait-free] */
+/* Returns true if an operation is listed. [the poller | wait-free] */
 WP_INLINE bool wp__file_queue_is_asked(wp_file_queue *queue)
 {
 	/* [file_queue.2] relaxed: ordered by [carrier.6] before it blocks; elsewhere stale costs a
@@ -162,8 +162,8 @@ WP_INLINE void wp__file_queue_nudge(wp_carrier *away)
 		wp_timers_nudge(away);
 }
 
-/* Lists an operation. False: the queue is over. `away`: the carrier of the queue; NULL: the caller
- * runs on it. [any thread | blocks shortly] */
+/* Lists an operation. Returns false if the queue is over. `away`: the carrier of the queue; NULL:
+ * the caller runs on it. [any thread | blocks shortly] */
 WP_INLINE bool wp__file_queue_ask(wp_file_queue *queue, wp_file_op *op, wp_carrier *away)
 {
 	bool is_over;
@@ -234,8 +234,8 @@ WP_INLINE wp_file_op *wp__file_queue_take(wp_file_queue *queue, bool *is_begun)
 	}
 }
 
-/* True: the system still writes into callers' memory, so the poller must not end. [the poller |
- * wait-free] */
+/* Returns true if the system still writes into callers' memory, so the poller must not end. [the
+ * poller | wait-free] */
 WP_INLINE bool wp__file_queue_is_inside(const wp_file_queue *queue)
 {
 	return queue->inside != 0;

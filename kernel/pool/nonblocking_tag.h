@@ -17,7 +17,7 @@
 /* Calls run(arg) with the calling OS thread tagged as one that must not block, and then restores
  * its tag. In a virtual thread it just calls run(arg). [any thread | as run] */
 WP_API void wp_invoke_non_blocking(void (*run)(void *arg), void *arg);
-/* True: the caller is an OS thread with the tag. [any thread | wait-free] */
+/* Returns true if the caller is an OS thread with the tag. [any thread | wait-free] */
 WP_API bool wp_is_non_blocking(void);
 /* cdef: end */
 

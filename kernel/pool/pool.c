@@ -116,7 +116,8 @@ int wp__pool_start(wp_pool *pool, const wp_job *first)
 	return WP_OK;
 }
 
-/* True: no thread will be free for one more job, and one may be started. [under the lock] */
+/* Returns true if no thread will be free for one more job, and one may be started. [under the lock]
+ */
 static bool is_short(const wp_pool *pool)
 {
 	uint32_t idle = pool->resting + pool->coming;
@@ -141,7 +142,7 @@ int wp_pool_execute(wp_pool *pool, const wp_job *job)
 	return code;
 }
 
-/* True: no thread may leave. [under the lock] */
+/* Returns true if no thread may leave. [under the lock] */
 static bool is_needed(const wp_pool *pool)
 {
 	return pool->threads <= pool->config.min;
@@ -231,7 +232,8 @@ static bool take(wp_pool_thread *self, wp_job *job)
 	return pop(self->pool, job);
 }
 
-/* True: the thread may leave. False: it must rest until *until_ns. [a thread, under the lock] */
+/* Returns true if the thread may leave. Returns false if it must rest until *until_ns. [a thread,
+ * under the lock] */
 static bool is_needless(wp_pool_thread *self, bool is_late, int64_t *until_ns)
 {
 	if (is_late)

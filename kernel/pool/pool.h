@@ -125,9 +125,9 @@ WP_API int wp_pool_execute(wp_pool *pool, const wp_job *job);
 WP_API int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job);
 WP_API bool wp_pool_has_virtual(const wp_pool *pool); /* [any thread | wait-free] */
 
-/* Hands the job to a reserved thread. True: one runs it now. False: none was waiting, one more may
- * be on its way, and *job is untouched. *job must stay until it runs. It is never queued. [any
- * thread | as wp_pool_execute] */
+/* Hands the job to a reserved thread. Returns true if one runs it now. Returns false if none was
+ * waiting, one more may be on its way, and *job is untouched. *job must stay until it runs. It is
+ * never queued. [any thread | as wp_pool_execute] */
 WP_API bool wp_pool_try_execute(wp_pool *pool, const wp_job *job);
 
 /* Accepts no more jobs. The accepted ones are run, and then the threads leave. A second close does
@@ -150,8 +150,8 @@ WP_API int wp_pool_stop(wp_pool *pool, int64_t deadline_ns);
 /* Reads all counts. [any thread | blocks shortly] */
 WP_API void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts);
 
-/* True: few threads are free, or could be started, beyond what is queued. [any thread | blocks
- * shortly] */
+/* Returns true if few threads are free, or could be started, beyond what is queued. [any thread |
+ * blocks shortly] */
 WP_API bool wp_pool_is_low(wp_pool *pool);
 
 /* Sets threads aside for a component that keeps them; gives them back. Return WP_OK; or WP_MISUSED:
@@ -218,16 +218,16 @@ struct wp_pool {
  * [before it is shared] */
 void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room);
 void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *first);
-/* Ends the thread's last job, if any, and gets the next one. False: the thread has left, and does
- * not touch the pool any more. [a thread of the pool | blocks] */
+/* Ends the thread's last job, if any, and gets the next one. Returns false if the thread has left,
+ * and does not touch the pool any more. [a thread of the pool | blocks] */
 bool wp__pool_next(wp_pool_thread *self, wp_job *job);
-/* True: the pool was open before. [any thread | system calls] */
+/* Returns true if the pool was open before. [any thread | system calls] */
 bool wp__pool_close(wp_pool *pool);
 /* Waits until the threads have left, but does not join them. `is_inside`: the caller is one of
  * them. [any OS thread | blocks] */
 int wp__pool_wait(wp_pool *pool, int64_t deadline_ns, bool is_inside);
-/* True: a thread may leave for want of work; else *until_ns says when to ask again. [under the
- * lock] */
+/* Returns true if a thread may leave for want of work; else *until_ns says when to ask again.
+ * [under the lock] */
 bool wp__pool_may_leave(wp_pool *pool, int64_t now_ns, int64_t *until_ns);
 /* Starts a thread and updates the counts. [under the lock] */
 int wp__pool_start(wp_pool *pool, const wp_job *first);

@@ -122,7 +122,7 @@ bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
 	return wp_cas_relaxed(&reserve->slots[slot].thread, &expected, NULL);
 }
 
-/* True: a thread must stay, because few are in the slots. */
+/* Returns true if a thread must stay, because few are in the slots. */
 static bool is_needed(wp_reserve *reserve)
 {
 	return !is_stopping(reserve) && wp_reserve_available(reserve) <= reserve->config.least;

@@ -75,8 +75,8 @@ typedef struct wp_reserve {
  * `capacity`. [before it is shared | wait-free] */
 int wp_reserve_init(wp_reserve *reserve, const wp_reserve_config *config, wp_reserve_slot *slots);
 
-/* True: a thread has the task, which must not be NULL. False: no thread has it, and one more may be
- * on its way. [any thread | at most a system call; never blocks] */
+/* Returns true if a thread has the task, which must not be NULL. Returns false if no thread has it,
+ * and one more may be on its way. [any thread | at most a system call; never blocks] */
 bool wp_reserve_try(wp_reserve *reserve, void *task);
 
 /* What a started thread calls: it runs tasks until it is not needed any more. [a thread of the pool
@@ -95,10 +95,11 @@ void wp_reserve_stop(wp_reserve *reserve);
 /* How many threads wait just now. [any thread | wait-free] */
 uint32_t wp_reserve_available(wp_reserve *reserve);
 
-/* The parts of wp_reserve_run. Gets into a slot. False: no slot is empty. [its thread | wait-free]
- */
+/* The parts of wp_reserve_run. Gets into a slot. Returns false if no slot is empty. [its thread |
+ * wait-free] */
 bool wp__reserve_offer(wp_reserve *reserve, wp_reserved *self, uint32_t *slot);
-/* Gets out of the slot. False: it was taken, so wait for what comes. [its thread | wait-free] */
+/* Gets out of the slot. Returns false if it was taken, so wait for what comes. [its thread |
+ * wait-free] */
 bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot);
 /* Waits from the offer to the task; NULL: exit. [its thread | blocks] */
 void *wp__reserve_wait(wp_reserve *reserve, wp_reserved *self, uint32_t slot);

@@ -46,7 +46,7 @@ static uint64_t look(const wp_strategy *strategy)
 }
 
 /* Takes the role of producer, which is free, and sets the word to `next` apart from the state.
- * False: look again. [any thread | wait-free] */
+ * Returns false if look again. [any thread | wait-free] */
 static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	next = with_state(next, WP_STRATEGY_PRODUCING);
@@ -56,8 +56,8 @@ static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 	return wp_cas_acquire(&strategy->word, word, next);
 }
 
-/* Requests production by writing the word, even if it does not change. False: look again. [any
- * thread | wait-free] */
+/* Requests production by writing the word, even if it does not change. Returns false if look again.
+ * [any thread | wait-free] */
 static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	/* [strategy.1] release; pairs strategy.2, strategy.3, strategy.4, strategy.7, strategy.8;
@@ -75,8 +75,9 @@ static void count_start(wp_strategy *strategy)
 	wp_fetch_add_relaxed(&strategy->word, ONE);
 }
 
-/* Arrives; `begun`: ONE if the caller was started and counted, else 0. True: the caller is the
- * producer now. False: the present producer will look once more. [any thread | lock-free] */
+/* Arrives; `begun`: ONE if the caller was started and counted, else 0. Returns true if the caller
+ * is the producer now. Returns false if the present producer will look once more. [any thread |
+ * lock-free] */
 static bool enter(wp_strategy *strategy, uint64_t begun)
 {
 	uint64_t word = look(strategy);
@@ -93,8 +94,8 @@ static bool enter(wp_strategy *strategy, uint64_t begun)
 	}
 }
 
-/* Comes back after a task that may have blocked. True: there was no producer, so the caller is it
- * again. [a thread that left the role | lock-free] */
+/* Comes back after a task that may have blocked. Returns true if there was no producer, so the
+ * caller is it again. [a thread that left the role | lock-free] */
 static bool enter_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
@@ -105,8 +106,8 @@ static bool enter_again(wp_strategy *strategy)
 	return false;
 }
 
-/* Called when there was no task. True: produce once more; false: the caller has left the role. [the
- * producer | lock-free] */
+/* Called when there was no task. Returns true if produce once more, and false if the caller has
+ * left the role. [the producer | lock-free] */
 static bool look_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
@@ -128,8 +129,9 @@ static bool look_again(wp_strategy *strategy)
 	}
 }
 
-/* Leaves the role of producer. True: a started thread will follow. False: none was pending, and the
- * caller must start the one that is counted here. [the producer | lock-free] */
+/* Leaves the role of producer. Returns true if a started thread will follow. Returns false if none
+ * was pending, and the caller must start the one that is counted here. [the producer | lock-free]
+ */
 static bool leave(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -145,8 +147,9 @@ static bool leave(wp_strategy *strategy)
 	}
 }
 
-/* Takes back the count of a thread that could not be started. True: the caller is the producer
- * again; false: another thread produces or is pending. [a thread that left the role | lock-free] */
+/* Takes back the count of a thread that could not be started. Returns true if the caller is the
+ * producer again, and false if another thread produces or is pending. [a thread that left the role
+ * | lock-free] */
 static bool come_back(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -170,15 +173,15 @@ static bool come_back(wp_strategy *strategy)
 	}
 }
 
-/* Starts a successor. True: it will come. [the producer, or the last one | as start] */
+/* Starts a successor. Returns true if it will come. [the producer, or the last one | as start] */
 static bool start_one(const wp_strategy_config *config)
 {
 	return config->mode == WP_ADAPTIVE ? config->try_start(config->arg)
 					   : config->start(config->arg) == WP_OK;
 }
 
-/* Hands the role over. True: another thread produces, or will. False: the caller is still, or
- * again, the producer. [the producer | as start] */
+/* Hands the role over. Returns true if another thread produces, or will. Returns false if the
+ * caller is still, or again, the producer. [the producer | as start] */
 static bool hand_over(wp_strategy *strategy)
 {
 	const wp_strategy_config *config = &strategy->config;
@@ -210,7 +213,8 @@ static void run_tagged(void *arg)
 	tagged->config->run(tagged->config->arg, tagged->task);
 }
 
-/* Runs a task or has it run. True: the caller is the producer still, or again. [the producer] */
+/* Runs a task or has it run. Returns true if the caller is the producer still, or again. [the
+ * producer] */
 static bool consume(wp_strategy *strategy, void *task, bool is_tagged)
 {
 	const wp_strategy_config *config = &strategy->config;

@@ -137,7 +137,7 @@ WP_API void wp_strategy_run(wp_strategy *strategy);
  * NON_BLOCKING give EITHER. [any thread | wait-free] */
 WP_API enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other);
 
-/* True: no thread produces just now. [any thread | wait-free] */
+/* Returns true if no thread produces just now. [any thread | wait-free] */
 WP_API bool wp_strategy_is_idle(const wp_strategy *strategy);
 /* How many tasks were run in that way. [any thread | wait-free] */
 WP_API uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how);

@@ -252,7 +252,8 @@ WP_INLINE bool wp_local_queue_keep(wp_local_queue *local, wp_mpsc_node *node)
 	return true;
 }
 
-/* Call before each poll. True if this poll begins with the global queue. [its owner | wait-free] */
+/* Call before each poll. Returns true if this poll begins with the global queue. [its owner |
+ * wait-free] */
 WP_INLINE bool wp_local_queue_is_global_turn(wp_local_queue *local)
 {
 	return ++local->turn % WP_LOCAL_TURNS == 0;

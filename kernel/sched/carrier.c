@@ -46,8 +46,8 @@ static void submit_fence(void)
 	wp_fence_seq_cst();
 }
 
-/* True: the carrier slept and was woken, and will run this task next. [any thread | one system call
- * if it slept] */
+/* Returns true if the carrier slept and was woken, and will run this task next. [any thread | one
+ * system call if it slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	/* [carrier.4] relaxed: ordered by [carrier.7]; pairs carrier.1; upholds
@@ -164,8 +164,8 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 }
 
 /* Gives up a park that found something. It returns a task of the victim, unless the carrier has
- * tasks of its own (is_own) or a waker came in between. [the owner | wakes one carrier at the
- * most] */
+ * tasks of its own (is_own) or a waker came in between. [the owner | wakes one carrier at the most]
+ */
 static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t victim)
 {
 	uint32_t old = end_park(carrier);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier.h - one word says what a carrier does: run, sleep (and where), wake, search for a victim.
- * Submission and parking around it form an event count that never loses a wakeup.
+ * carrier.h - a carrier is an OS thread that runs tasks, one at a time. One word says what it does
+ * now: run, sleep (and where), wake up, or search for a victim, a sibling to steal from. Submission
+ * and parking around this word are an eventcount that never loses a wakeup.
  *
  *   from             to             by                           means
  *   RUNNING          PARKED_FUTEX   owner, store                 [carrier.1] will sleep at the word
  *   RUNNING          PARKED_POLLER  owner, store                 [carrier.1] will block in a poller
- *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] work for you
- *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] help v, with the token
+ *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] there is work for it
+ *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] it is to steal from
+ *                                                                carrier v, with the token
  *   any but RUNNING  RUNNING        owner, one exchange          [carrier.2]
  *
  *   submitter                                            sleeper
@@ -16,8 +18,8 @@
  *   [idle_set.3] [search.5] [search.1] wake an idle one  a hit in own or siblings' queues? give up
  *                                                        the park
  *
- *   after each release of the token
- *   [search.7] fence; somebody idle and a hit in any queue: search again
+ *   after each release of the token (search.h)
+ *   [search.7] fence; a carrier is idle, and some queue has a task for it (a hit): search again
  *
  * Why it works  Any two of the three fences are ordered: [carrier.7] of a submission, [carrier.6]
  *               of a park, [search.7] of a release of the token.
@@ -34,8 +36,8 @@
  *               A read-modify-write does not replace any of the fences. The waker makes the one
  *               system call that fits the value which its own compare-and-swap replaced. The exit
  *               from a park is one exchange, so a victim is read exactly once.
- * Not promised  Fairness between carriers. That a hit, a queue with something to take
- *               (run_queues.h), can be taken: a stalled push may hide its task (mpsc.h).
+ * Not promised  Fairness between carriers. A hit, a queue that has something to take
+ *               (run_queues.h), may not be taken: a stalled push may hide its task (mpsc.h).
  * Prior art     Go's spinning Ms and Tokio's searching workers: both bound the searchers in flight,
  *               and both look at all queues once more before a thread sleeps.
  * Spec          specs/sched/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission,
@@ -68,77 +70,81 @@ enum {
 
 struct wp_task;
 
-/* Sizes in cache lines: word 1, queue 2, inbox 2, ticket 1, what is written before the carrier is
- * shared 1, what only the owner reads and writes 1. Writers: word as in the table; queue, inbox:
- * any producer and the consumer; ticket: owner and stealers; domain, index: init; near_*, poller,
- * bounded, is_placed: init and the maker of the carrier; from private_fifo on: the owner.
- * run_queues.h says in which order the places are polled. */
+/* In cache lines, `word` takes 1, `queue` 2, `inbox` 2, `ticket` 1, what is written before the
+ * carrier is shared 1, and what only the owner reads and writes 1. `word` is written as the table
+ * says; `queue` and `inbox` by any producer and the consumer; `ticket` by the owner and stealers;
+ * `domain` and `index` by init; `near_*`, `poller`, `bounded` and `is_placed` by init and the maker
+ * of the carrier; the fields from `private_fifo` on by the owner. run_queues.h says in which order
+ * the places of tasks are polled. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
-	wp_mpsc queue;         /* tasks that siblings may steal; consumers hold the ticket */
+	wp_mpsc queue;         /* tasks that siblings may steal; a consumer holds the ticket */
 	wp_mpsc inbox;         /* tasks that only the owner may take */
 	wp_biased_lock ticket; /* the lock of the queue's consumers */
 	_Alignas(WP_LINE) wp_domain *domain;
 	uint32_t index;
 	uint32_t near_first, near_end; /* its cluster in the domain: preferred siblings */
-	/* ends a PARKED_POLLER sleep; NULL: the carrier parks at the futex only */
+	/* ends a PARKED_POLLER sleep; NULL: the carrier only parks at the futex */
 	struct wp_poller *poller;
-	/* Its ring of own pushes (local_queue_carrier.h). NULL: own pushes go to queue. */
+	/* The ring for its own pushes (local_queue_carrier.h). NULL: its own pushes go to `queue`.
+	 */
 	struct wp_local_queue_carrier *bounded;
 	bool is_placed; /* pushes to it are counted (group_placement.h) */
-	/* Its own pushes, where nobody steals. */
+	/* Its own pushes, if no sibling may steal from it. */
 	_Alignas(WP_LINE) wp_private_fifo private_fifo;
 	wp_mpsc_node *next;   /* the task that its poller has stolen */
 	struct wp_task *slot; /* its poller, after a yield */
-	bool pushed_next;     /* what others pushed is polled next, before its own pushes */
-	bool inbox_next;      /* among what others pushed, the inbox is polled next */
+	bool pushed_next;     /* the next poll begins with what others pushed */
+	bool inbox_next;      /* of what others pushed, the inbox comes first in the next poll */
 	uint32_t left;        /* the word that its last park ended with; for counts */
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,
 	       "word shares a line");
 
-/* Enters carrier `index` into the domain. With NULL the carrier neither steals nor is stolen from,
- * and no path takes ticket, token or idle bit. The carrier must live until every submit, search and
- * park in the domain has returned, because each of them may still be about to wake it. [before it
- * is shared | wait-free] */
+/* Enters carrier `index` into the domain. If `domain` is NULL, the carrier neither steals nor is
+ * stolen from, and never uses a ticket, a token or an idle bit. The carrier must live until every
+ * submit, search and park in the domain has returned, because each of them may still be about to
+ * wake it. [before it is shared | wait-free] */
 void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index);
 
 /* Submits a task from outside this carrier's thread. [any thread | a system call per thread woken,
  * two at the most] */
 void wp_carrier_submit(wp_carrier *carrier, wp_mpsc_node *task);
-/* The same, for a task that no sibling may take. */
+/* Like wp_carrier_submit, for a task that no sibling may take. */
 void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task);
 /* Submits a task from this carrier's own thread. [the owner | a system call per thread woken, two
  * at the most] */
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task);
-/* Puts back a task that yielded; the carrier then goes on polling. [the owner | as
- * submit_internal] */
+/* Puts back a task that yielded; the carrier then continues to poll. [the owner | as
+ * wp_carrier_submit_internal] */
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task);
 
-/* Hands the work in the carrier's queue to an idle sibling. Call it before the carrier does
- * something long instead of polling: a submitter that woke the carrier for that work may have left
- * relying on it. [the owner, RUNNING | a system call if somebody is woken] */
+/* Wakes an idle sibling for the work in this carrier's queue. Call it before the carrier does
+ * something long instead of polling: a submitter may have woken this carrier for that work, and
+ * relies on it. [the owner, RUNNING | a system call if a sibling is woken] */
 void wp_carrier_get_help(wp_carrier *carrier);
 
-/* Announces that the carrier is about to sleep in `place`, then looks at every queue of the domain
- * once more. True: sleep now, then leave. False: there is work, the carrier is RUNNING again, and
- * *stolen is a task that it took, or NULL if the work is in its own queues. [the owner, RUNNING |
- * wakes one carrier at the most] */
+/* Announces that the carrier is about to sleep in `place`, and then looks at every queue of the
+ * domain once more. Returns true if the carrier may sleep; it must then sleep, and call
+ * wp_carrier_leave. Returns false if there is work; the carrier is then RUNNING again, and *stolen
+ * is a task that it took, or NULL if the work is in its own queues. [the owner, RUNNING | wakes one
+ * carrier at the most] */
 bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen);
 
-/* Ends a park: the carrier is RUNNING again. Returns a task if the wake was to help a sibling that
- * still had one. On NULL, poll; if the poll finds nothing either, advertise again before anything
- * that may take long, because a waker may have left relying on this carrier. Instead of polling the
- * carrier may also get help. [the owner | wakes one carrier at the most] */
+/* Ends a park: the carrier is RUNNING again. If the wake was to help a sibling, returns a task that
+ * it stole there. If it returns NULL, the caller must poll. If the poll finds nothing either, it
+ * must advertise again before it does anything that may take long, because a waker may rely on this
+ * carrier. In place of the poll it may also call wp_carrier_get_help. [the owner | wakes one
+ * carrier at the most] */
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
 
-/* Sleeps at the futex until the carrier is woken or the deadline passes; leave must follow. [the
- * owner after advertise(WP_PARKED_FUTEX) | blocks] */
+/* Sleeps at the futex until the carrier is woken or the deadline passes. wp_carrier_leave must
+ * follow. [the owner after advertise(WP_PARKED_FUTEX) | blocks] */
 void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns);
 
-/* advertise, sleep, leave. Returns a stolen task, or NULL: look at the own queues. [the owner,
- * RUNNING | blocks] */
+/* The whole park: advertise, sleep and leave. Returns a stolen task. If it returns NULL, the caller
+ * must look at its own queues. [the owner, RUNNING | blocks] */
 wp_mpsc_node *wp_carrier_park(wp_carrier *carrier);
 
 WP_INLINE bool wp__is_parked(uint32_t word)
@@ -146,8 +152,8 @@ WP_INLINE bool wp__is_parked(uint32_t word)
 	return word == WP_PARKED_FUTEX || word == WP_PARKED_POLLER;
 }
 
-/* Ends the sleep in `place`, the value that the caller's compare-and-swap replaced. [any thread |
- * one system call] */
+/* Ends the sleep of a carrier. `place` is the value that the caller's compare-and-swap has
+ * replaced. [any thread | one system call] */
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place);
 
 #endif

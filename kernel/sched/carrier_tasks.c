@@ -35,7 +35,7 @@ static void list_add(wp_carrier_tasks *home, wp_task *task)
 	home->count++;
 }
 
-/* True: the running step is to yield to this task. [its carrier | wait-free] */
+/* Returns true if the running step is to yield to this task. [its carrier | wait-free] */
 static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 {
 	return home->keeps == task;
@@ -146,8 +146,8 @@ static bool park_given(wp_vthread *thread)
 	return is_parked;
 }
 
-/* True: the task is parked, and no longer the caller's. [its runner | wait-free, without a
- * scheduler] */
+/* Returns true if the task is parked, and no longer the caller's. [its runner | wait-free, without
+ * a scheduler] */
 static bool park(wp_task *task)
 {
 	wp_vthread *thread = (wp_vthread *)(void *)task;
@@ -261,8 +261,8 @@ static wp_task *cancel_parked(wp_carrier_tasks *home)
 	return task;
 }
 
-/* True: a scheduler holds the task, which runs or is to run, on any thread. [the lock's holder |
- * wait-free] */
+/* Returns true if a scheduler holds the task, which runs or is to run, on any thread. [the lock's
+ * holder | wait-free] */
 static bool is_given(wp_task *task)
 {
 	wp_vthread *thread = (wp_vthread *)(void *)task;

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carrier_tasks.h - a carrier with its tasks, as their home: tasks start here, are pushed here
- * again when they become runnable, and are listed here until they end.
+ * carrier_tasks.h - the home of a task: the carrier where the task starts, to whose queue it is
+ * pushed whenever it becomes runnable, and in whose list it stands until it ends.
  *
  *   start of a task                runner                        the close
- *   lock; shut? refused            [task.2] run a step           lock; shut
- *         else on the list         yield, unparked: push home    until the list is empty:
- *   push; on the own carrier,      done: lock; off the list;          sleep on it
- *   without a domain:                shut and empty: wake the close
- *     private FIFO                 run for a scheduler, parks:   hand back: what a scheduler holds
- *                                    lock; [vthread.3]; shut:      is not the close's: sleep
- *                                    wake
+ *   lock; shut? refuse it          [task.2] run a step           lock; shut
+ *         else enter the list      yields, is unparked: push     until the list is empty:
+ *   push; on the own carrier,        it home                       sleep
+ *   without a domain:              done: lock; leave the list;   hand back what is left; while a
+ *     to the private FIFO            shut and empty: wake the      scheduler holds a task: sleep
+ *                                    close
+ *                                  parks, run for a scheduler:
+ *                                    lock; [vthread.3]; shut:
+ *                                    wake the close
  *
- * Why it works  The list and is_shut change under one lock: a start that the close does not see is
- *               refused, and a start that it sees is listed. A task leaves the list when nothing
- *               runs it any more. The thread that owes a task (task.h) pushes it to its home, so a
- *               stolen task runs elsewhere for one step only. A virtual thread may settle on the
- *               carrier that runs it: that carrier becomes its home and alone runs it. The thread
- *               stays on the list that it is on, so no close misses it. The thread that owes a task
- *               which was parked may also choose a new home for it, because nobody else reads its
- *               home. A plain task has the number of the home that lists it.
- *               A scheduler may run a thread that it holds on any OS thread, at any time. A close
- *               that hands back therefore sleeps until such a thread has ended or parked. Both
- *               happen under the lock of the list, so the close sees it, and the group is not freed
- *               before.
+ * Why it works  The list and is_shut change under one lock. A start that the close does not see is
+ *               refused, and a start that it sees is in the list. A task leaves the list when no
+ *               thread runs it any more.
+ *               The thread that owes a task a push (task.h) pushes it to its home, so a stolen task
+ *               runs elsewhere for one step only. A virtual thread may settle on the carrier that
+ *               runs it: that carrier becomes its home, and only that carrier runs it from then on.
+ *               The thread stays in the list that it is in, so no close misses it. The thread that
+ *               owes a parked task a push may also choose a new home for it, because no other
+ *               thread reads its home. A plain task has the number of the home that lists it.
+ *               A scheduler of the user may run a thread that it holds on any OS thread, at any
+ *               time. Therefore a close that hands back sleeps until such a thread has ended or
+ *               parked. Both happen under the lock of the list, so the close sees it, and the group
+ *               is not freed before.
  *               Nobody steals from a carrier without a domain. What such a carrier pushes to itself
  *               goes to its private FIFO, which nobody else reads (run_queues.h).
- *               A step that submits a task and yields to it keeps that one task only: if the task
+ *               A step that submits a task and yields to it keeps only that one task. If the task
  *               has a scheduler, the scheduler may start others meanwhile, and these are queued.
- * Not promised  That starts and ends are wait-free: they share the lock. Resuming a task does not
- *               take it.
+ * Not promised  Starts and ends are not wait-free, because they share the lock. To resume a task
+ *               does not take it.
  * Spec          specs/sched/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled,
  *               NoTaskLost, BackIsLeftAlone, WaitsForAll, CloserIsWoken;
  *               specs/queue/LocalQueue.tla: NothingLost; specs/sched/GroupClose.tla: SleepsForHeld.
@@ -42,14 +45,14 @@
 #include "thread/task.h"
 #include "thread/vthread.h"
 
-/* Tasks of one home: how many were queued, and how many have begun a step. */
+/* Counts of one home: how many tasks were queued, and how many have begun a step. */
 typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier, timers: as carrier.h and timer.h say. own, keeps, kept: the carrier. others: any other
- * thread that pushes or runs its tasks. number, all: written before it is shared. The rest: under
- * the lock. */
+/* `carrier` and `timers` are written as carrier.h and timer.h say; `own`, `keeps` and `kept` by the
+ * carrier; `others` by any other thread that pushes or runs its tasks; `number` and `all` before
+ * the home is shared; the other fields under the lock. */
 typedef struct wp_carrier_tasks {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
@@ -58,11 +61,11 @@ typedef struct wp_carrier_tasks {
 	const wp_task *keeps;
 	wp_task *kept; /* that task, until the step has ended */
 	_Alignas(WP_LINE) wp_lock lock;
-	wp_cond ended;  /* the home is shut and its list is empty */
+	wp_cond ended;  /* signalled when the home is shut and its list is empty */
 	bool is_shut;   /* starts are refused */
 	wp_task *tasks; /* the list: accepted tasks that have not ended */
 	uint64_t count; /* the length of the list */
-	/* All homes by number, if the group chooses where a resumed task goes on; else NULL. */
+	/* All homes by number, if the group chooses where a resumed task continues; else NULL. */
 	struct wp_carrier_tasks *const *all;
 	uint16_t number;
 	wp_timers timers;
@@ -71,50 +74,52 @@ typedef struct wp_carrier_tasks {
 /* As wp_carrier_init. [before it is shared | wait-free] */
 void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t index);
 
-/* Starts a task that wp_task_init has made and that has no home yet. `self`: the calling carrier,
- * or NULL. WP_OK; WP_CLOSED: it was refused. [any thread | blocks shortly] */
+/* Starts a task that wp_task_init has made and that has no home yet. `self` is the calling carrier,
+ * or NULL. Returns WP_OK, or WP_CLOSED if the start was refused. [any thread | blocks shortly] */
 int wp_carrier_tasks_start(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_task *task);
 
-/* True: the group counts what is pushed to this home. [any thread | wait-free] */
+/* Returns true if the group counts the tasks that are pushed to this home. [any thread | wait-free]
+ */
 WP_INLINE bool wp__carrier_tasks_is_placed(const wp_carrier_tasks *home)
 {
 	return home->carrier.is_placed;
 }
 /* Counts a push to this home (group_placement.h). [the thread that pushed | may move the queue] */
 void wp__group_placement_pushed(wp_carrier_tasks *home);
-/* Lets the group choose a new home for a task that is about to go on, if it is configured to. [the
- * thread that owes the task | wait-free] */
+/* Lets the group choose a new home for a task that is about to continue, if the group is configured
+ * so. [the thread that owes the task a push | wait-free] */
 void wp__group_placement_resumes(wp_task *task);
-/* Gives the thread to its scheduler. [the thread that owes it | as the scheduler's submit] */
+/* Gives the thread to its scheduler. [the thread that owes it a push | as the scheduler's submit]
+ */
 void wp__vthread_submit(wp_vthread *thread);
-/* The task that has just left its stack: the one that was mounted, or the last one in a chain of
- * tasks that passed to one another. The first of the chain may no longer exist. [its runner |
- * wait-free] */
+/* Returns the task that has just left its stack. That is the task that was mounted, or the last one
+ * in a chain of tasks that passed to one another. The first task of the chain may no longer exist.
+ * [its runner | wait-free] */
 wp_task *wp__vthread_left(void);
 
-/* Pushes a task home, after wp__task_notify has returned true. [any thread | as
- * wp_carrier_submit] */
+/* Pushes a task home, after wp__task_notify has returned true. [any thread | as wp_carrier_submit]
+ */
 void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task);
 
-/* For a task that `self` runs and that leaves its stack: returns the task that goes on. A task that
- * yields is queued, and may be returned itself. NULL: nothing was done, and the loop has to poll.
- * [its carrier | wait-free] */
+/* Called for a task that `self` runs and that leaves its stack. Returns the task that runs next. A
+ * task that yields is queued, and may be returned itself. Returns NULL if nothing was done, and the
+ * loop has to poll. [its carrier | wait-free] */
 wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields);
 
-/* Takes a finished task off its list and ends it; it may no longer exist afterwards. [its runner |
- * blocks shortly] */
+/* Takes a finished task off its list and ends it. The task may no longer exist afterwards. [its
+ * runner | blocks shortly] */
 void wp__carrier_tasks_end(wp_task *task);
 
-/* Arms a timer of this home, and shortens the sleep of its carrier if that is another one. `self`:
- * the calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
+/* Arms a timer of this home, and shortens the sleep of its carrier if that is another one. `self`
+ * is the calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
 			  int64_t deadline_ns);
 
-/* timers fired at once, so that a million due timers do not keep tasks from running */
+/* timers that one call fires, so that a million due timers do not keep tasks from running */
 enum { WP_HOME_FIRED = 64 };
 
-/* Fires the timers that are due at now_ns, and pushes the tasks that they resume: WP_HOME_FIRED at
- * most, the rest in the next call. [its carrier | blocks shortly] */
+/* Fires the timers that are due at now_ns, and pushes the tasks that they resume. It fires
+ * WP_HOME_FIRED at the most; the next call fires others. [its carrier | blocks shortly] */
 void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns);
 
 /* Does what the result of a step asks for: end, queue or park the task. [its runner | blocks
@@ -139,30 +144,31 @@ WP_INLINE void wp_carrier_tasks_run(wp_carrier_tasks *self, wp_task *task)
 	wp__carrier_tasks_after(self, is_virtual ? wp__vthread_left() : task, said);
 }
 
-/* Makes `self`, which runs the thread now, its home and its only carrier. [its runner |
- * wait-free] */
+/* Makes `self`, which runs the thread now, the thread's home and the only carrier that may run it.
+ * [its runner | wait-free] */
 WP_INLINE void wp__carrier_tasks_settle(wp_carrier_tasks *self, wp_vthread *thread)
 {
 	thread->task.home = self;
 	thread->task.is_pinned = true;
 }
 
-/* True: only its home runs the task. [the thread that owes the task | wait-free] */
+/* Returns true if only its home runs the task. [the thread that owes the task a push | wait-free]
+ */
 WP_INLINE bool wp__carrier_tasks_stays(const wp_task *task)
 {
 	return task->is_pinned;
 }
 
-/* Makes `home` the task's home, where it is pushed next. [the thread that owes the task |
- * wait-free] */
+/* Makes `home` the home of the task, to which it is pushed next. [the thread that owes the task a
+ * push | wait-free] */
 WP_INLINE void wp__carrier_tasks_resume(wp_carrier_tasks *home, wp_task *task)
 {
 	if (!wp__carrier_tasks_stays(task))
 		task->home = home;
 }
 
-/* The home that lists the task. NULL: the task is a poller. [the task's starter, its runner, or the
- * close that hands it back | wait-free] */
+/* Returns the home that lists the task, or NULL if the task is a poller. [the task's starter, its
+ * runner, or the close that hands it back | wait-free] */
 WP_INLINE wp_carrier_tasks *wp__carrier_tasks_listed(wp_task *task)
 {
 	wp_carrier_tasks *home = task->home;
@@ -172,37 +178,37 @@ WP_INLINE wp_carrier_tasks *wp__carrier_tasks_listed(wp_task *task)
 	return home->all == NULL ? home : home->all[task->listed];
 }
 
-/* The number of tasks queued here, approximately: some may be on their way. [any thread |
- * wait-free] */
+/* Returns the approximate number of tasks that are queued here; some may be on their way. [any
+ * thread | wait-free] */
 uint64_t wp_carrier_tasks_runnable(wp_carrier_tasks *home);
 
-/* The number of accepted tasks that have not ended. [any thread | blocks shortly] */
+/* Returns the number of accepted tasks that have not ended. [any thread | blocks shortly] */
 uint64_t wp_carrier_tasks_count(wp_carrier_tasks *home);
 
 /* Refuses all starts from now on. [any thread | blocks shortly] */
 void wp__carrier_tasks_shut(wp_carrier_tasks *home);
 
-/* Makes the carrier stop, by a node that it alone takes. [the close | as
+/* Makes the carrier stop: submits a node that only this carrier takes. [the close | as
  * wp_carrier_submit_pinned] */
 WP_INLINE void wp__carrier_tasks_stop(wp_carrier_tasks *home, wp_mpsc_node *stop)
 {
 	wp_carrier_submit_pinned(&home->carrier, stop);
 }
 
-/* Sleeps until no task is listed; on a shut home that is final. WP_OK, WP_TIMEOUT or
+/* Sleeps until no task is listed. If the home is shut, that is final. Returns WP_OK, WP_TIMEOUT or
  * WP_INTERRUPTED. [the close, after the shut | blocks] */
 int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns);
 
-/* Takes one unfinished task off its list, when no carrier of the group runs: the next task that is
- * queued here, or one that is listed here, parked and not unparked. A task that was queued keeps
- * its word, so no unparker of it owes a push. NULL: there is none now; if a list is still not
- * empty, some thread is about to queue a task, or has queued it at another home. [the close |
- * blocks shortly] */
+/* Takes one unfinished task off its list: the next task that is queued here, or one that is listed
+ * here, parked and not unparked. No carrier of the group may run. A task that was queued keeps its
+ * word, so an unparker does not push it again. Returns NULL if there is no such task now. If a list
+ * is still not empty then, some thread is about to queue a task, or has queued it at another home.
+ * [the close | blocks shortly] */
 wp_task *wp__carrier_tasks_hand_back(wp_carrier_tasks *home, bool *was_parked);
 
-/* When no carrier of the group runs: sleeps while a scheduler holds every task that is listed here.
- * WP_OK: some listed task is not a scheduler's, or none is listed; WP_TIMEOUT, WP_INTERRUPTED. [the
- * close | blocks] */
+/* Sleeps while a scheduler holds every task that is listed here. No carrier of the group may run.
+ * Returns WP_OK if some listed task is not held by a scheduler, or if no task is listed; else
+ * WP_TIMEOUT or WP_INTERRUPTED. [the close | blocks] */
 int wp__carrier_tasks_wait_given(wp_carrier_tasks *home, int64_t deadline_ns);
 
 /* Takes the task off its list. [the lock's holder | wait-free] */

@@ -26,7 +26,8 @@ static void stop(wp_worker *one)
 	one->is_stopped = true;
 }
 
-/* Waits until the carrier has ended. WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+/* Waits until the carrier has ended. Returns WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [the close |
+ * blocks] */
 static int await_exit(wp_worker *one, int64_t deadline_ns)
 {
 	/* [group.1] relaxed: ordered by the join of the carrier's thread, which gives the close all
@@ -40,8 +41,8 @@ static int await_exit(wp_worker *one, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Stops all carriers, and waits for every exit that comes in time. WP_OK: all threads have ended.
- * WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
+/* Stops all carriers, and waits for every exit that comes in time. Returns WP_OK: all threads have
+ * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
 static int workers_join(wp_group *group, int64_t deadline_ns)
 {
 	int code, all = WP_OK;
@@ -67,8 +68,8 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Starts the threads. 0, or an errno if one does not start. [the maker of the group | system
- * calls] */
+/* Starts the threads. 0, or an errno if one does not start. [the maker of the group | system calls]
+ */
 static int start_all(wp_group *group)
 {
 	for (uint32_t index = 0; index < group->size; index++) {
@@ -262,8 +263,8 @@ static uint32_t cpus(void)
 	return count < WP_GROUP_CARRIERS ? (uint32_t)count : WP_GROUP_CARRIERS;
 }
 
-/* True: each number of a domain or cluster is below `carriers`; there is no place for the members
- * of another one. */
+/* Returns true if each number of a domain or cluster is below `carriers`; there is no place for the
+ * members of another one. */
 static bool are_numbers(const uint32_t *numbers, uint32_t carriers)
 {
 	for (uint32_t index = 0; numbers != NULL && index < carriers; index++)
@@ -318,8 +319,8 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* True: the carrier belongs to that domain. Without stealing each carrier has a domain of its own;
- * so has a spare carrier. [before it is shared | wait-free] */
+/* Returns true if the carrier belongs to that domain. Without stealing each carrier has a domain of
+ * its own; so has a spare carrier. [before it is shared | wait-free] */
 static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t number)
 {
 	if (!config->work_stealing || index >= config->carriers - config->spare_carriers)

@@ -27,11 +27,11 @@
  *               wait queue leaves it before any thread is handed back, and what it was granted is
  *               passed on (wakers.h). A mutex that the thread holds is abandoned (mutex.h).
  * Not promised  That carriers at different real-time priorities avoid priority inversion
- *               (biased_lock.h): give all carriers one policy and one priority (`bind` may set
- *               it), or give each a domain of its own. That a step ends: a close that runs out of
- *               time returns WP_TIMEOUT. That no thread is inside wp_task_unpark when the close
- *               returns: free the group when none is. A fork: a step must not return in the child
- *               process, which has the queues but only one carrier.
+ *               (biased_lock.h): give all carriers one policy and one priority (`bind` may set it),
+ *               or give each a domain of its own. That a step ends: a close that runs out of time
+ *               returns WP_TIMEOUT. That no thread is inside wp_task_unpark when the close returns:
+ *               free the group when none is. A fork: a step must not return in the child process,
+ *               which has the queues but only one carrier.
  * Prior art     Go's scheduler, Tokio's multi-threaded runtime, and Java's ForkJoinPool with the
  *               carrier threads of its virtual threads.
  * Spec          specs/sched/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
@@ -84,8 +84,8 @@ typedef struct wp_group_config {
 	uint32_t trace_events;
 	/* How the group chooses the carrier of a task that is submitted without one
 	 * (group_placement.h). WP_PLACE_HOME takes the calling carrier, or the next one in turn for
-	 * other threads; the group then counts loads only if monitor_ms or spare_carriers is
-	 * set. */
+	 * other threads; the group then counts loads only if monitor_ms or spare_carriers is set.
+	 */
 	enum wp_placement_policy placement;
 	bool load_at_dequeue; /* load = tasks queued; false: queued and running */
 	/* An unpark places the task anew, and the chosen carrier is its home from then on. This
@@ -110,8 +110,9 @@ typedef struct wp_group_config {
 	void *arg;
 } wp_group_config;
 
-/* Makes a group and starts its carriers. WP_OK; WP_MISUSED: a value is out of its range; WP_SYSTEM
- * and errno: no memory or no thread, and nothing is left behind. [any thread | system calls] */
+/* Makes a group and starts its carriers. Returns WP_OK; WP_MISUSED: a value is out of its range;
+ * WP_SYSTEM and errno: no memory or no thread, and nothing is left behind. [any thread | system
+ * calls] */
 WP_API int wp_group_new(wp_group **group, const wp_group_config *config);
 
 /* Frees a group after its close has returned WP_OK, when no start, unpark or join is in progress.
@@ -126,7 +127,7 @@ WP_API uint32_t wp_group_size(const wp_group *group);
  * until deadline_ns (CLOCK_MONOTONIC); with `cancel` it does not wait. It then stops the carriers
  * and hands each unfinished task to `each` (NULL: to nobody), which must not close the group. An
  * unpark of a handed-back task does nothing. Closes take turns: a second one waits for the first.
- * WP_OK: closed. WP_TIMEOUT: a running step or another close does not end, or a scheduler
+ * Returns WP_OK: closed. WP_TIMEOUT: a running step or another close does not end, or a scheduler
  * (vthread_start.h) has held threads, run or not, for longer than WP_CLOSE_GRACE_NS and the
  * deadline; nothing is handed back yet, so close again. A dump (dump.h) names what is left.
  * WP_INTERRUPTED: a signal handler ran; close again. WP_FORBIDDEN: the caller is a carrier of this
@@ -134,8 +135,8 @@ WP_API uint32_t wp_group_size(const wp_group *group);
 WP_API int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
 			  void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
 
-/* Starts a task, made by wp_task_init, on that carrier. WP_OK or WP_CLOSED. [any thread | blocks
- * shortly] */
+/* Starts a task, made by wp_task_init, on that carrier. Returns WP_OK or WP_CLOSED. [any thread |
+ * blocks shortly] */
 WP_API int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 
 /* The same, on a carrier that the group chooses. [any thread | blocks shortly] */
@@ -143,7 +144,7 @@ WP_API int wp_group_submit(wp_group *group, wp_task *task);
 
 /* Announces that the calling task is about to block its carrier. Until the unblock, or the end of
  * the step, no task is placed there, and tasks that are queued there and not pinned move to other
- * carriers. WP_OK; WP_ALREADY: the task has announced it before, and one unblock ends both;
+ * carriers. Returns WP_OK; WP_ALREADY: the task has announced it before, and one unblock ends both;
  * WP_FORBIDDEN: the caller is not a task on a carrier that counts loads. [a task | blocks shortly,
  * may wake others] */
 WP_API int wp_group_block(void);

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 
-/* Waits until no list has a task. WP_OK, or the code of a wait that failed. [the close that is
- * inside | blocks] */
+/* Waits until no list has a task. Returns WP_OK, or the code of a wait that failed. [the close that
+ * is inside | blocks] */
 static int wait_all(wp_close *close)
 {
 	uint32_t count = close->count;
@@ -17,9 +17,9 @@ static int wait_all(wp_close *close)
 }
 
 /* Takes back all tasks, when no carrier runs any more. It visits the homes in turn, because a task
- * that is on the list of one home may be queued at another. WP_OK: all lists are empty; WP_TIMEOUT,
- * WP_INTERRUPTED: schedulers still hold tasks. [the close that is inside | waits for pushes that
- * are on their way, and for schedulers] */
+ * that is on the list of one home may be queued at another. Returns WP_OK: all lists are empty;
+ * WP_TIMEOUT, WP_INTERRUPTED: schedulers still hold tasks. [the close that is inside | waits for
+ * pushes that are on their way, and for schedulers] */
 static int take_all_back(wp_close *close)
 {
 	int64_t given_ns = close->given_ns;

@@ -21,7 +21,8 @@ static wp_worker *calling(void)
 		       : NULL;
 }
 
-/* True: something is queued, or the loop has something else to do. [the carrier | wait-free] */
+/* Returns true if something is queued, or the loop has something else to do. [the carrier |
+ * wait-free] */
 static bool is_wanted(wp_worker *mine)
 {
 	return wp__carrier_has_runnable(&mine->home.carrier) ||
@@ -137,8 +138,8 @@ int wp_poller_unpark(void)
 	return WP_OK;
 }
 
-/* Asked when its body has returned. True: no thread is inside its wakeup, and its carrier has no
- * poller now. [the poller | blocks shortly] */
+/* Asked when its body has returned. Returns true if no thread is inside its wakeup, and its carrier
+ * has no poller now. [the poller | blocks shortly] */
 static bool has_left(wp_worker *mine)
 {
 	wp__poller_unpark(mine);

@@ -67,8 +67,8 @@ static wp_mpsc_node *poll_own(wp_carrier *carrier)
 					: wp_private_fifo_pop(&carrier->private_fifo);
 }
 
-/* True: it is the turn of what others have pushed or what has overflowed, not of the carrier's own
- * pushes. [the owner | wait-free] */
+/* Returns true if it is the turn of what others have pushed or what has overflowed, not of the
+ * carrier's own pushes. [the owner | wait-free] */
 static bool is_turn_of_pushed(wp_carrier *carrier)
 {
 	if (carrier->bounded != NULL)
@@ -129,8 +129,8 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 	return NULL;
 }
 
-/* Steals half of the victim's ring, or one task of its queue; returns how many came from the
- * ring. */
+/* Steals half of the victim's ring, or one task of its queue; returns how many came from the ring.
+ */
 static uint32_t steal(wp_carrier *carrier, wp_carrier *victim, wp_mpsc_node **task)
 {
 	wp_local_queue_carrier *own = carrier->bounded;

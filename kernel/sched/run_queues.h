@@ -53,16 +53,16 @@
  * Spec          specs/sched/Search.tla: WorkConservation; specs/sched/LocalQueueCarrier.tla:
  *               NothingStrands, SlotIsNext; specs/sched/Group.tla: NoTaskLost;
  *               specs/sched/Poller.tla: StolenIsKept, PollerRuns.
- * Evidence      make check-specs T='Search|Group|Poller',
- *               make stress T='carrier|search|local_queue|poller',
- *               tests/sched/test_run_queues.py, test_worker_idle.py. */
+ * Evidence      make check-specs T='Search|Group|Poller', make stress
+ *               T='carrier|search|local_queue|poller', tests/sched/test_run_queues.py,
+ *               test_worker_idle.py. */
 #ifndef WP_RUN_QUEUES_H
 #define WP_RUN_QUEUES_H
 
 #include "sched/carrier.h"
 #include "sched/local_queue_carrier.h"
 
-/* True: what the carrier pushes to itself, it alone takes. [any thread | wait-free] */
+/* Returns true if what the carrier pushes to itself, it alone takes. [any thread | wait-free] */
 WP_INLINE bool wp__carrier_has_private_fifo(const wp_carrier *carrier)
 {
 	return carrier->domain == NULL;
@@ -111,15 +111,15 @@ WP_INLINE bool wp__carrier_has_some(wp_carrier *carrier)
 /* The same, except for the one task that its carrier was woken for. [any thread | wait-free] */
 bool wp__carrier_is_hit(wp_carrier *carrier, bool looks_at_ring);
 
-/* True: `task`, in this one of the carrier's queues, is all that a parked carrier has. [any thread
- * | wait-free] */
+/* Returns true if `task`, in this one of the carrier's queues, is all that a parked carrier has.
+ * [any thread | wait-free] */
 WP_INLINE bool wp__carrier_is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	return wp_mpsc_is_alone(queue, task) &&
 	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
 }
 
-/* True: the carrier has exactly one task, which it takes next. [the owner | wait-free] */
+/* Returns true if the carrier has exactly one task, which it takes next. [the owner | wait-free] */
 WP_INLINE bool wp__local_queue_carrier_is_alone(wp_carrier *carrier)
 {
 	wp_local_queue *local = &carrier->bounded->local;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search.c - an idle carrier for a victim, and another look after each release of the token.
- * The essay on the three fences is in carrier.h. */
+ * search.c - an idle carrier for a victim, and another look after each release of the token. The
+ * essay on the three fences is in carrier.h. */
 #include "sched/search.h"
 
 #include "base/futex.h"
@@ -15,8 +15,8 @@ void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 		wp_futex_wake(&carrier->word, 1);
 }
 
-/* True: this carrier was idle and is on its way; the token goes with the wake. [the token's
- * holder] */
+/* Returns true if this carrier was idle and is on its way; the token goes with the wake. [the
+ * token's holder] */
 static bool recruit(wp_carrier *helper, uint32_t victim)
 {
 	/* [search.2] relaxed: ordered by idle_set.3, [carrier.7] or [search.7]; pairs carrier.1;
@@ -60,8 +60,8 @@ static bool recruit_any(wp_domain *domain, uint32_t victim)
 	       recruit_among(domain, victim, 0, nearest);
 }
 
-/* True: the carrier's word says parked, too. With the bit alone a lone searcher could spin for
- * ever. [any thread | wait-free] */
+/* Returns true if the carrier's word says parked, too. With the bit alone a lone searcher could
+ * spin for ever. [any thread | wait-free] */
 static bool is_idle(wp_domain *domain, uint32_t index)
 {
 	/* [search.4] relaxed: ordered by [search.7]; pairs carrier.1; upholds

@@ -50,7 +50,7 @@ WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, u
 	wp__counted(domain->counts = (wp_search_counts){0});
 }
 
-/* True: the caller now holds the token, and must release it or hand it on. [any thread |
+/* Returns true if the caller now holds the token, and must release it or hand it on. [any thread |
  * wait-free] */
 WP_INLINE bool wp_search_start(wp_domain *domain)
 {
@@ -73,12 +73,12 @@ WP_INLINE void wp_search_stop(wp_domain *domain)
  * [any thread | one system call at the most] */
 void wp_search(wp_domain *domain, uint32_t victim);
 
-/* Looks for work after a release of the token. True: *victim has work and another carrier is idle,
- * so search for it. [any thread | wait-free] */
+/* Looks for work after a release of the token. Returns true if *victim has work and another carrier
+ * is idle, so search for it. [any thread | wait-free] */
 bool wp__search_recheck(wp_domain *domain, uint32_t *victim);
 
-/* Finds the nearest sibling of `carrier` that has something to take. False: none has. [its owner |
- * wait-free] */
+/* Finds the nearest sibling of `carrier` that has something to take. Returns false if none has.
+ * [its owner | wait-free] */
 bool wp__search_around(struct wp_carrier *carrier, uint32_t *victim);
 
 #endif

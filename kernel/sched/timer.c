@@ -32,7 +32,8 @@ static wp_timer *meld(wp_timer *one, wp_timer *other)
 	return above;
 }
 
-/* Merges siblings: first in pairs, then the pairs from the last to the first. NULL: there are none.
+/* Merges siblings: first in pairs, then the pairs from the last to the first. Returns NULL if there
+ * are none.
  * [the lock's holder | as many steps as siblings] */
 static wp_timer *meld_all(wp_timer *first)
 {
@@ -184,8 +185,8 @@ bool wp_timer_cancel(wp_timer *timer)
 	return false;
 }
 
-/* Fires the first timer: takes it off its heap, then calls `due`. [the lock's holder |
- * lock-free] */
+/* Fires the first timer: takes it off its heap, then calls `due`. [the lock's holder | lock-free]
+ */
 static wp_task *fire(wp_timers *timers)
 {
 	wp_timer *timer = timers->first;

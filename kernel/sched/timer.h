@@ -77,24 +77,25 @@ WP_INLINE void wp_timer_init(wp_timer *timer, wp_task *(*due)(wp_timer *timer))
 	timer->due = due;
 }
 
-/* Arms a timer that is not armed; it must stay in place until it has fired or been cancelled. True:
- * it is the first now, and a caller other than the carrier of these timers must call
- * wp_timers_nudge. [its user, any thread | blocks shortly] */
+/* Arms a timer that is not armed; it must stay in place until it has fired or been cancelled.
+ * Returns true if it is the first now, and a caller other than the carrier of these timers must
+ * call wp_timers_nudge. [its user, any thread | blocks shortly] */
 bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns);
 
-/* Cancels a timer. True: it was armed, and will not fire. False: it has fired, or was never armed.
- * In both cases nobody touches it after the return; if no other canceller is inside, its memory is
- * free. [any thread, while it is there | blocks shortly; wait-free if it is not armed] */
+/* Cancels a timer. Returns true if it was armed, and will not fire. Returns false if it has fired,
+ * or was never armed. In both cases nobody touches it after the return; if no other canceller is
+ * inside, its memory is free. [any thread, while it is there | blocks shortly; wait-free if it is
+ * not armed] */
 bool wp_timer_cancel(wp_timer *timer);
 
-/* Wakes a carrier that may sleep for too long because it has read `earliest` too soon. True: it was
- * parked. [any thread, after an arm that returned true | a system call if it sleeps] */
+/* Wakes a carrier that may sleep for too long because it has read `earliest` too soon. Returns true
+ * if it was parked. [any thread, after an arm that returned true | a system call if it sleeps] */
 bool wp_timers_nudge(wp_carrier *carrier);
 /* The same, after a fence of the caller's own. */
 bool wp__timers_end_sleep(wp_carrier *carrier);
 
-/* Fires due timers until one returns a task, which the caller must push to its home. NULL: no more
- * timers are due. [the carrier | blocks shortly; wait-free if none is due] */
+/* Fires due timers until one returns a task, which the caller must push to its home. Returns NULL
+ * if no more timers are due. [the carrier | blocks shortly; wait-free if none is due] */
 wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns);
 
 /* Cancels all timers that are armed. [the close | blocks shortly] */

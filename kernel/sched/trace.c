@@ -19,7 +19,8 @@ static void give(wp_traces *traces)
 	free(traces);
 }
 
-/* Makes `count` rings, which continue the numbers of `before`, if there is one. NULL: no memory. */
+/* Makes `count` rings, which continue the numbers of `before`, if there is one. Returns NULL if no
+ * memory. */
 static wp_traces *make(uint32_t count, uint32_t size, wp_traces *before)
 {
 	wp_traces *traces = calloc(1, sizeof(*traces));

@@ -82,8 +82,8 @@ typedef struct wp_trace_event {
 
 /* Switches tracing on, with rings of at least `events` events for each carrier: a power of two, or
  * 0 for the size of before, at first WP_TRACE_USUAL. Rings never get smaller. Earlier events stay,
- * unless the rings get larger; the numbers go on. WP_OK; WP_MISUSED: not a valid number; WP_SYSTEM
- * and errno. [any thread | blocks shortly, allocates] */
+ * unless the rings get larger; the numbers go on. Returns WP_OK; WP_MISUSED: not a valid number;
+ * WP_SYSTEM and errno. [any thread | blocks shortly, allocates] */
 WP_API int wp_group_trace_on(wp_group *group, uint32_t events);
 
 /* Switches tracing off; the events that are there can be read. [any thread | blocks shortly] */
@@ -131,8 +131,8 @@ void wp__tracing_end(wp_tracing *tracing);
 /* Sets the task of an event: its name and number. [the thread that has the task | wait-free] */
 void wp__trace_of(wp_trace_event *event, const wp_task *task);
 
-/* Writes an event. [the ring's thread, or any for the last ring | wait-free, but for the last
- * ring] */
+/* Writes an event. [the ring's thread, or any for the last ring | wait-free, but for the last ring]
+ */
 void wp__trace_add(wp_group *group, uint32_t ring, const wp_trace_event *event);
 
 /* Writes an event to the ring of the calling thread. [any thread | as wp__trace_add] */

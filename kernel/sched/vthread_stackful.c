@@ -45,8 +45,8 @@ static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 	return bodies->stacks[bodies->sizes++];
 }
 
-/* The calling carrier's cache of WP_STACK_BYTES stacks. NULL: it has none, or the caller is no
- * carrier. [any thread | wait-free] */
+/* The calling carrier's cache of WP_STACK_BYTES stacks. Returns NULL if it has none, or the caller
+ * is no carrier. [any thread | wait-free] */
 static wp_stack_cache *cache_of(wp_group *group, wp_stacks *stacks)
 {
 	wp_worker *self = wp__worker_self();
@@ -85,7 +85,7 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 	return body;
 }
 
-/* Makes more idle blocks. False: no memory. [the lock's holder | allocates] */
+/* Makes more idle blocks. Returns false if no memory. [the lock's holder | allocates] */
 static bool grow(wp_bodies *bodies)
 {
 	size_t head = WP_LINE; /* room for the link */

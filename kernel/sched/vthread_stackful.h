@@ -68,8 +68,8 @@ void wp__body_waited(wp_body *body, int code);
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber);
 
 /* For a thread that is to leave its stack: the thread to which it is to switch, perhaps itself if
- * it yields. NULL: it leaves through the loop. [a virtual thread that may leave its carrier |
- * wait-free] */
+ * it yields. Returns NULL if it leaves through the loop. [a virtual thread that may leave its
+ * carrier | wait-free] */
 wp_body *wp__vthread_pass(wp_body *body, bool yields);
 
 /* The bodies of one group: stacks by size, and blocks. Zeroed is empty. All under the lock. */
@@ -96,8 +96,8 @@ WP_INLINE wp_body *wp__body_chunk(void **chunk)
 wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
 /* Gives a body back. [its owner | blocks shortly] */
 void wp__body_give(wp_body *body);
-/* Calls `fini` of each of its values, and frees their memory. [its runner | as the fini
- * functions] */
+/* Calls `fini` of each of its values, and frees their memory. [its runner | as the fini functions]
+ */
 void wp__body_forget(wp_body *body);
 /* Frees the memory of its values. [its owner | frees] */
 void wp__body_drop(wp_body *body);

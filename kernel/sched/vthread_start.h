@@ -76,13 +76,14 @@ typedef struct wp_vthread_config {
 	void (*left)(wp_vthread *thread);
 } wp_vthread_config;
 
-/* Makes a thread; start it next. WP_OK; WP_SYSTEM and errno: no memory, or WP_VTHREAD_SIZES sizes
- * exist; nothing is left behind. [any thread | wait-free while its carrier has a stack; else blocks
- * shortly] */
+/* Makes a thread; start it next. Returns WP_OK; WP_SYSTEM and errno: no memory, or WP_VTHREAD_SIZES
+ * sizes exist; nothing is left behind. [any thread | wait-free while its carrier has a stack; else
+ * blocks shortly] */
 WP_API int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread);
 
 /* cdef: begin */
-/* Starts the thread. WP_OK; WP_CLOSED: its group is closing; WP_FORBIDDEN: it was started before.
+/* Starts the thread. Returns WP_OK; WP_CLOSED: its group is closing; WP_FORBIDDEN: it was started
+ * before.
  * [its maker | as wp_group_start] */
 WP_API int wp_vthread_start(wp_vthread *thread);
 
@@ -90,9 +91,9 @@ WP_API int wp_vthread_start(wp_vthread *thread);
  * started. [its maker, or a thread that acts for the maker | wait-free] */
 WP_API void wp_vthread_free(wp_vthread *thread);
 
-/* Waits until the thread has ended. WP_OK, and in *failure the result of its body; WP_TIMEOUT;
- * WP_INTERRUPTED; WP_CLOSED: a close has handed it back, and it never ends; WP_FORBIDDEN: it is the
- * caller. [any thread, before wp_vthread_free | blocks] */
+/* Waits until the thread has ended. Returns WP_OK, and in *failure the result of its body;
+ * WP_TIMEOUT; WP_INTERRUPTED; WP_CLOSED: a close has handed it back, and it never ends;
+ * WP_FORBIDDEN: it is the caller. [any thread, before wp_vthread_free | blocks] */
 WP_API int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure);
 
 /* The calling virtual thread; NULL: the caller is not one. The value is the same on any carrier.
@@ -109,13 +110,14 @@ WP_API void wp_vthread_interrupt(wp_vthread *thread);
 /* Clears the caller's interrupt flag, and returns what it was. [a virtual thread | wait-free] */
 WP_API bool wp_vthread_clear_interrupt(void);
 
-/* Takes the permit, or leaves its carrier until the permit comes. WP_OK: taken; WP_TIMEOUT: not
- * taken; WP_INTERRUPTED: the interrupt flag is set, and the permit may be taken. In a pinned
+/* Takes the permit, or leaves its carrier until the permit comes. Returns WP_OK: taken; WP_TIMEOUT:
+ * not taken; WP_INTERRUPTED: the interrupt flag is set, and the permit may be taken. In a pinned
  * section, or without a stack, the carrier sleeps as well, unless a spare thread carries on
  * (spare_thread.h). WP_FORBIDDEN: the caller is not a virtual thread. [a virtual thread | parks] */
 WP_API int wp_vthread_park_until(int64_t deadline_ns);
 
-/* Sleeps, and takes no permit. WP_OK: it is time; WP_INTERRUPTED. [a virtual thread | parks] */
+/* Sleeps, and takes no permit. Returns WP_OK: it is time; WP_INTERRUPTED. [a virtual thread |
+ * parks] */
 WP_API int wp_vthread_sleep_until(int64_t deadline_ns);
 
 /* Lets other tasks run: all that its home's carrier has queued there come first; tasks that others
@@ -148,14 +150,14 @@ WP_API void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-fr
 
 /* Starts the thread, or unparks it if it was started, and yields. Where run queues are bounded
  * (group.h) that thread runs next, if this carrier is its home and has nothing else queued; else it
- * is queued as any other. WP_OK; any other result is that of wp_vthread_start, and nothing was
- * done. In a pinned section, or on a thread that is not virtual, it only starts or unparks. [any
- * thread; a start: its maker | as wp_group_start] */
+ * is queued as any other. Returns WP_OK; any other result is that of wp_vthread_start, and nothing
+ * was done. In a pinned section, or on a thread that is not virtual, it only starts or unparks.
+ * [any thread; a start: its maker | as wp_group_start] */
 WP_API int wp_vthread_submit_and_yield(wp_vthread *thread);
 
-/* Runs a thread that was given to a scheduler until it parks, yields or ends. WP_OK; WP_FORBIDDEN:
- * the caller is a virtual thread itself, or the thread was not given out, or was run already. [an
- * OS thread | runs the thread] */
+/* Runs a thread that was given to a scheduler until it parks, yields or ends. Returns WP_OK;
+ * WP_FORBIDDEN: the caller is a virtual thread itself, or the thread was not given out, or was run
+ * already. [an OS thread | runs the thread] */
 WP_API int wp_vthread_run(wp_vthread *thread);
 
 /* A key: each virtual thread has one value, at first NULL, for the address of each wp_local. */
@@ -167,8 +169,8 @@ typedef struct wp_local {
 
 /* The caller's value. [a virtual thread | wait-free] */
 WP_API void *wp_local_get(const wp_local *key);
-/* Sets the caller's value. WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: the thread may have no
- * values. [a virtual thread | allocates] */
+/* Sets the caller's value. Returns WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: the thread may have
+ * no values. [a virtual thread | allocates] */
 WP_API int wp_local_set(const wp_local *key, void *value);
 
 /* Lets the group choose the home of a thread that is about to start, unless it was chosen already.

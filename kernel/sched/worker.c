@@ -100,8 +100,8 @@ static bool run_moved(wp_worker *mine)
 	return node != NULL;
 }
 
-/* Runs the tasks of the own queues, for about yield_us. True: the stop was among them. [the owner |
- * as the tasks] */
+/* Runs the tasks of the own queues, for about yield_us. Returns true if the stop was among them.
+ * [the owner | as the tasks] */
 static bool drain(wp_worker *mine, bool *did)
 {
 	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine),
@@ -146,8 +146,8 @@ static bool drain(wp_worker *mine, bool *did)
 	return has_stop;
 }
 
-/* Fires due timers. [the owner | as wp__carrier_tasks_fire; reads no clock where no timer is
- * armed] */
+/* Fires due timers. [the owner | as wp__carrier_tasks_fire; reads no clock where no timer is armed]
+ */
 static void fire(wp_worker *mine)
 {
 	if (wp_timers_earliest(&mine->home.timers) != WP_FOREVER)
@@ -172,8 +172,8 @@ static bool take_turn(wp_worker *mine)
 	return poller != NULL;
 }
 
-/* The loop. True: the carrier has ended; false: the role was given up. [the role's holder |
- * blocks] */
+/* The loop. Returns true if the carrier has ended, and false if the role was given up. [the role's
+ * holder | blocks] */
 static bool carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;

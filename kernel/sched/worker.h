@@ -14,7 +14,7 @@
  *               (carrier.h).
  * Prior art     Probing the longer of two random queues is the power of two choices, applied to
  *               work stealing.
- * Spec          specs/sched/Group.tla: Pop, Stop. Evidence  tests/sched/test_group.py. */
+ * Spec          specs/sched/Group.tla: Pop, Stop. Evidence tests/sched/test_group.py. */
 #ifndef WP_WORKER_H
 #define WP_WORKER_H
 
@@ -28,8 +28,8 @@
 #include "sched/vthread_stackful.h"
 #include "thread/wakers.h"
 
-/* One carrier of a group. home: carrier_tasks.h. exited: worker.3. The last cache line: the
- * owner. */
+/* One carrier of a group. home: carrier_tasks.h. exited: worker.3. The last cache line: the owner.
+ */
 typedef struct wp_worker {
 	wp_carrier_tasks home;
 	wp_group *group;
@@ -108,8 +108,8 @@ void *wp__worker_begin(void *arg);
 /* The carrier that the calling thread carries, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
-/* Carries that worker, then others, on the calling thread, until the thread is to end. NULL:
- * returns at once. [an OS thread of the group | blocks] */
+/* Carries that worker, then others, on the calling thread, until the thread is to end. Returns NULL
+ * if returns at once. [an OS thread of the group | blocks] */
 void wp__worker_carry(wp_group *group, wp_worker *mine);
 /* Makes the calling thread carry that worker. [the role's holder | system calls] */
 void wp__worker_mount(wp_worker *mine, wp_watching *watching);
@@ -128,8 +128,8 @@ void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen);
 /* Ends the park that its poller began, if any: the poller is back, or was descheduled. [the carrier
  * | wakes one carrier at the most] */
 void wp__poller_unpark(wp_worker *mine);
-/* Tells its poller to end, after the stop was read. False: there is no poller. [the carrier | as
- * wp_vthread_interrupt] */
+/* Tells its poller to end, after the stop was read. Returns false if there is no poller. [the
+ * carrier | as wp_vthread_interrupt] */
 bool wp__poller_stays(wp_worker *mine);
 /* Takes its poller's turn: returns the poller's task to run now, or NULL if it is not here. [the
  * carrier | as wp_carrier_poll] */
@@ -142,8 +142,8 @@ void wp__poller_leave_behind(wp_worker *mine);
  * [any thread | wait-free] */
 wp_task *wp__worker_pass(wp_task *task, bool yields);
 
-/* Replaces zeroes in the configuration by defaults. WP_OK or WP_MISUSED. [any thread | a system
- * call] */
+/* Replaces zeroes in the configuration by defaults. Returns WP_OK or WP_MISUSED. [any thread | a
+ * system call] */
 int wp__group_settle(wp_group_config *config);
 /* Allocates a group, without threads; NULL: no memory. The second frees it. [before it is shared |
  * allocates] */

@@ -6,7 +6,7 @@
 
 #include "sched/worker.h"
 
-/* True: tracing is on. Otherwise nothing is done for events. */
+/* Returns true if tracing is on. Otherwise nothing is done for events. */
 WP_INLINE bool wp__worker_is_traced(wp_worker *mine)
 {
 	return wp_event_ring_is_on(&mine->group->tracing.on);

@@ -128,7 +128,7 @@ static void leave(wp_vthread *thread)
 		wp_vthread_free(thread);
 }
 
-/* Waits until all subtasks have left, and the deadline's thread too. True: the owner was
+/* Waits until all subtasks have left, and the deadline's thread too. Returns true if the owner was
  * interrupted meanwhile. */
 static bool wait_for_all(wp_scope *scope)
 {
@@ -159,7 +159,7 @@ static void end(wp_scope *scope)
 	*scope->owner = scope->outer;
 }
 
-/* Ends the scopes that are open within this one. True: there were any. */
+/* Ends the scopes that are open within this one. Returns true if there were any. */
 static bool end_within(wp_scope *scope)
 {
 	wp_scope **at = innermost();

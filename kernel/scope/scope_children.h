@@ -86,34 +86,34 @@ WP_INLINE bool wp__scope_children_may_begin(wp_scope_children *children)
 	return !wp__scope_children_is_cancelled(children);
 }
 
-/* Lists a member. False: the scope is cancelled, and the member must not start. [the owner | blocks
- * shortly] */
+/* Lists a member. Returns false if the scope is cancelled, and the member must not start. [the
+ * owner | blocks shortly] */
 bool wp__scope_children_enter(wp_scope_children *children, wp_member *member);
 
-/* Records an outcome. True: it is decisive, and the caller must cancel. [the member | blocks
- * shortly] */
+/* Records an outcome. Returns true if it is decisive, and the caller must cancel. [the member |
+ * blocks shortly] */
 bool wp__scope_children_record(wp_scope_children *children, wp_member *member,
 			       enum wp_outcome outcome);
 
-/* Ends a membership, because the thread has ended or never started. True: the caller lets go of the
- * thread; false: the canceller will. When this returns, the children's memory may be gone. [the
- * member's runner, or the thread that listed it | blocks shortly] */
+/* Ends a membership, because the thread has ended or never started. Returns true if the caller lets
+ * go of the thread, and false if the canceller will. When this returns, the children's memory may
+ * be gone. [the member's runner, or the thread that listed it | blocks shortly] */
 bool wp__scope_children_leave(wp_scope_children *children, wp_member *member);
 
-/* Cancels the scope. True: this call did it. `caller`: the calling thread, or NULL; `is_late`: the
- * deadline cancels. [the owner, a member, or any thread that returns before the owner's last wait |
- * as children->push] */
+/* Cancels the scope. Returns true if this call did it. `caller`: the calling thread, or NULL;
+ * `is_late`: the deadline cancels. [the owner, a member, or any thread that returns before the
+ * owner's last wait | as children->push] */
 bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *caller, bool is_late);
 
-/* True: no member is left; or `or_cancelled`, and the scope is cancelled. False: the owner is
- * queued; park, then begin again. [the owner | blocks shortly] */
+/* Returns true if no member is left; or `or_cancelled`, and the scope is cancelled. Returns false
+ * if the owner is queued; park, then begin again. [the owner | blocks shortly] */
 bool wp__scope_children_begin(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
 /* The complete wait: WP_OK or WP_INTERRUPTED. [the owner | blocks] */
 int wp__scope_children_wait(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
-/* Stops the deadline from cancelling the scope. True: it has done so already. [the owner | blocks
- * shortly] */
+/* Stops the deadline from cancelling the scope. Returns true if it has done so already. [the owner
+ * | blocks shortly] */
 bool wp__scope_children_end(wp_scope_children *children);
 
 #endif

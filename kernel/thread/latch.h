@@ -64,7 +64,7 @@ WP_API_INLINE void wp_latch_open(wp_latch *latch)
 		wp__latch_open_queued(latch);
 }
 
-/* True if the latch is open. [any thread | wait-free] */
+/* Returns true if the latch is open. [any thread | wait-free] */
 WP_API_INLINE bool wp_latch_is_open(wp_latch *latch)
 {
 	/* [latch.2] acquire; pairs latch.1, latch.4; upholds Latch!TerminationVisible. */

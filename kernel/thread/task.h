@@ -140,7 +140,7 @@ WP_INLINE void wp__task_finish(wp_task *task)
 	wp_store_release(&task->word, WP_TASK_DONE);
 }
 
-/* True if the task has ended by itself. [any thread | wait-free] */
+/* Returns true if the task has ended by itself. [any thread | wait-free] */
 WP_API_INLINE bool wp_task_is_done(wp_task *task)
 {
 	/* [task.5] acquire; pairs task.4; upholds Task!HappensBeforeRun. */

@@ -109,7 +109,8 @@ static bool read_common(table *made, const uint8_t *common, uint8_t *encoding)
 	return version == 1 || version == 3;
 }
 
-/* Finds the table of the function at `pc`. False if there is none, or if it is not understood. */
+/* Finds the table of the function at `pc`. Returns false if there is none, or if it is not
+ * understood. */
 static bool find(table *made, uintptr_t pc)
 {
 	struct dwarf_eh_bases bases;
@@ -154,8 +155,8 @@ static void set_cfa(table *made, uint64_t reg, int64_t offset)
 	made->row.cfa_offset = (int32_t)offset;
 }
 
-/* Runs an instruction about the frame's end (DW_CFA_..., by number). False if it is of another
- * kind. */
+/* Runs an instruction about the frame's end (DW_CFA_..., by number). Returns false if it is of
+ * another kind. */
 static bool about_cfa(table *made, reader *in, uint8_t code)
 {
 	uint64_t reg = made->row.cfa_register;
@@ -183,7 +184,7 @@ static bool about_cfa(table *made, reader *in, uint8_t code)
 	}
 }
 
-/* Runs an instruction about the place of a register. False if it is of another kind. */
+/* Runs an instruction about the place of a register. Returns false if it is of another kind. */
 static bool about_register(table *made, reader *in, uint8_t code)
 {
 	uint64_t reg;

@@ -152,7 +152,7 @@ WP_API_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
 	return wp_load_relaxed(&thread->interrupted) != 0;
 }
 
-/* Clears the interrupt flag. True if it was set. [its runner | wait-free] */
+/* Clears the interrupt flag. Returns true if it was set. [its runner | wait-free] */
 WP_INLINE bool wp__vthread_clear_interrupt(wp_vthread *thread)
 {
 	if (!wp_vthread_is_interrupted(thread))
@@ -321,7 +321,7 @@ WP_INLINE void wp__vthread_finish(wp_vthread *thread)
 	wp_fetch_add_release(&thread->task.word, WP_TASK_DONE - WP_TASK_BUSY);
 }
 
-/* True if the thread has ended by itself. [any thread, while it lives | wait-free] */
+/* Returns true if the thread has ended by itself. [any thread, while it lives | wait-free] */
 WP_API_INLINE bool wp_vthread_is_done(wp_vthread *thread)
 {
 	/* [vthread.9] acquire; pairs vthread.7; upholds VThread!TerminationVisible. */

@@ -276,7 +276,7 @@ WP_INLINE void wp__waiter_grant_all(wp_waiter *chain)
 	}
 }
 
-/* True if the waiter is granted. [the waiter's thread | wait-free] */
+/* Returns true if the waiter is granted. [the waiter's thread | wait-free] */
 WP_INLINE bool wp__waiter_is_granted(wp_waiter *waiter)
 {
 	/* [wait_queue.1] acquire; pairs wait_queue.2; upholds WaitQueue!NothingLost: the waiter

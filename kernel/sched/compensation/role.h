@@ -75,7 +75,8 @@ WP_INLINE void wp__role_free(wp_role *role)
 	wp_cond_signal(&role->freed);
 }
 
-/* True: a spare thread is there for one more offer. If none is left, it starts a thread, if it may.
+/* Returns true if a spare thread is there for one more offer. If none is left, it starts a thread,
+ * if it may.
  * [under the lock | may start a thread] */
 WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void *arg)
 {
@@ -87,8 +88,8 @@ WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void 
 	return true;
 }
 
-/* Lends the role, before its holder blocks. True: lent, to be taken back; false: no thread is left
- * to take it, so the caller keeps it. [the role's holder | may start a thread] */
+/* Lends the role, before its holder blocks. Returns true if lent, to be taken back, and false if no
+ * thread is left to take it, so the caller keeps it. [the role's holder | may start a thread] */
 WP_INLINE bool wp__role_lend(wp_roles *roles, wp_role *role, bool (*add)(void *arg), void *arg)
 {
 	bool is_lent = true;
@@ -134,15 +135,15 @@ WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(v
 	wp_lock_release(&roles->lock);
 }
 
-/* Notes that a lender wants the role back. [the role's holder, at a turn of its loop |
- * wait-free] */
+/* Notes that a lender wants the role back. [the role's holder, at a turn of its loop | wait-free]
+ */
 WP_INLINE void wp__role_asked(wp_role *role)
 {
 	role->is_wanted = true;
 }
 
-/* True: the holder may poll. It may not when another thread has read the stop meanwhile: tasks that
- * pin in turn would never let the carrier end. [the role's holder | wait-free] */
+/* Returns true if the holder may poll. It may not when another thread has read the stop meanwhile:
+ * tasks that pin in turn would never let the carrier end. [the role's holder | wait-free] */
 WP_INLINE bool wp__role_polls(bool has_stop)
 {
 	return !has_stop;
@@ -158,8 +159,8 @@ WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 	wp_lock_release(&roles->lock);
 }
 
-/* Gives the role up, when the stop was read. True: the carrier has ended; false: a lender of the
- * role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
+/* Gives the role up, when the stop was read. Returns true if the carrier has ended, and false if a
+ * lender of the role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
 WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 {
 	bool is_last;
@@ -173,8 +174,8 @@ WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 	return is_last;
 }
 
-/* Waits for the next role of a thread that has none. NULL: the thread is to end. [an OS thread of
- * the group | blocks] */
+/* Waits for the next role of a thread that has none. Returns NULL if the thread is to end. [an OS
+ * thread of the group | blocks] */
 WP_INLINE wp_role *wp__role_next(wp_roles *roles)
 {
 	wp_role *role;

@@ -87,7 +87,7 @@ static void activate(wp_spare_carriers *all, uint32_t carrier)
 	set_reach(all);
 }
 
-/* Starts its thread. False: there is none. [under the lock | system calls] */
+/* Starts its thread. Returns false if there is none. [under the lock | system calls] */
 static bool start(wp_spare_carriers *all, uint32_t carrier)
 {
 	if (all->start(all->arg, carrier) != 0) {
@@ -98,7 +98,7 @@ static bool start(wp_spare_carriers *all, uint32_t carrier)
 	return true;
 }
 
-/* Activates an idle spare. False: there is none. [under the lock | may start a thread] */
+/* Activates an idle spare. Returns false if there is none. [under the lock | may start a thread] */
 static bool take_on(wp_spare_carriers *all)
 {
 	uint32_t carrier = find_dormant(all);
@@ -114,7 +114,8 @@ static bool take_on(wp_spare_carriers *all)
 	return true;
 }
 
-/* Makes an active, eligible spare idle. False: there is none. [under the lock | moves its queue] */
+/* Makes an active, eligible spare idle. Returns false if there is none. [under the lock | moves its
+ * queue] */
 static bool retire(wp_spare_carriers *all)
 {
 	uint32_t carrier = all->carriers + all->counts.started;

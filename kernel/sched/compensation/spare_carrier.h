@@ -76,7 +76,8 @@ void wp_spare_carriers_end(wp_spare_carriers *all);
 /* The counts. [any thread | blocks shortly] */
 wp_spare_carrier_group wp_spare_carriers_counts(wp_spare_carriers *all);
 
-/* True: it is an idle spare, and takes no task of the group's queue. [any thread | wait-free] */
+/* Returns true if it is an idle spare, and takes no task of the group's queue. [any thread |
+ * wait-free] */
 bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier);
 
 /* Stands between counting a task in the group's queue and looking for a carrier to wake that is not

@@ -59,8 +59,8 @@ typedef struct wp_loan {
 	wp_timer timer;
 	struct wp_worker *of; /* NULL: the caller is no carrier */
 	wp_watching *watching;
-	/* The thread that the carrier runs: another than the parking one, if it has mounted
-	 * that. */
+	/* The thread that the carrier runs: another than the parking one, if it has mounted that.
+	 */
 	struct wp_task *mounted;
 	struct wp_carrier_tasks *runs_for;
 	int64_t begin_ns; /* when the park began, if events are kept */
@@ -77,11 +77,11 @@ void wp__spare_thread_return(wp_loan *loan, wp_task *task);
 /* Gives the role up, when a lender has asked for it. [the role's holder, at a turn of its loop |
  * blocks shortly] */
 void wp__spare_thread_give(struct wp_worker *mine);
-/* Gives the role up, when the stop was read. True: the carrier has ended; false: a lender of the
- * role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
+/* Gives the role up, when the stop was read. Returns true if the carrier has ended, and false if a
+ * lender of the role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
 bool wp__spare_thread_stop(struct wp_worker *mine);
-/* Waits for the next role of a thread that has none. NULL: the thread is to end. [an OS thread of
- * the group | blocks] */
+/* Waits for the next role of a thread that has none. Returns NULL if the thread is to end. [an OS
+ * thread of the group | blocks] */
 struct wp_worker *wp__spare_thread_next(struct wp_group *group);
 
 /* Ends and joins the spare threads, when all carriers have ended. [the close | blocks shortly] */

@@ -44,8 +44,8 @@
 #include "sched/placement/placement.h"
 #include "sched/worker.h"
 
-/* The placement of one group. moved: the tasks of blocked carriers and their count, under the
- * lock. */
+/* The placement of one group. moved: the tasks of blocked carriers and their count, under the lock.
+ */
 typedef struct wp_group_placement {
 	wp_placement placement;
 	_Alignas(WP_LINE) wp_lock lock;
@@ -71,8 +71,8 @@ WP_INLINE bool wp__group_placement_is_wanted(const wp_group_config *config)
 wp_group_placement *wp__group_placement_new(wp_group *group);
 void wp__group_placement_free(wp_group_placement *placed);
 
-/* Chooses the carrier of a task; `here`: where it would go without loads. [any thread |
- * wait-free] */
+/* Chooses the carrier of a task; `here`: where it would go without loads. [any thread | wait-free]
+ */
 uint32_t wp__group_placement_choose(wp_group_placement *placed, uint32_t here);
 /* The load of a carrier. [any thread | wait-free] */
 uint32_t wp__group_placement_load(wp_group_placement *placed, uint32_t index);
@@ -108,22 +108,22 @@ void wp__monitor_end(wp_group_placement *placed);
 /* Takes a moved task, or returns NULL if there is none. [the carrier | blocks shortly, may wake
  * others] */
 wp_mpsc_node *wp__group_placement_take(wp_worker *mine);
-/* True: there are moved tasks. [the carrier | wait-free] */
+/* Returns true if there are moved tasks. [the carrier | wait-free] */
 WP_INLINE bool wp__group_placement_is_wanted_at(wp_worker *mine)
 {
 	return mine->home.carrier.is_placed &&
 	       wp_placement_has_global(&mine->group->placed->placement);
 }
 
-/* True: the carrier's loop is to look up from its own queues, for moved tasks or to give up its
- * role. [the carrier | wait-free] */
+/* Returns true if the carrier's loop is to look up from its own queues, for moved tasks or to give
+ * up its role. [the carrier | wait-free] */
 WP_INLINE bool wp__worker_is_called(wp_worker *mine)
 {
 	return mine->role.is_wanted || wp__group_placement_is_wanted_at(mine);
 }
 
-/* Asked when the carrier's word says parked. False: it is to leave its park, for moved tasks. [the
- * carrier | wait-free] */
+/* Asked when the carrier's word says parked. Returns false if it is to leave its park, for moved
+ * tasks. [the carrier | wait-free] */
 bool wp__group_placement_rest(wp_worker *mine);
 
 /* Pushes the moved tasks to their homes, to be handed back. [the close | blocks shortly] */

@@ -21,8 +21,8 @@
  *               word of its park says whether a carrier is idle (carrier.h): the thread that counts
  *               a global task finds that word ([spare_carrier.5]), or the carrier finds the task
  *               ([carrier.6]). Tasks are counted after the push, and counted off by the thread that
- *               takes them, so for a while a count is below the number of tasks. A count below 0
- *               is read as 0.
+ *               takes them, so for a while a count is below the number of tasks. A count below 0 is
+ *               read as 0.
  *               A flag that another thread sets (the monitor) is for one step: either the end of
  *               the step reads the flag, or the monitor reads that the step has ended
  *               ([placement.10] .. [placement.13]).
@@ -49,8 +49,8 @@ typedef wp_atomic(uint64_t) wp_progress;
 void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
 		       enum wp_placement_policy policy, bool at_dequeue);
 
-/* Counts a task, after the push to that carrier. False: the carrier is not eligible, and the caller
- * moves its queue. [any thread | wait-free] */
+/* Counts a task, after the push to that carrier. Returns false if the carrier is not eligible, and
+ * the caller moves its queue. [any thread | wait-free] */
 bool wp_placement_submitted(wp_placement *placement, uint32_t carrier);
 
 /* Counts off tasks taken from that carrier's queue, to be moved to the global one. [any thread |
@@ -66,12 +66,12 @@ void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thie
 
 /* A task of the carrier's own queue begins. [the carrier | wait-free] */
 void wp_placement_begins(wp_placement *placement, uint32_t carrier);
-/* A task ends. True: the carrier is flagged as blocked, and the caller clears the flag. [the
- * carrier | wait-free] */
+/* A task ends. Returns true if the carrier is flagged as blocked, and the caller clears the flag.
+ * [the carrier | wait-free] */
 bool wp_placement_ends(wp_placement *placement, uint32_t carrier);
 
-/* Flags the carrier as blocked: nobody is to choose it. True: the caller moves its queue; false: it
- * was flagged before. [a task that runs there | wait-free] */
+/* Flags the carrier as blocked: nobody is to choose it. Returns true if the caller moves its queue,
+ * and false if it was flagged before. [a task that runs there | wait-free] */
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier);
 /* Clears all its blocked flags. [the task that set one, or the carrier at the end of a step |
  * wait-free] */
@@ -81,17 +81,18 @@ void wp_placement_unmark(wp_placement *placement, uint32_t carrier);
 void wp_placement_step(wp_progress *progress);
 /* The steps counted so far. [any thread | wait-free] */
 uint64_t wp_placement_progress(wp_progress *progress);
-/* Flags the carrier as blocked, because that step makes no progress, until the step ends. True: the
- * step still runs, and the caller moves the queue. [one thread, if is_watched | wait-free] */
+/* Flags the carrier as blocked, because that step makes no progress, until the step ends. Returns
+ * true if the step still runs, and the caller moves the queue. [one thread, if is_watched |
+ * wait-free] */
 bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
 			  uint64_t step);
 
-/* True: there are global tasks. The carrier takes them before its own, and a parked carrier leaves
- * its park for them. [the carrier | wait-free] */
+/* Returns true if there are global tasks. The carrier takes them before its own, and a parked
+ * carrier leaves its park for them. [the carrier | wait-free] */
 bool wp_placement_has_global(const wp_placement *placement);
 /* Counts off tasks taken from the global queue, and counts them as the carrier's: they were pushed
- * to its own queue, or one is about to run. True: there are more, and the caller wakes a parked
- * carrier, if there is one. [the carrier | wait-free] */
+ * to its own queue, or one is about to run. Returns true if there are more, and the caller wakes a
+ * parked carrier, if there is one. [the carrier | wait-free] */
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many);
 
 /* The carrier's load. [any thread | wait-free] */
