@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * run_queues.h - every place where a task may wait to be run: the order in which a carrier polls
- * these places, and the predicates that ask whether one of them has something.
+ * run_queues.h - every place where a task may wait to be run. This file has the order in which a
+ * carrier polls these places, and the predicates that tell whether one of them has a task.
  *
  *      place                  pushed by                      taken by              predicates
  *   1  group's moved tasks    the thread that moves the      a carrier, one in a   rest, called
@@ -41,13 +41,14 @@
  * carrier_tasks.h). A carrier that has read its stop sets aside for the close what its poller does
  * not need (`behind`, worker.h).
  *
- * Why it works  A recheck looks where another thread may have pushed since the last poll. Only the
- *               carrier's own thread pushes to `next`, `slot` and the private FIFO, and that thread
- *               is the one that parks, so these places need no recheck. A poller, however, parks in
- *               the middle of a step, and looks there first. Two sources of one poll take turns, so
- *               a task that yields for ever cannot starve the other source.
- * Not promised  That a poll succeeds when a predicate says yes: a producer may be stalled between
- *               the two steps of its push (mpsc.h), or a thief was faster.
+ * Why it works  A recheck is the look at all queues before a sleep. It looks where another thread
+ *               may have pushed since the last poll. Only the carrier's own thread pushes to
+ *               `next`, `slot` and the private FIFO, and that thread is the one that parks, so
+ *               these places need no recheck. A poller, however, parks in the middle of a step, so
+ *               it looks there first. The two sources of a poll take turns, so a task that yields
+ *               for ever cannot starve the other source.
+ * Not promised  A poll may find nothing although a predicate is true: a producer may be stalled
+ *               between the two steps of its push (mpsc.h), or a thief was faster.
  * Prior art     Go and Tokio: a next slot, a bounded ring of 256 from which thieves take half, and
  *               a shared queue for what overflows.
  * Spec          specs/sched/Search.tla: WorkConservation; specs/sched/LocalQueueCarrier.tla:
@@ -62,7 +63,8 @@
 #include "sched/carrier.h"
 #include "sched/local_queue_carrier.h"
 
-/* Returns true if what the carrier pushes to itself, it alone takes. [any thread | wait-free] */
+/* Returns true if only the carrier itself takes what it pushes to itself. [any thread | wait-free]
+ */
 WP_INLINE bool wp__carrier_has_private_fifo(const wp_carrier *carrier)
 {
 	return carrier->domain == NULL;
@@ -70,48 +72,52 @@ WP_INLINE bool wp__carrier_has_private_fifo(const wp_carrier *carrier)
 
 /* Predicates: is there something to run? */
 
-/* Something is in a place that its owner alone pushes to and takes from. [the owner | wait-free] */
+/* Returns true if a task is in a place to which only the owner pushes and from which only the owner
+ * takes. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_private(const wp_carrier *carrier)
 {
 	return carrier->next != NULL || !wp_private_fifo_is_empty(&carrier->private_fifo);
 }
 
-/* Something that others may have pushed is not taken yet. [the owner | wait-free] */
+/* Returns true if there is a task that others may have pushed and that is not taken yet. [the owner
+ * | wait-free] */
 WP_INLINE bool wp__carrier_has_pushed(wp_carrier *carrier)
 {
 	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox);
 }
 
-/* Something is in a place that others push to or take from; [carrier.6] looks here. [the owner |
- * wait-free] */
+/* Returns true if a task is in a place to which others push or from which they take; [carrier.6]
+ * looks here. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_own(wp_carrier *carrier)
 {
 	return wp__carrier_has_pushed(carrier) ||
 	       (carrier->bounded != NULL && !wp_local_queue_is_empty(&carrier->bounded->local));
 }
 
-/* There is something to run here. [the owner | wait-free] */
+/* Returns true if there is something to run here. [the owner | wait-free] */
 WP_INLINE bool wp__carrier_has_runnable(wp_carrier *carrier)
 {
 	return wp__carrier_has_private(carrier) || wp__carrier_has_own(carrier);
 }
 
-/* Something is in its ring, where siblings may take it. [any thread | wait-free] */
+/* Returns true if a task is in the carrier's ring, where siblings may take it. [any thread |
+ * wait-free] */
 WP_INLINE bool wp__local_queue_carrier_has_some(wp_carrier *carrier)
 {
 	return carrier->bounded != NULL && wp_local_queue_stealable(&carrier->bounded->local) != 0;
 }
 
-/* Something is in a place where siblings may take it. [any thread | wait-free] */
+/* Returns true if a task is in a place where siblings may take it. [any thread | wait-free] */
 WP_INLINE bool wp__carrier_has_some(wp_carrier *carrier)
 {
 	return wp_mpsc_has_published(&carrier->queue) || wp__local_queue_carrier_has_some(carrier);
 }
 
-/* The same, except for the one task that its carrier was woken for. [any thread | wait-free] */
+/* Like wp__carrier_has_some, except for the one task that the carrier was woken for. [any thread |
+ * wait-free] */
 bool wp__carrier_is_hit(wp_carrier *carrier, bool looks_at_ring);
 
-/* Returns true if `task`, in this one of the carrier's queues, is all that a parked carrier has.
+/* Returns true if the carrier is parked and has only `task`, which is in that one of its queues.
  * [any thread | wait-free] */
 WP_INLINE bool wp__carrier_is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
@@ -138,8 +144,8 @@ wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
  * wait-free] */
 wp_mpsc_node *wp__local_queue_carrier_next(wp_carrier *carrier);
 
-/* Takes the carrier's poller, if that has yielded since its last turn, or returns NULL. [the owner
- * | wait-free] */
+/* Takes the carrier's poller, if it has yielded since its last turn. Otherwise returns NULL. [the
+ * owner | wait-free] */
 WP_INLINE struct wp_task *wp__poller_take_slot(wp_carrier *carrier)
 {
 	struct wp_task *task = carrier->slot;
@@ -148,20 +154,21 @@ WP_INLINE struct wp_task *wp__poller_take_slot(wp_carrier *carrier)
 	return task;
 }
 
-/* Takes the oldest task of a carrier's queue; NULL: none can be taken. [any thread | retries a lost
- * ticket] */
+/* Takes the oldest task of a carrier's queue. Returns NULL if none can be taken. [any thread |
+ * tries again if it loses the ticket] */
 wp_mpsc_node *wp_carrier_steal(wp_carrier *victim);
 
-/* Steals from that victim (an index, as in wp_search) and returns a task, or NULL; more tasks may
- * have come into the thief's own ring. Without rings it is wp_carrier_steal. [the owner, RUNNING,
- * which must look at its ring afterwards | as wp_carrier_steal] */
+/* Steals from that victim (an index, as in wp_search). Returns a task, or NULL; more tasks may have
+ * come into the thief's own ring. Without rings it is wp_carrier_steal. [the owner, RUNNING, which
+ * must look at its ring afterwards | as wp_carrier_steal] */
 wp_mpsc_node *wp__local_queue_carrier_steal(wp_carrier *carrier, uint32_t victim);
-/* The same, and wakes an idle sibling for the tasks that came along. [the owner, RUNNING | may wake
- * a carrier] */
+/* Like wp__local_queue_carrier_steal, and wakes an idle sibling for the tasks that came along. [the
+ * owner, RUNNING | may wake a carrier] */
 wp_mpsc_node *wp__local_queue_carrier_steal_more(wp_carrier *carrier, uint32_t victim);
 
-/* Takes a task that nobody will run any more, from all places of the carrier but the poller's; or
- * returns NULL. [the close, when the carrier and all thieves have left | retries a lost ticket] */
+/* Takes a task that will not run any more, from all places of the carrier except that of its
+ * poller. Returns NULL if there is none. [the close, when the carrier and all thieves have left |
+ * tries again if it loses the ticket] */
 wp_mpsc_node *wp__carrier_take_left(wp_carrier *carrier);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace.h - an execution tracer: what the carriers of a group do, as events in ring buffers that
- * any thread may read meanwhile.
+ * trace.h - an execution tracer. It records what the carriers of a group do, as events in ring
+ * buffers that any thread may read at the same time.
  *
  *   uint64_t number = 0, many;
  *   wp_group_trace_on(group, 0);
@@ -24,17 +24,18 @@
  *             again: on the carrier
  *             that runs it then
  *
- * Why it works  A ring is written by one thread (event_ring.h): each carrier has a ring, and all
- *               other threads share one more, under a lock. An event holds a copy of the task's
- *               name, taken by the thread that has the task at that moment, and a number that no
- *               other thread of the group gets, because the memory of both soon belongs to the next
- *               thread. One word switches tracing on and off, and says where the rings are; while
- *               it is NULL, tracing costs one look at it. A switch to larger rings keeps the old
- *               ones until the group is freed, because some thread may be about to write to them.
- *               A span that began while tracing was off is not recorded.
- * Not promised  That every event is kept: a ring holds the newest. That tracing which is switched
- *               off stops a thread in the middle of an event. Numbers of tasks that are not virtual
- *               threads: these are addresses. Waits of OS threads.
+ * Why it works  One thread writes to a ring (event_ring.h). Each carrier has a ring, and all other
+ *               threads share one more, under a lock. An event holds a copy of the task's name,
+ *               taken by the thread that has the task at that moment, and a number that no other
+ *               thread of the group gets. Both are copies because the memory of the task soon
+ *               belongs to another one. One word switches tracing on and off, and holds the address
+ *               of the rings; while it is NULL, tracing costs one look at it. A switch to larger
+ *               rings keeps the old ones until the group is freed, because some thread may be about
+ *               to write to them. A span that began while tracing was off is not recorded.
+ * Not promised  Not every event is kept: a ring holds the newest. A thread that is in the middle of
+ *               an event when tracing is switched off still writes that event. Tasks that are not
+ *               virtual threads have no numbers: their addresses take the place of these. Waits of
+ *               OS threads are not recorded.
  * Prior art     Go's execution tracer; the per-CPU ring buffers of Linux ftrace.
  * Spec          specs/base/EventRing.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn,
  *               RingsAreThere, SpansHaveBegun; kinds are actions of specs
@@ -74,35 +75,39 @@ enum wp_trace_steal {
 
 typedef struct wp_trace_event {
 	int64_t begin_ns, duration_ns; /* CLOCK_MONOTONIC */
-	/* A virtual thread's number in its group, or the address of another task; 0: none. */
+	/* The number of a virtual thread in its group, or the address of another task; 0: no task.
+	 */
 	uint64_t task;
 	uint32_t kind, a, b, c;
 	char name[WP_TRACE_NAME]; /* the task's name; "": none */
 } wp_trace_event;
 
-/* Switches tracing on, with rings of at least `events` events for each carrier: a power of two, or
- * 0 for the size of before, at first WP_TRACE_USUAL. Rings never get smaller. Earlier events stay,
- * unless the rings get larger; the numbers go on. Returns WP_OK; WP_MISUSED: not a valid number;
- * WP_SYSTEM and errno. [any thread | blocks shortly, allocates] */
+/* Switches tracing on, with rings of at least `events` events for each carrier. `events` is a power
+ * of two, or 0 for the size of before, which is at first WP_TRACE_USUAL. Rings never get smaller.
+ * Earlier events stay, unless the rings get larger; their numbers continue. Returns WP_OK;
+ * WP_MISUSED if the number is not valid; or WP_SYSTEM and sets errno. [any thread | blocks shortly,
+ * allocates] */
 WP_API int wp_group_trace_on(wp_group *group, uint32_t events);
 
-/* Switches tracing off; the events that are there can be read. [any thread | blocks shortly] */
+/* Switches tracing off. The events that are there can still be read. [any thread | blocks shortly]
+ */
 WP_API void wp_group_trace_off(wp_group *group);
 
-/* The first returns the size of each ring, or 0 while tracing is off; the second returns it also
- * after tracing was switched off, and 0 if it never was on. [any thread | the first is wait-free,
- * the second blocks shortly] */
+/* The first returns the size of each ring, or 0 while tracing is off. The second also returns it
+ * after tracing was switched off, and 0 only if tracing never was on. [any thread | the first is
+ * wait-free, the second blocks shortly] */
 WP_API uint32_t wp_group_tracing(wp_group *group);
 WP_API uint32_t wp_group_traced(wp_group *group);
 
-/* Copies events of one ring, from *number on, as far as there are events and `room`; returns how
- * many, and moves *number on, past events that are overwritten. ring: a carrier's index, or the
- * number of carriers, with spare ones, for all other threads. [any thread | blocks shortly] */
+/* Copies events of one ring, from number *number on, as far as there are events and `room`. Returns
+ * how many it copied, and advances *number past these and past events that were overwritten. `ring`
+ * is a carrier's index, or for all other threads the number of carriers, with spare ones. [any
+ * thread | blocks shortly] */
 WP_API uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number,
 			       wp_trace_event *events, uint64_t room);
 
-/* The time in ns to record so many events, each with its two looks at the clock; -1: no memory.
- * [any thread | allocates] */
+/* Returns the time in ns that it takes to record that many events, each with its two looks at the
+ * clock; -1 if there is no memory. [any thread | allocates] */
 WP_API int64_t wp_trace_cost_ns(uint32_t events);
 /* cdef: end */
 
@@ -112,19 +117,19 @@ typedef struct wp_traces {
 	uint32_t size;  /* events of each ring */
 	wp_event_ring *rings;
 	wp_event_ring_slot *slots;
-	struct wp_traces *before; /* smaller ones, which some thread may still write to */
+	struct wp_traces *before; /* smaller rings, to which some thread may still write */
 } wp_traces;
 
-/* The tracing of one group. Zeroed: it is off. */
+/* The tracing of one group. A zeroed one is off. */
 typedef struct wp_tracing {
 	wp_event_ring_switch on; /* to a wp_traces */
 	wp_lock lock;
 	wp_traces *kept; /* the largest that were made; NULL: none */
 } wp_tracing;
 
-/* The first prepares a group's tracing, switched on unless `events` is 0: WP_OK, WP_SYSTEM. The
- * second frees it, when no thread writes. [before it is shared | allocates; the second is
- * wait-free] */
+/* The first prepares the tracing of a group, and switches it on unless `events` is 0. It returns
+ * WP_OK or WP_SYSTEM. The second frees it, when no thread writes. [before it is shared | allocates;
+ * the second is wait-free] */
 int wp__tracing_begin(wp_group *group, uint32_t events);
 void wp__tracing_end(wp_tracing *tracing);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_stackful.h - the parts of a virtual thread beyond its word, and the memory of the threads
- * of one group. For vthread_start.c, vthread_stackful.c and group.c alone.
+ * vthread_stackful.h - the parts of a virtual thread other than its word, and the memory of the
+ * threads of one group. Only vthread_start.c, vthread_stackful.c and group.c use it.
  *
  *   with a stack      at the top of a slot of its size (stack.h)
  *   without           in a block of this pool
  *
- * Why it works  Both memories are type-stable: a body stays a body until the group is freed. */
+ * Why it works  Both kinds of memory are type-stable: a body, the record of one virtual thread,
+ *               stays a body until the group is freed. */
 #ifndef WP_VTHREAD_STACKFUL_H
 #define WP_VTHREAD_STACKFUL_H
 
@@ -22,12 +23,14 @@ typedef struct wp_local_value {
 	void *value;
 } wp_local_value;
 
-/* A virtual thread. done: its runner. armed_for, timer: its runner, and under the timers' lock the
- * thread that fires the timer. The rest: its maker, then its runner. */
+/* A virtual thread. `done` is written by its runner; `armed_for` and `timer` by its runner and,
+ * under the timers' lock, by the thread that fires the timer; the other fields by its maker, and
+ * then by its runner. */
 typedef struct wp_body {
 	wp_vthread thread;
 	wp_fiber fiber;
-	/* the fiber that it leaves to: the one that mounted it, or the thread that passed to it */
+	/* the fiber to which it switches when it leaves its stack: the one that mounted it, or the
+	 * thread that passed to it */
 	wp_fiber *under;
 	wp_latch done;
 	wp_timer timer;
@@ -36,7 +39,7 @@ typedef struct wp_body {
 	bool is_timed; /* the timer was armed for the current park */
 	wp_group *group;
 	uint64_t number;        /* unique in the group, for ever */
-	int64_t waits_since_ns; /* for an event; 0: it does not wait, or tracing is off */
+	int64_t waits_since_ns; /* for an event; 0: no wait, or no tracing */
 	uint32_t waits_for, waits_on;
 	int (*run)(void *arg);
 	enum wp_step (*step)(wp_task *task);
@@ -47,7 +50,7 @@ typedef struct wp_body {
 	uint32_t locals_room, locals_count;
 	wp_local_value *locals;
 	void (*left)(wp_vthread *thread);
-	struct wp_scope *scope; /* the innermost open one, or the one that has forked it */
+	struct wp_scope *scope; /* the innermost open scope, or the scope that has forked it */
 	struct wp_body *next;   /* the next idle block */
 	char name[WP_VTHREAD_NAME];
 } wp_body;
@@ -57,27 +60,28 @@ WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
 	return (wp_body *)(void *)thread;
 }
 
-/* Ends a park: the result that the park returns. [its runner | as wp_timer_cancel] */
+/* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */
 int wp__vthread_why(wp_body *body);
 /* Writes the event of a wait that has ended with `code` (trace.c). [its runner | as
  * wp__trace_add_here] */
 void wp__body_waited(wp_body *body, int code);
 
-/* Sets the fiber from which the calling OS thread mounts virtual threads; returns the previous one.
+/* Sets the fiber from which the calling OS thread mounts virtual threads. Returns the previous one.
  * [an OS thread | wait-free] */
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber);
 
-/* For a thread that is to leave its stack: the thread to which it is to switch, perhaps itself if
- * it yields. Returns NULL if it leaves through the loop. [a virtual thread that may leave its
- * carrier | wait-free] */
+/* Called for a thread that is about to leave its stack. Returns the thread to which it must switch;
+ * that may be itself, if it yields. Returns NULL if it must leave through the loop. [a virtual
+ * thread that may leave its carrier | wait-free] */
 wp_body *wp__vthread_pass(wp_body *body, bool yields);
 
-/* The bodies of one group: stacks by size, and blocks. Zeroed is empty. All under the lock. */
+/* The bodies of one group: stacks of each size, and blocks for threads without a stack. A zeroed
+ * one is empty. All fields are under the lock. */
 typedef struct wp_bodies {
 	wp_lock lock;
 	uint32_t sizes;
-	/* How many threads were made under the lock, which numbers them; threads from a carrier's
-	 * cache are numbered by the carrier. */
+	/* How many threads were made under the lock; it gives them their numbers. A thread from a
+	 * carrier's cache gets its number from the carrier. */
 	uint64_t made;
 	uint64_t bytes[WP_VTHREAD_SIZES];
 	wp_stacks *stacks[WP_VTHREAD_SIZES];
@@ -85,21 +89,22 @@ typedef struct wp_bodies {
 	void **chunks; /* each chunk links to the next by its first word */
 } wp_bodies;
 
-/* The WP_BODY_CHUNK blocks of a chunk, behind its link. [any thread | wait-free] */
+/* Returns the WP_BODY_CHUNK blocks of a chunk, which are behind its link. [any thread | wait-free]
+ */
 WP_INLINE wp_body *wp__body_chunk(void **chunk)
 {
 	return (wp_body *)(void *)((char *)(void *)chunk + WP_LINE);
 }
 
-/* Takes a body, zeroed at first, later as it was given back. NULL and errno: none. [any thread |
- * blocks shortly] */
+/* Takes a body. A new one is zeroed; another one is as it was given back. Returns NULL and sets
+ * errno if there is none. [any thread | blocks shortly] */
 wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
 /* Gives a body back. [its owner | blocks shortly] */
 void wp__body_give(wp_body *body);
-/* Calls `fini` of each of its values, and frees their memory. [its runner | as the fini functions]
- */
+/* Calls `fini` for each value of the thread (wp_local), and frees the memory of the values. [its
+ * runner | as the fini functions] */
 void wp__body_forget(wp_body *body);
-/* Frees the memory of its values. [its owner | frees] */
+/* Frees the memory of the thread's values. [its owner | frees] */
 void wp__body_drop(wp_body *body);
 void wp__bodies_free(wp_bodies *bodies);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker.h - the thread of one carrier: its loop, its exit, its counts. For group.c alone.
+ * worker.h - a worker is a carrier of a group, with the loop that an OS thread runs for it, its
+ * exit and its counts. Only the files of the group use it.
  *
  *   the loop
  *   fire the timers that are due; in a long drain every 16 runs
- *   loads are counted: run one task of a blocked carrier (group_placement.h)
- *   drain the own queues, for yield_us; between two looks at the clock, threads that yield pass to
- *            one another directly; the stop was among the tasks: [worker.3] exited
+ *   if loads are counted: run one task of a blocked carrier (group_placement.h)
+ *   run the tasks of the own queues, for yield_us; between two looks at the clock, threads that
+ *            yield pass to one another directly; if the stop was among the tasks: [worker.3] exited
  *   nothing ran: steal from the longer queue of two siblings, drawn at random
- *   nothing there: park, at most until a timer is due; run what the wake brought; if it brought
- *            nothing: fire, drain, and park at once
+ *   nothing was there: park, at most until a timer is due; run what the wake brought; if it
+ *            brought nothing: fire timers, run the own queues, and park again
  *
  * Why it works  Between a wake that brought nothing and the next park, nothing takes long
  *               (carrier.h).
@@ -28,8 +29,8 @@
 #include "sched/vthread_stackful.h"
 #include "thread/wakers.h"
 
-/* One carrier of a group. home: carrier_tasks.h. exited: worker.3. The last cache line: the owner.
- */
+/* One carrier of a group. For `home` see carrier_tasks.h; `exited` is written by worker.3; the
+ * fields of the last cache line by the owner. */
 typedef struct wp_worker {
 	wp_carrier_tasks home;
 	wp_group *group;
@@ -40,10 +41,10 @@ typedef struct wp_worker {
 	wp_atomic(uint32_t) exited;
 	wp_role role;
 	wp_poller poller;
-	wp_carrier_io *io;      /* of its poller, if the kernel made that; else NULL */
-	wp_watching *watching;  /* of the OS thread that carries it now */
+	wp_carrier_io *io;      /* of its poller, if io/ has made that; else NULL */
+	wp_watching *watching;  /* of the OS thread that runs its loop now */
 	bool has_stop;          /* the stop was read */
-	wp_private_fifo behind; /* tasks set aside since then, not to be run */
+	wp_private_fifo behind; /* tasks set aside since then; they do not run */
 	wp_stacks *usual;       /* the pool of WP_STACK_BYTES stacks */
 	wp_stack_cache stacks;  /* its cache of these */
 	_Alignas(WP_LINE) uint64_t random;
@@ -54,14 +55,14 @@ typedef struct wp_worker {
 	uint32_t turns;             /* runs left until it looks at the clock, including this one */
 	int64_t until_ns;           /* the deadline of its last sleep; 0: it did not sleep */
 	wp_progress progress;       /* steps begun and ended, if the group is watched */
-	uint64_t seen;              /* progress at the monitor's last look; the monitor's alone */
-	uint64_t made; /* virtual threads made from its cache of stacks; the role's holder */
+	uint64_t seen;              /* progress at the monitor's last look; only the monitor's */
+	uint64_t made;              /* threads made from its cache of stacks; its runner's */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
 } wp_worker;
 
-/* Tasks that a close has taken off the lists. A task that is off its list does not need next and
- * back, so these link the taken tasks, and `back` says whether the task was parked. */
+/* The tasks that a close has taken off the lists. A task that is off its list does not need `next`
+ * and `back`. So `next` links the taken tasks, and `back` tells whether the task was parked. */
 typedef struct wp_taken {
 	wp_task *first, *last;
 } wp_taken;
@@ -71,7 +72,7 @@ struct wp_group {
 	uint32_t size;          /* carriers without the spare ones */
 	wp_tracing tracing;
 	wp_closing closing;
-	/* Waiting to be handed back when all lists are empty, by this close or the next one. */
+	/* The tasks that this close or the next one hands back when all lists are empty. */
 	wp_taken taken;
 	wp_domain *domains;                     /* by number */
 	wp_carrier **members;                   /* of all domains, one domain after the other */
@@ -86,15 +87,16 @@ struct wp_group {
 	wp_atomic(uint32_t) next; /* submit.1 */
 };
 
-/* Notes, for a dump, the task that runs. [the role's holder | wait-free] */
+/* Records, for a dump, the task that runs. [the thread that holds the carrier's role (role.h) |
+ * wait-free] */
 WP_INLINE void wp__worker_runs(wp_worker *mine, wp_task *task)
 {
-	/* [worker.1] relaxed: stale costs a dump a name, never a task; pairs dump.1, worker.2;
-	 * upholds Dump!RunnerIsNamed. */
+	/* [worker.1] relaxed: a value that is stale costs a dump a name, never a task; pairs
+	 * dump.1, worker.2; upholds Dump!RunnerIsNamed. */
 	wp_store_relaxed(&mine->mounted, task);
 }
 
-/* The task noted last. [the role's holder | wait-free] */
+/* Returns the task that was recorded last. [the role's holder | wait-free] */
 WP_INLINE wp_task *wp__worker_mounted(wp_worker *mine)
 {
 	/* [worker.2] relaxed: ordered by program order on one thread, and by the role's lock
@@ -105,13 +107,13 @@ WP_INLINE wp_task *wp__worker_mounted(wp_worker *mine)
 /* The function of a carrier's thread; its argument is the worker. */
 void *wp__worker_begin(void *arg);
 
-/* The carrier that the calling thread carries, or NULL. [any thread | wait-free] */
+/* Returns the carrier whose loop the calling thread runs, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
-/* Carries that worker, then others, on the calling thread, until the thread is to end. Returns NULL
- * if returns at once. [an OS thread of the group | blocks] */
+/* Runs the loop of that carrier, and then those of others, on the calling thread, until the thread
+ * must end. If `mine` is NULL, returns at once. [an OS thread of the group | blocks] */
 void wp__worker_carry(wp_group *group, wp_worker *mine);
-/* Makes the calling thread carry that worker. [the role's holder | system calls] */
+/* Makes the calling thread run that carrier. [the role's holder | system calls] */
 void wp__worker_mount(wp_worker *mine, wp_watching *watching);
 
 /* Steals a task from a sibling, or returns NULL. [the carrier | as wp_carrier_steal] */
@@ -125,37 +127,37 @@ wp_mpsc_node *wp__worker_left(wp_worker *mine, wp_mpsc_node *stolen);
 /* Writes the events of a sleep. [the carrier | wait-free] */
 void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen);
 
-/* Ends the park that its poller began, if any: the poller is back, or was descheduled. [the carrier
- * | wakes one carrier at the most] */
+/* Ends the park that the carrier's poller began, if any: the poller is back, or was descheduled.
+ * [the carrier | wakes one carrier at the most] */
 void wp__poller_unpark(wp_worker *mine);
-/* Tells its poller to end, after the stop was read. Returns false if there is no poller. [the
- * carrier | as wp_vthread_interrupt] */
+/* Tells the carrier's poller to end, after the stop was read. Returns false if there is no poller.
+ * [the carrier | as wp_vthread_interrupt] */
 bool wp__poller_stays(wp_worker *mine);
-/* Takes its poller's turn: returns the poller's task to run now, or NULL if it is not here. [the
- * carrier | as wp_carrier_poll] */
+/* The turn of the carrier's poller. Returns the poller's task, which must run now, or NULL if it is
+ * not here. [the carrier | as wp_carrier_poll] */
 wp_task *wp__poller_turn(wp_worker *mine);
-/* At the very end: gives what was set aside for the poller's end to the close. [the carrier |
- * wait-free] */
+/* Called at the very end. Gives the tasks that were set aside until the end of the poller to the
+ * close. [the carrier | wait-free] */
 void wp__poller_leave_behind(wp_worker *mine);
 
-/* As wp__carrier_tasks_pass, for the calling carrier; also returns NULL when it is the loop's turn.
- * [any thread | wait-free] */
+/* Like wp__carrier_tasks_pass, for the calling carrier. It also returns NULL when it is the loop's
+ * turn. [any thread | wait-free] */
 wp_task *wp__worker_pass(wp_task *task, bool yields);
 
 /* Replaces zeroes in the configuration by defaults. Returns WP_OK or WP_MISUSED. [any thread | a
  * system call] */
 int wp__group_settle(wp_group_config *config);
-/* Allocates a group, without threads; NULL: no memory. The second frees it. [before it is shared |
- * allocates] */
+/* The first allocates a group, without threads, and returns NULL if there is no memory. The second
+ * frees it. [before it is shared | allocates] */
 wp_group *wp__group_make(const wp_group_config *config);
 void wp__group_give(wp_group *group);
 
-/* A carrier of the group, each in turn. [any thread | wait-free] */
+/* Returns the carriers of the group in turn. [any thread | wait-free] */
 uint32_t wp__group_next(wp_group *group);
-/* The carrier for a task that was submitted without one. [any thread | wait-free] */
+/* Returns the carrier for a task that was submitted without one. [any thread | wait-free] */
 uint32_t wp__group_choose(wp_group *group);
 wp_carrier_tasks *wp__group_home(wp_group *group, uint32_t index);
-/* As wp_group_start, on that home. [any thread | blocks shortly] */
+/* Like wp_group_start, on that home. [any thread | blocks shortly] */
 int wp__group_start(wp_carrier_tasks *home, wp_task *task);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker_trace.h - events of a carrier (trace.h), written by the holder of its role. For worker.c
- * and spare_thread.c. */
+ * worker_trace.h - the events of a carrier (trace.h). The holder of the carrier's role (role.h)
+ * writes them. Only worker.c and spare_thread.c use this. */
 #ifndef WP_WORKER_TRACE_H
 #define WP_WORKER_TRACE_H
 
 #include "sched/worker.h"
 
-/* Returns true if tracing is on. Otherwise nothing is done for events. */
+/* Returns true if tracing is on. If it is off, nothing is done for events. */
 WP_INLINE bool wp__worker_is_traced(wp_worker *mine)
 {
 	return wp_event_ring_is_on(&mine->group->tracing.on);
@@ -23,7 +23,7 @@ WP_INLINE void wp__worker_trace(wp_worker *mine, wp_trace_event event)
 	wp__trace_add(mine->group, mine->index, &event);
 }
 
-/* The number of tasks queued there, for an event. */
+/* Returns the number of tasks that are queued there, for an event. */
 WP_INLINE uint32_t wp__worker_depth(wp_worker *mine, wp_carrier_tasks *home)
 {
 	return wp__worker_is_traced(mine) ? (uint32_t)wp_carrier_tasks_runnable(home) : 0;
