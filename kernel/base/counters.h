@@ -36,12 +36,12 @@ typedef struct wp_search_counts {
 /* Adds `more` to a counter that has one writer at a time. [its current writer | wait-free] */
 WP_INLINE void wp__count_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
-	/* [counters.1] relaxed: stale costs a number, never a task; pairs counters.2; upholds
-	 * Group!EachRunsOnce. */
+	/* [counters.1] relaxed: a value that is stale costs a number, never a task; pairs
+	 * counters.2; upholds Group!EachRunsOnce. */
 	uint64_t now = wp_load_relaxed(counter);
 
-	/* [counters.2] relaxed: stale costs a number, never a task; pairs counters.1, counters.3;
-	 * upholds Group!EachRunsOnce. */
+	/* [counters.2] relaxed: a value that is stale costs a number, never a task; pairs
+	 * counters.1, counters.3; upholds Group!EachRunsOnce. */
 	wp_store_relaxed(counter, now + more);
 }
 
@@ -78,8 +78,8 @@ WP_INLINE void wp__count_by(bool is_owner, wp_atomic(uint64_t) *own, wp_atomic(u
 /* Reads a counter; the value may be outdated. [any thread | wait-free] */
 WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 {
-	/* [counters.3] relaxed: stale costs a number, never a task; pairs counters.2, counters.4;
-	 * upholds Group!EachRunsOnce. */
+	/* [counters.3] relaxed: a value that is stale costs a number, never a task; pairs
+	 * counters.2, counters.4; upholds Group!EachRunsOnce. */
 	return wp_load_relaxed(counter);
 }
 
@@ -87,8 +87,8 @@ WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count(&counts->started);
-	/* [counters.5] relaxed: stale costs a number, never a task; pairs counters.6; upholds
-	 * Group!EachRunsOnce. */
+	/* [counters.5] relaxed: a value that is stale costs a number, never a task; pairs
+	 * counters.6; upholds Group!EachRunsOnce. */
 	wp_store_relaxed(&counts->victim, victim);
 }
 
@@ -97,8 +97,8 @@ WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count_shared(&counts->denied);
-	/* [counters.6] relaxed: stale costs a number, never a task; pairs counters.5; upholds
-	 * Group!EachRunsOnce. */
+	/* [counters.6] relaxed: a value that is stale costs a number, never a task; pairs
+	 * counters.5; upholds Group!EachRunsOnce. */
 	if (wp_load_relaxed(&counts->victim) != victim)
 		wp__count_shared(&counts->denied_other);
 }

@@ -36,8 +36,8 @@ UNWATCHED static void read_name(wp_dump_thread *shown, const wp_body *body)
 static int carrier_of(wp_group *group, const wp_vthread *thread)
 {
 	for (uint32_t index = 0; index < group->config.carriers; index++)
-		/* [dump.1] relaxed: stale costs a name, never a task; pairs worker.1,
-		 * worker_idle.1; upholds Dump!RunnerIsNamed. */
+		/* [dump.1] relaxed: a value that is stale costs a name, never a task; pairs
+		 * worker.1, worker_idle.1; upholds Dump!RunnerIsNamed. */
 		if (wp_load_relaxed(&group->workers[index].mounted) == &thread->task)
 			return (int)index;
 	return -1;

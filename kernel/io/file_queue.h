@@ -130,8 +130,8 @@ WP_INLINE void wp__file_queue_set_asked(wp_file_queue *queue, uint32_t asked)
 /* Returns true if an operation is listed. [the poller | wait-free] */
 WP_INLINE bool wp__file_queue_is_asked(wp_file_queue *queue)
 {
-	/* [file_queue.2] relaxed: ordered by [carrier.6] before it blocks; elsewhere stale costs a
-	 * turn; pairs file_queue.1; upholds FileQueue!OpNotLost. */
+	/* [file_queue.2] relaxed: ordered by [carrier.6] before it blocks; elsewhere a value that
+	 * is stale costs a turn; pairs file_queue.1; upholds FileQueue!OpNotLost. */
 	return wp_load_relaxed(&queue->asked) != 0;
 }
 

@@ -93,8 +93,8 @@ static void __attribute__((format(printf, 2, 3))) print(sheet *to, const char *f
 
 static const char *does_what(const wp_pool_thread *one)
 {
-	/* [pool_dump.1] relaxed: stale costs a word in a dump; pairs pool_threads.1; upholds
-	 * Pool!QtpCounterBalance. */
+	/* [pool_dump.1] relaxed: a value that is stale costs a word in a dump; pairs
+	 * pool_threads.1; upholds Pool!QtpCounterBalance. */
 	const char *tag = wp_load_relaxed(&((wp_pool_thread *)(uintptr_t)one)->tag);
 
 	if (one->state != WP_POOL_BUSY)

@@ -175,16 +175,16 @@ int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job)
 
 bool wp_pool_try_execute(wp_pool *pool, const wp_job *job)
 {
-	/* [pool_new.2] relaxed: stale costs a job that is run during the close; pairs pool_new.1;
-	 * upholds Pool!StopDrainsOnce: after a close no job is taken. */
+	/* [pool_new.2] relaxed: a value that is stale costs a job that is run during the close;
+	 * pairs pool_new.1; upholds Pool!StopDrainsOnce: after a close no job is taken. */
 	return !wp_load_relaxed(&pool->refuses) &&
 	       wp_reserve_try(&pool->reserve, (void *)(uintptr_t)job);
 }
 
 void wp_pool_close(wp_pool *pool)
 {
-	/* [pool_new.1] relaxed: stale costs a job that is run during the close; pairs pool_new.2;
-	 * upholds Pool!StopDrainsOnce. */
+	/* [pool_new.1] relaxed: a value that is stale costs a job that is run during the close;
+	 * pairs pool_new.2; upholds Pool!StopDrainsOnce. */
 	wp_store_relaxed(&pool->refuses, true);
 	if (wp__pool_close(pool))
 		wp_reserve_stop(&pool->reserve);

@@ -34,8 +34,8 @@ void wp__pool_thread_join(wp_pool_thread *gone)
 
 static void set_tag(wp_pool_thread *mine, const char *tag)
 {
-	/* [pool_threads.1] relaxed: stale costs a word in a dump; pairs pool_dump.1; upholds
-	 * Pool!QtpCounterBalance. */
+	/* [pool_threads.1] relaxed: a value that is stale costs a word in a dump; pairs
+	 * pool_dump.1; upholds Pool!QtpCounterBalance. */
 	wp_store_relaxed(&mine->tag, tag);
 }
 

@@ -20,8 +20,8 @@ int wp_reserve_init(wp_reserve *reserve, const wp_reserve_config *config, wp_res
 /* [any thread | wait-free] */
 static bool is_empty(wp_reserve *reserve, uint32_t slot)
 {
-	/* [reserve.2] relaxed: stale costs a task that is not handed over, or a thread that stays a
-	 * while longer; pairs reserve.3, reserve.6, reserve.8; upholds
+	/* [reserve.2] relaxed: a value that is stale costs a task that is not handed over, or a
+	 * thread that stays a while longer; pairs reserve.3, reserve.6, reserve.8; upholds
 	 * Reserve!ReservedThreadExclusive. */
 	return wp_load_relaxed(&reserve->slots[slot].thread) == NULL;
 }

@@ -38,10 +38,10 @@ void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config)
 /* [any thread | wait-free] */
 static uint64_t look(const wp_strategy *strategy)
 {
-	/* [strategy.7] relaxed: stale costs a failing step, or one thread that is started for
-	 * nothing; pairs strategy.1, strategy.2, strategy.3, strategy.4, strategy.5, strategy.6,
-	 * strategy.8, strategy.9; upholds Strategy!NoLostProduction: a thread that relies on the
-	 * word also writes it. */
+	/* [strategy.7] relaxed: a value that is stale costs a failing step, or one thread that is
+	 * started for nothing; pairs strategy.1, strategy.2, strategy.3, strategy.4, strategy.5,
+	 * strategy.6, strategy.8, strategy.9; upholds Strategy!NoLostProduction: a thread that
+	 * relies on the word also writes it. */
 	return wp_load_relaxed(&strategy->word);
 }
 

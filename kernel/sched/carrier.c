@@ -37,17 +37,17 @@ static void search_if_idle(wp_carrier *victim)
 		wp_search(domain, victim->index);
 }
 
-/* Stands between a push and the look at the words. [any thread | wait-free] */
+/* The fence between a push and the look at the words of carriers. [any thread | wait-free] */
 static void submit_fence(void)
 {
 	/* [carrier.7] seq_cst fence; pairs carrier.7, carrier.6, search.7; upholds
-	 * Search!WorkConservation: the push comes before the look at word, bit and token, and at
-	 * the other queue, where another thread may have submitted too. */
+	 * Search!WorkConservation: the push comes before the look at word, bit and token, and
+	 * before the look at the other queue, to which another thread may have submitted too. */
 	wp_fence_seq_cst();
 }
 
-/* Returns true if the carrier slept and was woken, and will run this task next. [any thread | one
- * system call if it slept] */
+/* Wakes the carrier for a task. Returns true if the carrier slept, was woken by this call, and will
+ * run this task next. [any thread | one system call if it slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	/* [carrier.4] relaxed: ordered by [carrier.7]; pairs carrier.1; upholds
@@ -57,15 +57,15 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 
 	if (!wp__is_parked(word))
 		return false;
-	/* Looked at before the wake, it means that the carrier takes this task next. After the
-	 * wake, the carrier may have taken another task, which runs for long, and this task would
-	 * be alone behind it. */
+	/* This is read before the wake, so it means that the carrier takes this task next. After
+	 * the wake, the carrier may have taken another task, which runs for long, and this task
+	 * would be alone behind it. */
 	alone = wp__carrier_is_alone(carrier, queue, task);
 	/* [carrier.3] acq_rel; pairs carrier.1, carrier.2, carrier.5, run_queues.1; upholds
-	 * Carrier!WakeReachesSleeper: there is one waker, which knows the place and the poller; the
-	 * look above comes before. kept: [carrier.7] hands over what was pushed, but only release
-	 * keeps the look's loads before the wake on machines that let a load wait for a later
-	 * store, which RC11 does not have. */
+	 * Carrier!WakeReachesSleeper: there is one waker, which knows the place and the poller, and
+	 * the look above comes before. kept: [carrier.7] publishes what was pushed, but only
+	 * release keeps the look's loads before the wake on machines that let a load wait for a
+	 * later store, which RC11 does not have. */
 	if (!wp_cas_acq_rel(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);
@@ -84,10 +84,10 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	wp_mpsc_push(&carrier->inbox, task);
 	submit_fence();
-	/* The carrier may take this task first, while the submitter that woke it for a task of the
-	 * queue has already left. Asking whether the queue has something published would serve as
-	 * well: a producer that is between the two steps of its push looks for a helper itself when
-	 * it has published (checked in MCSearchPinned, 530,155 states). */
+	/* The carrier may take this task first, although the submitter that woke it for a task of
+	 * the queue has already left. It would be as good to ask whether the queue has something
+	 * published: a producer that is between the two steps of its push looks for a helper itself
+	 * when it has published (checked in MCSearchPinned, 530,155 states). */
 	if (!wake_for(carrier, &carrier->inbox, task) && !wp_mpsc_is_quiescent(&carrier->queue))
 		search_if_idle(carrier);
 }
@@ -127,8 +127,8 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 		search_if_idle(carrier);
 }
 
-/* The woken half of a search: takes one task, releases the token, looks again. [the token's holder
- * | a system call if a carrier is woken] */
+/* The part of a search that the woken carrier does: takes one task, releases the token, and looks
+ * again. [the token's holder | a system call if a carrier is woken] */
 static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 {
 	wp_domain *domain = carrier->domain;
@@ -140,7 +140,8 @@ static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 	return task;
 }
 
-/* Ends a park: no longer parked, nor idle. Returns the word before. [the owner | wait-free] */
+/* Ends a park: the carrier is neither parked nor idle any more. Returns the word of before. [the
+ * owner | wait-free] */
 static uint32_t end_park(wp_carrier *carrier)
 {
 	uint32_t old;
@@ -148,7 +149,7 @@ static uint32_t end_park(wp_carrier *carrier)
 	if (carrier->domain != NULL)
 		wp_idle_set_remove(&carrier->domain->idle, carrier->index);
 	/* [carrier.2] acquire; pairs carrier.3, search.1, timer.11, poller.3; upholds
-	 * Carrier!NoSignalLostOnExit: in one step. */
+	 * Carrier!NoSignalLostOnExit: the word is read and changed in one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
 	if (carrier->poller != NULL)
@@ -172,8 +173,8 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
 
 	if (old >= WP_SEARCHING)
 		return serve(carrier, old - WP_SEARCHING);
-	/* WAKING: a submitter has left its task to this carrier, which must not start another task
-	 * before. */
+	/* If the word was WAKING, a submitter relies on this carrier for its task, and the carrier
+	 * must not start another task before that one. */
 	if (!is_own && wp__is_parked(old))
 		return wp__local_queue_carrier_steal_more(carrier, victim);
 	return NULL;
@@ -204,9 +205,9 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
 {
-	/* [carrier.5] relaxed: stale costs one system call, never a missed wake; pairs carrier.3,
-	 * search.1, timer.11; upholds Carrier!WakeReachesSleeper: the system compares the word
-	 * again as it queues the thread. */
+	/* [carrier.5] relaxed: a word that is stale costs one system call, never a missed wake;
+	 * pairs carrier.3, search.1, timer.11; upholds Carrier!WakeReachesSleeper: the system
+	 * compares the word again when it queues the thread. */
 	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)
 		if (wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, deadline_ns) == WP_TIMEOUT)
 			return;

@@ -35,14 +35,14 @@ static void list_add(wp_carrier_tasks *home, wp_task *task)
 	home->count++;
 }
 
-/* Returns true if the running step is to yield to this task. [its carrier | wait-free] */
+/* Returns true if the running step is about to yield to this task. [its carrier | wait-free] */
 static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 {
 	return home->keeps == task;
 }
 
-/* Pushes a task to its home; `again`: the caller has just run it. [the thread that owes the task |
- * as wp_carrier_submit] */
+/* Pushes a task to its home. `again` is true if the caller has just run the task. [the thread that
+ * owes the task a push | as wp_carrier_submit] */
 static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 {
 	wp_carrier_tasks *home = task->home;
@@ -130,8 +130,8 @@ void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 	}
 }
 
-/* Parks a thread that its scheduler has had run; a close may sleep until then. It does so under the
- * lock, because its group may be freed as soon as the thread is parked. [its runner | blocks
+/* Parks a thread that was run for its scheduler; a close may sleep until then. It does so under the
+ * lock, because the group may be freed as soon as the thread is parked. [its runner | blocks
  * shortly] */
 static bool park_given(wp_vthread *thread)
 {
@@ -146,8 +146,8 @@ static bool park_given(wp_vthread *thread)
 	return is_parked;
 }
 
-/* Returns true if the task is parked, and no longer the caller's. [its runner | wait-free, without
- * a scheduler] */
+/* Parks the task. Returns true if the task is parked; it then no longer belongs to the caller. [its
+ * runner | wait-free, without a scheduler] */
 static bool park(wp_task *task)
 {
 	wp_vthread *thread = (wp_vthread *)(void *)task;
@@ -174,8 +174,8 @@ void wp__carrier_tasks_end(wp_task *task)
 		wp__task_finish(task);
 }
 
-/* Queues the task that the step has kept: first in line, if the step yields to it. [its carrier |
- * as push] */
+/* Queues the task that the step has kept: in front of all others, if the step yields to it. [its
+ * carrier | as push] */
 static void give_kept(wp_carrier_tasks *self, enum wp_step said)
 {
 	wp_mpsc_node *node = &self->kept->node;
@@ -189,7 +189,7 @@ static void give_kept(wp_carrier_tasks *self, enum wp_step said)
 
 void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step said)
 {
-	/* self is NULL where a scheduler runs the task on another OS thread */
+	/* self is NULL if a scheduler runs the task on another OS thread */
 	if (self != NULL && self->kept != NULL)
 		give_kept(self, said);
 	if (said == WP_STEP_DONE)
@@ -238,7 +238,7 @@ int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns)
 	return code;
 }
 
-/* A close hands back tasks that are queued or parked. */
+/* Cancels a task that is queued or parked, for a close that hands it back. */
 
 static bool cancel(wp_task *task)
 {
@@ -246,7 +246,8 @@ static bool cancel(wp_task *task)
 				: wp__task_cancel(task);
 }
 
-/* Takes off the list a parked task that no thread is about to push. [the close | blocks shortly] */
+/* Takes a parked task off the list, if no thread is about to push it. [the close | blocks shortly]
+ */
 static wp_task *cancel_parked(wp_carrier_tasks *home)
 {
 	wp_task *task;
@@ -261,8 +262,8 @@ static wp_task *cancel_parked(wp_carrier_tasks *home)
 	return task;
 }
 
-/* Returns true if a scheduler holds the task, which runs or is to run, on any thread. [the lock's
- * holder | wait-free] */
+/* Returns true if a scheduler holds the task. The task then runs, or will run, on any thread. [the
+ * lock's holder | wait-free] */
 static bool is_given(wp_task *task)
 {
 	wp_vthread *thread = (wp_vthread *)(void *)task;

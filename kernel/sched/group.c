@@ -26,7 +26,7 @@ static void stop(wp_worker *one)
 	one->is_stopped = true;
 }
 
-/* Waits until the carrier has ended. Returns WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [the close |
+/* Waits until the carrier has ended. Returns WP_OK, WP_TIMEOUT or WP_INTERRUPTED. [the close |
  * blocks] */
 static int await_exit(wp_worker *one, int64_t deadline_ns)
 {
@@ -41,8 +41,8 @@ static int await_exit(wp_worker *one, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Stops all carriers, and waits for every exit that comes in time. Returns WP_OK: all threads have
- * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
+/* Stops all carriers, and waits for every exit that comes in time. Returns WP_OK if all threads
+ * have ended. WP_TIMEOUT or WP_INTERRUPTED: call it again. [the close | blocks] */
 static int workers_join(wp_group *group, int64_t deadline_ns)
 {
 	int code, all = WP_OK;
@@ -68,8 +68,8 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Starts the threads. 0, or an errno if one does not start. [the maker of the group | system calls]
- */
+/* Starts the threads. Returns 0, or an errno if a thread does not start. [the maker of the group |
+ * system calls] */
 static int start_all(wp_group *group)
 {
 	for (uint32_t index = 0; index < group->size; index++) {
@@ -135,7 +135,7 @@ static uint64_t take_back_of(wp_carrier_tasks *home, wp_taken *taken)
 	return wp_carrier_tasks_count(home);
 }
 
-/* The same, for all lists. [the close | blocks shortly] */
+/* Like take_back_of, for all lists. [the close | blocks shortly] */
 static uint64_t take_back(wp_group *group)
 {
 	uint64_t left = 0;
@@ -174,7 +174,7 @@ static int64_t with_grace(int64_t deadline_ns)
 	return (deadline_ns > now_ns ? deadline_ns : now_ns) + WP_CLOSE_GRACE_NS;
 }
 
-/* The deadline for steps that schedulers run. */
+/* Returns the deadline for steps that schedulers run. */
 static int64_t at_least_grace(int64_t deadline_ns)
 {
 	int64_t grace_ns = wp_clock_ns() + WP_CLOSE_GRACE_NS;
@@ -263,8 +263,8 @@ static uint32_t cpus(void)
 	return count < WP_GROUP_CARRIERS ? (uint32_t)count : WP_GROUP_CARRIERS;
 }
 
-/* Returns true if each number of a domain or cluster is below `carriers`; there is no place for the
- * members of another one. */
+/* Returns true if each number of a domain or cluster is below `carriers`. The arrays have no room
+ * for the members of another one. */
 static bool are_numbers(const uint32_t *numbers, uint32_t carriers)
 {
 	for (uint32_t index = 0; numbers != NULL && index < carriers; index++)
@@ -310,7 +310,7 @@ void wp__group_give(wp_group *group)
 	free(group);
 }
 
-/* Zeroed memory on cache lines of its own; NULL: no memory. */
+/* Returns zeroed memory on cache lines of its own, or NULL if there is none. */
 static void *room_for(size_t count, size_t size)
 {
 	size_t bytes = (count * size + WP_LINE - 1) / WP_LINE * WP_LINE;
@@ -336,11 +336,11 @@ static bool is_in_cluster(const wp_group_config *config, uint32_t index, uint32_
 	return config->cluster_of[index] == number;
 }
 
-/* Makes one cluster of a domain, from member `first` on; returns where the next one begins. */
+/* Makes one cluster of a domain, from member `first` on. Returns where the next one begins. */
 static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uint32_t number,
 			     uint32_t cluster, uint32_t first)
 {
-	/* Moving the queue of a blocked carrier takes its ticket. */
+	/* A thread that moves the queue of a blocked carrier takes the ticket of that queue. */
 	bool has_tickets = config->work_stealing || group->placed != NULL;
 	wp_domain *domain = has_tickets ? &group->domains[number] : NULL;
 	uint32_t end = first;
@@ -371,7 +371,7 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 	return end;
 }
 
-/* Makes the carriers of a domain, from entry `first` of the members on; returns where the next
+/* Makes the carriers of a domain, from entry `first` of the members on. Returns where the next
  * domain begins. */
 static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint32_t number,
 			    uint32_t first)

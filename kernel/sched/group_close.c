@@ -17,9 +17,9 @@ static int wait_all(wp_close *close)
 }
 
 /* Takes back all tasks, when no carrier runs any more. It visits the homes in turn, because a task
- * that is on the list of one home may be queued at another. Returns WP_OK: all lists are empty;
- * WP_TIMEOUT, WP_INTERRUPTED: schedulers still hold tasks. [the close that is inside | waits for
- * pushes that are on their way, and for schedulers] */
+ * that is in the list of one home may be queued at another. Returns WP_OK if all lists are empty.
+ * Returns WP_TIMEOUT or WP_INTERRUPTED if schedulers still hold tasks. [the close that is inside |
+ * waits for pushes that are on their way, and for schedulers] */
 static int take_all_back(wp_close *close)
 {
 	int64_t given_ns = close->given_ns;
@@ -64,7 +64,8 @@ static int close_once(wp_closing *closing, wp_close *close)
 	int code;
 
 	close->shut(close);
-	/* Once the stops are out, carriers leave tasks behind, so there is nothing to wait for. */
+	/* Once the stops are sent, carriers leave tasks behind, so a wait for the tasks would not
+	 * end. */
 	if (waits && !closing->is_stopping && wait_all(close) == WP_INTERRUPTED)
 		return WP_INTERRUPTED;
 	closing->is_stopping = true;

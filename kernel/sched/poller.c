@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c - see poller.h. Not explored, because it asks which carrier calls:
+ * poller.c - see poller.h. Not explored, because its results depend on the carrier that calls:
  * stress/scenarios/sched/poller.c has the functions that it calls. */
 #include "sched/poller.h"
 
@@ -8,9 +8,10 @@
 #include "sched/poller_turn.h"
 #include "sched/worker_trace.h"
 
-enum { NAP_NS = 1000000 }; /* sleep of a poller's end that waits for a wakeup */
+enum { NAP_NS = 1000000 }; /* how long the end of a poller sleeps for a wakeup */
 
-/* The carrier that has the calling thread as its poller, or NULL. [any thread | wait-free] */
+/* Returns the carrier that has the calling thread as its poller, or NULL. [any thread | wait-free]
+ */
 static wp_worker *calling(void)
 {
 	wp_worker *mine = wp__worker_self();
@@ -29,7 +30,7 @@ static bool is_wanted(wp_worker *mine)
 	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER || wp__worker_is_called(mine);
 }
 
-/* Leaves the stack until the poller's next turn; must be the caller's last call (fiber.h). */
+/* Leaves the stack until the poller's next turn. It must be the caller's last call (fiber.h). */
 static int leave(wp_body *body)
 {
 	return (int)wp_fiber_switch(&body->fiber, body->under, WP_STEP_POLL);
@@ -60,7 +61,7 @@ int wp__poller_yield_end(void)
 		return WP_FORBIDDEN;
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
-	/* One run is the poller's own. */
+	/* One of the counted runs is the poller's own. */
 	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_IDLE;
 }
 
@@ -92,8 +93,8 @@ int wp_poller_try_park(void)
 	wp__count(&mine->parks);
 	mine->poller.since_ns = wp__worker_now_ns(mine);
 	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
-		/* A poller that is descheduled now leaves to the loop, and passes to no other
-		 * thread. */
+		/* If the poller is descheduled from now on, it leaves through the loop, and passes
+		 * to no other thread. */
 		mine->turns = 1;
 		if (wp__group_placement_rest(mine))
 			return WP_OK;
@@ -138,8 +139,8 @@ int wp_poller_unpark(void)
 	return WP_OK;
 }
 
-/* Asked when its body has returned. Returns true if no thread is inside its wakeup, and its carrier
- * has no poller now. [the poller | blocks shortly] */
+/* Called when the poller's body has returned. Returns true if no thread is inside its wakeup; its
+ * carrier then has no poller any more. [the poller | blocks shortly] */
 static bool has_left(wp_worker *mine)
 {
 	wp__poller_unpark(mine);
@@ -154,7 +155,8 @@ static bool has_left(wp_worker *mine)
 	return true;
 }
 
-/* Sleeps, after the others have run, if there is nothing more to run. [the poller | blocks] */
+/* Lets the other tasks run, and then sleeps if there is nothing more to run. [the poller | blocks]
+ */
 static void await_wakeup(wp_worker *mine)
 {
 	int64_t until_ns = wp_clock_ns() + NAP_NS,
@@ -269,8 +271,8 @@ int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config
 		wp_vthread_free(*thread);
 		return code;
 	}
-	/* A poller is on no list: a close waits first for the other tasks, which may need the
-	 * poller. */
+	/* A poller is in no list, because a close first waits for the other tasks, which may need
+	 * the poller. */
 	(*thread)->listed = NULL;
 	wp__body_of(*thread)->is_started = true;
 	wp__vthread_push(*thread);

@@ -6,18 +6,19 @@ bool wp__carrier_is_hit(wp_carrier *carrier, bool looks_at_ring)
 {
 	int published;
 
-	/* A carrier that parks has an empty ring until it leaves the park, so no waker relies on
-	 * this check. */
+	/* A carrier that parks has an empty ring until it ends the park, so no waker relies on this
+	 * check. */
 	if (looks_at_ring && wp__local_queue_carrier_has_some(carrier))
 		return true;
-	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
-	 * may be in it for long, and the one task seen here is then another one. */
+	/* The counts are read first, and the word after them. A carrier that has left WAKING and
+	 * taken its task may run that task for long, and the one task that is seen here is then
+	 * another one. */
 	published = wp_mpsc_published(&carrier->queue);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
 	/* [run_queues.1] relaxed: ordered by mpsc.10, mpsc.11 and mpsc.12; pairs carrier.3,
-	 * timer.11; upholds Search!WorkConservation: a carrier that was woken for its one task is
-	 * not robbed of it. */
+	 * timer.11; upholds Search!WorkConservation: no thief takes the one task of a carrier that
+	 * was woken for it. */
 	return wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
@@ -33,7 +34,8 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 	ticket = wp_biased_lock_acquire(&carrier->ticket);
 	task = wp_mpsc_pop(&carrier->queue);
 	wp_biased_lock_release(&carrier->ticket, ticket);
-	/* The push of a task is stalled, or another thread took it: let the producer run. */
+	/* Either the push of a task is stalled, or another thread took the task. Yield, so that a
+	 * stalled producer can run. */
 	if (task == NULL)
 		wp_yield();
 	return task;
@@ -129,7 +131,7 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 	return NULL;
 }
 
-/* Steals half of the victim's ring, or one task of its queue; returns how many came from the ring.
+/* Steals half of the victim's ring, or one task of its queue. Returns how many came from the ring.
  */
 static uint32_t steal(wp_carrier *carrier, wp_carrier *victim, wp_mpsc_node **task)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * submit.c - tasks and virtual threads of a group: started, unparked, pushed home. See group.h. Not
- * explored, because it asks which carrier calls: stress/scenarios/sched/carrier_tasks.c has the
- * functions that it calls. */
+ * submit.c - how tasks and virtual threads of a group are started, unparked and pushed home. See
+ * group.h. Not explored, because its results depend on the carrier that calls:
+ * stress/scenarios/sched/carrier_tasks.c has the functions that it calls. */
 #include "base/error.h"
 #include "sched/group.h"
 #include "sched/placement/group_placement.h"
 #include "sched/worker.h"
 
-/* The home that the calling thread carries, or NULL. [any thread | wait-free] */
+/* Returns the home whose carrier the calling thread runs, or NULL. [any thread | wait-free] */
 static wp_carrier_tasks *calling(void)
 {
 	wp_worker *self = wp__worker_self();
@@ -27,8 +27,8 @@ static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 	wp__trace_add_here(home->group, &event);
 }
 
-/* Writes the event before the push: afterwards the task may no longer exist. [any thread | as
- * wp__trace_add] */
+/* Writes the event. This comes before the push, because the task may no longer exist afterwards.
+ * [any thread | as wp__trace_add] */
 static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
 {
 	if (wp_event_ring_is_on(&home->group->tracing.on))
@@ -73,7 +73,8 @@ int wp_group_submit(wp_group *group, wp_task *task)
 
 void wp_task_unpark(wp_task *task)
 {
-	/* The task is not the caller's: it may be on its way to its home only now. */
+	/* The task does not belong to the caller: another thread may just be pushing it to its
+	 * home. */
 	if (!wp__task_notify(task))
 		return;
 	wp__group_placement_resumes(task);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - the heaps of timer.h: arming takes about one step, cancelling and firing log n,
- * amortised.
+ * timer.c - the heaps of timer.h. Arming takes about one step; cancelling and firing take log n
+ * steps, amortised.
  *
- * An armed timer starts as a heap of one. Two heaps of about one size are merged, as a binary
- * counter carries. So the heaps double in size, and no root has many children, which would all be
- * melded when it fires. A timer that is armed and soon cancelled stays among the small heaps. */
+ * An armed timer starts as a heap of one. Two heaps of about the same size are merged, like a carry
+ * in a binary counter. So each heap has about twice the size of the one before, and no root has
+ * many children, which would all have to be merged when it fires. A timer that is armed and soon
+ * cancelled stays among the small heaps. */
 #include "sched/timer.h"
 
 void wp_timers_init(wp_timers *timers)
@@ -83,8 +84,8 @@ static void put(wp_timers *timers, wp_timer *timer)
 		timers->count = index + 1;
 }
 
-/* Takes a timer off its heap. The merged timers from below it take its place, where they are due no
- * earlier than the timer above. [the lock's holder | as many steps as it has children] */
+/* Takes a timer off its heap. The timers below it are merged and take its place, if they are due no
+ * earlier than the timer above it. [the lock's holder | as many steps as it has children] */
 static void take_off(wp_timer *timer)
 {
 	wp_timer *rest = meld_all(timer->child), *next = timer->next;
@@ -98,8 +99,8 @@ static void take_off(wp_timer *timer)
 		next->back = rest == NULL ? timer->back : &rest->next;
 }
 
-/* Finds the first timer, after the previous one has gone. It merges the last two heaps, so that
- * there are few heaps where as many timers fire as are armed. [the lock's holder | as many steps as
+/* Finds the first timer, after the previous one is gone. It also merges the last two heaps, so that
+ * there are few heaps if as many timers fire as are armed. [the lock's holder | as many steps as
  * there are heaps] */
 static void find_first(wp_timers *timers)
 {
@@ -127,8 +128,8 @@ static void settle(wp_timers *timers)
 {
 	wp_timer *first = timers->first;
 
-	/* [timer.3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends
-	 * early; pairs timer.8; upholds Timer!Fires. */
+	/* [timer.3] relaxed: ordered by the lock; a value that is stale costs the carrier one sleep
+	 * that ends early; pairs timer.8; upholds Timer!Fires. */
 	wp_store_relaxed(&timers->earliest_ns, first == NULL ? WP_FOREVER : first->deadline_ns);
 }
 
@@ -164,8 +165,8 @@ bool wp_timer_cancel(wp_timer *timer)
 
 		wp_lock_acquire(&timers->lock);
 		/* [timer.5] relaxed: ordered by the lock; pairs timer.1, timer.6, timer.7,
-		 * timer.12; upholds Timer!DueOnce: the timer may have fired meanwhile, and be armed
-		 * elsewhere. */
+		 * timer.12; upholds Timer!DueOnce: meanwhile the timer may have fired, and may be
+		 * armed elsewhere. */
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
 			was_first = timers->first == timer;
@@ -253,7 +254,7 @@ bool wp__timers_end_sleep(wp_carrier *carrier)
 	word = place = wp_load_relaxed(&carrier->word);
 	/* [timer.11] acquire; pairs carrier.1, carrier.2, carrier.5, run_queues.1; upholds
 	 * Timer!NoOversleep: there is one waker, which knows the place and the poller. The fence
-	 * hands over what the carrier is woken for. */
+	 * publishes what the carrier is woken for. */
 	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);

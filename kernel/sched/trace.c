@@ -19,8 +19,8 @@ static void give(wp_traces *traces)
 	free(traces);
 }
 
-/* Makes `count` rings, which continue the numbers of `before`, if there is one. Returns NULL if no
- * memory. */
+/* Makes `count` rings, which continue the numbers of `before`, if there is one. Returns NULL if
+ * there is no memory. */
 static wp_traces *make(uint32_t count, uint32_t size, wp_traces *before)
 {
 	wp_traces *traces = calloc(1, sizeof(*traces));
@@ -95,7 +95,7 @@ void wp_group_trace_off(wp_group *group)
 	wp_lock_release(&group->tracing.lock);
 }
 
-/* The newest rings, or NULL. [any thread | blocks shortly] */
+/* Returns the newest rings, or NULL. [any thread | blocks shortly] */
 static wp_traces *kept_of(wp_group *group)
 {
 	wp_traces *kept;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_park.c - what a virtual thread does with itself: park, sleep, yield, pin. See
- * vthread_start.h. */
+ * vthread_park.c - how a virtual thread parks, sleeps, yields and pins itself. See vthread_start.h.
+ */
 #include "base/error.h"
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
-/* Leaves the stack; returns what the next run passes. It must be the caller's last call
- * (fiber.h). */
+/* Leaves the stack. Returns what the next run passes. It must be the caller's last call (fiber.h).
+ */
 static int leave(wp_body *body, enum wp_step said)
 {
 	return (int)wp_fiber_switch(&body->fiber, body->under, said);
@@ -40,9 +40,9 @@ bool wp_vthread_clear_interrupt(void)
 	return thread != NULL && wp__vthread_clear_interrupt(thread);
 }
 
-/* Arms the timer of the current park, with the carrier of its group that runs the thread. Where
- * another OS thread runs it, the timer goes to its home, because that thread may belong to a group
- * that is closed earlier. */
+/* Arms the timer of the current park, with the carrier of the thread's group that runs the thread.
+ * If another OS thread runs it, the timer goes to the thread's home, because that OS thread may
+ * belong to a group that is closed earlier. */
 static void arm(wp_body *body, int64_t deadline_ns)
 {
 	wp_worker *self = wp__worker_self();
@@ -54,7 +54,7 @@ static void arm(wp_body *body, int64_t deadline_ns)
 			     deadline_ns);
 }
 
-/* Notes a wait, for its event, before the thread parks. [its runner | wait-free] */
+/* Records a wait, for its event, before the thread parks. [its runner | wait-free] */
 static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 {
 	if (!wp_event_ring_is_on(&body->group->tracing.on))
@@ -64,7 +64,7 @@ static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 	body->waits_since_ns = wp_clock_ns();
 }
 
-/* The first half of a park. WP_MUST_PARK: the thread has to park. */
+/* The first half of a park. Returns WP_MUST_PARK if the thread has to park. */
 static inline int begin(int64_t deadline_ns)
 {
 	wp_vthread *thread = wp_vthread_current();
@@ -97,7 +97,8 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 	return wp__vthread_park_begin_for(deadline_ns, WP_WAIT_PARK, 0);
 }
 
-/* Parks and blocks the carrier, unless the permit is there already or a spare thread carries on. */
+/* Parks and blocks the carrier, unless the permit is there already or a spare thread runs the
+ * carrier meanwhile. */
 static int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
 	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {

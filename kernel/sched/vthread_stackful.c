@@ -9,7 +9,7 @@
 #include "sched/worker.h"
 
 enum {
-	/* the low bits of a number, which a carrier counts itself; the high bits say which one */
+	/* the low bits are counted by a carrier, whose index is in the high bits */
 	NUMBERS = 48
 };
 
@@ -18,8 +18,8 @@ static const char *name_of(void *control)
 	return ((wp_body *)control)->name;
 }
 
-/* The pool of stacks of that size, made at first use. NULL and errno: none. [the lock's holder |
- * system calls, the first time] */
+/* Returns the pool of stacks of that size, which is made at its first use. Returns NULL and sets
+ * errno if there is none. [the lock's holder | system calls, the first time] */
 static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 {
 	wp_bodies *bodies = &group->bodies;
@@ -45,8 +45,8 @@ static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 	return bodies->stacks[bodies->sizes++];
 }
 
-/* The calling carrier's cache of WP_STACK_BYTES stacks. Returns NULL if it has none, or the caller
- * is no carrier. [any thread | wait-free] */
+/* Returns the calling carrier's cache of WP_STACK_BYTES stacks. Returns NULL if it has none, or if
+ * the caller is no carrier. [any thread | wait-free] */
 static wp_stack_cache *cache_of(wp_group *group, wp_stacks *stacks)
 {
 	wp_worker *self = wp__worker_self();
@@ -85,7 +85,7 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 	return body;
 }
 
-/* Makes more idle blocks. Returns false if no memory. [the lock's holder | allocates] */
+/* Makes more idle blocks. Returns false if there is no memory. [the lock's holder | allocates] */
 static bool grow(wp_bodies *bodies)
 {
 	size_t head = WP_LINE; /* room for the link */
@@ -153,7 +153,7 @@ void wp__bodies_free(wp_bodies *bodies)
 	}
 }
 
-/* The thread's value of that key, or NULL. [the thread | wait-free] */
+/* Returns the thread's value of that key, or NULL. [the thread | wait-free] */
 static wp_local_value *find(wp_body *body, const wp_local *key)
 {
 	for (uint32_t at = 0; at < body->locals_count; at++)

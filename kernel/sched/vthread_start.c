@@ -9,12 +9,12 @@
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
-/* A virtual thread may go on in another OS thread, so the compiler must not keep the address of
+/* A virtual thread may continue in another OS thread, so the compiler must not keep the address of
  * this OS thread's variable across a switch. */
 #define OF_THIS_OS_THREAD __attribute__((noinline))
 
-/* The mounted virtual thread. initial-exec: it is at a fixed offset, so reading it takes no
- * call. */
+/* The virtual thread that is mounted. With the model initial-exec the variable is at a fixed
+ * offset, so no call is needed to read it. */
 static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
 
 /* The fiber from which this OS thread mounts. */
@@ -40,7 +40,7 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 	current = thread;
 }
 
-/* Ends a park: the result that the park returns. [its runner | as wp_timer_cancel] */
+/* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */
 int wp__vthread_why(wp_body *body)
 {
 	int code;
@@ -56,8 +56,8 @@ int wp__vthread_why(wp_body *body)
 	return code;
 }
 
-/* Mounts a thread with a stack. The switch comes last (fiber.h). [an OS thread that is to run it |
- * runs it] */
+/* Mounts a thread with a stack: switches to its stack. The switch comes last (fiber.h). [an OS
+ * thread that is about to run it | runs it] */
 static enum wp_step mount(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
@@ -124,16 +124,16 @@ static void begin(void *arg)
 	wp_fiber_leave(&body->fiber, body->under, WP_STEP_DONE);
 }
 
-/* Lets go of the body; the second of runner and maker gives it back. [its runner, its maker | as
- * wp__body_give] */
+/* Called by the runner and by the maker when each needs the body no more. The second of the two
+ * gives the body back. [its runner, its maker | as wp__body_give] */
 static void let_go(wp_body *body)
 {
 	if (wp__vthread_let_go(&body->thread))
 		wp__body_give(body);
 }
 
-/* Reports the thread's end. If the thread has passed to another one, that is mounted already. [its
- * runner, or the close | as left] */
+/* Reports the end of the thread: calls `left`. If the thread has passed to another one, that one is
+ * mounted already. [its runner, or the close | as left] */
 static void tell(wp_body *body)
 {
 	wp_latch_open(&body->done);
@@ -211,7 +211,7 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->is_placed = config->carrier == WP_VTHREAD_HERE && group->placed != NULL;
 	body->thread.task.home = wp__group_home(
 		group, config->carrier != WP_VTHREAD_HERE ? (uint32_t)config->carrier
-		       : body->is_placed ? 0 /* until it starts: loads are then what they are */
+		       : body->is_placed ? 0 /* chosen at the start, when loads are current */
 					 : wp__group_choose(group));
 	*thread = &body->thread;
 	return WP_OK;
@@ -236,7 +236,7 @@ int wp_vthread_start(wp_vthread *thread)
 	body->is_started = true;
 	wp__vthread_place(thread);
 	code = wp__group_start(thread->task.home, &thread->task);
-	if (code != WP_OK) /* else it may have ended, and been let go of */
+	if (code != WP_OK) /* in the other case it may have ended and be reused */
 		body->is_started = false;
 	return code;
 }
@@ -279,9 +279,9 @@ void wp__vthread_abandon(wp_vthread *thread)
 	wp__body_drop(body);
 }
 
-/* Gives the thread to its scheduler. Meanwhile the caller does not count as a virtual thread: what
- * the scheduler calls can neither park the caller nor take its permit. [the thread that owes it |
- * as the scheduler's submit] */
+/* Gives the thread to its scheduler. During the call the caller does not count as a virtual thread:
+ * what the scheduler calls can neither park the caller nor take its permit. [the thread that owes
+ * it a push | as the scheduler's submit] */
 void wp__vthread_submit(wp_vthread *thread)
 {
 	wp_vthread *caller = wp_vthread_current();

@@ -12,9 +12,9 @@
 #include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
-enum { RUNS_PER_LOOK = 16 }; /* a look at the clock takes 27 ns, in every 16 steps */
+enum { RUNS_PER_LOOK = 16 }; /* a look at the clock takes 27 ns, and comes in every 16 steps */
 
-/* The carrier that the calling thread carries, or NULL. */
+/* The carrier whose loop the calling thread runs, or NULL. */
 static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
@@ -22,14 +22,14 @@ static void run_traced(wp_worker *mine, wp_task *task)
 	wp_trace_event event = {
 		.begin_ns = wp_clock_ns(), .kind = WP_TRACE_RUN, .a = wp__worker_home_of(task)};
 
-	/* Before the run: afterwards the task may belong to another thread. */
+	/* This comes before the run, because afterwards the task may belong to another thread. */
 	wp__trace_of(&event, task);
 	wp_carrier_tasks_run(&mine->home, task);
 	wp__worker_trace(mine, event);
 }
 
-/* Has stack overflows reported from now on. If that fails they are not reported, and all else
- * works. */
+/* From now on stack overflows are reported. If that cannot be set up, they are not reported, and
+ * all else works. */
 static void watch(wp_worker *mine)
 {
 	mine->watching->is_on = wp_stack_watch_begin(&mine->watching->watch) == WP_OK;
@@ -61,8 +61,9 @@ static inline void run_one(wp_worker *mine, wp_mpsc_node *node)
 		wp__group_placement_ended(mine);
 }
 
-/* Runs the task to which the step has yielded, then the one to which that yields, and so on:
- * nothing comes before these. It stops after RUNS_PER_LOOK, because the loop has other duties. */
+/* Runs the task to which the step has yielded, then the one to which that task yields, and so on;
+ * no other task comes before these. It stops after RUNS_PER_LOOK, because the loop has other
+ * duties. */
 static void run_next(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
@@ -87,8 +88,8 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		run_next(mine);
 }
 
-/* Runs a task of a blocked carrier, if there is one. It comes before the carrier's own tasks,
- * because a waker may rely on that. [the owner | as the task] */
+/* Runs a task of a blocked carrier, if there is one. That task comes before the carrier's own
+ * tasks, because a waker may rely on it. [the owner | as the task] */
 static bool run_moved(wp_worker *mine)
 {
 	wp_mpsc_node *node = NULL;
@@ -126,8 +127,9 @@ static bool drain(wp_worker *mine, bool *did)
 			continue;
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
-		/* Timers are fired here, too, not only between two drains: with a queue that is
-		 * never empty and a long yield_us, due timers would wait for so long. */
+		/* Timers are fired here, too, and not only between two drains. Otherwise, with a
+		 * queue that is never empty and a long yield_us, due timers would wait for that
+		 * time. */
 		wp__carrier_tasks_fire(&mine->home, look_ns);
 		if (wp__worker_is_called(mine))
 			break;
@@ -146,16 +148,16 @@ static bool drain(wp_worker *mine, bool *did)
 	return has_stop;
 }
 
-/* Fires due timers. [the owner | as wp__carrier_tasks_fire; reads no clock where no timer is armed]
- */
+/* Fires due timers. [the owner | as wp__carrier_tasks_fire; does not read the clock if no timer is
+ * armed] */
 static void fire(wp_worker *mine)
 {
 	if (wp_timers_earliest(&mine->home.timers) != WP_FOREVER)
 		wp__carrier_tasks_fire(&mine->home, wp_clock_ns());
 }
 
-/* True, after a wake that brought nothing, if it was not for a timer that was armed meanwhile. [the
- * owner | wait-free] */
+/* Called after a wake that brought nothing. Returns true if the wake was useless: it was not for a
+ * timer that was armed meanwhile. [the owner | wait-free] */
 static bool is_useless(wp_worker *mine)
 {
 	return mine->home.carrier.left >= WP_WAKING &&
@@ -177,7 +179,7 @@ static bool take_turn(wp_worker *mine)
 static bool carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
-	bool did, ran, woke = false; /* left a park with nothing, and nothing ran since */
+	bool did, ran, woke = false; /* it left a park with no task, and no task ran since */
 
 	for (;;) {
 		fire(mine);
@@ -201,7 +203,8 @@ static bool carry(wp_worker *mine)
 			continue;
 		if (woke && is_useless(mine))
 			wp__count(&mine->useless_wakes);
-		/* The push that woke it is stalled, or its task is gone: let its producer run. */
+		/* Either the push that woke this carrier is stalled, or its task is gone. Yield, so
+		 * that a stalled producer can run. */
 		if (woke)
 			wp_yield();
 		node = woke || mine->has_stop ? NULL : wp__worker_probe(mine);
@@ -230,7 +233,7 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 
 	self = mine;
 	mine->watching = watching;
-	/* A thread that goes on now passes to no other one: it leaves through the loop. */
+	/* A thread that continues now does not pass to another one: it leaves through the loop. */
 	mine->turns = 1;
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);

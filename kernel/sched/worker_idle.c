@@ -5,7 +5,7 @@
 #include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
-/* A random number below `below`, by xorshift64. [the owner | wait-free] */
+/* Returns a random number below `below`, by xorshift64. [the owner | wait-free] */
 static uint32_t draw(wp_worker *mine, uint32_t below)
 {
 	mine->random ^= mine->random << 13;
@@ -14,8 +14,8 @@ static uint32_t draw(wp_worker *mine, uint32_t below)
 	return (uint32_t)(mine->random >> 32) % below;
 }
 
-/* Steals from the longer queue of two siblings drawn at random. [the owner | as
- * wp_carrier_steal] */
+/* Steals from the longer queue of two siblings drawn at random. [the owner | as wp_carrier_steal]
+ */
 static wp_mpsc_node *probe(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier, *longer;
@@ -112,8 +112,8 @@ wp_mpsc_node *wp__worker_park(wp_worker *mine)
 {
 	wp_mpsc_node *stolen;
 
-	/* [worker_idle.1] relaxed: stale costs a dump a name, never a task; pairs dump.1; upholds
-	 * Dump!RunnerIsNamed. */
+	/* [worker_idle.1] relaxed: a value that is stale costs a dump a name, never a task; pairs
+	 * dump.1; upholds Dump!RunnerIsNamed. */
 	wp_store_relaxed(&mine->mounted, NULL);
 	wp__count(&mine->parks);
 	mine->until_ns = 0;

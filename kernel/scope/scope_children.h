@@ -74,8 +74,8 @@ WP_INLINE void wp__scope_children_init(wp_scope_children *children, enum wp_outc
 /* [any thread | wait-free] */
 WP_INLINE bool wp__scope_children_is_cancelled(wp_scope_children *children)
 {
-	/* [scope_children.2] relaxed: stale costs a run that is interrupted, or is ordered by the
-	 * lock; pairs scope_children.1; upholds Scope!NoForkRunsAfterCancel. */
+	/* [scope_children.2] relaxed: a value that is stale costs a run that is interrupted, or is
+	 * ordered by the lock; pairs scope_children.1; upholds Scope!NoForkRunsAfterCancel. */
 	return wp_load_relaxed(&children->is_cancelled) != 0;
 }
 

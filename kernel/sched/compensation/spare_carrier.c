@@ -72,8 +72,8 @@ static void set_reach(wp_spare_carriers *all)
 
 	while (end > all->carriers && (flags_of(all, end - 1) & WP_PLACE_DORMANT) != 0)
 		end--;
-	/* [spare_carrier.6] relaxed: stale costs a worse choice; pairs policy_draw.1; upholds
-	 * SpareCarrier!RetiredIsEmpty: placement.1 looks again. */
+	/* [spare_carrier.6] relaxed: a value that is stale costs a worse choice; pairs
+	 * policy_draw.1; upholds SpareCarrier!RetiredIsEmpty: placement.1 looks again. */
 	wp_store_relaxed(&all->placement->reach, end);
 }
 

@@ -5,7 +5,7 @@
  * A policy      is one file, policy_<name>.h, one constant here, and one entry in the table of
  *               policy.c.
  * Not promised  That the chosen carrier has the least load: other threads choose, too.
- * Spec          specs/sched/placement/Placement.tla: Choose. Evidence  as placement.h. */
+ * Spec          specs/sched/placement/Placement.tla: Choose. Evidence as placement.h. */
 #ifndef WP_POLICY_H
 #define WP_POLICY_H
 
@@ -29,8 +29,8 @@ enum wp_placement_policy {
 	WP_PLACE_POLICIES = 4, /* how many there are */
 };
 
-/* The name of a policy, as users type it; NULL: there is no such policy. [any thread |
- * wait-free] */
+/* The name of a policy, as users type it; NULL: there is no such policy. [any thread | wait-free]
+ */
 const char *wp_placement_policy_name(uint32_t policy);
 /* cdef: end */
 
@@ -69,9 +69,9 @@ typedef struct wp_placement {
 /* The word of a carrier: load and flags. [any thread | wait-free] */
 WP_INLINE uint64_t wp__placement_look(const wp_placement *placement, uint32_t carrier)
 {
-	/* [policy.1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs
-	 * placement.1, placement.2, placement.3, placement.4, placement.13; upholds
-	 * Placement!BlockingNeverTargeted: placement.1 looks again. */
+	/* [policy.1] relaxed: a value that is stale costs a worse choice, or a queue that is moved
+	 * once more; pairs placement.1, placement.2, placement.3, placement.4, placement.13;
+	 * upholds Placement!BlockingNeverTargeted: placement.1 looks again. */
 	return wp_load_relaxed(&placement->slots[carrier].word);
 }
 

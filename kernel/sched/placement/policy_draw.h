@@ -31,8 +31,8 @@ WP_INLINE uint32_t wp__place_weight(const wp_placement *placement, uint32_t carr
 /* All carriers that are not idle spares at the end. [any thread | wait-free] */
 WP_INLINE wp__among wp__among_all(const wp_placement *placement)
 {
-	/* [policy_draw.1] relaxed: stale costs a worse choice; pairs spare_carrier.6; upholds
-	 * SpareCarrier!RetiredIsEmpty: placement.1 looks again. */
+	/* [policy_draw.1] relaxed: a value that is stale costs a worse choice; pairs
+	 * spare_carrier.6; upholds SpareCarrier!RetiredIsEmpty: placement.1 looks again. */
 	return (wp__among){NULL, wp_load_relaxed(&placement->reach)};
 }
 
