@@ -39,9 +39,10 @@ def checked(name: str | None) -> str | None:
 
 
 class Carrier:
-    """One OS thread of a group, with a run queue of its own.
+    """One OS thread of a `CarrierGroup`, with a run queue of its own.
 
-    What is submitted to a carrier runs there, unless an idle sibling steals it.  Index or iterate a
+    A carrier runs the tasks and virtual threads that are submitted to it, unless the group steals
+    work and an idle *sibling*, another carrier of the group, takes them first.  Index or iterate a
     `CarrierGroup` to get its carriers; they are not made directly.
 
     Attributes:
@@ -73,17 +74,17 @@ class Carrier:
 
     @property
     def cluster(self) -> int:
-        """The number of its cluster; 0 in a group without a topology."""
+        """The number of its cluster, the CPUs that share a last-level cache; 0 without topology."""
         return self._seats.clusters[self.index]
 
     @property
     def core(self) -> int | None:
-        """The number of its physical core, or None if the carrier floats between cores."""
+        """The number of its physical core, or None if the carrier is not pinned to a CPU."""
         return self._seats.cores[self.index]
 
     @property
     def cpu(self) -> int | None:
-        """The number of the CPU that it is pinned to, or None if the carrier floats."""
+        """The number of the CPU to which the carrier is pinned, or None if it is not pinned."""
         return self._seats.cpus[self.index]
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -101,7 +102,8 @@ class Carrier:
         Args:
             name: the name of every thread that it makes; default None: each thread gets a name of
                 its own, as `VirtualThread` gives one.
-            pinned: whether siblings may not steal its threads; default False.
+            pinned: True: the threads stay on this carrier.  False (default): with work stealing, a
+                sibling may take a thread.
 
         Raises:
             UsageError: `name` is not a str, or contains a NUL.
@@ -118,27 +120,29 @@ class Carrier:
         name: str | None = None,
         blocks: bool = False,
     ) -> VirtualThread:
-        """Start the poller of this carrier, of which it has at most one (see `wakeproof.poller`).
+        """Start a poller on this carrier, which may have one at a time.
 
-        Returns the poller's virtual thread.  Its `join` and `result` wait until the carrier has no
-        poller again; the result is what the body returned or raised.  A close of the group first
-        waits for all other threads, and then ends the poller.
+        A *poller* (`wakeproof.poller`) is a virtual thread that collects events, and blocks in a
+        system call when its carrier has nothing else to run.  This method returns that virtual
+        thread.  `join` and `result` of the thread wait until the poller has ended; the result is
+        what the body returned or raised.  A close of the group first waits for all other threads,
+        and then ends the poller.
 
         Args:
-            wakeup: ends the poller's system call, also one that is about to begin, for example by a
-                write to an eventfd or a socket.  Any thread calls it, without arguments, when that
-                thread has found the carrier asleep in its poller.  It must not park.  An exception
-                that it raises goes to ``sys.unraisablehook``, and the wakeup is called once more.
+            wakeup: a callable without arguments that ends the poller's system call, also one that
+                is about to begin; for example, it writes to an eventfd or a socket.  Any thread
+                that brings work for this carrier may call it, while the carrier sleeps in its
+                poller.  It must not park.  An exception that it raises goes to
+                ``sys.unraisablehook``, and the wakeup is called once more.
             body: a callable that runs as a virtual thread of this carrier and is given a `Poller`.
             name: the name of the thread; default: "poller-" and the index of the carrier.
-            blocks: whether the body blocks in the system without `try_park`; default False.
-                Nothing else runs on this carrier meanwhile, and the body must return from the
-                system call by itself for a close to end.
+            blocks: whether the body blocks in the system without `Poller.try_park`; default False.
+                If it does, nothing else runs on this carrier meanwhile, and a close of the group
+                ends only when the system call has returned by itself.
 
         Raises:
-            StateError: the carrier has a poller already, perhaps the one of `wakeproof.io`; or
-                `blocks` is true, and no other carrier of the group would be left without such a
-                poller.
+            StateError: the carrier has a poller already, perhaps that of `wakeproof.io`; or
+                `blocks` is true, and every other carrier of the group has such a poller already.
             ClosedError: the group is closed, or being closed.
             UsageError: `wakeup` or `body` cannot be called, or `name` is not a str without NUL.
             ForkedError: the group belongs to the parent of this process.
@@ -149,7 +153,7 @@ class Carrier:
 
     @property
     def poller(self) -> VirtualThread | None:
-        """The poller that `register_poller` started here; None if there is none now."""
+        """The poller that `register_poller` has started on this carrier; None if there is none."""
         self._group._check_process()
         return threads.get(lib.wp__poller_number(self._group._native, self.index))
 

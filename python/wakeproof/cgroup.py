@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def quota(root: Path = Path("/")) -> float | None:
-    """Return how many CPUs' worth of time the tightest cgroup grants; None if there is no limit.
+    """Return the lowest CPU quota of this process's cgroups, in CPUs; None if there is no quota.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.

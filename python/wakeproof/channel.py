@@ -74,13 +74,14 @@ class _Receive(_Exchange):
 class Channel(Unique, Generic[T]):
     """A FIFO of Python objects; each object is received exactly once.
 
-    A sender waits while all slots are taken, and a receiver waits while the channel is empty.  Both
-    are served in the order in which they came; a waiting virtual thread leaves its carrier.
+    A sender waits while all slots are taken, and a receiver waits while the channel is empty.
+    Senders are served in the order in which they came, and so are receivers.  An OS thread that
+    waits blocks; a virtual thread (`VirtualThread`) parks, so that its carrier runs other work.
     Iteration receives objects until the channel is closed and empty.
 
     Args:
-        capacity: the number of slots, 0 to `MOST`; default 0: a sender waits until its object is
-            received.
+        capacity: the number of slots, 0 to 1,048,576 (`wakeproof.channel.MOST`); default 0: a
+            sender waits until its object is received.
 
     Threads: any thread may call all methods.
     Spec: ``specs/sync/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
@@ -110,7 +111,7 @@ class Channel(Unique, Generic[T]):
         self._tokens = itertools.count(1)
 
     def send(self, item: T, timeout_s: float | None = None) -> bool:
-        """Hand `item` to a receiver, or put it into a slot, within `timeout_s` seconds.
+        """Give `item` to a receiver, or put it into a slot, within `timeout_s` seconds.
 
         Returns True if the item was sent, False if the time ran out.
 
@@ -121,7 +122,8 @@ class Channel(Unique, Generic[T]):
         Raises:
             ClosedError: the channel is closed; the item is not sent.
             UsageError: `timeout_s` is negative or not a number.
-            ThreadInterruptedError: a virtual thread was interrupted; the item is not sent.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted; the item is
+                not sent.
 
         After Ctrl-C in the main thread the item may or may not have been sent.  If it was not, the
         channel keeps a reference to it for as long as the channel lives.
@@ -159,7 +161,8 @@ class Channel(Unique, Generic[T]):
             DeadlineError: the time ran out (a TimeoutError as well).
             ClosedError: the channel is closed and empty.
             UsageError: `timeout_s` is negative or not a number.
-            ThreadInterruptedError: a virtual thread was interrupted; nothing was received.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted; nothing was
+                received.
         """
         deadline = deadline_ns(timeout_s)
         code, cell = self._try_receive()
@@ -184,9 +187,9 @@ class Channel(Unique, Generic[T]):
         return self._items.pop(int(ffi.cast("uintptr_t", cell[0])))
 
     def close(self) -> None:
-        """Refuse further objects; those in slots can still be received.
+        """Refuse further objects; the objects in slots can still be received.
 
-        Waiting senders and waiting receivers raise ClosedError.  A second close does nothing.
+        Senders and receivers that wait get a ClosedError.  A second close does nothing.
         """
         lib.wp_channel_close(self._native)
 

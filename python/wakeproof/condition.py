@@ -27,7 +27,7 @@ MOST = 2**20
 
 
 class _Change(Wait):
-    """A wait in the condition's queue first, and then in the mutex's."""
+    """A wait in the condition's queue first, and then in the mutex's queue."""
 
     __slots__ = ("condition", "mutex")
 
@@ -65,7 +65,7 @@ class _Change(Wait):
             self.thread._wait = None
 
     def _relock(self, *, is_over: bool) -> Generator[int, int, None]:
-        """Wait for the mutex whatever happens; `is_over`: the last park has ended already."""
+        """Wait for the mutex without a limit; `is_over`: the last park has ended already."""
         was_interrupted = not is_over and (yield from self._through())
         while not lib.wp__mutex_check(self.mutex, self.waiter):
             was_interrupted |= yield from self._through()
@@ -81,13 +81,14 @@ class _Change(Wait):
 
 
 class Condition(ConditionCore, Unique):
-    """A condition variable: threads wait for a change of what `mutex` guards.
+    """A condition variable: threads wait for a change of the data that `mutex` guards.
 
-    As a context manager a condition takes and releases its mutex.  `notify` moves the thread that
-    has waited longest to the mutex's queue, so no thread is woken only to sleep again.
+    OS threads and virtual threads (`VirtualThread`) may wait in it.  As a context manager a
+    condition takes and releases its mutex.  `notify` moves the thread that has waited longest to
+    the mutex's queue, so no thread is woken only to sleep again.
 
     Args:
-        mutex: the `Mutex` that guards the condition; default None: the condition makes its own.
+        mutex: the `Mutex` that guards the data; default None: the condition makes its own.
 
     Threads: only the holder of the mutex may call the methods, except `acquire`.
     Spec: ``specs/sync/Condition.tla`` (NoLostSignal, SignalsNotSwallowed, HoldsMutex).
@@ -133,7 +134,8 @@ class Condition(ConditionCore, Unique):
         Raises:
             WrongThreadError: the caller does not hold the mutex.
             UsageError: `timeout_s` is negative or not a number.
-            ThreadInterruptedError: a virtual thread was interrupted; it holds the mutex again.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted; it holds
+                the mutex again.
         """
         if here.thread is None:
             return self._wait_as_os(deadline_ns(timeout_s))
@@ -173,7 +175,7 @@ class Condition(ConditionCore, Unique):
         """Wake at most `n` waiting threads, those that have waited longest first.
 
         Args:
-            n: the number of threads, 0 to `MOST`; default 1.
+            n: the number of threads, 0 to `wakeproof.condition.MOST`; default 1.
 
         Raises:
             WrongThreadError: the caller does not hold the mutex.

@@ -36,13 +36,13 @@ _QUEUES = {"unbounded": False, "bounded": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stealing:
-    """Choose which siblings an idle carrier steals from, in a group with `work_stealing`.
+    """Choose from which carriers an idle carrier steals, in a `CarrierGroup` with `work_stealing`.
 
     Attributes:
-        scope: "global": all siblings; "cluster": those of the carrier's own cluster.  None:
-            WAKEPROOF_STEALING_SCOPE, else "global".  A `Topology` object that is given as
-            `topology` has precedence over the variable, by its `steal_scope`.  Another value
-            raises UsageError.
+        scope: "global": all carriers of the group; "cluster": the carriers of its own cluster,
+            which share a last-level cache.  None: WAKEPROOF_STEALING_SCOPE, else "global".  If a
+            `Topology` object is given as `topology`, its `steal_scope` has precedence over the
+            variable.  Another value raises UsageError.
 
     Threads: any thread may use it; it is immutable.
 
@@ -58,18 +58,21 @@ class Stealing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Choose where a task or thread starts if no carrier is given.
+    """Choose on which carrier of a `CarrierGroup` a task or virtual thread starts.
 
-    The load of a carrier is what is queued there and what runs.  ``docs/guide/placement.md``
-    compares the policies.
+    This decides only if the caller has not named a carrier.  The load of a carrier is the number of
+    its queued tasks and threads, plus the one that runs.  ``docs/guide/placement.md`` compares the
+    policies.
 
     Attributes:
-        policy: "home": see `CarrierGroup.submit`.  "two_choices": draw two carriers, and take the
-            less loaded.  "least_loaded": take the least loaded carrier.  "cluster_two_choices":
-            draw two clusters, take the one with the lower load per carrier, and draw two carriers
-            in it.  None: WAKEPROOF_PLACEMENT_POLICY, else "home".  Another value raises UsageError.
-        at_resume: whether a parked thread is placed anew, by load, when it is woken.  A pinned
-            thread stays where it is, and so does a callable.  None:
+        policy: "home": the carrier of the caller, see `CarrierGroup.submit`.  "two_choices": draw
+            two carriers, and take the less loaded one.  "least_loaded": take the least loaded
+            carrier.  "cluster_two_choices": draw two clusters (`Carrier.cluster`), take the one
+            with the lower load per carrier, draw two carriers in it, and take the less loaded one.
+            None: WAKEPROOF_PLACEMENT_POLICY, else "home".  Another value raises UsageError.
+        at_resume: whether the policy also chooses a carrier for a parked virtual thread when that
+            thread is woken.  This concerns coroutine functions only: a callable stays on the
+            carrier that runs it, and a pinned thread on its own.  None:
             WAKEPROOF_PLACEMENT_AT_RESUME, else False.  A value that is not a bool raises
             UsageError.
 
@@ -88,17 +91,21 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensation:
-    """Choose what a group does about blocked carriers; see also `wakeproof.blocking`.
+    """Choose what a `CarrierGroup` does about blocked carriers; see also `wakeproof.blocking`.
+
+    A carrier is *blocked* while the task that it runs waits in the system or computes for long:
+    whatever is queued at that carrier is delayed.  A *spare carrier* is one more OS thread, which
+    runs tasks while another carrier is blocked.
 
     Attributes:
-        monitor_ms: milliseconds, 0 to 3,600,000.  The group treats a carrier as if it were in
-            `blocking` when one of its steps takes longer than this while tasks are queued there.
-            Detection takes at most twice this time, and the treatment ends with the step.  0: no
-            carrier is monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.  Another value
-            raises UsageError.
-        spare_carriers: the most spare carriers that run tasks in place of blocked ones, 0 to 1,024
-            less `carriers`.  Each has a steal domain of its own.  None:
-            WAKEPROOF_COMPENSATION_SPARE_CARRIERS, else 0.  Another value raises UsageError.
+        monitor_ms: milliseconds, 0 to 3,600,000.  If one step of a task takes longer than this
+            while others are queued at its carrier, the group acts as if the step were in
+            `blocking`.  It notices this after at most twice this time, and acts until the step
+            ends.  0: no carrier is monitored.  None: WAKEPROOF_COMPENSATION_MONITOR_MS, else 0.
+            Another value raises UsageError.
+        spare_carriers: the largest number of spare carriers, 0 to 1,024 less `carriers`.  None:
+            WAKEPROOF_COMPENSATION_SPARE_CARRIERS, else 0.  Another value raises UsageError.  A
+            spare carrier steals from no carrier, and none steals from it.
 
     Threads: any thread may use it; it is immutable.
 
@@ -115,12 +122,16 @@ class Compensation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracing:
-    """Choose how many events a group keeps from its start; `CarrierGroup.trace_on` begins later.
+    """Choose how many events a `CarrierGroup` records from its start.
+
+    An event tells what a carrier did, such as one step of a task (`wakeproof.trace.Event`).  To
+    begin later, use `CarrierGroup.trace_on`.
 
     Attributes:
-        events: the number of events of each carrier, 0 to 1,048,576, rounded up to a power of two.
-            0: none, which costs nothing.  None: the number that ``wakeproof trace`` or
-            `wakeproof.trace.switch_on` requests, else 0.  Another value raises UsageError.
+        events: how many of its newest events each carrier keeps, 0 to 1,048,576, rounded up to a
+            power of two.  0: no events are recorded, which costs nothing.  None: the number that
+            ``wakeproof trace`` or `wakeproof.trace.switch_on` requests, else 0.  Another value
+            raises UsageError.
 
     Threads: any thread may use it; it is immutable.
 
@@ -139,14 +150,15 @@ class Tuning:
     """Settings for measurements and tests; no value is known to be better than the defaults.
 
     Attributes:
-        yield_us: the microseconds for which a carrier runs its queue before it looks elsewhere, 1
-            to 1,000,000.  None: WAKEPROOF_TUNING_YIELD_US, else 50.  Another value raises
-            UsageError.
+        yield_us: the microseconds for which a carrier runs its own queue before it checks for
+            events and for other queues, 1 to 1,000,000.  None: WAKEPROOF_TUNING_YIELD_US, else 50.
+            Another value raises UsageError.
         idle_spins: how often a poller of `wakeproof.io` looks in vain before it blocks, 0 to
             1,000,000.  None: WAKEPROOF_TUNING_IDLE_SPINS, else 0.  Another value raises UsageError.
-        queue: "bounded": a carrier keeps what it queues for itself in a ring of 256 slots.  A
-            sibling steals half of a ring at once, and half of a full ring moves to the run queue.
-            None: WAKEPROOF_TUNING_QUEUE, else "unbounded".  Another value raises UsageError.
+        queue: "bounded": a carrier has a ring of 256 slots for the tasks that it queues for itself,
+            beside its run queue.  Another carrier that steals takes half of the ring at once, and
+            half of a full ring moves to the run queue.  "unbounded": there are no rings.  None:
+            WAKEPROOF_TUNING_QUEUE, else "unbounded".  Another value raises UsageError.
 
     Threads: any thread may use it; it is immutable.
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that a coroutine function awaits when it runs as a virtual thread.
 
-``async def`` functions that are given to `VirtualThread` park without a stack, so each of their
-steps may run on another carrier.  They await the functions of this module and one another, and
-nothing of asyncio.  Arguments, results and errors are those of the functions that the docstrings
-name.
+An ``async def`` function may run as a virtual thread (`VirtualThread`).  It needs no stack of its
+own while it waits, so it may continue on another carrier (OS thread of its group) after each
+``await``.  Such functions await the functions of this module and one another, but nothing of
+asyncio.  Arguments, results and errors are those of the functions that the docstrings name.
 
 Threads: each function must be awaited in a virtual thread.
 Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
@@ -87,7 +87,7 @@ async def park(timeout_s: float | None = None) -> bool:
 
 
 async def sleep(seconds: float) -> None:
-    """Sleep for so many seconds, as `wakeproof.sleep` does."""
+    """Sleep for `seconds`, as `wakeproof.sleep` does."""
     thread = _caller("sleep")
     deadline = sleep_ns(seconds)
     had_permit = False
@@ -161,7 +161,7 @@ async def _lent(
     permits.release()
     try:
         await wait
-    except GeneratorExit:  # a close has handed it back, so it never continues
+    except GeneratorExit:  # the group was closed, so this thread never continues
         raise
     except BaseException:
         await _take_back(thread, permits)

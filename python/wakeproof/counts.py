@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CarrierCounts:
-    """What one carrier has done since its group was made, read while the carrier runs.
+    """What one carrier of a `CarrierGroup` has done since the group was made.
+
+    A carrier is an OS thread that runs tasks and virtual threads, here all called tasks.  A *step*
+    is what it runs of a task without a break: until the task ends, parks or yields.  A *sibling* is
+    another carrier of the group.  The numbers are read while the carrier runs, so they may be a few
+    events apart.
 
     Attributes:
         runs: steps of tasks that it ran.
-        directed: steps of stolen tasks, stolen after it was woken to help a sibling.
-        probed: steps of stolen tasks, stolen from the longer of two siblings' queues.
-        recheck: steps of stolen tasks, found by the last check before it slept.
-        fruitless: times it was woken to help a sibling that had nothing left.
+        directed: steps of stolen tasks that it stole after it was woken to help a sibling.
+        probed: steps of stolen tasks that it stole from the longer of two siblings' queues.
+        recheck: steps of stolen tasks that it found by its last check before it slept.
+        fruitless: times that it was woken to help a sibling which had nothing left to steal.
         drains: iterations of its loop that ran something.
-        parks: times it went to sleep, or was about to.
-        wakes: times another thread ended its sleep, or was about to.
+        parks: times that it went to sleep, or was about to.
+        wakes: times that another thread ended its sleep, or was about to.
         useless_wakes: wakes after which there was nothing to run.
-        pinned: parks of virtual threads that blocked it.
+        pinned: parks of virtual threads that blocked it (`wakeproof.vthread`).
         runnable: the approximate number of tasks that are queued here now.
         load: the load by which `Placement` compares carriers: queued tasks and the running one; 0
             in a group that counts no loads.
@@ -65,30 +70,31 @@ class CarrierCounts:
 
     @property
     def stolen(self) -> int:
-        """The steps of stolen tasks, of all three kinds."""
+        """The steps of stolen tasks: `directed`, `probed` and `recheck` together."""
         return self.directed + self.probed + self.recheck
 
 
 @dataclass(frozen=True)
 class DomainStatistics:
-    """Searches, steals and wakes of one steal domain since its group was made.
+    """Searches, steals and wakes of one steal domain since its `CarrierGroup` was made.
 
-    A submission that finds an idle carrier, while its own carrier is awake, searches for a helper.
-    Only one search runs at a time.  All numbers count events; they may be a few events apart if
-    they are read while the carriers run.  Once the group is quiet,
-    ``searches == no_idle + directed + fruitless``.
+    A *steal domain* is a set of carriers (OS threads of the group) that may steal tasks from one
+    another.  A submission to a carrier that is awake *searches* for a helper: it wakes an idle
+    carrier of the domain, if there is one, which then steals.  Only one search is in progress at a
+    time.  All numbers count events; they may be a few events apart if they are read while the
+    carriers run.  Once the group is quiet, ``searches == no_idle + directed + fruitless``.
 
     Attributes:
         carriers: the indices of its carriers.
         searches: searches that were started.
-        denied: searches that were not started because another one was in flight.
-        denied_other: denied searches where the one in flight was for another victim.
+        denied: searches that were not started because another one was in progress.
+        denied_other: denied searches where the one in progress was to steal from another carrier.
         no_idle: searches that found no idle carrier to wake.
-        fruitless: searches that brought a helper which found nothing left to steal.
+        fruitless: searches that woke a helper which found nothing left to steal.
         directed: tasks stolen by helpers that a search woke.
         probed: tasks stolen by idle carriers from the longer of two siblings' queues.
         recheck: tasks stolen by carriers that were about to sleep.
-        lost_tickets: attempts to steal from a queue that another carrier was polling.
+        lost_tickets: attempts to steal from a queue from which another carrier was taking a task.
         wakes: sleeps that another thread ended.
         useless_wakes: wakes after which the carrier found nothing to run.
 
@@ -117,19 +123,20 @@ class DomainStatistics:
 
 @dataclass(frozen=True)
 class PlacementStatistics:
-    """What the placement policy has decided about one carrier since its group was made.
+    """What the `Placement` of a `CarrierGroup` has decided about one carrier of the group.
 
-    All numbers are 0 in a group that counts no loads: a group with the policy "home" and without a
-    monitor and spare carriers.  Once the group is quiet, the sum of `moved` over all carriers
-    equals the sum of `taken`.
+    The numbers count from the moment at which the group was made.  All are 0 in a group that counts
+    no loads: a group with the policy "home", without `Compensation`.  The *group's queue* has the
+    tasks that left a blocked carrier; any carrier that is not blocked takes them.  Once the group
+    is quiet, the sum of `moved` over all carriers equals the sum of `taken`.
 
     Attributes:
-        home: starts for which this carrier was the preferred one and was chosen.  A carrier is
+        home: starts of tasks for which this carrier was preferred and was chosen.  A carrier is
             preferred because the submitting task runs there, or because it is the next in turn.
             With `Placement.at_resume`, woken threads count as well.
         other: starts for which this carrier was chosen instead of the preferred one.
-        nowhere: starts that preferred this carrier while each carrier was blocked; they moved to
-            the group's queue.
+        nowhere: starts for which this carrier was preferred while every carrier was blocked; these
+            tasks went to the group's queue.
         marks: times that a task announced that it blocks (`wakeproof.blocking`).
         suspects: times that the monitor found the carrier blocked (`Compensation.monitor_ms`).
         moved: tasks that left this carrier for the group's queue because the carrier was blocked.
@@ -155,15 +162,18 @@ class PlacementStatistics:
 
 @dataclass(frozen=True)
 class SpareCarrierCounts:
-    """What the spare carriers of a group have done; the last three numbers only grow.
+    """What the spare carriers of a `CarrierGroup` have done.
+
+    A *spare carrier* is an OS thread that runs tasks while another carrier is blocked
+    (`Compensation`).
 
     Attributes:
         most: the largest number of spare carriers.
-        active: spare carriers that stand in for blocked ones now; the others sleep, or have no
+        active: spare carriers that replace blocked carriers now; the others sleep, or have no OS
             thread yet.
-        started: threads that were started.
-        reused: times that a spare carrier with a thread stood in again.
-        refused: threads that the system did not start.
+        started: OS threads that were started so far.
+        reused: times so far that a spare carrier which had an OS thread was used again.
+        refused: OS threads that the system did not start so far.
 
     Threads: any thread may use it; it is immutable.
 
@@ -183,12 +193,14 @@ class SpareCarrierCounts:
 
 @dataclass(frozen=True)
 class PollerStatistics:
-    """What one carrier's poller for descriptors has done since its group was made.
+    """What the poller of `wakeproof.io` on one carrier has done since the group was made.
 
-    Once the group is quiet, ``wakeups <= sleeps``: a poller that is awake is sent no wakeup.
+    The poller waits for the sockets of the virtual threads of its carrier (an OS thread of a
+    `CarrierGroup`).  Once the group is quiet, ``wakeups <= sleeps``, because no thread sends a
+    wakeup to a poller that is awake.
 
     Attributes:
-        looks: system calls that collected events, whether they blocked or not.
+        looks: system calls that collected events, with and without blocking.
         events: events of descriptors that these calls returned.
         sleeps: times that the poller parked its carrier in order to block.
         wakeups: sleeps that another thread ended by a write to an eventfd.

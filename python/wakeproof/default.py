@@ -28,13 +28,16 @@ _this = _Default()
 
 
 def default_group() -> CarrierGroup:
-    """Return the default group of this process; the first call makes it.
+    """Return the default `CarrierGroup` of this process; the first call makes it.
 
-    It is the group that ``CarrierGroup(work_stealing=True)`` makes of the WAKEPROOF_* variables,
-    except that WAKEPROOF_WORK_STEALING has precedence.  Carriers steal because libraries that do
-    not know one another share this group: a task that blocks its carrier then delays no queued
-    task.  The interpreter closes the group at its end; an earlier close closes it for all users.  A
-    forked child has no default group, so its first call makes a new one.
+    The group is made as ``CarrierGroup(work_stealing=True)`` makes it, with the WAKEPROOF_*
+    variables of the environment; WAKEPROOF_WORK_STEALING can turn stealing off.  Carriers steal
+    because libraries that do not know one another share this group: if a task of one library blocks
+    its carrier, other carriers take the tasks that are queued there.
+
+    The interpreter closes the group when it exits.  An earlier `CarrierGroup.close` closes it for
+    all its users.  After `os.fork` the child process has no default group, and the first call there
+    makes a new one.
 
     Threads: any thread may call it.
 
@@ -70,7 +73,7 @@ def _make() -> CarrierGroup:
 
 
 def _forget() -> None:
-    """Start afresh in a forked child: the group and the holder of the lock are the parent's."""
+    """Forget the parent's group and lock in a forked child, where the lock's holder is missing."""
     _this.lock, _this.group = threading.Lock(), None
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what this machine offers: CPUs and kernel features.  Nothing is installed.
+"""Report what this machine offers: CPUs and features of Linux.  Nothing is installed.
 
-What the judges need besides is in ``judge/needs.py``.
+``judge/needs.py`` adds what the judges need.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Return what `wakeproof doctor` shows of the machine and of the library, in its order."""
+    """Return the rows of `wakeproof doctor` about the machine and the library, in their order."""
     return [_cpus(), _quota(), carriers(None), carriers("linux"), _membarrier(), _epoll(),
             _io_uring(), _headers(), _own_values()]  # fmt: skip
 
@@ -70,7 +70,7 @@ def _quota() -> Finding:
 
 
 def carriers(topology: Literal["linux"] | None) -> Finding:
-    """Report where carriers sit: by default as WAKEPROOF_* variables say, or with that topology."""
+    """Report the places of carriers: as the WAKEPROOF_* variables set them, or with `topology`."""
     part = "carriers" + (f", {topology!r}" if topology else "")
     try:
         from wakeproof.config import settle  # loads the bindings, which may be absent
@@ -116,7 +116,7 @@ def _epoll() -> Finding:
 
 
 def has_io_uring() -> bool:
-    """Return whether the system lets this process make a ring."""
+    """Return whether the system lets this process make an io_uring."""
     return _syscall(_IO_URING_SETUP, 1, 0)[1] in (_EFAULT, _EINVAL)
 
 

@@ -48,19 +48,19 @@ class DeadlineError(WakeproofError, TimeoutError):
 
 
 class ClosedError(WakeproofError, RuntimeError):
-    """WP_CLOSED: the object is closed; a RuntimeError, as Python's executors raise one."""
+    """WP_CLOSED: the object is closed; also a RuntimeError, as Python's executors raise it."""
 
 
 class PollerClosedError(ClosedError):
-    """The group of the calling poller is being closed: let this error leave the poller's body."""
+    """The group of the calling `Poller` is being closed: let this error leave the poller's body."""
 
 
 class InterruptedWaitError(WakeproofError, InterruptedError):
-    """WP_INTERRUPTED: a signal handler ran while the thread waited."""
+    """WP_INTERRUPTED: a signal handler ran while the OS thread waited."""
 
 
 class ThreadInterruptedError(WakeproofError, InterruptedError):
-    """A virtual thread was interrupted while it waited, or before; its flag is clear again."""
+    """A virtual thread was interrupted, in a wait or before it; its interrupt flag is cleared."""
 
 
 class StateError(WakeproofError, RuntimeError):
@@ -68,7 +68,7 @@ class StateError(WakeproofError, RuntimeError):
 
 
 class StructureError(WakeproofError, RuntimeError):
-    """Scopes or bindings do not nest: closed out of order, or forked under other bindings."""
+    """Scopes or bindings do not nest: they ended out of order, or a fork had other bindings."""
 
 
 class SubtaskError(WakeproofError):
@@ -76,11 +76,11 @@ class SubtaskError(WakeproofError):
 
 
 class CancelledScopeError(WakeproofError):
-    """WP_CANCELLED: the scope was cancelled before."""
+    """WP_CANCELLED: the scope was cancelled before the call."""
 
 
 class AbandonedError(WakeproofError, RuntimeError):
-    """WP_ABANDONED: a lock's holder ended without a release; its data may be inconsistent."""
+    """WP_ABANDONED: a thread ended while it held the lock; the data may be inconsistent."""
 
 
 class ChangedError(WakeproofError):
@@ -98,7 +98,7 @@ class SystemCallError(WakeproofError, OSError):
 
 
 class WrongThreadError(WakeproofError, RuntimeError):
-    """WP_FORBIDDEN: this thread must not make the call; a carrier cannot wait for its own group."""
+    """WP_FORBIDDEN: the calling thread must not make this call, such as a carrier its close."""
 
 
 class ForkedError(WakeproofError, RuntimeError):
@@ -106,15 +106,18 @@ class ForkedError(WakeproofError, RuntimeError):
 
 
 class TwoCopiesError(WakeproofError, RuntimeError):
-    """Another loaded copy of wakeproof made this process's default group; both are named."""
+    """Another loaded copy of wakeproof has made the default group of this process.
+
+    The message names both copies.
+    """
 
 
 class TopologyWarning(RuntimeWarning):
-    """Carriers float that were to be pinned: affinity was refused, or there are too few CPUs."""
+    """Carriers are not pinned to CPUs: the system refused it, or there are too few CPUs."""
 
 
 class NoFilesWarning(RuntimeWarning):
-    """There is no io_uring, so a pool of OS threads reads and writes files.  Once per process."""
+    """There is no io_uring, so a pool of OS threads reads and writes files; once per process."""
 
 
 BY_CODE: dict[int, type[WakeproofError]] = {

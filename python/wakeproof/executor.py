@@ -28,12 +28,15 @@ from wakeproof.vthread import VirtualThread
 class VirtualThreadExecutor(ThreadPoolExecutor):
     """A `concurrent.futures` executor that starts a new virtual thread for each call.
 
-    The number of threads has no limit.  A call begins at once, so its future cannot be cancelled; a
-    close of the group makes the future raise ClosedError.  A virtual thread that waits for such a
-    future parks.  As a context manager the executor waits for all calls at the end of the block.
+    A virtual thread (`VirtualThread`) costs little, and their number has no limit.  Each call
+    counts as running from the beginning, so its future cannot be cancelled.  If the group of the
+    threads is closed first, the future raises ClosedError.  A virtual thread that waits for such a
+    future parks, so its carrier runs other work.  As a context manager the executor waits for all
+    calls at the end of the block.
 
     Args:
-        group: the group or the carrier that runs the threads; default None: as `VirtualThread`.
+        group: the `CarrierGroup`, or the `Carrier` of one, that runs the threads; default None: as
+            `VirtualThread`.
         thread_name_prefix: the names of its threads are this, "_" and a number; default "": each
             thread gets a name of its own.
 
@@ -112,7 +115,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
         self._look()
 
     def _look(self) -> None:
-        """Wake the threads that wait for the end of this executor, if it has come."""
+        """Wake the threads that wait for the end of this executor, if it has ended."""
         if self._is_shut:
             if len(self._alive) <= len(self._inside):
                 self._others_have.set()
@@ -122,8 +125,8 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more calls, and wait until all threads have ended.
 
-        A thread of this executor that calls it waits for the other threads only, except for those
-        that are in `shutdown` themselves.
+        A thread of this executor may call this too.  It then waits only for the other threads of
+        the executor, and not for those that are in `shutdown` themselves.
 
         Args:
             wait: whether to wait; default True.

@@ -33,9 +33,10 @@ class ThreadFactory:
     arguments of a call are passed to the callable.
 
     Args:
-        of: the group or the carrier that runs the threads.
+        of: the `CarrierGroup`, or the `Carrier` of one, that runs the threads.
         name: the name of every thread; default None: each thread gets a name of its own.
-        pinned: whether siblings may not steal the threads; default False.
+        pinned: True: the threads stay on the carrier that queues them.  False (default): with work
+            stealing, another carrier of the group may take a thread.
 
     Threads: any thread may call all methods.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier groups: permanent threads that run callables and keep related work together.
+"""Carrier groups: schedulers that run tasks and virtual threads on a few OS threads.
 
 Spec: ``specs/sched/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/sched/group.h``.
 """
@@ -40,40 +40,52 @@ T = TypeVar("T")
 
 
 class CarrierGroup(Unique):
-    """A group of carriers: permanent OS threads, each with its own run queue.
+    """A group of carriers, which run tasks and virtual threads.
 
-    A task runs on its home carrier: the carrier that it was submitted to, or else the carrier that
-    runs the task that submits it.  With work stealing an idle carrier may take a queued task from a
-    busy sibling.  As a context manager the group closes at the end of the block, and waits for all
-    tasks first.
+    A *carrier* is a permanent OS thread of the group, with its own run queue.  A *task* is a
+    callable that was given to `submit`; if it waits, its carrier is blocked and runs nothing else.
+    A *virtual thread* (`VirtualThread`) may wait: while it is *parked*, which means that it waits,
+    its carrier runs other work.
+
+    A task is queued first at one carrier, its *home*.  A task for a given carrier
+    (`Carrier.submit`) has that carrier as its home; `submit` says where the other tasks go.
+    Without work stealing a task runs at its home.  With work stealing, a carrier that has nothing
+    to run is *idle* and may take a queued task from a *sibling*, another carrier of its group.
+
+    As a context manager the group closes at the end of the block, and waits for all tasks and
+    virtual threads first.
 
     Args:
-        carriers: the number of carriers, 1 to 1,024; default: the number of allowed CPUs or the
-            cgroup's CPU quota, whichever is smaller.
-        work_stealing: whether idle carriers take what is queued at their siblings; default False.
-        topology: "linux" places one carrier on each CPU, see `LinuxTopology`; an object is your own
-            `Topology`; default: carriers float between CPUs, in one cluster.
-        stealing: which siblings idle carriers steal from, see `Stealing`.
-        placement: where tasks and threads start, see `Placement`.
+        carriers: the number of carriers, 1 to 1,024; default: the number of CPUs that this process
+            may use or the CPU quota of its cgroup, whichever is smaller.
+        work_stealing: whether idle carriers take queued tasks from their siblings; default False.
+        topology: "linux" pins each carrier to a CPU of its own, see `LinuxTopology`; an object is
+            your own `Topology`; default: no carrier is pinned to a CPU, and all carriers count as
+            one cluster.
+        stealing: which siblings an idle carrier steals from, see `Stealing`.
+        placement: where tasks and virtual threads start, see `Placement`.
         compensation: what the group does about blocked carriers, see `Compensation`.
-        tracing: which events the group keeps, see `Tracing`.
+        tracing: how many events the group records, see `Tracing`.
         tuning: settings for measurements and tests only, see `wakeproof.config.Tuning`.
 
     An argument that is not given is taken from the environment, if its variable is set: `carriers`
-    from WAKEPROOF_CARRIERS, `Compensation.monitor_ms` from WAKEPROOF_COMPENSATION_MONITOR_MS, and
-    the others likewise.
+    from WAKEPROOF_CARRIERS, and `Compensation.monitor_ms` from WAKEPROOF_COMPENSATION_MONITOR_MS.
+    The other variables are named in the same way, except that `Tracing` has no variable for its
+    field: the command ``wakeproof trace`` sets WAKEPROOF_TRACE.
 
     Threads: any thread may call all methods, except that a carrier must not close its own group.
-    After a fork the child must not use the group: every method raises ForkedError there.  A child
-    that a task forks ends where the task returns, and runs no exit handlers.  Its exit code is the
-    argument of `sys.exit`, 1 after any other exception, and 0 otherwise.
+    After `os.fork` the child process must not use the group: a method that needs the carriers
+    raises ForkedError there.  If a task calls `os.fork`, the child process ends where the task
+    returns, and runs no exit handlers.  The exit code of the child is the argument of `sys.exit`, 1
+    after any other exception, and 0 otherwise.
 
     Raises:
         UsageError: a value is out of range (a ValueError as well).
         SystemCallError: the system refused a thread, or the topology cannot be read.
 
     Warns:
-        TopologyWarning: carriers float that were to be pinned; at most once per group.
+        TopologyWarning: the carriers were to be pinned to CPUs, and at least one of them is not;
+            at most once for each group.
 
     Example:
         >>> from wakeproof import CarrierGroup
@@ -108,7 +120,8 @@ class CarrierGroup(Unique):
         self._pid = _process.pid
         self._closed, self._life = False, [True]  # [True] until the group is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # the open descriptors of this group
-        # the pollers of those descriptors
+        # Whether this group has made the pollers of those descriptors, and how often a poller looks
+        # in vain before it blocks.
         self._has_pollers, self._idle_spins = False, chosen.idle_spins
         self._native = native(chosen, self._seats)
         self._all = tuple(Carrier(self, index) for index in range(count + more))
@@ -117,7 +130,7 @@ class CarrierGroup(Unique):
         group_registry.groups.add(self)
         try:
             self._seats.wait()
-        except BaseException:  # a warning may be an error, or Ctrl-C came
+        except BaseException:  # Python may turn the warning into an error, or Ctrl-C came
             self.close(0, cancel=True)
             raise
 
@@ -151,9 +164,11 @@ class CarrierGroup(Unique):
             self._end()
 
     def _end(self) -> None:
-        """Close the group after Ctrl-C; a second Ctrl-C leaves it to the interpreter's end.
+        """Close the group after Ctrl-C.
 
-        Parked threads are interrupted, and have a second to clean up.
+        Parked threads are interrupted.  While some thread has not ended, a line each second names
+        what the close waits for.  After a second Ctrl-C this function stops waiting, and the group
+        is closed when the interpreter exits.
         """
         for thread in self._threads():
             thread.interrupt()
@@ -168,7 +183,7 @@ class CarrierGroup(Unique):
 
     @property
     def domains(self) -> tuple[tuple[Carrier, ...], ...]:
-        """The steal domains: carriers in one domain may steal from one another.
+        """The steal domains: the carriers of one domain may steal from one another.
 
         Without work stealing each carrier has a domain of its own.
         """
@@ -180,14 +195,14 @@ class CarrierGroup(Unique):
         return self._closed
 
     def running(self) -> Carrier | None:
-        """Return the carrier that runs the calling task, or None outside of this group's tasks."""
+        """Return the carrier that runs the caller; None if this group does not run the caller."""
         return self._carrier(lib.wp_group_running)
 
     def home(self) -> Carrier | None:
-        """Return the carrier that the calling task was submitted to, or None as in `running`.
+        """Return the home of the caller; None if this group does not run the caller.
 
-        If it differs from `running`, the task was stolen.  What a stolen task submits has its home
-        on the carrier that `running` returns.
+        If the home differs from what `running` returns, the task was stolen.  A task that a stolen
+        task submits has the carrier that `running` returns as its home.
         """
         return self._carrier(lib.wp_group_home)
 
@@ -197,20 +212,24 @@ class CarrierGroup(Unique):
         return tuple(counts.statistics(self._native, domain) for domain in self._seats.domains)
 
     def spare_carriers(self) -> SpareCarrierCounts:
-        """Return how many spare carriers stand in for blocked ones, and how many were started."""
+        """Return how many spare carriers replace blocked carriers now, and how many were started.
+
+        See `Compensation`.
+        """
         self._check_process()
         return counts.spare_carriers(self._native)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)`` as a task, and return its future.
 
-        The task runs on the caller's carrier.  If the caller is not a carrier of this group, the
-        carriers take turns.  A `Placement` by load overrides both.  A task is not a virtual thread:
-        if it waits, it blocks its carrier; use `factory` for calls that wait.
+        The home of the task is the carrier that runs the caller.  If no carrier of this group runs
+        the caller, each carrier is the home of such a task in turn.  If the `Placement` of the
+        group compares loads, it chooses the home instead.  A task is not a virtual thread: if it
+        waits, it blocks its carrier; use `factory` for calls that wait.
 
         Raises:
             ClosedError: the group is closed, or being closed.
-            ForkedError: this process is a child of the one that made the group.
+            ForkedError: this process was forked after the group was made.
 
         Example:
             >>> from wakeproof import CarrierGroup
@@ -221,8 +240,9 @@ class CarrierGroup(Unique):
         return self._anywhere.submit(fn, *args, **kwargs)
 
     def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
-        """Return a `ThreadFactory`; the carrier of each virtual thread is chosen when it starts.
+        """Return a `ThreadFactory`, which makes virtual threads of this group.
 
+        The home of each virtual thread is chosen when the thread starts, as `submit` chooses it.
         Arguments and errors are those of `Carrier.factory`.
         """
         from wakeproof.factory import ThreadFactory  # imported late: it imports this module
@@ -231,18 +251,19 @@ class CarrierGroup(Unique):
 
     @property
     def tracing(self) -> int:
-        """The number of events that are kept of each carrier; 0 while none are kept."""
+        """How many of its newest events each carrier keeps; 0 while none are recorded."""
         return lib.wp_group_tracing(self._native)
 
     def trace_on(self, events: int | None = None) -> None:
-        """Keep events of each carrier from now on.
+        """Record events from now on, and keep the newest ones of each carrier.
 
-        Work that is under way has no event.  It also has no name, unless a name was given to it.
+        Steps and waits that have begun before this call are not recorded.  A virtual thread that
+        was made before has no name in later events, unless you gave it a name.
 
         Args:
-            events: the number of events of each carrier, 1 to 1,048,576, rounded up to a power of
-                two.  A smaller number than before changes nothing.  None: as many as before, at
-                first 65,536.
+            events: how many events of each carrier are kept, 1 to 1,048,576, rounded up to a power
+                of two.  A smaller number than before changes nothing; a larger one drops all events
+                that were recorded before.  None: as many as before, at first 65,536.
 
         Raises:
             UsageError: `events` is out of range.
@@ -252,34 +273,43 @@ class CarrierGroup(Unique):
         trace.on(self._native, events)
 
     def trace_off(self) -> None:
-        """Stop keeping events; `events` still returns those that were kept.
+        """Record no more events; `events` still returns those that are there.
 
-        They are lost only when `trace_on` requests a larger number.
+        A later `trace_on` with a larger number drops them.  With the same number it continues, and
+        new events overwrite the oldest ones.
         """
         self._check_process()
         lib.wp_group_trace_off(self._native)
 
     def events(self) -> list[Event]:
-        """Return the events that were kept, in the order in which they began (`trace_on`)."""
+        """Return the recorded events that are still there, in the order in which they began.
+
+        Each carrier keeps only its newest events, as many as `trace_on` or `Tracing` requested.
+        """
         self._check_process()
         return trace.events(self._native, [one.name for one in self._all])
 
     def close(self, timeout_s: float | None = None, *, cancel: bool = False) -> list[Unfinished]:
-        """Accept no more tasks, wait until all have ended, and stop the carriers.
+        """Accept no more tasks, wait until all tasks and virtual threads have ended, then stop.
 
         Args:
-            timeout_s: how many seconds to wait, 0 or more, before the tasks that have not begun are
-                cancelled; default None: wait without a limit.
-            cancel: whether to cancel the tasks that have not begun at once; default False.
+            timeout_s: how many seconds to wait, 0 or more; default None: wait without a limit.
+            cancel: True: wait only for what is running; queued tasks and parked virtual threads
+                are cancelled without a wait for them.  Default False.
 
-        Returns what had not ended, as `Unfinished`; the futures of these tasks are cancelled.  Once
-        `timeout_s` is over, running tasks have 0.1 s to end.  If one still runs after that, all
-        that is unfinished is returned and stays as it is until a second `close`, which waits for
-        the running tasks and cancels the others.
+        When `timeout_s` is over, what is running has 0.1 s more to end.  There are two outcomes:
+
+        - If nothing runs after that, the group is closed.  Queued tasks and parked virtual threads
+          never run again: the futures of the tasks are cancelled, and `VirtualThread.result` raises
+          ClosedError.
+        - If something still runs, the group is not closed yet, and nothing is cancelled.  Call
+          `close` again: it waits for what runs, and cancels what has not begun by then.
+
+        Returns what has not ended, as `Unfinished`; an empty list: everything has.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.
-            ForkedError: this process is a child of the one that made the group.
+            ForkedError: this process was forked after the group was made.
         """
         self._check_process()
         until, self._closed = deadline_ns(timeout_s), True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guards let one poller block in the kernel without missing queued work.
+"""Guards let one poller block in a system call without missing queued work.
 
 Spec: ``specs/wakeup/Guard.tla``.  Source: ``kernel/wakeup/guard.h``.
 """
@@ -29,12 +29,12 @@ def _in_force(asymmetric: bool) -> Fences:
 
 @dataclass(frozen=True)
 class GuardStatistics:
-    """What the poller has done with one guard since the guard was made; the poller counts.
+    """What the poller has done with one guard since the guard was made.
 
     Attributes:
         enters: calls of `enter`.
         blocks: calls of `enter` that let the poller block.
-        claims: announcements that a producer answered with a wake.
+        claims: announcements of a sleep to which a producer reacted with a wakeup.
 
     Threads: any thread may use it; it is immutable.
 
@@ -53,20 +53,24 @@ class GuardStatistics:
 
 
 class WakeupGuard:
-    """An event count: a poller blocks in the kernel, and producers wake it only if it sleeps.
+    """An eventcount: one thread waits for work in a queue, and producers wake it only if it sleeps.
 
-    The poller puts `enter` and `exit` around the call it blocks in (a selector, a socket, a
-    `Parker`); a producer appends to the queue, and then calls `wakeup`.  The transport must be
-    *sticky*: a wake that comes before the block must end the block (as with an eventfd, a socket or
-    a permit).  For a transport that is not sticky, such as a condition variable, use
+    The *poller* is the one thread that takes work from the queue, and blocks when there is none.
+    It calls `enter` before and `exit` after the call that blocks (of a selector, a socket or a
+    `Parker`).  A *producer* is any thread that appends to the queue; afterwards it calls the
+    guard's `wakeup`.
+
+    The *transport* is what wakes the poller, such as a write to an eventfd.  It must be *sticky*: a
+    wakeup that comes before the block must end the block (as with an eventfd, a socket or a
+    `Parker`).  For a transport that is not sticky, such as a condition variable, use
     `RendezvousGuard`.
 
     Args:
         wakeup: the transport, a callable without arguments.  For each announced sleep at most one
             producer calls it, in the producer's thread.
-        fences: "symmetric" (default), or "asymmetric" for pollers that sleep rarely: then a wakeup
-            costs about 2 ns less, and each `enter` costs microseconds.  The symmetric pair is used
-            where the system forbids the other.
+        fences: the memory fences of the two sides.  "symmetric" (default); or "asymmetric", for
+            pollers that sleep rarely: a wakeup then costs about 2 ns less, and each `enter` costs
+            microseconds.  If the system forbids asymmetric fences, symmetric ones are used.
 
     Threads: `enter`, `exit` and `statistics` belong to the poller; any thread may call `wakeup`.
     Spec: ``Guard.tla`` (NoLostWakeup, WakeIsClaimed).  Source: ``kernel/wakeup/guard.h``.
@@ -107,8 +111,8 @@ class WakeupGuard:
     def max_block_s(self) -> float | None:
         """The seconds for which the poller may block after this `enter`; None: without a limit.
 
-        It is 0.001 when the system refused the heavy fence of an asymmetric guard.  A wake may then
-        be missed, so the poller has to check the queue again by itself.
+        It is 0.001 if the system refused the expensive fence of an asymmetric guard.  A wakeup may
+        then be missed, so the poller has to check the queue again after that time.
         """
         return lib.WP_GUARD_NAP_NS / NS_PER_S if self._fence_failed else None
 
@@ -119,9 +123,9 @@ class WakeupGuard:
             idle: a callable without arguments that returns whether the queue is empty.
 
         Returns what `idle` returned.  True: block now, for at most `max_block_s`, then call `exit`.
-        False, or an exception of `idle`: the announcement is withdrawn before this returns.  A
-        producer that has already answered it has called the transport, or is about to; that wake
-        stays in the transport, and the next block returns at once.
+        False, or an exception of `idle`: the announcement is withdrawn before this returns.  If a
+        producer has already seen the announcement, it has called the transport, or is about to;
+        that wakeup stays in the transport, and the next block returns at once.
         """
         may_block = False
         try:
@@ -138,7 +142,8 @@ class WakeupGuard:
     def exit(self) -> bool:
         """Withdraw the announcement after the block; without an announcement this does nothing.
 
-        Returns True if a producer answered it: a wake is in the transport, or on its way there.
+        Returns True if a producer has reacted to the announcement: a wakeup is in the transport, or
+        on its way there.
         """
         if not self._announced:
             return False
@@ -151,8 +156,7 @@ class WakeupGuard:
         """Call the transport if the poller has announced a sleep; call this after each push.
 
         Returns True if this call called the transport.  If the transport raises, this call raises
-        the same exception, and the wake remains owed: the next `wakeup`, of any thread, calls the
-        transport.
+        the same exception, and the next `wakeup`, of any thread, calls the transport again.
         """
         if not lib.wp_guard_signal(self._guard):
             return False
@@ -169,10 +173,12 @@ class WakeupGuard:
 
 
 class RendezvousGuard:
-    """A guard with its own place to block: the wait and the wakeup share one lock.
+    """An eventcount with its own way to block: the wait and the wakeup share one lock.
 
-    The poller calls `wait` in a loop, and then checks the queue.  A producer appends to the queue,
-    and then calls `wakeup`, which makes no system call while the poller is awake.
+    The *poller* is the one thread that takes work from a queue: in a loop it calls `wait`, and then
+    checks the queue.  A *producer* is any thread that appends to the queue; afterwards it calls
+    `wakeup`, which makes no system call while the poller is awake.  See `WakeupGuard` for a poller
+    that blocks in a system call of its own.
 
     Args:
         fences: as in `WakeupGuard`.

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sockets and files that park a virtual thread where a call would block.
 
-Names, arguments and errors are those of the socket module and of the builtin ``open``: write
-``from wakeproof import io`` in place of ``import socket``, and use `io.open`.  OS threads may use
-the same objects, and block.  A coroutine function awaits the functions of `wakeproof.coroutine`
-instead: those here would block its carrier.
+A virtual thread (`VirtualThread`) that parks leaves its carrier, the OS thread that runs it, so
+that the carrier runs other work meanwhile.  Names, arguments and errors are those of the socket
+module and of the builtin ``open``: write ``from wakeproof import io`` in place of ``import
+socket``, and use `io.open`.  OS threads may use the same objects, and block.  A coroutine function
+awaits the functions of `wakeproof.coroutine` instead; those of this module would block its carrier.
 
 These calls park: recv, recv_into, recvfrom, recvmsg, send, sendall, sendto, sendmsg, accept,
-connect, and files made of a socket; with io_uring also `open`, `fsync`, and reads and writes of
-files.  These calls run on OS threads of a pool while the caller parks: `offload`, getaddrinfo and
-gethostbyname of this module, and files where the system has no io_uring (one `NoFilesWarning`).
-Name lookups block the carrier in `Socket.connect` and ``bind``: look up the address first, or use
+connect, and calls of files that were made of a socket.  On a system with io_uring, `open`, `fsync`,
+and reads and writes of files park too.  These calls run on OS threads of a pool while the caller
+parks: `offload`, getaddrinfo and gethostbyname of this module, and calls of files on a system
+without io_uring (with one `NoFilesWarning`).  A host name that is given to `Socket.connect` or
+``bind`` is looked up on the carrier and blocks it: look up the address first, or use
 `create_connection`.
 
 Threads: any thread may call all functions.
@@ -124,7 +126,7 @@ def socketpair(*arguments: int, group: CarrierGroup | None = None) -> tuple[Sock
 
 
 def statistics(group: CarrierGroup) -> tuple[PollerStatistics, ...]:
-    """Return what the pollers of the group's carriers have done, one `PollerStatistics` for each.
+    """Return what the poller of each carrier of the group has done, as `PollerStatistics`.
 
     All numbers are zero before the group's first descriptor.
     """

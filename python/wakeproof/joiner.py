@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Joiner:
-    """The policy of one scope; this base class waits for all subtasks, whatever their outcomes.
+    """The policy of one `Scope`: when the scope is cancelled, and what its `join` returns.
 
-    Derive from it for a policy of your own, or use a function of `wakeproof.joiner`.  One joiner
-    serves one scope.
+    This base class waits for all subtasks, whatever their outcomes.  Derive from it for a policy of
+    your own, or use a function of `wakeproof.joiner`.  One joiner serves one scope.
 
-    Threads: the scope's owner calls `on_fork`, `on_timeout` and `result`; the subtasks call
-    `on_complete`, several at the same time.
+    Threads: the owner of the scope calls `on_fork`, `on_timeout` and `result`.  The thread of each
+    subtask calls `on_complete`, and several may do so at the same time.
 
     Example:
         >>> from wakeproof import CarrierGroup, Joiner, Scope
@@ -51,7 +51,7 @@ class Joiner:
         return False
 
     def on_timeout(self) -> None:
-        """Raise the error of `join` when the time is over; return to let `result` decide."""
+        """Raise the error of `join` when the time is over; to let `result` decide, return."""
         raise DeadlineError("join: the scope was cancelled after its timeout_s")
 
     def result(self) -> Any:
@@ -86,7 +86,7 @@ class _Forks(Joiner):
 
 
 class _FirstFailure(_Forks):
-    """Cancels at the first failure, of which there is one."""
+    """Cancels at the first failure, and keeps that failure only."""
 
     def __init__(self, gives: Callable[[list[Subtask]], Any]) -> None:
         super().__init__()
@@ -153,9 +153,10 @@ class _Until(_Forks):
 
 
 def all_successful_or_raise() -> Joiner:
-    """Return all results in the order of the forks; the first failure cancels and is raised.
+    """Return a joiner for which `Scope.join` returns all results, in the order of the forks.
 
-    If something else cancels the scope, the join fails if a subtask had not ended by then.
+    The first failure cancels the scope, and the join raises it.  If something else cancels the
+    scope before all subtasks have ended, the join fails.
 
     Example:
         >>> from wakeproof import CarrierGroup, Scope, joiner
@@ -169,12 +170,17 @@ def all_successful_or_raise() -> Joiner:
 
 
 def await_all_successful_or_raise() -> Joiner:
-    """Return None, also after a cancellation by others; the first failure cancels and is raised."""
+    """Return a joiner for which `Scope.join` returns None, also after a call of `Scope.cancel`.
+
+    The first failure cancels the scope, and the join raises it.
+    """
     return _FirstFailure(lambda _: None)
 
 
 def any_successful() -> Joiner:
-    """Return the first result, which cancels the others; raise a failure if there is no result.
+    """Return a joiner for which `Scope.join` returns the first result that a subtask returns.
+
+    That result cancels the other subtasks.  If there is no result, the join raises a failure.
 
     Example:
         >>> from wakeproof import CarrierGroup, Scope, joiner
@@ -188,14 +194,19 @@ def any_successful() -> Joiner:
 
 
 def await_all() -> Joiner:
-    """Return None when all subtasks have ended, whatever their outcomes."""
+    """Return a joiner for which `Scope.join` returns None when all subtasks have ended.
+
+    The outcomes of the subtasks do not matter.
+    """
     return Joiner()
 
 
 def all_until(predicate: Callable[[Subtask], bool]) -> Joiner:
-    """Return all subtasks; cancel when the predicate returns true for one of them.
+    """Return a joiner for which `Scope.join` returns all subtasks.
+
+    The scope is cancelled when the predicate returns true for a subtask.
 
     Args:
-        predicate: is called with each `Subtask` that has ended, by the subtask's thread.
+        predicate: a callable that is given each `Subtask` that has ended, in that subtask's thread.
     """
     return _Until(predicate)

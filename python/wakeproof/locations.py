@@ -49,7 +49,7 @@ def sources() -> Path:
 
 
 def _unpacked(archive: Path, into: Path) -> Path:
-    """Unpack the archive once, wholly or not at all, however many processes try."""
+    """Unpack the archive completely or not at all, also if several processes try at once."""
     name = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     folder = into / f"sources-{name}"
     if not folder.is_dir():

@@ -29,10 +29,10 @@ _GONE = object()
 
 @dataclass(frozen=True)
 class MpscStatistics:
-    """The state of a queue, not at one moment: other threads continue while it is read.
+    """The state of an `MpscQueue`; other threads continue while the numbers are read.
 
     Attributes:
-        held: objects that the queue refers to, those of unfinished puts included.
+        held: objects to which the queue refers, those of unfinished puts included.
         signals: writes to the eventfd so far, which are the producers' system calls.
 
     Threads: any thread may use it; it is immutable.
@@ -53,15 +53,16 @@ class MpscQueue(Generic[T]):
     """An unbounded FIFO with many producers and one consumer, for use with selectors.
 
     `put` takes no lock, and makes a system call only after the consumer has found the queue empty.
-    Signal handlers and finalisers may call it.  Register the queue itself with a selector: it is
-    readable while there may be something to take.  As a context manager the queue closes at the end
-    of the block.
+    Signal handlers and finalisers may call it.  A selector accepts the queue itself: the queue is
+    readable while there may be something to take.  `get` blocks the OS thread, so a virtual thread
+    (`VirtualThread`) should use a `Channel` instead.  As a context manager the queue closes at the
+    end of the block.
 
-    Two puts that follow one another come out in that order.  Several consumers are safe and take
-    turns item by item, but there is no order between them.
+    If one put ends before another begins, the first object comes out first.  Several consumers are
+    safe and take turns item by item, but there is no order between them.
 
-    Threads: any thread may call all methods, except that `get` and `get_nowait` belong to the
-    consumer.
+    Threads: any thread may call all methods, except that only the consumer should call `get` and
+    `get_nowait`.
     Spec: ``specs/queue/Mpsc.tla`` (Fifo, NoLoss, EmptyIsTrue, PushNeverFails), ``Guard.tla``.
     Source: ``kernel/queue/mpsc.h``, ``kernel/wakeup/guard.h``, ``_native/binding.h``.
 
@@ -98,9 +99,9 @@ class MpscQueue(Generic[T]):
         """Take and return the oldest object.
 
         Raises:
-            queue.Empty: there is nothing to take.  A stalled push hides objects: one may be in the
-                queue while a producer is in the middle of its `put`; the queue becomes readable
-                once the producer has finished.
+            queue.Empty: there is nothing to take.  While a producer is in the middle of its `put`,
+                the objects behind its own cannot be taken either; the queue becomes readable when
+                that producer has finished.
             ClosedError: `close` was called.
         """
         cell = lib.wp__inbox_take(self._inbox)
@@ -117,7 +118,7 @@ class MpscQueue(Generic[T]):
     def get(self, timeout_s: float | None = None) -> T:
         """Take and return the oldest object; sleep until there is one.
 
-        Signal handlers run meanwhile.
+        Signal handlers run while the main thread sleeps.
 
         Args:
             timeout_s: seconds, 0 or more; 0: do not sleep; default None: sleep without a limit.
@@ -138,31 +139,31 @@ class MpscQueue(Generic[T]):
     def fileno(self) -> int:
         """Return the eventfd that is readable while there may be something to take.
 
-        Wait for it, but never read it.  Its wakeups may be spurious; the next `get_nowait` then
-        makes it unreadable.  It stays readable after `close`, and valid for as long as the queue
-        object lives.
+        Wait for the eventfd with a selector, but never read it.  It may be readable although there
+        is nothing to take; the next `get_nowait` then makes it unreadable.  It stays readable after
+        `close`, and valid for as long as the queue object lives.
         """
         return lib.wp__inbox_fileno(self._inbox)
 
     def has_published(self) -> bool:
-        """Return whether the oldest place is filled: if not, the consumer may sleep."""
+        """Return whether the oldest object can be taken now; if not, the consumer may sleep."""
         return lib.wp_mpsc_has_published(lib.wp__inbox_mpsc(self._inbox))
 
     def is_quiescent(self) -> bool:
-        """Return whether every put that has begun was taken: if so, the queue can be closed."""
+        """Return whether all objects were taken and no put is in progress."""
         return lib.wp_mpsc_is_quiescent(lib.wp__inbox_mpsc(self._inbox))
 
     def close(self) -> None:
-        """Drop what is queued and close the queue; a sleeping `get` wakes.
+        """Drop all queued objects and close the queue; a `get` that sleeps raises ClosedError.
 
-        A second close does nothing.  The call waits for puts in flight: microseconds, or until a
-        preempted producer in the middle of one runs again.
+        A second close does nothing.  The call waits for puts in progress: for microseconds, or
+        longer if the system has preempted a producer in the middle of its put.
         """
         lib.wp__inbox_close(self._inbox)
         self._held.clear()
 
     def statistics(self) -> MpscStatistics:
-        """Return what is held and what has happened so far."""
+        """Return the number of held objects, and the number of signals so far."""
         return MpscStatistics(len(self._held), lib.wp__inbox_signals(self._inbox))
 
     def _hold(self, item: T) -> CItem:
@@ -183,7 +184,7 @@ class MpscQueue(Generic[T]):
             )
 
     def _wait_readable(self, deadline: int) -> bool:
-        """Sleep until the eventfd is readable or the time is up; False: it was up already."""
+        """Sleep until the eventfd is readable or the time is over; False: it was over before."""
         left_ms = math.ceil((deadline - lib.wp_clock_ns()) / _NS_PER_MS)
         if left_ms <= 0:
             return False

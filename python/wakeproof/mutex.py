@@ -41,11 +41,13 @@ class _Lock(Wait):
 
 
 class Mutex(MutexCore, Unique):
-    """A lock for virtual threads and OS threads; a waiting virtual thread leaves its carrier.
+    """A lock for virtual threads and OS threads.
 
-    Waiters queue in the order in which they came.  A newcomer may take the free lock before the
-    first waiter, but only a bounded number of times.  The lock is not reentrant.  Use it as a
-    context manager: Ctrl-C in the block then leaves the lock free.
+    An OS thread that waits for the lock blocks.  A virtual thread (`VirtualThread`) parks, so that
+    its carrier, the OS thread that runs it, does other work meanwhile.  Waiters queue in the order
+    in which they came.  A thread that comes later may take the lock when it is free, before the
+    first waiter, but this happens to a waiter at most 256 times.  The lock is not reentrant.  Use
+    it as a context manager: Ctrl-C in the block then leaves the lock free.
 
     Threads: any thread may call all methods, except that only the holder may call `release`.
     Spec: ``specs/sync/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
@@ -78,12 +80,12 @@ class Mutex(MutexCore, Unique):
             timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
 
         Raises:
-            StateError: the caller holds it already.
+            StateError: the caller holds the lock already.
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
-            AbandonedError: a virtual thread held it when that thread ended, or when the close of
-                its group handed the thread back.  Raised once; the caller does not hold the lock,
-                and the next `acquire` takes it.
+            AbandonedError: a virtual thread held the lock when that thread ended, or when its group
+                was closed before that.  Raised once; the caller does not hold the lock, and the
+                next `acquire` takes it.
         """
         return self._take(deadline_ns(timeout_s))
 
@@ -92,7 +94,7 @@ class Mutex(MutexCore, Unique):
         return self._take(0)
 
     def _parked(self, deadline: int) -> int:
-        """Lock it as the calling virtual thread; return the code."""
+        """Acquire the lock for the calling virtual thread; return the kernel's code."""
         thread = here.thread
         assert thread is not None
         return parked(_Lock(thread, self).turns(deadline))
@@ -131,7 +133,7 @@ class Mutex(MutexCore, Unique):
         """Release the lock, and wake the first waiter.
 
         Raises:
-            WrongThreadError: the caller does not hold it.
+            WrongThreadError: the caller does not hold the lock.
         """
         self._free()
 

@@ -11,13 +11,15 @@ from wakeproof.errors import error_for
 
 
 class Parker:
-    """One permit for one thread: `unpark` gives it, `park` takes it or sleeps until it comes.
+    """One permit for one OS thread, its owner, as Java's LockSupport has it for each thread.
 
-    What a thread did before `unpark` is visible to the thread that returns from `park`.  As a
-    context manager the parker closes at the end of the block.  An OS thread that parks blocks; a
-    virtual thread should use `wakeproof.park` instead.
+    `unpark` gives the permit, if it is not there already.  `park` takes the permit, and sleeps
+    until there is one.  What a thread did before `unpark` is visible to the owner after `park`.  As
+    a context manager the parker closes at the end of the block.  A virtual thread (`VirtualThread`)
+    has a permit of its own: it calls `wakeproof.park` instead, because this `park` blocks the OS
+    thread.
 
-    Threads: `park` belongs to the owner; any thread may call `unpark` and `close`.
+    Threads: only the owner may call `park`; any thread may call `unpark` and `close`.
     Spec: ``specs/wakeup/Parker.tla`` (PermitAtMostOne, UnparkNotLost, HappensBefore).
     Source: ``kernel/wakeup/parker.h``.
 
@@ -39,11 +41,12 @@ class Parker:
         self._parker = ffi.gc(parker, lib.wp__parker_free)
 
     def park(self, timeout_s: float | None = None) -> bool:
-        """Take the permit, or sleep until it comes.
+        """Take the permit, or sleep until there is one.
 
-        Returns True if the permit was taken, False if the time ran out.  A permit may have been
-        given long ago, so check what you wait for, and park again.  Signal handlers run while the
-        main thread sleeps; a KeyboardInterrupt leaves the permit there to take.
+        Returns True if the permit was taken, False if the time ran out.  The permit may have been
+        given long ago: so check the condition for which you wait, and park again if it is false.
+        Signal handlers run while the main thread sleeps; a KeyboardInterrupt does not take the
+        permit.
 
         Args:
             timeout_s: seconds, 0 or more; 0: do not sleep; default None: sleep without a limit.
@@ -59,20 +62,20 @@ class Parker:
                 return True
             if code == lib.WP_TIMEOUT:
                 return False
-            # at WP_INTERRUPTED the interpreter runs its handlers here
+            # After WP_INTERRUPTED the interpreter runs its handlers here.
             if code != lib.WP_INTERRUPTED:
                 raise error_for(code, "Parker.park: the parker is closed")
 
     def unpark(self) -> bool:
         """Give the permit, and wake the owner if it sleeps; this never blocks.
 
-        Returns True if this call gave the permit, False if it was there already or the parker is
-        closed.
+        Returns True if this call gave the permit, False if the permit was there already or the
+        parker is closed.
         """
         return lib.wp_parker_unpark(self._parker)
 
     def close(self) -> None:
-        """Close it: a sleeping park, and each later one without a permit, raises ClosedError."""
+        """Close the parker: `park` raises ClosedError, now and later, unless there is a permit."""
         lib.wp_parker_close(self._parker)
 
     def __enter__(self) -> Parker:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls by which a virtual thread parks, sleeps or yields, and by which a task announces a block.
 
-They are for callables.  A coroutine function awaits the functions of `wakeproof.coroutine`: those
-here block its carrier, and are counted as pinned.
+They are for plain callables.  A coroutine function awaits the functions of `wakeproof.coroutine`
+instead: those of this module would block its carrier, and are then counted in
+`CarrierCounts.pinned`.
 
 Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """
@@ -27,9 +28,9 @@ _LONGEST_S = 1e9  # about 31 years, for OS threads: time.sleep refuses much long
 
 
 def current() -> VirtualThread | None:
-    """Return the calling virtual thread, or None in an OS thread.
+    """Return the calling virtual thread; None if the caller is an OS thread and not virtual.
 
-    A greenlet that the virtual thread has made also counts as that thread.
+    A greenlet that a virtual thread has made counts as that virtual thread.
 
     Threads: any thread may call it.
 
@@ -42,10 +43,13 @@ def current() -> VirtualThread | None:
 
 
 def park(timeout_s: float | None = None) -> bool:
-    """Take the permit of the calling virtual thread, or leave the carrier until it comes.
+    """Take the permit of the calling virtual thread, and wait until there is one.
 
-    Returns True if the permit was taken, False if the time ran out.  A permit may have been given
-    long ago, so check what you wait for, and park again.
+    Each `VirtualThread` has one permit, which `VirtualThread.unpark` gives.  While the thread waits
+    it is parked: its carrier, the OS thread that runs it, does other work.
+
+    Returns True if the permit was taken, False if the time ran out.  The permit may have been given
+    long ago: so check the condition for which you wait, and park again if it is false.
 
     Args:
         timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
@@ -55,7 +59,7 @@ def park(timeout_s: float | None = None) -> bool:
     Raises:
         WrongThreadError: the caller is not a virtual thread; OS threads have `Parker`.
         UsageError: `timeout_s` is negative or not a number.
-        ThreadInterruptedError: the caller was interrupted; its permit may be taken.
+        ThreadInterruptedError: the caller was interrupted; its permit may have been taken.
 
     Example:
         >>> from wakeproof import CarrierGroup, VirtualThread, park
@@ -73,9 +77,10 @@ def park(timeout_s: float | None = None) -> bool:
 
 
 def sleep(seconds: float) -> None:
-    """Leave the carrier for so many seconds; this takes no permit.
+    """Wait for `seconds`; an unpark does not end this wait.
 
-    An OS thread blocks, as in `time.sleep`.
+    A virtual thread (`VirtualThread`) parks: its carrier, the OS thread that runs it, does other
+    work meanwhile.  An OS thread blocks, as in `time.sleep`.
 
     Args:
         seconds: 0 or more; 0: as `yield_now`.
@@ -109,10 +114,11 @@ def sleep(seconds: float) -> None:
 
 
 def yield_now() -> None:
-    """Let the carrier run what is queued there, and then continue.
+    """Let other work run first, and then continue.
 
-    It does nothing in a `pinned` section and in a coroutine function.  An OS thread lets another OS
-    thread run.
+    A virtual thread (`VirtualThread`) goes to the end of the queue of its carrier, the OS thread
+    that runs it.  In a `pinned` section and in a coroutine function this call does nothing.  In an
+    OS thread it lets another OS thread run.
 
     Threads: any thread may call it.
 
@@ -133,9 +139,10 @@ def yield_now() -> None:
 
 
 def interrupted() -> bool:
-    """Clear the interrupt flag of the caller, and return whether it was set.
+    """Clear the interrupt flag of the caller, and return whether the flag was set.
 
-    An OS thread has no flag, so this returns False there.
+    `VirtualThread.interrupt` sets the flag of a virtual thread.  An OS thread has no such flag, so
+    this returns False there.
 
     Threads: any thread may call it.
 
@@ -152,9 +159,10 @@ def interrupted() -> bool:
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Keep the virtual thread on its carrier in this block.
+    """Keep the calling virtual thread on its carrier in this block.
 
-    A park in the block blocks the carrier, and is counted (`CarrierCounts.pinned`).  Sections nest.
+    A virtual thread that waits usually leaves its carrier, the OS thread that runs it.  In this
+    block it blocks the carrier instead, and `CarrierCounts.pinned` counts the wait.  Blocks nest.
     In an OS thread the block does nothing.
 
     Threads: any thread may use it.
@@ -181,15 +189,17 @@ def pinned() -> Iterator[None]:
 
 @contextmanager
 def blocking() -> Iterator[bool]:
-    """Announce that this block may occupy the carrier for long: no task is placed there meanwhile.
+    """Announce that this block may occupy the carrier for long, so that other carriers help.
 
-    Tasks that are queued there, unless they are pinned, go to other carriers.  The announcement
-    ends with the block, or earlier with the task's step: after an ``await`` announce again.
-    Sections nest, and only the outermost has an effect.
+    A carrier is the OS thread that runs the caller, in a `CarrierGroup`.  During the block no new
+    task is placed on this carrier, and the tasks that are queued there go to other carriers, unless
+    they are pinned.  The announcement ends with the block, or earlier when the caller parks or
+    awaits, so announce again after an ``await``.  Blocks nest, and only the outermost one has an
+    effect.
 
-    Yields True if the announcement was made.  It yields False, which is no error, in a nested
-    section, and where the caller is not run by a carrier of a group that counts loads (`Placement`
-    by load, or `Compensation`); so code need not know its caller.
+    Yields True if the announcement was made.  It yields False, which is no error, in three cases:
+    in a nested block, in a thread that is no carrier, and in a group without `Compensation` whose
+    `Placement` compares no loads.  So a library may always announce.
 
     Threads: any thread may use it.
 

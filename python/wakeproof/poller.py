@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pollers: a virtual thread that may block in the system on behalf of its whole carrier.
+"""Pollers: virtual threads that collect events, and block when their carrier has nothing to do.
 
-`Carrier.register_poller` starts one.  Its body checks for events, lets the carrier run its tasks,
-and blocks when there is nothing to run.  A thread that then brings a task calls the poller's
-wakeup::
+A carrier is an OS thread that runs tasks and virtual threads (`CarrierGroup`).
+`Carrier.register_poller` starts a poller on it.  The body of the poller checks for events, lets the
+carrier run its tasks, and blocks in a system call when there is nothing to run.  A thread that then
+brings a task for the carrier calls the poller's *wakeup*, which ends the system call::
 
     def body(poller):
         while True:                                      # a close ends it: PollerClosedError
-            poller.maybe_yield(look(0))
+            poller.maybe_yield(look(0))                  # look: collects events, for 0 seconds
             with poller.try_park() as parked:
                 if parked and poller.can_park():         # right before the system call
                     look(poller.until())
 
-A second form never parks its carrier: it spins, and its wakeup may do nothing.  A third form parks
-itself with `wakeproof.park`, and its carrier sleeps without it.
+There are two other forms.  A poller that never parks its carrier spins, and its wakeup may do
+nothing.  A poller that parks itself with `wakeproof.park` lets its carrier sleep by itself.
 
 Spec: ``specs/sched/Poller.tla``.  Source: ``kernel/sched/poller.h``.
 """
@@ -34,7 +35,7 @@ _NS = 1e9
 
 
 class Park:
-    """The answer of `Poller.try_park`: true if parked; the end of the block unparks."""
+    """The result of `Poller.try_park`: true if the carrier is parked; a block's end unparks it."""
 
     __slots__ = ("_is_parked",)
 
@@ -52,16 +53,17 @@ class Park:
 
 
 class Poller:
-    """The handle by which a poller's body drives its carrier.
+    """The object by which the body of a poller runs and parks its carrier.
 
-    Only the body itself may use it.  Once the group is being closed and all other threads have
-    ended, `maybe_yield` and `try_park` raise PollerClosedError: clean up, and let it leave the
-    body.
+    A *poller* is a virtual thread that collects events, and blocks in a system call when its
+    carrier (an OS thread of a `CarrierGroup`) has nothing else to run.  `Carrier.register_poller`
+    starts it.  Once its group is being closed and all other threads have ended, `maybe_yield` and
+    `try_park` raise PollerClosedError: clean up, and let the error leave the body.
 
     Attributes:
         carrier: the `Carrier` that it polls for.
 
-    Threads: only the poller's own virtual thread; in any other thread each method raises.
+    Threads: only the poller's own virtual thread; in any other thread each method raises an error.
     Spec: ``specs/sched/Poller.tla``.  Source: ``kernel/sched/poller.h``.
 
     Raises:
@@ -94,11 +96,11 @@ class Poller:
     def maybe_yield(self, had_io: bool) -> bool:
         """Let the carrier run its tasks; return False if there was nothing to run.
 
-        A park of the carrier that is still in force ends here.
+        If the carrier is still parked, this call unparks it first.
 
         Args:
             had_io: whether the poller has found an event since the last call.  If not, the carrier
-                may steal one task.
+                may steal one task from another carrier.
 
         Raises:
             PollerClosedError: the group is being closed.
@@ -113,11 +115,11 @@ class Poller:
         return self._told(code)
 
     def try_park(self) -> Park:
-        """Park the carrier, so that a thread that brings a task calls the wakeup.
+        """Park the carrier: from now on a thread that brings a task for it calls the wakeup.
 
-        The result is false if there is something to run.  ``with poller.try_park() as parked:``
-        unparks the carrier at the end of the block, also after an exception; without a block call
-        `unpark`.
+        The result is false if there is something to run, and the carrier is not parked then.  The
+        block ``with poller.try_park() as parked:`` unparks the carrier at its end, also after an
+        exception; without such a block call `unpark`.
 
         Raises:
             PollerClosedError: the group is being closed.
@@ -134,16 +136,17 @@ class Poller:
         return lib.wp_poller_can_park()
 
     def until(self) -> float | None:
-        """Return the seconds until the carrier's next timer, which bound the block; None: no limit.
+        """Return the seconds for which the poller may block: until the carrier's next timer.
 
-        Call it after the carrier is parked: a timer that is armed later ends the sleep by a wakeup.
+        None: without a limit.  Call it after the carrier is parked: a timer that is set later calls
+        the wakeup.
         """
         self._check("until")
         until = lib.wp_poller_until()
         return None if until == lib.WP_FOREVER else max(0.0, (until - lib.wp_clock_ns()) / _NS)
 
     def unpark(self) -> None:
-        """End the park of the carrier; without a park this does nothing."""
+        """Unpark the carrier; if it is not parked, this does nothing."""
         self._check("unpark")
         lib.wp_poller_unpark()
 

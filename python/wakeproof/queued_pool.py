@@ -33,26 +33,29 @@ _counter = itertools.count()
 
 @dataclass(frozen=True)
 class QueuedThreadPoolStatistics:
-    """The threads and jobs of a pool at one moment, except `reserved`, which is read apart.
+    """The threads and jobs of a `QueuedThreadPool` at one moment.
 
-    ``accepted == finished + closed + queued`` plus the running jobs, those of the reserve included.
+    A *job* is anything that occupies a thread: a call, the wait of a reserved thread, or a lease.
+    The number of running jobs is ``accepted - finished - closed - queued``.  All numbers are of the
+    same moment, except `reserved`, which is read separately.
 
     Attributes:
-        threads: ready, leased and utilized threads.
-        idle: threads that rest, or are on their way to a job.
+        threads: all threads: `ready`, `leased` and `utilized` ones.
+        idle: threads that have no job, or are on their way to one.
         reserved: threads that wait for `QueuedThreadPool.try_execute`.
         ready: idle and reserved threads.
-        leased: threads that leases keep, and that are not ready.
-        utilized: all other threads.
-        max_leased: threads that are promised to leases, with the reserve.
+        leased: threads that a lease keeps away from calls (`QueuedThreadPool.lease`).
+        utilized: all other threads, those that run calls.
+        max_leased: threads that are promised to leases and to the reserve.
         queued: calls that no thread has taken yet.
-        accepted: jobs, with those of the reserve and of leases.
+        accepted: jobs that the pool has accepted.
         finished: accepted jobs that have run.
         closed: accepted jobs that were cancelled in the queue.
         started: threads that were started.
         refused: threads that the system did not start.
         left: threads that ended because they were idle for too long.
-        is_low: whether few threads are free, or could be started, beyond what is queued.
+        is_low: whether at most `low_threads` threads are free, or could be started, after each
+            queued call has got one.
         is_closed: whether no more calls are accepted.
 
     Threads: any thread may use it; it is immutable.
@@ -83,11 +86,11 @@ class QueuedThreadPoolStatistics:
 
 
 class QueuedThreadPool(ThreadPoolExecutor):
-    """A `concurrent.futures.ThreadPoolExecutor` whose threads come and go with the work.
+    """A `concurrent.futures.ThreadPoolExecutor` that grows and shrinks with the work.
 
-    Calls begin in the order of their submission.  The pool starts no thread while an idle one can
-    take the work, and an idle thread leaves after `idle_timeout_s`.  The interpreter's end waits
-    for all calls, as with Python's own pool.
+    Its threads are OS threads.  Calls begin in the order of their submission.  The pool starts no
+    thread while an idle one can take the work, and an idle thread ends after `idle_timeout_s`.  The
+    interpreter waits for all calls when it exits, as with Python's own pool.
 
     Args:
         max_workers: the most threads, 1 to 32,768; default: 200.
@@ -96,22 +99,22 @@ class QueuedThreadPool(ThreadPoolExecutor):
         initializer: a callable that each new thread first calls with `initargs`.  If it fails, the
             pool is broken: calls that have not begun raise BrokenThreadPool, and so does `submit`.
         initargs: the arguments of `initializer`; default: none.
-        min_threads: threads that are started at once and kept, 0 to `max_workers`; default: 8, or
-            `max_workers` if that is less.
+        min_threads: threads that are started with the pool and kept, 0 to `max_workers`; default:
+            8, or `max_workers` if that is less.
         max_threads: another name of `max_workers`.
-        idle_timeout_s: seconds, 0 or more, after which an idle thread leaves; default 60; None:
-            threads never leave.
-        max_evict_count: the most threads that leave in that time, 1 to 32,768; default 1.
+        idle_timeout_s: seconds, 0 or more, after which an idle thread ends; default 60; None:
+            threads never end while the pool is open.
+        max_evict_count: the most threads that end in each `idle_timeout_s`, 1 to 32,768; default 1.
         reserved_threads: the most threads that wait for `try_execute`, less than `max_workers`;
-            default: chosen from `max_workers` and the number of CPUs; 0 with a
+            default: chosen from `max_workers` and the number of CPUs, but 0 with a
             `virtual_threads_executor`.
-        name: the names of its threads in the system are this and a number, cut to 15 bytes;
-            default: the prefix, else "pool".
+        name: the names that the system shows for its threads are this and a number, cut to 15
+            bytes; default: the prefix, else "pool".
         low_threads: `QueuedThreadPoolStatistics.is_low` is true at this number of free threads or
             fewer, 0 to 32,768; default 1.
         tracking: whether dumps show what each thread calls; default False.
-        virtual_threads_executor: an executor for the tasks of an `ExecutionStrategy` over this pool
-            that may block; default None.
+        virtual_threads_executor: an executor to which an `ExecutionStrategy` of this pool gives the
+            tasks that may block; default None: this pool runs them.
 
     Threads: any thread may call all methods.
     Spec: ``Pool.tla`` (QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce).
@@ -209,7 +212,8 @@ class QueuedThreadPool(ThreadPoolExecutor):
     ) -> Future[T] | None:
         """Run ``fn(*args, **kwargs)`` at once on a reserved thread, and return its future.
 
-        Returns None if no reserved thread waits; one more may then be on its way to the reserve.
+        A reserved thread is one that the pool keeps free for this method.  Returns None if none is
+        free; the pool may then prepare one for a later call.
 
         Raises:
             BrokenThreadPool: the initializer has failed.
@@ -231,10 +235,10 @@ class QueuedThreadPool(ThreadPoolExecutor):
         return getattr(fn, "__qualname__", type(fn).__name__) if self._is_tracking else None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more calls, and wait until all have ended and the threads have left.
+        """Accept no more calls, and wait until all calls and threads have ended.
 
-        A thread of this pool that calls it waits for the other threads only, except for those that
-        are in `shutdown` themselves.
+        A thread of this pool may call this too.  It then waits only for the other threads of the
+        pool, and not for those that are in `shutdown` themselves.
 
         Args:
             wait: whether to wait; default True.
@@ -259,11 +263,12 @@ class QueuedThreadPool(ThreadPoolExecutor):
 
     @contextmanager
     def lease(self, threads: int) -> Iterator[None]:
-        """Keep so many threads away from all calls, as long as the block lasts.
+        """Keep this number of threads away from all calls, as long as the block lasts.
 
-        A component with threads of its own takes a lease, so that both together stay within
-        `max_workers`.  Calls that run or are queued already go first: a thread is kept when it
-        comes free.  A shutdown ends the lease.
+        A component that starts threads of its own takes a lease for their number, so that the pool
+        and the component together have at most `max_workers` busy threads.  Calls that run or are
+        queued already go first: the lease gets each thread when that thread becomes free.  A
+        shutdown ends the lease.
 
         Args:
             threads: the number of threads, 0 or more.

@@ -57,24 +57,28 @@ NEW, OPEN, FORKED, JOIN_STARTED, JOIN_COMPLETED, CLOSED = range(6)
 
 
 class Scope:
-    """A block whose subtasks end before the block does.
+    """Structured concurrency: a block that ends only after all of its subtasks have ended.
 
-    The thread that enters the block owns the scope.  The owner forks subtasks, and joins them
-    before the block ends.  Each subtask runs on a virtual thread of its own.  A block that ends
-    without the join cancels its subtasks, waits for them, and raises StateError.
+    The thread that enters the block owns the scope.  With `fork` the owner starts subtasks, each on
+    a virtual thread (`VirtualThread`) of its own; with `join` it waits for them before the block
+    ends.  If the block ends without the join, it cancels its subtasks, waits for them, and raises
+    StateError.
 
-    Ctrl-C cancels the scope, which interrupts parked subtasks.  The block ends when all have ended;
-    meanwhile a line each second on stderr names a subtask that it waits for.
+    A cancellation sets the interrupt flag of each subtask: a subtask that waits then raises
+    ThreadInterruptedError.  Ctrl-C cancels the scope too.  The block ends when all subtasks have
+    ended; meanwhile a line each second on stderr names a subtask for which it waits.
 
     Args:
         joiner: the policy for outcomes, of `wakeproof.joiner`; default:
             `await_all_successful_or_raise`.
         name: the name of the scope in errors and dumps; default None: "scope".
-        timeout_s: seconds, 0 or more, after which the scope is cancelled, counted from the entry of
-            the block, unless it is joined by then; default None: no limit.
-        group: the group or the carrier of its subtasks, as of `VirtualThread`.
-        factory: a replacement for `group`: a `ThreadFactory`, or a callable that is given a
-            callable and returns a `VirtualThread` that is not started.
+        timeout_s: seconds, 0 or more, counted from the entry of the block, after which the scope is
+            cancelled if it is not joined; default None: no limit.
+        group: the `CarrierGroup`, or the `Carrier` of one, that runs the subtasks; default None: as
+            `VirtualThread`.
+        factory: replaces `group`: a `ThreadFactory`, or a function that makes the virtual thread of
+            each subtask.  It is given the callable of the thread, and returns a `VirtualThread`
+            that is not started.
 
     Threads: the owner only, except that any thread, and a signal handler, may call `cancel` and
     read the properties.
@@ -124,7 +128,7 @@ class Scope:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether its joiner, its timeout, `cancel` or the end of its block has cancelled it."""
+        """Whether the joiner, the timeout, `cancel` or the end of the block has cancelled it."""
         return self._children.is_cancelled
 
     @property
@@ -159,7 +163,8 @@ class Scope:
         Raises:
             WrongThreadError: the caller is not the owner.
             StateError: the block is not entered, or `join` was called.
-            StructureError: the scoped values in force are not those of the block's entry.
+            StructureError: the bindings of each `ScopedValue` are not those with which the block
+                was entered.
             ClosedError: the group is closed.
             UsageError: `fn` cannot be called, or the factory did not return a new VirtualThread.
         """
@@ -227,7 +232,9 @@ class Scope:
         self._children.cancel()
 
     def join(self) -> Any:
-        """Wait until all subtasks have ended or the scope is cancelled; return the joiner's result.
+        """Wait until all subtasks have ended or the scope is cancelled.
+
+        Returns what the `Joiner` returns as the result.
 
         Raises:
             WrongThreadError: the caller is not the owner.
@@ -292,7 +299,7 @@ class Scope:
                 break
             except ThreadInterruptedError:
                 was_interrupted = True
-            except BaseException as error:  # Ctrl-C: the subtasks are interrupted, and waited for
+            except BaseException as error:  # Ctrl-C: interrupt the subtasks, and wait for them
                 raised, self._is_interrupted = error, True
                 self.cancel()
         self._state = CLOSED

@@ -30,12 +30,12 @@ bindings = _bindings.get
 
 
 def unbind() -> None:
-    """Start without bindings, in the context of a thread that no scope has forked."""
+    """Remove the bindings from the context of a thread that is not a subtask of a scope."""
     _bindings.set(None)
 
 
 def _unwind(one: Bindings, name: str) -> None:
-    """End a binding and those inside it; in another context this does nothing."""
+    """End a binding and the bindings inside it; in another context this does nothing."""
     at = innermost = _bindings.get()
     while at is not None and at is not one:
         at = at.around
@@ -46,10 +46,10 @@ def _unwind(one: Bindings, name: str) -> None:
 
 
 class ScopedValue(Generic[T]):
-    """A value that is bound for a block, and cannot be set.
+    """A value that is bound for a block, and cannot be changed inside the block.
 
-    Bindings nest.  The forks of a `Scope` inherit the bindings that were in force when the scope
-    was opened; other threads have none.
+    Bindings nest.  The subtasks of a `Scope` inherit the bindings that were in force when the scope
+    was entered; a thread that no scope has started begins without bindings.
 
     Args:
         name: the name of the value in errors.
@@ -100,7 +100,7 @@ class ScopedValue(Generic[T]):
 
     @contextmanager
     def bind(self, value: T) -> Iterator[None]:
-        """Bind this value to `value` in the block, whatever it is bound to outside.
+        """Bind this scoped value to `value` in the block; the end of the block ends the binding.
 
         Raises:
             StructureError: bindings that were made in the block had not ended; all have ended now.

@@ -45,14 +45,15 @@ class _Acquire(Wait):
 
 
 class Semaphore(SemaphoreCore, Unique):
-    """A counting semaphore that is served in the order in which threads came.
+    """A counting semaphore that serves threads in the order in which they came.
 
-    A waiter for many permits is served before a later one for few.  As a context manager it takes
-    one permit; Ctrl-C in the block leaves as many permits as there were before it.  A waiting
-    virtual thread leaves its carrier.
+    A thread that waits for many permits is served before a later thread that waits for few.  An OS
+    thread that waits blocks.  A virtual thread (`VirtualThread`) parks, so that its carrier, the OS
+    thread that runs it, does other work meanwhile.  As a context manager the semaphore takes one
+    permit; after Ctrl-C in the block there are as many permits as before it.
 
     Args:
-        permits: the initial number of permits, 0 to `MOST`; default 1.
+        permits: the initial number of permits, 0 to `wakeproof.semaphore.MOST`; default 1.
 
     Threads: any thread may call all methods.
     Spec: ``specs/sync/Semaphore.tla`` (PermitBalance, NoIdlePermit).
@@ -79,7 +80,7 @@ class Semaphore(SemaphoreCore, Unique):
         self._address = address(self._native)
 
     def acquire(self, permits: int = 1, timeout_s: float | None = None) -> bool:
-        """Take so many permits at once, and wait for them at most `timeout_s` seconds.
+        """Take this number of permits together, and wait for them at most `timeout_s` seconds.
 
         Returns True if the permits were taken, False if the time ran out.
 
@@ -95,7 +96,7 @@ class Semaphore(SemaphoreCore, Unique):
         return self._take(_counted(permits, 1), deadline)
 
     def _parked(self, permits: int, deadline: int) -> int:
-        """Acquire them as the calling virtual thread; return the code."""
+        """Acquire permits for the calling virtual thread; return the kernel's code."""
         thread = here.thread
         assert thread is not None
         return parked(_Acquire(thread, self, permits).turns(deadline))
@@ -104,7 +105,7 @@ class Semaphore(SemaphoreCore, Unique):
         return told(code, "acquire")
 
     def _acquire_anyway(self) -> None:
-        """Take one permit; an interrupt does not end the wait, and remains set afterwards."""
+        """Take one permit; an interrupt does not end the wait, and its flag is set afterwards."""
         was_interrupted = False
         while True:
             try:
@@ -119,7 +120,7 @@ class Semaphore(SemaphoreCore, Unique):
         return self._take(_counted(permits, 1), 0)
 
     def release(self, permits: int = 1) -> None:
-        """Give so many permits, and wake the waiters that they suffice for.
+        """Give this number of permits, and wake the waiters for which they suffice.
 
         Args:
             permits: 1 to `MOST`; default 1.
@@ -139,7 +140,7 @@ class Semaphore(SemaphoreCore, Unique):
 
     @property
     def permits(self) -> int:
-        """The number of free permits; waiters have the first claim to them."""
+        """The number of free permits; threads that already wait get them first."""
         return lib.wp_semaphore_permits(self._native)
 
 

@@ -34,7 +34,7 @@ class StrategyStatistics:
         consumed_tagged: tasks that the producer ran under the tag that they must not block
             (`is_non_blocking`).
         executed: tasks that were given to the pool, which may have refused them.
-        handed_over: tasks that the former producer ran while another thread was to produce.
+        handed_over: tasks that the former producer ran after it had let another thread produce.
 
     Threads: any thread may use it; it is immutable.
 
@@ -54,33 +54,37 @@ class StrategyStatistics:
 
 
 class ExecutionStrategy(Unique):
-    """A strategy that calls `produce` while it returns tasks, and decides where each runs.
+    """A strategy that produces tasks, one thread at a time, and decides where each task runs.
 
-    The modes are those of Jetty's execution strategies:
+    The *producer* is the thread that calls the function `produce` until it returns None.  An
+    example of `produce` is a function that waits for the next client of a server.  The modes are
+    those of Jetty's execution strategies:
 
     - "produce-consume": the producer runs every task.
     - "produce-execute-consume": the pool runs tasks that may block, the producer the others.
     - "execute-produce-consume": a thread of the pool starts to produce, and the former producer
       runs the task.
-    - "adaptive": as "execute-produce-consume" if the pool has a thread at once
-      (``pool.try_execute``).  Otherwise the pool runs tasks that block, and the producer those that
-      are "either".
+    - "adaptive": as "execute-produce-consume" if the pool has a thread ready (its method
+      ``try_execute``).  Otherwise the pool runs tasks of the kind "blocking", and the producer runs
+      those of the kind "either".
 
     Args:
         mode: one of these four.
-        produce: a callable that returns a task, which is called without arguments, or None if there
-            is none now.  When there is a task again, call `produce` or `dispatch` of the strategy.
-            Two threads never call it at the same time.
-        pool: any executor.  If it has a ``virtual_threads_executor``, that runs tasks that may
-            block.
-        kind: the kind of all tasks, or a function that returns a task's kind.  "blocking"
-            (default): it may block.  "non-blocking": it never blocks.  "either": it does not block
-            while `is_non_blocking` is true.
-        failed: a function of a task, or of None for a failed `produce` or `kind`, and of its
-            exception; default: ``sys.unraisablehook``.  A failure changes nothing else; a failure
-            of `produce` counts as None.
-        rejected: a function of a task that the pool refused, or cancelled later, and of the error;
-            default: the task's ``close`` is called, if it has one, and then `failed`.
+        produce: a function that returns a task (a callable without arguments), or None if there is
+            no task now.  When there is a task again, call the strategy's own `produce` or
+            `dispatch`.  Two threads never call the function at the same time.
+        pool: any executor.  If it has a ``virtual_threads_executor``, that executor runs the tasks
+            that may block.
+        kind: the kind of all tasks, or a function that is given a task and returns its kind.
+            "blocking" (default): the task may block.  "non-blocking": it never blocks.  "either":
+            it does not block while `is_non_blocking` is true.
+        failed: a function that is called with a failed task and its exception; if `produce` or
+            `kind` fails, it is called with None and the exception.  Default:
+            ``sys.unraisablehook``.  After a failure the strategy continues; a failed `produce`
+            counts as None.
+        rejected: a function that is called with a task that the pool refused, or cancelled later,
+            and the error; default: the task's ``close`` is called, if it has one, and then
+            `failed`.
 
     Threads: any thread may call all methods.
     Spec: ``specs/pool/Strategy.tla`` (SingleProducer, NoLostProduction, RejectionIsReported,
@@ -138,7 +142,8 @@ class ExecutionStrategy(Unique):
     def produce(self) -> None:
         """Produce and run tasks until there are none.
 
-        If another thread produces already, it checks for tasks once more, and this call returns.
+        If another thread produces already, this call makes that thread check for tasks once more,
+        and returns.
 
         Raises:
             KeyboardInterrupt: the main thread was interrupted, perhaps in a task.
@@ -147,12 +152,12 @@ class ExecutionStrategy(Unique):
         self._driver.raise_interrupt()
 
     def dispatch(self) -> None:
-        """Have another thread of the pool produce.
+        """Let a thread of the pool produce.
 
-        An executor that runs what it is given at once does so in the calling thread.
+        If the executor runs calls in the calling thread, that thread produces.
 
         Raises:
-            RuntimeError: the pool refuses, so no thread was started to produce.
+            RuntimeError: the pool refused the call, so no thread produces.
         """
         code = lib.wp_strategy_dispatch(self._native)
         if code == lib.WP_REFUSED:
@@ -165,7 +170,7 @@ class ExecutionStrategy(Unique):
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no thread produces just now."""
+        """Return whether no thread produces at this moment."""
         return lib.wp_strategy_is_idle(self._native)
 
     def statistics(self) -> StrategyStatistics:
@@ -175,9 +180,10 @@ class ExecutionStrategy(Unique):
 
 
 def is_non_blocking() -> bool:
-    """Return whether the caller must not block just now.
+    """Return whether the caller must not block now, because its thread is to produce tasks.
 
-    It is False in a virtual thread, which parks instead.
+    An `ExecutionStrategy` sets this for the tasks that its producer runs.  It is False in a virtual
+    thread (`VirtualThread`), which parks instead of blocking.
 
     Threads: any thread may call it.
 
@@ -190,7 +196,7 @@ def is_non_blocking() -> bool:
 
 
 def invoke_non_blocking(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `fn` with `is_non_blocking` true, unless the caller is a virtual thread.
+    """Call `fn` while `is_non_blocking` is true, unless the caller is a virtual thread.
 
     Returns what `fn` returns, and raises what it raises.
 
@@ -208,7 +214,7 @@ def invoke_non_blocking(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 
 
 def combine_kinds(first: Kind, *others: Kind) -> Kind:
-    """Return the kind of a task that does the work of tasks of all these kinds.
+    """Return the kind of a task that does the work of tasks of these kinds (`ExecutionStrategy`).
 
     "either" with "non-blocking" is "either": the task may block unless `is_non_blocking` is true.
 

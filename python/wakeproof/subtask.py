@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Subtask(Generic[T]):
-    """One fork of a scope, which `Scope.fork` returns.
+    """One subtask of a `Scope`, which `Scope.fork` returns.
 
-    Its state is unavailable first.  It becomes success or failed when the subtask ends, and stays
-    unavailable if a cancellation comes before that.
+    Its state is "unavailable" first.  The state becomes "success" or "failed" when the subtask
+    ends, and stays "unavailable" if the scope is cancelled before that.
 
-    Threads: any thread once the scope is joined; before that only the subtask's own thread.
+    Threads: any thread after the scope is joined; before that only the subtask's own thread.
 
     Example:
         >>> from wakeproof import CarrierGroup, Scope, joiner
@@ -57,7 +57,7 @@ class Subtask(Generic[T]):
         """Return what the subtask returned.
 
         Raises:
-            StateError: the scope is not joined, or a cancellation came before the subtask's end.
+            StateError: the scope is not joined, or it was cancelled before the subtask had ended.
             SubtaskError: the subtask failed; its exception is the cause.
         """
         self._check()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where carriers sit: CPUs, physical cores, and clusters that share a last-level cache.
+"""Where carriers run: CPUs, physical cores, and clusters that share a last-level cache.
 
 Source: ``kernel/base/topology.h``.
 """
@@ -32,10 +32,10 @@ _REASONS = {
 
 @runtime_checkable
 class Topology(Protocol):
-    """The interface by which a group places its carriers; implement it for your own.
+    """The interface by which a `CarrierGroup` places its carriers; implement it for your own.
 
-    A carrier is known by its index.  The group calls `cluster` and `core` for each carrier before
-    the carriers start.
+    A carrier is one OS thread of the group.  The methods get the index of the carrier in the group,
+    from 0.  The group calls `cluster` and `core` for each carrier before the carriers start.
 
     Threads: `bind` runs on each carrier's own thread; the thread that makes the group calls the
     others.
@@ -57,7 +57,7 @@ class Topology(Protocol):
 
     @property
     def steal_scope(self) -> Scope:
-        """Which carriers steal from one another: "global", all; "cluster", those of one cluster."""
+        """Which carriers steal from one another: "global": all; "cluster": those of one cluster."""
 
     def cluster(self, carrier: int) -> int:
         """Return the number of the carrier's cluster, 0 or more."""
@@ -66,9 +66,9 @@ class Topology(Protocol):
         """Return the number of the carrier's physical core; None if it has no fixed one."""
 
     def bind(self, carrier: int) -> int | None:
-        """Pin the calling thread, which is this carrier's; return its CPU, or None if it floats.
+        """Pin the calling thread, which is the carrier's; return its CPU, or None if it has none.
 
-        An exception becomes the group's one warning, and the carrier floats.
+        If it raises an exception, the carrier is not pinned, and the group warns once.
         """
 
 
@@ -79,10 +79,10 @@ class Place:
     Attributes:
         cpu: its number in the system.
         core: the lowest CPU number of its physical core.
-        smt: the number of allowed CPUs of that core that come before it.
+        smt: how many of the allowed CPUs of the same core come before this CPU.
         package: the number of its socket.
         cluster: the number, from 0, of the cluster of CPUs that share its last-level cache; 0 for
-            all CPUs where caches are unknown.
+            all CPUs if the system does not describe its caches.
 
     Threads: any thread may use it; it is immutable.
 
@@ -99,10 +99,10 @@ class Place:
 
 
 def read_places(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> list[Place]:
-    """Return the online CPUs among `allowed`, in the order in which carriers are placed.
+    """Return the online CPUs among `allowed`, in the order in which carriers get them.
 
-    The first CPUs of all physical cores come before their SMT siblings.  Both parts are sorted by
-    cluster, and clusters by package.
+    The first CPU of each physical core comes first, and then the SMT siblings of these CPUs.  Both
+    parts are sorted by package, and within a package by cluster.
 
     Args:
         root: the folder that holds ``sys/devices/system/cpu``.
@@ -148,11 +148,12 @@ def default_carriers(root: Path = Path("/"), allowed: Iterable[int] | None = Non
 
 
 class LinuxTopology:
-    """One carrier on each allowed CPU: first physical cores, then their SMT siblings.
+    """Pins each carrier of a `CarrierGroup` to an allowed CPU of its own.
 
-    Neighbouring carriers share caches.  If there are more carriers than CPUs, all carriers float,
-    in cluster 0, and the group warns.  Threads and processes that a task starts inherit the CPU of
-    its carrier.
+    A carrier is one OS thread of the group.  The first carriers get the physical cores, and the
+    others get the SMT siblings of these; carriers with neighbouring numbers share caches.  If there
+    are more carriers than CPUs, no carrier is pinned, all are in cluster 0, and the group warns.
+    Threads and processes that a task starts inherit the CPU of the task's carrier.
 
     Args:
         carriers: the number of carriers of the group.
@@ -186,7 +187,7 @@ class LinuxTopology:
 
     @property
     def floats(self) -> bool:
-        """Whether there are more carriers than CPUs."""
+        """Whether no carrier is pinned, because there are more carriers than CPUs."""
         return self.carriers > len(self.places)
 
     def cluster(self, carrier: int) -> int:
@@ -214,7 +215,7 @@ class LinuxTopology:
 
 
 class Seats:
-    """The places of one group's carriers: planned before they start, final once they are bound."""
+    """The places of the carriers of one group: planned first, and final when they are pinned."""
 
     def __init__(
         self,
@@ -237,7 +238,7 @@ class Seats:
             shares = self.clusters[number] if scope == "cluster" else 0
             groups.setdefault(shares if stealing else number, []).append(number)
         self.domains = tuple(map(tuple, groups.values()))
-        self._size = carriers  # spare carriers float
+        self._size = carriers  # spare carriers are not pinned
         self.clusters += [0] * spares
         self.cores += [None] * spares
         self.callback = ffi.NULL
@@ -259,7 +260,7 @@ class Seats:
         return f"carrier-{carrier}{cluster}" + ("" if core is None else f"-core{core}")
 
     def wait(self) -> None:
-        """Wait until all carriers are bound; warn once if some float that should not."""
+        """Wait until each carrier has called `bind`; warn once if some carriers are not pinned."""
         if self._topology is None:
             return
         for _ in range(self._size):
@@ -273,7 +274,7 @@ class Seats:
             )
 
     def _bind(self, _: object, carrier: int) -> None:
-        """Bind the calling thread and name it; the kernel calls this first on each carrier."""
+        """Pin the calling thread and name it; each carrier calls this before it runs anything."""
         assert self._topology is not None
         try:
             self.cpus[carrier] = self._topology.bind(carrier)

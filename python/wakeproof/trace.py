@@ -86,7 +86,7 @@ ACTIONS = {
     "PinnedPark": ("Sleep",),
     "ThreadWait": ("Park",),
 }
-"""The actions of the specs that an event stands for.
+"""The actions of the specs to which an event corresponds.
 
 Most are in ``GroupCore.tla``; Park and Wake in ``Carrier.tla``; PinnedPark and ThreadWait in
 ``VThreadCore.tla``.
@@ -95,23 +95,25 @@ Most are in ``GroupCore.tla``; Park and Wake in ``Carrier.tla``; PinnedPark and 
 
 @dataclass(frozen=True)
 class Event:
-    """One event of a carrier, or of a thread outside the group.
+    """One event of a `CarrierGroup`: what a carrier did, or what a virtual thread waited for.
+
+    A carrier is an OS thread of the group.  `CarrierGroup.events` returns events.
 
     Attributes:
         name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake" or "PinnedPark"; or
             "ThreadWait", which lasts from a virtual thread's park until the thread runs again.
-        action: the action of the specs that the event stands for.
-        carrier: the index of the carrier that acted; None: a thread that is no carrier of the
-            group.
+        action: the action of the specs to which the event corresponds.
+        carrier: the index of the carrier that acted; None: a thread outside the group.
         begin_ns: the nanosecond of CLOCK_MONOTONIC at which it began.
         duration_ns: nanoseconds; 0 for an instant.
         task: the number of the task.  A virtual thread's number is unique in its group; the number
             of a call given to `submit` is reused when the call has ended.  0: no task.
-        details: what else the event has; see ``kernel/sched/trace.h``.  A ThreadWait has `reason`,
-            one of `REASONS`, with `descriptor` or `permits`, and `ended`: "done", "timeout" or
+        details: further values, see ``docs/guide/events.md``.  A ThreadWait has `reason`, one of
+            `REASONS`, with `descriptor` or `permits`, and `ended`: "done", "timeout" or
             "interrupted".
-        task_name: the task's name, cut to 47 bytes, a thread's to 31; "": no name.
-        carrier_name: the carrier's full name; "outside": a thread that is no carrier.
+        task_name: the name of the task, cut to 47 bytes, or of the virtual thread, cut to 31 bytes;
+            "": no name.
+        carrier_name: the full name of the carrier; "outside": a thread outside the group.
 
     Threads: any thread may use it; it is immutable.
     """
@@ -129,7 +131,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Summary:
-    """Events in numbers.
+    """What `summary` counts in the events of one `CarrierGroup`.
 
     Attributes:
         seconds: from the beginning of the first event to the end of the last one.
@@ -138,16 +140,17 @@ class Summary:
         drains: iterations of a carrier's loop that ran something.
         batch: steps in such an iteration, on average.
         depth: tasks that were queued when such an iteration began, on average.
-        depth_p99: the 99th percentile of the same.
+        depth_p99: the 99th percentile of the number of queued tasks at such moments.
         steals: steps of stolen tasks, by kind: directed, probed, recheck.
         parks: sleeps of carriers.
-        wakes_per_s: sleeps that another thread ended, in a second.
+        wakes_per_s: sleeps that another thread ended, per second.
         useless_wakes: sleeps after which there was nothing to do.
-        pinned_parks: parks that blocked their carrier.
-        pinned_s: the seconds that these took in all.
+        pinned_parks: parks of virtual threads that blocked their carrier.
+        pinned_s: the seconds that `pinned_parks` took in all.
         waits: waits of virtual threads, by reason.
-        waited_s: the seconds that these took in all.
-        overhead_ns: the cost of keeping so many events on this machine, measured by keeping others.
+        waited_s: the seconds that `waits` took in all.
+        overhead_ns: the nanoseconds that it costs to record as many events on this machine, as
+            measured by `summary` with events of its own.
 
     Threads: any thread may use it; it is immutable.
     """
@@ -188,7 +191,7 @@ def _power(name: str, asked: int, least: int) -> int:
 
 
 def on(group: CGroup, asked: int | None) -> None:
-    """Keep the events of one group; see `CarrierGroup.trace_on`.
+    """Record the events of one group; see `CarrierGroup.trace_on`.
 
     Raises:
         UsageError, SystemCallError: as `CarrierGroup.trace_on`.
@@ -199,10 +202,10 @@ def on(group: CGroup, asked: int | None) -> None:
 
 
 def switch_on(events: int | None = None) -> None:
-    """Keep the events of all groups, also of groups that are made later.
+    """Record the events of all groups, also of groups that are made later.
 
     Args:
-        events: the number of events of each carrier, as in `CarrierGroup.trace_on`.
+        events: how many events of each carrier are kept, as in `CarrierGroup.trace_on`.
 
     Raises:
         UsageError: `events` is not from 1 to 1,048,576.
@@ -214,7 +217,7 @@ def switch_on(events: int | None = None) -> None:
 
 
 def switch_off() -> None:
-    """Stop keeping the events of all groups."""
+    """Record no more events, in all groups."""
     _wanted.clear()
     for group in _own():
         group.trace_off()
@@ -268,7 +271,7 @@ def _event(carrier: int | None, carrier_name: str, raw: CTraceEvent) -> Event:
 
 
 def save(found: Sequence[Event]) -> None:
-    """Save the events in the folder that ``wakeproof trace`` has set, wholly or not at all."""
+    """Save the events in the folder that ``wakeproof trace`` has set, completely or not at all."""
     folder = os.environ.get(FOLDER)
     if not folder or not found:
         return
@@ -283,7 +286,7 @@ def load(folder: Path) -> list[list[Event]]:
 
 
 def summary(found: Iterable[Event]) -> Summary:
-    """Return the events in numbers.
+    """Return the counts of these events, as a `Summary`.
 
     Raises:
         UsageError: there are no events.
@@ -319,7 +322,7 @@ def summary(found: Iterable[Event]) -> Summary:
 
 
 def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
-    """Return the events in Chrome's trace format, a process per group, a thread per carrier.
+    """Return the events in Chrome's trace format: a process per group, a thread per carrier.
 
     A second process for each group has a track for each virtual thread that waited, which shows
     when the thread ran and what it waited for.  A WorkSteal lasts as long as the step that was

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of virtual threads that bounds how many calls run, not how many threads there are.
+"""A pool of virtual threads, which limits how many calls run and not how many threads there are.
 
   submit                                    its virtual thread
-  make a thread, start it: never waits      wait for a permit, without a stack: any carrier goes on
+  make a thread, start it: never waits      wait for a permit, without a stack, then run on any
+                                            carrier
   a future that is cancelled: interrupt     call; set the future's result
   the thread, which leaves the queue        ended, whatever happened: give the permit back
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from wakeproof.group import CarrierGroup
 
 _UNSAID: Any = object()
-_pools: WeakSet[VirtualThreadPool] = WeakSet()  # a pool lives as long as its threads do
+_pools: WeakSet[VirtualThreadPool] = WeakSet()  # the threads of a pool keep it alive
 
 
 @dataclass(frozen=True)
@@ -76,20 +77,24 @@ class VirtualThreadPoolStatistics:
 class VirtualThreadPool(ThreadPoolExecutor):
     """A pool that runs each call in a new virtual thread, a limited number at once.
 
-    It behaves as `concurrent.futures.ThreadPoolExecutor`, except that its threads are virtual and
-    are not reused.  A call that blocks an OS thread blocks a carrier (`wakeproof.vthread`).  A call
-    that finds a free permit takes it.  The others park, in the order in which carriers reach them;
-    with one carrier that is the order of submission.  The interpreter's end waits for all calls.
+    It behaves as `concurrent.futures.ThreadPoolExecutor`, except that its threads are virtual
+    (`VirtualThread`) and are not reused.  A virtual thread runs on a carrier, an OS thread of its
+    group; `wakeproof.vthread` says which waits block the carrier, and which do not.
+
+    Each call needs a permit to run.  A call that finds a free permit takes it.  The other calls
+    park and get permits in the order in which they parked; with one carrier this is the order of
+    submission.  The interpreter waits for all calls when it exits.
 
     Args:
-        max_workers: the most calls that run at once, 1 to `MOST`; default 200; None: no limit.
+        max_workers: the most calls that run at once, 1 to `wakeproof.semaphore.MOST`; default 200;
+            None: no limit.
         thread_name_prefix: the names of its threads are this, "_" and a number; default: names as
             `VirtualThread` gives.
         initializer: a callable that each thread, and so each call, first calls with `initargs`.  If
             it fails, the pool is broken: calls that have not begun raise BrokenThreadPool, and so
             does `submit`.
         initargs: the arguments of `initializer`; default: none.
-        group: the group or the carrier that runs the threads, as of `VirtualThread`; default:
+        group: the `CarrierGroup`, or the `Carrier` of one, that runs the threads; default:
             `default_group`.
         max_tasks: another name of `max_workers`.
         name_prefix: another name of `thread_name_prefix`.
@@ -100,7 +105,8 @@ class VirtualThreadPool(ThreadPoolExecutor):
     Spec: ``specs/sync/Semaphore.tla`` (PermitBalance).  Source: this file.
 
     Raises:
-        UsageError: `max_workers` is out of range, or `thread_name_prefix` is blank or not a name.
+        UsageError: `max_workers` is out of range, or `thread_name_prefix` is blank, or is not a str
+            without NUL.
 
     Example:
         >>> from wakeproof import CarrierGroup, VirtualThreadPool
@@ -242,8 +248,8 @@ class VirtualThreadPool(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more calls, and wait until all have ended.
 
-        A call of this pool that makes this call waits for the other calls only, except for those
-        that are in `shutdown` themselves.
+        A call of this pool may call this too.  It then waits only for the other calls of the pool,
+        and not for those that are in `shutdown` themselves.
 
         Args:
             wait: whether to wait; default True.
@@ -273,7 +279,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         """Shut down after Ctrl-C: cancel calls that have not begun, interrupt the others."""
         self._refuse("shutdown")
         begun = [call for call in list(self._calls) if not call.future.cancel()]
-        for call in begun:  # a call may end at once, and give its permit to another
+        for call in begun:  # a call may end immediately, and give its permit to another
             call.thread.interrupt()
         naming(
             "the end of a pool", self._has_ended.wait, lambda: [c.thread for c in list(self._calls)]
@@ -297,7 +303,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         self._look()
 
     def _look(self) -> None:
-        """Wake the threads that wait for the end of this pool, if it has come."""
+        """Wake the threads that wait for the end of this pool, if it has ended."""
         if self._refuses is not None:
             if len(self._calls) <= len(self._inside):
                 self._others_have.set()
@@ -324,7 +330,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         limit: int = LISTED,
         overwrite: bool = False,
     ) -> None:
-        """Write `statistics` and what each thread of this pool does, waiting threads included.
+        """Write `statistics`, and what each thread of this pool does, waiting threads included.
 
         Arguments and errors are those of `wakeproof.dump`.
         """

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual threads: callables and coroutine functions that park without blocking their carrier.
 
-Whatever blocks an OS thread also blocks the carrier, and all that is queued there: ``time.sleep``,
-``threading.Lock`` and events, other libraries' futures, plain sockets and files, long computations;
-of wakeproof `Parker`, `MpscQueue` and ``CarrierGroup.close``.  wakeproof does not detect these.  It
-detects two others and counts them as pinned (``Carrier.counts.pinned``): parks in a `pinned`
-section, and parks of a coroutine that are not awaited (use `wakeproof.coroutine`).
+A carrier is an OS thread that runs virtual threads (`CarrierGroup`).  A virtual thread parks when
+it waits by a call of wakeproof: it leaves its carrier, which runs other work meanwhile.
 
-Each virtual thread has its own `contextvars` and its own values in ``threading.local``, and is an
-owner of its own to ``threading.RLock``: a thread that waits for such a lock leaves its carrier,
-unless it is a coroutine or `pinned`.  (This needs CPython 3.11 to 3.13, and a build with Python.h;
-elsewhere all virtual threads of a carrier share what Python keeps for an OS thread.)
+All other waits block the carrier, and delay whatever is queued there: ``time.sleep``,
+``threading.Lock`` and events, other libraries' futures, plain sockets and files, and long
+computations.  Three parts of wakeproof block it as well: `Parker`, `MpscQueue` and
+``CarrierGroup.close``.  wakeproof does not detect these.  It detects two kinds of parks that block
+the carrier, and counts both in ``Carrier.counts.pinned``: parks in a `pinned` section, and parks of
+a coroutine that are not awaited (use `wakeproof.coroutine`).
+
+Each virtual thread has its own `contextvars` and its own values in ``threading.local``.  It also
+owns a ``threading.RLock`` by itself, and parks while it waits for one, unless it is a coroutine or
+`pinned`.  Both need CPython 3.11 to 3.13, and a build with Python.h; elsewhere all virtual threads
+of a carrier share what Python keeps for an OS thread.
+
 ``get_ident`` and ``get_native_id`` return the number of the carrier's OS thread, which
 ``signal.pthread_kill`` and ``sys._current_frames`` need.  ``threading.current_thread()`` also
 describes the carrier, under the virtual thread's name; `current` returns the virtual thread.
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def context_to_start() -> contextvars.Context:
-    """Return a copy of the caller's context, without what a scope has bound."""
+    """Return a copy of the caller's context, without the bindings of `ScopedValue`."""
     context = contextvars.copy_context()
     if bindings() is not None:
         context.run(unbind)
@@ -47,28 +52,36 @@ def context_to_start() -> contextvars.Context:
 
 
 class VirtualThread(Handle, Generic[T]):
-    """A virtual thread of a group: when it parks, its carrier runs other threads meanwhile.
+    """A thread that costs little, because many of them take turns on a few OS threads.
 
-    The thread starts with a copy of the starter's `contextvars`.  A callable stays on the carrier
-    that runs it first; the steps of a coroutine function run on any carrier that may steal them.
-    `result` raises the exception of `fn`.  If `result` is not called, ``threading.excepthook``
-    receives the exception once, when the last reference to the thread goes or the interpreter ends;
-    SystemExit and ThreadInterruptedError are not reported.  The interpreter's end does not wait for
-    the thread.
+    A virtual thread belongs to a `CarrierGroup`, and one of the group's carriers (OS threads) runs
+    it.  When the virtual thread waits, it *parks*: its carrier runs other work meanwhile.  A
+    callable stays on the carrier that runs it first.  A coroutine function may continue on another
+    carrier after each ``await``.
+
+    The thread starts with a copy of the starter's `contextvars`.  `result` raises the exception of
+    `fn`.  If `result` is not called, ``threading.excepthook`` receives the exception once, when the
+    last reference to the thread goes or the interpreter exits; SystemExit and
+    ThreadInterruptedError are not reported.  The interpreter does not wait for virtual threads when
+    it exits.
 
     Args:
         fn: a callable or a coroutine function; other positional and keyword arguments are passed to
             it.
         name: the name in tracebacks, in events, and in what a close returns; default: "virtual-"
             and a number.
-        group: a group, or one of its carriers, where the thread is queued.  A sibling may steal the
-            thread until it begins; `Carrier.factory` makes threads that stay.  Default None: the
-            group of the calling virtual thread, else `default_group`.
+        group: the group that runs the thread; or a `Carrier`, which then queues the thread.  With
+            work stealing another carrier may take the thread before it begins; `Carrier.factory`
+            makes threads that stay.  Default None: the group of the calling virtual thread, else
+            `default_group`.
 
-    Threads: `start` belongs to the thread that made it; any thread may call all else.  A thread
-    that is parked when its group is closed never continues, and its locks stay locked.  A callable
-    does not clean up, and what is on its stack stays in memory.  A coroutine is closed as Python
-    does it: its ``finally`` blocks run in the thread that closes the group, and cannot await.
+    Threads: `start` belongs to the thread that made it; any thread may call all other methods.
+
+    A virtual thread that is parked when its group is closed never continues, and its locks stay
+    locked.  Its ``finally`` blocks do not run if `fn` is a plain callable, and what is on its stack
+    stays in memory.  A coroutine is closed as Python does it: its ``finally`` blocks run in the
+    thread that closes the group, and cannot await.
+
     Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 
     Raises:
@@ -138,7 +151,7 @@ class VirtualThread(Handle, Generic[T]):
 
     @property
     def home(self) -> Carrier:
-        """The carrier where the thread is queued; for a running callable, the carrier that runs it.
+        """The carrier that queues the thread; once a callable has begun, the one that runs it.
 
         In a group with `Placement.at_resume` a coroutine's home is the carrier where it began.
 
@@ -239,7 +252,7 @@ class VirtualThread(Handle, Generic[T]):
             del self  # the error's traceback refers to this frame
 
     def unpark(self) -> None:
-        """Give the thread its permit: its park returns, or its next park does at once."""
+        """Give the thread its permit for `park`: a park now, or else the next one, returns."""
         self._check_process()
         self._tell(lib.wp_vthread_unpark)
 
