@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of which the public modules are made; no other code imports them."""
+"""The private parts of the public modules; code outside of wakeproof must not import them."""

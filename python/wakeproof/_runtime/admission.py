@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission to a pool of virtual threads: a call begins when it has a permit, or not at all.
+"""Admission to a pool of virtual threads: each call waits for a permit before it begins.
 
-The thread waits without a stack, so any carrier can continue it.
+The virtual thread of a call waits without a stack, so any carrier can continue it.
 Source: ``virtual_pool.py``.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Permitted(Call):
-    """A call that a virtual thread makes once it has a permit."""
+    """A call of a pool, which its virtual thread makes once the call has a permit."""
 
     __slots__ = ("has_permit", "thread", "workers")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a file wholly or not at all."""
+"""Write a file completely or not at all."""
 
 from __future__ import annotations
 

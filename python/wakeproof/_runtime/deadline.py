@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only place where seconds (outside, float) become nanoseconds (inside, absolute)."""
+"""Convert a user's seconds (float, from now) to the kernel's nanoseconds (absolute).
+
+No other module does this."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def deadline_ns(timeout_s: float | None) -> int:
 
 
 def sleep_ns(seconds: float) -> int:
-    """Return the end of a sleep of so many seconds, as `deadline_ns` does; None is not allowed.
+    """Return the end of a sleep of `seconds`, as `deadline_ns` does; None is not allowed.
 
     Raises:
         UsageError: `seconds` is negative or not a number.
@@ -39,7 +41,7 @@ def sleep_ns(seconds: float) -> int:
 
 
 def _is_time(seconds: float) -> bool:
-    """Return whether it is a number of seconds; True is not, as in ``threading.Lock.acquire``."""
+    """Return whether a value is a number of seconds; a bool is not, as in ``Lock.acquire``."""
     try:
         return seconds >= 0 and not isinstance(seconds, bool)
     except TypeError:

@@ -37,11 +37,11 @@ _starting = threading.Lock()
 
 
 class UntoldError(BlockingIOError):
-    """The call would block, and no event will announce progress: retry after a nap."""
+    """The call would block, and no event will follow when it can continue: retry after a nap."""
 
 
 class _Ready(Wait):
-    """One wait until a direction is ready."""
+    """One wait until a descriptor is ready to be read, or ready to be written."""
 
     __slots__ = ("call", "seen")
 
@@ -69,7 +69,7 @@ class _Ready(Wait):
 
 
 class Call:
-    """One call under way; its descriptor stays open until `leave`."""
+    """One call in progress; its descriptor stays open until `leave`."""
 
     __slots__ = ("has_left", "has_waited", "io", "nap_ns", "side", "why")
 
@@ -79,7 +79,7 @@ class Call:
         self.why = why  # the reason of its wait, for events
 
     def seen_before(self, attempt: Callable[[], T], deadline: int, found: list[T]) -> int | None:
-        """Try once; return None if it succeeded, else the state from which to wait."""
+        """Make one attempt; return None if it succeeded, else the state from which to wait."""
         seen = lib.wp__io_look(self.io, self.side)
         try:
             found.append(attempt())
@@ -106,7 +106,7 @@ class Call:
 
 
 class Descriptor(Unique):
-    """Owns the descriptor of a socket, which becomes non-blocking, until it is closed.
+    """Owns the descriptor of a socket until it is closed, and makes the descriptor non-blocking.
 
     Raises:
         OSError: epoll refuses such a file (EPERM), or the number is not a descriptor.
@@ -150,7 +150,7 @@ class Descriptor(Unique):
         return self.said(code, found, what)
 
     def said(self, code: int, found: list[T], what: str) -> T:
-        """Return what was found, or raise the error that the code stands for."""
+        """Return what the attempt found, or raise the error of the kernel's `code`."""
         if code == lib.WP_OK:
             return found[0]
         if code == lib.WP_TIMEOUT:
@@ -201,7 +201,7 @@ class Descriptor(Unique):
         return Call(io, side, _WHY.get(what, lib.WP_WAIT_WRITE if side else lib.WP_WAIT_READ))
 
     def close(self) -> None:
-        """Close the descriptor: wake the calls under way, and release it when they have ended.
+        """Close the descriptor: wake the calls in progress, and release it when they have ended.
 
         A second close does nothing.
         """

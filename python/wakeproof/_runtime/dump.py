@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dumps show what every virtual thread does now, and where: as text or JSON, by scope and by stack.
 
-Carriers continue meanwhile, so each thread is shown as it was when it was read.
+Carriers continue meanwhile, so a dump is not a snapshot of one moment: each thread is shown as it
+was when the dump read it.
 Spec: ``Dump.tla``.  Source: ``kernel/inspect/dump.h`` (for threads in C), ``dump_tree.py``.
 """
 
@@ -77,14 +78,17 @@ def dump(
     limit: int = LISTED,
     overwrite: bool = False,
 ) -> None:
-    """Write what every virtual thread that was started, and has not ended, does now.
+    """Write what every virtual thread of this process (`VirtualThread`) does now.
+
+    The dump shows threads that were started and have not ended: parked ones with their stacks, and
+    running ones with their carriers, the OS threads that run them.
 
     Args:
-        file: a path, which then holds the whole dump or nothing; an open text file; default None:
-            stderr.
+        file: a path, to which the dump is written completely or not at all; or an open text file;
+            default None: stderr.
         format: "text" (default) or "json".
-        limit: the number of threads that are listed one by one, 0 or more.  All are counted, and
-            grouped by stack.
+        limit: the number of threads that are listed one by one, 0 or more.  All threads are
+            counted, and grouped by stack.
         overwrite: whether a file at that path is replaced; default False.
 
     Threads: any thread may call it; a virtual thread blocks its carrier while it writes.
@@ -132,12 +136,12 @@ def write(
 
 
 def _is_ours(thread: VirtualThread) -> bool:
-    """Return whether the thread is this process's own: a forked child has its parent's."""
+    """Return whether the thread belongs to this process, and not to the one that forked it."""
     return thread._group is not None and thread._group._pid == os.getpid()
 
 
 def _save(path: Path, text: Iterator[str], *, overwrite: bool) -> None:
-    """Write `path` wholly or not at all."""
+    """Write `path` completely or not at all."""
     taken = UsageError(f"dump to {path}: it is there; allowed: a new path, or overwrite=True")
     if path.exists() and not overwrite:
         raise taken

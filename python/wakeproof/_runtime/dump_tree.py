@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 ROOT = "<root>"
-STACKS = 1024  # the most different stacks that are counted apart
-NAMES = 4  # the most names that are shown of threads with one stack
+STACKS = 1024  # the most different stacks that are counted separately
+NAMES = 4  # how many names of threads with the same stack are shown at most
 _UNTOUCHED: Stack = ()
 
 
 @dataclass
 class _Same:
-    """Threads of one state with one stack."""
+    """The threads that have the same state and the same stack."""
 
     count: int = 0
     names: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Listing:
         stack, state = _stacks.parked(thread), thread.state
         if state == "terminated":
             return None
-        if stack is not None:  # parked when its stack was read; perhaps unparked since
+        if stack is not None:  # parked when its stack was read; perhaps unparked after that
             state = "queued" if state == "queued" else "parked"
         else:  # not parked when it was read, whatever its state is now
             state = "running" if state == "parked" else state
@@ -86,7 +86,7 @@ class Listing:
                 yield said | {"stack": lines(said["stack"])}
 
     def by_stack(self) -> list[dict[str, Any]]:
-        """Return the stacks; those of most threads come first."""
+        """Return the stacks; a stack that more threads have comes first."""
         ordered = sorted(self.same.items(), key=lambda item: -item[1].count)
         return [
             {"count": str(same.count), "state": state, "names": same.names, "stack": lines(stack)}
@@ -111,7 +111,7 @@ def label(scope: Scope | None) -> str:
 
 
 def owner(scope: Scope | None) -> str | None:
-    """Return the opener of the scope: a virtual thread's number, an OS thread's identifier."""
+    """Return the owner of the scope: the number of a virtual thread, or of an OS thread."""
     if scope is None:
         return None
     who = scope._owner

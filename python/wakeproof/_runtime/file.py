@@ -36,7 +36,7 @@ _warned: list[str] = []
 
 
 class _Op(Wait):
-    """One operation, from its request until it has ended, whatever happens."""
+    """One operation of the system on a file, from its request until it has ended."""
 
     __slots__ = ("fd", "op", "opens")
 
@@ -74,7 +74,7 @@ class _Op(Wait):
         return code if lib.wp__op_is_cancelled(self.op) else lib.WP_OK
 
     def _to_the_end(self) -> Generator[int, int, None]:
-        """Wait through interrupts: the system uses the caller's buffer until the end."""
+        """Wait until the end, also after interrupts: the system still uses the caller's buffer."""
         was_interrupted = False
         self.thread._wait = self
         try:
@@ -99,7 +99,9 @@ def _parks() -> VirtualThread | None:
 def _call(
     what: int, fd: int, at: Any, size: int, flags: int, otherwise: Callable[[], int | bytes]
 ) -> int | bytes:
-    """Run the operation while the caller parks: by io_uring, else on a pool's thread, else here.
+    """Run the operation while the caller parks: by io_uring, or on a thread of a pool.
+
+    If the caller cannot park, it runs the operation itself.
 
     Raises:
         OSError: the operation failed.
@@ -117,7 +119,7 @@ def _call(
         raise interrupted(thread)
     result = lib.wp__op_result(op.op) if code == lib.WP_OK else 0
     if result == -errno.ECANCELED:
-        code = lib.WP_CLOSED  # the close of its group has ended it
+        code = lib.WP_CLOSED  # the close of the group has cancelled the operation
     if code != lib.WP_OK:
         raise error_for(code, "file")
     if result < 0:
@@ -152,7 +154,7 @@ def opened(path: Any, flags: int) -> int:
 
 
 class _File(io.FileIO):
-    """A raw file: its calls that may take time park."""
+    """A raw file; calls that may take long park the calling virtual thread."""
 
     def readinto(self, buffer: Any, /) -> int:
         """Read into `buffer`, as ``io.FileIO.readinto`` does."""
@@ -204,6 +206,7 @@ def open_file(
 ) -> Any:
     """Open a file as the builtin ``open`` does; its reads and writes park a virtual thread.
 
+    A virtual thread that parks leaves its carrier, the OS thread that runs it (`VirtualThread`).
     Arguments are those of the builtin.
 
     Threads: one thread at a time may use a buffered file; share it under a `wakeproof.Mutex`.
@@ -253,7 +256,7 @@ def fsync(file: Any) -> None:
     """Write a file's data to the disk as ``os.fsync`` does, while the caller parks.
 
     Args:
-        file: a file or a descriptor; flush a buffered file before.
+        file: a file or a descriptor; flush a buffered file first.
     """
     fd = file if isinstance(file, int) else file.fileno()
 

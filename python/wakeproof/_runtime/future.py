@@ -10,8 +10,8 @@ OS threads wait as in `concurrent.futures`.  Its functions `wait` and `as_comple
 future a waiter with an event; if a virtual thread calls them, that event parks it.
 
 A call of a `wakeproof.VirtualThreadPool` that waits for another call of that pool gives its permit
-back meanwhile, and takes one again before it continues.  So calls that wait for calls end, however
-few may run at once.
+back meanwhile, and takes one again before it continues.  So calls that wait for one another end
+even if the pool lets only one call run at a time.
 
 Source: this file; ``concurrent/futures/_base.py``.
 """
@@ -36,7 +36,7 @@ T = TypeVar("T")
 class _Event:
     """The part of a ``threading.Event`` that `concurrent.futures` needs; a virtual thread parks.
 
-    The thread that clears it holds the lock under which it is set.
+    A thread that clears the event holds the lock that other threads hold when they set it.
     """
 
     def __init__(self, permits: Semaphore | None) -> None:
@@ -76,7 +76,7 @@ class Future(concurrent.futures.Future[T]):
 
     @property
     def permits(self) -> Semaphore | None:
-        """The permits of the pool that bounds how many calls run; None: no pool does."""
+        """The permits of the pool that limits how many calls run; None: no pool does."""
         return self._own.permits
 
     def of(self, permits: Semaphore | None) -> None:
@@ -121,7 +121,7 @@ class Future(concurrent.futures.Future[T]):
 
 
 def waited(signal: Signal, timeout: float | None, permits: Semaphore | None) -> bool:
-    """Wait for the signal, while a call that holds one of these permits is without it."""
+    """Wait for the signal; a call that has one of these permits gives it back meanwhile."""
     thread = here.thread
     call = None if thread is None else thread._permitted
     if call is None or call.future.permits is not permits or timeout == 0:
@@ -139,7 +139,7 @@ def _time(timeout: float | None) -> float | None:
 def lent(call: Permitted) -> Iterator[None]:
     """Run a block in which the call that runs it has no permit.
 
-    A thread that a close hands back meanwhile never continues, and has no permit to return.
+    If the group is closed meanwhile, the thread of the call never continues, and takes no permit.
     """
     permits = call.future.permits
     if permits is None or not call.has_permit:

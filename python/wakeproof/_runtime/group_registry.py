@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The open groups: closed when the interpreter ends, freed when no reference to them is left.
+"""The open groups: closed when the interpreter exits, freed when no reference to them is left.
 
 Spec: ``specs/sched/Group.tla``.  Source: ``kernel/sched/group.h``.
 """
@@ -22,7 +22,10 @@ groups: set[CarrierGroup] = set()
 
 
 def release(group: CarrierGroup, native: CGroup) -> None:
-    """Free a closed group once no thread is inside a call: each call refers to the group."""
+    """Free a closed group once no thread is inside one of its calls.
+
+    Each call has a reference to the group, so the finaliser of the group runs after the last call.
+    """
     try:
         groups.remove(group)  # only one close finds it here
     except KeyError:
@@ -32,13 +35,13 @@ def release(group: CarrierGroup, native: CGroup) -> None:
 
 
 def _free(native: CGroup, pid: int, life: list[bool]) -> None:
-    if pid == os.getpid():  # in a forked child the thread may be one of its carriers
-        life[0] = False  # virtual threads in the same cycle of references go after it
+    if pid == os.getpid():  # in a forked child this thread may be a carrier of the group
+        life[0] = False  # virtual threads in the same cycle of references are freed after it
         lib.wp_group_free(native)
 
 
 def _close_all() -> None:
-    """Close the open groups before the interpreter ends; running tasks are left behind."""
+    """Close the open groups before the interpreter exits, without a wait for running tasks."""
     for group in list(groups):
         if group._pid == os.getpid() and group.running() is None:
             group.close(0, cancel=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports about a block that cannot end after Ctrl-C: a line each second names what it waits for.
+"""Reports after Ctrl-C about a block that cannot end yet: a line each second says what it awaits.
 
-Parked threads are interrupted at once.  A thread that is in a system call, or computes, cannot be
-interrupted before it parks, and a block never ends before what it has started.  The lines show the
-user why nothing happens after Ctrl-C.
+After Ctrl-C parked threads are interrupted immediately.  A thread that is in a system call, or
+computes, cannot be interrupted before it parks, and a block never ends before the threads that it
+has started.  The lines tell the user why nothing seems to happen.
 
 Source: this file; `stacks`.
 """
@@ -27,7 +27,7 @@ _PACKAGE = str(Path(__file__).parent.parent)
 
 
 def naming(what: str, wait: Callable[[float], bool], alive: Callable[[], Iterable[Handle]]) -> None:
-    """Wait until it is over; write each second what it waits for."""
+    """Call `wait` until it returns true; write each second which threads are alive."""
     while not wait(EACH_S):
         tell(what, alive())
 
@@ -59,7 +59,7 @@ def _about(thread: Handle | Unfinished) -> str:
 
 
 def _name(call: Any) -> str:
-    """Return the name of the callable that a thread was given, beneath our wrappers."""
+    """Return the name of the callable that the user gave to a thread, without our wrappers."""
     while True:
         owner: Any = getattr(call, "__self__", None)
         is_ours = type(owner).__module__.startswith("wakeproof.")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual thread that calls, and what Python keeps for each virtual thread.
+"""The calling virtual thread, and what Python keeps for each virtual thread.
 
-``_native/own.c`` is built where there are headers of a CPython that it knows.  With it each step
-begins with `mount` and ends with `unmount`, and between them ``threading.local`` has the virtual
-thread's own values.  Without it all threads of a carrier share those of its OS thread (`ARE_OWN` is
-False).
+``_native/own.c`` is built if the headers of a CPython that it knows are installed.  With it each
+step begins with `mount` and ends with `unmount`; between them ``threading.local`` has the virtual
+thread's own values.  Without it all virtual threads of a carrier share the values of the carrier's
+OS thread (`ARE_OWN` is False).
 
 Source: ``_native/own.c``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callables as tasks, by the kernel's number, from their submission to their end.
+"""Submitted callables, from their submission to their end, by the number that the kernel keeps.
 
 Spec: ``specs/thread/Task.tla``.  Source: ``_native/binding.h``.
 """
@@ -34,11 +34,13 @@ State = Literal["parked", "queued", "running"]
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A task that had not ended when its group was closed; `CarrierGroup.close` returns them.
+    """A task or virtual thread that `CarrierGroup.close` returns, because it has not ended.
 
     Attributes:
-        name: the thread's name, or the qualified name of the callable given to `submit`.
-        state: "queued"; "parked"; or "running": it could not be stopped, and may still end.
+        name: the name of the virtual thread, or the qualified name of the callable that was given
+            to `CarrierGroup.submit`.
+        state: "queued": it was to run next.  "parked": a virtual thread that waits.  "running": it
+            could not be stopped, and may still end.
 
     Threads: any thread may use it; it is immutable.
 
@@ -98,10 +100,10 @@ def _run(number: int) -> None:
 
 
 def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call it, and end a child process that it has forked, as `multiprocessing` does.
+    """Make the call; if it has forked, end the child process here, as `multiprocessing` does.
 
-    The child has this carrier's queues but no other thread, so a lock of a future may have lost its
-    holder.
+    The child process has the queues of this carrier but no other thread, so a thread that does not
+    exist there may hold the lock of a future.
     """
     parent = _process.pid
     try:
@@ -133,7 +135,7 @@ STEP = ffi.callback("int(wp_task *)", _step)
 
 
 def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
-    """Submit `work` to that carrier; return False if the group is closed.
+    """Submit `work` to a carrier; return False if the group is closed.
 
     Args:
         group: the kernel's group.
@@ -164,7 +166,7 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
 def submit(
     group: CarrierGroup, index: int, call: Callable[[], T], name: str, future: Future[T]
 ) -> Future[T]:
-    """Submit a callable to that carrier; return the future, which gets its outcome.
+    """Submit a callable to a carrier; return the future, which gets the outcome of the call.
 
     Raises:
         ClosedError, ForkedError: as `CarrierGroup.submit`.
@@ -180,7 +182,7 @@ def submit(
 
 
 def unfinished(group: object) -> list[Unfinished]:
-    """Return what a close that ran out of time leaves as it is."""
+    """Return the tasks and threads that have not ended when a close runs out of time."""
     here = [work for work in list(works.values()) if work.group is group]
     tasks = [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
     alive = [thread for thread in list(threads.values()) if thread._group is group]
@@ -188,9 +190,9 @@ def unfinished(group: object) -> list[Unfinished]:
 
 
 def hand_back(job: CTask) -> list[Unfinished]:
-    """Free and cancel what has not ended, in the order in which it was handed back."""
+    """Free and cancel what a close hands back unfinished; return it in the order of the close."""
     found: list[Unfinished] = []
-    with ExitStack() as each:  # runs all callbacks, the last first, whatever they raise
+    with ExitStack() as each:  # runs all callbacks, the last one first, also after exceptions
         while job:
             number = lib.wp__job_number(job)
             state: State = "parked" if lib.wp__job_was_parked(job) else "queued"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make carriers known to `threading`: each is a thread with a name, in logs as well.
 
-``threading.current_thread()`` is the carrier's thread, and has the name of the virtual thread that
-the carrier runs just now.  It is forgotten when the group is closed.
+On a carrier ``threading.current_thread()`` returns the carrier's thread, under the name of the
+virtual thread that the carrier runs at that moment.  `threading` forgets the carriers when their
+group is closed.
 
 Source: this file.
 """
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
     from wakeproof.group import CarrierGroup
 
-# the group of each OS thread that is a carrier, until it is closed
+# The group of each OS thread that is a carrier, until that group is closed.
 groups: dict[int, CarrierGroup] = {}
 _threads: dict[int, CarrierThread] = {}
 runs: Callable[[], Any] = int  # returns the calling virtual thread; `trampoline` sets it
 
 
 class CarrierThread(threading._DummyThread):
-    """One carrier."""
+    """One carrier, as `threading` knows it."""
 
     def __init__(self, name: str) -> None:
         self._carrier = name

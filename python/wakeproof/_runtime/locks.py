@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `with` blocks of Mutex, Condition and Semaphore, which signal handlers cannot split.
+"""The `with` blocks of Mutex, Condition and Semaphore, which free the lock also after Ctrl-C.
 
-``_native/locks.c`` is built where there are headers of CPython.  With it Ctrl-C in such a block
-leaves the lock free.  Without it Ctrl-C may come between two instructions of `__enter__` or
-`__exit__`, and then the lock stays taken (`ARE_WHOLE` is False).
+``_native/locks.c`` is built if the headers of CPython are installed.  With it no signal handler
+runs inside of `__enter__` or `__exit__`, so after Ctrl-C the lock is free.  Without it Ctrl-C may
+come between two instructions of these methods, and then the lock stays taken (`ARE_WHOLE` is
+False).
 
 Source: ``_native/locks.c``.
 """
@@ -148,14 +149,14 @@ def caller() -> VirtualThread | int:
 
 
 def note(mutex: Mutex, who: VirtualThread | int) -> None:
-    """Note that `who` holds the mutex."""
+    """Record the holder of the mutex."""
     mutex._holder = who
     if not isinstance(who, int):
         who._held.add(mutex)
 
 
 def forget(mutex: Mutex) -> None:
-    """Note that no thread holds the mutex."""
+    """Record that no thread holds the mutex."""
     if not isinstance(mutex._holder, int) and mutex._holder is not None:
         mutex._holder._held.discard(mutex)
     mutex._holder = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of the kernel, made from the settings of `wakeproof.config`.
+"""A group of the C kernel, made from the settings of `wakeproof.config`.
 
 Source: ``kernel/sched/group.h``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scopes that a thread has open, innermost last.
+"""The scopes that a thread has open; the innermost one is the last.
 
 Spec: ``specs/scope/Nesting.tla`` (LifoClose, OwnerConfinement).  Source: this file.
 """

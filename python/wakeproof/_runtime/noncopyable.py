@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that stand for one object of the kernel: a copy would free it twice, or lock it alone.
+"""Objects of Python that own an object of the C kernel, and so must not be copied.
+
+A copy would free the kernel's object twice, or have a state of its own.
 
 Source: this file.
 """

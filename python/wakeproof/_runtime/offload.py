@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run calls that no poller can wait for on OS threads of a pool, while the caller parks."""
+"""Run calls that would block a carrier on OS threads of a pool, while the caller parks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wakeproof.semaphore import Semaphore
 P = ParamSpec("P")
 T = TypeVar("T")
 _lock = threading.Lock()
-_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child makes its own
+_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child makes a pool of its own
 
 
 def _pool() -> ThreadPoolExecutor:
@@ -39,9 +39,11 @@ def begin(call: Callable[[], T]) -> tuple[Future[T], Semaphore]:
 
 
 def offload(fn: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Call `fn` on an OS thread of a pool, and park until it has returned.
+    """Call `fn` on an OS thread of a pool, and park until `fn` has returned.
 
-    An OS thread calls `fn` itself.  The pool has four threads more than there are CPUs, at most 32.
+    Use it in a virtual thread (`VirtualThread`) for a call that would block the carrier, the OS
+    thread that runs the virtual thread.  If the caller is an OS thread, it calls `fn` itself.  The
+    pool has four threads more than there are CPUs, but at most 32.
 
     Threads: any thread may call it.
 

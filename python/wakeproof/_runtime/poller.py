@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a poller of Python starts, is woken, and ends.
+"""How a poller that is written in Python starts, is woken, and ends.
 
   register        the kernel starts its thread; its body may run before the caller continues
-  wakeup          [poller.1] `_wake`, in whatever thread has claimed it
+  wakeup          [poller.1] `_wake`, in the thread that has claimed the wakeup
   its end         its body returns; no thread is in its wakeup; the carrier has none: `_left`
 
 The main thread runs signal handlers between any two instructions of Python, so Ctrl-C may raise
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class _PollerThread(VirtualThread):
-    """A poller's thread, which starts when it is made."""
+    """The virtual thread of a poller, which starts when it is made."""
 
     __slots__ = ("_blocks", "_wakeup")
     _is_poller = True
@@ -98,7 +98,7 @@ def _refused(what: str, code: int, group: CarrierGroup, home: int) -> Exception:
 
 
 def _run(body: Callable[[Poller], Any], poller: Poller) -> Any:
-    """Call the body; the close of its group is not a failure."""
+    """Call the body; if it ends because the group is closed, that is not a failure."""
     # the registering thread may not have set it yet
     poller._thread._native = lib.wp_vthread_current()
     try:
@@ -127,9 +127,9 @@ def register(
 
 
 def _wake(number: int) -> None:
-    """Call the wakeup of that poller, in whatever thread has claimed it."""
+    """Call the wakeup of a poller, in the thread that has claimed the wakeup."""
     poller, caller = threads[number], here.thread
-    here.thread = None  # the wakeup must not park the thread that happens to run
+    here.thread = None  # the wakeup must not park the virtual thread that runs here
     try:
         poller._wakeup()  # type: ignore[attr-defined]
     finally:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on their way through a pool of OS threads, by number, and pools until they are freed.
+"""The calls that pools of OS threads have accepted, by number, and the pools until they are freed.
 
-A pool without references runs what it has accepted, and is freed once its threads have left.
+A pool without references runs the calls that it has accepted, and is freed when its threads have
+ended.
 Source: ``kernel/pool/pool.h``.
 """
 
@@ -74,7 +75,7 @@ def begins(of: Workers, config: CPoolConfig) -> int:
 
 
 def enter(call: Call, tag: str | None, of: Workers) -> tuple[int, CJob]:
-    """Give the call a number and a job, which stays until it runs."""
+    """Give the call a number and a job of the kernel; both stay until the call runs."""
     number, job = next(_numbers), ffi.new("wp_job *")
     job.run, job.close, job.arg = _RUN, _CLOSE, ffi.cast("void *", number)
     text = None
@@ -87,7 +88,7 @@ def enter(call: Call, tag: str | None, of: Workers) -> tuple[int, CJob]:
 
 
 def forget(number: int) -> None:
-    """Drop a call that was refused."""
+    """Forget a call that the pool has refused."""
     del _calls[number]
 
 
@@ -105,7 +106,7 @@ def idle_ns(timeout_s: float | None) -> int:
 
 
 def wait(native: CPool) -> None:
-    """Wait until the pool's threads have left; signal handlers run meanwhile."""
+    """Wait until the pool's threads have ended; signal handlers run meanwhile."""
     while lib.wp_pool_wait(native, lib.WP_FOREVER) != lib.WP_OK:
         pass
 
@@ -119,7 +120,7 @@ def leave(native: CPool, pid: int, number: int) -> None:
 
 
 def reap() -> None:
-    """Free the pools that all threads have left, unless the caller is a thread of a pool."""
+    """Free the pools without threads, unless the caller is a thread of a pool."""
     if lib.wp_pool_current():
         return
     for _ in range(len(_leaving)):
@@ -147,7 +148,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    """Start afresh in a forked child: the threads are the parent's."""
+    """Forget the pools of the parent in a forked child, which has none of their threads."""
     pools.clear()
     _leaving.clear()
     _calls.clear()

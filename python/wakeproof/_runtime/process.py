@@ -7,11 +7,11 @@ import os
 import threading
 
 pid = os.getpid()
-_survivor = 0  # the only thread of the parent that a child has
+_survivor = 0  # the thread that called `os.fork`: the only one that the child has
 
 
 def has_forked() -> bool:
-    """Return whether the calling thread came from the parent, and so is no carrier here."""
+    """Return whether the calling thread has forked this process, and so is no carrier here."""
     return threading.get_ident() == _survivor
 
 

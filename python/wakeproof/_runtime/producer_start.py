@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start of another producer: it begins once, whatever the pool does.
+"""The start of another producer: it begins only once, also if the pool calls it twice.
 
 Source: ``kernel/pool/strategy.h``, ``strategy.py``.
 """
@@ -15,9 +15,9 @@ from typing import Any
 class Came:
     """The callable that a pool is given to start a producer.
 
-    An executor may run it at once, inside the start.  The starter already holds a produced task,
-    and running the new producer inline would nest it, and delay that task behind all others.  So in
-    that case it only notes that it was called.
+    An executor may call it immediately, inside the start.  The starter already holds a produced
+    task; a producer that ran inside of the starter would delay that task behind all others.  So in
+    that case the callable only notes that it was called.
     """
 
     def __init__(self, come: Callable[[], None]) -> None:
@@ -40,7 +40,7 @@ class Came:
         return not self.is_here
 
     def withdraw(self, _: Future[Any]) -> None:
-        """Run without producing, unless it has run: the pool has cancelled it."""
+        """End the start without producing, unless it has run: the pool has cancelled the call."""
         if not self.has_come:
             here.is_withdrawn = True
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let a virtual thread that waits for a ``threading.RLock`` leave its carrier.
+"""Let a virtual thread park while it waits for a ``threading.RLock``.
 
   waiter                                  thread that releases the lock for the last time
   in the queue; a new signal              the lock is free
@@ -7,9 +7,10 @@
   has it, or gives up: out of the queue;
   after giving up it wakes the next
 
-One of waiter and releaser comes second and sees the other's step: the GIL orders them.  The first
-waiter stays first until it has the lock or gives up; hence a free lock with a queue always has an
-awake waiter.  OS threads block as ever, and may come first.
+The GIL orders the steps of waiter and releaser, so the second of the two sees the step of the
+first.  The first waiter stays first until it has the lock or gives up; hence a free lock with a
+queue always has an awake waiter.  OS threads block as without wakeproof, and may get the lock
+before a waiter.
 
 Source: ``own.c``; this file.
 """
@@ -27,7 +28,7 @@ from wakeproof._runtime.signal import Signal
 
 
 class _Waiter:
-    """One virtual thread in one queue."""
+    """One virtual thread in the queue of one lock."""
 
     __slots__ = ("signal",)
 
@@ -36,7 +37,7 @@ class _Waiter:
 
 
 def _wait(lock: Any, timeout_s: float) -> bool:
-    """Wait for the lock; negative: without a limit.  Return False if the time ran out.
+    """Wait for the lock; return False if the time ran out; a negative time is no limit.
 
     Raises:
         ThreadInterruptedError: the caller was interrupted.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ScopeChildren:
-    """Threads that one thread waits for, unless it cancels them."""
+    """The threads for which the owner of a scope waits, unless it cancels them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards all attributes below
@@ -62,9 +62,9 @@ class ScopeChildren:
             return not self.is_cancelled
 
     def cancel(self, *, late: bool = False) -> None:
-        """Cancel once: refuse forks, interrupt all but the caller, wake the owner.
+        """Cancel once: refuse forks, interrupt all threads except the caller, wake the owner.
 
-        `late` says that the timeout calls, which does nothing after the join.
+        `late`: the timeout of the scope makes this call, which does nothing after the join.
         """
         with self._lock:
             if self.is_cancelled or (late and self.is_over):
@@ -114,9 +114,9 @@ async def _expire(children: ScopeChildren, timeout_s: float) -> None:
 def cancel_in(
     children: ScopeChildren, timeout_s: float, group: CarrierGroup | Carrier | None
 ) -> VirtualThread | None:
-    """Start a thread that cancels the scope after that time; the owner ends it by an interrupt.
+    """Start a thread that cancels the scope after `timeout_s`; an interrupt by the owner ends it.
 
-    Returns None if the scope was cancelled at once.
+    Returns None if the time is 0; the scope is then cancelled without a thread.
     """
     if timeout_s == 0:
         children.cancel(late=True)

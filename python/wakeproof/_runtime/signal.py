@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A one-time event that any number of threads wait for, virtual threads and OS threads alike.
+"""A one-time event for which any number of virtual threads and OS threads may wait.
 
   setter                          waiter
   is_set := True                  into the list
   each in the list: off it, wake  is_set? off the list, done; if it is not there: a wake comes
                                   park
 
-One of setter and waiter comes second and sees the other's step.  A virtual thread is woken by the
-number of its park, so a late wake leaves no permit behind; if that park was refused, the thread
-ends it.  A permit that the wait took from elsewhere is given back.
+The second of setter and waiter sees the step of the first.  The setter wakes a virtual thread by
+the number of that thread's park, so a late wakeup leaves no permit behind; if that park was
+refused, the thread ends it.  A permit of another unpark that the wait has taken is given back.
 
 Spec: ``specs/thread/Latch.tla`` (NoLostWaiter).  Source: ``kernel/thread/vthread.h`` (vthread.5).
 """
@@ -40,14 +40,14 @@ def _wake(thread: VirtualThread, number: int) -> None:
 
 
 def _end(thread: VirtualThread, number: int) -> None:
-    """End that park of the caller, if it was refused, so that a wake on its way finds it over."""
+    """End this park of the caller if it was refused, so that a late wakeup does nothing."""
     if lib.wp__vthread_park_number() == number:
         thread._tell(lib.wp_vthread_unpark)
         lib.wp__vthread_park_begin(0)
 
 
 class Signal:
-    """An event that is set once, for good."""
+    """An event that is set once, and never cleared."""
 
     __slots__ = ("_waiters", "is_set")
 
@@ -56,7 +56,7 @@ class Signal:
         self._waiters: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Set it, and wake all waiters, whatever a callback raises."""
+        """Set the event, and wake all waiters, also if a callback raises an exception."""
         self.is_set = True
         while self._waiters:
             try:
@@ -70,11 +70,11 @@ class Signal:
                 raise
 
     def call(self, callback: Callable[[], object]) -> None:
-        """Register a callback, which the setting thread calls before other threads can."""
+        """Register a callback, which the thread that sets the event calls."""
         self._waiters.append(callback)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until it is set; return False if the time ran out.
+        """Wait until the event is set; return False if the time ran out.
 
         Raises:
             UsageError: `timeout_s` is negative or not a number.

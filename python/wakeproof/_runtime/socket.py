@@ -27,19 +27,22 @@ _Base = socket.socket
 
 
 class Socket(socket.socket):
-    """A ``socket.socket`` whose calls park a virtual thread instead of blocking its carrier.
+    """A ``socket.socket`` for virtual threads: a call that would block parks the caller instead.
 
-    The poller of one carrier waits for it: that of the caller's home, or, for an OS thread, of the
-    group's next carrier in turn.  The close of its group closes it.  A close wakes waiting threads
-    with an OSError (EBADF).
+    A virtual thread (`VirtualThread`) that parks leaves its carrier, the OS thread that runs it, so
+    that the carrier runs other work meanwhile.  An OS thread that calls blocks.  Each carrier of
+    the group has a poller, which waits for the events of sockets.  A virtual thread's new socket
+    belongs to the poller of that thread's home carrier; an OS thread's new sockets go to the
+    carriers in turn.  When the group is closed, its sockets are closed too.  A close of a socket
+    wakes waiting threads with an OSError (EBADF).
 
     Args:
         family: as of ``socket.socket``.
         type: as of ``socket.socket``.
         proto: as of ``socket.socket``.
         fileno: as of ``socket.socket``.
-        group: the group that supplies the poller; default None: that of the calling virtual thread,
-            or the default group.
+        group: the `CarrierGroup` of the poller; default None: the group of the calling virtual
+            thread, else `default_group`.
 
     Threads: any thread may call all methods; calls in the same direction are served in turn.
 
@@ -199,7 +202,7 @@ class Socket(socket.socket):
         if descriptor is None or descriptor.is_parents:
             _Base._real_close(self)  # type: ignore[attr-defined]
         else:
-            descriptor.close()  # the last call under way closes the descriptor
+            descriptor.close()  # the last call in progress closes the descriptor
 
     def __del__(self) -> None:
         if getattr(self, "_descriptor", None) is not None:
@@ -222,7 +225,7 @@ class Socket(socket.socket):
 
 
 def connecting(sock: socket.socket, address: Address) -> Callable[[], None]:
-    """Return a function for the attempts at a connection: the first begins, the next check it."""
+    """Return a function for the attempts to connect: the first begins, the later ones check."""
     has_begun = False
 
     def attempt() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stacks of virtual threads: the Python frames of a parked one, and of those that run.
+"""The stacks of virtual threads: the Python frames of a parked thread, and of running threads.
 
 The frames of a parked thread are read between two reads of its state word, as the kernel's dump
 does.  Garbage collection is switched off meanwhile.  Python 3.11 may collect garbage while it makes
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Stack = tuple[tuple["CodeType", int], ...]
 DEPTH = 64  # the most frames of one stack, from the innermost
-_STATE, _LOOKS = 11, 4  # kernel/thread/vthread.h: a mask; attempts at a thread that keeps moving
+_STATE, _LOOKS = 11, 4  # a mask of kernel/thread/vthread.h; attempts to read a thread that runs
 _alone = threading.RLock()  # held while collection is off; a signal handler may dump
 _OUTER = (trampoline._body.__code__, trampoline._step.__code__)
 
@@ -66,7 +66,7 @@ def _of_coroutine(waits: Any) -> Stack:
 
 
 def parked(thread: VirtualThread) -> Stack | None:
-    """Return its frames, the innermost first; None if it is not parked, or does not stay so."""
+    """Return the frames of a parked thread, innermost first; None if it does not stay parked."""
     for _ in range(_LOOKS):
         seen = thread._tell(lib.wp__dump_look)
         if seen is None or seen & _STATE:
@@ -86,7 +86,7 @@ def _now(thread: VirtualThread) -> Stack:
 
 
 def running() -> dict[int, Stack]:
-    """Return the frames of the threads that carriers run, or sleep with, by number."""
+    """Return the frames of the threads that carriers run, or in which they sleep, by number."""
     found = {}
     with _uncollected():
         for frame in sys._current_frames().values():
@@ -94,6 +94,6 @@ def running() -> dict[int, Stack]:
             while outer is not None and outer.f_code not in _OUTER:
                 outer = outer.f_back
             given = None if outer is None else outer.f_locals.get("thread")
-            if given is not None:  # else the thread is not there yet, or no more
+            if given is not None:  # else the step is about to begin, or has just ended
                 found[given._number] = _of_frames(frame)
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The callbacks of a strategy, which the kernel calls to produce, to run and to start a producer.
 
-Each returns whatever happens; no exception of Python gets into the kernel.
+Each callback returns also after an exception, because no exception of Python may reach the kernel.
 Spec: ``specs/pool/Strategy.tla``.  Source: ``kernel/pool/strategy.h``.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Kind = Literal["blocking", "non-blocking", "either"]
 Task = Callable[[], object]
 KINDS = {"blocking": lib.WP_BLOCKING, "non-blocking": lib.WP_NON_BLOCKING, "either": lib.WP_EITHER}
-# the strategy of each keeps it alive
+# Each driver is kept alive by its strategy.
 _drivers: WeakValueDictionary[int, Driver] = WeakValueDictionary()
 _numbers = itertools.count(1)
 
@@ -119,7 +119,7 @@ class Driver:
             return 0
         if task is None:
             return 0
-        if not callable(task):  # as if it had raised: otherwise it would be called for ever
+        if not callable(task):  # treat it as an exception, or `produce` would be called for ever
             self.tell(None, UsageError(f"produce returned {task!r}; allowed: a callable, or None"))
             return 0
         number = next(_numbers)
@@ -226,7 +226,7 @@ _RUN = _made("void(void *)", lambda arg: _tagged.pop(_number(arg))())
 
 
 def tagged(call: Callable[[], None]) -> None:
-    """Call it with this OS thread tagged as non-blocking, unless a virtual thread calls."""
+    """Make the call with this OS thread tagged as non-blocking, unless a virtual thread calls."""
     number = next(_numbers)
     _tagged[number] = call
     lib.wp_invoke_non_blocking(_RUN, ffi.cast("void *", number))

@@ -2,7 +2,7 @@
 """Run a Python virtual thread on a carrier, one step at a time, on the carrier's own stack.
 
 A callable runs in a greenlet, which belongs to the OS thread that ran it first; so the virtual
-thread stays there.  A coroutine has no stack, and continues wherever its next step is run.
+thread stays there.  A coroutine has no stack, and continues on the carrier that runs its next step.
 
 Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
 """
@@ -38,7 +38,7 @@ _OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._runti
 class Pool:
     """The greenlets of one OS thread, for reuse.
 
-    A new greenlet costs a memory mapping and more, an idle one only a switch.
+    A new greenlet costs at least a memory mapping; the reuse of an idle one costs only a switch.
     """
 
     __slots__ = ("alive", "idle")
@@ -50,7 +50,7 @@ class Pool:
 
 
 def _step(number: int) -> int:
-    """Run one step of that thread; the kernel calls this on a carrier."""
+    """Run one step of the thread with this number; the kernel calls this on a carrier."""
     thread = threads[number]
     if known.groups.get(get_ident()) is not thread._group:
         known.know(thread._group)
@@ -58,13 +58,13 @@ def _step(number: int) -> int:
     thread._runs = True
     try:
         said = thread._resume(thread)
-    # no memory for a greenlet; the callable itself raises nothing here
+    # There was no memory for a greenlet; exceptions of the callable itself do not come here.
     except BaseException as error:
         thread._error = error
         said = DONE
     finally:
         thread._locals, thread._runs = unmount(), False
-    # a poller is forgotten when its carrier has none again
+    # A poller is forgotten later, when the kernel has removed it from its carrier.
     if said == DONE and not thread._is_poller:
         forget(thread)
     del thread  # as in `_bodies`
@@ -77,7 +77,7 @@ known.runs = lambda: here.thread
 
 
 def forget(thread: Handle) -> None:
-    """Drop what the thread ran with and wake its joiners: it has ended, or was handed back."""
+    """Drop what the thread ran with and wake its joiners, because it never runs again."""
     threads.pop(thread._number, None)
     if thread._held:
         thread._abandon_held()
@@ -187,7 +187,7 @@ def named(error: BaseException, name: str) -> BaseException:
 
 
 def leave(thread: VirtualThread, said: int) -> None:
-    """Switch to the carrier until the next step; the carrier's step returns `said`.
+    """Switch to the carrier until the next step; the step that ends here returns `said`.
 
     The caller may be a greenlet that the callable has made; then that greenlet continues.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of a virtual thread: the kernel's handle, and what a close does to it.
+"""The base of a virtual thread: the kernel's handle, and what the close of a group does to it.
 
 Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
 """
@@ -67,7 +67,7 @@ def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
 
 
 class Handle(Unique):
-    """One thread of the kernel, from creation to end; `VirtualThread` has the other methods."""
+    """One thread of the C kernel, from creation to end; `VirtualThread` has the other methods."""
 
     __slots__ = (
         "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
@@ -117,7 +117,7 @@ class Handle(Unique):
         self._make(of, self.name.encode(errors="replace") if is_named else ffi.NULL, home)
 
     def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
-        """Have the kernel make the thread.
+        """Make the kernel's thread.
 
         Raises:
             MemoryError: there is no memory.
@@ -152,7 +152,11 @@ class Handle(Unique):
 
     @property
     def state(self) -> State:
-        """What the thread does now; "closed": its group was closed before it had ended."""
+        """What the thread does now: "new", "queued", "running", "parked", "pinned" or "terminated".
+
+        "pinned": it waits, and blocks its carrier.  "closed": its group was closed before the
+        thread had ended.
+        """
         if self._done.is_set:
             return "closed" if self._is_closed else "terminated"
         if not self._is_started:
@@ -166,7 +170,7 @@ class Handle(Unique):
             group._check_process()
 
     def _tell(self, what: Callable[..., T], *args: int) -> T | None:
-        """Call the kernel with the group kept alive, unless a close has handed the thread back."""
+        """Call the kernel, with the group kept alive, unless the thread was closed."""
         group, native = self._group, self._native
         return None if group is None or native is None else what(native, *args)
 
@@ -175,7 +179,7 @@ class Handle(Unique):
         return state if state in ("parked", "queued") else "running"
 
     def _abandon_held(self) -> None:
-        """Have the kernel mark and unlock the thread's mutexes; a close has done so already."""
+        """Unlock the mutexes of the thread and mark them as abandoned, unless a close has."""
         if self._native is not None:
             lib.wp__vthread_abandon_held(self._native)
         for mutex in self._held:
@@ -184,15 +188,15 @@ class Handle(Unique):
         self._held.clear()
 
     def _let_go(self) -> None:
-        """Drop what the thread ran with; it runs no more."""
+        """Drop what the thread ran with, because it never runs again."""
         self._call, self._coroutine, self._greenlet, self._hub = _nothing, None, None, None
         self._context, self._locals, self._permitted = _EMPTY, None, None
 
     def _hand_back(self) -> None:
         """End the thread because its group was closed before it had ended.
 
-        What is on its greenlet's stack stays for ever, because the OS thread of that stack is gone.
-        The group does not stay.
+        The objects on the stack of its greenlet stay in memory for ever, because the OS thread of
+        that stack has ended.  They do not keep the group alive.
         """
         self._is_closed = True
         if self._wait is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Turns = Generator[int, int, int]
-"""Parks until the deadline at each yield, is sent the park's code, and returns a code."""
+"""A generator that yields a deadline, is sent the code of a park until then, and returns a code."""
 
 
 def made(cdata: T, free: Callable[[T], None], what: str) -> T:
@@ -66,10 +66,10 @@ class Wait:
         return lib.WP_WAIT_PARK, 0
 
     def abandon(self) -> None:
-        """Do what remains to be done for a thread that a close has handed back.
+        """Do what remains to be done when the thread's group was closed during the wait.
 
-        The close has removed it from the queue, and has passed on what it was granted
-        (kernel/thread/wait_queue.h).
+        The close has removed the thread from the queue, and has passed on what the thread was
+        granted (kernel/thread/wait_queue.h).
         """
 
     def turns(self, deadline: int) -> Turns:
@@ -95,7 +95,7 @@ def what_for(thread: VirtualThread) -> tuple[int, int]:
 
 
 def parked(turns: Turns) -> int:
-    """Run those turns as a callable, which parks at each."""
+    """Run the generator `turns` for the calling virtual thread, which parks at each yield."""
     thread = here.thread
     assert thread is not None
     try:

@@ -39,7 +39,7 @@ def bound(given: object, most: int) -> int:
     """Return how many calls may run at once.
 
     Raises:
-        UsageError: the number is out of range; the message has the words of Python's own.
+        UsageError: the number is out of range; the message is the one of Python's own pool.
     """
     if type(given) is int and given < 1:
         raise UsageError(f"max_workers must be greater than 0, is {given}; allowed: 1 to {most:,}")
@@ -52,7 +52,7 @@ class Workers:
     """The names and the initializer of the threads of one pool.
 
     Raises:
-        UsageError: the prefix is not a name.
+        UsageError: the prefix is blank, or is not a str without NUL.
         TypeError: the initializer cannot be called.
     """
 
@@ -88,7 +88,7 @@ class Workers:
 
 
 def enlist(name: str) -> None:
-    """Make the calling OS thread, which `threading` has not started, known to it by that name."""
+    """Make the calling OS thread, which `threading` has not started, known to it by its name."""
     threading.current_thread().name = name
 
 
