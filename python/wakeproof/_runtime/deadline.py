@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert a user's seconds (float, from now) to the kernel's nanoseconds (absolute).
 
-No other module does this."""
+No other module does this.
+"""
 
 from __future__ import annotations
 

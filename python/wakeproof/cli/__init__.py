@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `wakeproof`: each subcommand is a module, each error is one line.
 
-The command of a judge is in the judge's folder, ``judge/NAME/command.py``, where this module finds
-it.  The other commands are in this folder.
+The command of a judge is in the judge's folder, ``judge/NAME/command.py``.  The other commands are
+in this folder.
 
 Exit codes: 0 all claims hold, 1 a claim is violated, 2 wrong usage, 3 the environment lacks
 something, 130 Ctrl-C.  This module needs nothing but Python, so that `doctor` and `trace` run
@@ -72,7 +72,7 @@ def _say(message: str) -> None:
 
 
 def has_judge() -> bool:
-    """Whether the extra `judge` is installed.  The commands report a part of it that is missing."""
+    """Return whether the extra `judge` is installed; commands report parts that are missing."""
     return all(find_spec(name) for name in ("typer", "rich"))
 
 
@@ -110,5 +110,5 @@ def _wake_main(read: int) -> None:
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    """End as Ctrl-C does, so that `kill` and a time-out in CI leave no child process behind."""
+    """End as after Ctrl-C, so that `kill` and a time-out in CI leave no child process behind."""
     raise KeyboardInterrupt

@@ -41,7 +41,7 @@ def _options(
 
 
 def add(names: Iterable[str]) -> None:
-    """Add the commands `names`.  To import the modules of all takes most of a second."""
+    """Add the commands `names` only, because the import of all takes most of a second."""
     for name in names:
         function, module, _ = cli.place(name)
         app.command()(getattr(import_module(module), function))

@@ -140,7 +140,7 @@ def counts(line: Line) -> list[object]:
 
 
 def latency(line: Line) -> list[object]:
-    """Return the percentiles, or the reason that there are none."""
+    """Return the percentiles, or the reason why there are none."""
     told = line.percentiles_ms()
     if line.not_run or line.place.reason:
         why = line.place.reason if not line.not_run else "failed" if line.has_failed else "not run"

@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(command: str) -> str:
-    """Return the first line of a command's docstring as text: its module may need an extra."""
+    """Return the first line of a command's docstring without an import, which may need an extra."""
     name, _, file = cli.place(command)
     tree = ast.parse(file.read_text(encoding="utf-8"))
     found = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)

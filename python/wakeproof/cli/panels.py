@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The groups in which ``--help`` lists options, and the option that every command has.
 
-An option without a group is listed first, under "Options": these are the ones that people need
-first, at most five for each command.
+The options without a group are listed first, under "Options".  These are the options that people
+need first, at most five for each command.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles one scenario file with an engine and the kernel, once per set of sources.
 
-The name of a built file is a hash of the compiler, the flags and every file that goes into it.  So
-no stale program is ever run, and builds, twins and scenario files share unchanged objects.
+The name of a built file is a hash of the compiler, the flags and every source of the file.  So no
+stale program is ever run, and builds, twins and scenario files share unchanged objects.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Build:
 
     @property
     def judge(self) -> str:
-        """Return the judge that its samples belong to: ``stress`` or ``delayed``."""
+        """Return the judge to which its samples belong: ``stress`` or ``delayed``."""
         return "delayed" if self.delayed else "stress"
 
 
@@ -87,7 +87,7 @@ class Builder:
         self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
         self._sources = Sources(locations.sources())
         self._checked: set[str] = set()  # objects of scenarios
-        self._warned: dict[str, str] = {}  # by what a warning says without the build
+        self._warned: dict[str, str] = {}  # by the text of a warning without its build
         self._folder = locations.cache() / "stress"
         prune(self._folder)
         self._guard = threading.Lock()
@@ -124,7 +124,7 @@ class Builder:
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
 
     def identity(self, scenario: Path, build: Build) -> str:
-        """Return a hash of all that `program` is made of, and compile nothing.
+        """Return a hash of all sources and flags of `program`, and compile nothing.
 
         The hash depends on no path, so another checkout of the same sources has the same hash.
         """

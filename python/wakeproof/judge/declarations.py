@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declarations of a scenario file: tests, graded outcomes, twins.  Pure.
+"""The declarations of a scenario file: tests, graded outcomes, twins.  Pure: reads no file.
 
-Source: ``stress/stress.h``.  A declaration that could never grade, match or be seen is refused.
+Source: ``stress/stress.h``.  A declaration that can have no effect is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Outcome:
     lost_work: bool = False  # declared LOST_WORK: FORBIDDEN, and the class of what broke
 
     def matches(self, outcome: str) -> bool:
-        """Say whether the pattern covers `outcome`; ``*`` covers numbers only."""
+        """Return whether the pattern covers `outcome`; ``*`` covers numbers only."""
         if self.pattern in ENDLESS or outcome in ENDLESS:
             return self.pattern == outcome
         if self.pattern == "*":
@@ -58,16 +58,16 @@ class Scenario:
 
     @property
     def has_required(self) -> bool:
-        """Say whether some outcome must be seen."""
+        """Return whether some outcome must be seen."""
         return any(outcome.grade == "REQUIRED" for outcome in self.outcomes)
 
     def graded(self, outcome: str) -> Outcome | None:
-        """Return the declared outcome that covers `outcome`; ``*`` alone only if none else does."""
+        """Return the declared outcome that covers `outcome`; ``*`` only if no other one does."""
         covering = [declared for declared in self.outcomes if declared.matches(outcome)]
         return min(covering, key=lambda declared: declared.pattern == "*", default=None)
 
     def allows(self, outcome: str) -> bool:
-        """Say whether `outcome` has a grade, and a good one."""
+        """Return whether `outcome` has a grade, and a good one."""
         graded = self.graded(outcome)
         return graded is not None and graded.grade != "FORBIDDEN"
 
@@ -85,7 +85,7 @@ class Twin:
     chance: frozenset[str]
 
     def betrayed_by(self, outcome: str, of: Scenario) -> bool:
-        """Say whether `outcome` of scenario `of` shows the defect.
+        """Return whether `outcome` of scenario `of` shows the defect.
 
         It does if `shows` matches it and no other pattern of the scenario allows it.  A loop for
         ever does too, unless the scenario grades it: one defect may both break and hang.
@@ -160,7 +160,7 @@ def _wrong_pattern(what: str, pattern: str, results: int) -> str:
 
 
 def _covers(pattern: str, other: str) -> bool:
-    """Say whether an earlier `pattern` takes all that `other` matches; ``*`` alone comes last."""
+    """Return whether an earlier `pattern` takes all that `other` matches; ``*`` comes last."""
     if pattern == other:
         return True
     if {pattern, other} & {*ENDLESS, "*"}:

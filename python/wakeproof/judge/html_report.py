@@ -46,7 +46,7 @@ def check_folder(option: str, file: Path | None) -> None:
 
 
 def write(file: Path, title: str, show: Callable[[Console], None]) -> None:
-    """Write what `show` prints to `file`, whole or not at all."""
+    """Write what `show` prints to `file`, completely or not at all."""
     screen = Console(record=True, file=io.StringIO(), width=WIDE, highlight=False)
     show(screen)
     locations.write_atomically(file, screen.export_html(code_format=_PAGE.replace("TITLE", title)))

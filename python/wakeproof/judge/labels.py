@@ -32,7 +32,7 @@ _VOCABULARY = {"order.h", "instrument.h"}
 
 @dataclass(frozen=True)
 class LabelledSite:
-    """One atomic operation: its place, and the contents of the comment before it."""
+    """One atomic operation: its place, and the facts in the comment before it."""
 
     label: str
     file: str  # as explored.shown says

@@ -10,8 +10,8 @@ from importlib import import_module
 def function_of(package: str) -> Callable[[str], object]:
     """Return the `__getattr__` of a judge's package, for the function of its name in `run`.
 
-    It loads nothing for another name: ``from wakeproof.judge.check import own_spec`` asks for an
-    attribute first, and the module that is being imported may be one that `run` needs.
+    For another name it loads nothing: ``from wakeproof.judge.check import own_spec`` looks for an
+    attribute first, and `run` may need the very module that is being imported.
     """
     judge = package.rpartition(".")[2]
 

@@ -26,9 +26,9 @@ QUARTERS = 4
 class Row:
     """One verdict of one judge.
 
-    `counts` must be the same for the same inputs; empty counts say nothing.  `detail` may differ,
-    as the outcomes seen within some seconds do.  Both are plain data, from which a judge makes its
-    report again.  `more`, which may be large, is what the judge shows besides.
+    `counts` must be the same for the same inputs; empty counts are not compared.  `detail` may
+    differ, as the outcomes that real cores show within some seconds do.  Both are plain data, from
+    which a judge makes its report again.  `more`, which may be large, is shown in addition.
     """
 
     judge: str
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Lock:
-    """The rows of the file, and how many lines of it are none."""
+    """The rows of the file, and the number of its lines that are no rows."""
 
     rows: Mapping[tuple[str, str], Row] = field(default_factory=dict)
     damaged: int = 0
@@ -60,7 +60,7 @@ class Lock:
         return row if row is not None and row.inputs == inputs else None
 
     def contradicts(self, row: Row) -> bool:
-        """Say whether the file has another verdict, or other counts, for the same inputs."""
+        """Return whether the file has another verdict, or other counts, for the same inputs."""
         known = self.find(row.judge, row.name, row.inputs)
         if known is None:
             return False
@@ -92,7 +92,7 @@ def quarter(name: str) -> int:
 def quarter_of(root: Path) -> tuple[int, str] | None:
     """Return the quarter of the commit that is checked out at `root`, and its hash.
 
-    None: it is no commit, and so nothing says which quarter.
+    None: no commit is checked out, so there is no quarter.
     """
     command = ["git", "-C", str(root), "rev-parse", "--verify", "HEAD"]
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The meaning of `-t` in every command: names in which a regular expression finds something."""
+"""The option `-t` of every command: it selects the names that a regular expression matches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from wakeproof.errors import UsageError
 
 
 def finder(regex: str | None) -> Callable[[str], bool]:
-    """Return a test whether `regex`, in any case, finds something in a name; None finds all.
+    """Return a function that tells whether `regex` matches somewhere in a name, in any case.
+
+    None matches every name.
 
     Raises:
         UsageError: not a regular expression.

@@ -29,7 +29,7 @@ OPTIONAL = {
 
 
 def examine() -> list[Finding]:
-    """Return these parts as `wakeproof doctor` shows them, in its order."""
+    """Return the rows of `wakeproof doctor` about the tools of the judges, in their order."""
     return [_compiler(), *map(_binutil, BINUTILS), *_tlc(), *map(_optional, OPTIONAL.items())]
 
 
@@ -37,7 +37,7 @@ def require_judges() -> None:
     """Check that all judges can run: a compiler that links, what the explorer needs, Java and TLC.
 
     Raises:
-        MissingToolError: what is missing, all of it, and what provides each.
+        MissingToolError: parts are missing; the message lists them and what provides each.
     """
     findings = [_compiler(), *map(_binutil, BINUTILS)]
     missing = [f"{found.part}: {found.value}" for found in findings if not found.present]
@@ -65,7 +65,7 @@ def _binutil(name: str) -> Finding:
 
 
 def _unlinked() -> list[str]:
-    """Say what the compiler lacks: it may be there without assembler, linker or headers."""
+    """Return what the compiler lacks: it may be there without assembler, linker or headers."""
     command = [*(os.environ.get("CC") or "cc").split(), "-x", "c", "-", "-pthread"]
     with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         program = "#include <stdatomic.h>\n#include <stdio.h>\nint main(void) { return 0; }\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes that cannot outlive this one: each is a group, which is killed as a whole."""
+"""Child processes that cannot outlive this one: each has a process group, which is killed whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAIT_S = 86400.0
 
 @dataclass(frozen=True)
 class Finished:
-    """How a child ended: exit code (negative: signal), all it printed, whether it was cut off."""
+    """How a child ended: exit code (negative: a signal), output, and whether it timed out."""
 
     code: int
     output: str
@@ -42,8 +42,8 @@ class Children:
         self._lock = threading.Lock()
         self._live: set[subprocess.Popen[str]] = set()
         self._closed = False
-        # Ctrl-C is raised in the main thread at any place, so it is held off while a child is
-        # started: otherwise the child would run and be in no list.
+        # Ctrl-C may raise at any place of the main thread, so it is blocked while a child is
+        # started: otherwise the child could run and be in no list.
         self._starter = ThreadPoolExecutor(1)
 
     def __enter__(self) -> Children:
@@ -67,7 +67,7 @@ class Children:
     ) -> Finished:
         """Run `command` to its end or until `timeout_s` seconds are over; stderr joins stdout.
 
-        A child that uses next to no CPU for `stall_s` seconds is given up as well.
+        A child that uses almost no CPU for `stall_s` seconds is killed as well.
 
         Raises:
             JudgeError: the job was ended meanwhile, or the program cannot be started.
@@ -86,8 +86,8 @@ class Children:
     ) -> subprocess.Popen[str]:
         """Start `command`; the caller reads its output, in which stderr joins stdout.
 
-        It runs until it ends, or is killed, or the `with` block is left; call `forget` then.
-        If it is `asked`, the caller writes to its stdin, which is empty otherwise.
+        The child runs until it ends, or is killed, or the `with` block is left; call `forget` then.
+        With `asked` the caller writes to the child's stdin, which is empty otherwise.
 
         Raises:
             JudgeError: the job was ended meanwhile, or the program cannot be started.
@@ -99,7 +99,7 @@ class Children:
         _kill_group(child)
 
     def forget(self, child: subprocess.Popen[str]) -> None:
-        """End with a started child: kill it if it still runs, and wait for it."""
+        """Kill a started child if it still runs, wait for it, and forget it."""
         _kill_group(child)
         child.wait()
         for pipe in (child.stdin, child.stdout):
@@ -145,7 +145,7 @@ class Children:
 
 
 def _kill_group(child: subprocess.Popen[str]) -> None:
-    """Kill the whole group; the id is the child's own and is not reused before it is waited for."""
+    """Kill the whole group; its id is that of the child, and is not reused before the wait."""
     if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -172,7 +172,7 @@ def _wait(child: subprocess.Popen[str], timeout_s: float | None, stall_s: float 
 
 
 def is_stalled(cpu_s: float, seconds: float) -> bool:
-    """Say whether a process that used `cpu_s` of CPU in `seconds` counts as stalled."""
+    """Return whether a process that used `cpu_s` of CPU in `seconds` counts as stalled."""
     return cpu_s < STALLED * seconds
 
 

@@ -23,7 +23,7 @@ PADDING = 2  # columns between two cells
 
 
 class Screen(Console):
-    """A console that cuts nothing: a line that is too long goes on in the next, as terminals do."""
+    """A console that cuts nothing: a line that is too long continues in the next line."""
 
     def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
         """Print, as `rich.console.Console.print` does."""
@@ -53,8 +53,8 @@ class _Roomy(Table):
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
     """Return a table; a column named ">..." is right-aligned, and rows may end early.
 
-    In a narrow window these, verdicts and `WHOLE` stay as they are, and the other cells fold, but
-    none to fewer than `NARROW` columns.
+    In a narrow window the right-aligned columns, the verdicts and `WHOLE` keep their width.  The
+    other cells fold, but none to fewer than `NARROW` columns.
     """
     result = _Roomy(title=title or None, title_justify="left", box=None, pad_edge=False)
     cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
@@ -87,7 +87,7 @@ def line(screen: Console, text: str, *, good: bool) -> None:
 
 
 def total(screen: Console, text: str, found: Results[Any]) -> None:
-    """Print the last line of a report: what was judged, the time, and the verdict."""
+    """Print the last line of a report: what was judged, the seconds, and the verdict."""
     screen.print(f"\n{text}, in {found.seconds:.0f} s: {found.verdict}",
                  style="green" if found.holds else "bold red", soft_wrap=True)  # fmt: skip
 
@@ -95,7 +95,7 @@ def total(screen: Console, text: str, found: Results[Any]) -> None:
 def end(
     summary: Callable[[], Any], show: Callable[[], None], *, as_json: bool, holds: bool
 ) -> NoReturn:
-    """Print a report, as JSON or for people, and end the command."""
+    """Print a report as JSON or as text, and end the command."""
     if as_json:
         print(to_json(summary()))
     else:

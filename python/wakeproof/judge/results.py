@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a job; each says whether it is as it must be."""
+"""The results of a job, and whether each of them is as expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Result(Protocol):
 
     @property
     def holds(self) -> bool:
-        """Say whether the result is as it must be."""
+        """Return whether the result is as expected."""
 
 
 Of = TypeVar("Of", bound=Result)
@@ -29,7 +29,7 @@ class Results(Generic[Of]):
 
     @property
     def holds(self) -> bool:
-        """Say whether all results are as they must be."""
+        """Return whether all results are as expected."""
         return all(result.holds for result in self.results)
 
     @property
@@ -42,7 +42,7 @@ class Results(Generic[Of]):
 def gathered(
     results: Iterable[Of], progress: Callable[[Of], None] | None
 ) -> tuple[tuple[Of, ...], float]:
-    """Return the results, each of which `progress` is shown, and the seconds that they took."""
+    """Call `progress` for each result; return the results and the seconds that they took."""
     begin = time.monotonic()
     found = []
     for result in results:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scenario files declare: tests, graded outcomes, twins.  Source: ``stress/stress.h``."""
+"""The tests, graded outcomes and twins in scenario files.  Source: ``stress/stress.h``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def of_concept(judge: str, name: str, sources: Path | None = None) -> Path:
     """Return the scenario that a judge has for a concept: ``stress/conform/**/conform_mutex.c``.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the judge has no such scenario.
     """
     folder = (sources or locations.sources()) / "stress" / judge
     found = next(folder.rglob(f"{judge}_{name}.c"), None)
@@ -66,7 +66,7 @@ def of_concept(judge: str, name: str, sources: Path | None = None) -> Path:
 
 
 def runner(sanitizer: str | None) -> list[str]:
-    """Return what goes before a program: $WAKEPROOF_RUNNER (an emulator), setarch for TSan."""
+    """Return the command prefix of a program: $WAKEPROOF_RUNNER (an emulator), setarch for TSan."""
     command = shlex.split(os.environ.get("WAKEPROOF_RUNNER", ""))
     if sanitizer == "thread" and shutil.which("setarch"):
         command = ["setarch", "-R", *command]  # TSan cannot place its shadow with high-entropy ASLR
@@ -104,7 +104,7 @@ def declared(
 def select(
     scenarios: list[Scenario], twins: list[Twin], regex: str | None, with_twins: bool
 ) -> Selection:
-    """Keep what `regex` finds: a scenario's name keeps its twins too, a twin's only itself.
+    """Keep what `regex` matches: a scenario's name keeps its twins too, a twin's name itself only.
 
     Raises:
         UsageError: not a regular expression, or nothing has such a name.

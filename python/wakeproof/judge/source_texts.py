@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that go into a program, their texts, and a hash of them."""
+"""The source files of a program, their texts, and a hash of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UPCALLS = frozenset(("thread/hooks.h", "sched/carrier_tasks.h"))
 
 
 class Sources:
-    """The files that programs are made of.  One is read again only when it has changed.
+    """The source files of programs.  A file is read again only when it has changed.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     """
 
     def __init__(self, root: Path) -> None:
@@ -42,10 +42,10 @@ class Sources:
         return {str(path): text for path, text in texts.items()}
 
     def kernel_of(self, scenario: Path) -> list[Path]:
-        """Return the kernel's files for a scenario: of each header that it includes, and on.
+        """Return the kernel's files for a scenario: the sources of all headers that it reaches.
 
-        If one of them is not explored, all such files are added, for more than their own headers
-        name them. The same is true of a file that calls a function that a layer above defines.
+        If one of them is not explored, all such files are added, because files call them without
+        their headers. The same is true of a file that calls a function of a layer above.
         """
         always = ("error", "futex", "lock", "membarrier")  # the engines' own, too
         found = {self.kernel / "base" / f"{name}.c" for name in always}
@@ -63,21 +63,21 @@ class Sources:
         return sorted(found)
 
     def is_unexplored(self, path: Path) -> bool:
-        """Say whether scenarios do not include a kernel file, and the explorer leaves it out.
+        """Return whether a kernel file is included by no scenario, and left out by the explorer.
 
-        Scenarios are linked with it, for other files use it; one compilation of it serves all.
+        Scenarios are linked with the file, because other files use it; it is compiled only once.
         """
         return self._left_out.get(self._name(path), "replaced") != "replaced"
 
     def is_explored(self, path: Path) -> bool:
-        """Say whether the explorer runs a kernel file."""
+        """Return whether the explorer runs a kernel file."""
         return self._name(path) not in self._left_out
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self.kernel)) if self.kernel in path.parents else ""
 
     def explorer(self) -> list[Path]:
-        """Return the explorer's sources; and of the native engine what a scenario file needs."""
+        """Return the explorer's sources, and the native engine's files that a scenario needs."""
         engine = [self.harness / "engine" / name for name in ("json.c", "registry.c", "tally.c")]
         return [*sorted((self.stress / "explorer").glob("*.c")), *engine]
 
@@ -98,7 +98,7 @@ class Sources:
 
 
 def left_out(stress: Path) -> dict[str, str]:
-    """Return the files of the kernel that the explorer leaves out, from ``kernel/`` on, and why.
+    """Return the files of ``kernel/`` that the explorer leaves out, each with the reason.
 
     Source: ``stress/explorer/left_out.txt``.
     """
@@ -107,7 +107,7 @@ def left_out(stress: Path) -> dict[str, str]:
 
 
 def uses_twin(text: str, twin: str) -> bool:
-    """Say whether the code of `text` depends on the twin."""
+    """Return whether the code of `text` depends on the twin."""
     return twin in twins_in(text)
 
 
@@ -117,7 +117,7 @@ def twins_in(text: str) -> frozenset[str]:
 
 
 def digest(*parts: str) -> str:
-    """Return a hash of the parts and of where each ends."""
+    """Return a hash of the parts and of their ends."""
     whole = hashlib.sha256()
     for part in parts:
         whole.update(part.encode() + b"\0")

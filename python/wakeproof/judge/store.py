@@ -2,15 +2,15 @@
 """Keeps the results of judges, each under a hash of everything that the result depends on.
 
 A deterministic judge has the same result for the same inputs, so it need not run twice.  Its caller
-names the inputs, each with its content: the texts of the modules, the program's bytes, the options,
-the tool and the judge's own code.  An entry is a file with the hashes of its inputs, the time, the
-result, and a hash of all this.  An entry is ignored, and the judge runs again, if the entry does
-not fit its own hash or has other inputs.
+names the inputs, each with its content: the texts of the modules, the bytes of the program, the
+options, the tool and the judge's own code.  An entry is a file with the hashes of its inputs, the
+time, the result, and a hash of all this.  An entry is ignored, and the judge runs again, if the
+entry does not match its own hash or has other inputs.
 
-A result that the clock cut off, or that ran on real cores, is a sample: kept, it says what was seen
-at that time.
+The result of a run that a time limit ended, or that used real cores, is a sample: a kept one tells
+what was seen at that time.
 
-``WAKEPROOF_FRESH=1`` (``make audit FRESH=1``) judges all, and keeps the results.
+``WAKEPROOF_FRESH=1`` (``make audit FRESH=1``) judges everything again, and keeps the results.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def key(inputs: Inputs) -> str:
 
 
 def is_fresh() -> bool:
-    """Say whether everything is judged again, whatever is kept."""
+    """Return whether everything is judged again, also if a result is kept."""
     return os.environ.get(FRESH, "0") not in ("", "0")
 
 
 def look(inputs: Inputs) -> Kept | None:
-    """Return what was kept of a judgement of these `inputs`; None: judge now."""
+    """Return the kept result of these `inputs`; None: judge now."""
     if is_fresh():
         return None
     hashes = _hashes(inputs)
@@ -79,7 +79,7 @@ def look(inputs: Inputs) -> Kept | None:
 
 
 def keep(inputs: Inputs, value: object) -> None:
-    """Keep `value`, which is plain data, as the result of these `inputs`, judged now."""
+    """Keep `value`, which is plain data, as the result of these `inputs` at this time."""
     hashes = _hashes(inputs)
     place = _place(_key(hashes))
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -107,12 +107,12 @@ def code(*names: str) -> dict[str, str]:
 def code_hash(*names: str, without: tuple[str, ...] = ()) -> str:
     """Return a hash of a judge's own modules and of every other module of judges that they import.
 
-    They are found in the texts.  What a judge's package loads by the judge's name (``lazy.py``) is
-    not, so judges import from one another's `run`.
+    The imports are found in the texts of the modules.  An import of a judge by the name of its
+    package (``lazy.py``) is not found, so judges import from the `run` of other judges.
 
     Args:
         names: files below ``wakeproof/judge``: ``"conform/run.py"``.
-        without: files and folders there that are left out, with what they alone import.
+        without: files and folders there that are left out, and the modules that only they import.
     """
     folder = Path(__file__).parent
     left_out = {folder / name for name in without}
@@ -127,7 +127,7 @@ def code_hash(*names: str, without: tuple[str, ...] = ()) -> str:
 
 
 def _imported(folder: Path, text: str) -> Iterator[Path]:
-    """Return the files below `folder` that the module `text` imports, but for types alone."""
+    """Return the files below `folder` that the module `text` imports, except for types only."""
     nodes = list(ast.walk(ast.parse(text)))
     for_types = {
         inner for node in nodes
@@ -164,7 +164,7 @@ def prune() -> None:
 
 
 def oldest(dates: Iterable[str]) -> str:
-    """Return the oldest of the dates on which parts of a row were judged; "": all just now."""
+    """Return the oldest of the dates on which parts of a row were judged; "": all in this job."""
     return min(filter(None, dates), default="")
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of an audit: each verdict, a hash of all its inputs, and when it was judged.
 
-A row is what one judge says of one configuration, scenario, twin or site.  One that holds is kept
-(`store`), and is not judged again while its inputs are the same.  In CI, which keeps nothing, it
-is taken from the file `lock` instead, but for the rows of one quarter, which are judged again.
+A row is the verdict of one judge on one configuration, scenario, twin or site.  A row that holds is
+kept (`store`), and is not judged again while its inputs are the same.  CI keeps nothing: it takes
+rows from the file `lock` instead, and judges a quarter of them again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ class Rows:
     """The rows that one job has judged, and those that it took from earlier jobs.
 
     Args:
-        known: what was written down; what is judged on the same inputs must come out the same.
-        due: take rows from `known`, but for those of these quarters (None: from the store).
-        why: why these, in words.
+        known: the rows of the lock; a new verdict on the same inputs must be the same.
+        due: the quarters that are judged again, while the other rows are taken from `known`; None:
+            rows are taken from the store instead.
+        why: why these quarters, in words.
 
-    Threads: any.
+    Threads: any thread may call all methods.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Rows:
         return None if row is None else self._take(row)
 
     def lacks(self, judge: str, name: str, inputs: Inputs) -> bool:
-        """Say whether `name` is judged now."""
+        """Return whether `name` is judged now."""
         return self._before(judge, name, inputs) is None
 
     def judged(
@@ -66,7 +67,7 @@ class Rows:
         *,
         holds: bool,
     ) -> None:
-        """Take a row that was judged now, and keep it if it `holds`."""
+        """Add a row that was judged now, and keep it if it `holds`."""
         value = json.loads(json.dumps([verdict, counts, detail, more]))  # as it comes back
         if holds:
             store.keep(inputs, value)
@@ -76,7 +77,7 @@ class Rows:
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Return the rows that contradict what was written down, a line each."""
+        """Return a line for each row that contradicts the lock."""
         pairs = [(self._known.rows[key], self._found[key]) for key in sorted(self._contradicted)]
         return tuple(
             f"{new.judge} {new.name}: {_said(old, new)} now, "
@@ -143,8 +144,8 @@ class Rows:
 def of_audit(root: Path) -> Rows:
     """Return the rows of an audit of the sources at `root`, before any is judged.
 
-    In CI a quarter of them is judged whatever was judged before; outside of a repository, where no
-    commit says which, all are.
+    In CI a quarter of the rows is judged again in any case; the commit decides which quarter.
+    Outside of a repository all rows are judged again.
     """
     known = lock.read(root / lock.NAME)
     if os.environ.get(CI) != "1" or store.is_fresh():
@@ -162,6 +163,6 @@ def _row(judge: str, name: str, inputs: str, value: Sequence[Any], date: str = "
 
 
 def _said(one: Row, other: Row) -> str:
-    """Return what `other` says, where it differs from `one`."""
+    """Return the parts of `other` that differ from `one`."""
     same = one.verdict == other.verdict
     return f"{other.verdict} {json.dumps(other.counts)}" if same else other.verdict

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every claim in words, with the code that upholds it and the scenarios that show it.
 
-A claim's sentence is the comment above its operator.  Its code is every label with a comment that
-says that it upholds the claim, or else the files that the module's header names.  Its scenarios say
-that they uphold the claim, or must show a twin that breaks it.
+The sentence of a claim is the comment above its operator.  The code of a claim is every label with
+a comment that says that it upholds the claim, or else the files that the module's header names.
+The scenarios of a claim declare that they uphold it, or must show a twin that breaks it.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
 
 
 def _aside(call: Callable[[], T]) -> Future[T]:
-    """Call it in a daemon thread: at the end of the job its children are killed already."""
+    """Make the call in a daemon thread; when the job ends, its child processes are killed."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -263,7 +263,7 @@ def _legend(found: AuditReport) -> str:
 
 
 def _alone(found: AuditReport) -> str:
-    """Return why TLC alone judges some claims, a line for each reason."""
+    """Return a line for each reason why only TLC judges a claim."""
     claims: dict[str, list[str]] = {}
     for row in found.rows:
         if row.status == SPECIFICATION_ONLY:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles what the judges of an audit run before any of them does.
+"""Compiles the programs of an audit before any of its judges runs.
 
 A program that does not compile ends the audit in its first minutes, and not when TLC is done.
 The judges find these programs by their hashes later, so nothing is compiled twice.  A program that
@@ -40,7 +40,7 @@ def compile_for(rows: Rows, stress: StressOptions, runs: int) -> None:
 
 
 def programs(rows: Rows, builder: Builder, runs: int) -> list[Program]:
-    """Return each program of an audit's judges but those that stress runs.
+    """Return the programs of an audit's judges, except those that stress runs.
 
     The explored twins of scenarios are compiled by `explore`, if it judges them now.
     """
@@ -53,7 +53,7 @@ def programs(rows: Rows, builder: Builder, runs: int) -> list[Program]:
 
 
 def compile_all(wanted: Iterable[Program], builder: Builder, children: Children) -> None:
-    """Compile all; the first one that fails stops the others."""
+    """Compile all programs; the first failure stops the others."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         made = [pool.submit(builder.program, *program) for program in dict.fromkeys(wanted)]
         try:

@@ -46,7 +46,7 @@ _REASON = re.compile(r"\b([A-Z][A-Za-z]+(?:, [A-Z][A-Za-z]+)*): (.*?)(?=; [A-Z][
 
 @dataclass(frozen=True)
 class Killed:
-    """The twins of one claim that one judge had to see: those that it saw, and those it missed."""
+    """The twins of one claim that one judge had to see, and which of them it missed."""
 
     seen: tuple[str, ...]
     missed: tuple[str, ...]
@@ -100,7 +100,7 @@ class AuditReport:
 
     @property
     def holds(self) -> bool:
-        """Say whether every claim holds, of the specification at least, and every twin was seen."""
+        """Return whether every claim holds, at least of the spec, and every twin was seen."""
         return not self.problems and all(row.status in GOOD for row in self.rows)
 
     def count(self, status: str) -> int:
@@ -134,9 +134,9 @@ def kinds(module: str) -> dict[str, str]:
 
 
 def tlc_alone(specs: Path) -> dict[str, str]:
-    """Return why TLC alone judges a claim, as the headers of `specs` say, by "Module!Name".
+    """Return, by "Module!Name", the reasons in the headers of `specs` why only TLC judges a claim.
 
-    The field stands last in a header: ``TLC alone  Served, Ends: the reason; Bounded: another.``
+    The field is the last one in a header: ``TLC alone  Served, Ends: reason; Bounded: another.``
     """
     reasons: dict[str, str] = {}
     for module in sorted(specs.rglob("*.tla")):
@@ -166,11 +166,11 @@ def audit(
         sites: (label, claim) of each atomic site of the kernel.
         check: a report over all short configurations.
         stress: a report over all scenarios and twins, on real cores.
-        explore: a report over the same, by the explorer.
-        conform: spec against code, every concept and its twins.
-        orders: every memory order one step weaker.
-        traces: recorded runs on real cores, and those of twins.
-        linearized: histories of queues and biased lock against their sequential specs.
+        explore: a report over the same scenarios and twins, by the explorer.
+        conform: the comparisons of spec and code, for every concept and its twins.
+        orders: a report over every memory order, made one step weaker.
+        traces: a report over recorded runs on real cores, twins included.
+        linearized: a report over histories of queues and biased lock.
         judged: the rows of all these judges.
     """
     claims = promised(specs)
@@ -294,7 +294,7 @@ def _unpromised(
     check: CheckReport,
     stress: StressReport,
 ) -> list[str]:
-    """Return a line per unpromised claim that is named, and per scenario that names no claim."""
+    """Return a line for each name of a claim that no header promises, and each missing name."""
     users = [(f"[{label}]", claim) for label, claim in sites]
     users += [(r.entry.config, claim) for r in check.results for claim in r.entry.about]
     users += [(s.name, s.upholds) for s in stress.scenarios]

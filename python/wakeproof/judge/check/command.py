@@ -286,7 +286,7 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
 
 
 def judged_before(found: CheckReport) -> str:
-    """Return how many verdicts come from the store, in words, or "" if none does."""
+    """Return how many verdicts come from the store, in words; "": none."""
     dates = [result.since for result in found.results if result.since]
     if not dates:
         return ""
@@ -299,7 +299,7 @@ def _defects(found: CheckReport) -> str:
 
 
 def print_configs(screen: Console, found: CheckReport) -> None:
-    """Print a row for each configuration; the name of each claim is whole, on a line of its own."""
+    """Print a row for each configuration, and each claim on a line of its own."""
     columns = ("config", "claims", "expected", "got", ">states", ">depth", ">seconds", "")
     screen.print(report.table("", columns, [_row(result) for result in found.results]))
 

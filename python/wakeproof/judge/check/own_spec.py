@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module of the user's own, model-checked as it stands: no manifest, no folder of ours."""
+"""Model-check a module of the user's own, without a manifest and a folder of wakeproof."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BROKEN = (Outcome.PARSE, Outcome.CONFIG)
 
 @dataclass(frozen=True)
 class Action:
-    """How often a part of the next-state relation was taken: to new states, and to any."""
+    """How often a part of the next-state relation was taken: to new states, and to all states."""
 
     name: str
     line: int
@@ -53,7 +53,7 @@ class OwnReport:
 
     @property
     def holds(self) -> bool:
-        """Say whether TLC saw every state and found nothing wrong."""
+        """Return whether TLC saw every state and found nothing wrong."""
         return self.result.tlc.outcome is Outcome.OK
 
 
@@ -132,7 +132,7 @@ def _files(module: Path, config: Path | None) -> Path:
 
 
 def _to_write(module: Path) -> str:
-    """Say what a configuration of the module needs, by what it defines."""
+    """Return a hint what a configuration of the module should have, by what the module defines."""
     text = _COMMENT.sub("", module.read_text(encoding="utf-8", errors="replace"))
     has_spec = re.search(r"^\s*Spec\s*==", text, re.MULTILINE)
     lines = ["SPECIFICATION Spec" if has_spec else "INIT Init, NEXT Next"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `check`: every configuration of specs/ by TLC, compared with what the table says.
+"""The judge `check`: TLC checks every configuration of specs/; the results must match the tables.
 
-A passing configuration must pass with the recorded number of states; a twin must violate the claim
-that it names, and no other first, in a counterexample of the recorded length.
+A passing configuration must pass with the recorded number of states.  A twin must violate the claim
+that it names before any other, in a counterexample of the recorded length.
 
 Most of the time of a small configuration is the start of Java, so small configurations share Java
 machines.  The result of a shared machine counts only if it is as the manifest expects, in verdict
@@ -10,7 +10,7 @@ and numbers.  Any other result is run again in a machine of its own, and the new
 difference between the two is a defect of the runner.
 
 A result of TLC that is as the manifest expects is kept under a hash of all its inputs (`store`).
-Each time it is compared with the manifest again.
+A kept result is compared with the manifest again in each job.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PARSED = re.compile(r"^Parsing file .*?(\w+)\.tla", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ConfigResult:
-    """One configuration: what was expected, what TLC said, and what is wrong ("": nothing)."""
+    """One configuration: what was expected, what TLC found, and what is wrong ("": nothing)."""
 
     entry: Entry
     tlc: TlcResult
@@ -58,12 +58,12 @@ class ConfigResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether the configuration showed what the manifest expects."""
+        """Return whether the configuration showed what the manifest expects."""
         return not self.wrong
 
     @property
     def got(self) -> str:
-        """What happened, in a few words."""
+        """The result in a few words."""
         if self.tlc.outcome.is_violation:
             return "violates " + (", ".join(self.violated) or self.tlc.outcome.value)
         return self.tlc.outcome.value
@@ -97,13 +97,14 @@ def check(
 
     Args:
         pattern: regular expression, any case, found anywhere in a configuration's name.
-        full: also the large configurations (up to an hour).
+        full: also check the large configurations (up to an hour).
         update: record the measured numbers instead of comparing them; each has a JVM of its own.
         alone: start a JVM for each configuration instead of running many in one.
         jobs: how many one-worker runs at a time (None: the allowed CPUs, at most 2).
         specs: folder with tables (see `models`), or one that was made of them (None: our own).
         progress: called in the caller's thread after each configuration.
-        rows: what is in them is not checked again, and new ones are added (None: the store's).
+        rows: configurations with a row here are not checked again, and the others get one (None:
+            the rows of the store).
 
     Raises:
         UsageError: nothing matches, or manifest and files do not fit together.
@@ -248,9 +249,10 @@ class Runner:
     def _violated(
         self, entry: Entry, result: TlcResult, machines: Machines | None
     ) -> tuple[str, ...]:
-        """Return the violated names; if TLC gives none, by checking properties one by one.
+        """Return the violated names; if TLC gives none, check the properties one by one.
 
-        TLC 2.15 names no temporal property, and gives a place instead of a name for a part of one.
+        TLC 2.15 names no temporal property, and for a part of a property it gives a place instead
+        of a name.
         """
         lists = manifest.listed(entry.file(self.specs))
         if not result.outcome.is_violation or result.outcome is Outcome.DEADLOCK:
@@ -298,14 +300,14 @@ def tools() -> dict[str, str]:
 
 
 def modules(specs: Path, name: str) -> dict[str, str]:
-    """Return the texts of module `name` and of those in `specs` that it extends or instances."""
+    """Return the texts of module `name` and of the modules that it extends or instances."""
     return {f"module {one}": text for one, text in models.modules(specs, name).items()}
 
 
 def _plain(
     entry: Entry, result: ConfigResult
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return TLC's result as plain data: what may not change, other counts, and all."""
+    """Return TLC's result as plain data: the fixed counts, the other counts, and everything."""
     run = result.tlc
     counted = {"states": run.states, "depth": run.depth, "trace": len(run.trace)}
     exact = {"violated": result.violated, **_numbers(entry, run)}
@@ -313,9 +315,9 @@ def _plain(
 
 
 def _read(row: Row) -> tuple[TlcResult, tuple[str, ...]]:
-    """Return what TLC said, and the names of what was violated.
+    """Return TLC's result, and the names of the violated claims.
 
-    Where all that it said is not known, a trace has as many steps as it had, and nothing in them.
+    If only the counts are known, the trace has the right number of steps, all of them empty.
     """
     fields = row.more or {
         **dict.fromkeys(("violated", "message"), ""), **dict.fromkeys(("back_to", "seconds"), 0),
@@ -328,12 +330,12 @@ def _read(row: Row) -> tuple[TlcResult, tuple[str, ...]]:
 
 
 def _is_temporal(config: Path) -> bool:
-    """Say whether TLC may check a temporal formula: all properties count, [][A]_v too."""
+    """Return whether TLC may check a temporal formula; any property counts, also [][A]_v."""
     return bool(manifest.listed(config)["PROPERTIES"])
 
 
 def _doubted(result: TlcResult) -> str:
-    """Return the error that a run reports although it ended well, "" if there is none."""
+    """Return the error that a run reports although its exit code is good; "": none."""
     return result.message if result.outcome is Outcome.OK else ""
 
 
@@ -379,8 +381,8 @@ def _changed(entry: Entry, result: TlcResult) -> str:
 def _numbers(entry: Entry, result: TlcResult) -> dict[str, int]:
     """Return the numbers that must not change.
 
-    Several workers make the depth a matter of luck, and so is a liveness counterexample's length:
-    TLC looks for one whenever a minute has passed, on what it has explored by then.
+    With several workers the depth is a matter of luck.  So is the length of a liveness
+    counterexample: TLC searches one each minute, in the states that it has explored by then.
     """
     if entry.expect == "violates":
         return {} if result.outcome is Outcome.PROPERTY else {"trace": len(result.trace)}

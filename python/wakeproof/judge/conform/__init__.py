@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `conform`: the compiled code does what its spec says, state by state."""
+"""The judge `conform`: the state graph of the compiled code is that of its spec."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether labelled transition systems are branching bisimilar with explicit divergence.
+"""Decide whether labelled transition systems are branching bisimilar with explicit divergence.
 
 The algorithm is signature refinement (Blom, Orzan) on the disjoint union of both systems.  Two
 states stay in one block as long as they can take the same labelled steps to the same blocks, after
 invisible steps within their own block.  A cycle of invisible steps is one state, which is divergent
-unless every step of the cycle is a declared wait.  The round in which two states part is the depth
-of the shortest explanation; ``conform.bisimulation_example`` follows the rounds back.
+unless every step of the cycle is a declared wait.  The round in which two states come into
+different blocks is the depth of the shortest explanation; ``conform.bisimulation_example`` follows
+the rounds back.
 Source: Blom and Orzan 2005; van Glabbeek, Luttik and Trcka 2009 (divergence).
 """
 
@@ -108,7 +109,7 @@ class Partition:
         changed: set[int],
         signature: list[frozenset[int]],
     ) -> frozenset[int]:
-        """Return the signature that keeps the block's number: the unchanged, or the commonest."""
+        """Return the signature that keeps the block's number: the unchanged or most common one."""
         if sum(map(len, parts.values())) < len(members):
             return signature[next(node for node in members if node not in changed)]
         return max(parts, key=lambda part: len(parts[part]))
@@ -164,7 +165,7 @@ class Partition:
         return next((r for r in rounds if self.block_at(a, r) != self.block_at(b, r)), None)
 
     def starts_agree(self) -> bool:
-        """Say whether the graphs begin in equal states."""
+        """Return whether the graphs begin in equal states."""
         found = [
             {self.block[self.node(which, state)] for state in graph.starts}
             for which, graph in enumerate(self.union.graphs)
@@ -172,7 +173,7 @@ class Partition:
         return all(blocks == found[0] for blocks in found)
 
     def alone(self) -> list[int]:
-        """Return for each of two graphs how many reached states equal none of the other's."""
+        """Return for each of two graphs how many reached states equal no state of the other."""
         blocks = [
             [self.block[self.node(which, state)] for state in graph.reached()]
             for which, graph in enumerate(self.union.graphs)

@@ -2,7 +2,7 @@
 """Explains why two states differ: the shortest game that distinguishes them, played to its end.
 
 In each round one side takes a step that the other side cannot match, or can match only by a step to
-a state that differs in an earlier round.  The example shows the best try of the other side.
+a state that differs in an earlier round.  The example shows the other side's best attempt.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Edges = list[tuple[int, int]]
 
 @dataclass
 class Example:
-    """The way of each side to a state that differs from the other's, and the difference.
+    """The way of each side to a state that differs from the other side's, and the difference.
 
-    `lacks` is the side that cannot do `label`; where `what` is "observed" or "diverges", `label` is
-    0 and `lacks` the side that does not diverge.
+    `lacks` is the side that cannot take a step `label`.  If `what` is "observed" or "diverges",
+    `label` is 0, and `lacks` is the side that does not diverge.
     """
 
     paths: list[Edges] = field(default_factory=lambda: [[], []])

@@ -42,7 +42,7 @@ class Graph:
         self.origin.append(origin)
 
     def reached(self) -> list[int]:
-        """Return the states that steps lead to from the initial ones."""
+        """Return the states that steps reach from the initial states."""
         out: list[list[int]] = [[] for _ in self.observed]
         for source, target in zip(self.source, self.target, strict=True):
             out[source].append(target)

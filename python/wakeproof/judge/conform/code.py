@@ -87,7 +87,7 @@ class At:
         return self.word(self.dump.places.get(place, -1))
 
     def is_asleep(self, thread: int) -> bool:
-        """Say whether the thread sleeps in a futex."""
+        """Return whether the thread sleeps in a futex."""
         return bool(self.dump.asleep[self.state] >> thread & 1)
 
     def position(self, thread: int) -> int:
@@ -133,26 +133,26 @@ class Step:
 
     @property
     def ends_sleep(self) -> str:
-        """Return how a sleeper woke without a wake: "late", "spurious"; "" if it did not sleep."""
+        """Return how a sleep ended without a wake: "late", "spurious"; "": the thread was awake."""
         if not self.pre.is_asleep(self.thread):
             return ""
         return "late" if self.value == 2 else "spurious"
 
     @property
     def takes_place(self) -> bool:
-        """Say whether the step takes effect: it is no compare-and-swap, or one that succeeds."""
+        """Return whether the step takes effect: any step but a compare-and-swap that fails."""
         what = self.what
         return what.kind != CAS or self.pre.word(what.offset) == what.expected
 
     @property
     def acquires(self) -> bool:
-        """Say whether the step acquires, by its memory order in the code."""
+        """Return whether the step acquires, by its memory order in the code."""
         what = self.what
         return (what.order if self.takes_place else what.fail_order) in ACQUIRING
 
     @property
     def releases(self) -> bool:
-        """Say whether the step releases, by its memory order in the code."""
+        """Return whether the step releases, by its memory order in the code."""
         return self.what.order in RELEASING and self.takes_place
 
     def tells(self, mark: str) -> int | None:
@@ -162,20 +162,20 @@ class Step:
 
     @property
     def moves(self) -> bool:
-        """Say whether the thread is somewhere else afterwards."""
+        """Return whether the thread is somewhere else afterwards."""
         return self.pre.position(self.thread) != self.post.position(self.thread) or (
             self.pre.is_asleep(self.thread) != self.post.is_asleep(self.thread)
         )
 
 
 def lies(step: Step, mark: str, *, truth: bool) -> bool:
-    """Say whether the thread is at this ``litmus_return`` now, with a value other than `truth`."""
+    """Return whether the thread is at this ``litmus_return`` with a value other than `truth`."""
     then = step.post.pending(step.thread)
     return then.site == mark and bool(then.operand) != truth
 
 
 def wakes_next(step: Step, offset: int) -> bool:
-    """Say whether the thread's next step is the system call that wakes sleepers at the place."""
+    """Return whether the thread's next step is the system call that wakes sleepers at `offset`."""
     then = step.post.pending(step.thread)
     return then.site == "futex_wake" and then.offset == offset
 
@@ -186,8 +186,8 @@ def site_names(
     """Return names by (file, line).
 
     The names are the labels of the kernel, its system calls (``futex_wait``), and the names in
-    comments of `scenario`: ``/* [Write] */``.  A twin's line has the name of the site that it
-    replaces (``TWIN``).
+    comments of `scenario`: ``/* [Write] */``.  The line of a twin has the name of the site that the
+    line replaces (``TWIN``).
     """
     edited = edits.texts_of(twin, kernel.parent)
     changed = {shown(path) for path in edited}
@@ -211,7 +211,7 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> Dump:
     """Read a dump.
 
     Raises:
-        JudgeError: it is not complete.
+        JudgeError: the dump is not complete.
     """
     dump = Dump()
     steps: list[tuple[int, int, list[int]]] = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contents of a concept's table: how steps and states of the code map to those of the spec.
 
-The tables are the modules of ``conform.maps``.  States are compared, too.  Steps alone would not
-show that the code has reached another state, as long as its next steps have the same names.
+The tables are the modules of ``conform.maps``.  A comparison covers steps and states: steps alone
+would not show that the code has reached a different state if its next steps have the same names.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ CodeLabel = Callable[["Step"], str]
 
 @dataclass(frozen=True)
 class Ghost:
-    """Memory that the spec has and the code does not have, computed along the code's steps.
+    """Memory that the spec has and the code lacks, computed along the steps of the code.
 
-    `after` returns the new memory, or None if the scenario may not take this choice.  Only a step
+    `after` returns the new memory, or None if the scenario may not make this choice.  Only a step
     of ``litmus_choose`` may be refused.
     """
 
@@ -61,8 +61,8 @@ class Call:
 class Concept:
     """One comparison: a scenario of ``stress/conform`` with a spec at the same bounds.
 
-    Unless it says otherwise, "timer two" is of ``conform_timer.c``, the test ``conform_timer_two``,
-    and the module Timer.
+    By default "timer two" belongs to ``conform_timer.c``, the test ``conform_timer_two`` and the
+    module Timer.
     """
 
     name: str  # of the table's row
@@ -124,7 +124,7 @@ class Concept:
 
     @property
     def has_paths(self) -> bool:
-        """Say whether the code is run along paths, in which no handler can end a wait."""
+        """Return whether the code is run along paths, in which no handler can end a wait."""
         return not self.looks_ahead and "--spurious" not in self.flags
 
 

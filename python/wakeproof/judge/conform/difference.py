@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A difference between spec and code in words."""
+"""A difference between spec and code, described in words."""
 
 from __future__ import annotations
 

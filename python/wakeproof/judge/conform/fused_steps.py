@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explorer's options for steps of the code that follow another step at once.
+"""The explorer's options for steps of the code that another step includes (joins).
 
 Source: ``stress/explorer/joins.h``.
 """

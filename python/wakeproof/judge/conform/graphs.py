@@ -36,7 +36,7 @@ def spec_side(
 def code_side(
     concept: Concept, dump: Dump, numbers: dict[str, int], *, is_twin: bool = False
 ) -> tuple[Graph, list[int]]:
-    """Return the code's graph with the spec's ghosts, and for each of its states the dump's."""
+    """Return the code's graph with the spec's ghosts, and each state's number in the dump."""
     out: list[list[int]] = [[] for _ in dump.states]
     for edge, source in enumerate(dump.source):
         out[source].append(edge)
@@ -89,7 +89,7 @@ def _code_label(concept: Concept, step: Step, *, is_twin: bool) -> str:
 
 
 def _starts(concept: Concept, dump: Dump, out: list[list[int]]) -> list[int]:
-    """Return the initial states: the first, or those after the choices at the start."""
+    """Return the initial states: the first state, or the states after the choices at the start."""
     pending, ends = [0], []
     seen = {0}
     for state in pending:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `conform`: the compiled code does what the spec says, state by state.
+"""The judge `conform`: the state graph of the compiled code is that of its spec.
 
 The judge compares two graphs at the same bounds under SC, with every interleaving: TLC's graph of
 the spec and the explorer's graph of the compiled scenario.  They must be branching bisimilar with
@@ -65,7 +65,7 @@ class ConformResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether the two are equal; of a twin, whether they are not."""
+        """Return whether the two are equal; for a twin, whether they differ."""
         return (self.difference is None) != bool(self.twin)
 
     @property
@@ -96,9 +96,9 @@ def conform(
 ) -> ConformReport:
     """Compare the concepts with a name that matches `pattern` (None: all), and their twins.
 
-    `slow_twins`: also compare the twins of concepts that take minutes, and the concepts that are
+    `slow_twins`: also compare the twins of concepts that take minutes, and the concepts that take
     too long for the audit.  `children`: child processes that the caller may kill to end the job.
-    With `rows`, comparisons that are in them are not made again, and new ones are added.
+    `rows`: comparisons with a row there are not made again, and the others get one.
 
     Raises:
         UsageError: not a regular expression, nothing matches, or a scenario does not compile.

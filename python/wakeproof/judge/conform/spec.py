@@ -59,10 +59,11 @@ def _bound(concept: Concept, call: Call) -> str:
 def graph(
     concept: Concept, specs: Path, children: Children, twin: str = ""
 ) -> tuple[StateGraph, list[Action]]:
-    """Return the spec's graph and, per edge, its action with arguments; no intended end's loop.
+    """Return the spec's graph and, per edge, its action with arguments.
 
-    The table need not know the actions that only a twin has: they have no arguments.  Where the
-    table bounds the spec they are left out, and the twin stops there.
+    The loops of states that are meant to be final are left out.  The table need not know the
+    actions that only a twin has, because these have no arguments.  If the table bounds the spec,
+    such actions are left out, and the twin stops there.
 
     Raises:
         JudgeError: TLC failed, or the table's actions are not the spec's.

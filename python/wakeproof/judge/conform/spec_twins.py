@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares every twin of every spec with the code's graph: all differ, or the table has a reason.
+"""Compares every twin of every spec with the code's graph: it must differ, or have a reason.
 
 A twin spec is the spec with one defect, at the bounds of the concept.  So this module finds each
 comparison that cannot see the change of a twin, because its map hides the change or because the
@@ -40,7 +40,7 @@ class SpecTwinResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether it differs, or is equal as the table says."""
+        """Return whether it differs, or is equal as the table says."""
         return self.differs != bool(self.reason)
 
     @property
@@ -61,7 +61,7 @@ Progress = Callable[[SpecTwinResult], None]
 
 
 def twins_of(module: str, specs: Path) -> list[str]:
-    """Return the twins of a spec that change its text; others only have their own bounds."""
+    """Return the twins of a spec that change its text; the others only have their own bounds."""
     return [
         entry.name.partition("_")[2] for entry in manifest.load(specs).values()
         if entry.module == f"MC{module}" and entry.folder

@@ -121,7 +121,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
         ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
     ),
 }
-"""Name of a concept -> twin -> why spec and code are equal all the same."""
+"""Name of a concept -> twin -> why spec and code are equal with this twin."""
 
 TOO_LARGE: Mapping[str, str] = {
     "mpsc three": "its twins have millions of states; those of mpsc are compared",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inline assembly of a scenario: a modelled instruction becomes a step, any other is refused.
 
-The compiler's hooks do not see assembly, and an mfence that is ignored makes a verdict wrong.
+The compiler's hooks do not see assembly, and a verdict that ignores an mfence would be wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OF_COMPILER = re.compile(
 
 
 def is_used(texts: Mapping[str, str]) -> bool:
-    """Say whether files (path to text) that are not the kernel's or ours may hold assembly."""
+    """Return whether any text, apart from wakeproof's own files, may hold inline assembly."""
     kernel, stress = locations.sources() / "kernel", locations.sources() / "stress"
     return any(
         _USED.search(text)

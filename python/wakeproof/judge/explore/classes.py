@@ -20,7 +20,7 @@ _FIXED = {"race": RACE, "assertion": ASSERTION, "crash": CRASH}
 
 @dataclass(frozen=True)
 class Class:
-    """A class, and sentences with the thread, the place and the evidence."""
+    """The class of a broken claim, with sentences on the thread, the place and the evidence."""
 
     name: str
     evidence: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Class:
 
 @dataclass(frozen=True)
 class _Blocked:
-    """A thread that can never go on: its place, and the word that it waits on."""
+    """A thread that can never continue: its place, and the word for which it waits."""
 
     thread: int
     at: int  # its last event: the wait in which it sleeps, or the read by which it spins
@@ -40,7 +40,7 @@ def classify(found: Found, others: Sequence[Found] = (), *, lost_work: bool = Fa
 
     Args:
         found: the outcome, with the execution that is shown.
-        others: outcomes of the same program, which show what a thread does where it can go on.
+        others: outcomes of the same program, which show what a thread does if it can continue.
         lost_work: the scenario declares that this outcome lost work.
     """
     name = _FIXED.get(found.verdict)
@@ -78,7 +78,7 @@ class _Reader:
     # Evidence.
 
     def decide(self) -> Class:
-        """Return the class of an execution in which a thread cannot go on."""
+        """Return the class of an execution in which a thread cannot continue."""
         blocked = self._blocked()
         sleepers = [one for one in blocked if one.sleeps]
         looks = (
@@ -101,7 +101,7 @@ class _Reader:
         return Class(LIVELOCK if self._found.verdict == "stuck" else DEADLOCK, tuple(nobody))
 
     def ends(self, name: str) -> Iterable[str]:
-        """Return where a race, a failed assertion or a crash is."""
+        """Return the place of a race, a failed assertion or a crash."""
         if name == RACE:
             pair = racing(self._found.example)
             if len(pair) == 2:
@@ -134,7 +134,7 @@ class _Reader:
         return max((at for at, e in self._acts if e.thread == thread and _reads(e)), default=-1)
 
     def _changed(self, one: _Blocked) -> str:
-        """Return the evidence that a sleeper's word has changed without a wake since, or ""."""
+        """Return the evidence that a sleeper's word changed later without a wake, or ""."""
         wait = self._found.example[one.at]
         change = self._last_change(wait.place, besides=one.thread, after=one.at)
         if change < 0:
@@ -154,7 +154,7 @@ class _Reader:
         )
 
     def _woken_too_early(self, one: _Blocked) -> str:
-        """Return the evidence that a thread looked, then the change and the wake, then it slept."""
+        """Return the evidence that change and wake came between a thread's check and its sleep."""
         wait = self._found.example[one.at]
         for wake, event in self._acts:
             is_before = wake < one.at and event.thread != one.thread
@@ -171,7 +171,7 @@ class _Reader:
         return ""
 
     def _looked(self, one: _Blocked) -> str:
-        """Return the evidence that a value changed after a look, and no wake came, or ""."""
+        """Return the evidence that a value changed after a check, and no wake came, or ""."""
         for look, change in self._outdated(one, before=len(self._events)):
             return (
                 f"{self._saw(look)}, {self._then(change)}, and no wake came after that: "
@@ -180,9 +180,9 @@ class _Reader:
         return ""
 
     def _outdated(self, one: _Blocked, before: int) -> Iterable[tuple[int, int]]:
-        """Yield a sleeper's looks at other words, latest first, each with a change it did not see.
+        """Yield a sleeper's reads of other words, latest first, each with a change that it missed.
 
-        A change may come before the look: it was still in a buffer, or nothing ordered it.
+        A change may come before the read: it was still in a buffer, or nothing ordered it.
         """
         word = self._found.example[one.at].place
         own = [(at, e) for at, e in self._acts if e.thread == one.thread and at < one.at]
@@ -250,7 +250,7 @@ class _Reader:
         return ()
 
     def _holds(self, one: _Blocked, other: int) -> str:
-        """Return why only `other` could let `one` go on; "": it could not."""
+        """Return why only `other` could let `one` continue; "": it could not."""
         place = self._found.example[one.at].place
         change = self._last_change(place, besides=one.thread)
         if change >= 0:
@@ -263,7 +263,7 @@ class _Reader:
             else ""
         )
 
-    # What events say.
+    # What events tell.
 
     def _changes(self, at: int) -> bool:
         event = self._found.example[at]

@@ -19,8 +19,8 @@ from wakeproof.judge.process import Children
 def instrument(judge: str) -> str:
     """Return the flag that makes ``kernel/base/instrument.h`` use the operations of a judge.
 
-    `judge` is the folder of ``stress/`` with these operations: ``explorer``, ``harness/engine`` or
-    ``harness/recorder``.
+    `judge` is the folder of ``stress/`` that has these operations: ``explorer``,
+    ``harness/engine`` or ``harness/recorder``.
     """
     return f'-DWP_INSTRUMENT="{judge}/instrument.h"'
 
@@ -52,7 +52,7 @@ A function that reads memory itself (memcmp, strlen) would bypass the hooks."""
 
 
 class NotModelledError(UsageError):
-    """The explorer can never run this code, which needs an operation that it does not model."""
+    """The explorer cannot run this code, which needs an operation that it does not model."""
 
 
 def flags(source: Path, compiler: str) -> list[str]:
@@ -65,10 +65,11 @@ def flags(source: Path, compiler: str) -> list[str]:
 
 
 def shown(file: Path) -> str:
-    """Return the name of a source file in sites: its own, unless a kernel file has the same.
+    """Return the name of a source file in sites: its own name, unless a kernel file has the same.
 
-    ``wakeup/guard.h`` is the kernel's, ``scenarios/wakeup/guard.c`` ours; yours is ``race.c``, or
-    ``folder/guard.c`` where its folder holds files with names of kernel files.
+    ``wakeup/guard.h`` is a file of the kernel, and ``scenarios/wakeup/guard.c`` a scenario of
+    wakeproof.  A user's file is ``race.c``, or ``folder/guard.c`` if files in its folder have names
+    of kernel files.
     """
     sources, resolved = locations.sources().resolve(), file.resolve()
     if sources / "kernel" in resolved.parents:
@@ -94,7 +95,7 @@ def hook_copies(compiled: Path, children: Children) -> None:
 
     Raises:
         MissingToolError: no objcopy.
-        UsageError: it failed.
+        UsageError: objcopy failed.
     """
     hooked = {name: name for name in _COPIES} | _ENDS
     renamed = [f"--redefine-sym={old}=wp__explored_{new}" for old, new in hooked.items()]
@@ -113,8 +114,8 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
     """Refuse a scenario file if its object `compiled` needs what the explorer does not model.
 
     Raises:
-        NotModelledError: it uses atomics that are not instrumented, or calls what is neither
-            kernel nor pure.
+        NotModelledError: the object uses atomics that are not instrumented, or calls a function
+            that is neither of the kernel nor pure.
         MissingToolError: no nm.
     """
     ended = children.run([_tool("nm"), "-u", compiled], timeout_s=TOOL_S)

@@ -26,7 +26,7 @@ LINES_S = 60.0
 _ADDRESS = re.compile(r"@[0-9a-f]{5,16}\b")
 
 Tick = Callable[[dict[str, float]], None]
-"""Called now and then with the executions, states and seconds so far."""
+"""Called from time to time with the executions, states and seconds so far."""
 
 
 def run_test(
@@ -41,7 +41,7 @@ def run_test(
 ) -> list[Result]:
     """Explore a scenario that is linked into `program`, under each model of `options`.
 
-    `bounded`: use the bound on preemptions even where the scenario declares a whole exploration.
+    `bounded`: use the bound on preemptions even if the scenario declares a whole exploration.
     """
     command = [str(program), "--test", test, *["--sites"] * sites, *["--bounded"] * bounded]
     found = _run(children, command, options, len(options.models), tick)

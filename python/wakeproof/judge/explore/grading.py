@@ -51,7 +51,7 @@ def judge_program(file: str, name: str, results: Sequence[Result]) -> ScenarioRe
 
 
 def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labels) -> TwinReport:
-    """Say whether each model killed the twin exactly if it was declared to."""
+    """Return whether the models that killed the twin are those that its declaration names."""
     failures: list[str] = []
     doubts: list[str] = []
     expected: dict[str, str] = {}
@@ -81,7 +81,7 @@ def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labe
 
 
 def disagreements(results: Sequence[Result]) -> tuple[str, ...]:
-    """Return where two exhaustive engines give different outcomes: one of them is wrong."""
+    """Return the differences between the outcomes of two exhaustive engines: one is wrong."""
     found = []
     whole = [result for result in results if result.exhaustive and not result.error]
     for one, other in combinations(whole, 2):
@@ -96,7 +96,10 @@ def disagreements(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def _lonely_race(one: Result, other: Result) -> list[str]:
-    """Return that graphs miss a race of an interleaving.  Only graphs see races of C11 alone."""
+    """Return a message if graphs miss a race that an interleaving has; "": they do not.
+
+    The converse is no error: only graphs see races that C11 alone has.
+    """
     by_engine = {result.engine: result for result in (one, other)}
     states, graphs = by_engine.get("states"), by_engine.get("graphs")
     if not states or not graphs or "race" not in states.verdicts - graphs.verdicts:
@@ -105,10 +108,10 @@ def _lonely_race(one: Result, other: Result) -> list[str]:
 
 
 def _with_races(judged: Sequence[Judged]) -> tuple[Judged, ...]:
-    """Return them with the effect that a race, or a partial look for races, has on other models.
+    """Return the verdicts with the effect of a race, or of a partial search for races, on them.
 
     C11 gives a program with a race no meaning under any model.  SC and TSO see the races of their
-    own executions.  RC11, if explored whole, also sees the races that a weak order leaves.
+    own executions.  RC11, if explored whole, also sees the races that a weak order allows.
     """
     racing = [j.model.label for j in judged if "race" in j.result.verdicts]
     weakest = [j.result for j in judged if j.model is Model.RC11]
@@ -127,7 +130,7 @@ def _with_races(judged: Sequence[Judged]) -> tuple[Judged, ...]:
 
 
 def betrays(twin: Twin, of: Scenario, found: Found) -> bool:
-    """Say whether the outcome shows the twin's defect; a race or assertion always does."""
+    """Return whether the outcome shows the twin's defect; a race or failed assertion does."""
     return found.verdict in ALWAYS_BAD or twin.betrayed_by(found.text, of)
 
 
@@ -144,7 +147,7 @@ def grade(scenario: Scenario, found: Found, others: Sequence[Found] = ()) -> Out
 
 
 def is_bad(scenario: Scenario | None, found: Found) -> bool:
-    """Say whether an outcome breaks the scenario's claim; None: a program as text."""
+    """Return whether an outcome breaks the scenario's claim; None: a program as text."""
     return (grade(scenario, found) if scenario else _ungraded(found)).is_bad
 
 
@@ -204,7 +207,7 @@ def _evidence(outcome: Outcome) -> tuple[str, ...]:
 def _twin_messages(
     twin: Twin, result: Result, bad: Sequence[Outcome], expected: str
 ) -> tuple[list[str], list[str]]:
-    """Return failures and doubts."""
+    """Return the messages about failures, and those about doubts."""
     where = f"{result.model.label} ({result.engine})"
     if result.error:
         return [f"{where}: {result.error}"], []

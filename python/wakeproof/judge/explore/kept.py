@@ -44,7 +44,7 @@ class Keeper:
     ) -> tuple[Found, ExploreOptions]:
         """Return the execution with the fewest threads, steps and switches, and its options.
 
-        The explorer looks at every execution a second time, so this is done for one outcome only.
+        The explorer tries every execution a second time, so this is done for one outcome only.
         """
         if result.engine != "graphs" or not worst.example:
             return worst, self.options
@@ -66,7 +66,8 @@ class Keeper:
     ) -> None:
         """Give a token to the worst execution under each model, and save it.
 
-        For a twin it is the shortest that was met, for a scenario the smallest of all (`smallest`).
+        For a twin it is the shortest one that was found, for a scenario the smallest of all
+        (`smallest`).
         """
         for judged in report.judged:
             worst = judged.worst
@@ -83,5 +84,5 @@ class Keeper:
 
 
 def id_of(result: Result, found: Found) -> tuple[str, str, str, str]:
-    """Name an execution of a job."""
+    """Return the name of an execution of a job."""
     return result.program, result.model.value, result.engine, found.digest

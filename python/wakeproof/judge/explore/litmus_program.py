@@ -145,7 +145,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class If(Comparison):
-    """Go to `label` if this holds."""
+    """Jump to `label` if the comparison holds."""
 
     label: str
 
@@ -155,7 +155,7 @@ class If(Comparison):
 
 @dataclass(frozen=True)
 class Goto:
-    """Go to `label`; local."""
+    """Jump to `label`; local."""
 
     label: str
 
@@ -165,7 +165,7 @@ class Goto:
 
 @dataclass(frozen=True)
 class Label:
-    """A place to go to."""
+    """The target of a jump."""
 
     name: str
 
@@ -174,14 +174,14 @@ class Label:
 
 
 class Assume(Comparison):
-    """Executions in which this does not hold do not count."""
+    """Ignore the executions in which this does not hold."""
 
     def __str__(self) -> str:
         return f"assume {super().__str__()}"
 
 
 class Assert(Comparison):
-    """Executions in which this does not hold have failed."""
+    """Count the executions in which this does not hold as failures."""
 
     def __str__(self) -> str:
         return f"assert {super().__str__()}"

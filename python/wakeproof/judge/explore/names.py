@@ -24,14 +24,14 @@ _CALLS = ("futex_wait", "futex_wake", "event_signal", "event_take")  # spell no 
 
 
 class Namer:
-    """Adds names to results of programs; each program is read once."""
+    """Adds names to the results of programs; each program is read once."""
 
     def __init__(self, children: Children) -> None:
         self._children = children
         self._types: dict[Path, Types] = {}
 
     def named(self, program: Path, result: Result, found: Found) -> Found:
-        """Return `found`, which is of `result`, with names that `program` knows."""
+        """Return `found`, an outcome of `result`, with names from the debug data of `program`."""
         events = [event for event in found.example if event.offset >= 0]
         places = {(event.offset, event.size) for event in events}
         if program not in self._types:
@@ -43,7 +43,7 @@ class Namer:
         )
 
     def in_error(self, program: Path, result: Result) -> Result:
-        """Return `result` with the names of actors in its error, which has their numbers."""
+        """Return `result` with the names of actors in its error, in place of their numbers."""
         names = self.actors(program, result) if _ACTOR.search(result.error) else ()
 
         def name(match: re.Match[str]) -> str:
@@ -54,7 +54,7 @@ class Namer:
         return replace(result, error=_ACTOR.sub(name, result.error))
 
     def actors(self, program: Path, result: Result) -> tuple[str, ...]:
-        """Return the names of the actors' functions; those that have one name get a number."""
+        """Return the names of the actors' functions; equal names get a number."""
         if not result.actors or shutil.which("nm") is None:
             return ()
         listed = self._children.run(["nm", str(program)], timeout_s=TOOL_S)

@@ -38,10 +38,9 @@ MODELS = tuple(Model)
 class ExploreOptions:
     """How to explore.  The defaults are those of the command line.
 
-    `grows`: the bound on preemptions is 0, then 1, and so on until it leaves nothing out.
+    `grows`: the bound on preemptions is 0, then 1, and so on, until it excludes nothing.
     `jobs`: this many processes share one search of graphs; the result is the same.
-    `estimate`: estimate the number of executions by this many random descents, and explore none
-    (0: explore).
+    `estimate`: only estimate the number of executions, by this many random descents (0: explore).
     `keep_positions`: do not merge positions of compiled code that behave equally (states).
     `minimal`: find the smallest example of this outcome, not only a shortest one (graphs).
     `replay`: run one execution only, the one with this schedule (states).
@@ -77,7 +76,7 @@ class ExploreOptions:
         """Return self.
 
         Raises:
-            UsageError: a value is not allowed; the message says which are.
+            UsageError: a value is not allowed; the message lists the allowed values.
         """
         if not self.models:
             raise UsageError("model is empty; allowed: sc, tso, rc11, joined by commas, or all")
@@ -149,7 +148,7 @@ class ExploreOptions:
     def changed(self) -> dict[str, object]:
         """Return the options that differ from the defaults, as plain data.
 
-        The models are reported apart, and the number of processes makes no difference.
+        The models are reported separately, and the number of processes makes no difference.
         """
         plain = ExploreOptions()
         return {

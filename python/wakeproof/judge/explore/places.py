@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the bytes of a scenario's state: ``a.lock.state``, from the debug information.
 
-Two variables with one spelling in the code, as ``lock->state`` of two locks, have two paths.  If no
-path can be found, their offset in the state distinguishes them.
+Two variables may have one spelling in the code, as ``lock->state`` of two locks, but have different
+paths.  If no path is found, their offset in the state distinguishes them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Return its name, or ""."""
+        """Return the name of the entry, or ""."""
         text = self.facts.get("name", "")
         return text.rpartition("): ")[2] if text.startswith("(ind") else text
 
     def number(self, fact: str) -> int | None:
-        """Return a number that it holds."""
+        """Return a number in the entry."""
         found = re.match(r"(?:\d+ byte block: [0-9a-f ]+\(DW_OP_plus_uconst: )?(0x[0-9a-f]+|\d+)",
                          self.facts.get(fact, ""))  # fmt: skip
         return int(found[1], 0) if found else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the judge `explore` reports: outcomes with grades, per model, per scenario, per twin."""
+"""The report of the judge `explore`: graded outcomes by model, by scenario and by twin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AS_FAR = "held as far as explored"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One outcome with its grade; the grade is empty where the scenario declares none."""
+    """One outcome with its grade; the grade is empty if the scenario declares none."""
 
     found: Found
     grade: str
@@ -25,7 +25,7 @@ class Outcome:
 
     @property
     def is_bad(self) -> bool:
-        """Say whether it breaks the claim."""
+        """Return whether the outcome breaks the claim."""
         return self.grade in ("FORBIDDEN", "")
 
 
@@ -54,12 +54,12 @@ class Judged:
 
     @property
     def is_racy(self) -> bool:
-        """Say whether it has a race, or its program has one under another model."""
+        """Return whether the program has a race, under this model or another."""
         return bool(self.raced) or RACE in self.result.verdicts
 
     @property
     def is_part(self) -> bool:
-        """Say whether it holds in the part that was explored, which is not all."""
+        """Return whether it holds, and only a part was explored."""
         return self.status == HELD and not self.result.exhaustive
 
     @property
@@ -71,7 +71,7 @@ class Judged:
 
     @property
     def coverage(self) -> str:
-        """Return how much of it was explored, also of its races."""
+        """Return how much was explored, of the executions and of the races."""
         return "; ".join(filter(None, (self.result.coverage, self.races)))
 
     @property
@@ -106,7 +106,7 @@ class ScenarioReport:
 
     @property
     def is_part(self) -> bool:
-        """Say whether it holds as far as it was explored, which is not all under each model."""
+        """Return whether it holds, and only a part was explored under some model."""
         return self.status == HELD and any(judged.is_part for judged in self.judged)
 
     @property
@@ -134,7 +134,7 @@ class ScenarioReport:
 
 @dataclass(frozen=True)
 class TwinReport:
-    """One twin under all models: the models that must kill it, and those that did."""
+    """One twin under all models: the models that must kill it, and the models that did."""
 
     name: str
     file: str
@@ -155,5 +155,5 @@ class TwinReport:
 
     @property
     def first_killer(self) -> Model | None:
-        """Return the model with the fewest behaviours that kills it already."""
+        """Return the model with the fewest behaviours among those that kill the twin."""
         return next((model for model in Model if self.killed.get(model.value)), None)

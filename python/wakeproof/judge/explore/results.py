@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the explorer found: one result per program, model and engine.  Source: report.c's JSON."""
+"""The explorer's results, one per program, model and engine.  Source: report.c's JSON."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ class Result:
 
     @property
     def ends(self) -> int:
-        """Return the number of executions that ended, well or badly; of states, final states."""
+        """Return the number of executions that ended; for the engine states, of final states."""
         return sum(found.count for found in self.outcomes if not self._is_cycles(found))
 
     def how_often(self, found: Found) -> str:
-        """Return ``3 of 12 executions``, or the plain count of what is no execution."""
+        """Return ``3 of 12 executions``, or a plain count for the engine states."""
         if self._is_cycles(found):
             return f"{found.count:,} cycle{'s' * (found.count != 1)}"
         unit = "final states" if self.engine == "states" else "executions"
@@ -167,7 +167,7 @@ WHY_NOT = {
 
 
 def percent(share: float) -> str:
-    """Return ``12 %``, ``0.01 %``, ``below 0.0001 %``; never all."""
+    """Return ``12 %``, ``0.01 %``, ``below 0.0001 %``; never ``100 %``."""
     if share < 1e-6:
         return "below 0.0001 %"
     if share >= 0.1:
@@ -181,7 +181,7 @@ def parse(line: str) -> Result:
     """Return the result that one line of the explorer's output holds.
 
     Raises:
-        JudgeError: the line is something else.
+        JudgeError: the line is no result.
     """
     try:
         entry = json.loads(line)
@@ -204,7 +204,7 @@ def parse(line: str) -> Result:
 
 
 def why_no_graph(output: str) -> str:
-    """Return why the explorer, which printed `output`, wrote no graph, or not all of it."""
+    """Return why the explorer, with this `output`, wrote no graph or an incomplete one."""
     try:
         found = parse(output.strip().rpartition("\n")[2])
     except JudgeError:

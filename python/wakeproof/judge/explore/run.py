@@ -35,7 +35,7 @@ from wakeproof.judge.verdicts import Rows
 
 @dataclass(frozen=True)
 class ExploreReport:
-    """All verdicts of one job and how it was run."""
+    """All verdicts of one job, and the options of the job."""
 
     scenarios: tuple[ScenarioReport, ...]
     twins: tuple[TwinReport, ...]
@@ -52,12 +52,12 @@ class ExploreReport:
 
     @property
     def violated(self) -> bool:
-        """Say whether something failed."""
+        """Return whether something failed."""
         return VIOLATED in self.statuses.values()
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """Return the names without a verdict: never a pass."""
+        """Return the names without a verdict; a missing verdict never counts as a pass."""
         return tuple(name for name, s in self.statuses.items() if s == NOT_JUDGED)
 
     @property
@@ -66,7 +66,7 @@ class ExploreReport:
         return tuple(report.name for report in self.scenarios if report.is_part)
 
     def ok(self, strict: bool = False) -> bool:
-        """Say whether all held; `strict`: and all were judged, and explored whole."""
+        """Return whether all held; `strict`: and all were judged, and explored whole."""
         return not self.violated and not (strict and (self.not_judged or self.in_part))
 
 
@@ -83,8 +83,8 @@ def explore(
 ) -> ExploreReport:
     """Explore scenario files (.c; the project's own if None) and programs (any other file).
 
-    Counterexamples of what is violated are saved to the folder `save` unless it is None.  With
-    `rows`, scenarios and twins that are in them are not explored again, and new ones are added.
+    Counterexamples are saved to the folder `save`, unless it is None.  `rows`: scenarios and twins
+    with a row there are not explored again, and the others get one.
 
     Raises:
         UsageError: a bad option, an unknown name, a file that cannot be read or does not compile.
@@ -93,7 +93,7 @@ def explore(
     chosen = (options or ExploreOptions()).checked()
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
-    finder(regex)  # a wrong one is reported before minutes of compiling
+    finder(regex)  # reports a wrong expression before minutes of compiling
     with Children() as children:
         job = _Job(chosen, children, jobs, save, progress, rows)
         return job.report(files, regex, twins)
@@ -136,7 +136,7 @@ class _Job:
         )  # fmt: skip
 
     def _check_orders(self, reports: list[ScenarioReport | TwinReport]) -> None:
-        """Refuse an order for a place without an operation that a thread reached."""
+        """Refuse an order for a place at which no thread reached an operation."""
         results = [judged.result for report in reports for judged in report.judged]
         if any(result.error for result in results):
             return

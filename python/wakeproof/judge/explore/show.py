@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what `wakeproof explore` found: executions, runs, outcomes, twins."""
+"""Prints the results of `wakeproof explore`: executions, runs, outcomes, twins."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _style(of: Judged | ScenarioReport) -> str:
 
 
 def _kind(outcome: Outcome) -> str:
-    """Return the class of a bad outcome, unless its text or its grade says it."""
+    """Return the class of a bad outcome, unless its text or its grade has the same words."""
     name = outcome.broken.name if outcome.broken else ""
     return "" if name in ("", outcome.found.text, explore_classes.FORBIDDEN) else f" ({name})"
 
@@ -130,7 +130,7 @@ def _kind(outcome: Outcome) -> str:
 def _run_row(of: ScenarioReport | TwinReport, judged: Judged) -> list[object]:
     result = judged.result
     verdict = Text(judged.verdict, style=_style(judged))
-    if isinstance(of, TwinReport):  # the defect is shown or not, and nothing is left open
+    if isinstance(of, TwinReport):  # a twin's defect is shown or it is not
         verdict = Text(judged.status, style=STYLES[judged.status])
     return [
         of.name, result.model.label, result.engine, f"{result.ends:,}", f"{result.blocked:,}",

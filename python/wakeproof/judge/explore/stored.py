@@ -21,7 +21,10 @@ _NONE = Result(
 
 
 def to_plain(results: Sequence[Result]) -> tuple[list[Any], list[Any]]:
-    """Return the results as the first list if a new run gives the same, else as the second."""
+    """Return the results as two lists, one of them empty.
+
+    They are in the first list if a new run gives the same results, else in the second.
+    """
     plain = [
         [
             result.model.value, result.engine, result.exhaustive, result.stopped,
@@ -39,7 +42,7 @@ def of_plain(program: str, exact: list[Any], others: list[Any]) -> list[Result]:
 
 
 def is_cut(result: Result) -> bool:
-    """Say whether a limit of time or memory ended the run, so that another run may see more."""
+    """Return whether a limit of time or memory ended the run, so that another run may see more."""
     return result.stopped.startswith("max_")
 
 

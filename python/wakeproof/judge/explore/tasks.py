@@ -43,7 +43,7 @@ class Task:
         return f"{self.twin or self.scenario.name} {self.model.label}"
 
     def is_betrayed(self, result: Result) -> bool:
-        """Say whether an incomplete run shows the twin's defect."""
+        """Return whether an incomplete run shows the twin's defect."""
         twin = self.betrays
         return (
             twin is not None
@@ -53,7 +53,7 @@ class Task:
 
 
 Judged = Callable[[Task, list[Result]], None]
-"""Called with the first of the runs of a scenario or twin when all models are through."""
+"""Called with the first of the runs of a scenario or twin when all its models are explored."""
 
 
 class Tasks:
@@ -99,11 +99,11 @@ class Tasks:
         """Run one scenario or twin under each model.
 
         An execution under SC is also one under TSO and RC11.  So if a twin is too large to be
-        explored whole, and SC shows its defect, the larger models are not searched for it again.
+        explored completely, and SC shows its defect, TSO and RC11 are not explored.
         """
         found: dict[Task, list[Result]] = {}
         betrayed: Result | None = None
-        endless: list[Result] = []  # the actor does so under each model
+        endless: list[Result] = []  # an actor that loops for ever does so under each model
         self._progress(tasks[0].name, self._done, self._total)
         build = Build(twin=tasks[0].twin, kind="explored")
         program = self._builder.program(tasks[0].scenario.file, build)

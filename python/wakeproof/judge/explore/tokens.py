@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A counterexample's name: enough to find the identical execution again, from the same sources.
+"""A token names a counterexample: with the same sources it finds the identical execution again.
 
-A token is base64 of compressed JSON; the file that `explore` saves holds it with the execution.
+A token is base64 of compressed JSON.  The file that `explore` saves has the token and the
+execution.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Token:
-    """Names an execution: found with `options` under `model`, in `file`, from `sources`."""
+    """The name of an execution, which was found in `file` with `options` under `model`."""
 
     file: str  # relative to the sources folder where it is the project's own
     name: str  # of the scenario or program
@@ -88,7 +89,7 @@ def make(
 
 
 def decode(text: str) -> Token:
-    """Return the token that `text` is.
+    """Return the token that `text` encodes.
 
     Raises:
         UsageError: `text` is no token.
@@ -126,7 +127,7 @@ def load(file: Path) -> Token:
 
 
 def save(token: Token, found: Found, folder: Path) -> Path:
-    """Write the counterexample to a file of its own in `folder`, whole or not at all."""
+    """Write the counterexample to its own file in `folder`, completely or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{token.twin or token.name}-{token.model}-{short_hash(token.text)}".replace("/", "_")
     file = folder / f"{stem}.json"

@@ -145,7 +145,7 @@ def _source(event: Event, is_stale: bool, model: Model) -> str:
 
 
 def _stale(events: Sequence[Event], model: Model) -> set[int]:
-    """Return the events that read another write than the latest one above them to the location."""
+    """Return the events that do not read the latest write to their location above them."""
     latest: dict[int, int] = {}
     found = set()
     for at, event in enumerate(events):

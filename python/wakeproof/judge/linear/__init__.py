@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `linear`: operations of the compiled code happen at points between call and return."""
+"""The judge `linear`: operations of the compiled code take effect between call and return."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of `wakeproof linear`: scenarios against specs, and checks that must fail.
 
-A check that must fail has a twin of the code, or a spec that promises too much: that no pop misses
-a pushed node (FIFO), or, under x86-TSO, that no operation is late.
+A check that must fail has a twin of the code, or a spec that promises too much.  Such a spec
+promises that no pop misses a pushed node (FIFO), or that no operation is late under x86-TSO.
 Source: ``stress/linear``, ``linear.objects``.
 """
 

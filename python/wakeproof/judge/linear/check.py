@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that a sequential specification allows every history in a graph of states.
 
-The search goes breadth first over pairs of a state of the code and a state of the spec's automaton,
-so the first return without an explanation ends a shortest run.
+The search is breadth first over pairs of a state of the code and a state of the spec's automaton,
+so the first return that it cannot explain ends a run of the smallest length.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Moves:
 
     Shorter intervals between call and return allow fewer orders.  So only the shortest intervals
     are checked: a return comes as early as it can, and a call as late as it can, together with the
-    thread's next step.  Choices come at once, because they touch no memory.
+    thread's next step.  A choice of the scenario is made immediately, as it touches no memory.
     """
 
     def __init__(self, dump: Dump) -> None:
@@ -109,7 +109,7 @@ class Moves:
 
 
 def _events(dump: Dump) -> list[Event | None]:
-    """Return the call or return that each edge is, None for any other step."""
+    """Return for each edge the call or return that it is; None: another step."""
     marks: list[dict[int, Event]] = [{} for _ in range(dump.threads)]
     for thread, positions in enumerate(dump.positions):
         for position, what in positions.items():

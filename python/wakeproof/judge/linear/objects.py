@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sequential specifications of a run queue and a biased lock.
 
-The state of a queue is its nodes, oldest first, each with whether it is published, and whether a
-node that was taken still shows at the front.  The state of a ticket is its holder (-1: none) and
-the threads that have drawn a number.  The state of a bounded queue is its next slot (0: empty) and
-its ring, oldest first.  The state of one that overflows is its ring, the node that has left it (0:
-none), and the nodes that have come to the global queue.
+The state of a queue is its nodes, oldest first, each with the fact whether it is published, and
+whether a node that was taken still shows at the front.  The state of a ticket is its holder (-1:
+none) and the threads that have drawn a number.  The state of a bounded queue is its next slot (0:
+empty) and its ring, oldest first.  The state of a queue that overflows is its ring, the node that
+has left the ring (0: none), and the nodes that have reached the global queue.
 Source: ``kernel/queue/mpsc.h``, ``kernel/queue/biased_lock.h``,
 ``kernel/queue/local_queue.h``, with their promises and limits.
 """
@@ -72,7 +72,7 @@ def _is_quiescent(queue: Queue, _what: Pending) -> Iterable[tuple[Queue, int]]:
 
 
 def mpsc(late: int = 0) -> Spec:
-    """Return the run queue; `late`: 1 under x86-TSO, where the last store of each may be late."""
+    """Return the run queue; `late`: 1 under x86-TSO, where the last store of a push may be late."""
     return Spec(
         ((), False),
         {
@@ -148,7 +148,7 @@ def _pop(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
 
 
 def _steal(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
-    """Take the oldest of the ring: half of two, one of one."""
+    """Take the older half of the ring: one of two nodes, or the only one."""
     kept, ring = local
     yield (kept, ring[1:]), ring[0] if ring else NOTHING
 
@@ -158,7 +158,7 @@ def _has(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
 
 
 def local_queue() -> Spec:
-    """Return the bounded queue, of which no push finds the ring full."""
+    """Return the bounded queue, for scenarios in which no push finds the ring full."""
     return Spec(
         (0, ()),
         {
@@ -201,7 +201,7 @@ def _serve(full: Full, _what: Pending) -> Iterable[tuple[Full, int]]:
 
 
 def overflowing() -> Spec:
-    """Return the bounded queue of two, without a next slot; a push returns the number that left."""
+    """Return a bounded queue with two slots and no next slot; a push returns the node that left."""
     return Spec(
         ((), 0, ()),
         {

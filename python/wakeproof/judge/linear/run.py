@@ -36,7 +36,7 @@ _MARK = re.compile(r"\blitmus_(call|return)\((\w+)")
 
 @dataclass(frozen=True)
 class LinearResult:
-    """One check; with a twin, or against a spec that promises too much, it must fail."""
+    """One check; it must fail if it has a twin, or a spec that promises too much."""
 
     case: Case
     states: int  # of the code
@@ -50,7 +50,7 @@ class LinearResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether the result is as it must be."""
+        """Return whether the result is as it must be."""
         return not self.missing and bool(self.counterexample) == self.case.must_fail
 
 
@@ -75,8 +75,8 @@ def linear(
 ) -> LinearReport:
     """Check the cases of scenarios with a name that matches `pattern` (None: all).
 
-    `slow`: also check the cases that take a minute.  With `rows`, cases that are in them are not
-    checked again, and new ones are added.
+    `slow`: also check the cases that take a minute.  `rows`: cases with a row there are not checked
+    again, and the others get one.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -153,7 +153,7 @@ class _Judge:
         begin = time.monotonic()
         key = (case.test, case.model, case.twin)
         if self._last is None or self._last[0] != key:
-            self._last = None  # before the next is made: one of them at a time
+            self._last = None  # only one graph at a time is in memory
             self._last = key, self._explore(case)
         dump = self._last[1]
         found = check(dump, case.spec)

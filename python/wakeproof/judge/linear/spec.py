@@ -26,7 +26,7 @@ class Event(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """An operation under way, and the number of its points that have happened."""
+    """An operation in progress, and the number of its points that have happened."""
 
     operation: str
     thread: int
@@ -65,10 +65,11 @@ Configuration = tuple[Hashable, tuple[_Thread, ...]]
 
 
 class Automaton:
-    """Reads a history event by event; a state is the number of all that may have happened.
+    """Reads a history event by event; the number of a state stands for all that may have happened.
 
-    The states are sets of configurations (what the object is, and how far each thread's operation
-    has come), closed under points; they are made when a history first leads to them.
+    A state is a set of configurations, closed under points.  A configuration is the state of the
+    object and the progress of each thread's operation.  A state is made when a history first
+    reaches it.
     """
 
     DEAD = -1
@@ -96,10 +97,10 @@ class Automaton:
         return self._next[key]
 
     def is_new(self, state: int, known: list[int]) -> bool:
-        """Say whether no state in `known` has fewer explanations; if so, put it there.
+        """Return whether no state in `known` has fewer explanations; if so, add `state` to it.
 
-        If all that follows a state with fewer explanations is explained, so is all that follows
-        this state.
+        If every continuation of a state with fewer explanations can be explained, so can every
+        continuation of this state.
         """
         if any(self._is_below(one, state) for one in known):
             return False
@@ -114,7 +115,7 @@ class Automaton:
         return self._below[key]
 
     def explains(self, history: Iterable[Event]) -> bool:
-        """Say whether some order of points explains the history."""
+        """Return whether some order of points explains the history."""
         state = self.start
         for event in history:
             state = self.after(state, event)

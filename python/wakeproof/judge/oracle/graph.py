@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Execution graphs: events, program order, reads-from, modification order, C11's happens-before.
 
-Written down as in the papers, slow and plain on purpose.  Source: Lahav et al., Repairing
+It is written as in the papers, slow and simple on purpose.  Source: Lahav et al., Repairing
 sequential consistency in C/C++11 (PLDI 2017); release sequences as in C++20 unless `Switches` says
 otherwise.
 """
@@ -21,12 +21,12 @@ FULL_FENCES = ("seq_cst", "heavy")
 SC_FENCES = ("seq_cst", "heavy", "light")
 
 Identity = tuple[int, int]
-"""Names an event: its thread and its place there; of an initial value, (-1, location)."""
+"""Identifies an event: its thread and its place there; (-1, location) for an initial value."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What one operation did; an update that took place is two events, a read and a write."""
+    """The effect of one operation; an update that took place is two events, a read and a write."""
 
     identity: Identity
     order: str
@@ -37,18 +37,18 @@ class Event:
 
     @property
     def reads(self) -> bool:
-        """Say whether it read."""
+        """Return whether the event reads."""
         return self.source is not None
 
     @property
     def writes(self) -> bool:
-        """Say whether it wrote."""
+        """Return whether the event writes."""
         return self.written is not None
 
 
 @dataclass(frozen=True)
 class Switches:
-    """Where publications differ; the defaults are those of the explorer."""
+    """Choices in which publications differ; the defaults are those of the explorer."""
 
     c11_release_sequence: bool = False  # a later write by the same thread continues it
     paper_scb: bool = False  # po;hb;po only through other locations
@@ -142,7 +142,7 @@ class Frame:
 
     @cached_property
     def has_race(self) -> bool:
-        """Say whether conflicting accesses, one of them plain, are not ordered by hb."""
+        """Return whether conflicting accesses, one of them plain, are not ordered by hb."""
         conflicts = (
             self.same_location
             & self.external
@@ -174,6 +174,6 @@ class Graph:
 
     @cached_property
     def is_coherent(self) -> bool:
-        """Say whether each location alone is sequentially consistent, updates in one step."""
+        """Return whether each location alone is sequentially consistent, updates in one step."""
         order = self.frame.local | self.mo | self.fr
         return order.is_acyclic and not any((self.frame.rmw & (self.fr @ self.mo)).rows)

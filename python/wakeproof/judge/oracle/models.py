@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SC, x86-TSO and RC11: each says whether a candidate execution is one of its own.
+"""SC, x86-TSO and RC11: each decides whether it allows a candidate execution.
 
 Sources: Owens, Sarkar and Sewell (x86-TSO, TPHOLs 2009); Lahav et al. (RC11, PLDI 2017), with scb
 as GenMC 0.10 has it unless `Switches.paper_scb`.
@@ -15,7 +15,7 @@ from wakeproof.judge.oracle.graph import FULL_FENCES, SC_FENCES, Event, Frame, G
 from wakeproof.judge.oracle.relations import Relation, identity
 
 Axioms = Callable[[Graph], bool]
-"""Says whether a candidate execution is one of the model's."""
+"""Returns whether the model allows a candidate execution."""
 
 
 def sc(graph: Graph) -> bool:
@@ -26,9 +26,10 @@ def sc(graph: Graph) -> bool:
 
 
 def tso(graph: Graph, *, fences: bool = True) -> bool:
-    """x86-TSO; `fences=False` forgets what keeps a store before a later load (for tests).
+    """x86-TSO; `fences=False` ignores whatever keeps a store before a later load (for tests).
 
-    A seq_cst store is a store and a full fence, an update is locked, weaker orders cost nothing.
+    A seq_cst store is a store and a full fence, an update is a locked instruction, and weaker
+    orders are plain instructions.
     """
     if not graph.is_coherent:
         return False
@@ -39,7 +40,7 @@ def tso(graph: Graph, *, fences: bool = True) -> bool:
 
 @lru_cache(maxsize=4)  # the same for every mo of a frame
 def _preserved(frame: Frame, fences: bool) -> Relation:
-    """Program order, without: store before load, and fences that are no instruction on x86."""
+    """Program order without store-to-load pairs, and without fences that x86 does not need."""
     locked = ["read", "write"] + ["failed"] * frame.switches.failed_cas_is_locked
 
     def is_lost(a: Event, b: Event) -> bool:
@@ -68,7 +69,7 @@ def _drains(frame: Frame) -> list[tuple[int, list[int]]]:
 
 
 def _can_drain(order: Relation, drains: list[tuple[int, list[int]]]) -> bool:
-    """Say whether heavy fences fit in: each divides other threads into before and after."""
+    """Return whether heavy fences fit into the order: each has events before and after it."""
     if not order.is_acyclic or not drains:
         return order.is_acyclic
     (fence, events), *rest = drains

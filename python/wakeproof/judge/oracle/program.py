@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs as text, read a second time: the oracles share no code with the C explorer.
+"""The parser of small programs for the oracles, which share no code with the explorer in C.
 
-The language is the one in the header of ``stress/explorer/data.c``, without what a loop-free
-program of atomic operations does not need: backward jumps and futex calls are refused.
+The language is described in the header of ``stress/explorer/data.c``.  A loop-free program of
+atomic operations does not need all of it: backward jumps and futex calls are refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Operand:
     register: int | None = None
 
     def of(self, registers: tuple[int, ...]) -> int:
-        """Return its value where the registers hold these."""
+        """Return the value of the operand with these registers."""
         return self.number if self.register is None else registers[self.register]
 
 
@@ -90,7 +90,7 @@ def parse(text: str) -> Program:
     """Read a program.
 
     Raises:
-        UsageError: a line is wrong, or needs what the oracles do not have.
+        UsageError: a line is wrong, or has an operation that the oracles do not support.
     """
     reader = _Reader()
     for number, line in enumerate(text.splitlines(), 1):
@@ -215,7 +215,7 @@ def _operand(word: str) -> Operand:
 
 @dataclass(frozen=True)
 class Local:
-    """Where a thread is, and its registers."""
+    """The place of a thread in its program, and its registers."""
 
     at: int = 0
     registers: tuple[int, ...] = (0,) * REGISTERS

@@ -37,7 +37,7 @@ class Relation:
 
     @cached_property
     def inverse(self) -> Relation:
-        """The pairs turned round."""
+        """The pairs in the opposite direction."""
         rows = [0] * len(self.rows)
         for a, row in enumerate(self.rows):
             for b in _bits(row):
@@ -62,12 +62,12 @@ class Relation:
 
     @property
     def is_irreflexive(self) -> bool:
-        """Say whether nothing is related to itself."""
+        """Return whether no number is related to itself."""
         return not any(row >> a & 1 for a, row in enumerate(self.rows))
 
     @property
     def is_acyclic(self) -> bool:
-        """Say whether no path leads back to where it began."""
+        """Return whether no path leads back to where it began."""
         return self.closure.is_irreflexive
 
 

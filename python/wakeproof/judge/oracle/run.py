@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle: all executions of a small loop-free program, straight from the axioms.
+"""The oracle: all executions of a small loop-free program, directly from the axioms.
 
-Independent of the explorer that it judges: its own parser, its own enumeration (no revisits: reads
-take any write that is there, in every order in which threads can read), its own axioms.  Every
-choice of reads-from and modification order is made and then asked whether the model has it.
+The oracle is independent of the explorer that it judges: it has its own parser, its own enumeration
+(without revisits: a read takes any write that is there, in every order in which threads can read)
+and its own axioms.  It makes every choice of reads-from and modification order, and then checks
+whether the model allows the choice.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ READS = ("load", "exchange", "add", "or", "and", *CASES)
 
 @dataclass
 class Result:
-    """What one model allows: complete executions, each (rf, mo) once, and how they end."""
+    """The complete executions that one model allows, each (rf, mo) once, and their outcomes."""
 
     executions: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)  # of complete executions
@@ -38,10 +39,10 @@ def explore(
     models: Mapping[Model, Axioms] = AXIOMS,
     switches: Switches | None = None,
 ) -> dict[Model, Result]:
-    """Return what each model allows.
+    """Return the result of each model.
 
     Raises:
-        UsageError: the program is wrong, has loops, or uses what the oracle does not have.
+        UsageError: the program is wrong, has loops, or has an operation without support here.
     """
     if isinstance(program, str):
         program = parse(program)
@@ -71,23 +72,23 @@ def _add(result: Result, program: Program, state: _State, graph: Graph) -> None:
 
 @dataclass(frozen=True)
 class _State:
-    """Threads on their way; the events, with what each has read, determine the rest."""
+    """Threads in the middle of a run; the events and the values that they read determine the rest."""
 
     locals: tuple[Local, ...]
     events: tuple[tuple[Event, ...], ...]
 
     def line(self, program: Program, thread: int) -> Line | None:
-        """Return what the thread does next; None: it has ended."""
+        """Return the next line of the thread; None: it has ended."""
         at = self.locals[thread].at
         return program.threads[thread][at] if at < len(program.threads[thread]) else None
 
     def has_failed(self, program: Program) -> bool:
-        """Say whether a thread stands at an assertion that does not hold."""
+        """Return whether a thread stands at an assertion that does not hold."""
         lines = (self.line(program, thread) for thread in range(len(self.locals)))
         return any(line is not None and line.what == "assert" for line in lines)
 
     def after(self, program: Program, thread: int, done: tuple[Event, ...], local: Local) -> _State:
-        """Return the state in which the thread has `done` this and goes on from `local`."""
+        """Return the state in which the thread has `done` these events and is at `local`."""
         local = settle(program.threads[thread], local.jump(local.at + 1))
         locals_, events = list(self.locals), list(self.events)
         locals_[thread] = local
@@ -96,7 +97,7 @@ class _State:
 
 
 def _finals(program: Program) -> Iterator[_State]:
-    """Yield every way in which the threads can read from each other and end, each once."""
+    """Yield every choice of reads-from with which the threads can end, each once."""
     start = _State(
         tuple(settle(thread, Local()) for thread in program.threads), ((),) * len(program.threads)
     )
@@ -116,7 +117,7 @@ def _finals(program: Program) -> Iterator[_State]:
 
 
 def _following(program: Program, state: _State, lines: list[Line | None]) -> Iterator[_State]:
-    # What does not read has no choice, and comes first: the more writes, the more to read from.
+    # An operation that does not read has no choice, so it comes first: then reads see its writes.
     for thread, line in enumerate(lines):
         if line is not None and line.what not in READS:
             yield _without_reading(program, state, thread, line)
@@ -167,7 +168,7 @@ def _done(
 
 
 def _written(line: Line, local: Local, old: int) -> list[int | None]:
-    """Return what the operation may write over `old`; None: nothing."""
+    """Return the value that the operation writes over `old`; None: it writes nothing."""
     operand = line.a.of(local.registers)
     match line.what:
         case "load":
@@ -212,7 +213,7 @@ def _graphs(program: Program, frame: Frame) -> Iterator[Graph]:
 
 
 def _orders(frame: Frame, done: list[int], left: list[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the orders of `left` after `done` with po in them and updates beside what they read."""
+    """Yield the orders of `left` after `done` that respect po and keep each update atomic."""
     if not left:
         yield tuple(done)
     updates = [n for n in left if frame.events[n].update]

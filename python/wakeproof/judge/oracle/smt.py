@@ -2,9 +2,9 @@
 """The second oracle: outcomes of a small program by constraints, solved by z3.
 
 It shares only the parser with the first oracle: programs run symbolically, nothing is enumerated,
-and the models stand here in other words.  SC is an interleaving; TSO a memory order in which a
-load reads the latest of what is in memory and what its own thread has stored (SPARC's axioms);
-RC11, in ``oracle/smt_rc11.py``, compares positions in modification order.
+and the models have another form.  SC is an interleaving.  TSO is a memory order in which a load
+reads the latest store among those in memory and those of its own thread (SPARC's axioms).  RC11, in
+``oracle/smt_rc11.py``, compares positions in modification order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def outcomes(program: str | Program, model: Model) -> frozenset[str]:
 
 
 def is_reachable(program: str | Program, model: Model, outcome: str) -> bool:
-    """Say whether the model allows the outcome, given as the explorer writes it."""
+    """Return whether the model allows the outcome, given as the explorer writes it."""
     runs = _constrained(program, model)
     wanted = [z3.BitVecVal(int(word), BITS) for word in outcome.split(",") if word]
     runs.add(*(value == want for value, want in zip(runs.observed, wanted, strict=True)))
@@ -51,7 +51,7 @@ def _constrained(program: str | Program, model: Model) -> Symbolic:
 
 
 def _times(runs: Symbolic, is_kept: Callable[[Happening, Happening], bool]) -> dict[Happening, Any]:
-    """Give each event a time, of a write the one at which others see it; keep some of po."""
+    """Give each event a time (for a write, when other threads see it) and keep a part of po."""
     times = {event: runs.mo.get(event, runs.integer()) for event in runs.events}
     runs.add(*(time > 0 for time in times.values()))
     for a, b in permutations(runs.events, 2):

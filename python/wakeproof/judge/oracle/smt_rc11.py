@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """RC11 as constraints: every read and write has a position in its location's modification order.
 
-Relations are unknown truth values that the rules put pairs into.  One that is larger than need be
-only forbids more, so the smallest, which is meant, is always among the solver's choices.
+A relation is a set of unknown truth values, and the rules put pairs into it.  A larger relation
+only forbids more, so the smallest one, which the model means, is always among the solver's choices.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Relation:
         return self._pairs[pair]
 
     def put(self, a: Happening, b: Happening, *conditions: Any) -> None:
-        """Put the pair in where all conditions hold."""
+        """Add the pair to the relation if all conditions hold."""
         self._runs.add(z3.Implies(z3.And(*conditions), self[a, b]))
 
 
@@ -54,7 +54,7 @@ def _not_out_of_thin_air(runs: Symbolic) -> None:
 
 
 def _positions(runs: Symbolic) -> dict[Happening, Any]:
-    """Return the place in modification order of what each event reads or writes."""
+    """Return the position in modification order of the value that each event reads or writes."""
     positions = dict(runs.mo)
     for read, sources in runs.rf.items():
         positions[read] = runs.integer()
@@ -108,7 +108,7 @@ def _acquiring(events: list[Happening], read: Happening) -> list[Happening]:
 
 
 def _seq_cst(runs: Symbolic, hb: _Relation, positions: dict[Happening, Any]) -> None:
-    """Rank the seq_cst operations so that every step of psc goes up."""
+    """Number the seq_cst operations so that every pair of psc goes to a larger number."""
     events = runs.events
     fences = [e for e in events if e.location < 0 and e.order in SC_FENCES]
     nodes = fences + [e for e in events if e.location >= 0 and e.order == "seq_cst"]

@@ -34,12 +34,12 @@ class Happening:
     is_update: bool = False  # half of an update, or one that failed
 
     def is_before(self, other: Happening) -> bool:
-        """Say whether the program has it before `other`, if both happen."""
+        """Return whether the event is before `other` in the program, if both happen."""
         return self.thread == other.thread and self.place < other.place
 
 
 class Symbolic:
-    """All runs of a program at once, with reads-from chosen and nothing said about order yet."""
+    """All runs of a program at once, with a choice of reads-from and no constraint on order yet."""
 
     def __init__(self, program: Program) -> None:
         self.solver = z3.Solver()
@@ -78,7 +78,7 @@ class Symbolic:
         ]
 
     def add(self, *clauses: Any) -> None:
-        """Demand this."""
+        """Add constraints."""
         self.solver.add(*clauses)
 
     def _run(self, thread: int, lines: tuple[Line, ...]) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the order audit reports: a verdict per labelled site.  Pure: no clock, no process."""
+"""The report of the order audit: a verdict per labelled site.  Pure: no clock, no process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def extent(coverage: str) -> str:
 
 @dataclass(frozen=True)
 class Kill:
-    """The evidence that an order is needed: the scenario holds as it is, and fails without.
+    """The evidence that an order is needed: a scenario holds with it, and fails without it.
 
-    `baseline`: the part that was explored with the order as it is, under the same model, bounds and
-    limits.  If that is not all, the order as it is might fail as well.
+    `baseline`: how much of the scenario was explored with the order as it is, under the same model,
+    bounds and limits.  If that is not all, the scenario might fail with the order as well.
     """
 
     scenario: str
@@ -43,7 +43,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Run:
-    """One scenario with a mutant under one model: it shows nothing bad, or has no verdict."""
+    """One scenario with a mutant under one model, which showed nothing bad or had no verdict."""
 
     scenario: str
     model: Model
@@ -53,7 +53,7 @@ class Run:
 
     @property
     def judges(self) -> bool:
-        """Say whether the whole scenario was explored."""
+        """Return whether the whole scenario was explored."""
         return self.coverage == "exhaustive"
 
 
@@ -106,7 +106,7 @@ class SiteReport:
 
     @property
     def status(self) -> str:
-        """Return whether every weaker order is killed, or else explained; or neither."""
+        """Return whether every weaker order is killed, or explained, or survives."""
         if not self.mutants:
             return RELAXED
         if all(mutant.kill for mutant in self.mutants):
@@ -115,7 +115,7 @@ class SiteReport:
 
     @property
     def doubt(self) -> str:
-        """Return that no scenario explored a surviving order in full, or ""."""
+        """Return a note if no scenario explored a surviving order in full, else ""."""
         left = [mutant for mutant in self.mutants if not mutant.kill and not mutant.judged_by]
         weaker = " and ".join(mutant.weaker for mutant in left)
         return f"{weaker}: no scenario judges it exhaustively" if left else ""
@@ -164,7 +164,7 @@ class OrdersReport:
 
     @property
     def rests(self) -> str:
-        """Return the same in words."""
+        """Return `baselines` in words."""
         counts = ", ".join(f"{count} {kind}" for kind, count in self.baselines.items())
         return (
             f"{sum(self.baselines.values())} weaker orders are killed; the scenario that kills "
@@ -173,12 +173,12 @@ class OrdersReport:
 
     @property
     def score(self) -> tuple[int, int]:
-        """Return killed or explained sites, and all that have a weaker order."""
+        """Return the numbers of killed or explained sites, and of all sites with a weaker order."""
         good = self.count(KILLED) + self.count(EXPLAINED)
         return good, len(self.sites) - self.count(RELAXED)
 
     @property
     def ok(self) -> bool:
-        """Say whether every site is killed or explained, and every scenario holds as it is."""
+        """Return whether every site is killed or explained, and every scenario holds as it is."""
         good, total = self.score
         return good == total and not self.unusable

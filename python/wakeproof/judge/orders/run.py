@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order audit: every labelled site one step weaker, in every scenario that reaches it.
 
-A weaker order that makes a scenario fail is needed: it is killed, and that scenario is the site's
-evidence.  One that survives must be weakened, or explained in the site's comment by ``kept:``.
-Nothing is compiled again: the explorer takes the order of a site from its command line.
+If a scenario fails with the weaker order, that order is *killed*: the order in the source is
+needed, and the scenario is the evidence.  If the weaker order survives, the source must use it, or
+the site's comment must explain the stronger order by ``kept:``.  Nothing is compiled again: the
+explorer takes the order of a site from its command line.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def orders(
 ) -> OrdersReport:
     """Audit the sites of ``kernel/`` with the project's scenarios, or of `files` with their own.
 
-    `regex` finds labels; `seconds` limits each run; the executions that kill go to `save`.  With
-    `rows`, sites that are in them are not judged again, and new ones are added.
+    `regex` selects labels; `seconds` limits each run; the executions that kill are written to
+    `save`.  `rows`: sites with a row there are not judged again, and the others get one.
 
     Raises:
         UsageError: no such label, a bad number, a file that cannot be read or does not compile.
@@ -100,7 +101,7 @@ class _Baseline:
         return not result.exhaustive, tuple(Model).index(self.model), result.seconds
 
     def comes_to(self, site: LabelledSite) -> bool:
-        """Say whether an actor of the scenario reaches `site`."""
+        """Return whether an actor of the scenario reaches `site`."""
         assert self.judged is not None
         return any(
             at.file == site.file and site.first <= at.line <= site.last
@@ -181,7 +182,7 @@ class _Audit:
                 )  # fmt: skip
 
     def _inputs(self, files: list[Path], *site: str) -> dict[str, str]:
-        """Return the inputs of a verdict on a site: every scenario, for any may reach the site."""
+        """Return the inputs of a verdict on a site: all scenarios, as any may reach the site."""
         if not self._identities:
             build = Build(kind="explored")
             self._identities = [self._builder.identity(file, build) for file in files]

@@ -37,7 +37,7 @@ class Mutant:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """Return the models that may show it: a fence matters to x86-TSO too."""
+        """Return the models that may show the weaker order; a fence matters under x86-TSO too."""
         fence = self.site.order in _FENCES
         return (Model.TSO, Model.RC11) if fence else (Model.RC11,)
 

@@ -20,7 +20,7 @@ from wakeproof.judge.paths.plan import Plan
 
 @dataclass(frozen=True)
 class Failure:
-    """The place where the code left the path."""
+    """The step at which the code left the path of the spec."""
 
     path: int  # from 1
     step: int  # from 1
@@ -42,7 +42,7 @@ class Schedule:
 
     @property
     def edges(self) -> list[int]:
-        """All of them, in order."""
+        """All edges of the run, in order."""
         return [*self.prefix, *(edge for step in self.steps for edge in step)]
 
 
@@ -53,7 +53,7 @@ def schedule(dump: Dump, code: Graph, states: Sequence[int], plan: Plan) -> Sche
 
 
 def _way(dump: Dump, state: int) -> tuple[int, ...]:
-    """Return the shortest way from the first state to `state`, usually the same state."""
+    """Return the shortest way from the first state to `state`; they are usually the same."""
     by = {0: -1}
     pending = [0]
     while state not in by:
@@ -140,9 +140,9 @@ class _Walk:
         return self.concept.code_seen(self.at, self.memory)
 
     def take(self, edge: int, done: Done | str, *, begins: bool = False) -> tuple[str, str]:
-        """Move on; return the step's label, and what is wrong with it or "".
+        """Take a step; return its label, and what is wrong with it or "".
 
-        `begins`: it chooses among the spec's initial states, and is no step of the spec.
+        `begins`: the step chooses among the spec's initial states, and is no step of the spec.
         """
         what = self.at.pending(self.dump.thread[edge])
         if isinstance(done, str):
@@ -155,7 +155,7 @@ class _Walk:
         threads = self.dump.threads
         values = list(self.own.states[-1][threads:])
         for offset, value in done.places.items():
-            if offset in self.dump.offsets:  # the dump has no place that nothing shares
+            if offset in self.dump.offsets:  # the dump has only places that threads share
                 values[self.dump.offsets[offset]] = value
         positions = self.dump.states[self.dump.target[edge]][:threads]
         self.own.states.append((*positions, *values))

@@ -24,7 +24,7 @@ _JOIN = re.compile(r"([^=:]+):(\d+)=([^=:]+):(\d+)$")
 
 
 class Order(NamedTuple):
-    """The order to take a step of this thread."""
+    """The order to take one step of a thread."""
 
     thread: int
     value: int  # what a choice gives; how a sleeper wakes by itself
@@ -43,11 +43,11 @@ class Done:
 
 
 Run = list[Done | str]
-"""The steps of a schedule; a text at the end is why the next step cannot be taken."""
+"""The steps of a schedule; a text at the end tells why the next step cannot be taken."""
 
 
 class FollowBuilder(Builder):
-    """Builds programs that follow schedules, of the very objects that the explorer runs."""
+    """Builds programs that follow schedules, from the same objects that the explorer runs."""
 
     def follower(self, scenario: Path, twin: str | None) -> Path:
         """Return the program of `scenario`, compiled now if it does not exist.
@@ -78,7 +78,7 @@ def run(
 ) -> list[Run]:
     """Follow each schedule from the initial state.
 
-    `options`: the explorer's ``--join`` and ``--wrap``; others are passed over.
+    `options`: the explorer's options, of which ``--join`` and ``--wrap`` are used.
 
     Raises:
         JudgeError: the program failed.

@@ -18,7 +18,10 @@ Layer = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: its start, and the edges for each step of the path; `fails_at`: no run can go on."""
+    """A run: its start, and the edges for each step of the path.
+
+    `fails_at`: the step of the path that no run can take.
+    """
 
     start: int
     steps: tuple[tuple[int, ...], ...]
@@ -36,7 +39,7 @@ class Planner:
             self._out[source].append(edge)
 
     def plan(self, path: Sequence[int]) -> Plan:
-        """Return a run for the spec's path (not empty), or for as much of it as possible."""
+        """Return a run for the spec's path (not empty), or for the longest possible part of it."""
         spec, code = self.spec, self.code
         seen = spec.observed[spec.source[path[0]]]
         at: Iterable[int] = [s for s in code.starts if code.observed[s] == seen]
@@ -51,7 +54,7 @@ class Planner:
         return Plan(*self._run(layers, next(iter(layers[-1]))))
 
     def _after(self, layer: Layer, edge: int, layers: list[Layer]) -> Layer:
-        """Return the states after one step of the spec; before it, those after hidden steps."""
+        """Return the states after one step of the spec, with hidden steps before it."""
         spec, code = self.spec, self.code
         label, target = spec.label[edge], spec.observed[spec.target[edge]]
         hidden = self._closure(layer)

@@ -33,7 +33,7 @@ from wakeproof.judge.results import Results, gathered
 
 @dataclass(frozen=True)
 class PathsResult:
-    """The paths of one concept; with a twin, some must fail."""
+    """The paths of one concept; with a twin, at least one path must fail."""
 
     concept: Concept
     twin: str  # "" | "spec: clear_first" | "code: mpsc_ignores_hostage"
@@ -46,7 +46,7 @@ class PathsResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether every path was followed; of a twin, whether one was not."""
+        """Return whether every path was followed; for a twin, whether some path was not."""
         return bool(self.failures) == bool(self.twin)
 
 
@@ -97,12 +97,12 @@ class _Tests:
 
 
 def built(concept: Concept) -> list[str]:
-    """Return the twins that are built, without memory orders: a run takes its steps in order."""
+    """Return the twins with their own code; a weaker order would show nothing in such a run."""
     return [twin for twin in concept.code_twins if "=" not in twin]
 
 
 Names = Mapping[tuple[str, int], str]
-"""Of sites, by file and line."""
+"""The names of sites, by file and line."""
 
 
 class _Paths:

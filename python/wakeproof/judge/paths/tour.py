@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths from the initial states of a graph that take every edge which can be taken.
+"""Paths from the initial states of a graph that cover every reachable edge.
 
-A path begins with the shortest way to an edge that is not covered yet, goes on to others as long as
-some are near, and ends where none is, or when it is long.  The same graph gives the same paths.
+A path begins with the shortest way to an edge that is not covered yet, and continues with other
+such edges as long as some are near.  It ends if none is near, or when it is long.  The same graph
+gives the same paths.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from wakeproof.judge.conform.bisimulation_graph import Graph
 LONGEST = 400
 """The number of edges after which a path ends."""
 NEAR = 3000
-"""The number of states that are searched for one with an edge to cover."""
+"""How many states are searched for one with an edge that is not covered."""
 
 
 def tour(graph: Graph, longest: int = LONGEST, near: int = NEAR) -> list[list[int]]:
@@ -50,7 +51,7 @@ class _Tour:
     def _reached(self, starts: Iterable[int], most: int | None = None) -> dict[int, int]:
         """Return states in order of distance, with the edge that leads to each.
 
-        All of them; or at most `most`, up to the first with an open edge.
+        If `most` is given, return at most that many states, up to the first with an open edge.
         """
         by = dict.fromkeys(starts, -1)
         pending = list(by)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the execution of a token again, or says why it cannot; reads programs in text files."""
+"""Finds the execution of a token again, or reports why it cannot; reads programs in text files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def replay(token: Token) -> Found:
     """Find the token's execution again and return it.
 
     Raises:
-        UsageError: its file is gone, or the sources are not those it was made from.
+        UsageError: the token's file is gone, or the sources have changed since.
         JudgeError: the sources are the same, but the execution was not found identically.
     """
     if not token.path.is_file():
@@ -69,10 +69,10 @@ def sources_hash(builder: Builder, scenario: Path | None, text: str = "") -> str
 
 
 def check_kind(file: Path) -> None:
-    """Refuse a file that is neither a scenario in C nor a program as text, and say what it is.
+    """Refuse a file that is neither a scenario in C nor a program as text.
 
     Raises:
-        UsageError: it is something else, by its name or its first bytes.
+        UsageError: its name or its first bytes tell what it is instead.
     """
     what = _KINDS.get(file.suffix) or ("" if b"\0" not in _begin(file) else "no text")
     if not what:

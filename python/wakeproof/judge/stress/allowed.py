@@ -55,7 +55,7 @@ class Standing:
 
     @property
     def flags(self) -> str:
-        """Return ``-O2, -O3; not -O0``: which builds showed it and which did not."""
+        """Return which builds showed the outcome and which did not: ``-O2, -O3; not -O0``."""
         without = f"; not {_flags(self.others)}" if self.others else ""
         return f"{_flags(self.builds)}{without}"
 
@@ -70,7 +70,7 @@ class Allowed:
 
     @property
     def is_judged(self) -> bool:
-        """Say whether the set of RC11 is complete, so that an outcome can be outside."""
+        """Return whether the set of RC11 is complete, so that an outcome can be outside."""
         return any(one.model is Model.RC11 and one.whole for one in self.sets)
 
     def of(self, outcome: str) -> Standing | None:
@@ -78,12 +78,12 @@ class Allowed:
         return next((s for s in self.outcomes if s.outcome == outcome), None)
 
     def meaning(self, *what: str) -> tuple[Standing, ...]:
-        """Return the outcomes that mean one of `what`."""
+        """Return the outcomes with one of the meanings in `what`."""
         return tuple(s for s in self.outcomes if s.means in what)
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Return a message per outcome that no execution under RC11 gives."""
+        """Return a message for each outcome that no execution under RC11 has."""
         return tuple(
             f"outcome {s.outcome} was seen ({s.samples:,} samples: {', '.join(s.builds)}) and no "
             "execution under RC11 gives it: what ran is not what was explored, or a judge is wrong"
@@ -100,7 +100,7 @@ def compare(
         sets: one for each model that was explored.
         seen: what real cores showed, by outcome.
         builds: every build that ran.
-        is_x86: whether they are x86-64, which shows nothing beyond x86-TSO by itself.
+        is_x86: whether the cores are x86-64, which by themselves show nothing beyond x86-TSO.
     """
     by_model = {one.model: one for one in sets}
     if not by_model:
@@ -140,13 +140,13 @@ def summary(found: Mapping[str, Allowed]) -> list[str]:
 
 
 def _named(standing: Standing) -> str:
-    """Return the outcome; beyond x86-TSO with the flags that showed it."""
+    """Return the outcome; if it is beyond x86-TSO, with the flags of the builds that showed it."""
     is_weak = standing.means in (REORDERED, WEAK)
     return f"{standing.outcome} ({standing.flags})" if is_weak else standing.outcome
 
 
 def _strongest(text: str, sets: Mapping[Model, Computed]) -> Model | None:
-    """Return the first model, of SC, TSO, RC11, under which some execution gives `text`."""
+    """Return the first model, of SC, TSO and RC11, under which some execution has this outcome."""
     return next((m for m in MODELS if m in sets and text in sets[m].outcomes), None)
 
 

@@ -39,7 +39,7 @@ def measure(children: Children, command: Sequence[str], timeout_s: float) -> dic
 
 
 def _with_line(children: Children, command: Sequence[str], said: str) -> str:
-    """Give an instruction, which stress/harness/engine/crash.c says as a number, its line."""
+    """Add the source line of the instruction whose address stress/harness/engine/crash.c prints."""
     found = _CODE.search(said)
     if found is None or "--run" not in command or shutil.which("addr2line") is None:
         return said
@@ -52,9 +52,9 @@ def _with_line(children: Children, command: Sequence[str], said: str) -> str:
 
 
 def is_spent(parts: Sequence[dict[str, object]], budget: float) -> bool:
-    """Say whether another place would overdraw the budget, for actors loop or sleep for ever.
+    """Return whether another place would exceed the budget, because actors loop or sleep for ever.
 
-    Each that does takes longer to be taken out than a place has time, and is found at any place.
+    To stop such an actor takes longer than the time of one place, and any place shows the actor.
     """
     ends = {entry["outcome"] for part in parts for entry in _outcomes(part)}
     took = [float(str(part["seconds"])) for part in parts if "failure" not in part]
@@ -62,10 +62,10 @@ def is_spent(parts: Sequence[dict[str, object]], budget: float) -> bool:
 
 
 def is_overdrawn(runs: Sequence[Run], seconds: float | None) -> bool:
-    """Say whether another build would overdraw the `seconds` that were asked for (None: none were).
+    """Return whether another build would take more than the requested `seconds` (None: no limit).
 
-    Only where actors loop or sleep for ever, as in `is_spent`: on a loaded machine each build takes
-    longer than its share to find that.
+    This is asked only if actors loop or sleep for ever, as in `is_spent`: on a loaded machine each
+    build takes longer than its share to find that.
     """
     ends = {outcome for run in runs for outcome in run.histogram}
     if not seconds or ends.isdisjoint(ENDLESS):

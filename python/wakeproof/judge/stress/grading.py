@@ -37,7 +37,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """One outcome of a scenario over all its runs; `grade` is empty where nothing covers it."""
+    """One outcome of a scenario over all its runs; `grade` is empty if no pattern covers it."""
 
     outcome: str
     samples: int
@@ -64,13 +64,13 @@ class ScenarioReport:
 
     @property
     def missing(self) -> bool:
-        """Say whether a REQUIRED outcome was not seen."""
+        """Return whether a REQUIRED outcome was not seen."""
         return any(row.grade == "REQUIRED" and not row.samples for row in self.rows)
 
 
 @dataclass(frozen=True)
 class TwinReport:
-    """One twin: the judges that had to see it, and those that did."""
+    """One twin: the judges that had to see it, and the judges that did."""
 
     name: str
     file: str
@@ -142,7 +142,7 @@ def judge_allowed(report: _Report, sets: Sequence[Computed], is_x86: bool) -> _R
 def judge_twin(
     twin: Twin, of: Scenario, runs: Sequence[Run], cpus_allowed: int, is_x86: bool
 ) -> TwinReport:
-    """Say whether each judge saw the twin exactly if it was declared to."""
+    """Return whether the judges that saw the twin are those that its declaration names."""
     failures = [f"{run.build}: {run.failure}" for run in runs if run.failure]
     doubts: list[str] = []
     expected, shown, samples = {}, Counter[str](), Counter[str]()
@@ -185,7 +185,7 @@ def shown_in(twin: Twin, of: Scenario, run: Run) -> int:
 
 
 def _killing(twin: Twin, of: Scenario, runs: Sequence[Run], judge: str) -> Counter[str]:
-    """Return the outcomes of `judge` that show the twin, or that the scenario does not allow."""
+    """Return the outcomes in runs of `judge` that show the twin, or that have no good grade."""
     found: Counter[str] = Counter()
     for run in runs:
         if run.judge == judge:
@@ -206,7 +206,7 @@ def _too_little(samples: int, min_samples: int, cpus_allowed: int) -> str:
 
 
 def _rows(scenario: Scenario, runs: Sequence[Run], samples: int) -> list[Row]:
-    """Return a row per outcome seen, commonest first, then REQUIRED patterns that were not."""
+    """Return a row per outcome that was seen, most common first, then the missing REQUIRED ones."""
     total: Counter[str] = Counter()
     for run in runs:
         total.update(run.histogram)

@@ -12,7 +12,7 @@ from wakeproof.judge.stress.run import StressReport
 
 
 def to_xml(report: StressReport, strict: bool = False) -> str:
-    """Return the document; not judged is skipped, or with `strict` a failure."""
+    """Return the document; what was not judged is "skipped", or with `strict` a failure."""
     cases = [
         (case.name, kind, case.status, case.messages, sum(run.seconds for run in case.runs))
         for kind, group in (("scenario", report.scenarios), ("twin", report.twins))
@@ -45,5 +45,5 @@ def to_xml(report: StressReport, strict: bool = False) -> str:
 
 
 def write(report: StressReport, path: Path, strict: bool = False) -> None:
-    """Write the document to `path`, whole or not at all."""
+    """Write the document to `path`, completely or not at all."""
     locations.write_atomically(path, to_xml(report, strict))

@@ -37,7 +37,7 @@ class StressOptions:
         """Return self.
 
         Raises:
-            UsageError: a value is not allowed; the message says which are.
+            UsageError: a value is not allowed; the message lists the allowed values.
         """
         if self.mode not in MODES:
             raise UsageError(f"mode is {self.mode!r}; allowed: {', '.join(MODES)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outcomes that each memory model allows, from the explorer; computed once per sources.
+"""The outcomes that each memory model allows, computed by the explorer once per set of sources.
 
 The sets are kept in a file.  Its name has a hash of the compiler, the flags, every source that is
 compiled into the explored program, and the bounds of the exploration.
@@ -44,7 +44,7 @@ def of_report(report: ExploreReport) -> Sets:
 def compute(chosen: Iterable[Scenario | Twin], builder: Builder, progress: Progress) -> Sets:
     """Return the sets of `chosen`, kept ones or new ones.
 
-    A file that the explorer cannot run has sets that are not whole and say why.
+    A file that the explorer cannot run has incomplete sets, which name the reason.
 
     Raises:
         JudgeError: a file cannot be explored, and WAKEPROOF_CI makes it mandatory.
@@ -99,7 +99,7 @@ def _of_file(
 
 
 def _by_chance(result: Result) -> bool:
-    """Say whether a new run could give another set: this one broke, or the machine was slow."""
+    """Return whether a new run could give another set, after a failure or on a slow machine."""
     return bool(result.error) or result.stopped == "max_seconds"
 
 
@@ -112,10 +112,10 @@ def _key(one: Scenario | Twin) -> Key:
 
 
 def _of_report(report: ScenarioReport | TwinReport) -> tuple[Computed, ...]:
-    """Return a set per model; of two engines one that saw all is enough.
+    """Return a set per model; of two engines, one that saw all executions is enough.
 
-    A race or a crash under one model leaves none of them a set: C11 gives such a program no
-    meaning.  An assertion that fails is no outcome: it ends the process that would show one.
+    After a race or a crash under one model there is no set for any model, because C11 gives such a
+    program no meaning.  A failed assertion is no outcome, because it ends the process.
     """
     found = []
     met = {verdict for judged in report.judged for verdict in judged.result.verdicts}

@@ -17,7 +17,7 @@ _CPU_FOLDER = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True)
 class Place:
-    """A name, and the CPUs to pin actors to in turn.  Without CPUs, the scheduler decides."""
+    """A name, and the CPUs to which actors are pinned in turn; none: the scheduler decides."""
 
     name: str
     cpus: tuple[int, ...] = ()
@@ -53,7 +53,7 @@ def choose(affinities: tuple[str, ...], cpus: tuple[int, ...]) -> list[Place]:
 
 
 def _spread(cpus: tuple[int, ...]) -> tuple[int, ...]:
-    """Order the CPUs so that neighbours in the list are far apart: other clusters, other cores."""
+    """Order the CPUs so that neighbours in the list have different clusters and cores."""
     clusters: dict[frozenset[int], list[int]] = {}
     seen_cores: set[frozenset[int]] = set()
     first: list[int] = []
@@ -86,7 +86,7 @@ def _cluster(cpu: int) -> frozenset[int]:
 
 
 def _cpus_of(cpu: int, file: str) -> frozenset[int]:
-    """Read a list like ``0-3,8`` from sysfs; only the CPU itself where the file is missing."""
+    """Read a list like ``0-3,8`` from sysfs; without such a file, return only the CPU itself."""
     try:
         text = (_CPU_FOLDER / f"cpu{cpu}" / file).read_text().strip()
     except OSError:

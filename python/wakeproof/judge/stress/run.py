@@ -41,7 +41,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class StressReport:
-    """All verdicts of one job and how it was run."""
+    """All verdicts of one job, and the options of the job."""
 
     scenarios: tuple[ScenarioReport, ...]
     twins: tuple[TwinReport, ...]
@@ -68,16 +68,16 @@ class StressReport:
 
     @property
     def violated(self) -> bool:
-        """Say whether a scenario or twin failed."""
+        """Return whether a scenario or twin failed."""
         return grading.VIOLATED in self.verdicts.values()
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """Return the names without a verdict: never a pass."""
+        """Return the names without a verdict; a missing verdict never counts as a pass."""
         return tuple(n for n, status in self.verdicts.items() if status == grading.NOT_JUDGED)
 
     def ok(self, strict: bool = False) -> bool:
-        """Say whether all held; `strict`: and all were judged."""
+        """Return whether all held; `strict`: and all were judged."""
         return not self.violated and not (strict and self.not_judged)
 
 
@@ -95,8 +95,8 @@ def stress(
     """Run scenario files (the project's own if None) and return every verdict.
 
     The outcomes are compared with `allowed` (None: with the sets that the explorer computes or has
-    kept).  With `rows`, scenarios and twins that are in them are not run again, and new ones are
-    added.  `listed`: the build that lists the declarations of a file (None: the first that runs).
+    kept).  `rows`: scenarios and twins with a row there are not run again, and the others get one.
+    `listed`: the build that lists the declarations of a file (None: the first that runs).
 
     Raises:
         UsageError: a bad option, an unknown name, a file that does not compile.
@@ -109,9 +109,9 @@ def stress(
 
 
 def programs(options: StressOptions, rows: Rows, builder: Builder, listed: Build) -> list[Program]:
-    """Return what `stress` of the project's own scenarios compiles with these `rows`, less twins.
+    """Return the programs that `stress` compiles of the project's own scenarios, without twins.
 
-    Of a twin all but a few objects are its scenario's.
+    A twin shares all but a few objects with its scenario.
     """
     with Children() as children:
         found = [scenarios.declared(file, builder, children, listed) for file in scenarios.find()]
@@ -161,7 +161,7 @@ class _Job:
 
     @property
     def _may_try_again(self) -> bool:
-        """Say whether a second chance can change a verdict: not in sanity mode, not on one CPU."""
+        """Return whether a longer run can change a verdict: not in sanity mode or on one CPU."""
         return self._options.budget_s() > 0 and len(self._cpus) > 1
 
     @property
@@ -200,7 +200,7 @@ class _Job:
     def _known(
         self, one: Scenario | Twin, graded: Callable[[Sequence[Run]], _Report]
     ) -> _Report | None:
-        """Return the report on what was seen before, if it holds against the grades of today."""
+        """Return the report on the outcomes that were seen before, if it still holds."""
         if self._rows is None:
             return None
         row = self._rows.find("stress", one.name, inputs_of(self._builder, self._options, one))
@@ -211,7 +211,7 @@ class _Job:
         return report if report.status == grading.HELD else None
 
     def _add(self, one: Scenario | Twin, report: _Report) -> _Report:
-        """Add a row; its outcomes are a matter of luck, so none of its counts must repeat."""
+        """Add a row without counts, because its outcomes are a matter of luck."""
         if self._rows is not None:
             inputs = inputs_of(self._builder, self._options, one)
             self._rows.judged(
@@ -240,7 +240,7 @@ class _Job:
         return every, scenarios.select(every, twins, regex, self._options.twins)
 
     def _build_all(self, selection: Selection) -> None:
-        """Compile what will run, and say how long running it will take."""
+        """Compile the programs, and announce how long the runs will take."""
         jobs = [(s.file, build) for s in selection.scenarios for build in self._options.builds()]
         jobs += [(t.file, build) for t in selection.twins for build in self._options.builds(t.name)]
         self._total = len(jobs)
@@ -255,7 +255,7 @@ class _Job:
             self._programs = dict(made)
 
     def _sets(self, selection: Selection) -> Sets:
-        """Return what the models allow; nothing where it is not asked for, as in sanity mode."""
+        """Return what the models allow; empty if that is not requested, as in sanity mode."""
         if self._allowed is not None:
             return self._allowed
         if not self._options.computed or self._options.budget_s() == 0:
@@ -345,5 +345,5 @@ def _run_of(
 
 
 def _machine() -> str:
-    """Return what the programs run on: this machine, or the emulator that runs them."""
+    """Return the machine that runs the programs: this one, or an emulator."""
     return " ".join(scenarios.runner(None)) or platform.machine()

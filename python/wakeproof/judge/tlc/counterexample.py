@@ -59,7 +59,7 @@ def _variable(place: str) -> str:
 
 
 def _thread(move: list[tuple[str, str, str]], frequency: Counter[str]) -> str:
-    """Guess the thread of a step: the index of the program counter, which changes oftenest."""
+    """Guess the thread of a step: the index in the variable that changes most often."""
     if not move:
         return ""
     place = max(move, key=lambda change: frequency[_variable(change[0])])[0]

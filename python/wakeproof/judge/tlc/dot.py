@@ -40,7 +40,7 @@ def read(lines: Iterable[str]) -> StateGraph:
     """Read a dump.
 
     Raises:
-        JudgeError: an edge leads to a state that is not in it.
+        JudgeError: an edge leads to a state that is not in the dump.
     """
     graph = StateGraph()
     numbers: dict[str, int] = {}
@@ -74,7 +74,7 @@ def value(text: str) -> Any:
     """Read one printed value.
 
     Raises:
-        JudgeError: it is none.
+        JudgeError: the text is no value.
     """
     tokens = _TOKEN.findall(text)
     try:

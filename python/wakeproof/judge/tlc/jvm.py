@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java virtual machines that run TLC on many configurations, one after another.
 
-Starting Java and loading TLC takes longer than checking a small spec.  A machine is a process of
-its own (`tlc.jvm_child`), so that a run that takes too long, or a machine that fails, is killed as
-any other child, and the next configuration gets a new machine.
+To start Java and load TLC takes longer than to check a small spec.  A machine is a process of its
+own (`tlc.jvm_child`): if a run takes too long or the machine fails, the process is killed, and the
+next configuration gets a new machine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Machine:
 
     @property
     def is_worn(self) -> bool:
-        """Say whether the machine has loaded TLC as often as its memory allows."""
+        """Return whether the machine has loaded TLC as often as its memory allows."""
         return self._fresh >= MOST_FRESH
 
     def run(
@@ -76,10 +76,10 @@ class Machine:
     ) -> Finished:
         """Run TLC with `arguments` in `folder`; `private` is a folder for what it writes.
 
-        After `timed_out` the machine still runs, and is good for nothing but `end`.
+        After `timed_out` the machine still runs, and only `end` may be called.
 
         Raises:
-            JvmError: it gave no answer.
+            JvmError: the machine gave no answer.
         """
         self._fresh += fresh
         output = private / "output"
@@ -104,7 +104,7 @@ class Machine:
         self._unpacked.cleanup()
 
     def _read(self, timeout_s: float, stall_s: float | None) -> bytes | None:
-        """Return its next answer, None if time runs out first."""
+        """Return the machine's next answer; None: the time ran out first."""
         assert self._child.stdout is not None
         pipe = self._child.stdout.fileno()
         deadline = time.monotonic() + timeout_s
@@ -165,11 +165,11 @@ class Machines:
 
         Args:
             arguments: of TLC.
-            folder: where TLC looks for the files that these name, and for modules.
+            folder: where TLC looks for the files that the arguments name, and for modules.
             private: an existing folder for what TLC writes.
-            fresh: load TLC's classes for this run alone; temporal formulas need it.
-            timeout_s: seconds after which the run is cut off, and its machine killed.
-            stall_s: seconds without use of a CPU after which the machine is given up.
+            fresh: load TLC's classes for this run alone; temporal formulas need that.
+            timeout_s: seconds after which the run is ended, and its machine killed.
+            stall_s: seconds without use of a CPU after which the machine is killed.
 
         Raises:
             JvmError: no machine gave an answer.
@@ -212,7 +212,7 @@ class Machines:
 
 
 def can_share() -> bool:
-    """Say whether many configurations may run in one JVM: only with the TLC that was tested."""
+    """Return whether many configurations may run in one JVM; only one version was tested."""
     tools = toolchain.find()
     return _library(tools.java).is_file() and _sha256(tools.jar) == toolchain.JAR_SHA256
 

@@ -15,11 +15,11 @@ It prints ``<tlc ready>``, then reads a request per line, a JSON object, and ans
     fresh       whether TLC's classes are loaded anew for this request alone; others find the
                 standard modules where the first of them has unpacked these, in java.io.tmpdir
 
-TLC was written to run once in a process.  With `fresh` nothing is left of earlier requests: all of
-TLC's static fields belong to its class loader.  Without it the classes are reused, and the fields
-that are known to carry something over are reset, which was measured to be enough for invariants and
-deadlock, and measured to be wrong for temporal formulas: these always need `fresh`.
-Even so the caller compares each answer with what it expects.
+TLC was written to run once in a process.  With `fresh` nothing is left of earlier requests, because
+all of TLC's static fields belong to its class loader.  Without `fresh` the classes are reused, and
+the static fields that are known to matter are reset.  Measurements showed that this is enough for
+invariants and deadlock, and wrong for temporal formulas, which always need `fresh`.  In both cases
+the caller compares each answer with the expected one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tlc:
         self._loader = _java("java.net.URLClassLoader")([url], platform)
 
     def reset(self) -> None:
-        """Forget what the run before has left in static fields."""
+        """Reset the static fields that the last run has changed."""
         self._field("tlc2.TLCGlobals", "mainChecker").set(None, None)
         worker = self._field("tlc2.tool.liveness.LiveWorker", "errFoundByThread")
         worker.set(None, _java("java.lang.Integer")(UNSET))
@@ -133,7 +133,7 @@ def answer(request: dict[str, Any], jar: str, reused: list[Tlc]) -> int:
 
 
 def _unregister() -> None:
-    """Take TLC's beans from the registry, of which the process has one, as the next has its own."""
+    """Remove TLC's beans from the registry of the process, because the next run adds its own."""
     server = _java("java.lang.management.ManagementFactory").getPlatformMBeanServer()
     for name in server.queryNames(None, None):
         if str(name.getDomain()).startswith("tlc2"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""manifest.json: what each configuration must show, and the numbers it showed last time.
+"""manifest.json: the expected result of each configuration, and the numbers of its last run.
 
 It is made from the tables in ``specs/`` with the files that TLC reads (`models`).
 """
@@ -53,7 +53,7 @@ class Entry:
         return specs / self.folder
 
     def file(self, specs: Path) -> Path:
-        """Return its .cfg."""
+        """Return the configuration's .cfg file."""
         return self.home(specs) / self.config
 
     @property
@@ -131,7 +131,7 @@ def listed(config: Path) -> dict[str, list[str]]:
 
 
 def problems(specs: Path, chosen: list[Entry], entries: dict[str, Entry]) -> list[str]:
-    """Return what is wrong between the manifest and the files, for the chosen entries."""
+    """Return the differences between the manifest and the files, for the chosen entries."""
     found = []
     for entry in chosen:
         if not entry.file(specs).is_file():
@@ -167,9 +167,10 @@ def _claim_problems(specs: Path, entry: Entry) -> list[str]:
 
 
 def _twin_problems(specs: Path, twin: Entry, entries: dict[str, Entry]) -> list[str]:
-    """Return what the twin fails to list of what a passing sibling lists that checks its claim.
+    """Return the claims that a twin must list and does not.
 
-    Without that, "violates this claim, and no other first" would say nothing.
+    It must list the claims that a passing configuration with the twin's claim lists.  Otherwise
+    "violates this claim before any other" would mean nothing.
     """
     names = _names(twin.file(specs))
     siblings = [
@@ -191,7 +192,7 @@ def _names(config: Path) -> list[str]:
 
 
 def defines(module: Path, name: str) -> bool:
-    """Say whether the .tla file defines the operator."""
+    """Return whether the .tla file defines the operator."""
     if not module.is_file():
         return False
     text = module.read_text(encoding="utf-8")

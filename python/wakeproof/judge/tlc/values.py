@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLA+ values as TLC prints them: read one, and say what changed between two."""
+"""TLA+ values as TLC prints them: read a value, and find the changes between two."""
 
 from __future__ import annotations
 

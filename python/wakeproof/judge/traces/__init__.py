@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of `conform --traces`: what real threads did is a behaviour of the spec."""
+"""The judge of `conform --traces`: recorded runs of real threads are behaviours of the spec."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 
 A trace is a string of cells per thread. A cell has the number of its set of steps (equal sets share
 a number) and, for every thread, the number of that thread's cells that ended before this cell
-began: these must come first. TLC chooses the trace in Init, takes the next cell of any thread that
-may come now, and prints the number of each trace that it completes.
+began: these cells must come first. TLC chooses the trace in Init, takes the next cell of any thread
+that may come now, and prints the number of each trace that it completes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Trace:
         object.__setattr__(self, "needs", needs)
 
     def may_go(self, done: Sequence[int], thread: int) -> bool:
-        """Say whether the thread's next cell may be the next of all, when `done` are done."""
+        """Return whether the thread's next cell may come next, after the cells in `done`."""
         need = self.needs[thread][done[thread]]
         return all(need[k] <= done[k] for k in range(len(done)) if k != thread)
 
@@ -132,7 +132,7 @@ def module_text(table: TraceConcept, traces: Sequence[Trace]) -> str:
 
 
 def is_known(table: TraceConcept, trace: Trace) -> bool:
-    """Say whether each cell has a step that the spec has; then only the spec can reject it."""
+    """Return whether each cell has a step of the spec, so that only the spec can reject it."""
     calls = _calls(table)
     return all(
         any(not s.action or (s.action, s.arguments) in calls for s in cell.steps)

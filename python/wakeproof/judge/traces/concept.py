@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a trace table: the steps of a spec that explain an event, and what it observed.
+"""The contents of a trace table: the steps of a spec that explain an event and its values.
 
-An event becomes cells, one after the other; any one of a cell's steps explains it. A step is an
-action of the spec with its arguments (or none: the spec does nothing), with conditions on the
-spec's variables before and after it. A step has two forms: TLA+, for TLC, and a test of a state of
-TLC's dump, for the replay that judges this judge.
+An event becomes one or more cells; any one of a cell's steps explains the cell. A step is an action
+of the spec with its arguments (or no action: the spec does nothing), and conditions on the spec's
+variables before and after it. A step has two forms: TLA+ for TLC, and a test of a state of TLC's
+dump for the replay, which checks this judge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTHING = ""
 
 @dataclass(frozen=True)
 class Is:
-    """The condition that a value is one of these."""
+    """The condition that a value is one of some values."""
 
     values: tuple[Any, ...]
 
@@ -37,7 +37,7 @@ class Is:
 
 @dataclass(frozen=True)
 class Not:
-    """The condition that a value is another one."""
+    """The condition that a value differs from another value."""
 
     value: Any
 
@@ -52,7 +52,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Part:
-    """The condition that a set has, of the elements of `among`, exactly `members`."""
+    """The condition that exactly `members` are the elements of `among` that a set has."""
 
     among: frozenset[Any]
     members: frozenset[Any]
@@ -94,7 +94,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The action as people read it."""
+        """The action in words."""
         arguments = f"({', '.join(self.arguments)})" if self.arguments else ""
         return f"{self.action}{arguments}" if self.action else "(no step)"
 
@@ -113,7 +113,7 @@ class Step:
         return " /\\ ".join(parts)
 
     def fits(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-        """Say whether a step between these states is as observed."""
+        """Return whether the step leads from the state `before` to the state `after`."""
         return all(_holds(what, at(before, where)) for where, what in self.before.items()) and all(
             _holds(what, at(after, where)) for where, what in self.after.items()
         )
@@ -134,7 +134,7 @@ Disagrees = Callable[[Sequence[Event]], tuple[int, str] | None]
 
 @dataclass(frozen=True)
 class TraceConcept:
-    """One table: a scenario on real cores, and the spec that its runs must be behaviours of."""
+    """One table: a scenario on real cores, and the spec that must allow its runs."""
 
     concept: Concept  # its spec, constants, actions, scenario
     explain: Explain  # thread, its events -> cells
@@ -153,10 +153,10 @@ class TraceConcept:
 
 
 def cells(table: TraceConcept, thread: int, events: Sequence[Event], *, ends: bool) -> list[Cell]:
-    """Return a thread's cells, with its end if the thread reached it.
+    """Return the cells of a thread, with its end if the thread has ended.
 
-    The first event that the table does not know, or that disagrees with the thread's earlier ones,
-    is a cell that no step explains: such a run is rejected.
+    The first event that the table does not know, or that contradicts the thread's earlier events,
+    becomes a cell that no step explains, so the run is rejected.
     """
     bad = table.disagrees(events)
     last, why = bad or (len(events), "")
@@ -187,7 +187,7 @@ def unexplained(event: Event, why: str) -> Cell:
 
 
 def each(explain: Callable[[int, Event], Sequence[tuple[Step, ...]]]) -> Explain:
-    """Return an `explain` for a table that looks at each event alone; it gives steps per cell."""
+    """Return an `explain` for a table that explains each event by itself, as steps per cell."""
 
     def explained(thread: int, events: Sequence[Event]) -> list[Cell]:
         return [Cell(event, steps) for event in events for steps in explain(thread, event)]

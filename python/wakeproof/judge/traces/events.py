@@ -32,7 +32,7 @@ class Event:
 
     @property
     def is_pending(self) -> bool:
-        """Say whether the thread was stopped in this event."""
+        """Return whether the thread was stopped in this event."""
         return self.end == math.inf
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> list[Rou
         names: (file, line) -> label.
 
     Raises:
-        JudgeError: it is not complete.
+        JudgeError: the output is not complete.
     """
     rounds: list[Round] = []
     events: list[Event] = []
@@ -83,10 +83,10 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> list[Rou
 
 
 def _whole(events: list[Event], *, returned: bool) -> Iterator[Event]:
-    """Yield the halves of a site in a twin (``explore_labels.TWIN``) as one event, the write's.
+    """Yield the two halves of a site in a twin (``explore_labels.TWIN``) as one event.
 
-    That event is judged as the site is, by the values that it read and wrote. A half that only
-    reads is an operation that failed, unless the thread was stopped after it.
+    This event is judged as an event of the site, by the values that it read and wrote. A half that
+    only reads is an operation that failed, unless the thread was stopped after it.
     """
     read: Event | None = None
     for event in events:

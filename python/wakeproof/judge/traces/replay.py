@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeats the verdicts on TLC's dumped graph, which checks the judge, and counts coverage.
+"""Repeats the verdicts on TLC's dumped graph, in order to check the judge, and counts coverage.
 
-The search for a trace goes depth first through pairs of (state of the spec, cells done). It finds
-one behaviour that explains the trace; the edges of this behaviour count as covered.
+The search for a trace is depth first, over pairs of (state of the spec, cells done). It finds one
+behaviour that explains the trace; the edges of this behaviour count as covered.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Replay:
         return Explained(False, _way(parents, best), *best)
 
     def _moves(self, trace: Trace, node: Node) -> Iterator[tuple[Move, Node]]:
-        """Yield the possible next steps; the likeliest, the one that began first, comes last."""
+        """Yield the possible next steps; the most likely one, which began first, comes last."""
         state, done = node
         for action, arguments in self.table.hidden:
             for edge in self._out[state].get((action, arguments), ()):
@@ -107,7 +107,7 @@ class Replay:
         return self._known[key]
 
     def stuck(self, trace: Trace, found: Explained) -> list[str]:
-        """Return lines: the way to where a trace sticks, the state, the unexplained cells."""
+        """Return lines: the way to where a trace sticks, this state, and the unexplained cells."""
         names = self.table.concept.threads
         rows = [("thread", "label", "action")]
         rows += [
@@ -139,7 +139,7 @@ class Replay:
         )  # fmt: skip
 
     def _within(self) -> tuple[set[int], set[int]]:
-        """Return the edges and states within the scenario: those that the concept keeps."""
+        """Return the edges and states of the scenario: those that the concept keeps."""
         keeps = self.table.concept.keeps
         edges: set[int] = set()
         states = set(self.graph.starts)
@@ -159,7 +159,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The part of the spec's reachable graph that real runs went through."""
+    """The part of the spec's reachable graph that real runs covered."""
 
     edges: int
     of_edges: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of the judge of traces, and whether they are as they must be."""
+"""The results of the judge of traces, and whether they are as expected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """The runs of one concept, or of its twin: some run of a twin must be rejected."""
+    """The runs of one concept, or of its twin, of which at least one must be rejected."""
 
     table: TraceConcept
     twin: str
@@ -52,7 +52,7 @@ class TraceResult:
 
     @property
     def found(self) -> int:
-        """The number of these that were rejected."""
+        """The number of tampered traces that were rejected."""
         return sum(grade.found for grade in self.grades)
 
     @property
@@ -81,7 +81,7 @@ class TraceResult:
 
     @property
     def holds(self) -> bool:
-        """Say whether the result is as it must be."""
+        """Return whether the result is as expected."""
         return not self.problem
 
 
@@ -107,7 +107,7 @@ class TraceReport(Results[TraceResult]):
 
 
 def grades(lies: Lies, found: Counter[str]) -> tuple[Grade, ...]:
-    """Return the lies by kind; `found`: the number of each that were rejected."""
+    """Return the lies by kind; `found`: how many of each kind were rejected."""
     told = Counter(trace.lie for trace in lies.traces)
     return tuple(
         Grade(kind, told[kind], found[kind], lies.unseen[kind], lies.by_table[kind])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `conform --traces`: what real threads did on real cores is a behaviour of the spec.
+"""The judge `conform --traces`: recorded runs of real threads are behaviours of the spec.
 
 The recorder records the scenario that `conform` compares, round by round
-(``harness/recorder/access_log.h``).  TLC judges all rounds of a concept in one run, with a few
-tampered ones among them.  The replay over TLC's graph must give the same verdict on each.
+(``harness/recorder/access_log.h``).  TLC judges all rounds of a concept in one run, together with a
+few tampered rounds.  The replay over TLC's graph must give the same verdict on each round.
 Source: docs/judging/traces.md.
 """
 
@@ -58,7 +58,7 @@ def traces(
 ) -> TraceReport:
     """Record `count` rounds of each concept with a name that matches `pattern`, and judge them.
 
-    With `rows`, concepts and twins that are in them are not judged again, and new ones are added.
+    `rows`: concepts and twins with a row there are not judged again, and the others get one.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -154,7 +154,7 @@ class _Judge:
         return Replay(table, *conform_spec.graph(table.concept, folder, self.children))
 
     def known(self, table: TraceConcept, twin: str, count: int) -> TraceResult | None:
-        """Return the result of an earlier job, if it is as it must be."""
+        """Return the result of an earlier job, if it was as expected."""
         if self.rows is None:
             return None
         inputs = inputs_of(self.builder, table, twin, count, self.seed)
@@ -163,7 +163,7 @@ class _Judge:
         return result if result and result.holds else None
 
     def add(self, result: TraceResult, count: int) -> None:
-        """Add a row; its runs are a matter of luck."""
+        """Add a row without counts, because its runs are a matter of luck."""
         if self.rows is not None:
             table, twin = result.table, result.twin
             self.rows.judged(
@@ -189,7 +189,7 @@ class _Judge:
     def judge(
         self, table: TraceConcept, replay: Replay, count: int, twin: str = "", more: int = 0
     ) -> TraceResult:
-        """Record `count` rounds and judge them, and tampered ones unless it is a twin."""
+        """Record `count` rounds and judge them; without a twin, also judge tampered rounds."""
         begin = time.monotonic()
         every = self.record(table, twin, count, self.seed + more)
         rounds = [one for one in every if table.wrong(one) or table.judged(one)]

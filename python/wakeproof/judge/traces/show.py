@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `wakeproof conform --traces` prints."""
+"""The output of `wakeproof conform --traces`."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 """Traces with one lie in them, which the judge must find.
 
 A lie drops a step of the spec, repeats it, moves it past a step of another thread on the same
-place, or changes the value of an event. The last event of a thread is never changed, for no later
-event would contradict the lie. A seed decides which event is changed. A few lies are still
-behaviours of the spec: the replay, which shares no code with TLC, finds these.
+place, or changes the value of an event. The last event of a thread is never changed, because no
+later event would contradict the lie. A seed decides which event is changed. A few traces with a lie
+are still behaviours of the spec; the replay, which shares no code with TLC, finds these.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def tampered(table: TraceConcept, rounds: Sequence[Round], count: int, seed: int
 
 
 def trace_of(table: TraceConcept, one: Round, *, lie: str = "", tampered: str = "") -> Trace:
-    """Return a round's cells; a round that is wrong under any spec begins with the reason."""
+    """Return a round's cells; if the round is wrong under any spec, the reason comes first."""
     threads = [cells(table, k, e, ends=one.returned[k]) for k, e in enumerate(one.threads)]
     why = table.wrong(one)
     if why:
@@ -102,7 +102,7 @@ def _with(one: Round, thread: int, event: Event, other: Event) -> Round:
 
 
 def _retold(own: tuple[Cell, ...], event: Event, put: list[Event]) -> tuple[Cell, ...]:
-    """Return the cells with those of an event told once for each of `put`."""
+    """Return the cells of a thread, with one event's cells repeated for each event in `put`."""
     its = [cell for cell in own if cell.event is event]
     index = own.index(its[0])
     new = [replace(cell, event=other) for other in put for cell in its]
@@ -122,7 +122,7 @@ def _past(told: Trace, thread: int, event: Event) -> list[Event]:
 
 
 def _conflict(one: Event, other: Event) -> bool:
-    """Say whether two accesses of a place differ in what they read or wrote."""
+    """Return whether two accesses of a place differ in what they read or wrote."""
     calls = one.site.startswith("futex") or other.site.startswith("futex")
     return one.place == other.place >= 0 and not calls and _did(one) != _did(other)
 

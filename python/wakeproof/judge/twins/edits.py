@@ -17,15 +17,17 @@ TLA+, or of both::
       { file = "wakeup/Guard.tla", in = "Order", find = '"fence", ', replace = "" },
     ]
 
-`find` occurs once in what `in` names: a C function; an operator of TLA+, from its head to the next
-definition at the margin, box comment or separator; or the paragraph VARIABLES or CONSTANTS.  Where
-C has no function to name (assembly, a constant, a declaration), `in` is left out, and `find` occurs
-once in the file.  A file is named from ``kernel/`` or ``specs/`` on; one of ``examples/`` with that
-folder.  `code` is the twin ``guard_no_fence`` of a build.  `spec` is what the configuration
-``MCGuard_no_fence`` changes, which ``specs/<layer>/<concept>.models.toml`` has.
+`find` occurs once in the text that `in` names: a C function; an operator of TLA+, from its head to
+the next definition at the margin, box comment or separator; or the paragraph VARIABLES or
+CONSTANTS.  If there is no C function (assembly, a constant, a declaration), `in` is left out, and
+`find` occurs once in the file.  The name of a file is its path below ``kernel/`` or ``specs/``; a
+file of ``examples/`` has that folder in its name.  `code` is the twin ``guard_no_fence`` of a
+build.  `spec` has the changes of the configuration ``MCGuard_no_fence``, which is in
+``specs/<layer>/<concept>.models.toml``.
 
-`scenario` is the STRESS_TEST that must show the outcome `shows`; each judge in `seen_by` must see
-it, one in `chance` may.  A twin of code without a scenario is seen by a test, which names it.
+`scenario` is the STRESS_TEST that must show the outcome `shows`.  Each judge in `seen_by` must see
+the twin, and a judge in `chance` may.  A test must see a twin of code without a scenario, and names
+the twin.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Twin:
-    """One defect, and the table that has it."""
+    """One defect, as its table describes it."""
 
     defect: str  # "no_fence"
     table: Path
@@ -79,7 +81,7 @@ class Twin:
 
     @property
     def name(self) -> str:
-        """The twin of a build that has its code."""
+        """The name by which a build includes the twin's code."""
         return f"{self.table.stem}_{self.defect}"
 
 
@@ -104,7 +106,7 @@ def read(root: Path) -> list[Twin]:
 
 
 def of_code(root: Path) -> dict[str, Twin]:
-    """Return the twins that change C, by the name that a build gives them.
+    """Return the twins that change C, by their name in a build.
 
     Raises:
         UsageError: a table is malformed, or two twins have one name.
@@ -178,7 +180,7 @@ def edited_specs(twin: Twin, specs: Path) -> dict[Path, str]:
 
 
 def texts(twin: Twin, root: Path) -> dict[Path, tuple[str, str]]:
-    """Return each file that the twin changes: its text, and the twin's.
+    """Return for each file that the twin changes the product's text and the twin's text.
 
     Raises:
         UsageError: an edit does not apply; the message names the twin and the file.
@@ -196,7 +198,7 @@ def _replaced(text: str, places: list[Place]) -> str:
 def _places(
     twin: Twin, edits: tuple[Edit, ...], folder: Path
 ) -> dict[Path, tuple[str, list[Place]]]:
-    """Return the text of each file that is edited, and where, in the order of the text."""
+    """Return the text of each edited file, and the places of the edits, in order."""
     found: dict[Path, tuple[str, list[Place]]] = {}
     for edit in edits:
         path = (folder.parent if edit.file.startswith(f"{_EXAMPLES}/") else folder) / edit.file
@@ -220,31 +222,31 @@ def _places(
 
 
 def texts_of(name: str | None, root: Path) -> dict[Path, str]:
-    """Return the texts that the twin of a build changes, by the product's path; none has none."""
+    """Return the texts that the twin of a build changes, by the product's path; "": no twin."""
     found = of_code(root).get(name or "")
     return edited(found, root) if found else {}
 
 
 def needed(changed: dict[Path, str], texts: dict[str, str]) -> dict[str, str]:
-    """Return the edited texts if one of `texts` is edited, else nothing; by the product's path.
+    """Return the edited texts by the product's path; nothing if none of `texts` is edited.
 
-    All or none: the overlay is the same for every object of the twin.
+    It returns all or none, so that the overlay is the same for every object of the twin.
     """
     is_needed = not texts.keys().isdisjoint(map(str, changed))
     return {str(path): text for path, text in changed.items()} if is_needed else {}
 
 
 def place(path: Path, root: Path) -> Path:
-    """Return where a file of the product lies in an overlay."""
+    """Return the path of a product's file in an overlay."""
     kernel = root / "kernel"
     return path.relative_to(kernel if kernel in path.parents else root)
 
 
 def overlay(texts: dict[str, str], root: Path, into: Path) -> Path:
-    """Write the texts, which are named by the product's paths, to a folder below `into`; return it.
+    """Write the texts, by the product's paths, to a folder below `into`, and return the folder.
 
-    The folder is named by what it holds.  It comes first in the include path: a name from
-    ``kernel/`` on is then found in it.
+    The name of the folder is a hash of its contents.  The folder comes first in the include path,
+    so an include of a kernel file finds the text in the folder.
     """
     rows = sorted((str(place(Path(path), root)), text) for path, text in texts.items())
     folder = into / digest(*(part for row in rows for part in row))
@@ -269,7 +271,7 @@ def overlay_of(name: str) -> Path:
 
 
 def _body(text: str, function: str, wrong: str) -> tuple[int, int]:
-    """Return where the definition of a C function begins and ends, or the file does."""
+    """Return where the definition of a C function begins and ends; no function: the whole file."""
     if not function:
         return 0, len(text)
     head = rf"^\w[^\n;{{}}]*\b{function}\([^;{{}}]*\)(?: /\*[^\n]*\*/)?\n"
@@ -287,7 +289,7 @@ _AT_MARGIN = re.compile(
 
 
 def _definition(text: str, name: str, wrong: str) -> tuple[int, int]:
-    """Return where a definition of TLA+ begins, and where what follows it at the margin does."""
+    """Return where a definition of TLA+ begins, and where the next one at the margin begins."""
     heads = list(_AT_MARGIN.finditer(text))
     spans = [(a.start(), b.start()) for a, b in pairwise(heads) if a["name"] == name]
     if len(spans) != 1:
@@ -298,7 +300,7 @@ def _definition(text: str, name: str, wrong: str) -> tuple[int, int]:
 def _changed(path: Path, text: str, rows: list[Place]) -> str:
     """Replace [begin, end) by text in each row; number all other lines as in the product.
 
-    Lines of an edit that adds or removes some are numbered from `EDITED` on.
+    If an edit adds or removes lines, its lines are numbered from `EDITED` on.
     """
     parts: list[str] = []
     numbers = [1]  # of each line of the result so far
@@ -326,7 +328,7 @@ def _add(piece: str, parts: list[str], numbers: list[int]) -> None:
 
 
 def _with_numbers(text: str, numbers: list[int], path: Path) -> str:
-    """Put ``#line`` before each line with a number out of sequence, but in no comment or macro."""
+    """Put ``#line`` before lines with a number out of sequence, but not in comments or macros."""
     lines, expected, is_comment, is_continued = [], 0, False, False
     for line, number in zip(text.split("\n"), numbers, strict=True):
         if number != expected and not is_comment and not is_continued:
@@ -341,7 +343,7 @@ def _with_numbers(text: str, numbers: list[int], path: Path) -> str:
 
 
 def numbered(text: str) -> list[int]:
-    """Return the number that each line of `text` has for a compiler."""
+    """Return the number of each line of `text`, as a compiler sees it."""
     numbers, next_one = [], 1
     for line in text.split("\n"):
         numbers.append(next_one)

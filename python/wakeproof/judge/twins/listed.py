@@ -61,7 +61,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class _Declaration:
-    """What must show a twin of code: from its table, or a STRESS_TWIN, as its text has it."""
+    """The scenario and judges of a twin of code, from its table or its STRESS_TWIN."""
 
     of: str
     defect: str
@@ -134,7 +134,7 @@ def difference(one: Listed, root: Path) -> str:
 
 
 def own_settings(one: Listed, root: Path) -> str:
-    """Return what the row of a spec's twin sets in place of the defaults; "" without any."""
+    """Return the settings of a spec's twin that replace the defaults; "": none."""
     for _, model in _broken(root / "specs"):
         if model.name == one.configuration:
             specification = model.row.get("specification", "")
@@ -145,7 +145,7 @@ def own_settings(one: Listed, root: Path) -> str:
 
 
 def branches(one: Listed, root: Path) -> list[Path]:
-    """Return the files with code that stands beside the product's and makes the defect."""
+    """Return the files in which the defect is a branch beside the product's code."""
     files = [*_files(root / "kernel"), *_files(root / "stress")]
     return [file for file in files if one.code and source_texts.uses_twin(_text(file), one.code)]
 
@@ -214,7 +214,7 @@ def _split(code: str, concepts: Iterable[str]) -> tuple[str, str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the C files below a folder; not what says what a twin is."""
+    """Return the C files below a folder, without those that define the macros of twins."""
     files = sorted(folder.rglob("*.[chS]"))
     return [file for file in files if file.name not in ("twin.h", "stress.h")]
 

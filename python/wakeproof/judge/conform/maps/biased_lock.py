@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BiasedLock: an owner and two stealers.  Of the code's counters, the distance is compared."""
+"""BiasedLock: an owner and two stealers.  The comparison sees the distance of the two counters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same number, which is a variable of the spec."""
+    """Return the same number, a variable of the spec."""
     return int(state["next"])
 
 

@@ -2,9 +2,9 @@
 """The ends of a block of the guard: a nap after a heavy fence that failed, a deadline, a handler.
 
 The table also compares what the poller learns about its wake (`answers`).  Before a thread queues,
-the explorer decides whether a signal handler runs, and bounds the number of times.  So the
-generated module also decides it there (`asked`), once, in hidden steps.  Handlers that run in a
-wait for the lock are out of bounds.
+the explorer decides whether a signal handler runs, and limits how often one runs.  So the generated
+module also decides it there (`asked`), once, in hidden steps.  Handlers that run in a wait for the
+lock are outside of the bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wakeproof.judge.conform.maps.guard import ASLEEP, EACH, EVENT, MOST, RENDEZ
 
 
 def told(step: Step) -> int:
-    """Return the answer that the poller gets after this step of its own; 1: no claim of its wake.
+    """Return what the poller learns after this step of its own; 1: no claim of its wake.
 
     The answer is what the poller stores next, apart from the release of the lock.  No other thread
     changes it.
@@ -36,7 +36,7 @@ def told(step: Step) -> int:
 
 
 def answers_after(answers: int, step: Step, label: str, promise: int) -> int:
-    """Count the claims of an announcement, and the answers that there was no claim."""
+    """Count the claims of an announcement, and how often the poller learns that there was none."""
     if label == "Announce":
         return 0
     answers += label.startswith("Claim") and step.pre.word(promise) == 1
@@ -88,7 +88,7 @@ class Blocker(NamedTuple):
 
 
 def is_handler(step: Step) -> bool:
-    """Say whether the explorer decides here that a handler runs."""
+    """Return whether the explorer decides here that a handler runs."""
     return step.site == "futex_wait" and step.what.kind == CHOOSE and step.value == 1
 
 
@@ -121,7 +121,7 @@ def block_seen(at: At, memory: Blocker) -> Hashable:
 
 
 def block_spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     return guard.meeting_spec_seen(state), state["answers"]
 
 

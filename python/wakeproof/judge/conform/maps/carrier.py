@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier: word, eventfd, futex and system calls step by step.  A push or a pop is one step.
+"""Carrier: the steps of word, eventfd, futex and system calls.  A push or a pop is one step.
 
 The spec leaves out the token, the idle set and the siblings' queues, so accesses of these are
 hidden.  Only *carrier hit* has siblings with work.
@@ -59,7 +59,7 @@ def code_label(step: Step) -> str:
 
 
 def hit_label(step: Step) -> str:
-    """Return the spec's step; a look at all queues is one step, and its outcome says if it hit."""
+    """Return the spec's step; a check of all queues is one step, which tells whether it hit."""
     if step.site == "Has":
         return WAIT
     if step.site == "mpsc.15" and step.what.offset == INBOX + HEAD:
@@ -87,12 +87,12 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def hit_seen(at: At, _ghost: object) -> Hashable:
-    """Return the same, with the tasks of the inbox."""
+    """Return the same observations, with the tasks of the inbox."""
     return WORDS[at.word(WORD)], _work(at, INBOX), at.word(EVENT) > 0, at.is_asleep(0)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     asleep = state["pc"]["owner"] == "queued"
     return state["word"], state["work"], state["eventfd"], asleep
 

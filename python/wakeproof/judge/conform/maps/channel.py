@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Channel: the lock with what is done under it, grants, wakes and sleeps, step by step.
 
-All of the channel is plain memory under its lock, so taking the lock is one step with what follows.
+All of the channel is plain memory under its lock, so one step takes the lock and changes it.
 Observed are the number of items, the item that a waiting receiver is given, and the item that it
 returned last.  Spurious wakeups are on, in the spec as well, so waiters get the lock in any order.
 """
@@ -30,7 +30,7 @@ WAITING = NAMES[:2]
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name = NAMES[step.thread]
     if step.ends_sleep:
         return end_label(step, LOCK, name)
@@ -57,7 +57,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     each = tuple((name in state["granted"], state["pc"][name] == "asleep") for name in WAITING)
     told = state["told"]["r"]
     received = max((item for _, item in state["received"]), default=0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Condition: its line, the line of its mutex, and how a waiter goes from one to the other.
+"""Condition: its queue, the queue of its mutex, and how a waiter goes from one to the other.
 
-As in the spec, taking the lock of the condition's line is one step with what is done under it.
-The waiter's steps in the mutex's line have the labels of the mutex's own table.
+As in the spec, one step takes the lock of the condition's queue and does what follows under it.
+The waiter's steps in the mutex's queue have the labels of the mutex's own table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_SIGNALLER = {"mutex.1": "TakeFor", "mutex.2": "TakeFor", "mutex.3": "MarkFor"
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name, site = NAMES[step.thread], step.site
     if step.what.offset == LINE:
         return _line_label(step, name)
@@ -80,7 +80,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     word = state["word"]
     has_ended = state["pc"][WAITER] == "idle" and state["stage"][WAITER] != "waits"
     ended = "late" if state["where"][WAITER] == "out" else "signalled"

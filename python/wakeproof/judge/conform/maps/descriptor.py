@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Io: begin and end of calls, attempts, a direction's line, edges and the close, step by step.
+"""Io: the steps of calls, of attempts, of the queue of a direction, of edges and of the close.
 
-The line is plain memory under the lock of the direction, so taking that lock is one step with what
-is done under it.  An edge takes the lock and counts; other threads read that count without the
+The queue is plain memory under the lock of the direction, so one step takes that lock and does what
+follows under it.  An edge takes the lock and counts; other threads read that count without the
 lock.  The grants that follow are hidden, because a grant and the park that it ends are one step of
-the spec (WaitQueue has them apart).  Spurious wakeups are on, so waiters get the lock in any order.
+the spec (in WaitQueue they are two).  Spurious wakeups are on, so waiters get the lock in any
+order.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Why = tuple[str, ...]
 
 
 def lock_label(step: Step, name: str, reader: int) -> str:
-    """Return the step that is done with the lock that was taken."""
+    """Return the step that takes the lock, by what the thread does under it."""
     then = step.post.pending(step.thread)
     if then.offset == LOCK and then.site in ("lock.2", "futex_wait"):
         return WAIT
@@ -68,7 +69,7 @@ def call_label(step: Step, name: str) -> str:
 
 
 def wait_label(step: Step) -> str:
-    """Return the steps of a wait and its grant, all hidden; a turn that a grant ends is no wait."""
+    """Return the steps of a wait and its grant, all hidden; one that a grant ends is no wait."""
     is_granted = step.pre.word(step.what.offset) == GRANTED
     match step.site:
         case "wait_queue.1" | "wait_queue.3":
@@ -81,7 +82,7 @@ def wait_label(step: Step) -> str:
 
 
 def code_label(step: Step, names: tuple[str, ...]) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name = names[step.thread]
     if step.ends_sleep:
         return WAIT
@@ -134,7 +135,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     return (
         (state["data"], state["edge"]["home"], state["open"]),
         (state["edges"], state["shut"]),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Close: the lock of the turn, sleeps, signals, wakes, the steps of a close, and its result.
 
-Plain memory, under the lock or of the close whose turn it is, shows in the steps that follow.  The
-scenario owns the list that a close waits for, and no other thread locks it.  For the spec, that
-wait ends with the choice of the list and of whether a handler runs; its other steps are hidden.  No
-handler runs in another wait.  Spurious wakeups are on, in the spec as well, so waiters get the lock
-in any order.  A close has returned when it says its result.
+Some memory is plain: it is under the lock, or belongs to the close that has the turn.  It shows in
+the steps that follow.  The scenario owns the list for which a close waits, and no other thread
+locks the list.  For the spec, that wait ends with the choice of the list and of whether a handler
+runs; its other steps are hidden.  No handler runs in another wait.  Spurious wakeups are on, in the
+spec as well, so waiters get the lock in any order.  A close has returned when its result shows.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def left_label(step: Step, name: str) -> str:
 
 
 def code_label(step: Step, threads: tuple[str, ...] = THREADS) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name = threads[step.thread]
     if name in ("exits", "runs"):
         return carrier_label(step)
@@ -101,7 +101,7 @@ def after(hit: frozenset[int], step: Step, label: str) -> frozenset[int] | None:
 
 
 def code_seen(at: At, _ghost: object, closers: str = "ab") -> Hashable:
-    """Return the lock and the group's bits; per closer: asleep in line, its result."""
+    """Return the lock and the group's bits; per closer: whether it sleeps, its result."""
     group = at.word(GROUP)
     carrier = "exited" if group & EXITED else "runs" if group & RUNS else "polls"
     each = tuple(
@@ -118,7 +118,7 @@ LOCKING = ("misses", "enters", "away", "signals", "wakes", "gone")
 
 
 def spec_seen(state: Mapping[str, Any], closers: str = "ab") -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     where = state["at"]
     each = tuple(
         (where[name] == "waits", state["says"][name] if where[name] == "out" else "")

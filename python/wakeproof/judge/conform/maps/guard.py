@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guard: symmetric and asymmetric with a sticky signal, and the rendezvous.
 
-In the rendezvous the lock is no step of its own.  Taking the lock goes with the look or the claim
-that is made under it, and giving it back goes with the signal.  Spurious wakeups are on: a sleeper
-may wake and find the lock free, so waiters get it in any order, as in the spec.  The table still
-sees that no waiter depends on a spurious wakeup: after a contended lock is given back, the next
-step must be the system call.
+In the rendezvous the lock has no steps of its own.  One step takes the lock and makes the check or
+the claim under it, and one step releases the lock and signals.  Spurious wakeups are on: a sleeper
+may wake and find the lock free, so waiters get the lock in any order, as in the spec.  The table
+still sees that no waiter depends on a spurious wakeup: after the release of a contended lock the
+next step must be the system call.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def seen_queue(at: At) -> int:
 
 
 def after(answers: int, step: Step, label: str) -> int:
-    """Count, as the spec does, claims of an announcement and returns that say there was none."""
+    """Count, as the spec does, claims of an announcement and returns that report no claim."""
     if label == "Announce":
         return 0
     if label.startswith("Claim") or label == "Leave":
@@ -75,7 +75,7 @@ def code_seen(at: At, answers: int) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     return state["asleep"], state["queue"], state["token"], state["answers"]
 
 
@@ -114,7 +114,7 @@ GUARD_ASYMMETRIC = replace(
 
 
 def meeting_label(step: Step) -> str:
-    """Return the label with the lock, which lock.1 or lock.2 took if no wait for it follows."""
+    """Return the label; lock.1 or lock.2 took the lock if no wait for the lock follows."""
     thread = THREADS[step.thread]
     is_poller = step.thread == 0
     if step.pre.word(LOCK) == 2 and step.post.word(LOCK) == 0 and not wakes_next(step, LOCK):
@@ -148,7 +148,7 @@ def meeting_seen(at: At, _ghost: object) -> Hashable:
 
 
 def meeting_spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     return state["asleep"], state["queue"]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Latch: the word, the opener's grants and wakes, the waiters' sleeps and results, step by step.
 
-A turn that does not get the lock is a turn of a loop that waits.  A waiter has returned when it
-says its result, which is one step with its last step in the latch.
+An attempt that does not get the lock is a step of a loop that waits.  A waiter has returned when
+its result shows, which is one step together with its last step in the latch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def waiter_label(step: Step, name: str) -> str:
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     return waiter_label(step, NAMES[step.thread - 1]) if step.thread else opener_label(step)
 
 
@@ -88,7 +88,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     each = tuple(
         (
             name in state["granted"],

@@ -53,7 +53,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     nodes = [f"n{n + 1}" for n in range(COUNT)]
     cells = tuple(state["cell"][name] for name in ("first", *nodes))
     return state["tail"], state["head"], cells, tuple(state["where"][n] == "free" for n in nodes)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutex: the word, the list's lock, the waiters' states and the sleepers, step by step.
 
-The line is plain memory under the lock.  It shows in the waiters that an unlock notifies, grants
-and wakes.  A load is hidden if the next step does not depend on its outcome.  A compare-and-swap
-that fails is hidden too: both sides then decide anew.  Spurious wakeups are on, in the spec as
-well, so waiters get the lock in any order.
+The queue of waiters is plain memory under the lock.  It shows in the waiters that an unlock
+notifies, grants and wakes.  A load is hidden if the next step does not depend on its outcome.  A
+compare-and-swap that fails is hidden too, because both sides then decide again.  Spurious wakeups
+are on, in the spec as well, so waiters get the lock in any order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOADS = ("mutex.9", "mutex.10", "mutex.15", "mutex.16", "mutex.17", "mutex.18", 
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name, site = NAMES[step.thread], step.site
     if step.ends_sleep:
         return end_label(step, LOCK, name)
@@ -74,7 +74,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     each = tuple((state["said"][name], state["pc"][name] == "asleep") for name in NAMES[:2])
     word = state["word"]
     bits = word["locked"], word["queued"], word["woken"], word["passes"]

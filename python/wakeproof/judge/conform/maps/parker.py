@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parker: every access of the word, and every system call, is a step of the spec.
 
-The spec remembers which data each thread has seen.  That is no part of the code's state, so it is a
-ghost: the table computes it from the memory orders of the compiled accesses, and compares it.  So
-the whole state of the spec is compared, without program counters.  The result of an unpark or a
-park is in the label of its last step.
+The spec remembers which data each thread has seen.  The code has no such state, so it is a ghost:
+the table computes it from the memory orders of the compiled accesses, and compares it.  So the
+whole state of the spec is compared, except for program counters.  The result of an unpark or a park
+is in the label of its last step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def word_of(at: At) -> frozenset[str]:
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     thread = THREADS[step.thread]
     if step.ends_sleep:
         return f"EndWait {str(step.ends_sleep == 'late').upper()}"
@@ -71,13 +71,13 @@ def code_label(step: Step) -> str:
 
 
 def _told(step: Step) -> str:
-    """Return the result of the park that returns with this step; "": it goes on."""
+    """Return the result of the park that returns with this step; "": it has not returned."""
     result = step.tells("Told")
     return "" if result is None else RESULTS[result]
 
 
 def _gave(step: Step) -> str:
-    """Return the result of the unpark that returns with this step; "": it goes on."""
+    """Return the result of the unpark that returns with this step; "": it has not returned."""
     gave = step.tells("Gave")
     return "" if gave is None else str(bool(gave)).upper()
 
@@ -85,7 +85,10 @@ def _gave(step: Step) -> str:
 def spec_label(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
 ) -> str:
-    """Return the step: Try and Peek are one; Begin has what it begins, a last step the result."""
+    """Return the label of a step: Begin with what begins, a last step with the result.
+
+    Try and Peek have the same label.
+    """
     if action == "Begin":
         return f"Begin {post['owner']}"
     said: tuple[str, ...] = ()
@@ -100,9 +103,9 @@ def spec_label(
 def visible(memory: Memory, step: Step) -> Memory:
     """Return the ghost after the step, by the step's kind and memory order in the code.
 
-    The word carries writes.  An acquire makes them visible to its thread.  A store ends the release
-    sequence, and a read-modify-write continues it.  If either releases, the word then also carries
-    all that its thread has seen.
+    The word carries writes.  An acquire makes these writes visible to its thread.  A store ends the
+    release sequence, and a read-modify-write continues it.  If the store or the read-modify-write
+    releases, the word then also carries all writes that its thread has seen.
     """
     if step.what.offset != WORD or not step.what.order or step.site.startswith("futex"):
         return memory
@@ -159,7 +162,7 @@ def code_seen(at: At, memory: Memory) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     each = [(state[name]["u1"], state[name]["u2"]) for name in ("seen", "carried", "due")]
     data = (state["data"]["u1"], state["data"]["u2"])
     return (state["word"], state["owner"] == "asleep", data, *each, state["credit"], state["stale"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search: two carriers, one of them in a task that never ends, and two submitters.
 
-``search_steps`` reads the steps of the code.  At an empty queue, a thief of the code takes no
-ticket; a thief of the spec takes the ticket and no task.  Both are hidden.
+``search_steps`` reads the steps of the code.  At an empty queue, a thief in the code takes no
+ticket, and a thief in the spec takes the ticket but no task.  Both are hidden.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def pinned_seen(at: At, ghost: object) -> Hashable:
-    """Return the same, and the inboxes that are published or empty."""
+    """Return the same observations, and the inboxes that are published or empty."""
     first = tuple(BASE + c * CARRIER + INBOX + FIRST for c in (0, 1))
     empty = tuple(at.word(c * CARRIER + INBOX + TAIL, first[c]) == first[c] for c in (0, 1))
     return code_seen(at, ghost), tuple(front(at, c, INBOX) != 0 for c in (0, 1)), empty
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     names = ("c1", "c2")
     queues = [state["queue"][c] for c in names]
     holes = {t for t, where in state["at"].items() if where["pc"] == "publish"}
@@ -60,7 +60,7 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 
 
 def spec_pinned_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     inboxes = [state["inbox"][c] for c in ("c1", "c2")]
     holes = {t for t, where in state["at"].items() if where["pc"] == "publish"}
     published = tuple(bool(q) and q[0] not in holes for q in inboxes)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the step of Search.tla that an access of the compiled search is.
+"""Finds the step of Search.tla that corresponds to an access of the compiled search.
 
-The meaning of a site depends on the reason that the thread is there.  The thread's own last steps,
-which a ghost remembers, are that reason.
+The meaning of a site depends on the reason for which the thread is there.  The reason follows from
+the thread's own last steps, which a ghost remembers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pinned_as(threads: tuple[str, ...], step: Step, *, alone: bool) -> str:
 
     A carrier polls its two queues one after the other, which is one step of the spec.  So one of
     the two must always be empty: the stealable queue if pinned tasks are `alone`, else the inbox
-    of a carrier that polls.  The look at the other one says whether the poll found nothing.
+    of a carrier that polls.  The check of the other queue shows whether the poll found nothing.
     """
     thread = threads[step.thread]
     own = int(thread[1]) - 1 if thread[0] == "c" else -1
@@ -110,13 +110,13 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
 
 
 def _gives_back(step: Step, carrier: int) -> bool:
-    """Say whether the pop, which ends with [biased_lock.5], gave back one ticket and no other."""
+    """Return whether the pop, which ends with [biased_lock.5], gave back one ticket only."""
     at = carrier * CARRIER + SERVING
     return (step.post.word(at) - step.pre.word(at)) % TICKETS == 1
 
 
 def _is_told(step: Step) -> bool:
-    """Say whether the next step is the system call for the thread of the changed word, if any."""
+    """Return whether the next step is the system call that wakes the thread of the changed word."""
     word = step.what.offset
     return step.pre.word(word) == step.post.word(word) or wakes_next(step, word)
 
@@ -133,7 +133,7 @@ SITES = {
 
 
 def _front(step: Step, thread: str, own: int, why: str) -> str:
-    """Return the step of a look at a queue's front, by the reason for the look."""
+    """Return the step that reads a queue's front, by the reason for it."""
     carrier = queue_of(step)
     if why == "alone":
         return f"IsAlone {thread}"
@@ -170,7 +170,7 @@ def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
 
 
 def _scan(before: str, step: Step) -> str | None:
-    """Follow a re-check: bits with words that are not yet read, then queues not yet looked at."""
+    """Follow a re-check: bits with words that are not yet read, then queues not yet checked."""
     bits, seen = map(int, before.split()[1:])
     if step.site == "search.4":
         bit = bits & -bits

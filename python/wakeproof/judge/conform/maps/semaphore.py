@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semaphore: the word, the list's lock, granted and sleeping threads, step by step.
 
-The list and the served number are plain memory under the lock.  They show in the waiter that a
-thread grants next.  A load is hidden if the next step does not depend on its outcome.  Spurious
+The list and the served number are plain memory under the lock.  They decide which waiter gets the
+next grant.  A load is hidden if the next step does not depend on its outcome.  Spurious
 wakeups are on, in the spec as well, so waiters get the lock in any order.
 """
 
@@ -30,7 +30,7 @@ NAMED = {"semaphore.4": "Serve", "lock.3": "Unlock", "wait_queue.2": "Grant",
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name = NAMES[step.thread]
     if step.ends_sleep:
         return end_label(step, LOCK, name)
@@ -62,7 +62,7 @@ def code_seen(at: At, _ghost: object, threads: int = 2) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any], threads: int = 2) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     each = tuple(
         (name in state["granted"], state["pc"][name] == "asleep") for name in NAMES[:threads]
     )

@@ -52,7 +52,7 @@ def code_label(step: Step) -> str:
 
 
 def said(step: Step) -> str:
-    """Return the step's answer, from its effect: [task.3] reads BUSY only where it changes it."""
+    """Return the result of the step, from its effect: [task.3] reads BUSY only to change it."""
     if step.value == 0 and step.post.word(WORD) == WORDS.index("DONE"):
         return "Done"
     stays = step.pre.word(WORD) == step.post.word(WORD)
@@ -83,7 +83,7 @@ def code_seen(at: At, yields: int) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     return state["word"], state["notified"], state["cells"], state["left"]["yields"]
 
 

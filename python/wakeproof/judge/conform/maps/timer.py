@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timer: lock, deadline, the carrier's word and sleep, the armers' words, step by step.
 
-Taking the lock is one step with the change of `armed` under it.  A thread's word is read before it
-is changed (vthread.10); these reads are hidden unless the next step depends on them.  The ghosts
-and the heap are not compared: changes of the heap show in the earliest deadline and in the thread
-that is taken.  With two armers spurious wakeups are on, so waiters get the lock in any order, as in
-the spec.  A spurious end of the carrier's sleep is then added to the spec.
+One step takes the lock and changes `armed` under it.  A thread's word is read before it is changed
+(vthread.10); these reads are hidden unless the next step depends on them.  The ghosts and the heap
+are not compared: changes of the heap show in the earliest deadline and in the thread that is taken.
+With two armers spurious wakeups are on, so waiters get the lock in any order, as in the spec.  A
+spurious end of the carrier's sleep is then added to the spec.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def armer_label(step: Step, armer: int) -> str:
     if step.ends_sleep:
         return WAIT
     has_parked = thread_at(step.pre, armer) >= NUMBER
-    # A wake of the carrier has ended: with its system call it woke the carrier, else it did not.
+    # A wake of the carrier has ended: it woke the carrier only if it made its system call.
     if step.site == "Lies" or lies(step, "Gave", truth=step.site == "futex_wake"):
         return f"Lies a{1 + armer}"
     match step.site:
@@ -105,7 +105,7 @@ def armer_label(step: Step, armer: int) -> str:
 
 
 def other(step: Step) -> str:
-    """Return the label of what is no step of the spec."""
+    """Return the label of a step that the spec does not have."""
     if step.site in HIDDEN_SITES:
         return HIDDEN
     raise KeyError(step.site)
@@ -142,7 +142,7 @@ def code_seen(at: At, _ghost: object, armers: int = 1) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any], armers: int = 1) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     names = [f"a{1 + armer}" for armer in range(armers)]
     words = tuple(
         (

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """VThread: every access of the word and the flag, the timer, the futex of a pinned park.
 
-The queue is a count, as in the spec, so its reservation (one half of a push) is no step.
-[vthread.10] is one site of many looks; the thread's next step says which look it was.  A look
-before a compare-and-swap or an exchange is hidden, for that operation decides.  Of the spec's
-ghosts, `told` is compared: it distinguishes a park that ended by its deadline from one that was
-unparked.
+The queue is a count, as in the spec, so its reservation (one half of a push) is no step.  Many
+reads have the site [vthread.10]; the thread's next step tells which read it was.  A read before a
+compare-and-swap or an exchange is hidden, because that operation decides.  Of the spec's ghosts,
+`told` is compared: it distinguishes a park that ended by its deadline from one that was unparked.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Memory(NamedTuple):
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     thread = THREADS[step.thread]
     if step.ends_sleep:
         return f"TimesOut {thread}"
@@ -142,7 +141,7 @@ def code_seen(at: At, memory: Memory) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     return (
         state["state"], state["permit"], state["number"], state["interrupted"], state["cells"],
         state["timer"], state["asleep"], state["pc"]["joiner"] == "done",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait queue: what is done under the lock, grants, wakes and sleeps of OS threads, step by step.
+"""Wait queue: the steps under the lock, and the grants, wakes and sleeps of OS threads.
 
-The line is plain memory under its lock, so taking the lock is one step with what follows.  The line
-shows in the waiter that a grant reaches.  Spurious wakeups are on, in the spec as well, so waiters
-get the lock in any order.
+The queue is plain memory under its lock, so one step takes the lock and changes the queue.  The
+queue decides which waiter a grant reaches.  Spurious wakeups are on, in the spec as well, so
+waiters get the lock in any order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = (*WAITING, *GIVING)
 
 
 def code_label(step: Step) -> str:
-    """Return the label of the spec's step that a step of the code is."""
+    """Return the label of the spec's step that corresponds to a step of the code."""
     name = NAMES[step.thread]
     if step.ends_sleep:
         return end_label(step, LOCK, name, "Spurious")
@@ -54,7 +54,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
-    """Return the same of a state of the spec."""
+    """Return the same observations of a state of the spec."""
     each = tuple(
         (state["state"][name] == "granted", state["pc"][name] == "asleep") for name in WAITING
     )

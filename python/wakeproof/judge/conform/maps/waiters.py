@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that all concepts with a line of waiters share: the line's lock, and sleeps of OS threads.
+"""Steps of all concepts with a queue of waiters: the queue's lock, and sleeps of OS threads.
 
 A scenario has its waiters in an array at `WAITERS`, and asserts these offsets.
 """
@@ -14,14 +14,14 @@ GRANTED = 2
 
 
 def lock_label(step: Step, lock: int, taken: str) -> str:
-    """Return `taken` if the step takes the lock there; other steps are turns of its wait."""
+    """Return `taken` if the step takes the lock there; other steps belong to the wait for it."""
     then = step.post.pending(step.thread)
     is_held = then.offset == lock and then.site in ("lock.2", "futex_wait")
     return WAIT if is_held else taken
 
 
 def end_label(step: Step, lock: int, name: str, stray: str = "Stray") -> str:
-    """Return the end of a sleep without a wake: by a deadline, or spurious."""
+    """Return how a sleep ended without a wake: by a deadline, or spuriously."""
     if step.what.offset == lock:
         return WAIT
     return f"{'TimeOut' if step.ends_sleep == 'late' else stray} {name}"
@@ -35,12 +35,12 @@ def futex_label(step: Step, lock: int, name: str, sleep: str = "Sleep") -> str:
 
 
 def is_granted(step: Step) -> bool:
-    """Say whether the waiter that the step looks at has been granted."""
+    """Return whether the waiter that the step reads has been granted."""
     return step.pre.word(step.what.offset) == GRANTED
 
 
 def sleeps(at: At, thread: int, lock: int) -> bool:
-    """Say whether a thread sleeps in its wait, and not for the lock."""
+    """Return whether a thread sleeps in its wait, and not for the lock."""
     return at.is_asleep(thread) and at.pending(thread).offset != lock
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BiasedLock on real cores: its numbers are distances from `serving`, which [biased_lock.2] reads.
+"""BiasedLock on real cores: the spec's numbers are distances from `serving` at [biased_lock.2].
 
-The numbers themselves are compared with the numbers that the thread drew (``own``), and with the
+The numbers of the code are compared with the numbers that the thread drew (``own``), and with the
 earlier values of the counters (`wrong`).
 """
 
@@ -45,7 +45,7 @@ def _step(who: str, event: Event, my: int) -> Step:
 
 
 def wrong(one: Round) -> str:
-    """Return the access of a counter that saw less than an earlier one left: counters only grow."""
+    """Return an access that saw a smaller counter than an earlier access left; counters grow."""
     for counter in (
         ("biased_lock.1", "biased_lock.4"),
         ("biased_lock.2", "biased_lock.3", "biased_lock.5"),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier on real cores: a submitter, a searcher twice; real futexes, a real eventfd.
+"""Carrier on real cores: a submitter and two rounds of a searcher; real futexes and eventfd.
 
-A push is one step of the spec, taken when it is published.  A look at the own queue is one step,
-taken at its first read: with one task and one submitter, no thread sees half of a push.
+A push is one step of the spec, taken when the push is published.  A check of the carrier's own
+queue is one step, taken at its first read: with one task and one submitter, no thread sees half of
+a push.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ AGAIN = -4  # WP_AGAIN
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Return the steps of a thread's events; looks of a parked owner differ from others."""
+    """Return the steps of a thread's events; checks by a parked owner differ from others."""
     found = []
     is_parked = False
     for event in events:
@@ -67,7 +68,7 @@ def _looked(found: bool, is_parked: bool) -> Steps:
 
 
 def _waited(event: Event) -> tuple[Steps, ...]:
-    """Return the steps of a wait: queue, then wake; one that did not return may not have queued."""
+    """Return the steps of a wait: queue, wake; a wait without return may not have queued."""
     if event.is_pending:
         return ((Step("Wait"), Step(NOTHING)),)
     if event.result == AGAIN:
@@ -99,7 +100,7 @@ def _of_waker(thread: int, event: Event) -> tuple[Steps, ...]:
 
 
 def _unseen(event: Event) -> tuple[Steps, ...]:
-    """Return the steps of what is no part of the spec: queues, tickets, idle set and token."""
+    """Return the steps of objects that the spec lacks: queues, tickets, idle set and token."""
     hidden = HIDDEN_SITES | {"search.5", "Place", "mpsc.1", "mpsc.2", "mpsc.3", "mpsc.5", "mpsc.6",
                              "mpsc.8", "mpsc.9", "mpsc.13", "biased_lock.1",
                              "biased_lock.2"}  # fmt: skip
@@ -109,7 +110,7 @@ def _unseen(event: Event) -> tuple[Steps, ...]:
 
 
 def at_end(thread: int) -> Steps:
-    """Return that the submitter is done, and the searcher has given up or called."""
+    """Return the ends: the submitter is done, and the searcher has given up or called."""
     return (Step(NOTHING, (), {f"pc.{THREADS[thread]}": "done" if thread == 2 else "start"}),)
 
 

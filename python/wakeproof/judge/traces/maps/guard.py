@@ -73,7 +73,7 @@ def of_producer(who: str, event: Event) -> Step | None:
 
 
 def choices_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Return the first event of the poller that is not what it has just chosen."""
+    """Return the first event of the poller that differs from its last choice."""
     for index, (chosen, event) in enumerate(pairwise(events), start=1):
         if chosen.site == "Poll":
             takes = ("Take", ~(1 << chosen.result))

@@ -13,7 +13,7 @@ from wakeproof.judge.traces.maps.own import disagrees
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Return a step per event; an event that only its own thread can see is no step."""
+    """Return a step per event; an event that no other thread can see is no step."""
     found = []
     node = ""
     for event in events:
@@ -65,7 +65,7 @@ def _step(who: str, event: Event, node: str) -> Step | None:
 
 
 def chosen(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Return the event where a producer takes a node it did not choose, or pushes another."""
+    """Return the event in which a producer takes or pushes a node that it did not choose."""
     for index, (last, event) in enumerate(pairwise(events), start=1):
         takes = event.site == "Own" and event.place == USED + 8 * last.result
         if last.site == "Node" and not takes:
@@ -77,7 +77,7 @@ def chosen(events: Sequence[Event]) -> tuple[int, str] | None:
 
 
 def both_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Return the event that is not as chosen, or contradicts its thread's earlier events."""
+    """Return the event that differs from the choice, or contradicts the thread's earlier events."""
     return min((bad for bad in (chosen(events), disagrees(events)) if bad), default=None)
 
 

@@ -17,7 +17,7 @@ INBOX = (512, 520)  # bytes in a carrier: `first` and `head` of its inbox
 
 
 def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Return the event of a thread that has another ticket or node than its earlier events."""
+    """Return the event of a thread in which the ticket or node is not that of earlier events."""
     own = Own()
     for index, event in enumerate(events):
         if not own.agrees(event):
@@ -26,9 +26,9 @@ def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
 
 
 def of_carriers(events: Sequence[Event], *, busy: int) -> tuple[int, str] | None:
-    """Return the same for a scenario that submits only to the queues of its first `busy` carriers.
+    """Return what `disagrees` does, for submissions to the queues of the first `busy` carriers.
 
-    The inboxes, and the queues of the other carriers, must be empty at every look.
+    The inboxes, and the queues of the other carriers, must be empty at every check.
     """
     for index, event in enumerate(events):
         carrier, place = divmod(event.place, CARRIER)

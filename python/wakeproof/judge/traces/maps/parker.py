@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parker on real cores, with real sleeps and deadlines.
 
-The code's owner does not know whether it has seen all data.  So the spec's unparkers have one round
-more than the code's, and the spec's owner has never seen all.
+The owner in the code does not know whether it has seen all data.  So the unparkers in the spec have
+one round more than those in the code, and the owner in the spec has never seen all data.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def explain(thread: int, event: Event) -> tuple[Steps, ...]:
 
 
 def waited(event: Event) -> tuple[Steps, ...]:
-    """Return a wait's steps: queue, then leave; one that did not return may not have queued."""
+    """Return a wait's steps: queue, then leave; a wait without return may not have queued."""
     if event.is_pending:
         return ((Step("Wait"), Step(NOTHING)),)
     if event.result == AGAIN:

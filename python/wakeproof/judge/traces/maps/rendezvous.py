@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard with a place to block, on real cores: real locks, sleeps and deadlines.
+"""The rendezvous of the guard on real cores: real locks, sleeps and deadlines.
 
-The spec takes the lock together with the look or the claim under it, and gives the lock back
+The spec takes the lock together with the check or the claim under it, and releases the lock
 together with the wait or the signal.  No other thread can see a state in between.  So each such
-step is taken at its last access: the look, the claim or the release.
+step is taken at its last access: the check, the claim or the release.
 
 The lock and the condition themselves are no part of the spec.  After an access of them that needs
 a system call, this call must follow, on the right word; no other call may follow.
@@ -48,7 +48,7 @@ class _Calls:
     seen: int | None = None  # the count that lock.4 read; the wait is for another one
 
     def agrees(self, event: Event) -> bool:
-        """Follow the event; False: another call is due, or none."""
+        """Follow the event; False: a different call must come now, or no call."""
         is_call = event.site in ("lock.2", "futex_wait", "futex_wake")
         this = (event.site, event.place, event.operand)
         if this != self.due and (self.due or is_call):
@@ -80,7 +80,7 @@ class _Calls:
 
 
 def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Return the event where a wake of the lock or the condition is due and does not come."""
+    """Return the event at which a required wake of the lock or the condition is missing."""
     chosen, called = choices_disagree(events), _calls_disagree(events)
     return min((bad for bad in (chosen, called) if bad), default=None)
 
@@ -137,7 +137,7 @@ def _of_poller(at: _Poller, event: Event, then: str) -> list[Steps]:
 
 
 def _locked(at: _Poller, then: str) -> list[Steps]:
-    """Return the steps that end a wait, if there was one, and the look with its read, if any."""
+    """Return the steps that end a wait, if there was one, and then check, if there is a read."""
     found: list[Steps] = []
     if at.woken and not at.late:
         found.append((Step(NOTHING, (), {"poller": "woken"}), Step("End", ("ok",))))
@@ -148,7 +148,7 @@ def _locked(at: _Poller, then: str) -> list[Steps]:
 
 
 def _of_producer(who: str, event: Event, claimed: bool, woken: int) -> Step | None:
-    """Return a producer's step; a thread that its signal woke was waiting."""
+    """Return a producer's step; a thread that the producer's signal woke was waiting."""
     if event.site == "lock.3":
         return Step("Wake", (who,), {"poller": "waiting"} if woken else {}) if claimed else None
     return None if event.site in HIDDEN else of_producer(who, event)

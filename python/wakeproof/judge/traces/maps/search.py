@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search on real cores: two carriers that run, a submitter.
 
-The meaning of a site depends on the reason that the thread is there, so each thread's events are
-read as its program is written.  The spec pops in one step, [mpsc.6]: from then on no look finds the
-front.  The code takes the tail back earlier, by [mpsc.7].  A run in which another thread reads the
-tail between these two is set aside, and counted.  No thread pops a queue while another thread has
-its ticket.
+The meaning of a site depends on the reason for which the thread is there, so each thread's events
+are read along its program.  The spec pops in one step, [mpsc.6]: after it no check finds the front.
+The code takes the tail back earlier, by [mpsc.7].  A run in which another thread reads the tail
+between these two is not judged, but counted.  No thread pops a queue while another thread has the
+queue's ticket.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class _Thread(Walk):
                 return
 
     def serve(self) -> bool:
-        """Read a service: take one task, give the token back, look again."""
+        """Read a service: take one task, give the token back, check again."""
         got = self.steal()
         self.step("Stop", self.take("search.6"), after={"token": 0})
         if self.recheck():
@@ -193,7 +193,7 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
 
 
 def judged(one: Round) -> bool:
-    """Say whether no other thread reads a tail that is taken back while the front is there."""
+    """Return whether no other thread reads a tail between its take-back and the end of the pop."""
     for thread, events in enumerate(one.threads):
         others = [e for k, theirs in enumerate(one.threads) if k != thread for e in theirs]
         for queue, begin, end in _read(thread, events).unlinks:
@@ -204,7 +204,7 @@ def judged(one: Round) -> bool:
 
 
 def wrong(one: Round) -> str:
-    """Return where two threads have the ticket of one queue at once, or ""."""
+    """Return where two threads have the ticket of one queue at the same time, or ""."""
     held = [
         (TWO_THREADS[thread], hold)
         for thread, events in enumerate(one.threads)

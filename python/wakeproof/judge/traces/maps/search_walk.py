@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a thread's events as search.c and mpsc.h are written: each method is a function there.
+"""Reads a thread's events along the code of search.c and mpsc.h: each method is a function there.
 
-Events may end anywhere, and then reading ends.  An event that cannot come at its place is a cell
-that no step explains.
+If the events end, reading ends.  An event that cannot come at its place is a cell that no step
+explains.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Walk(ABC):
         """Read the events of the thread's program."""
 
     def take(self, site: str) -> Event:
-        """Return the next event, which is at that site."""
+        """Return the next event, which is at `site`."""
         if self.at == len(self.events):
             raise CutError
         if self.events[self.at].site != site:
@@ -67,7 +67,7 @@ class Walk(ABC):
         return self.events[self.at - 1]
 
     def comes(self, site: str) -> bool:
-        """Say whether the next event is at that site."""
+        """Return whether the next event is at `site`."""
         return self.at < len(self.events) and self.events[self.at].site == site
 
     def step(
@@ -106,7 +106,7 @@ class Walk(ABC):
                 return
 
     def recruit(self) -> bool:
-        """Read that a word is read and its carrier is sent to the victim."""
+        """Read the events that read a carrier's word and send this carrier to the victim."""
         look = self.take("search.2")
         if WORDS[look.result] != "PARKED":
             self.step("Recruit", look, before=self.word(look, look.result))
@@ -157,7 +157,7 @@ class Walk(ABC):
         return first, last, last.result
 
     def enter(self, event: Event) -> None:
-        """Hold the ticket since this event."""
+        """Note that the thread holds the ticket since this event."""
         self.holds.append((event.place // CARRIER, event.end, math.inf))
 
     def leave(self) -> None:

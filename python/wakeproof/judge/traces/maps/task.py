@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task on real cores: every change of the word is compared, with the value that it found.
+"""Task on real cores: every change of the word is compared, with the value before the change.
 
 A pop is one step, taken by its last access [mpsc.6]: no other thread pops until the ticket is given
 back.  The contents of queue, ticket and node are compared with the thread's own earlier events
@@ -29,7 +29,7 @@ UNSEEN = {
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
-    """Return the steps of a thread's events; a step that answers yield is a step of the spec."""
+    """Return the steps of a thread's events; a step that returns "yield" is a step of the spec."""
     found = []
     said = -1  # -1: what follows is no answer to a step
     for event in events:
