@@ -113,7 +113,7 @@ def digest(paths, *more):
 
 
 def is_done(stamp, key):
-    """Say whether `stamp` records that the step with this key was finished."""
+    """Return whether `stamp` records that the step with this key was finished."""
     try:
         return stamp.read_text() == key
     except OSError:

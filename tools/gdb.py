@@ -46,7 +46,7 @@ def word(body: gdb.Value) -> int:
 
 
 def is_there(body: gdb.Value) -> bool:
-    """Say whether it was started and has not ended."""
+    """Return whether it was started and has not ended."""
     return bool(body["is_started"]) and STATES.get(word(body) & STATE) != "ended"
 
 

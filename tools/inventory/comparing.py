@@ -31,7 +31,7 @@ class Difference:
 
     @property
     def is_same(self) -> bool:
-        """Say whether nothing is lost or changed but what the table explains, and no row stale."""
+        """Return whether the table explains all that is lost or changed, and no row is stale."""
         return not (self.lost or self.changed or self.stale)
 
     @property

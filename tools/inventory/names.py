@@ -60,7 +60,7 @@ class Row:
     now: Any = ABSENT
 
     def explains(self, name: str, field: str = "", was: Any = ABSENT, now: Any = ABSENT) -> bool:
-        """Say whether the row is about this."""
+        """Return whether the row is about this."""
         same = all(a is b or (a is not ABSENT and b is not ABSENT and a == b)
                    for a, b in ((self.was, was), (self.now, now)))  # fmt: skip
         return self.field == field and same and self.pattern.fullmatch(name) is not None

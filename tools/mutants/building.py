@@ -53,7 +53,7 @@ class Overlay:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def has(self, texts: dict[str, str]) -> bool:
-        """Say whether the defect is in one of these files."""
+        """Return whether the defect is in one of these files."""
         return str(self.file) in texts
 
     def moved(self, arguments: Sequence[str]) -> list[str]:
@@ -193,7 +193,7 @@ class NativeBuilder:
         return digest(*PRODUCT, *self._compiler, *texts)
 
     def has_equal_code(self, overlay: Overlay) -> bool:
-        """Say whether the product has the same machine code with the defect as without."""
+        """Return whether the product has the same machine code with the defect as without."""
         mark = overlay.folder / "inlines.c"  # each inline function, with a symbol
         header = overlay.file.relative_to(overlay.original)
         mark.write_text(f'#include "{header}"\n' if header.suffix == ".h" else "")

@@ -183,11 +183,11 @@ class Judge:
 
     @property
     def is_python(self) -> bool:
-        """Say whether it is a file of Python tests."""
+        """Return whether it is a file of Python tests."""
         return self.source.suffix == ".py"
 
     def is_of(self, stem: str) -> bool:
-        """Say whether it is named after a concept."""
+        """Return whether it is named after a concept."""
         return stem in self.name.replace(":", "_").split("_") or self.source.stem == stem
 
 

@@ -165,7 +165,7 @@ def _swaps(text: str, children: Sequence[Node]) -> Iterator[_Edit]:
 
 
 def _are_apart(one: Node, other: Node) -> bool:
-    """Say whether no thread can tell in which order they are: plain, and of other places."""
+    """Return whether no thread can tell in which order they are: plain, and of other places."""
     if all(node.tokens[0].text == "free" for node in (one, other)):
         return True
     return not any(

@@ -197,7 +197,7 @@ class Judging:
         return verdict
 
     def _holds(self, judge: Judge) -> bool:
-        """Say whether it holds on the kernel as it is under a weak model, or in another build."""
+        """Return whether a judge of a weak model, or of another build, holds without a defect."""
         overlay = self._bench.overlay
         self._bench.lay(None)
         try:

@@ -55,7 +55,7 @@ class Row:
 
     @property
     def is_rate(self) -> bool:
-        """Say whether larger is better."""
+        """Return whether larger is better."""
         return self.unit in (MOPS, KOPS)
 
     @property

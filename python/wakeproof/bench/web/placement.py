@@ -26,7 +26,7 @@ class Placement:
 
     @property
     def is_shared(self) -> bool:
-        """Say whether load and backend take time from the server."""
+        """Return whether load and backend take time from the server."""
         return bool({*self.server} & {*self.backend, *self.load})
 
 

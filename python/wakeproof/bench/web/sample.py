@@ -69,7 +69,7 @@ class Sample:
 
     @property
     def keeps_up(self) -> bool:
-        """Say whether answers came as fast as requests: else it had always something to do."""
+        """Return whether answers came as fast as requests: else it had always something to do."""
         return self.rate >= KEEPS_UP * self.asked
 
     def each(self, amount: float) -> float:

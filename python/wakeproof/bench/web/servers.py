@@ -43,12 +43,12 @@ class Setup:
 
     @property
     def is_ours(self) -> bool:
-        """Say whether it counts for itself."""
+        """Return whether it counts for itself."""
         return self.side in OURS
 
     @property
     def has_queues(self) -> bool:
-        """Say whether it can be looked how long its queues are."""
+        """Return whether it can be looked how long its queues are."""
         return self.side in GROUPS
 
 
@@ -117,7 +117,7 @@ def command(programs: Programs, setup: Setup, backend: str, carriers: int) -> Co
 
 
 def can_sort() -> bool:
-    """Say whether latencies can be told: HdrHistogram is there."""
+    """Return whether latencies can be told: HdrHistogram is there."""
     return find_spec("hdrh") is not None
 
 
