@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: ours beside a peer or a limit, measured in turns in the same run.
+"""`make bench`: measures wakeproof and a peer or a limit in turns, in the same run.
 
-A row's goal is a ratio.  Nothing here is a test: a goal that is missed is printed, not failed.
-Source: ``bench/`` (what is measured), ``docs/inside/performance.md`` (what limits a row).
+The goal of a row is a ratio.  A goal that is missed is printed, and fails no run.
+Source: ``bench/`` (the measured code), ``docs/inside/performance.md`` (what limits a row).
 """
 
 from wakeproof.bench.grading import MET, SHORT, SHOWN, TIE, Result, Samples, grade

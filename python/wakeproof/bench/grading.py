@@ -14,10 +14,11 @@ PER_UNIT = {US: 1e3}  # ns in a unit of time
 
 @dataclass(frozen=True)
 class Samples:
-    """What one row of the program printed.
+    """The output of the program for one row.
 
-    `ns` per operation, per side, one per round; `counts` likewise, by what was counted.
-    `disturbed` samples were preempted each time they were tried; `missing` says why a side is.
+    `ns`: nanoseconds per operation, by side, one for each round.  `counts`: the same for counts, by
+    the name of the count.  `disturbed`: samples that were preempted at every attempt.  `missing`:
+    the sides that were not run, each with the reason.
     """
 
     ns: dict[str, list[float]]
@@ -28,9 +29,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table; `not_run` says what to install, and then nothing else is set.
+    """One line of the table.
 
-    `ratio` of a counted row is ours alone.
+    `not_run`: what to install; if it is set, nothing else is.  `ratio`: ours/peer; of a counted
+    row, our count alone.
     """
 
     row: Row
@@ -48,8 +50,8 @@ class Result:
 def grade(row: Row, samples: Samples) -> Result:
     """Return the medians in the row's unit, the median ratio with its quartiles, the verdict.
 
-    A counted row is judged by its own number.  A goal inside the quartiles is a tie: this run
-    cannot tell.
+    A counted row is judged by its own number.  If the goal lies between the quartiles, the verdict
+    is a tie: this run cannot decide.
     """
     measured = samples.counts[row.count] if row.count else samples.ns
     ours, peer = measured[row.ours], measured[row.peer]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the rows: sides take turns in slices of milliseconds, pinned where that is allowed."""
+"""Runs the rows: sides take turns in slices of milliseconds, pinned to CPUs if that is allowed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class BenchReport:
-    """Every line of the table, and where it was measured."""
+    """Every line of the table, and the machine that measured it."""
 
     results: tuple[Result, ...]
     machine: str
@@ -57,7 +57,7 @@ class BenchReport:
     cpus: tuple[int, ...]
 
     def count(self, verdict: str) -> int:
-        """Return how many goals ended in `verdict`."""
+        """Return how many goals have this `verdict`."""
         return sum(result.verdict == verdict for result in self.results)
 
     @property
@@ -75,7 +75,7 @@ class BenchReport:
 def bench(
     regex: str | None = None, seconds: float = 0.5, progress: Progress = lambda _: None
 ) -> BenchReport:
-    """Measure the rows whose name or program `regex` finds, about `seconds` each, and store them.
+    """Measure the rows that `select` finds, for about `seconds` each, and store the results.
 
     Raises:
         UsageError: no row has such a name, or `seconds` is not positive.
@@ -104,7 +104,7 @@ def bench(
 
 
 def select(regex: str | None) -> list[Row]:
-    """Return the rows that `regex` finds in name, program, peer or concept.
+    """Return the rows in which `regex` matches the name, program, peer or concept.
 
     Raises:
         UsageError: not a regular expression, or no such row.
@@ -119,7 +119,7 @@ def select(regex: str | None) -> list[Row]:
 
 
 def judge(row: Row, samples: Samples) -> Result:
-    """Grade a row, or say why it was not run."""
+    """Return the grade of a row, or the reason why it was not run."""
     if row.peer not in samples.ns and row.needs:
         return Result(row, not_run=samples.missing.get(row.peer, f"not run: install {row.needs}"))
     return grade(row, samples)
@@ -215,7 +215,7 @@ def _measure_python(children: Children, name: str) -> Samples:
 def _measure_explore(children: Children, seconds: float) -> Samples:
     """Let the explorer's programs take turns, a process each; goals are constants.
 
-    What counts is the processor's time, of two processes the longer one's: as on quiet CPUs.
+    The measure is processor time; for two processes, the longer time, as it would be on quiet CPUs.
     """
     builder = Builder(children)
     adds, queue = builder.explorer(), builder.explorer(building.folder() / building.EXPLORED)

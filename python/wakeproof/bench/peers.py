@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds other schedulers' programs, where their tools are.  Source: ``bench/peers``."""
+"""Builds the programs of other schedulers, if their tools are there.  Source: ``bench/peers``."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Command = list[str]
 
 
 def build(children: Children, sides: Iterable[str]) -> tuple[dict[str, Command], dict[str, str]]:
-    """Return what to run by side, and for each side that is missing why.
+    """Return the command of each side, and the reason for each side that is missing.
 
-    Sides that are not other schedulers' are left out.
+    Sides that are no other schedulers are left out.
     """
     built: dict[str, Command] = {}
     missing: dict[str, str] = {}
@@ -55,10 +55,10 @@ def _go(children: Children) -> Command:
 
 
 def go_program(children: Children, sources: list[Path]) -> Command:
-    """Return what runs the Go program of these files.
+    """Return the command that runs the Go program of these files.
 
     Raises:
-        MissingToolError: no Go, or it cannot build them.
+        MissingToolError: there is no Go, or it cannot build the files.
     """
     go = shutil.which("go") or shutil.which(GO_PATH)
     if go is None:
@@ -97,10 +97,12 @@ def _jdk(children: Children) -> Command:
 
 
 def jdk_program(children: Children, source: Path) -> Command:
-    """Return what runs that class: the Java that runs TLC; any javac that is new enough made it.
+    """Return the command that runs the class of `source`, with the Java that runs TLC.
+
+    Any javac that is new enough compiles the class.
 
     Raises:
-        MissingToolError: no such javac.
+        MissingToolError: there is no such javac.
     """
     java = toolchain.find().java
     folder = _made() / f"jdk-{program.digest([], [source])}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a task is to queue: what a choice costs and brings.  Source: ``bench/policies.h``.
+"""Placement policies: the cost and the benefit of a choice.  Source: ``bench/policies.h``.
 
-The rows of a group (``placement_group``) run on two carriers; those of more carriers are simulated:
-the kernel's own choices and loads, with carriers, tasks and time as data, so that they are the same
-on every machine.
+The rows of a group (``placement_group``) run on two carriers.  The rows of more carriers are
+simulated: the kernel's own code counts loads and chooses carriers, and a program simulates the
+carriers, the tasks and the clock.  So these rows are the same on every machine.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def _cost(carriers: int) -> list[Row]:
 
 
 def _p99(program: str, name: str, at_most: float | None = 1.0) -> list[Row]:
-    """Return what tasks wait at the most, but for one in a hundred, beside home's.
+    """Return the row of the 99th percentile of waiting times, compared with the policy "home".
 
-    The goal is that who looks at loads does not do worse where nobody steals.
+    The goal is that a policy which compares loads is not worse than "home" without stealing.
     """
     rows: list[Row] = []
     for side in OF_LOADS:

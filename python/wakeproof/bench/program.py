@@ -26,8 +26,8 @@ EXPLORED = "explored.c"  # belongs to the explorer's
 TWINS = {"push_pop_unlocked.c": "mpsc_split_reserve", "sim_shipped.c": "search_shipped"}
 """Files that measure a defect of the kernel, which they include."""
 
-# Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
-# prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
+# Functions at multiples of 256: the address of a loop, which depends on the link order, decides
+# which slot of the processor's prefetcher its loads share.  That slowed one side by a third.
 FLAGS = ["-O2", "-falign-functions=256", "-pthread", _build.PROBED]
 LINK = ["-pthread", "-Wl,--wrap=syscall", "-Wl,--wrap=sched_yield"]  # bench/calls.c counts
 
@@ -42,7 +42,7 @@ class Program:
 
     @property
     def missing(self) -> dict[str, str]:
-        """Return the sides that are not in it, and why."""
+        """Return the sides that are not in the program, each with the reason."""
         sides = {"moodycamel": self.no_peer, "fcontext": self.no_boost}
         return {side: why for side, why in sides.items() if why}
 
@@ -51,7 +51,7 @@ def folder() -> Path:
     """Return the bench's sources.
 
     Raises:
-        MissingToolError: an installed wheel carries none.
+        MissingToolError: there are none, as in an installed wheel.
     """
     found = locations.sources() / "bench"
     if not (found / "main.c").is_file():
@@ -64,7 +64,7 @@ def build(children: Children) -> Program:
 
     Raises:
         MissingToolError: no C compiler, or no sources.
-        JudgeError: it does not compile.
+        JudgeError: the program does not compile.
     """
     here, kernel = folder(), locations.sources() / "kernel"
     cxx = shlex.split(os.environ.get("CXX", "")) or ["c++"]
@@ -94,7 +94,7 @@ def build(children: Children) -> Program:
         return Program(made, no_peer, no_boost)
     peer = made.with_suffix(".o")
     make(children, peer, [*cxx, "-std=c++17", *flags, "-c", str(here / "flow_moodycamel.cpp")])
-    # The C++ library alone and not the C++ driver: that would take C files for C++.
+    # Link the C++ library, but do not use the C++ driver: it would compile C files as C++.
     make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *link,
                            "-lstdc++", "-lm"])  # fmt: skip
     return Program(made, no_peer, no_boost)
@@ -117,7 +117,7 @@ def _why_no_boost(children: Children) -> str:
 
 
 def digest(words: list[str], files: list[Path]) -> str:
-    """Return a name for what is built of these."""
+    """Return a name for the program of these words and files."""
     digest = hashlib.sha256()
     for word in words:
         digest.update(word.encode() + b"\0")
@@ -127,10 +127,10 @@ def digest(words: list[str], files: list[Path]) -> str:
 
 
 def make(children: Children, target: Path, command: list[str]) -> None:
-    """Run `command` so that `target` appears whole, unless it is there already.
+    """Run `command` so that `target` appears complete, unless it is there already.
 
     Raises:
-        JudgeError: it does not compile.
+        JudgeError: `target` does not compile.
     """
     if target.exists():
         return

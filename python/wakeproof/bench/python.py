@@ -24,14 +24,14 @@ OPERATIONS = {
 
 
 def sides() -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return what can be run, and for each side that is missing why."""
+    """Return the sides that can be run, and the reason for each side that is missing."""
     if find_spec("gevent"):
         return SIDES, {}
     return SIDES[:-1], {"gevent": f"not run: {sys.executable} -m pip install {GEVENT}"}
 
 
 def command(name: str, side: str) -> list[str]:
-    """Return what prints a sample of that side."""
+    """Return the command that prints a sample of the side."""
     source = program.folder() / "peers" / "threads.py"
     return [sys.executable, str(source), name, side, str(OPERATIONS[name])]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits a row, where its goal is missed.  Source: docs/inside/performance.md."""
+"""The reasons why rows miss their goals.  Source: docs/inside/performance.md."""
 
 LOCKED = (
     "the one locked instruction of a push (mpsc.2): 'ring + one exchange' is the floor of any "

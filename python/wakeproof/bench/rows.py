@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what is compared with what, and the goal.  Source: docs/inside/performance.md."""
+"""The rows: the two sides of each comparison, and the goal.  Source: docs/inside/performance.md."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ class Row:
     """One line of the table.
 
     `program` is the row of the bench program (or ``harness``), `ours` and `peer` are its sides.
-    The ratio is ours/peer: of times with `at_most`, of rates with `at_least`.  With `count` it is
-    no time that is shown, but what the program counted under that name, and `at_most` is a number.
-    A row without a goal is shown, not judged.  `why` says what limits it, and is printed where the
-    goal is missed.
+    The ratio is ours/peer: of times with `at_most`, of rates with `at_least`.  With `count` the row
+    shows no time but the program's count of this name, and `at_most` is a number.  A row without a
+    goal is shown and not judged.  `why` is the reason that is printed if the goal is missed.
     """
 
     name: str
@@ -50,12 +49,12 @@ class Row:
 
     @property
     def concept(self) -> str:
-        """Return the stem of what it measures: ``-t mpsc`` finds the run queue's rows."""
+        """Return the concept that the row measures: ``-t mpsc`` finds the run queue's rows."""
         return CONCEPTS.get(self.program.split("_")[0], self.program)
 
     @property
     def is_rate(self) -> bool:
-        """Return whether larger is better."""
+        """Return whether a larger number is better."""
         return self.unit in (MOPS, KOPS)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads and strategies beside others.  Source: docs/inside/performance.md."""
+"""Virtual threads and strategies, compared with others.  Source: docs/inside/performance.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STRATEGIES = {
 def _adaptive(
     name: str, program: str, unit: str, at_least: float | None = None, at_most: float | None = None
 ) -> list[Row]:
-    """Return adaptive beside the others; the goal is that it costs little."""
+    """Return the rows that compare adaptive with other strategies; its cost must be small."""
     return [
         Row(name if at == 0 else "- the same", program, "adaptive", side, against, unit,
             at_least=at_least, at_most=at_most)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench-http`: the proxy over HTTP, three ways of ours beside others' in the same run.
+"""`make bench-http`: measures wakeproof's HTTP proxies and other servers in the same run.
 
-Source: docs/inside/bench-http.md, ``bench/http/`` (load generator, peers), ``examples/`` (ours).
+Source: docs/inside/bench-http.md, ``bench/http/`` (load generator and other servers),
+``examples/`` (wakeproof's proxies).
 """
 
 from wakeproof.bench.web.results import WebReport

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPUs server, backend and load get, and whether a latency can be measured on them."""
+"""The CPUs of server, backend and load, and whether a latency can be measured on them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 FLOATING, PINNED, SPARE = "none", "each", "spare"
 """Carriers on any of the server's CPUs, each on one, and with one CPU more than carriers."""
 
-OTHERS = 2  # load and backend: a CPU each, or the one's work is in the other's latency
+OTHERS = 2  # load and backend: on one CPU, the work of each would be in the latency of the other
 
 
 @dataclass(frozen=True)
 class Placement:
-    """CPUs of the server, of what is around it, and the number of carriers.
+    """The CPUs of the server, the CPUs of load and backend, and the number of carriers.
 
-    `reason` says why a latency means nothing here; empty: it does mean something.
+    `reason`: why a measured latency would mean nothing here; empty: it means something.
     """
 
     server: tuple[int, ...]
@@ -33,8 +33,8 @@ class Placement:
 def place(cpus: tuple[int, ...], carriers: int, pin: str) -> Placement:
     """Give the server a CPU per carrier (SPARE: one more), the rest to load and backend.
 
-    With too few CPUs all of them are shared, and with fewer CPUs than carriers there are fewer
-    carriers: counts say something all the same.
+    With too few CPUs, server, load and backend share all of them.  With fewer CPUs than carriers
+    there are fewer carriers.  The counts mean something in both cases.
     """
     extra = 1 if pin == SPARE else 0
     wanted = carriers + extra

@@ -28,7 +28,7 @@ from wakeproof.bench.web.servers import (
 
 LOADS = (Load(1, 100, 100), Load(30, 10_000, 4_000))
 ONE = tuple(Setup(side) for side in (*OURS, *PEERS))
-"""On one server CPU, beside the others."""
+"""The servers on one CPU, which take turns with one another."""
 
 MATRIX = (
     *(Setup(side, stealing, pin, 2) for side in GROUPS for stealing in (False, True)
@@ -37,13 +37,13 @@ MATRIX = (
       for pin in (FLOATING, PINNED, SPARE)),
     Setup(GO, False, FLOATING, 2), Setup(JDK, False, FLOATING, 2),
 )  # fmt: skip
-"""Two carriers, where the machine has the CPUs."""
+"""The servers with two carriers, if the machine has enough CPUs."""
 
 SWITCHES, WRITES = "switches", "writes"
 REQUESTS, SLEEPS, WAKEUPS, LOOKS, EVENTS, DEPTH = (
     "requests", "sleeps", "wakeups", "looks", "events", "depth_most",
 )  # fmt: skip
-"""What ours count."""
+"""The counters of wakeproof's servers."""
 
 NEVER = 1e-6  # of a count that another is divided by
 BEHIND = "not measurable: not both kept up with the rate"
@@ -65,14 +65,14 @@ class Line:
         return self.samples.get(phase, [])
 
     def percentiles_ms(self, phase: str = FIXED) -> list[float]:
-        """Return the medians of each percentile, [] where none was told."""
+        """Return the median of each percentile; []: there are none."""
         found = [sample.percentiles_ms for sample in self.of(phase) if sample.percentiles_ms]
         return [median(column) for column in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)
 class WebReport:
-    """Every line, the goals, and where it was measured."""
+    """Every line, the goals, and the machine that measured them."""
 
     lines: tuple[Line, ...]
     goals: tuple[tuple[Load, Result], ...]
@@ -84,7 +84,7 @@ class WebReport:
 
     @property
     def summary(self) -> str:
-        """Return the last line."""
+        """Return the last line of the report."""
         verdicts = [result.verdict for _, result in self.goals]
         met, tie, short = (verdicts.count(verdict) for verdict in (MET, TIE, SHORT))
         skipped = sum(bool(result.not_run) for _, result in self.goals)
@@ -115,7 +115,10 @@ def goals(lines: list[Line]) -> list[tuple[Load, Result]]:
 
 
 def judge(row: Row, one: dict[str, Line]) -> Result:
-    """Grade a row, or say why it was not run; switches by rounds in which both kept up."""
+    """Return the grade of a row, or the reason why it was not run.
+
+    Switches are compared in rounds in which both servers kept up with the rate.
+    """
     sides = list(dict.fromkeys((row.ours, row.peer)))
     for side in sides:
         if one[side].not_run:
@@ -145,7 +148,7 @@ def _switches_each(sample: Sample) -> float:
 
 
 def _writes(row: Row, sample: Sample) -> float:
-    """Return writes per sleep, or how many more of them than sleeps there were."""
+    """Return the writes per sleep, or how many more writes than sleeps there were."""
     writes, sleeps = sample.stats.get(WAKEUPS, 0), sample.stats.get(SLEEPS, 0)
     return writes / max(sleeps, 1) if row.program == FIXED else float(max(writes - sleeps, 0))
 
@@ -160,7 +163,7 @@ def _calm(against: str) -> Row:
 
 
 def _written(side: str) -> list[Row]:
-    """Unified on one carrier wakes nobody; in split mode each request is handed over twice."""
+    """Return rows of writes: unified on one carrier makes none, split mode two for each request."""
     return [
         Row(f"eventfd writes per sleep, {side}", FIXED, side, side, "", WRITES, 1.0, count=WRITES),
         Row("- beyond one per sleep, no time to sleep", MOST, side, side, "", WRITES, 0.0,

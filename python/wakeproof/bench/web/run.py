@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every server under every load in turns, and stores what was found after each round."""
+"""Runs every server under every load in turns, and stores the results after each round."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ OTHER_DESCRIPTORS = 200  # of a server: its program's, its pollers'
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured: per phase `seconds`, `rounds` in which the servers take turns.
+    """How much is measured: `seconds` for each phase, and `rounds` in which servers take turns.
 
-    Those that goals are about have two turns in each.
+    In each round a server that a goal concerns has two turns.
     """
 
     regex: str | None = None
@@ -46,7 +46,7 @@ def bench_http(settings: Settings, progress: Progress = lambda _: None) -> WebRe
     """Measure the servers that `settings.regex` finds under each load, and store the samples.
 
     Raises:
-        UsageError: no such server, or a number that makes no sense.
+        UsageError: there is no such server, or a number makes no sense.
         MissingToolError: no C compiler, no bench sources, or no examples.
         JudgeError: a server of ours or the load generator failed.
     """
@@ -80,7 +80,7 @@ def select(settings: Settings) -> list[Setup]:
     """Return the servers that the regular expression finds.
 
     Raises:
-        UsageError: none, or a number that makes no sense.
+        UsageError: there is no such server, or a number makes no sense.
     """
     for name, value, most in (
         ("--seconds", settings.seconds, 3600), ("--rounds", settings.rounds, 1000),
@@ -97,7 +97,7 @@ def select(settings: Settings) -> list[Setup]:
 
 
 def _too_few_descriptors(load: Load, limit: int = RLIMIT_NOFILE) -> str:
-    """Return why a server cannot have that many connections to clients and backend, else ""."""
+    """Return why a server cannot have so many connections to clients and backend, else ""."""
     needed, allowed = load.connections + load.inflight + OTHER_DESCRIPTORS, getrlimit(limit)[1]
     if allowed == RLIM_INFINITY or needed <= allowed:
         return ""
@@ -105,9 +105,9 @@ def _too_few_descriptors(load: Load, limit: int = RLIMIT_NOFILE) -> str:
 
 
 def _measure(children: Children, programs: Programs, line: Line, settings: Settings) -> None:
-    """Add a sample of each phase; queues are looked at once, in a run of its own.
+    """Add a sample of each phase; the lengths of queues are read once, in a separate run.
 
-    A server that fails is out, and the others go on.
+    A server that fails is not measured any more, and the others continue.
     """
     phases = [FIXED, MOST, *([TRACED] if line.setup.has_queues and not line.samples else [])]
     try:

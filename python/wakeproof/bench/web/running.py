@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run beside each other on chosen CPUs, and what the kernel says they used."""
+"""Programs that run side by side on chosen CPUs, and the resources that Linux reports for them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from wakeproof.judge.process import Children
 
 STARTS_S, ENDS_S = 60.0, 60.0
 LISTENING = "listening on "
-# Becomes the program, so that the process that we know is the program: on these CPUs from its first
-# thread on, with as many descriptors as are allowed, and gone when its parent is.
+# This script becomes the program (exec), so that the program has the process id that we know.  The
+# program runs on the given CPUs from its first thread on, may open as many descriptors as the
+# system allows, and is killed when its parent ends.
 ON_CPUS = """\
 import ctypes, os, resource, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -30,9 +31,10 @@ os.execvp(sys.argv[2], sys.argv[2:])"""
 
 @dataclass(frozen=True)
 class Usage:
-    """What the threads of a process have used so far.
+    """The resources that the threads of a process have used so far.
 
-    CPU seconds, seconds in which they could have run and had no CPU, context switches.
+    They are CPU seconds, the seconds in which threads were ready but had no CPU, and context
+    switches.
     """
 
     cpu_s: float
@@ -40,7 +42,7 @@ class Usage:
     switches: int
 
     def since(self, before: Usage) -> Usage:
-        """Return what was used in between."""
+        """Return the resources that were used after `before`."""
         return Usage(
             self.cpu_s - before.cpu_s,
             self.waited_s - before.waited_s,
@@ -49,7 +51,7 @@ class Usage:
 
 
 def usage(pid: int, proc: Path = Path("/proc")) -> Usage:
-    """Return what the process has used; all but the CPU time is of the threads that it has now."""
+    """Return the usage of a process; apart from CPU time, only of the threads that it has now."""
     here = proc / str(pid)
     fields = (here / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -85,7 +87,7 @@ class Running:
         return self._child.pid
 
     def line(self, timeout_s: float = STARTS_S) -> str | None:
-        """Return the next line that it prints, None at the end.
+        """Return the next line that the program prints; None: it has ended.
 
         Raises:
             JudgeError: nothing came for `timeout_s` seconds.
@@ -109,10 +111,10 @@ class Running:
         return line.rstrip("\n") if line else None
 
     def address(self) -> str:
-        """Return the HOST:PORT where it listens.
+        """Return the HOST:PORT on which the program listens.
 
         Raises:
-            JudgeError: it said something else, or nothing.
+            JudgeError: it printed something else, or nothing.
         """
         line = self.line()
         if line is None or not line.startswith(LISTENING):
@@ -121,7 +123,7 @@ class Running:
         return line.removeprefix(LISTENING)
 
     def rest(self, timeout_s: float = ENDS_S) -> list[str]:
-        """Return the lines until it ends.
+        """Return the lines that the program prints until it ends.
 
         Raises:
             JudgeError: it does not end.
@@ -134,7 +136,7 @@ class Running:
         return lines
 
     def end(self) -> list[str]:
-        """Ask it to end (SIGTERM); return what it printed since.
+        """End the program by SIGTERM; return the lines that it printed until then.
 
         Raises:
             JudgeError: it does not end.
@@ -144,5 +146,5 @@ class Running:
 
     @property
     def code(self) -> int | None:
-        """Return its exit code, None while it runs."""
+        """Return the exit code of the program; None: it still runs."""
         return self._child.poll()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sample: a server beside its backend under load, what came back and what it used."""
+"""One sample: a server and its backend under load, the answers, and the resources used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wakeproof.errors import JudgeError
 from wakeproof.judge.process import Children
 
 FIXED, MOST, TRACED = "fixed rate", "most", "traced"
-"""Phases: a request is due when the clock says so; as fast as it answers; with queues looked at."""
+"""Phases: requests at a fixed rate; as fast as the server answers; with reads of its queues."""
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 100.0)
 DRAIN_S = 5.0
@@ -28,7 +28,7 @@ Pairs = list[list[int]]  # nanoseconds, how often
 
 @dataclass(frozen=True)
 class Load:
-    """What clients and backend do; `inflight`: requests at once, so that descriptors suffice."""
+    """The load of clients and backend; `inflight`: the most requests at once."""
 
     think_ms: int
     connections: int
@@ -36,15 +36,15 @@ class Load:
 
     @property
     def name(self) -> str:
-        """Return what tables call it."""
+        """Return the name of the load in tables."""
         return f"{self.think_ms} ms, {self.connections:,} connections"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a phase gave: answers, what the server used for them, its own counters.
+    """The results of a phase: answers, the resources of the server, and its own counters.
 
-    `asked`: requests a second, 0 if as many as it answers.
+    `asked`: requests per second; 0: as many as the server answers.
     """
 
     asked: float
@@ -59,7 +59,7 @@ class Sample:
 
     @property
     def rate(self) -> float:
-        """Return answers a second."""
+        """Return the answers per second."""
         return self.completed / self.seconds
 
     @property
@@ -69,7 +69,7 @@ class Sample:
 
     @property
     def keeps_up(self) -> bool:
-        """Return whether answers came as fast as requests: else it had always something to do."""
+        """Return whether answers came as fast as requests; if not, the server was always busy."""
         return self.rate >= KEEPS_UP * self.asked
 
     def each(self, amount: float) -> float:
@@ -77,7 +77,7 @@ class Sample:
         return amount / max(self.completed, 1)
 
     def ratio(self, counter: str, to: str) -> float | None:
-        """Return one of the server's counters per another; None: it has none."""
+        """Return one counter of the server divided by another; None: it has no such counters."""
         if counter not in self.stats or not self.stats.get(to):
             return None
         return self.stats[counter] / self.stats[to]
@@ -87,10 +87,10 @@ def measure(
     children: Children, programs: Programs, setup: Setup, place: Placement, load: Load,
     backend: str, phase: str, rate: float, seconds: float,
 ) -> Sample:  # fmt: skip
-    """Start the server, load it, end it.
+    """Start the server, put it under load, and end it.
 
     Raises:
-        JudgeError: it does not start, is gone before its time, or does not end.
+        JudgeError: the server does not start, ends too early, or does not end.
     """
     command = servers.command(programs, setup, backend, place.carriers)
     if phase == TRACED:
@@ -117,7 +117,7 @@ def measure(
 
 
 def percentiles_ms(pairs: Pairs) -> list[float]:
-    """Return `PERCENTILES` by HdrHistogram, [] without it or without a time."""
+    """Return `PERCENTILES` by HdrHistogram; []: it is not installed, or there are no times."""
     if not servers.can_sort() or not pairs:
         return []
     histogram = import_module("hdrh.histogram").HdrHistogram(1, LONGEST_NS, 3)
@@ -149,7 +149,7 @@ def _await(clients: Running, line: str, seconds: float) -> None:
 
 
 def _stats(setup: Setup, lines: list[str]) -> dict[str, int]:
-    """Return the counters of ours: the last line."""
+    """Return the counters that a server of wakeproof prints in its last line."""
     if not setup.is_ours:
         return {}
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers: ours in four modes, others' if their tools are there; load generator, backend."""
+"""The servers: wakeproof's in four modes, and others if their tools are there; load, backend."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
 
 UNIFIED, SPLIT, REACTIVE, STRATEGY = OURS = ("unified", "split", "reactive", "strategy")
-GROUPS = (UNIFIED, SPLIT)  # whose carriers have queues, and may steal
+GROUPS = (UNIFIED, SPLIT)  # their carriers have queues, and may steal
 HOW = {STRATEGY: ("--strategy", "adaptive", "--kind", "either")}
-"""Where the mode leaves a choice. Handlers may block; they can do without."""
+"""The options of modes that need some. The handlers are of the kind that may block or not."""
 GO, UVLOOP, JDK = PEERS = ("Go", "uvloop", "JDK")
 UVLOOP_NEEDS = ("uvloop==0.23.0", "httptools==0.9.0")
 HISTOGRAM_NEEDS = "hdrhistogram==0.10.8"
-WARMUP_S = {JDK: 4.0}  # at least: it compiles what it has run often enough
+WARMUP_S = {JDK: 4.0}  # at least, because the JDK compiles code after it has run often enough
 
 Command = list[str]
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A server as a row has it."""
+    """The server of one row."""
 
     side: str
     stealing: bool = False
@@ -38,23 +38,23 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """Return what finds it: ``unified on each 2``."""
+        """Return the name by which `-t` selects the row: ``unified on each 2``."""
         return f"{self.side} {'on' if self.stealing else 'off'} {self.pin} {self.carriers}"
 
     @property
     def is_ours(self) -> bool:
-        """Return whether it counts for itself."""
+        """Return whether the server is one of wakeproof, which has counters of its own."""
         return self.side in OURS
 
     @property
     def has_queues(self) -> bool:
-        """Return whether it can be looked how long its queues are."""
+        """Return whether the lengths of the server's queues can be read."""
         return self.side in GROUPS
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What was built: by side the command without its options; by missing side why."""
+    """The built programs: by side the command without options; by missing side the reason."""
 
     load: Path
     backend: Path
@@ -63,7 +63,7 @@ class Programs:
 
 
 def build(children: Children) -> Programs:
-    """Return the programs, built now where that has not been done.
+    """Return the programs, built now unless they were built before.
 
     Raises:
         MissingToolError: no C compiler, or the examples have not been made.
@@ -85,7 +85,7 @@ def build(children: Children) -> Programs:
 
 
 def modes(echo_server: Path) -> dict[str, Command]:
-    """Return by mode the command of ours without its options."""
+    """Return the command of wakeproof's server in each mode, without options."""
     return {
         mode: [str(echo_server), "--mode", mode, *HOW.get(mode, ()), "--stats"] for mode in OURS
     }
@@ -108,7 +108,7 @@ def load(children: Children) -> Path:
 
 
 def command(programs: Programs, setup: Setup, backend: str, carriers: int) -> Command:
-    """Return what starts the server beside that backend."""
+    """Return the command that starts the server with this backend."""
     common = [*programs.servers[setup.side], "--port", "0", "--backend", backend]
     if not setup.is_ours:
         return common
@@ -117,7 +117,7 @@ def command(programs: Programs, setup: Setup, backend: str, carriers: int) -> Co
 
 
 def can_sort() -> bool:
-    """Return whether latencies can be told: HdrHistogram is there."""
+    """Return whether latencies can be computed, because HdrHistogram is installed."""
     return find_spec("hdrh") is not None
 
 
