@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel's copy of the sources, the stub, the native part.
+"""The parts of the build that pyproject.toml cannot describe: sources, stub, native part.
 
-With Python.h the bindings are an extension made by cffi from python/wakeproof/_native/build.py.
+With Python.h the bindings are an extension that cffi makes from python/wakeproof/_native/build.py.
 Without it (or with WAKEPROOF_ABI=1) the same kernel is compiled to libwakeproof.so, and cffi binds
-that at import: no headers needed, slower calls.
+this library at import, which needs no headers but makes calls slower.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an 
 
 
 class BuildPy(build_py):
-    """Makes the stub of the bindings, and packs the sources that an installed package judges."""
+    """Makes the stub of the bindings, and packs the sources that the judges of a wheel need."""
 
     def run(self) -> None:
         typed = _module(ROOT / "tools" / "ffi_stub.py").stub(_builder().declarations())
@@ -83,7 +83,7 @@ class BuildExt(build_ext):
             )
 
     def copy_extensions_to_source(self) -> None:
-        """Editable: the other mode's files go, or the bindings would load an outdated kernel."""
+        """In an editable install, remove the other mode's files, or an old kernel would load."""
         for path in [file for kind in BUILT for file in NATIVE.glob(kind)]:
             path.unlink()
         super().copy_extensions_to_source()
@@ -103,7 +103,7 @@ def _builder() -> Any:
 
 
 def _module(file: Path) -> Any:
-    """Load it as a file: the package itself cannot be imported before it is built."""
+    """Load a module as a file, because the package cannot be imported before it is built."""
     spec = importlib.util.spec_from_file_location(f"wakeproof_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

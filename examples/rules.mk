@@ -47,7 +47,7 @@ $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)): %: %.o $(EXAMPLES_SHARED) $(EXAMPLES_
 
 FUZZ_WRAPS := wp_io_new wp_io_free wp_io_read wp_io_write http_write
 
-fuzz-http: $(LLHTTP)/pin.txt ## Any bytes to the examples' HTTP for a minute, by libFuzzer (clang)  [S=SECONDS]
+fuzz-http: $(LLHTTP)/pin.txt ## Fuzz the HTTP examples for a minute, by libFuzzer (clang)  [S=SECONDS]
 	@mkdir -p build/fuzz-http/corpus
 	$(Q)clang -std=gnu11 -g -O1 -w -DLIBFUZZER -fsanitize=fuzzer,address,undefined \
 	  -fno-sanitize-recover=all -pthread -Ikernel -Iexamples -I$(LLHTTP)/include \
@@ -56,7 +56,7 @@ fuzz-http: $(LLHTTP)/pin.txt ## Any bytes to the examples' HTTP for a minute, by
 	$(Q)build/fuzz-http/fuzz -max_total_time=$(or $(S),60) -max_len=16384 -print_final_stats=1 \
 	  -artifact_prefix=build/fuzz-http/ build/fuzz-http/corpus tests/corpus/http
 
-soak-http: venv ## 10,000 connections to each HTTP example, in each of its builds
+soak-http: venv ## Open 10,000 connections to each HTTP example, in each of its builds
 	$(Q)WAKEPROOF_CONNECTIONS=10000 $(BIN)/python -m pytest -q -rP tests/examples/test_http_faults.py -k many
 
 -include $(wildcard $(EXAMPLES_OUT)/*.d $(EXAMPLES_OUT)/kernel/*/*.d $(EXAMPLES_OUT)/kernel/*/*/*.d)

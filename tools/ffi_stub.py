@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cdef offers to Python, typed: setup.py writes it to python/wakeproof/_native/ffi.pyi.
+"""Makes the type stub of the cdef, which setup.py writes to python/wakeproof/_native/ffi.pyi.
 
-A struct `wp_some_thing` is the class CSomeThing, a pointer to it as well; a constant has its value,
-so that a type checker knows it, and the names of placement policies, which users type, are the
-literal PlacementPolicy. cffi takes more than Python's types can say: a pointer to any
-object is a `_Pointer`, an enum an int. Nothing is imported from wakeproof here: this runs before
-the package exists.
+A struct `wp_some_thing`, and a pointer to it, is the class CSomeThing. A constant has its value, so
+that a type checker knows it. The names of placement policies, which users type, are the literal
+PlacementPolicy. cffi accepts more than Python's types can express: a pointer to any object is a
+`_Pointer`, an enum an int. Nothing is imported from wakeproof here, because this runs before the
+package exists.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def constants(ffi: FFI, cdef: str) -> dict[str, int]:
 
 
 def placement_policies(cdef: str) -> str:
-    """Return the type of their names; the last constant of the enum counts them."""
+    """Return the type of the policies' names; the last constant of the enum is their number."""
     (body,) = re.findall(r"enum wp_placement_policy \{([^}]*)\}", cdef)
     *names, _ = re.findall(r"\bWP_PLACE_(\w+)", body)
     return f"PlacementPolicy = Literal[{', '.join(repr(name.lower()) for name in names)}]\n"

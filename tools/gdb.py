@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows virtual threads in gdb, also those that no carrier runs: `source tools/gdb.py`, then this.
+"""Shows virtual threads in gdb, running and parked ones.
 
-    vthreads              number, name, state, home, park of each that has not ended
-    vthread NUMBER        where a parked one is: its backtrace
-    vthread NUMBER CMD    any other command there, such as `bt full` or `frame 2`
+After `source tools/gdb.py` gdb has these commands:
+
+    vthreads              number, name, state, home, park of each thread that has not ended
+    vthread NUMBER        the backtrace of a parked thread
+    vthread NUMBER CMD    another command on its stack, such as `bt full` or `frame 2`
 
 It reads the pools of stacks (kernel/thread/overflow.c, stack.c) and
 kernel/sched/vthread_stackful.h by their debug information.  A backtrace sets the registers of the
@@ -19,14 +21,14 @@ import gdb
 STATES = {0: "parked", 1: "runnable", 2: "ended", 3: "left by a close", 9: "pinned"}
 STATE, PERMIT, LATE, NUMBER = 11, 4, 16, 32  # kernel/thread/vthread.h
 LINE = 64  # WP_STACK_LINE
-SAVED = {  # kernel/fiber_*.S: where the switch keeps what, and the bytes of all
+SAVED = {  # kernel/fiber_*.S: the offset of each register that the switch saves, and the size
     "x86-64": ({"r12": 8, "r13": 16, "r14": 24, "r15": 32, "rbx": 40, "rbp": 48, "rip": 56}, 64),
     "aarch64": ({f"x{n}": 8 * (n - 19) for n in range(19, 31)} | {"pc": 88}, 176),
 }
 
 
 def bodies() -> Iterator[tuple[int, gdb.Value]]:
-    """Yield number and wp_body of each slot that some thread has had."""
+    """Yield the number and the wp_body of each slot that a thread has used."""
     pool = gdb.parse_and_eval("'overflow.c'::process.pools")
     body = gdb.lookup_type("wp_body").pointer()
     count = 0
@@ -46,7 +48,7 @@ def word(body: gdb.Value) -> int:
 
 
 def is_there(body: gdb.Value) -> bool:
-    """Return whether it was started and has not ended."""
+    """Return whether the thread was started and has not ended."""
     return bool(body["is_started"]) and STATES.get(word(body) & STATE) != "ended"
 
 
@@ -81,7 +83,7 @@ class VThread(gdb.Command):
         super().__init__("vthread", gdb.COMMAND_STACK)
 
     def invoke(self, argument: str, _from_tty: bool) -> None:
-        """Run the command, `bt` unless it is given, on the thread's stack."""
+        """Run a command, by default `bt`, on the thread's stack."""
         number, _, command = argument.partition(" ")
         body = dict(bodies()).get(int(number)) if number.isdigit() else None
         if body is None or not is_there(body):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the `#include` lines of kernel/: none goes up the layers, and no header is in a cycle.
+"""Checks the `#include` lines of kernel/: none goes up the layers, and no header is in a cycle.
 
-    tools/layers.py [ROOT]      ROOT holds kernel/; prints a line for each broken rule, exit code 1
+    tools/layers.py [ROOT]      ROOT has kernel/; prints a line for each broken rule, exit code 1
 
-The rules: a file includes its own layer or one below, in the order of `LAYERS`; a kernel file
-is named from kernel/ on (`#include "wakeup/guard.h"`); headers form no cycle; no two files of the
-kernel have the same stem, unless they are the header and the source of one concept in one
-folder, because labels, objects and messages carry the stem; every folder is a layer.
+The rules:
+- A file includes only files of its own layer or a lower one, in the order of `LAYERS`.
+- An include of a kernel file has its path below kernel/ (`#include "wakeup/guard.h"`).
+- Headers form no cycle.
+- No two files of the kernel have the same stem, because labels, objects and messages have the stem
+  in their names.  Only the header and the source of one concept in one folder share a stem.
+- Every folder is a layer.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def broken(kernel: Path) -> Iterator[str]:
-    """Give each broken rule of that folder, as a line that names file and include."""
+    """Yield a line for each broken rule of the folder, with the file and the include."""
     headers: dict[str, set[str]] = {}
     folders: dict[str, Path] = {}
     for path in sorted(kernel.rglob("*.[chS]")):
@@ -55,7 +58,7 @@ def _of_include(kernel: Path, name: Path, other: str) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is broken."""
+    """Print the broken rules."""
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
     if len(arguments) > 1 or not (root / "kernel").is_dir():
         print(

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Put the C sources of llhttp into build/llhttp, for the HTTP examples; nothing if they are there.
+"""Put the C sources of llhttp into build/llhttp, for the HTTP examples, unless they are there.
 
-They are those that the source archive of httptools carries, which requirements.txt pins by hash:
-the Python example parses with the same code.  Needs build/venv (`make venv`).
+The sources come from the source archive of httptools, which requirements.txt pins by hash; the
+Python example parses with the same code.  This script needs build/venv (`make venv`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pinned() -> str:
     """Return the lines of requirements.txt about httptools.
 
     Raises:
-        SystemExit: there are none.
+        SystemExit: there are no such lines.
     """
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     found = re.search(r"^httptools==.*\n(?: .*\n)+", text, re.MULTILINE)
@@ -55,7 +55,7 @@ def fetch(pin: str, folder: Path) -> Path:
 
 
 def unpack(archive: Path, pin: str) -> None:
-    """Write what is needed of it below build/llhttp, the pin last."""
+    """Write the needed files of the archive below build/llhttp, and the pin last."""
     with tarfile.open(archive) as packed:
         for name in FILES:
             found = packed.extractfile(f"{archive.name[: -len('.tar.gz')]}/vendor/llhttp/{name}")

@@ -9,10 +9,10 @@ Every atomic operation in kernel/ has a comment of its own right before it:
 Checked: the label is unique and begins with its file's stem; the order is the one in the
 operation's name; pairs are mutual; the claim is an operator in specs/; a relaxed operation says why
 that is enough ("ordered by", "atomicity is enough", "stale costs"); the labels that specs mention
-exist in kernel/, and so do those that a file of kernel/ mentions of another one; each label of
-kernel/ stands in some spec. A line of a twin says `/* twin */`
-and is not a site; where it stands for one it names it: `/* twin of mpsc.7 */`, or
-`/* twin reads mpsc.7 */` and `/* twin writes mpsc.7 */`.
+exist in kernel/, and so do the labels of other files that a file of kernel/ mentions; some spec
+mentions each label of kernel/. A line of a twin has the comment `/* twin */` and is not a site. If
+it replaces a site, the comment names the site: `/* twin of mpsc.7 */`, or `/* twin reads mpsc.7 */`
+and `/* twin writes mpsc.7 */`.
 
 An order that no scenario needs (wakeproof orders: one step weaker, nothing breaks) is weakened, or
 its comment ends with "kept:" and the reason:
@@ -20,7 +20,7 @@ its comment ends with "kept:" and the reason:
     /* [carrier.3] release; pairs carrier.2; upholds Carrier!WakeReachesSleeper. kept: why it is
     not relaxed. */
 
-Checked: a reason follows, and the operation is not relaxed, for then there is nothing to keep.
+Checked: a reason follows, and the operation is not relaxed, because then there is no order to keep.
 
 Usage: tools/pairs.py [--json] [ROOT]     exit 0 all links hold, 1 a link is broken, 2 usage
 """
@@ -140,7 +140,7 @@ def add_site(where: str, operation: re.Match[str], comment: str, links: Links) -
 
 
 def check_partners(links: Links) -> None:
-    """Pairs are mutual; a twin stands for a site that there is, and so does each mention."""
+    """Check that pairs are mutual, and that each twin and each mention has an existing site."""
     for said, places in (("a twin stands for", links.twins), ("mentions", links.others)):
         links.errors += [
             f"{file}: {said} [{label}]: no such label"
@@ -159,7 +159,7 @@ def check_partners(links: Links) -> None:
 
 
 def check_specs(specs: Path, links: Links) -> None:
-    """Claims are operators of their module; spec labels and kernel labels are the same set."""
+    """Check that claims are operators of their module, and that spec and kernel share labels."""
     texts = {p.stem: p.read_text() for p in sorted(specs.rglob("*.tla"))}
     for site in links.sites.values():
         module, _, name = site.upholds.partition("!")
@@ -182,7 +182,7 @@ def check_specs(specs: Path, links: Links) -> None:
 
 
 def read_links(root: Path) -> Links:
-    """All sites of root/kernel, checked against one another and against root/specs."""
+    """Return all sites of root/kernel, checked against one another and against root/specs."""
     links = Links()
     for path in sorted((root / "kernel").rglob("*.[ch]")):
         if path.name not in VOCABULARY:
@@ -193,7 +193,7 @@ def read_links(root: Path) -> Links:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the sites, or what is broken."""
+    """Print the sites, or the broken links."""
     as_json = "--json" in arguments
     rest = [a for a in arguments if a != "--json"]
     root = Path(rest[0]) if rest else Path(__file__).resolve().parent.parent

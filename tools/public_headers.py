@@ -4,11 +4,11 @@
     tools/public_headers.py FOLDER      writes FOLDER/*.h anew; the standard library is enough
 
 A function is public if its declaration is marked with WP_API or WP_API_INLINE (kernel/base/api.h).
-For each header that declares one there is a public header of the same stem: these functions with
-their comments, and the types, constants and macros that they need or that their comments name. A
-body becomes a semicolon. A type is whole if a public function takes or gives it, or if another type
-has a pointer to a const one, which a user fills in; it is opaque if only another type points to it,
-or if there is a `<type>_new`: then no user has one of their own.
+For each header with public functions there is a public header of the same stem. It has these
+functions with their comments, and the types, constants and macros that they need or that their
+comments name. A body becomes a semicolon. A type is defined if a public function takes or returns
+it, or if another type has a pointer to a const one, which a user fills in. A type is opaque if only
+another type points to it, or if there is a `<type>_new`, because users then have none of their own.
 ``wakeproof.h`` includes all of them; ``version.h`` has the version of pyproject.toml.
 """
 
@@ -43,30 +43,30 @@ class Chunk:
 
     @property
     def is_public(self) -> bool:
-        """Whether it is a function for users."""
+        """Whether the chunk is a function for users."""
         return _PUBLIC.match(self.text) is not None
 
     @property
     def is_function(self) -> bool:
-        """Whether it is no type, constant or macro."""
+        """Whether the chunk is a function, and no type, constant or macro."""
         return re.match(r"#|typedef|struct|enum|union", self.text) is None or (
             "{" not in self.text and not self.text.startswith(("#", "typedef"))
         )
 
     @property
     def code(self) -> str:
-        """Without comments."""
+        """The text without comments."""
         return _COMMENT.sub("", self.text)
 
     @property
     def tag(self) -> str | None:
-        """The name of the struct that it defines."""
+        """The name of the struct that the chunk defines."""
         found = re.match(r"(?:typedef )?struct (\w+) \{", self.text)
         return found[1] if found else None
 
 
 def chunks(stem: str, text: str) -> Iterator[Chunk]:
-    """Give the declarations of a header's `text`, in its order."""
+    """Yield the declarations of a header's `text`, in its order."""
     comment, is_apart, lines = "", True, iter(_CDEF.sub("", text).split("\n"))
     for line in lines:
         piece = line
@@ -89,7 +89,7 @@ def chunks(stem: str, text: str) -> Iterator[Chunk]:
 
 
 def _is_whole(code: str) -> bool:
-    """Whether a declaration is complete: its braces are, and it ends."""
+    """Return whether a declaration is complete: its braces are closed, and it has its end."""
     return code.count("{") == code.count("}") and (
         code.rstrip().endswith(";") or code.rstrip().endswith("\n}")
     )

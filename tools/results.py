@@ -4,9 +4,9 @@
     make results              all of them
     make results T=bench      one: audit, claims, bench or bench-http
 
-A page has what its command printed, and the version, the day and the machine. The pages are put in
-place when all commands have ended well; if one fails, docs/results/ stays as it was, and
-build/results/ has the pages of those that had ended.
+A page has the output of its command, the version, the day and the machine. The pages are moved to
+docs/results/ when all commands have succeeded. If one fails, docs/results/ stays as it was, and
+build/results/ has the pages of the commands before it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "T")  # meant fo
 
 
 class FailedError(Exception):
-    """A command did not end well."""
+    """A command failed."""
 
 
 def run(part: str) -> str:
     """Run `make PART`, which shows its progress; return what it printed.
 
     Raises:
-        FailedError: its exit code is not 0.
+        FailedError: the exit code is not 0.
     """
     env = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     command = ["make", "--no-print-directory", part]
@@ -58,7 +58,7 @@ def run(part: str) -> str:
 
 
 def page(part: str, printed: str, made: str) -> str:
-    """Return the page of a part: what was run, from what it was made, and what was printed."""
+    """Return the page of a part: its command, its version and machine, and its output."""
     lines = [line.rstrip() for line in printed.splitlines() if not line.startswith(CACHED)]
     text = "\n".join(lines).strip("\n")
     return f"# `make {part}`: {PARTS[part]}\n\n{made}\n\n```\n{text}\n```\n"
@@ -85,7 +85,7 @@ def write(parts: Sequence[str], folder: Path, staged: Path, call: Callable[[str]
 
 
 def made_of() -> str:
-    """Say of which version this is, when, and on what machine."""
+    """Return the version, the day and the machine of the results."""
     commit = _git("describe", "--always", "--tags")
     changed = _git("status", "--porcelain", "--", ".", ":!docs/results")
     version = f"wakeproof {wakeproof.__version__}, {commit or 'not from a repository'}"
@@ -98,7 +98,7 @@ def made_of() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Return what git says; empty where there is no git, or no repository."""
+    """Return the output of git; empty if there is no git or no repository."""
     git = shutil.which("git")
     if git is None:
         return ""

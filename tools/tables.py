@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the bench tables of a page again: `build/venv/bin/python tools/tables.py docs/PAGE.md`.
 
-A table is a block of code that starts with the bench's head line; it is what the last
-`build/venv/bin/wakeproof bench ..` above it prints, from that line on, without the legend.  Run it
-on a quiet machine: the page is rewritten.
+A table is a block of code that starts with the bench's head line.  It has the output of the last
+command `build/venv/bin/wakeproof bench ..` above it, from that line on, without the legend.  Run
+this on a quiet machine, because the page is rewritten.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that every edit in stress/twins/ applies: exactly once, in the definition that it names.
 
-Each twin has a sentence, `defect`. The scenario that must show it is one of stress/scenarios/. What
-edits a spec has a row in [twins] of the table in specs/, and each such row has an edit.
+Each twin has a sentence, `defect`. The scenario that must show the twin is one of
+stress/scenarios/. A twin that edits a spec has a row in [twins] of the table in specs/, and each
+such row has an edit.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from wakeproof.judge.twins import edits as twins
 
 
 def problems(root: Path) -> list[str]:
-    """Return what is wrong with the tables below `root`, a sentence for each twin."""
+    """Return a sentence for each twin that is wrong in the tables below `root`."""
     found = []
     texts = (file.read_text("utf-8") for file in (root / "stress" / "scenarios").rglob("*.c"))
     scenarios = {name for text in texts for name in re.findall(r"\bSTRESS_TEST\(\s*(\w+)", text)}

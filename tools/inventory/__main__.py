@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says what a tree has that a judge or a user can see, and compares two trees in it.
+"""Lists everything in a tree that a judge or a user can see, and compares two such lists.
 
     python -m tools.inventory                                   print the inventory as JSON
     python -m tools.inventory --write before.json               write it, print the counts
     python -m tools.inventory --compare before.json after.json --names names.toml
 
-A comparison prints, section by section, what is lost, what changed and what is new; `names.py` says
-what the table of names holds.  A section that cannot be read is an error, never an empty list.
+A comparison prints, section by section, what is lost, what changed and what is new; `names.py`
+describes the table of names.  A section that cannot be read is an error, never an empty list.
 
-Exit code 0: nothing is lost or changed but what the table explains; 1: something is, or a row of
-the table is stale; 2: usage, or a section cannot be read.
+Exit code 0: the table explains all that is lost or changed; 1: it does not, or one of its rows is
+stale; 2: wrong usage, or a section cannot be read.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def counts(inventory: Inventory) -> str:
 
 
 def compared(before: Path, after: Path, table: Path | None) -> bool:
-    """Print the comparison of two files; say whether nothing is lost or changed unexplained."""
+    """Print the comparison of two files; return whether the table explains all differences."""
     found = comparing.compare(sections.read(before), sections.read(after), names.read(table))
     for difference in found:
         print("\n".join(difference.lines))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names that C headers declare, each with its signature, fields or value.
 
-The compiler preprocesses; what is left is split into declarations here.  Names of parameters are
-left out, for a caller does not see them: ``int wp_park(wp_parker *parker)`` is
+The compiler preprocesses the headers; this module splits the result into declarations.  Names of
+parameters are left out, because a caller does not see them: ``int wp_park(wp_parker *parker)`` is
 ``int (wp_parker *)``.
 """
 
@@ -55,10 +55,10 @@ def of_text(text: str) -> Iterator[Declared]:
 
 
 def merged(declared: Iterable[Declared]) -> dict[str, Facts]:
-    """Return each name once: a type that is only named gives way to its definition.
+    """Return each name once: the definition of a type replaces a declaration of its name.
 
     Raises:
-        JudgeError: a name is declared twice, and not the same way.
+        JudgeError: a name has two different declarations.
     """
     found: dict[str, Facts] = {}
     for name, facts in declared:
@@ -158,7 +158,7 @@ def _declared(chunk: str) -> Iterator[Declared]:
             fields = [part for part in _split(record[3], ";") if part]
             yield name, {"kind": "type", "signature": record[1], "fields": fields}
     elif re.fullmatch(r"(?:struct|union|enum) \w+", text) and not is_type:
-        return  # named, and not yet said
+        return  # only named, and not defined
     elif is_type:
         name = _type_name(text)
         yield name, {"kind": "type", "signature": _without(text, name)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two inventories: what was lost, what is new, what changed, and what a table of names explains."""
+"""Compares two inventories: what was lost, what is new, what changed, and what a table explains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+(?:[!.:=]\w+)*|\w+")
 
 @dataclass
 class Difference:
-    """What became of one section: lines for people, in order of the old names."""
+    """The differences in one section, as lines in the order of the old names."""
 
     section: str
     before: int
@@ -36,7 +36,7 @@ class Difference:
 
     @property
     def lines(self) -> list[str]:
-        """Return all, in words; the first line has the numbers."""
+        """Return all lines; the first line has the numbers."""
         numbers = [
             f"{len(found)} {what}"
             for what, found in (("lost", self.lost), ("changed", self.changed),
@@ -54,14 +54,14 @@ class Difference:
 
 
 def compare(before: Inventory, after: Inventory, table: Mapping[str, Names]) -> list[Difference]:
-    """Compare section by section, under the names that `table` says."""
+    """Compare the sections one by one, with the names of `table`."""
     return [_Comparison(section, before, after, table).difference()
             for section in SECTIONS.values()
             if section.name in before or section.name in after]  # fmt: skip
 
 
 class Renaming:
-    """The names of `before` as the table says they are now, of every section."""
+    """Maps the names of `before` to those of now, by the table, for every section."""
 
     def __init__(self, before: Inventory, table: Mapping[str, Names]) -> None:
         self._before, self._table = before, table
@@ -74,14 +74,14 @@ class Renaming:
         return self._known[section, name]
 
     def text(self, text: str, sections: tuple[str, ...]) -> str:
-        """Return a text in which names of items of these sections may stand, as it is now."""
+        """Return a text with the names of now in place of old names of these sections."""
         for section in sections:
             if text in self._before.get(section, {}):
                 return self.name(section, text)
         return _WORD.sub(lambda match: self._word(match[0], sections), text)
 
     def value(self, value: Any, sections: tuple[str, ...]) -> Any:
-        """Return a fact as it is now: a text, or texts in lists and objects."""
+        """Return a fact (a text, or texts in lists and objects) with the names of now."""
         if isinstance(value, str):
             return self.text(value, sections)
         if isinstance(value, list):
@@ -92,7 +92,7 @@ class Renaming:
         return value
 
     def used(self, section: str, name: str) -> Iterator[str | Rule]:
-        """Yield the rows that name the item anew: the exact name, or rules that change it."""
+        """Yield the rows that rename the item: its exact name, or rules that change it."""
         names = self._table[section]
         if name in names.exact:
             yield name
@@ -217,7 +217,7 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> Facts:
 
 
 def _as_set(value: Any) -> Any:
-    """Return a list of names sorted and each once: their order says nothing."""
+    """Return a list of names sorted and without repetition, because their order is no fact."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return sorted(set(value))
     return value

@@ -12,7 +12,7 @@
     name = "tests/judge/test_twins.py::test_the_product_is_built_without_any_twin"
     why = "the product's text holds no twin any more"
 
-    [[configurations.changed]]        # the name is that of before; no `was`: there was no such fact
+    [[configurations.changed]]        # `name` is the old name; no `was`: there was no such fact
     name = "MCGuard"
     field = "states"
     was = 12400
@@ -40,7 +40,7 @@ ABSENT = object()
 
 @dataclass(frozen=True)
 class Rule:
-    """Replaces in every name of a section."""
+    """Replaces a pattern in every name of a section."""
 
     find: re.Pattern[str]
     put: str
@@ -51,7 +51,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Row:
-    """Explains what is gone, or what has changed (`field` is not empty)."""
+    """Explains why an item is gone, or, if `field` is not empty, why the fact has changed."""
 
     pattern: re.Pattern[str]  # matches the whole name before
     text: str  # as it stands in the table
@@ -60,7 +60,7 @@ class Row:
     now: Any = ABSENT
 
     def explains(self, name: str, field: str = "", was: Any = ABSENT, now: Any = ABSENT) -> bool:
-        """Return whether the row is about this."""
+        """Return whether the row explains this difference."""
         same = all(a is b or (a is not ABSENT and b is not ABSENT and a == b)
                    for a, b in ((self.was, was), (self.now, now)))  # fmt: skip
         return self.field == field and same and self.pattern.fullmatch(name) is not None
@@ -72,7 +72,7 @@ class Row:
 
 @dataclass
 class Names:
-    """What the table says of one section."""
+    """The rows of the table for one section."""
 
     exact: dict[str, str] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
@@ -81,10 +81,10 @@ class Names:
 
 
 def read(path: Path | None) -> dict[str, Names]:
-    """Read a table; None: one without rows.
+    """Read a table; None stands for a table without rows.
 
     Raises:
-        UsageError: no such file, no TOML, or a row that is no row.
+        UsageError: there is no such file, it is no TOML, or a row is malformed.
     """
     table = {section: Names() for section in SECTIONS}
     if path is None:

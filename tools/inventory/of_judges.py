@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of what the judges judge: claims, configurations, twins, scenarios, comparisons, labels.
+"""Readers of everything that judges use: claims, configurations, twins, scenarios, labels.
 
-Each returns the items of one section, by the APIs that the judges themselves use.
+Each reader returns the items of one section, by the APIs that the judges themselves use.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Declared = Iterator[tuple[str, Facts]]
 
 
 def concepts(tree: Tree) -> Declared:
-    """Yield the kernel's files, a header and its source as one."""
+    """Yield the kernel's concepts: a header and its source are one item."""
     for concept in tree.concepts:
         yield concept, {}
 
 
 def specs(tree: Tree) -> Declared:
-    """Yield each module, with how many claims its header promises."""
+    """Yield each module, with the number of claims in its header."""
     promised = Counter(claim.partition("!")[0] for claim in audit.promised(tree.specs))
     for module in sorted(file.stem for file in tree.specs.rglob("*.tla")):
         if not module.startswith("MC"):
@@ -72,7 +72,7 @@ def claims(tree: Tree) -> Declared:
 
 
 def configurations(tree: Tree) -> Declared:
-    """Yield each configuration of TLC: what it sets, what it checks, what must come out."""
+    """Yield each configuration of TLC: its settings, its checks, and the expected result."""
     for entry in tree.entries:
         spec = entry.module.removeprefix("MC")
         settings = cfg(entry.file(tree.models))
@@ -101,7 +101,7 @@ def configurations(tree: Tree) -> Declared:
 
 
 def spec_twins(tree: Tree) -> Declared:
-    """Yield each twin of a spec: what it violates, and what `conform` says of it."""
+    """Yield each twin of a spec: the claim that it violates, and its result by `conform`."""
     _, twins = tree.declared
     in_code = {twin.name for twin in twins if "check" in twin.seen_by}
     for entry in tree.entries:
@@ -122,7 +122,7 @@ def spec_twins(tree: Tree) -> Declared:
 
 
 def compared(module: str, twin: str | None, specs: Path) -> dict[str, str]:
-    """Return what each comparison of the module says of its twin: differs, equal, too large."""
+    """Return the result of each comparison of the module's twin: differs, equal, too large."""
     if twin not in conform_twins.twins_of(module, specs):
         return {}
     return {concept.name: _verdict(concept.name, twin or "")
@@ -136,7 +136,7 @@ def _verdict(concept: str, twin: str) -> str:
 
 
 def code_twins(tree: Tree) -> Declared:
-    """Yield each twin of the code: where it stands, its scenario, and which judges must see it."""
+    """Yield each twin of the code: its place, its scenario, and the judges that must see it."""
     _, twins = tree.declared
     declared = {twin.name: twin for twin in twins}
     by_parameter: dict[str, list[str]] = {}
@@ -160,7 +160,7 @@ def code_twins(tree: Tree) -> Declared:
 
 
 def _naming(tree: Tree, twin: str) -> list[str]:
-    """Return the modules of tests that name a twin other than as a parameter, whole or in parts."""
+    """Return the test modules that name a twin, as a whole or in parts, but not as a parameter."""
     begins = [twin[:at] for at, letter in enumerate(twin) if letter == "_"]
     parts = "|".join(f"{begin}_{{" for begin in begins)  # "-DWP_TWIN_fiber_{}=1"
     named = re.compile(rf"(?:\b|WP_TWIN_){twin}\b|WP_TWIN_(?:{parts})")
@@ -219,14 +219,14 @@ def _actions(concept: Concept) -> dict[str, list[str]]:
 
 
 def traces(_tree: Tree) -> Declared:
-    """Yield what `conform --traces` records."""
+    """Yield the concepts that `conform --traces` records."""
     for table in TRACED:
         yield table.name, {"twins": sorted(table.twins), "hidden": len(table.hidden),
                            "limit": table.limit}  # fmt: skip
 
 
 def paths(_tree: Tree) -> Declared:
-    """Yield what `conform --paths` follows."""
+    """Yield the concepts that `conform --paths` follows."""
     for concept in CONCEPTS:
         if concept.has_paths:
             yield concept.name, {"twins": sorted(built(concept)), "is_quick": concept.is_quick,
@@ -276,7 +276,7 @@ _SECTIONS = {*_SECTION.values(), "SPECIFICATION", "INIT", "NEXT", "SYMMETRY", "V
 
 
 def cfg(config: Path) -> dict[str, list[str]]:
-    """Return the words of each section of a cfg file, but for what it checks."""
+    """Return the words of each section of a cfg file, except for those with its checks."""
     text = re.sub(r"\\\*.*|\(\*.*?\*\)", "", config.read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     current: list[str] = []
@@ -301,5 +301,5 @@ def constants_of(words: list[str]) -> dict[str, str]:
 
 
 def twin_of(entry: Entry) -> str | None:
-    """Return the defect of a configuration that must violate a claim; None: none."""
+    """Return the defect of a configuration that must violate a claim; None: it has none."""
     return entry.name.partition("_")[2] if entry.expect == "violates" else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of what users and contributors see: tests, litmus programs, names, commands, lines."""
+"""Readers of what users and contributors see: tests, litmus programs, names, commands, sizes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tests(tree: Tree) -> Declared:
 
 
 def litmus(_tree: Tree) -> Declared:
-    """Yield each program as text: a hash of what it does, and what must come of it."""
+    """Yield each program as text: a hash of its statements, and the expected outcomes."""
     rows = {"counts": COUNTS, "verdict": VERDICTS, "found": STATES}
     for name in sorted(LITMUS.keys() | {name for table in rows.values() for name in table}):
         expected = {what: _without_note(table[name])
@@ -54,14 +54,14 @@ def _without_note(row: Facts) -> Facts:
 
 
 def _hash(program: str) -> str:
-    """Return a hash of a program's statements, without its name, remarks and layout."""
+    """Return a hash of a program's statements, without its name, comments and layout."""
     lines = [" ".join(line.partition("#")[0].split()) for line in program.splitlines()]
     kept = [line for line in lines if line and not line.startswith("program ")]
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
 
 
 def c_names(tree: Tree) -> Declared:
-    """Yield the public names of the kernel's headers, and whether users of the library see them."""
+    """Yield the public names of the kernel's headers, and whether the public headers have them."""
     headers = sorted(tree.kernel.rglob("*.h"))
     every = declarations.merged(declarations.of_headers(headers, tree.kernel, [tree.kernel]))
     shown = {name for chunk in public_headers.Kernel(tree.kernel).kept for name in chunk.names}
@@ -89,7 +89,7 @@ def python_names(_tree: Tree) -> Declared:
 
 
 def _public(module: ModuleType) -> list[str]:
-    """Return what a module offers: its ``__all__``, else what it defines itself."""
+    """Return the public names of a module: its ``__all__``, else what it defines itself."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return list(listed)
@@ -134,7 +134,7 @@ def _member(value: Any) -> Facts:
 def _signature(value: Any) -> str | None:
     try:
         return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))
-    except (TypeError, ValueError):  # of C: it has none
+    except (TypeError, ValueError):  # a function in C has no signature
         return None
 
 

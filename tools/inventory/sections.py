@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an inventory is made of: sections of items, each with its facts; how they are kept.
+"""The parts of an inventory, sections of items with facts, and its file.
 
     {"labels": {"guard.2": {"order": "seq_cst", "pairs": ["guard.4"], "kept": false}}}
 
-An item has a name, unique in its section.  A fact is JSON; one that does not apply is absent.
+An item has a name, unique in its section.  A fact is JSON; a fact that does not apply is absent.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NAME = ""
 class Section:
     """One section.
 
-    `names` says where names of items of other sections stand in this one: in a fact, or in an
-    item's own name (key ``NAME``).  A row that renames such an item holds there as well.
+    `names` tells which facts of this section have names of items of other sections in them; the
+    key ``NAME`` stands for the item's own name.  A row that renames such an item applies there too.
     """
 
     name: str
@@ -122,7 +122,7 @@ def collected(what: str, items: Iterable[tuple[str, Facts]]) -> Items:
     """Return the items by name, without facts that are None.
 
     Raises:
-        UsageError: there is none, or two have one name.
+        UsageError: there is no item, or two have the same name.
     """
     found: Items = {}
     for name, facts in items:
@@ -135,7 +135,7 @@ def collected(what: str, items: Iterable[tuple[str, Facts]]) -> Items:
 
 
 def text_of(inventory: Inventory) -> str:
-    """Return the inventory as JSON, an item a line, sorted by name."""
+    """Return the inventory as JSON, one item a line, sorted by name."""
     sections = []
     for section, items in inventory.items():
         lines = [
@@ -155,7 +155,7 @@ def read(path: Path) -> Inventory:
     """Read an inventory that was written before.
 
     Raises:
-        UsageError: there is no such file, or it is none of ours; the message says why.
+        UsageError: there is no such file, or it is no inventory; the message tells why.
     """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)

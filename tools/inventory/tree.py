@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several sections are read from, each read once."""
+"""The sources that several sections of an inventory share; each is read once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 class Tree:
-    """The checkout that this module stands in.
+    """The checkout to which this module belongs.
 
     Args:
         files: scenario files to read in place of all.
@@ -68,7 +68,7 @@ class Tree:
         """The labelled sites of the kernel.
 
         Raises:
-            UsageError: a link is broken: what is lost could not be told from what is broken.
+            UsageError: a link is broken, so a lost link could not be found.
         """
         found = pairs.read_links(self.root)
         if found.errors:
@@ -92,7 +92,7 @@ class Tree:
         found: dict[str, set[str]] = {}
         for folder in ("kernel", "stress", "examples"):
             for file in sorted((self.root / folder).rglob("*.[chS]")):
-                if file.name in ("twin.h", "stress.h"):  # what a twin is
+                if file.name in ("twin.h", "stress.h"):  # these define the macros of twins
                     continue
                 for match in _TWIN.finditer(_COMMENT.sub("", file.read_text(encoding="utf-8"))):
                     found.setdefault(match[1] or match[2], set()).add(self.concept(file))
@@ -120,7 +120,7 @@ class Tree:
 
     @cached_property
     def targets(self) -> dict[str, str]:
-        """The targets that `make help` lists, and what it says of each.
+        """The targets that `make help` lists, each with its description.
 
         Raises:
             JudgeError: make failed, or lists none.
@@ -135,7 +135,7 @@ class Tree:
 
     @cached_property
     def test_texts(self) -> dict[str, str]:
-        """The texts of the modules of tests, by stem, which modules of two folders may have."""
+        """The texts of the test modules by stem; modules of two folders may share a stem."""
         found: dict[str, str] = {}
         for file in sorted((self.root / "tests").rglob("*.py")):
             found[file.stem] = found.get(file.stem, "") + file.read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ LIB_FILLED = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(LIB_VERSION)|g' -
 
 .PHONY: lib install
 
-lib: $(LIB_OUT)/libwakeproof.a $(LIB_OUT)/$(LIB_SONAME) $(LIB_OUT)/include/wakeproof/wakeproof.h ## The C library, static and shared, and its headers, into build/lib
+lib: $(LIB_OUT)/libwakeproof.a $(LIB_OUT)/$(LIB_SONAME) $(LIB_OUT)/include/wakeproof/wakeproof.h ## Build the C library, static and shared, and its headers, into build/lib
 
 install: lib ## Install the C library  [PREFIX=/usr/local] [DESTDIR=]
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include/wakeproof $(DESTDIR)$(PREFIX)/lib/pkgconfig \

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes defects in the kernel by rule, and asks the concept's cheap judges for each.
+"""Mutation testing: makes defects in the kernel by rule, and runs cheap judges on each defect.
 
-A defect is killed by a judge that holds on the kernel as it is and does not with the defect.
-One that survives is explained in tools/mutants/explained.json, or a judge is missing.
+A judge *kills* a defect if the judge holds on the kernel as it is, and fails with the defect.
+A defect that survives is explained in tools/mutants/explained.json, or a judge is missing.
 
 Exit code 0: each defect was killed or is explained; 1: one survived, or was explained and is
-killed; 2: usage, such as a reason for a defect that no rule makes any more.
+killed; 2: wrong usage, such as a reason for a defect that no rule makes any more.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Kernel:
         self.mutants = [m for name, text in self.texts.items() for m in mutants(name, text, known)]
 
     def reasons(self, explained: Path) -> dict[Mutant, str]:
-        """Return the reasons of those that are explained, there or by ``kept:`` in the source.
+        """Return the reasons of explained defects, from `explained` or by ``kept:`` in the source.
 
         Raises:
             UsageError: a reason is stale.
@@ -73,7 +73,7 @@ class Kernel:
 
 
 class Run:
-    """One run of the tool over a kernel, with folders for what is kept."""
+    """One run of the tool over a kernel, with folders for kept results."""
 
     def __init__(self, root: Path, folder: Path, explained: Path, jobs: int) -> None:
         self._root, self._folder, self._jobs = root, folder, jobs
@@ -86,7 +86,7 @@ class Run:
 
     def judges(self, children: Children, programs: Path,
                scenarios: list[Path] | None = None) -> list[tuple[Judge, Baseline]]:  # fmt: skip
-        """Return every cheap judge and what it says of the kernel as it is."""
+        """Return every cheap judge with its verdict on the kernel as it is."""
         bench = Bench(children, self._folder, self._root)
         judges = scenario_judges(bench.explorer, children, scenarios)
         judges += native_judges(programs, bench.native)
@@ -101,7 +101,7 @@ class Run:
 
     def scores(self, chosen: list[Mutant], judges: list[tuple[Judge, Baseline]],
                children: Children, most: int) -> list[Score]:  # fmt: skip
-        """Judge these defects until so many count (0: all)."""
+        """Judge these defects until `most` of them count (0: judge all)."""
         found = self.found
         waiting = iter(chosen)
         under_way: set[Future[Score]] = set()
@@ -144,7 +144,7 @@ class Run:
 
 
 def line_of(score: Score) -> str:
-    """Return a score as a line."""
+    """Return a score as a line of text."""
     mutant = score.mutant
     by = f" by {score.judge}: {score.said}" if score.judge else f" {score.said or score.why}"
     took = f"({score.seconds:.1f} s)"
@@ -152,7 +152,7 @@ def line_of(score: Score) -> str:
 
 
 def shown(mutant: Mutant) -> str:
-    """Return a defect as a difference of two lines."""
+    """Return a defect as a diff of two lines."""
     return (f"{mutant.name}  kernel/{mutant.file}:{mutant.line} {mutant.function}, {mutant.rule}"
             f" {mutant.nth}\n- {mutant.code}\n+ {mutant.becomes}")  # fmt: skip
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles a defect: only the files that include it; all others are shared, as they are."""
+"""Compiles the files that include a defect; all other objects are shared with other builds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRODUCT = ("-std=c11", "-O1", "-g0", "-pthread", "-w", _build.PROBED)
 
 
 class Overlay:
-    """A copy of ``kernel/`` by links, in which one file has a defect; gone when the block ends."""
+    """A copy of ``kernel/`` by links, in which one file has a defect; removed after the block."""
 
     def __init__(self, folder: Path, kernel: Path, file: str, text: str) -> None:
         self._folder, self.original = folder, kernel
@@ -53,7 +53,7 @@ class Overlay:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def has(self, texts: dict[str, str]) -> bool:
-        """Return whether the defect is in one of these files."""
+        """Return whether the defect is in one of the files in `texts`."""
         return str(self.file) in texts
 
     def moved(self, arguments: Sequence[str]) -> list[str]:
@@ -62,7 +62,7 @@ class Overlay:
 
 
 class _Every(set[str]):
-    """Every text: with counters, a scenario calls what the explorer need not model."""
+    """A set that contains every text: with counters, scenarios call functions without a model."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -71,7 +71,7 @@ class _Every(set[str]):
 class ExplorerBuilder(Builder):
     """Builds the explorer with a scenario: as it is, with a defect, or counting lines.
 
-    It is private to one thread, and to one defect at a time: set `overlay`.
+    It belongs to one thread, and builds with one defect at a time (`lay`).
     """
 
     def __init__(self, children: Children, folder: Path, *, counting: bool = False) -> None:
@@ -157,7 +157,7 @@ class NativeBuilder:
         return self._made(command, target)
 
     def library(self) -> Path:
-        """Return a folder with libwakeproof.so, and beside it what binds it to Python.
+        """Return a folder with libwakeproof.so and its binding to Python.
 
         Raises:
             UsageError: it does not compile.
@@ -248,7 +248,7 @@ class NativeBuilder:
             os.utime(target)
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        # A folder of its own: notes for counting lie beside, under the object's own name.
+        # Each object has its own folder, because notes for counting lie beside it under its name.
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             part = Path(folder) / target.name
             ended = self._children.run([*command, "-o", str(part)], timeout_s=COMPILE_S)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cheap judges, which lines each comes to, and what each says of a defect.
+"""The cheap judges, the lines that each executes, and the verdict of each on a defect.
 
 A judge is a scenario under a memory model, a case of a native test program, or the quick tests of
-a file in Python, with the kernel as a library.
+a file in Python, which use the kernel as a library.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from wakeproof.judge.source_texts import digest
 from wakeproof.judge.stress.grading import VIOLATED
 
 SECONDS, BYTES = 4.0, 1 << 30  # of an exploration
-PATIENCE_S = 10  # of a program that waits for what a defect may lose
-USUAL = 5  # times its usual time, and LEAST_S: then a program hangs
+PATIENCE_S = 10  # the limit of a program that waits for something which a defect may lose
+USUAL = 5  # a program hangs after this many times its usual time, and LEAST_S
 LEAST_S, STALL_S = 15.0, 5.0
 SLOWER = {"plain": 1, "address": 3, "thread": 6}
-MOST_S, MOST_PYTHON_S = 4.0, 20.0  # what takes longer is no cheap judge
+MOST_S, MOST_PYTHON_S = 4.0, 20.0  # a program that takes longer is no cheap judge
 GCOV_S = 60.0
 HANGS = "hangs"
 _ENGINES = {Model.SC: "states", Model.TSO: "states", Model.RC11: "graphs"}
@@ -115,7 +115,7 @@ TESTS = {
         ("test_an_overflow_is_reported_with_the_name_of_its_thread",),
     ),
 }
-"""Programs whose output a test reads: flags, the test's module, functions that take the program."""
+"""Programs with an output that a test reads: flags, the test's module, functions of the program."""
 
 PYTHON = (
     "base/topology",
@@ -171,7 +171,7 @@ class Judge:
     test: tuple[str, str] | None = None  # module and function that read what it prints
 
     def others(self) -> tuple[Judge, ...]:
-        """Return those that come to the same lines: weaker models, or builds with sanitizers."""
+        """Return the judges of the same lines: under weaker models, or built with sanitizers."""
         name = self.name.removesuffix(":sc")
         if self.test or self.is_python:
             return ()
@@ -183,17 +183,17 @@ class Judge:
 
     @property
     def is_python(self) -> bool:
-        """Return whether it is a file of Python tests."""
+        """Return whether the judge is a file of Python tests."""
         return self.source.suffix == ".py"
 
     def is_of(self, stem: str) -> bool:
-        """Return whether it is named after a concept."""
+        """Return whether the judge has the name of a concept."""
         return stem in self.name.replace(":", "_").split("_") or self.source.stem == stem
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge says: whether it saw something wrong, and what."""
+    """The verdict of a judge: whether it saw something wrong, and what."""
 
     killed: bool
     said: str
@@ -202,7 +202,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A judge on the kernel as it is: it must hold there; and where it comes to."""
+    """A judge on the kernel as it is, where it must hold, and the lines that it executes."""
 
     holds: bool
     said: str
@@ -248,7 +248,7 @@ def python_judges(root: Path) -> list[Judge]:
 
 
 class Bench:
-    """Asks judges, one at a time; a thread has its own."""
+    """Runs judges, one at a time; each thread has a bench of its own."""
 
     def __init__(self, children: Children, folder: Path, root: Path, *,
                  counting: bool = False) -> None:  # fmt: skip
@@ -267,7 +267,7 @@ class Bench:
 
     def texts(self, judge: Judge) -> dict[str, str]:
         """Return the texts of all files that are compiled into a judge, by path."""
-        if judge.source in self._texts:  # nothing changes while it runs
+        if judge.source in self._texts:  # no file changes while the tool runs
             return dict(self._texts[judge.source])
         if judge.is_python:
             found = self.native.library_texts()
@@ -289,7 +289,7 @@ class Bench:
         return dict(found)
 
     def key(self, judge: Judge, overlay: Overlay | None = None) -> str:
-        """Return a hash of what a verdict depends on."""
+        """Return a hash of all inputs of a verdict."""
         texts = self.texts(judge)
         if overlay and str(overlay.file) in texts:
             texts[str(overlay.file)] = overlay.text
@@ -308,10 +308,10 @@ class Bench:
 
     def ask(self, judge: Judge, usual_s: float | None = None,
             counts: Path | None = None) -> Verdict:  # fmt: skip
-        """Run a judge.  `usual_s`: its time on the kernel as it is; None: this is that run.
+        """Run a judge.  `usual_s`: its time on the kernel as it is; None: this run measures it.
 
         Raises:
-            UsageError: what is judged does not compile.
+            UsageError: the defect does not compile.
         """
         if judge.scenario:
             return self._explore(judge, counts)
@@ -415,7 +415,7 @@ def _counted(report: dict[str, object], kernel: Path) -> Iterator[tuple[str, int
 
 
 class Baselines:
-    """What each judge says of the kernel as it is, kept in a folder by what it depends on."""
+    """The verdicts of judges on the kernel as it is, kept in a folder by a hash of the inputs."""
 
     def __init__(self, children: Children, folder: Path, root: Path) -> None:
         self._folder = folder / "lines"
@@ -424,7 +424,7 @@ class Baselines:
         self._counting = Bench(children, folder, root, counting=True)
 
     def find(self, judge: Judge) -> Baseline:
-        """Return the judge's baseline, run now if it is not kept."""
+        """Return the judge's baseline; run the judge now if there is no kept one."""
         kept = self._folder / f"{self._plain.key(judge)}.json"
         if not kept.exists():
             locations.write_atomically(kept, json.dumps(self._run(judge)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept: verdicts by what they depend on, and the reasons of survivors."""
+"""The kept data: verdicts by a hash of their inputs, and the reasons of survivors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_WORDS = 4  # of a reason
 
 
 class Kept:
-    """Verdicts of one defect by judge, in a file that is always whole."""
+    """Verdicts of one defect by judge, in a file that is always complete."""
 
     def __init__(self, folder: Path, mutant: Mutant) -> None:
         self._file = folder / "verdicts" / f"{mutant.name}.json"
@@ -27,7 +27,7 @@ class Kept:
             self._found = json.loads(self._file.read_text(encoding="utf-8"))
 
     def get(self, judge: str, key: str) -> dict[str, object] | None:
-        """Return the judge's verdict, if nothing that it depends on has changed."""
+        """Return the judge's verdict, unless one of its inputs has changed."""
         found = self._found.get(judge)
         return found if found and found["key"] == key else None
 
@@ -40,7 +40,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a defect is none, or why no cheap judge can see it."""
+    """The reason why a defect is harmless, or why no cheap judge can see it."""
 
     file: str
     function: str
@@ -52,15 +52,15 @@ class Explanation:
 
     @property
     def place(self) -> tuple[str, str, str, str, str, int]:
-        """Return what it must have in common with its defect."""
+        """Return the values that an explanation and its defect must share."""
         return self.file, self.function, self.rule, self.code, self.becomes, self.nth
 
 
 def explanations(file: Path, mutants: Iterable[Mutant]) -> dict[Mutant, str]:
-    """Return the reasons in a file by defect; there may be no such file.
+    """Return the reasons in a file by defect; a missing file has none.
 
     Raises:
-        UsageError: it has a reason for a defect that no rule makes any more, or no reason.
+        UsageError: a defect has no reason, or no rule makes it any more.
     """
     if not file.exists():
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of the kernel's C, by a small parser: what the rules need, and no more.
+"""A small parser for statements of the kernel's C, with only what the rules need.
 
 It reads the kernel's own layout: a function's body starts and ends with a brace in column 0.
 """
@@ -38,8 +38,8 @@ class Token:
 class Node:
     """A statement.  kind: block, if, while, for, do, switch, return, jump, declaration, expression.
 
-    `condition` is what stands in the parentheses of if, while, do, and of `for` its middle part.
-    `expressions` are the parts that are expressions; `children` the statements inside.
+    `condition` is the text in the parentheses of if, while and do, or the middle part of `for`.
+    `expressions` are the parts that are expressions; `children` are the statements inside.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def walk(self) -> Iterator[Node]:
-        """Give this statement and all inside."""
+        """Yield this statement and all statements inside it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -64,7 +64,7 @@ class Function:
     body: Node
 
     def walk(self) -> Iterator[Node]:
-        """Give every statement."""
+        """Yield every statement."""
         return self.body.walk()
 
 
@@ -80,7 +80,7 @@ def blanked(text: str) -> str:
 
 
 def functions(text: str) -> list[Function]:
-    """Return the functions of a C file; one that has what the parser does not know is left out."""
+    """Return the functions of a C file, without those that the parser cannot read."""
     code = blanked(text)
     found = []
     for body in _BODY.finditer(code):
@@ -102,7 +102,7 @@ def functions(text: str) -> list[Function]:
 
 
 def top_level(tokens: Sequence[Token], separator: str) -> list[Sequence[Token]]:
-    """Split at a separator that stands in no brackets."""
+    """Split at a separator outside of brackets."""
     parts: list[Sequence[Token]] = []
     depth = first = 0
     for at, token in enumerate(tokens):
@@ -194,7 +194,7 @@ def _headed(tokens: Sequence[Token], at: int) -> tuple[Node, int]:
     children = [body]
     if word == "if" and end < len(tokens) and tokens[end].text == "else":
         other, end = _statement(tokens, end + 1)
-        # Apart: the two are never neighbours that could change places.
+        # Return the two separately: they are never neighbours that could change places.
         children = [body, Node("else", other.tokens, (), [], [other])]
     return Node(word, tokens[first:end], condition, expressions, children), end
 

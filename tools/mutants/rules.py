@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules that make defects out of C text.  Pure: text in, edits out.
 
-An edit never changes how many lines a file has: labels, reports and coverage keep their places.
-What a rule takes away for its value (a condition) is still evaluated for its effects.
+An edit never changes the number of lines of a file, so labels, reports and coverage keep their
+places.  If a rule replaces the value of an expression, such as a condition, the expression is still
+evaluated for its effects.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Return a name that stays while the function's line does: ``mutex.c-swap-1f2e3d4c``."""
+        """Return a name by the line's text and not its number: ``mutex.c-swap-1f2e3d4c``."""
         what = "\0".join((self.file, self.function, self.rule, self.code, self.becomes,
                           str(self.nth)))  # fmt: skip
         digest = hashlib.sha256(what.encode()).hexdigest()[:8]
@@ -165,7 +166,7 @@ def _swaps(text: str, children: Sequence[Node]) -> Iterator[_Edit]:
 
 
 def _are_apart(one: Node, other: Node) -> bool:
-    """Return whether no thread can tell in which order they are: plain, and of other places."""
+    """Return whether no thread can see the order of two statements: plain, of other places."""
     if all(node.tokens[0].text == "free" for node in (one, other)):
         return True
     return not any(
@@ -183,7 +184,7 @@ def _calls(node: Node) -> bool:
 
 
 def _written(node: Node) -> str:
-    """Return the last name of the one place that a plain assignment writes; empty: not such."""
+    """Return the last name of the place that a plain assignment writes; "": it is none."""
     sides = top_level(node.tokens, "=")
     if len(sides) != 2 or not sides[0]:
         return ""
@@ -192,8 +193,8 @@ def _written(node: Node) -> str:
 
 
 def _halves(text: str, expression: Sequence[Token]) -> Iterator[_Edit]:
-    """Lose one operand of each && and || of the outer level, and inside of parentheses."""
-    for separator in (",", "=", "?", ":", "||", "&&"):  # from what binds least
+    """Remove one operand of each && and || of the outer level, and inside of parentheses."""
+    for separator in (",", "=", "?", ":", "||", "&&"):  # from the weakest binding on
         operands = top_level(expression, separator)
         if len(operands) == 1:
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the judges that come to a defect, cheapest first, until one sees it."""
+"""Runs the judges that reach a defect, the cheapest one first, until one sees the defect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BUDGET_S = {"sc": 8.0, "native": 30.0, "python": 25.0, "address": 5.0, "thread":
 ORDER = {"": ("sc", "native", "python", "address", "thread", "weak"),
          "weaker": ("weak", "sc", "native"),
          "swap": ("sc", "native", "weak", "python", "address", "thread")}  # fmt: skip
-"""Which judges are asked for a rule (for others): weak memory matters to orders and places most."""
+"""The judges of a rule (and of other rules): weak memory matters most to orders and places."""
 
 _WINDOWS = ((2, 1), (4, 2))  # lines before and after: a statement is counted at one of its own
 _LABEL = re.compile(r"\[[a-z]\w*\.\d+\]")
@@ -40,7 +40,7 @@ _KEPT = re.compile(r"\bkept:\s*(.*?)[\s*/]*$")
 
 @dataclass(frozen=True)
 class Score:
-    """What became of one defect."""
+    """The result of one defect."""
 
     mutant: Mutant
     status: str
@@ -51,7 +51,7 @@ class Score:
     why: str = ""  # the reason of one that is explained
 
     def row(self) -> dict[str, object]:
-        """Return it as plain data."""
+        """Return the score as plain data."""
         mutant = self.mutant
         return {
             "name": mutant.name, "file": mutant.file, "line": mutant.line,
@@ -63,7 +63,7 @@ class Score:
 
 
 def shuffled(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
-    """Return them in an order that a seed gives; one more or less changes no other's place."""
+    """Return the defects in the order of a seed; a new defect does not change this order."""
 
     def place(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed}:{mutant.name}".encode()).hexdigest()
@@ -72,9 +72,9 @@ def shuffled(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
 
 
 def kept_orders(file: str, text: str, mutants: Sequence[Mutant]) -> dict[Mutant, str]:
-    """Return the reason of each weaker order whose site says ``kept:`` in its comment.
+    """Return the reason of each weaker order if the comment of its site has ``kept:``.
 
-    A fence is lost, not weaker, so its ``kept:`` does not explain that.
+    A fence is removed and not weaker, so its ``kept:`` does not explain that.
     """
     found = {}
     for mutant in mutants:
@@ -100,7 +100,7 @@ def kind(judge: Judge) -> str:
 def reaching(
     mutant: Mutant, text: str, judges: Sequence[tuple[Judge, Baseline]]
 ) -> list[tuple[Judge, Baseline]]:
-    """Return the judges that come to a defect, in the order in which they are asked."""
+    """Return the judges that reach a defect, in the order in which they run."""
     last = text.count("\n", 0, mutant.end) + 1
     holding = [pair for pair in judges if pair[1].holds and mutant.file in pair[1].lines]
     here: list[tuple[Judge, Baseline]] = []
@@ -122,7 +122,7 @@ def reaching(
 
 
 class Judging:
-    """Judges defects, one at a time; a thread has its own."""
+    """Judges defects, one at a time; each thread has an object of its own."""
 
     def __init__(
         self, bench: Bench, folder: Path, judges: Sequence[tuple[Judge, Baseline]],
@@ -131,7 +131,7 @@ class Judging:
         self._bench, self._folder, self._judges, self._ended = bench, folder, judges, ended
 
     def score(self, mutant: Mutant, text: str, kernel: Path, why: str = "") -> Score:
-        """Judge a defect of the file with this text; `why`: what explains it."""
+        """Judge a defect of the file with this text; `why`: the reason that explains it."""
         kept = Kept(self._folder, mutant)
         with Overlay(self._folder / "work", kernel, mutant.file, mutant.applied(text)) as overlay:
             self._bench.lay(overlay)
@@ -182,10 +182,10 @@ class Judging:
         except UsageError as error:
             verdict = Verdict(False, f"does not compile: {str(error)[-200:]}", 0.0)
         self._end()
-        if verdict.said.startswith(HANGS):  # each time, or was it starved?
+        if verdict.said.startswith(HANGS):  # try again: perhaps it had no CPU
             verdict = self._bench.ask(judge, baseline.seconds)
             self._end()
-        if verdict.killed and judge.scenario is None:  # or is it the machine?
+        if verdict.killed and judge.scenario is None:  # it must still hold without the defect
             self._bench.lay(None)
             again = self._bench.ask(judge, baseline.seconds)
             self._bench.lay(overlay)
@@ -213,6 +213,6 @@ class Judging:
             self._bench.lay(overlay)
 
     def _end(self) -> None:
-        """Leave, if the job was ended: what was killed with it is no verdict."""
+        """Stop if the job was ended, because a judge that was killed has no verdict."""
         if self._ended.is_set():
             raise InterruptedError("the job was ended")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sphinx's directive `command-help`: the command line, as its commands describe themselves."""
+"""Sphinx's directive `command-help`: the reference of the command line, from its help texts."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class CommandHelp(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx what is here."""
+    """Register the directive with Sphinx."""
     app.add_directive("command-help", CommandHelp)
     return {"parallel_read_safe": True}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx's directive `public-headers`: the reference of the C headers of one layer.
 
-It shows what tools/public_headers.py makes public: functions, and the types and constants that they
-need, each with the comment above it.
+It shows the public headers that tools/public_headers.py makes: functions, and the types and
+constants that they need, each with the comment above it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def _kernel() -> Kernel:
 
 
 def _words(comment: str) -> str:
-    """Return a comment's text on one line, with nothing that is markup."""
+    """Return a comment's text on one line, without markup."""
     inside = " ".join(part.strip() for part in COMMENT.findall(comment))
     line = re.sub(r"\s+\*?\s*", " ", inside.replace("\n * ", " ").replace("\n *", " ")).strip()
     return re.sub(r"([\\*`_|])", r"\\\1", line)
 
 
 def _functions(chunks: list[Chunk]) -> Iterator[str]:
-    """Give a function, and those that stand right below it and share its comment."""
+    """Yield each function, with the functions right below it that share its comment."""
     texts = [prototype(chunk.text) for chunk in chunks]
     codes = [" ".join(COMMENT.sub("", text).split()) for text in texts]
     codes = [code.removeprefix("WP_API ").removesuffix(";") for code in codes]
@@ -53,7 +53,7 @@ def _functions(chunks: list[Chunk]) -> Iterator[str]:
 
 
 def _other(chunk: Chunk) -> Iterator[str]:
-    """Give a type, constants or a macro, with its text."""
+    """Yield each type, group of constants or macro, with its text."""
     names = sorted(name for name in chunk.names if re.match(r"(wp|WP)_", name))
     if chunk.tag or re.match(r"(typedef )?(struct|union)", chunk.text):
         kind, shown = "struct", [chunk.tag or names[0]]
@@ -77,7 +77,7 @@ def _titles(stem: str) -> str:
 
 @cache
 def _opaque() -> dict[str, str]:
-    """Return the types that a user has pointers to alone, with the header that makes them."""
+    """Return the types of which a user only has pointers, with the headers that make them."""
     found: dict[str, str] = {}
     whole = {chunk.tag for chunk in _kernel().kept}
     for stem, text in _kernel().public().items():
@@ -133,6 +133,6 @@ class PublicHeaders(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx what is here."""
+    """Register the directive with Sphinx."""
     app.add_directive("public-headers", PublicHeaders)
     return {"parallel_read_safe": True}

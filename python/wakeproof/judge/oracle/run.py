@@ -72,7 +72,7 @@ def _add(result: Result, program: Program, state: _State, graph: Graph) -> None:
 
 @dataclass(frozen=True)
 class _State:
-    """Threads in the middle of a run; the events and the values that they read determine the rest."""
+    """Threads in the middle of a run; the events with their values determine the rest."""
 
     locals: tuple[Local, ...]
     events: tuple[tuple[Event, ...], ...]

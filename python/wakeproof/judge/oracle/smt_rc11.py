@@ -108,7 +108,7 @@ def _acquiring(events: list[Happening], read: Happening) -> list[Happening]:
 
 
 def _seq_cst(runs: Symbolic, hb: _Relation, positions: dict[Happening, Any]) -> None:
-    """Number the seq_cst operations so that every pair of psc goes to a larger number."""
+    """Give the seq_cst operations numbers, so that every pair of psc goes to a larger number."""
     events = runs.events
     fences = [e for e in events if e.location < 0 and e.order in SC_FENCES]
     nodes = fences + [e for e in events if e.location >= 0 and e.order == "seq_cst"]

@@ -44,7 +44,7 @@ def _with_line(children: Children, command: Sequence[str], said: str) -> str:
     if found is None or "--run" not in command or shutil.which("addr2line") is None:
         return said
     program = command[list(command).index("--run") - 1]
-    code = f"{int(found[1], 16) - 1:x}"  # it gives the byte behind, as a return address is
+    code = f"{int(found[1], 16) - 1:x}"  # it prints the address behind the instruction
     ended = children.run(["addr2line", "-e", program, code], timeout_s=TOOL_S)
     file, _, line = ended.output.strip().rpartition(":")
     line = line.split(" ")[0]
