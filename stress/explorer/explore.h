@@ -50,14 +50,14 @@ typedef struct explore_options {
 
 /* How an execution, or a set of states, ended badly. */
 enum explore_verdict {
-	EXPLORE_ENDED,     /* all threads have: the outcome is graded by the scenario */
-	EXPLORE_ASLEEP,    /* somebody sleeps in a futex, nobody will wake him, his word is as he
+	EXPLORE_ENDED,       /* all threads have: the outcome is graded by the scenario */
+	EXPLORE_ASLEEP,      /* somebody sleeps in a futex, nobody will wake him, his word is as he
 			      expects */
-	EXPLORE_MISSED,    /* the same, and his word is not what he expects: a missed wakeup */
-	EXPLORE_STUCK,     /* somebody loops for ever, however fair the scheduling */
-	EXPLORE_RACE,      /* conflicting accesses, one of them plain, not ordered */
-	EXPLORE_ASSERTION, /* EXPLORE_FAIL */
-	EXPLORE_CRASH,     /* EXPLORE_FAIL, is_crash */
+	EXPLORE_LOST_WAKEUP, /* the same, and his word is not what he expects: a lost wakeup */
+	EXPLORE_STUCK,       /* somebody loops for ever, however fair the scheduling */
+	EXPLORE_RACE,        /* conflicting accesses, one of them plain, not ordered */
+	EXPLORE_ASSERTION,   /* EXPLORE_FAIL */
+	EXPLORE_CRASH,       /* EXPLORE_FAIL, is_crash */
 	EXPLORE_VERDICTS,
 };
 

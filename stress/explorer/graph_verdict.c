@@ -3,7 +3,7 @@
  *
  *   all threads ended                              the program's outcome
  *   somebody spins on a value that is not newest   blocked: another graph gives him the newest
- *   nobody does, but somebody spins / sleeps       stuck / asleep or missed
+ *   nobody does, but somebody spins / sleeps       stuck / asleep or lost_wakeup
  *
  * Why it works  A finished graph cannot grow. Who sleeps has no wake to come; who spins read the
  *               newest values, and nobody is left to write others.
@@ -139,7 +139,7 @@ static enum explore_verdict failure_in(const explore_search *search, const explo
 static enum ending ending_of(const explore_search *search, const explore_graph *graph,
 			     enum explore_verdict *verdict)
 {
-	bool has[THREAD_ENDED + 1] = {false}, is_missed = false, is_blocked = false;
+	bool has[THREAD_ENDED + 1] = {false}, is_lost = false, is_blocked = false;
 
 	for (int t = 0; t < search->program->threads; t++) {
 		int status = graph->threads[t].status;
@@ -150,14 +150,14 @@ static enum ending ending_of(const explore_search *search, const explore_graph *
 		if (status == THREAD_ASLEEP) {
 			const explore_step *step = step_of(search, graph, t);
 
-			is_missed |= !is_as_expected(search, graph, step);
+			is_lost |= !is_as_expected(search, graph, step);
 			is_blocked |= search->options->timeouts && step->has_deadline;
 		}
 	}
 	*verdict = explore_is_race(graph) ? EXPLORE_RACE
 		   : has[THREAD_FAILED]   ? failure_in(search, graph)
 		   : has[THREAD_SPINNING] ? EXPLORE_STUCK
-		   : is_missed            ? EXPLORE_MISSED
+		   : is_lost              ? EXPLORE_LOST_WAKEUP
 		   : has[THREAD_ASLEEP]   ? EXPLORE_ASLEEP
 					  : EXPLORE_ENDED;
 	if (*verdict == EXPLORE_RACE || explore_is_failure(*verdict))

@@ -49,7 +49,7 @@ static const char *const orders[] = {"plain",   "relaxed", "acquire",
 				     "release", "acq_rel", "seq_cst"};
 
 static const char *const verdicts[EXPLORE_VERDICTS] = {
-	"ended", "asleep", "missed", "stuck", "race", "assertion", "crash",
+	"ended", "asleep", "lost_wakeup", "stuck", "race", "assertion", "crash",
 };
 
 static const char *const models[] = {"sc", "tso", "rc11"};

@@ -159,7 +159,7 @@ static enum explore_verdict verdict_of_rest(explore_machine *machine)
 			continue;
 		if (explore_cut(step, machine->values[step->location]) !=
 		    explore_cut(step, step->expected))
-			return EXPLORE_MISSED;
+			return EXPLORE_LOST_WAKEUP;
 		verdict = EXPLORE_ASLEEP;
 	}
 	return verdict;
@@ -190,7 +190,7 @@ void explore_machine_outcome(explore_machine *machine, enum explore_verdict *ver
 			     char text[EXPLORE_TEXT])
 {
 	static const char *const texts[EXPLORE_VERDICTS] = {
-		[EXPLORE_ASLEEP] = "asleep",       [EXPLORE_MISSED] = "asleep",
+		[EXPLORE_ASLEEP] = "asleep",       [EXPLORE_LOST_WAKEUP] = "asleep",
 		[EXPLORE_STUCK] = "stuck",         [EXPLORE_RACE] = "race",
 		[EXPLORE_ASSERTION] = "assertion", [EXPLORE_CRASH] = "crash",
 	};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bad outcome says how it broke: missed wakeup, deadlock, livelock, lost work; who, and where."""
+"""A bad outcome says how it broke: lost wakeup, deadlock, livelock, lost work; who, and where."""
 
 from __future__ import annotations
 
@@ -63,26 +63,26 @@ ASLEEP = {
         "nobody is left who could wake it",
     ),
     "a change without a wake": (
-        "thread\n  r0 = wait w 0\nthread\n  store w 1 release\n", "missed wakeup",
+        "thread\n  r0 = wait w 0\nthread\n  store w 1 release\n", "lost wakeup",
         "thread 1 changed that word to 1 (#2, {name}:5), and no wake followed",
     ),
     "a change that went back, without a wake": (
         "thread\n  r0 = wait w 0\nthread\n  store w 1 release\n  store w 0 release\n",
-        "missed wakeup", "and no wake followed",
+        "lost wakeup", "and no wake followed",
     ),
     "a wake that another one got": (
         "thread\n  r0 = wait w 0\nthread\n  r0 = wait w 0\nthread\n  store w 1 release\n"
-        "  r1 = wake w 1\n", "missed wakeup", "went to another",
+        "  r1 = wake w 1\n", "lost wakeup", "went to another",
     ),
     "a wake before the sleep": (
         "thread\n  r0 = load x seq_cst\n  if r0 == 1 goto out\n  r1 = wait w 0\nout:\n"
-        "thread\n  store x 1 seq_cst\n  r1 = wake w 1\n", "missed wakeup",
+        "thread\n  store x 1 seq_cst\n  r1 = wake w 1\n", "lost wakeup",
         "thread 0 saw x = 0 (#1, {name}:3), thread 1 made it 1 (#2, {name}:8) and sent the wake "
         "(#3) before it fell asleep (#4)",
     ),
     "a condition that changed, and nobody was told": (
         "thread\n  r0 = load x seq_cst\n  if r0 == 1 goto out\n  r1 = wait w 0\nout:\n"
-        "thread\n  store x 1 seq_cst\n", "missed wakeup", "and no wake came after that",
+        "thread\n  store x 1 seq_cst\n", "lost wakeup", "and no wake came after that",
     ),
 }  # fmt: skip
 STUCK = {
@@ -157,12 +157,12 @@ def test_the_class_is_printed_and_in_json(
     file.write_text(f"program missed\n{ASLEEP['a change without a wake'][0]}")
     arguments = ("explore", str(file), "--model", "sc", "--save", str(tmp_path / "saved"))
     printed = wakeproof(*arguments).stdout
-    assert "missed, SC: asleep (missed wakeup), 2 steps" in printed
+    assert "missed, SC: asleep (lost wakeup), 2 steps" in printed
     assert "thread 0 sleeps on w while it is 0 (#1, missed:3)" in printed
-    assert "missed wakeup: forbidden outcome asleep (1 of 2 final states)" in printed
+    assert "lost wakeup: forbidden outcome asleep (1 of 2 final states)" in printed
     [scenario] = json.loads(wakeproof(*arguments, "--json").stdout)["scenarios"]
     broken = [o["broken"] for o in scenario["judged"][0]["outcomes"] if o["broken"]]
-    assert [one["name"] for one in broken] == ["missed wakeup"]
+    assert [one["name"] for one in broken] == ["lost wakeup"]
     assert broken[0]["evidence"][0].startswith("thread 0 sleeps on w while it is 0")
 
 
@@ -175,5 +175,5 @@ def test_a_change_that_a_look_did_not_see_may_stand_before_it() -> None:
     wait = event(0, "wait", 1, ASLEEP_FOR_EVER)
     buffered = (event(1, "store", 0, 0, 1), event(0, "load", 0, 0), wait)
     seen = (buffered[0], replace(buffered[1], value=1, read_from=0), buffered[2])
-    assert classify(Found("asleep", "asleep", 1, buffered)).name == "missed wakeup"
+    assert classify(Found("asleep", "asleep", 1, buffered)).name == "lost wakeup"
     assert classify(Found("asleep", "asleep", 1, seen)).name == "deadlock"

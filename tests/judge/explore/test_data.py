@@ -160,7 +160,7 @@ def test_an_example_names_thread_operation_location_and_what_was_read(explorer: 
     ("threads", "text", "verdict"),
     [
         (((Wait("x", 0),), (Store("y", 1),)), "asleep", "asleep"),
-        (((Wait("x", 0),), (Store("x", 1),)), "asleep", "missed"),
+        (((Wait("x", 0),), (Store("x", 1),)), "asleep", "lost_wakeup"),
         (((Label("l"), Load("r0", "x"), If("r0", "==", 0, "l")),), "stuck", "stuck"),
         (((Store("x", 1, PLAIN),), (Load("r0", "x"),)), "race", "race"),
         (((Store("x", 1),), (Load("r0", "x"), Assert("r0", "==", 0))), "assertion", "assertion"),

@@ -40,10 +40,10 @@ def test_drepper_s_mutexes_have_their_published_states_edges_and_depths(name: st
     if expected["verdict"] == "ok":
         assert not bad
     else:
-        same = {"missed": "asleep", "race": "assertion"}  # two in the critical section do race
+        same = {"lost_wakeup": "asleep", "race": "assertion"}  # two in the critical section do race
         assert expected["verdict"] in {same.get(kind, kind) for kind in bad}
     if "depth" in expected:
-        found = bad.get("race") or bad.get("asleep") or bad["missed"]
+        found = bad.get("race") or bad.get("asleep") or bad["lost_wakeup"]
         steps = [e for e in found.example if e.kind not in ("fail", "plain_load", "plain_store")]
         assert len(steps) == expected["depth"]
 
@@ -98,7 +98,7 @@ def test_drepper_s_mutex_2_has_as_many_states_and_edges_as_a_model_of_it(threads
 
 def test_spurious_wakeups_hide_no_deadlock() -> None:
     bad = {found.verdict for found in states_of("F6_n2", spurious=1).outcomes}
-    assert bad & {"asleep", "missed"}
+    assert bad & {"asleep", "lost_wakeup"}
 
 
 def explored(file: Path | None, regex: str, **options: object) -> ExploreReport:

@@ -47,7 +47,7 @@ WHOLE = (("0,0", "FORBIDDEN"), ("1,1", "REQUIRED"), ("0,1", "ACCEPTABLE"))
         (result(Model.SC, exhaustive=False), NOT_JUDGED, "no execution came to its end"),
         (result(Model.SC), VIOLATED, "no execution came to its end"),  # nothing was judged
         (result(Model.RC11, "1,1", error="broken"), VIOLATED, "broken"),
-        (result(Model.RC11, "asleep", verdict="missed"), VIOLATED, "missed wakeup"),
+        (result(Model.RC11, "asleep", verdict="lost_wakeup"), VIOLATED, "lost wakeup"),
         (result(Model.RC11, "race", verdict="race"), VIOLATED, "conflicting accesses"),
     ],
 )

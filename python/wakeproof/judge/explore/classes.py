@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from wakeproof.judge.explore.results import Event, Found
 
-MISSED, DEADLOCK, LIVELOCK = "missed wakeup", "deadlock", "livelock"
-LOST, RACE, ASSERTION, CRASH = "lost work", "race", "failed assertion", "crash"
+LOST_WAKEUP, DEADLOCK, LIVELOCK = "lost wakeup", "deadlock", "livelock"
+LOST_WORK, RACE, ASSERTION, CRASH = "lost work", "race", "failed assertion", "crash"
 FORBIDDEN = "forbidden outcome"
 ASLEEP = (1 << 64) - 1  # the value of a wait that never ends
 _FIXED = {"race": RACE, "assertion": ASSERTION, "crash": CRASH}
@@ -47,10 +47,10 @@ def classify(found: Found, others: Sequence[Found] = (), *, lost_work: bool = Fa
     if name:
         return Class(name, tuple(_Reader(found, others).ends(name)))
     if not found.example:
-        bare = {"missed": MISSED, "asleep": DEADLOCK, "stuck": LIVELOCK}
-        return Class(LOST if lost_work else bare.get(found.verdict, FORBIDDEN))
+        bare = {"lost_wakeup": LOST_WAKEUP, "asleep": DEADLOCK, "stuck": LIVELOCK}
+        return Class(LOST_WORK if lost_work else bare.get(found.verdict, FORBIDDEN))
     decided = _Reader(found, others).decide() if found.verdict != "ended" else Class(FORBIDDEN)
-    return Class(LOST, decided.evidence) if lost_work else decided
+    return Class(LOST_WORK, decided.evidence) if lost_work else decided
 
 
 def actor(found: Found, thread: int) -> str:
@@ -86,13 +86,13 @@ class _Reader:
             *(self._woken_too_early(one) for one in sleepers),
         )
         for sentence in filter(None, looks):
-            return Class(MISSED, (sentence,))
+            return Class(LOST_WAKEUP, (sentence,))
         if self._found.verdict == "stuck" and (round_ := self._round()):
             return Class(LIVELOCK, (round_, *map(self._stands, sleepers)))
         if cycle := self._cycle(blocked):
             return Class(DEADLOCK, (cycle, *map(self._stands, blocked)))
         for sentence in filter(None, map(self._looked, sleepers)):
-            return Class(MISSED, (sentence,))
+            return Class(LOST_WAKEUP, (sentence,))
         self._elsewhere = self._others
         if cycle := self._cycle(blocked):
             return Class(DEADLOCK, (cycle, *map(self._stands, blocked)))

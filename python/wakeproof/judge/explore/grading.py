@@ -21,7 +21,7 @@ REACHES = (Model.TSO, Model.RC11)
 
 ALWAYS_BAD = {"race": "conflicting accesses, one of them plain, that nothing orders",
               "assertion": "an assertion does not hold", "crash": "an actor crashes"}  # fmt: skip
-NEVER_GRADED = {"asleep": "asleep for ever", "missed": "asleep for ever",
+NEVER_GRADED = {"asleep": "asleep for ever", "lost_wakeup": "asleep for ever",
                 "stuck": "loops for ever, however fair the scheduling"}  # fmt: skip
 
 

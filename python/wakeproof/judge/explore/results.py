@@ -11,7 +11,7 @@ from typing import Any
 from wakeproof.errors import JudgeError
 from wakeproof.judge.explore.options import Model
 
-BAD = ("asleep", "missed", "stuck", "race", "assertion", "crash")
+BAD = ("asleep", "lost_wakeup", "stuck", "race", "assertion", "crash")
 """The verdicts other than ``ended``, each a bad end of an execution."""
 INITIAL, NO_READ = -1, -2  # read_from
 

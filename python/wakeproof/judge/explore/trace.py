@@ -18,7 +18,7 @@ from wakeproof.judge.labels import Labels
 
 WOKEN = {0: "woken", 1: "word has changed", 2: "timed out"}
 ADDRESSES = 1 << 32
-ASLEEP = ("asleep", "missed")
+ASLEEP = ("asleep", "lost_wakeup")
 _UPDATES = {"exchange": "exchange", "add": "fetch_add", "or": "fetch_or", "and": "fetch_and"}
 
 
