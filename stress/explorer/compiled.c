@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled.c - the program that a scenario's compiled actors are.
+ * compiled.c - a program that consists of the compiled actors of a scenario.
  *
- *   actor, at a shared operation        engine
- *   wp__explore: announces it, pauses   notes stack bytes and operation: a position
- *   goes on with the value              restores a position, resumes it with a value, once per pair
+ *   actor, at a shared operation            engine
+ *   wp__explore: announces it, pauses       stores the stack and the operation: a position
+ *   goes on with the value                  restores a position and resumes it, once per value
  *
- * Why it works  Between two operations an actor depends on its own stack and the value it was
- *               given, for every access to shared memory is an operation: atomics, futexes and
- *               events by instrumented operations (compiled_steps.c), plain accesses by hooks
- *               (compiled_plain.c).
- *               So the memory that a resumed actor finds does not matter: what it loads is put
- *               there just before. Each step is run twice, and must come to the same position both
- *               times.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  Between two operations an actor depends only on its own stack and on the value it
+ *               was given, because every access to shared memory is an operation. Atomics, futexes
+ *               and events are instrumented operations (compiled_steps.c), plain accesses are hooks
+ *               of the compiler (compiled_plain.c).
+ *               So the memory that a resumed actor finds does not matter: the value that it loads
+ *               is put there just before. Each step is run twice, with other contents of memory,
+ *               and must reach the same position both times.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include "compiled.h"
 
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 
 enum { PAIRS = 2 };
 
-/* Of memory that was not put there: no bit is the same in both runs. */
+/* The contents of memory that was not put there. No bit is the same in both runs of a pair. */
 static const unsigned char patterns[PAIRS][2] = {{0xa5, 0x5a}, {0x3c, 0xc3}};
 
 compiled *compiled_now;
@@ -46,8 +47,8 @@ static explore_position run(int which, const turn *turn, unsigned char pattern)
 	return compiled_run(which, turn->from, turn->value, turn->failed, pattern);
 }
 
-/* Where both runs come to, from the start or as `turn` has it; with other patterns if a value may
- * have been taken for one. */
+/* The position that both runs reach, from the start or by `turn`. If a value may have been mistaken
+ * for the pattern, the runs are repeated with other patterns. */
 static explore_position run_twice(int which, const turn *turn, const explore_step *after)
 {
 	explore_position to = 0, again = 0;
@@ -94,7 +95,7 @@ static explore_position next(explore_program *program, int which, explore_positi
 	known = compiled_turn(actor, from, value, failed);
 	if (known->is_used)
 		return known->to;
-	after = actor->positions[from].step; /* they may move */
+	after = actor->positions[from].step; /* a copy, because the positions may move */
 	new.to = run_twice(which, &new, &after);
 	if (program->error)
 		return from;
@@ -112,7 +113,7 @@ static int compare_ends(explore_program *program, int which, explore_position a,
 		      other->stack + other->used - sizeof(stress_result), sizeof(stress_result));
 }
 
-/* Memory as the execution leaves it. */
+/* Puts memory into the final state of the execution. */
 static void put_final(const uint64_t *values)
 {
 	char *events_at = compiled_event_word(0);

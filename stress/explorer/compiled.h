@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled.h - what the parts of the compiled program share.
+ * compiled.h - shared by the parts of a program that is compiled code.
  *
- *   compiled.c            the program: positions, each step run twice
+ *   compiled.c            the program: positions; each step is run twice
  *   compiled_run.c        runs an actor to its next operation
  *   compiled_steps.c      instrumented operations and their sites
  *   compiled_plain.c      the compiler's hooks: plain accesses
  *   compiled_copies.c     memcpy, memmove, memset
- *   compiled_memory.c     the state's bytes: locations, and what an actor finds there
- *   compiled_positions.c  an actor's tables
+ *   compiled_memory.c     the bytes of the state: locations, and what an actor finds there
+ *   compiled_positions.c  the tables of an actor
  *
- * One program and one actor at a time: the hooks have no argument that says whose they are. */
+ * One program and one actor run at a time, because the hooks have no argument that names them. */
 #ifndef WP_EXPLORER_COMPILED_H
 #define WP_EXPLORER_COMPILED_H
 
@@ -21,12 +21,12 @@
 #include "scenario.h"
 
 enum {
-	EVENTS = 16,                       /* eventfds of a scenario */
+	EVENTS = 16,                       /* most eventfds of a scenario */
 	EVENT = 64,                        /* bytes of each */
-	STATE_MOST = EXPLORE_ARENA - 4096, /* bytes; events lie behind */
+	STATE_MOST = EXPLORE_ARENA - 4096, /* most bytes of a state; the events lie behind it */
 	SITES_MOST = 1024,
-	COPY_MOST = 1024,  /* bytes of the state that are copied or set at once */
-	CHOICES_MOST = 64, /* as the state engine has it */
+	COPY_MOST = 1024,  /* most bytes of the state in one copy or set */
+	CHOICES_MOST = 64, /* as in the state engine */
 	NAME = 48,
 	NOTHING = -1,
 };
@@ -35,10 +35,10 @@ typedef struct position {
 	explore_step step;
 	uint32_t used; /* bytes of stack */
 	char *stack;
-	explore_position same_hash; /* + 1; chain */
+	explore_position same_hash; /* + 1; the next in the hash chain */
 } position;
 
-typedef struct turn { /* from a position, with a value, to the next */
+typedef struct turn { /* from a position, with a value, to the next position */
 	explore_position from, to;
 	uint64_t value;
 	bool failed, is_used;
@@ -47,7 +47,7 @@ typedef struct turn { /* from a position, with a value, to the next */
 typedef struct actor {
 	position *positions;
 	uint32_t count, room;
-	explore_position *buckets; /* + 1 */
+	explore_position *buckets; /* position + 1 */
 	uint32_t buckets_count;
 	turn *turns; /* open addressing */
 	uint32_t turns_count, turns_room;
@@ -55,40 +55,43 @@ typedef struct actor {
 	bool has_started;
 } actor;
 
-typedef struct word { /* bytes of the state that are one location */
+typedef struct word { /* the bytes of the state that are one location */
 	uint32_t offset;
 	uint8_t size;
-	bool is_atomic; /* for somebody: never taken in parts */
+	bool is_atomic; /* an atomic operation uses it, so it is never taken in parts */
 } word;
 
 typedef struct compiled {
 	explore_program program;
 	const stress_test *test;
 	actor actors[EXPLORE_THREADS];
-	const void *code[STRESS_ACTORS];    /* where each begins */
-	explore_step failure;               /* of the arbiter */
-	int events;                         /* opened by init */
-	char image[EXPLORE_ARENA];          /* after init */
-	int16_t location_at[EXPLORE_ARENA]; /* first byte: location + 1; others: -(location + 1) */
+	const void *code[STRESS_ACTORS]; /* the address at which each actor begins */
+	explore_step failure;            /* of the arbiter */
+	int events;                      /* number of events that init has opened */
+	char image[EXPLORE_ARENA];       /* the arena after init */
+	/* The first byte of a location has its number + 1, the other bytes have -(number + 1). */
+	int16_t location_at[EXPLORE_ARENA];
 	word places[EXPLORE_LOCATIONS];
-	bool is_cut[EXPLORE_ARENA]; /* no plain access spans it as one word; kept over a restart */
+	/* No plain access spans this byte and the one before it as one word. Kept when the
+	 * exploration starts again. */
+	bool is_cut[EXPLORE_ARENA];
 	char names[EXPLORE_LOCATIONS][NAME];
-	bool is_written[EXPLORE_ARENA]; /* by an actor; kept over a restart */
-	bool is_assumed[EXPLORE_ARENA]; /* was answered with its initial value */
+	bool is_written[EXPLORE_ARENA]; /* by an actor; kept when the exploration starts again */
+	bool is_assumed[EXPLORE_ARENA]; /* a load was answered with the initial value */
 	explore_site sites[SITES_MOST];
 	char files[SITES_MOST][NAME];
 	char error[256];
 } compiled;
 
-/* What the actor that has paused wants. */
+/* The step that the paused actor wants to take. */
 typedef struct asked {
-	explore_step step;            /* without its site and location */
-	char *place;                  /* NULL: touches no memory */
-	const wp__explore_site *site; /* NULL: none, or a plain access: */
-	const void *from;             /* the address after it */
+	explore_step step;            /* without its site and its location */
+	char *place;                  /* NULL: it touches no memory */
+	const wp__explore_site *site; /* NULL: none, or it is a plain access */
+	const void *from;             /* of a plain access, the address after it */
 } asked;
 
-/* A plain store that was announced and is no step yet. */
+/* A plain store that was announced by its hook and is not a step yet. */
 typedef struct written {
 	char *place;
 	unsigned size; /* 0: none */
@@ -96,9 +99,9 @@ typedef struct written {
 	const void *from;
 } written;
 
-/* What an actor has at the end of its stack. */
+/* The data of an actor at the end of its stack. */
 typedef struct top {
-	uint64_t turns; /* of loops that wait for others and change memory */
+	uint64_t turns; /* of loops that wait for another thread and change memory */
 	uint64_t interrupts;
 	uint64_t failed_fences;
 	written written;
@@ -106,45 +109,50 @@ typedef struct top {
 } top;
 
 /* compiled.c */
-extern compiled *compiled_now;               /* whose actors may run */
-void compiled_fail(const char *format, ...); /* sets the program's error, if there is none yet */
+extern compiled *compiled_now; /* the only program with actors that may run */
+/* Sets the program's error, unless it is set already. */
+void compiled_fail(const char *format, ...);
 
 /* compiled_run.c */
-extern int compiled_actor; /* that runs; NOTHING: init, arbiter: they act directly */
+extern int compiled_actor; /* the actor that runs; NOTHING: init or arbiter, which act directly */
 extern asked compiled_asked;
-extern bool compiled_is_over;   /* the actor that has paused can never be resumed */
-extern uint64_t compiled_given; /* to the actor that is resumed */
+extern bool compiled_is_over;   /* the paused actor can never be resumed */
+extern uint64_t compiled_given; /* the value for the actor that is resumed */
 extern bool compiled_given_failed;
-/* From its start, or from a position with a value, in memory filled with `pattern`. */
+/* Runs the actor from its start, or from a position with a value. Memory is filled with `pattern`
+ * first. */
 explore_position compiled_begin(int which, unsigned char pattern);
 explore_position compiled_run(int which, explore_position from, uint64_t value, bool failed,
 			      unsigned char pattern);
-/* Init, or the arbiter with its result. An error if it does not return. */
+/* Runs init, or the arbiter with its result. It is an error if that does not return. */
 void compiled_alone(stress_result *result);
-/* What the actor that runs does ends a process: an assertion that does not hold, a crash. `from` is
- * the address after it; 0: `site` says where. Never returns. */
+/* The running actor has done what would end a process: an assertion failed, or it crashed. `from`
+ * is the address after it; 0: `site` has the place. Never returns. */
 _Noreturn void compiled_end(const char *text, bool is_crash, const void *from,
 			    const wp__explore_site *site);
-/* Time, addresses or randomness that an actor looks at make two runs of one step differ. */
+/* Time, addresses or random numbers that an actor reads make two runs of one step differ. */
 void compiled_check_same(int which, explore_position first, explore_position second,
 			 const explore_step *after);
 
 /* compiled_plain.c */
-/* False: it is no state, or an error. */
+/* False: the place is not in the state, or there was an error. */
 bool compiled_is_state(const char *place, unsigned long size, bool writes, const void *from);
-/* Steps of the actor that runs, word by word. A load also leaves its bytes in the state. */
+/* Make the steps of the running actor, word by word. A load also leaves its bytes in the state. */
 void compiled_load(char *place, unsigned size, char *bytes, const void *from, bool is_volatile);
 void compiled_store(char *place, unsigned size, const char *bytes, const void *from,
 		    bool is_volatile);
-bool compiled_is_announced(const char *place, unsigned long size); /* a store of exactly that */
-void compiled_settle(void);        /* what was announced was done: becomes steps now */
-extern bool compiled_has_guessed;  /* that a store was not done, for its place was unput */
-void compiled_found_nothing(void); /* what was loaded is no longer in the state */
+/* A store of exactly these bytes. */
+bool compiled_is_announced(const char *place, unsigned long size);
+void compiled_settle(void); /* turns the announced store, which has been done, into steps */
+/* Compiled code took a store as not done, because its place held the pattern. */
+extern bool compiled_has_guessed;
+void compiled_found_nothing(void); /* the bytes that were loaded last are no longer in the state */
 
 /* compiled_steps.c */
-top *compiled_top(void);          /* of the actor that runs */
-explore_step compiled_step(void); /* the one that is asked for, without its location */
-/* Of an error: an operation without the instrument's prefix; a step's operation and line. */
+top *compiled_top(void);          /* of the running actor */
+explore_step compiled_step(void); /* the step in compiled_asked, without its location */
+/* For error messages: the operation without the prefix of the instrument; the operation and the
+ * line of a step. */
 const char *compiled_bare(const char *what);
 enum { COMPILED_TEXT = 64 };
 void compiled_describe(const explore_step *step, char text[COMPILED_TEXT]);
@@ -164,28 +172,33 @@ static inline void compiled_write(void *at, unsigned size, uint64_t value)
 	memcpy(at, &value, size);
 }
 
-bool compiled_is_shared(const volatile char *place); /* state, events or what lies between */
-/* False, and an error: between them. */
+/* The state, the events, or the bytes between. */
+bool compiled_is_shared(const volatile char *place);
+/* False: the bytes between. The error is set. */
 bool compiled_check_inside(int which, const char *place, unsigned size);
-bool compiled_is_own_stack(const volatile char *place); /* of the actor that runs */
-/* The location at `place`, made now if there is none; NOTHING after an error. Words of plain
- * accesses that overlap with others are cut: then the error is EXPLORE_START_AGAIN. */
+bool compiled_is_own_stack(const volatile char *place); /* of the running actor */
+/* The location at `place`, which is made if there is none. NOTHING: an error was set. If plain
+ * words overlap others, they are cut, and the error is EXPLORE_START_AGAIN. */
 int compiled_location(const char *place, unsigned size, const char *what, bool is_atomic);
-unsigned compiled_part(const char *place, unsigned size); /* bytes of a plain access's next word */
-void compiled_fill(unsigned char pattern);                /* the state, and some bytes behind it */
-bool compiled_check_image(void); /* that init has written its state alone */
-void compiled_put(char *place, unsigned size, uint64_t value); /* what a load is to find */
+/* The bytes of a plain access's next word. */
+unsigned compiled_part(const char *place, unsigned size);
+void compiled_fill(unsigned char pattern); /* the state, and some bytes behind it */
+bool compiled_check_image(void);           /* has init written nothing beyond its state? */
+void compiled_put(char *place, unsigned size, uint64_t value); /* the value that a load will find */
 void compiled_put_bytes(char *place, const char *bytes, unsigned size);
-void compiled_unput(char *place, unsigned size);          /* fills it again */
-bool compiled_is_unput(const char *place, unsigned size); /* holds what it was filled with */
+/* Fills the place with the pattern again. */
+void compiled_unput(char *place, unsigned size);
+bool compiled_is_unput(const char *place, unsigned size); /* does the place hold the pattern? */
 void compiled_assume(char *place, unsigned size);         /* a load finds the initial value */
-void compiled_check_untouched(int which); /* the state holds what was filled, put and noted */
+/* Does the state hold what was filled in, put and noted? */
+void compiled_check_untouched(int which);
 bool compiled_is_written(const char *place, unsigned size);
-/* Somebody writes there: no load may be answered with the initial value, nor have been. */
+/* An actor writes there, so no load may be answered with the initial value. If one was, the
+ * exploration starts again. */
 void compiled_note_written(const char *place, unsigned size);
 
 /* compiled_positions.c */
-/* The number of the position that has this step and these stack bytes. */
+/* The number of the position that has this step and these bytes of stack. */
 explore_position compiled_number(actor *actor, const explore_step *step, const char *stack,
 				 uint32_t used);
 turn *compiled_turn(actor *actor, explore_position from, uint64_t value, bool failed);

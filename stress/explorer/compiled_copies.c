@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_copies.c - memcpy, memmove and memset of scenario and kernel code, which the compiler
- * calls for structs as well.
+ * compiled_copies.c - memcpy, memmove and memset of scenario and kernel code. The compiler also
+ * calls these for structs.
  *
  *   memcpy       wp__explored_memcpy: judge/explore/explored.py renames it in the objects
- *   __tsan_...   what clang calls from version 15 on
+ *   __tsan_...   called by clang from version 15 on
  *
- * Why it works  Each is a plain load of every word, then a plain store of every word; what was
- *               loaded lies on the actor's stack meanwhile, hence in its position. What gcc has
- *               announced by its hooks just before is only done.
- * Spec          none. Evidence  tests/judge/explore/test_code.py. */
+ * Why it works  Each is a plain load of every word, then a plain store of every word. Meanwhile the
+ *               loaded bytes lie on the actor's stack, and so belong to its position. A copy that
+ *               gcc has announced by hooks just before is carried out without further steps.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_code.py. */
 #include <string.h>
 
 #include "compiled.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_hooks.c - what explored files of the kernel call in those that the explorer leaves out.
+ * compiled_hooks.c - functions that explored files of the kernel call in files that the explorer
+ * leaves out.
  *
  * A scenario has no group: its actors are OS threads, or it steps its virtual threads by hand. So a
- * waiter is never the calling virtual thread, nobody is a carrier of a group, no close ends a wait,
- * no thread has a tag, and where a step ends nobody has left a stack. */
+ * waiter is never the calling virtual thread, no thread is a carrier of a group, no close ends a
+ * wait, no thread has a tag, and no stack is left behind where a step ends. */
 #define WP_EXPLORE
 #define WP_INSTRUMENT "explorer/instrument.h" /* the sizes of its structs */
 #include <stddef.h>
@@ -55,7 +56,7 @@ void wp__vthread_submit(wp_vthread *thread)
 
 wp_task *wp__vthread_left(void)
 {
-	__builtin_trap(); /* nobody was mounted */
+	__builtin_trap(); /* no virtual thread was mounted */
 }
 
 void wp__io_left(wp_waiter *waiter)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_memory.c - the state: which bytes are locations, what an actor may find there, and
- * what it must leave.
+ * compiled_memory.c - the state: which bytes are locations, what an actor may find there, and what
+ * it must leave there.
  *
- * Why it works  Before a step the arena holds a pattern, another one in the second run: what is
- *               read and was not put there differs, and what is written and not reported shows.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  Before a step the arena holds a pattern, and another pattern in the second run. A
+ *               read of bytes that were not put there differs between the runs, and a write that
+ *               was not reported destroys the pattern.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include "compiled.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEHIND = 256 }; /* bytes behind the state that nobody may write */
+enum { BEHIND = 256 }; /* bytes behind the state that no actor may write */
 
 static char shadow[EXPLORE_ARENA]; /* what the arena must hold when the actor pauses */
 static unsigned char filled_with;
@@ -74,14 +76,14 @@ unsigned compiled_part(const char *place, unsigned size)
 	return part;
 }
 
-/* No word of a plain access is to span one of its ends. */
+/* From now on no word of a plain access spans one of its ends. */
 static void cut(const word *word)
 {
 	compiled_now->is_cut[word->offset] = true;
 	compiled_now->is_cut[word->offset + word->size] = true;
 }
 
-/* Can a plain word be taken in parts, so that it no longer overlaps another one in part? */
+/* Can a plain word be taken in parts, so that it no longer partly overlaps the other one? */
 static bool can_cut(const word *plain, const word *other)
 {
 	bool has_other = plain->offset <= other->offset &&
@@ -134,7 +136,7 @@ int compiled_location(const char *place, unsigned size, const char *what, bool i
 	return compiled_now->program.locations++;
 }
 
-/* Bytes that are filled and looked at. */
+/* The number of bytes that are filled and checked. */
 static size_t watched(void)
 {
 	size_t size = compiled_now->test->state_size + BEHIND;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_plain.c - plain accesses, as the compiler reports them: hooks of -fsanitize=thread.
+ * compiled_plain.c - plain accesses, reported by the hooks of -fsanitize=thread.
  *
  *   clang   read hook, load          write hook, store        a copy: memcpy
  *   gcc     the same; a copy: write hook, read hook, then the copy, inline or by memcpy
  *
  * Why it works  A location that no actor writes is not worth a step: its loads are answered with
- *               the initial value. If somebody writes it after all, the exploration starts again,
- *               knowing that (EXPLORE_START_AGAIN).
- *               A plain store becomes steps at the actor's next hook or operation: then its value
- *               lies in the state. Until then it is noted in the actor's top, on its stack. A read
- *               of as many bytes may be the other half of gcc's copy: it comes first, and what the
- *               store has left, if it was done, is put back behind it. It was not done if its place
- *               holds the pattern of the run: a value may be one, not of each run.
- *               Nobody else can tell in which order two plain accesses of one thread were made.
- * Volatile      has hooks of its own: each access is a step of its own, never answered from
- *               another one, and plain as C11 has it: it races.
+ *               the initial value. If an actor writes it after all, the exploration starts again
+ *               with that knowledge (EXPLORE_START_AGAIN).
+ *               A plain store becomes steps at the actor's next hook or operation, because its
+ *               value is in the state by then. Until then it is noted at the end of the actor's
+ *               stack. A read of the same number of bytes may be the other half of a copy by gcc:
+ *               it then comes first. If the store was done already, its value is put back after the
+ *               read. It was not done if its place still holds the pattern of the run. A value may
+ *               equal one pattern by chance, but not the pattern of every run.
+ *               No other thread can observe in which order two plain accesses of one thread were
+ *               made.
+ * Volatile      Volatile accesses have hooks of their own. Each is a step of its own and is never
+ *               answered from another one. In C11 it is a plain access, so it can race.
  * Copies        compiled_copies.c.
- * Spec          none. Evidence  tests/judge/explore/test_code.py. */
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_code.py. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,12 +27,12 @@
 
 bool compiled_has_guessed;
 
-static struct { /* what lies in the state as it was read; until that is filled */
+static struct { /* the bytes that the last read has left in the state, until it is filled again */
 	const char *place;
 	unsigned size;
 } found;
 
-enum { NULL_MOST = 1 << 16 }; /* no program has memory there */
+enum { NULL_MOST = 1 << 16 }; /* no program has memory below this address */
 
 _Noreturn static void touch_null(const char *place, bool writes, const void *from)
 {
@@ -155,7 +158,7 @@ static bool is_unwritten(const char *place, unsigned size)
 	return is;
 }
 
-/* False: the store that was announced comes before this read. */
+/* False: the announced store comes before this read. */
 static bool is_copied(const char *place, unsigned size, bool is_volatile)
 {
 	const written *written = &compiled_top()->written;
@@ -163,11 +166,11 @@ static bool is_copied(const char *place, unsigned size, bool is_volatile)
 	if (written->size != size || written->is_volatile || is_volatile)
 		return false;
 	if (written->place == place)
-		return is_unwritten(place, size); /* onto itself */
+		return is_unwritten(place, size); /* a copy onto itself */
 	return written->place + size <= place || place + size <= written->place;
 }
 
-/* Reads, and puts what an announced store has left back, if it was done. */
+/* Reads, and puts back the value of an announced store that was done already. */
 static void load_beside(char *place, unsigned size, char *bytes, char *kept, const void *from,
 			bool is_volatile)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_positions.c - an actor's two tables: positions by step and stack, turns by position and
- * value.
+ * compiled_positions.c - the two tables of an actor: positions by step and stack, and turns by
+ * position and value.
  *
- * Why it works  Both are compared byte by byte; a hash only says where to look.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  Entries are compared byte by byte; a hash only selects the slot.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

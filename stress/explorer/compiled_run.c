@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_run.c - runs an actor from where it paused to where it pauses next.
+ * compiled_run.c - runs an actor from one pause to the next.
  *
- * Why it works  The stack is put back and the state filled with a pattern: what the actor does then
- *               follows from its position and the value that it is given.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  The stack is restored and the state is filled with a pattern. What the actor does
+ *               then follows from its position and from the value that it is given.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static char *describe_fault(char text[FAULT_TEXT])
 	return text;
 }
 
-/* Asks for the step with which all ends. */
+/* Asks for the step that ends the execution. */
 static void fail_at(const char *text, bool is_crash, const void *from, const wp__explore_site *site)
 {
 	compiled_is_over = true;
@@ -55,7 +56,7 @@ void compiled_end(const char *text, bool is_crash, const void *from, const wp__e
 		explore_pause();
 }
 
-/* False: `error` says what the actor did instead of coming to its next operation. */
+/* False: the actor has not reached its next operation, and `error` says what it did instead. */
 static bool resume(int which)
 {
 	static const char *const ends[] = {
@@ -69,7 +70,7 @@ static bool resume(int which)
 	compiled_is_over = false;
 	how = explore_resume(which);
 	compiled_actor = NOTHING;
-	if (how == EXPLORE_FAULTS) { /* as a step, so that what led to it is shown */
+	if (how == EXPLORE_FAULTS) { /* a step, so that the counterexample shows the way to it */
 		char text[FAULT_TEXT];
 
 		fail_at(describe_fault(text), true, (const char *)explore_last_fault.code + 1,
@@ -117,7 +118,7 @@ void compiled_alone(stress_result *result)
 			      how[end]);
 }
 
-/* Takes the step's place as a location. */
+/* Makes the place of the step a location. */
 static void locate(int which, explore_step *step, char *place)
 {
 	const char *what = compiled_now->sites[step->site].what;

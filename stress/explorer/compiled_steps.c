@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_steps.c - instrumented operations: what an actor wants to do, and at which line
- * of the source.
+ * compiled_steps.c - instrumented operations: the step that an actor wants to take, and its line in
+ * the source.
  *
  *   actor                                engine
- *   announces its step, pauses           takes it, when and as the model allows
+ *   announces its step, pauses           takes the step, when and as the model allows
  *   goes on with the value
  *
- * Why it works  Init and arbiter run alone: their operations act at once. What happens on an
- *               actor's stack is the same each time: sites are looked up after it has paused, on
- *               the engine's, or what that leaves there would tell two runs apart.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  Init and arbiter run alone, so their operations act at once. What an actor leaves
+ *               on its own stack must be the same in each run. Sites are therefore looked up after
+ *               the actor has paused, on the engine's stack.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +87,7 @@ static uint64_t operate(explore_step step, char *place, const wp__explore_site *
 
 #define BIT(order) (1u << EXPLORE_##order)
 
-/* The orders that C11 gives an operation; any for what has none. */
+/* The orders that C11 allows for an operation; all, for an operation without an order. */
 static unsigned orders_of(int kind)
 {
 	switch (kind) {
@@ -103,7 +104,7 @@ static unsigned orders_of(int kind)
 	}
 }
 
-/* Refuses an order that the operation cannot have, or that the failure of one cannot. */
+/* Refuses an order that the operation, or its failure, cannot have. */
 static void check_order(const explore_step *step, const explore_site *site)
 {
 	static const char *const names[] = {"plain",   "relaxed", "acquire",
@@ -119,7 +120,8 @@ static void check_order(const explore_step *step, const explore_site *site)
 			      names[is_wrong ? step->order : step->fail_order]);
 }
 
-/* Relaxed: a heavy fence becomes a light one, another fence none. */
+/* Replaces the order. With relaxed, a heavy fence becomes a light one, and another fence
+ * disappears. */
 static void override(explore_step *step, const explore_site *site)
 {
 	for (int i = 0; i < explore_overrides_count; i++)
@@ -176,7 +178,7 @@ top *compiled_top(void)
 	return (top *)(void *)explore_stack_end(compiled_actor) - 1;
 }
 
-/* Whether something happens that may, so many times at the most: the engine chooses. */
+/* Does an event happen that may happen `most` times at the most? The engine chooses. */
 static bool happens(uint64_t *times, uint64_t most, const wp__explore_site *site)
 {
 	explore_step choice = {.kind = EXPLORE_CHOOSE,
@@ -191,8 +193,9 @@ static bool happens(uint64_t *times, uint64_t most, const wp__explore_site *site
 	return true;
 }
 
-/* A wait whose word is as expected, and which a signal ends before anybody wakes it, was never seen
- * in the queue: so it need not enter it. Its system call is a fence all the same. */
+/* A wait that finds its word as expected, and that a signal ends before any thread wakes it, was
+ * never observed in the queue. So it need not enter the queue. Its system call is a fence all
+ * the same. */
 static bool is_interrupted(const explore_step *wait, char *place, const wp__explore_site *site)
 {
 	explore_step fence = {.kind = EXPLORE_FENCE, .order = EXPLORE_SEQ_CST, .location = NOTHING};
@@ -228,9 +231,9 @@ uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int or
 	if (kind == EXPLORE_HEAVY_FENCE) {
 		if (compiled_actor != NOTHING &&
 		    happens(&compiled_top()->failed_fences, explore_failing_heavy_most, site))
-			return 0; /* the system refused: it orders nothing */
+			return 0; /* the system refused: the fence orders nothing */
 		operate(step, NULL, site);
-		return 1; /* works, overridden or not */
+		return 1; /* it works, overridden or not */
 	}
 	return operate(step, (char *)(uintptr_t)place, site);
 }
@@ -256,7 +259,7 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 	return 0;
 }
 
-/* What judge/explore/explored.py makes of assert and abort. */
+/* judge/explore/explored.py renames assert and abort to these. */
 _Noreturn void wp__explored_assert_fail(const char *text, const char *file, unsigned line,
 					const char *function);
 _Noreturn void wp__explored_abort(void);
@@ -274,7 +277,7 @@ void wp__explored_abort(void)
 	compiled_end("calls abort", true, __builtin_return_address(0), NULL);
 }
 
-/* A fence that stood as assembly: judge/explore/assembly.py calls this in its place, where the
+/* A fence that stood as assembly. judge/explore/assembly.py calls this in its place, where the
  * compiler holds values in registers that a call does not preserve. */
 void wp__explored_fence(const void *from);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_system.c - the system calls of kernel/base/futex.c and membarrier.c, as the model has
- * them. */
+ * compiled_system.c - the model's versions of the system calls in kernel/base/futex.c and
+ * membarrier.c. */
 #include "compiled.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ bool wp_event_take(int event)
 	return wp__explore_event(event, 1, WP__SITE("event_take")) != 0;
 }
 
-/* Time stands still: deadlines pass where timeouts are explored. */
+/* Time stands still. A deadline passes where time-outs are explored. */
 int64_t wp_clock_ns(void)
 {
 	return NOW_NS;
@@ -55,7 +55,7 @@ bool wp_fence_heavy_register(void)
 	return true;
 }
 
-/* A scenario's attempts have no other reason to fail. */
+/* The attempts of a scenario have no other reason to fail. */
 int wp__errno(void)
 {
 	return EAGAIN;

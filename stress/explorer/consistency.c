@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * consistency.c - which graphs a memory model allows: coherence, SC, races.
  *
- *   every model   explore_bound: what is visible to a node is not read over, nor written under
+ *   every model   explore_bound: no node reads a write that is older than a visible one, and no
+ *                 write is inserted before a visible one
  *   SC            acyclic(program order, reads-from, modification order, from-read)
  *   TSO, RC11     tso.c, rc11.c
  *
- * Why it works  A graph is SC iff it can be executed in some order such that each read finds its
- *               source newest and each write comes when its turn is. Doing one more enabled node
- *               never disables another: so a greedy walk decides it.
- *               A new node at the end of modification order precedes nothing and closes no cycle:
- *               only others need a check.
- * Spec          none: Alglave et al., "Herding cats", 2014.  Evidence  tests/corpus/litmus. */
+ * Why it works  A graph is SC iff its nodes can be executed in an order in which each read finds
+ *               its source newest and each write comes at its turn in modification order. Executing
+ *               one enabled node never disables another, so a greedy walk decides the question.
+ *               A new node at the end of modification order precedes nothing and closes no cycle.
+ *               Only other places need a check.
+ * Paper         Axioms as in Alglave, Maranget, Tautschnig, "Herding cats", TOPLAS 2014.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>
 
-/* Does the model make `other` visible to `node` by order alone? */
+/* Does the model order `other` before `node`, so that `node` must not read older writes? */
 static bool is_visible(const explore_search *search, const explore_node *node,
 		       const explore_node *other)
 {
@@ -53,7 +56,7 @@ bool explore_has_update_after(const explore_graph *graph, int place, int write)
 	return next >= 0 && graph->nodes[next].is_update;
 }
 
-/* The source of an update's write: what it must follow. */
+/* The source of an update's read, which the update's write must directly follow. */
 int explore_must_follow(const explore_graph *graph, const explore_node *write)
 {
 	int i = write->index - 1;
@@ -67,7 +70,8 @@ int explore_must_follow(const explore_graph *graph, const explore_node *write)
 
 typedef struct walk {
 	int16_t done[EXPLORE_THREADS];
-	int16_t turn[EXPLORE_PLACES], readers[EXPLORE_PLACES]; /* of the write whose turn it is */
+	/* The write that stands newest now: its rank, and its readers to come. */
+	int16_t turn[EXPLORE_PLACES], readers[EXPLORE_PLACES];
 	int16_t readers_of[EXPLORE_NODES];
 } walk;
 
@@ -114,7 +118,7 @@ static bool do_node(const explore_graph *graph, walk *walk, int number)
 		return false;
 	if (node->part == PART_COMPARE && node->index + 1 < graph->threads[node->thread].count &&
 	    !is_newest(graph, walk, explore_nth(graph, node->thread, node->index + 1)))
-		return false; /* its queue read comes at once */
+		return false; /* the queue read happens together with the compare */
 	walk->readers[node->place]--;
 	return true;
 }
@@ -137,7 +141,7 @@ static bool is_sc(const explore_graph *graph, int threads)
 	return done == graph->count;
 }
 
-/* What is SC is TSO and RC11: as most graphs are, the cheap walk comes first. */
+/* SC executions are also TSO and RC11. Most graphs are SC, so the cheap walk comes first. */
 static bool is_consistent(explore_search *search, const explore_graph *graph)
 {
 	if (is_sc(graph, search->program->threads))
@@ -159,7 +163,8 @@ bool explore_may_read(explore_search *search, const explore_graph *graph, int nu
 
 	if (explore_bound(search, graph, number) > explore_rank(graph, read->source))
 		return false;
-	if (read->part == PART_QUEUE_READ && read->kind == EXPLORE_WAIT) { /* compares only now */
+	/* The wait compares only now. */
+	if (read->part == PART_QUEUE_READ && read->kind == EXPLORE_WAIT) {
 		int before = graph->numbers[read->thread][read->index - 1];
 
 		compare = &graph->nodes[before];

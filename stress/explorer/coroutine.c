@@ -15,13 +15,13 @@
 
 enum { GUARD = 1 << 16, CLEARED = 1 << 14, TICK_US = 500000 };
 
-static char *pointers[EXPLORE_THREADS]; /* stack pointer of a paused actor */
+static char *pointers[EXPLORE_THREADS]; /* the stack pointer of each paused actor */
 static char *engine_pointer;
 static int running;
 static sigjmp_buf out_of_actor;
 static volatile sig_atomic_t is_running, turns, turns_at_tick;
 
-/* Saves the registers that a call preserves on this stack, and goes on where `to` was left. */
+/* Saves the registers that a call preserves on this stack, and continues where `to` was left. */
 void explore__switch(char **from, char *to);
 #if defined(__x86_64__)
 __asm__(".text\n.globl explore__switch\n.type explore__switch, @function\nexplore__switch:\n"
@@ -30,7 +30,8 @@ __asm__(".text\n.globl explore__switch\n.type explore__switch, @function\nexplor
 	"	mov %rsp, (%rdi)\n	mov %rsi, %rsp\n"
 	"	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbx\n	"
 	"pop %rbp\n"
-	/* What a call need not preserve is the same each time: an actor's code could keep it. */
+	/* Registers that a call need not preserve get the same contents each time, because the code
+	 * of an actor could keep them. */
 	"	xor %eax, %eax\n	xor %ecx, %ecx\n	xor %edx, %edx\n	xor %esi, "
 	"%esi\n"
 	"	xor %edi, %edi\n	xor %r8d, %r8d\n	xor %r9d, %r9d\n	xor %r10d, "
@@ -64,7 +65,7 @@ enum { FRAME = 160, RETURN = 88 };
 #error "the explorer runs compiled code on x86-64 and AArch64"
 #endif
 
-/* An actor that runs since the last tick, for half a second of CPU time or more, will never
+/* An actor that has run since the last tick, for half a second of CPU time or more, will never
  * pause. */
 static void on_tick(int signal)
 {
@@ -92,7 +93,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
 	if (is_running)
 		siglongjmp(out_of_actor,
 			   at < low && at >= low - GUARD ? EXPLORE_OVERFLOWS : EXPLORE_FAULTS);
-	signal(signal_number, SIG_DFL); /* the engine's own: let it show */
+	signal(signal_number, SIG_DFL); /* a fault of the engine itself is not hidden */
 	raise(signal_number);
 }
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cycles.c - does some thread loop for ever, however fair the scheduling?
+ * cycles.c - does a thread loop for ever under weak fairness? The components of states come from
+ * Tarjan's algorithm (1972), with an explicit stack.
  *
- *   components of states that reach each other (Tarjan's algorithm, with a stack of its own)
- *   a component is fair if in it   each thread has ended, or takes a step, or somewhere cannot
- *                                  each buffer drains, or somewhere is empty
- *   a fair component with an edge: stuck
+ *   a component is fair if in it   each thread has ended, takes a step, or is unable to in some
+ *                                  state; and each buffer drains, or is empty in some state
+ *   a fair component with an edge  stuck
  *
- * Why it works  A run that never ends stays in one component from some time on. Scheduling that
- *               does not forget whom it could always run (weak fairness) keeps a run in the
- *               component only if the conditions hold; and if they hold, going round through all of
- *               it is such a run. A waiter of a spin lock spins in a component in which the owner
- *               could always step and never does: not fair, no alarm. Conditions of this kind hold
- *               for a part of a component only if they hold for the whole, so no parts need looking
- *               at. Left out: spurious wakeups and weak compare-and-swaps failing for no reason,
- *               which nobody may rely on and which do not go on for ever.
- * Spec          none: weak fairness, as in TLA+. Evidence  tests/judge/explore/test_engines.py. */
+ * For example, a waiter of a spin lock spins in a component in which the owner could always step
+ * and never does. The component is not fair, so there is no alarm.
+ *
+ * Why it works  A run that never ends stays in one component from some point on. Weakly fair
+ *               scheduling lets a thread step that is always able to; it keeps a run in the
+ *               component only if the conditions hold. If they hold, going round through the whole
+ *               component again and again is such a run. Conditions of this kind hold for a part of
+ *               a component only if they hold for all of it, so no parts need to be examined.
+ *               Spurious wakeups and spurious failures of weak compare-and-swaps are left out: no
+ *               program may rely on them, and they do not go on for ever.
+ * Spec          none: weak fairness as in TLA+.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,20 +26,22 @@
 
 typedef struct frame {
 	uint32_t state, low;
-	uint32_t edges, next; /* its successors begin at `edges`, are seen up to `next` */
+	uint32_t edges, next; /* its successors begin at `edges` and are visited up to `next` */
 	bool has_loop;
 } frame;
 
 typedef struct search {
 	explore_space *space;
-	uint32_t *numbers; /* by state: 0, or its turn while open, or EXPLORE_DONE | component */
+	/* By state: 0, or its number in depth-first order while it is open, or EXPLORE_DONE |
+	 * component. */
+	uint32_t *numbers;
 	uint32_t turn, components;
 	explore_list edges, open;
 	frame *frames;
 	uint32_t depth, frames_room;
 	bool is_failed;
-	uint64_t found; /* fair components */
-	uint32_t first; /* the state nearest to the beginning in any of them */
+	uint64_t found; /* number of fair components */
+	uint32_t first; /* the state of a fair component that is nearest to the initial state */
 } search;
 
 bool explore_list_push(explore_list *list, uint32_t item)
@@ -100,7 +105,7 @@ static void open_state(search *search, uint32_t state)
 explore_crew explore_cycle_look(explore_space *space)
 {
 	explore_machine *machine = &space->machine;
-	explore_choice choices[EXPLORE_CHOICES]; /* also those that a bound forbids */
+	explore_choice choices[EXPLORE_CHOICES]; /* also the choices that a bound forbids */
 	int count = explore_machine_choices(machine, choices);
 	explore_crew are = {.unable = (1u << machine->program->threads) - 1};
 
@@ -139,7 +144,7 @@ static void add_edges(search *search, uint32_t component, explore_crew *crew)
 	}
 }
 
-/* Its states stand at the end of the list of open ones, from `first` on. */
+/* The states of the component stand at the end of the list of open states, from `first` on. */
 static void judge(search *search, uint32_t component, uint32_t first)
 {
 	explore_space *space = search->space;

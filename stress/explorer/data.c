@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data.c - a program given as text: one thread after another, one operation per line.
+ * data.c - the language of programs given as text: one thread after another, one operation per
+ * line.
  *
- *   program NAME                      first line; a line `end` stands between two programs
- *   init x 5                          locations start at 0 unless said
+ *   program NAME                      the first line; a line `end` separates two programs
+ *   init x 5                          a location starts at 0 unless it has an init
  *   thread                            begins a thread; its registers r0 .. r7 start at 0
  *     store x 1 release               plain | relaxed | acquire | release | acq_rel | seq_cst
  *     r0 = load y acquire             plain: no order, checked for races
- *     r0 = exchange x 2 acq_rel       also add, or, and: gives the old value
+ *     r0 = exchange x 2 acq_rel       also add, or, and: return the old value
  *     r0 = cas x 0 1 acquire relaxed  expected, desired, order, order of the failure; old value
  *     r0 = cas_weak x 0 1 acquire relaxed     as cas; r7 := 1 if it took place, else 0
  *     fence seq_cst                   also acquire, release, acq_rel, light, heavy
  *     r0 = wait x 1                   futex: 0 woken, 1 x was not 1
- *     r0 = wait_until x 1             the same; may time out (2) where timeouts are explored
+ *     r0 = wait_until x 1             the same; may time out (2) if time-outs are explored
  *     r0 = wake x 1                   how many were woken
  *     step                            a scheduling point of its own
  *     r1 = r0 + 1                     + - & | ^ * ; local, as the next three: no step
  *     if r0 == 1 goto again           == != < <= > >=, unsigned
- *     goto again                      `again:` on a line of its own names the place
- *     assume r0 == 1                  else the execution does not count
- *     assert r0 == 1                  else it has failed
+ *     goto again                      `again:` on a line of its own is the label
+ *     assume r0 == 1                  otherwise the execution does not count
+ *     assert r0 == 1                  otherwise the execution has failed
  *   observe 0:r0 1:r0 x               the outcome: registers of threads, final values
  *
- * Operands are numbers or registers; a[r0] is the location `a` moved by r0 places, where
- * `array a 4` stands before the first thread. A `#` begins a comment. A position is the place and
- * the eight registers: clear what is dead, or equal states look different. */
+ * Operands are numbers or registers. a[r0] is the location r0 places after `a`, where `array a 4`
+ * stands before the first thread. A `#` begins a comment. A position is the line and the eight
+ * registers; clear registers that are no longer used, because equal states would look different. */
 #include "data.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data.h - a program given as text, as its parts know it.
+ * data.h - a program given as text; shared by its parts.
  *
- *   data.c             the language; its lines
+ *   data.c             the language and its lines
  *   data_words.c       registers, numbers, locations, orders, labels
  *   data_operations.c  the lines of a thread
  *   data_run.c         the program: from a position to the next */
@@ -16,7 +16,7 @@ enum local { SET = 64, IF, GOTO, ASSUME, ASSERT }; /* beyond enum explore_kind *
 
 typedef struct operand {
 	bool is_register;
-	uint64_t value; /* or the register's number */
+	uint64_t value; /* or the number of the register */
 } operand;
 
 typedef struct instruction {
@@ -24,10 +24,10 @@ typedef struct instruction {
 	int into; /* register, or -1 */
 	explore_step step;
 	operand index; /* of the location */
-	operand a, b;  /* operand and expected; or the two sides */
+	operand a, b;  /* operand and expected value, or the two sides of a comparison */
 	char operator[3];
-	char text[3 * NAME]; /* ASSERT: what must hold */
-	int target;          /* IF, GOTO: instruction; before linking: label */
+	char text[3 * NAME]; /* ASSERT: the condition */
+	int target;          /* IF, GOTO: an instruction; before linking, a label */
 	int line;
 } instruction;
 
@@ -41,7 +41,7 @@ typedef struct thread {
 	int length;
 	state *states; /* by position */
 	uint32_t states_count, states_room;
-	uint32_t *table; /* open addressing, position + 1 */
+	uint32_t *table; /* position + 1; open addressing */
 	uint32_t table_size;
 	char labels[LABELS_MOST][NAME];
 	int label_at[LABELS_MOST], labels_count;
@@ -61,17 +61,18 @@ typedef struct data {
 	int observed_count;
 	explore_site *sites;
 	char (*texts)[NAME * 2];
-	explore_step step; /* what `at` returned last */
-	char *error;       /* while parsing */
+	explore_step step; /* the last result of `at` */
+	char *error;       /* set while parsing */
 	int line;
 } data;
 
-/* data_words.c. What returns false or -1 has set the error, with the line. */
+/* data_words.c. A function that returns false or -1 has set the error, with the line, unless the
+ * comment says otherwise. */
 bool data_fail(data *data, const char *format, ...);
 int data_find_location(data *data, const char *name); /* -1: none, and no error */
-int data_add_location(data *data, const char *name);  /* or the one that there is */
+int data_add_location(data *data, const char *name);  /* or the existing location */
 bool data_is_name(const char *word);
-int data_register(const char *word); /* -1: is none, and no error */
+int data_register(const char *word); /* -1: not a register, and no error */
 bool data_read_operand(data *data, const char *word, operand *operand);
 bool data_read_location(data *data, const char *word, instruction *at); /* x, or a[3], or a[r0] */
 bool data_read_order(data *data, const char *word, uint8_t *order);
@@ -80,7 +81,7 @@ int data_label(data *data, thread *thread, const char *name);
 /* data_operations.c */
 bool data_read_instruction(data *data, thread *thread, char **words, int count);
 
-/* data_run.c: as explore_program says */
+/* data_run.c: the functions of explore_program */
 explore_position data_start(explore_program *program, int which);
 const explore_step *data_at(explore_program *program, int which, explore_position position);
 explore_position data_next(explore_program *program, int which, explore_position position,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data_operations.c - a line that is an operation of a thread, as data.c describes it.
+ * data_operations.c - parses the lines of a thread that are operations; data.c describes them.
  *
- * Spec  none. Evidence  tests/judge/explore/test_data.py. */
+ * Spec      none.
+ * Evidence  tests/judge/explore/test_data.py. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data_run.c - runs a program that data.c has read: from a position to the next.
+ * data_run.c - runs a program that data.c has read, from one position to the next.
  *
- * Spec  none. Evidence  tests/judge/explore/test_data.py. */
+ * Spec      none.
+ * Evidence  tests/judge/explore/test_data.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static uint64_t computed(const state *state, const instruction *at)
 	}
 }
 
-/* Takes local instructions until the next step. */
+/* Executes local instructions up to the next step. */
 static void settle(data *data, const thread *thread, state *state)
 {
 	for (int steps = 0; state->pc < thread->length; steps++) {

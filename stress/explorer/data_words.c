@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data_words.c - the words of a line: registers, numbers, locations, orders, labels.
+ * data_words.c - parses the words of a line: registers, numbers, locations, orders, labels.
  *
- * Spec  none. Evidence  tests/judge/explore/test_data.py. */
+ * Spec      none.
+ * Evidence  tests/judge/explore/test_data.py. */
 #include "data.h"
 
 #include <ctype.h>

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump.c - see dump.h. A line per thing, fields by spaces, in this order:
+ * dump.c - see dump.h. One line per item, with fields separated by spaces, in this order:
  *
- *   s ASLEEP P0 P1 ... V0 V1 ...              a state, numbered from 0: a bit per sleeping thread,
- *                                             the position of each, the value of each location
- *   e TO THREAD VALUE                         an edge out of it, and the value that the step gave
+ *   s ASLEEP P0 P1 ... V0 V1 ...              a state, numbered from 0: one bit per sleeping
+ *                                             thread,
+ *                                             the position of each thread, the value of each
+ *                                             location
+ *   e TO THREAD VALUE                         an edge out of it, and the value that the step
+ *                                             returned
  *   d TO THREAD VALUE                         the same: a buffered store of the thread drains
- *   p THREAD POSITION KIND SITE LOCATION ...  what a thread does at a position; operand, expected,
- *                                             its memory order, that of a failure
- *   l LOCATION OFFSET NAME                    where it lies in the scenario's state
+ *   p THREAD POSITION KIND SITE LOCATION ...  the step of a thread at a position; then operand,
+ *                                             expected value, memory order, order of the failure
+ *   l LOCATION OFFSET NAME                    its place in the scenario's state
  *   i SITE FILE LINE WHAT
  *   end STATES EDGES                          the dump is complete
  *
- * Spec  none. Evidence  tests/judge/conform/test_conform.py. */
+ * Spec      none.
+ * Evidence  tests/judge/conform/test_conform.py. */
 #include "dump.h"
 
 #include <errno.h>
@@ -39,7 +43,7 @@ static bool is_new(dump *dump, int thread, explore_position position)
 		room = 2 * position + 64;
 		known = realloc(known, room);
 		if (!known)
-			return false; /* the line is missing, which the reader notices */
+			return false; /* the reader notices that the line is missing */
 		memset(known + dump->room[thread], 0, room - dump->room[thread]);
 		dump->is_known[thread] = known;
 		dump->room[thread] = room;
@@ -84,7 +88,7 @@ static void write_edge(void *own, uint32_t from, uint32_t to, int thread, const 
 	dump *dump = own;
 
 	if (step->kind == EXPLORE_LOCAL)
-		value = step->operand; /* what litmus_return says */
+		value = step->operand; /* the value that litmus_return gives */
 	fprintf(dump->stream, "%c %" PRIu32 " %d %" PRIu64 "\n", is_drain ? 'd' : 'e', to, thread,
 		value);
 	dump->edges++;

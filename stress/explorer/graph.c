@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.c - nodes of an execution graph: append, drop, choose a source, insert.
+ * graph.c - the nodes of an execution graph: append, drop, choose a source, insert.
  *
  *   append -> set_source (a read) or insert (a write) -> ... -> remove -> drop
  *
  * Why it works  Undoing is the reverse of doing, because the newest node is always the last of its
- *               thread and of its place. Clocks need no undoing: they are functions of nodes that
- *               were there before.
- * Spec          none.  Evidence  tests/corpus/litmus. */
+ *               thread and of its place. Clocks need no undoing: they are functions of older nodes.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>
@@ -164,7 +164,7 @@ static void set_value(const explore_search *search, const explore_graph *graph, 
 				       : graph->nodes[read->source].written;
 }
 
-/* A wait compares under the lock of the queue that it reads. */
+/* The compare of a wait happens under the lock of the queue that the wait reads. */
 static void lock_compare(const explore_search *search, explore_graph *graph,
 			 const explore_node *read, const explore_node *write)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_choices.c - the ways to take a part that has several: choices, how to sleep, whom to wake.
+ * graph_choices.c - the ways to take a part that has several.
  *
- *   choice            0 .. operand - 1
- *   queueing          until woken | until the deadline | until a spurious wakeup
- *   waking            each set of as many sleepers as may be woken
+ *   choice      0 .. operand - 1
+ *   queueing    sleep until woken, until the deadline, or until a spurious wakeup
+ *   waking      each subset of the sleepers, of the size that the wake asks for
  *
- * Spec  none.  Evidence  tests/corpus/litmus. */
+ * Spec      none.
+ * Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
-/* Of the waits just before, at the same position: more would let it loop for ever. */
+/* Spurious wakeups of the waits just before, at the same position. Without a bound on them the
+ * thread would loop for ever. */
 static int spurious_so_far(const explore_graph *graph, int t)
 {
 	int count = 0;
@@ -63,18 +65,20 @@ bool explore_may_choose(const explore_search *search, const explore_graph *graph
 		return true;
 	if (explore_nth(graph, t, graph->threads[t].count - 2)->value !=
 	    explore_cut(step, step->expected))
-		return false; /* does not sleep */
+		return false; /* it does not sleep */
 	return choice == SLEEPS_UNTIL_DEADLINE
 		       ? search->options->timeouts && step->has_deadline
 		       : search->options->spurious > spurious_so_far(graph, t);
 }
 
-/* The `choice`th set of `most` sleepers, in the order of their masks; all of them if fewer. */
+/* The set number `choice` of `most` sleepers, in the order of their masks. All sleepers, if they
+ * are no more than `most`. */
 uint64_t explore_choose_woken(uint64_t sleepers, uint64_t most, int choice)
 {
 	if ((uint64_t)__builtin_popcountll(sleepers) <= most)
 		return sleepers;
-	for (uint64_t set = 0;; set = (set - sleepers) & sleepers) /* subsets, in order */
+	/* subsets, in increasing order */
+	for (uint64_t set = 0;; set = (set - sleepers) & sleepers)
 		if ((uint64_t)__builtin_popcountll(set) == most && choice-- == 0)
 			return set;
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_clocks.c - what precedes a node, as clocks: causes, happens-before, releases, fences.
+ * graph_clocks.c - the predecessors of a node as vector clocks: causes, happens-before, release
+ * sequences, fences.
  *
- *   begin_clocks, set_marks    from its thread's previous node
- *   set_released               what an acquiring reader of a write gets
- *   set_fences                 which fences happen before it
+ *   begin_clocks, set_marks    from the previous node of the thread
+ *   set_released               the clock that an acquiring reader of a write joins
+ *   set_fences                 the fences that happen before the node
  *
- * Why it works  A node's clocks are functions of nodes that were there before it, so they are set
- *               once it is there, or reads from another source, and never undone.
- * Spec          none: RC11, PLDI 2017.  Evidence  tests/corpus/litmus. */
+ * Why it works  The clocks of a node are functions of older nodes. They are set when the node is
+ *               added or is given another source, and never undone.
+ * Paper         RC11: Lahav, Vafeiadis, Kang, Hur, Dreyer, PLDI 2017.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>
 
-/* Before a source is known: as its thread's previous node, and itself. */
+/* The clocks before a source is known: those of the previous node of the thread, and the node
+ * itself. */
 void explore_begin_clocks(const explore_graph *graph, explore_node *node)
 {
 	const explore_node *previous = explore_previous(graph, node);
@@ -30,7 +34,7 @@ void explore_begin_clocks(const explore_graph *graph, explore_node *node)
 	node->ordered.at[node->thread] = (int16_t)(node->index + 1);
 }
 
-/* C11: a release write is continued by later writes of its thread. */
+/* C11: later writes of the same thread continue the release sequence of a release write. */
 static void continue_release(const explore_graph *graph, explore_node *write)
 {
 	for (int i = write->index - 1; i >= 0; i--) {
@@ -39,12 +43,12 @@ static void continue_release(const explore_graph *graph, explore_node *write)
 		if (head->place == write->place && explore_is_write(head) && !head->is_plain &&
 		    explore_releases(head->order)) {
 			explore_join(&write->released, &head->ordered);
-			return; /* earlier ones are ordered before it */
+			return; /* earlier heads happen before this one */
 		}
 	}
 }
 
-/* What an acquiring reader of this write gets. */
+/* The clock that an acquiring reader of this write joins. */
 void explore_set_released(const explore_search *search, const explore_graph *graph,
 			  explore_node *write)
 {
@@ -66,7 +70,7 @@ void explore_set_released(const explore_search *search, const explore_graph *gra
 		explore_join(&write->released, &graph->nodes[read->source].released);
 }
 
-/* What its thread has done so far, as far as the order of seq_cst wants to know it. */
+/* Numbers of the thread's last fences and strong nodes, as the order of seq_cst needs them. */
 void explore_set_marks(const explore_graph *graph, explore_node *node)
 {
 	const explore_node *previous = explore_previous(graph, node);
@@ -90,7 +94,7 @@ void explore_set_marks(const explore_graph *graph, explore_node *node)
 		node->light = here;
 }
 
-/* The fences of its clock. */
+/* The fences among the nodes of the clock. */
 void explore_set_fences(const explore_search *search, const explore_graph *graph,
 			explore_node *node)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_copy.c - memory for graphs; copies of those nodes that a change keeps.
+ * graph_copy.c - memory for graphs, and copies of the nodes that a change keeps.
  *
- *   take -> cut_down -> ... -> give_back     the copies on the search's path are a stack
+ *   take -> cut_down -> ... -> give_back     the copies on the path of the search form a stack
  *
- * Why it works  What is kept is downward closed by program order and reads-from, so nodes' clocks
- *               stay as they are: only numbers change, for they say when a node was added.
- * Spec          none.  Evidence  tests/corpus/litmus. */
+ * Why it works  The kept nodes are downward closed under program order and reads-from, so their
+ *               clocks stay valid. Only the numbers change, because a number says when its node was
+ *               added.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <stdarg.h>
@@ -88,7 +90,7 @@ void explore_reset(explore_graph *graph)
 {
 	graph->count = graph->places_count = 0;
 	graph->strong_count = graph->light_count = graph->plain_count = graph->heavy_count = 0;
-	for (int t = 0; t < EXPLORE_THREADS; t++) /* also those that the program does not have */
+	for (int t = 0; t < EXPLORE_THREADS; t++) /* also threads that the program does not have */
 		graph->threads[t] = (explore_thread){.last = NOWHERE, .status = THREAD_ENDED};
 }
 
@@ -97,7 +99,7 @@ void explore_give_back(explore_search *search)
 	search->graphs_count--;
 }
 
-/* Cutting down. */
+/* Copies. */
 
 static void copy_nodes(const explore_graph *from, explore_graph *to, const bool *keeps,
 		       int16_t *numbers)

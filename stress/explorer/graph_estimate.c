@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_estimate.c - how many executions are there? Random descents into the tree of graphs.
+ * graph_estimate.c - estimates how many executions there are, by random descents into the tree of
+ * graphs. The algorithm is heterogeneous sampling (P. C. Chen, 1992).
  *
- *   level        graphs at one depth of the tree: one of each kind (size), with a weight
- *   next level   each graph that follows adds the weight of where it came from to the graph of its
- *                size, and takes its place with probability (its weight / the sum)
- *   a graph that ends as an execution adds its weight to the count
+ *   level        graphs at one depth of the tree: one graph of each kind, with a weight
+ *   next level   each child adds the weight of its parent to the graph of its own kind, and
+ *                replaces that graph with the probability (parent's weight / sum)
+ *   execution    a graph that ends as an execution adds its weight to the count
  *
- * Why it works  A graph of weight w stands for w graphs of its depth and size. Each graph of the
- *               tree is stood for once on average, whatever the tree is like, and so each execution
- *               is counted once on average (Chen 1992; with one graph per level it is Knuth's
- *               method). Sizes, and how many reads were gone back to, keep the error low: what
- *               went back has fewer nodes and more to come. The band is twice the standard error,
- *               and as uncertain as the mean.
- * Spec          none.  Evidence  tests/judge/explore/test_estimate.py. */
+ * Why it works  A graph of weight w represents w graphs of its depth and kind. On average each
+ *               graph of the tree is represented once, whatever the shape of the tree, so each
+ *               execution is counted once on average. With one graph per level it is Knuth's method
+ *               (1975). The kind is the number of nodes and the number of revisited reads. It keeps
+ *               the error low: a graph after a revisit has fewer nodes and more still to come. The
+ *               band is twice the standard error, and is as uncertain as the mean.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_estimate.py. */
 #include "graph_share.h"
 #include "report.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double DESCENTS_S = 0.1; /* per look: a twentieth of the time between two */
+static const double DESCENTS_S = 0.1; /* per look: a twentieth of the time between two looks */
 
 enum { KINDS = 512 };
 
-/* Graphs at one depth that are alike: one of them, for all. */
+/* Graphs of one kind at one depth, and the one that represents them. */
 typedef struct kind {
 	explore_graph *graph; /* kept when the level is emptied */
 	double weight;
@@ -36,9 +38,10 @@ typedef struct level {
 } level;
 
 typedef struct explore_probe {
-	explore_search *random, pool; /* where numbers, and the graphs of levels, come from */
+	/* The source of random numbers; the owner of the graphs of levels. */
+	explore_search *random, pool;
 	level *level, *next;
-	double weight, found; /* of the graph that is left; executions */
+	double weight, found; /* the weight of the parent; the number of executions */
 } explore_probe;
 
 static void copy(explore_search *pool, const explore_graph *from, explore_graph *to)
@@ -51,7 +54,7 @@ static void copy(explore_search *pool, const explore_graph *from, explore_graph 
 	explore_cut_down(pool, from, to, keeps, numbers);
 }
 
-/* Reads that a later write went back to: they stay. */
+/* Reads that a later write has revisited: their sources have higher numbers. */
 static int gone_back_in(const explore_graph *graph)
 {
 	int count = 0;
@@ -61,7 +64,7 @@ static int gone_back_in(const explore_graph *graph)
 	return count;
 }
 
-/* The last one holds all that have no room of their own. */
+/* When the level is full, its last kind takes all further kinds. */
 static kind *kind_of(level *level, int nodes, int gone_back)
 {
 	kind *kind = level->kinds;
@@ -117,7 +120,7 @@ static bool go_down(explore_search *search)
 	return has_more;
 }
 
-/* Executions, by a search of its own that leaves the other as it is. */
+/* Estimates executions once, by a search of its own that leaves the other search as it is. */
 static double descend(explore_search *search, level levels[2])
 {
 	explore_report report, pool_report;

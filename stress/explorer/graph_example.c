@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_example.c - one execution as a list of steps that a reader can follow.
  *
- * Why it works  Steps are listed when what they read from is listed: program order and reads-from
- *               have no cycle, so this gets to the end. Of those it prefers one whose turn it is in
- *               modification order, so that an execution that could be an interleaving looks like
- *               one. As in the state engine, a wait stands where it falls asleep, and its value
- *               says how it ends (UINT64_MAX: never); one that ends by itself stands there too.
- * Spec          none.  Evidence  tests/corpus/litmus. */
+ * Why it works  A step is listed after the steps that it reads from. Program order and reads-from
+ *               have no cycle, so every step gets listed. Among the steps that are ready, one whose
+ *               turn it is in modification order is preferred, so that an execution that is an
+ *               interleaving looks like one. As in the state engine, a wait stands where the thread
+ *               falls asleep, and its value tells how the wait ends (UINT64_MAX: never). A wait
+ *               that ends by itself stands there, too.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph_list.h"
 
 #include <stdlib.h>
@@ -14,7 +16,9 @@
 
 #include "report.h"
 
-enum { ORDERED_MOST = 2000 }; /* of as many threads and steps: beyond, the best of these */
+/* Most executions of one size for which an order with the fewest switches is sought. Of more, the
+ * best of these is shown. */
+enum { ORDERED_MOST = 2000 };
 
 static bool begins_block(const explore_node *node)
 {
@@ -50,7 +54,7 @@ static bool is_done(const explore_list *list, const explore_node *node)
 	return node->index < list->done[node->thread];
 }
 
-/* Is all that stands lower in modification order done? */
+/* Are all nodes that stand lower in modification order listed? */
 static bool is_its_turn(const explore_list *list, const explore_node *node,
 			const explore_block *block)
 {
@@ -92,7 +96,7 @@ static void add_source(const explore_list *list, explore_event *event, const exp
 	event->read_from = node->source < 0 ? -1 : list->event_of[node->source];
 }
 
-/* Tells the event in which this node's thread fell asleep how that ended. */
+/* Writes into the event in which this node's thread fell asleep how the sleep ended. */
 static uint64_t end_of_sleep(const explore_list *list, const explore_node *node)
 {
 	const explore_node *asleep;
@@ -121,7 +125,7 @@ static void add_part(const explore_list *list, explore_event *event, const explo
 		event->written = node->written;
 		break;
 	case PART_QUEUE_READ:
-		event->value = node->value; /* the sleepers, for now */
+		event->value = node->value; /* the sleepers, until the queue write is added */
 		break;
 	case PART_QUEUE_WRITE:
 		if (node->kind == EXPLORE_WAKE)
@@ -158,7 +162,7 @@ static void add_block(explore_list *list, const explore_block *block)
 	list->count += explore_nth(list->graph, block->thread, block->first)->part != PART_TOKEN;
 }
 
-/* The readiest thread, this one before others. */
+/* Adds a block of the thread that is closest to ready; of equals, this thread comes first. */
 static bool add_next(explore_list *list, int *thread)
 {
 	explore_block best;
@@ -200,7 +204,7 @@ static int event_of(const explore_list *list, const explore_node *node)
 	return list->event_of[list->graph->numbers[node->thread][node->index]];
 }
 
-/* Marks the two accesses of a race; of several, those that are listed whole first. */
+/* Marks the two accesses of a race. Of several races, takes the one that is complete first. */
 static void mark_race(const explore_list *list)
 {
 	int first = -1, second = list->count;
@@ -225,7 +229,7 @@ static void mark_race(const explore_list *list)
 		list->events[first].is_racing = list->events[second].is_racing = true;
 }
 
-/* Of an example: threads, then events, then switches. */
+/* The cost of an example: by threads, then by events, then by switches. */
 static uint64_t cost_of(const explore_graph *graph, bool is_minimal)
 {
 	uint64_t threads = 0;
@@ -242,7 +246,7 @@ static void fill(explore_list *list, explore_outcome *outcome, const uint8_t *or
 
 	list->events = malloc(((size_t)count_events(list->graph) + 2) * sizeof(*list->events));
 	if (!list->events)
-		return; /* an outcome without an example */
+		return; /* the outcome then has no example */
 	for (int i = 0; order; i++) {
 		explore_block block = explore_next_block(list, order[i]);
 
@@ -269,7 +273,7 @@ static void fill(explore_list *list, explore_outcome *outcome, const uint8_t *or
 		example->outcome[i] = outcome->text[i];
 }
 
-/* Is it smaller than the example so far, or can it be listed with fewer switches? */
+/* Replaces the example if this execution is smaller, or can be listed with fewer switches. */
 static void show_smaller(explore_search *search, const explore_graph *graph,
 			 explore_outcome *outcome)
 {
@@ -281,7 +285,7 @@ static void show_smaller(explore_search *search, const explore_graph *graph,
 
 	if (!is_smaller && (cost >> 20 > best >> 20 || below < (int)(cost >> 40) ||
 			    search->ordered == ORDERED_MOST))
-		return; /* as many threads have one switch less at the least */
+		return; /* n threads need at least n - 1 switches */
 	search->ordered++;
 	switches = explore_order(&list, below, order);
 	if (switches >= 0)

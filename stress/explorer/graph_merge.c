@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_merge.c - reports of several processes become one.
+ * graph_merge.c - merges the reports of several processes into one.
  *
- *   letter   report | outcomes | an example as JSON and a 0, for each outcome
+ *   letter   report | outcomes | for each outcome, its example as JSON and a 0
  *
- * Why it works  A forked process has its constants where its parent has them, so a report is sent
- *               as its bytes; steps of an example may be newer than the fork, so they are sent as
- *               printed. Outcomes and examples know the item in which they were met: put in that
- *               order, they are what one process alone would have found, in its order.
- * Spec          none.  Evidence  tests/judge/explore/test_parallel.py. */
+ * Why it works  The constants of a forked process have the addresses that they have in its parent,
+ *               so a report is sent as its bytes. Steps of an example may be newer than the fork,
+ *               so examples are sent as printed text. Outcomes and examples carry the item in which
+ *               they were met. Sorted by it, they are what one process alone would have found, in
+ *               the same order.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
 #include "report.h"
 
@@ -39,7 +41,7 @@ static bool is_better(const explore_example *new, const explore_example *old)
 	return new->cost < old->cost || (new->cost == old->cost &&new->item < old->item);
 }
 
-/* `outcome`, of another process, with its example as JSON. */
+/* Adds `outcome` of another process, with its example as JSON. */
 static void add(explore_report *report, const explore_outcome *outcome, const char *json)
 {
 	explore_outcome *into = same(report, outcome);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_order.c - lists an execution with the fewest switches from thread to thread.
+ * graph_order.c - lists an execution with the fewest switches from thread to thread. The algorithm
+ * is a shortest-path search with one bucket per cost (Dial, CACM 1969).
  *
- *   point     how much of each thread is listed, and whose step came last
- *   edge      one more step: 1 if another thread takes it, and 2 if it is out of turn
+ *   point    how much of each thread is listed, and which thread took the last step
+ *   edge     one more step; it costs 1 if another thread takes it, and 2 if it is out of turn
  *
- * Why it works  Points are settled in order of cost, by one queue per cost (Dial 1969): the first
- *               way to the point at which all is listed is a cheapest. What happens before what is
- *               the graph's own: any order in which steps are ready tells the same execution.
- * Spec          none.  Evidence  tests/judge/explore/test_minimal.py. */
+ * Why it works  Points are settled in the order of their cost, so the first path to the point at
+ *               which everything is listed is a cheapest one. Happens-before belongs to the graph:
+ *               every order in which steps are ready tells the same execution.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_minimal.py. */
 #include "graph_list.h"
 
 #include <string.h>
@@ -16,14 +18,14 @@ enum { POINTS = 1 << 15, SLOTS = 1 << 16, OUT_OF_TURN = 2, NONE = -1 };
 
 typedef struct point {
 	int16_t done[EXPLORE_THREADS];
-	int8_t last, taken; /* whose step an event was, last; whose block was listed, last */
-	int from, next;     /* points; next: in the queue */
+	int8_t last, taken; /* the thread of the last event; the thread of the last block */
+	int from, next;     /* numbers of points; next: in the same queue */
 } point;
 
 static struct {
 	point points[POINTS];
 	int count;
-	int settled[SLOTS]; /* + 1; open addressing */
+	int settled[SLOTS]; /* number + 1; open addressing */
 	int queues[EXPLORE_ORDER_MOST + 4];
 } all;
 
@@ -36,7 +38,7 @@ static uint32_t hash(const point *point)
 	return hash >> 16;
 }
 
-/* False: it was settled before. */
+/* False: the point was settled before. */
 static bool settle(int number)
 {
 	const point *point = &all.points[number];
@@ -61,7 +63,7 @@ static bool is_all(const explore_list *list)
 	return true;
 }
 
-/* Queues the point after one more step of thread t. */
+/* Queues the point that one more step of thread t leads to. */
 static void go_on(const explore_list *list, int from, int t, int cost, int below)
 {
 	explore_block block = explore_next_block(list, t);
@@ -88,7 +90,7 @@ static void write_order(int point, uint8_t order[EXPLORE_NODES + 1])
 
 	for (int p = point; all.points[p].from != NONE; p = all.points[p].from)
 		count++;
-	order[count] = 0; /* has nothing left then, as all others */
+	order[count] = 0; /* has nothing left to list then, as no thread has */
 	for (int p = point; all.points[p].from != NONE; p = all.points[p].from)
 		order[--count] = (uint8_t)all.points[p].taken;
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_revisit.c - a write goes back: an earlier read reads from it instead.
+ * graph_revisit.c - the revisit of TruSt: a new write becomes the source of an earlier read.
  *
- *   kept       what was there when the read was added, and the causes of the write
- *   forgotten  the rest; only if it, and the read, were added in the canonical way
+ *   kept      the nodes that were there when the read was added, and the causes of the write
+ *   removed   all others; only if these, and the read, were added in the canonical way
  *
  * Why it works  See graphs.c.
- * Spec          none: TruSt, POPL 2022.  Evidence  tests/corpus/litmus, check_duplicates. */
+ * Paper         TruSt: Kokologiannakis, Marmanis, Gladstein, Vafeiadis, POPL 2022.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus, check_duplicates. */
 #include "graph.h"
 
 #include <string.h>
 
-/* Was `node` there when `at` was added, or is it among the causes of `write`? */
+/* Was `node` there when `at` was added, or is it a cause of `write`? */
 static bool is_earlier(const explore_graph *graph, int node, int at, const explore_node *write)
 {
 	return node <= at || explore_holds(&write->causes, &graph->nodes[node]);
 }
 
-/* Are all writes after this one, in modification order, later? */
+/* Were all writes that follow this one in modification order added later? */
 static bool is_end(const explore_graph *graph, int place, int last, int at,
 		   const explore_node *write)
 {
@@ -44,7 +46,7 @@ static bool is_canonical(const explore_graph *graph, int at, const explore_node 
 	return is_end(graph, node->place, at, at, write);
 }
 
-/* May the newest node, a write, go back to this read? `keeps`: what stays. */
+/* May the newest node, a write, revisit this read? `keeps` receives the nodes that stay. */
 static bool may_go_back(const explore_graph *graph, int read, int number, bool *keeps)
 {
 	const explore_node *write = &graph->nodes[number];

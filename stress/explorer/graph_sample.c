@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_sample.c - random execution graphs, for programs that are too large to exhaust.
+ * graph_sample.c - random execution graphs, for programs that are too large to explore
+ * exhaustively.
  *
- *   who goes next     any thread that can; or PCT: by priority, which drops at random moments
- *   a read            any consistent write, each as likely
- *   a write           any consistent place in modification order
+ *   next thread    any thread that can go on; PCT: the one with the highest priority, which drops
+ *                  at random steps
+ *   a read         any consistent write, with equal probability
+ *   a write        any consistent place in modification order
  *
- * Why it works  Every consistent graph can be built in some order of program order and reads-from,
- *               so every one has a chance; weak behaviour too. None is tried twice on purpose: no
- *               promise of completeness, and `is_exhaustive` says so.
- * Spinning      A pass that changed nothing is taken back, as in the search it would be blocked; it
- *               is tried again, with the newest values, once there are newer ones.
- * PCT           Burckhardt et al.: d priorities are changed, at moments drawn among k steps, where
- *               k is the length of a first run that is not counted.
- * Spec          none: PCT, ASPLOS 2010.  Evidence  tests/corpus/litmus. */
+ * Why it works  Every consistent graph can be built in some order that respects program order and
+ *               reads-from. So every graph has a chance, including weak behaviour. Nothing prevents
+ *               a graph from being drawn twice, and nothing promises that all are drawn:
+ *               `is_exhaustive` is false.
+ * Spinning      A pass of a loop that changed nothing is taken back, where the search would block
+ *               the thread. The pass is tried again, with the newest values, once there are newer
+ *               ones.
+ * PCT           The priority of the running thread drops at d - 1 steps. These are drawn among k
+ *               steps, where k is the length of a first run that is not counted. PCT's bound on the
+ *               probability of finding a bug is not claimed for graphs.
+ * Paper         PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>
@@ -22,20 +29,21 @@ enum { CHANGES = 32 };
 typedef struct sampler {
 	explore_search *search;
 	explore_graph *graph, *spare;
-	int newest_only[EXPLORE_THREADS]; /* so many reads to come */
+	int newest_only[EXPLORE_THREADS]; /* number of reads to come that take the newest write */
 	uint64_t priorities[EXPLORE_THREADS];
-	uint64_t changes[CHANGES]; /* steps before which a priority drops */
-	uint64_t steps, length;    /* of this run; of the first */
+	uint64_t changes[CHANGES]; /* steps before which the priority of the running thread drops */
+	uint64_t steps, length;    /* of this run; of the first run */
 } sampler;
 
-typedef struct option { /* one way to read, or to write */
+typedef struct option { /* one way to read */
 	int16_t at;
 	bool has_failed;
 } option;
 
 uint64_t explore_random(explore_search *search, uint64_t below)
 {
-	uint64_t z = search->random += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+	/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
+	uint64_t z = search->random += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -92,7 +100,8 @@ static void sample_write(sampler *sampler, int thread, const explore_step *step)
 
 /* Reads. */
 
-/* Could what comes at once after this read come: an update's write, a wait's queue read? */
+/* Could the node that comes at once after this read be added: the write of an update, or the queue
+ * read of a wait? */
 static bool may_follow(sampler *sampler, int read, int phase, const explore_step *step)
 {
 	explore_search *search = sampler->search;
@@ -172,7 +181,7 @@ static void sample_other(sampler *sampler, int thread, const explore_step *step)
 
 /* Threads. */
 
-/* Takes back the pass that changed nothing. */
+/* Takes back the pass of the loop that changed nothing. */
 static void take_back(sampler *sampler, int thread)
 {
 	explore_graph *from = sampler->graph;
@@ -208,14 +217,14 @@ static int choose_thread(sampler *sampler)
 			able[count++] = t;
 	if (!count)
 		return NOWHERE;
-	if (!sampler->length) /* not by PCT, or its first run */
+	if (!sampler->length) /* not PCT, or its first run */
 		return able[explore_random(sampler->search, (uint64_t)count)];
 	for (int i = 1; i < count; i++)
 		if (sampler->priorities[able[i]] > sampler->priorities[able[best]])
 			best = i;
 	for (int c = 0; c < sampler->search->options->pct_depth - 1 && c < CHANGES; c++)
 		if (sampler->changes[c] == sampler->steps) {
-			sampler->changes[c] = 0; /* it has been */
+			sampler->changes[c] = 0; /* this change is done */
 			sampler->priorities[able[best]] = (uint64_t)c;
 			return choose_thread(sampler);
 		}
@@ -252,7 +261,7 @@ static void take_part(sampler *sampler, int thread)
 		explore_go_on(sampler->search, sampler->graph, thread);
 }
 
-/* One execution. False: it has too many events, or the search is over. */
+/* Draws one execution. False: it has too many events, or the search is over. */
 static bool run(sampler *sampler)
 {
 	explore_search *search = sampler->search;

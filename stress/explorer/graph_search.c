@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_search.c - begins a search of graphs, ends it at its limits, begins it again.
+ * graph_search.c - starts a search of graphs, ends it at its limits, and starts it again.
  *
- *   alone for a moment -> complete, or shared by several processes (graph_share.c)
+ *   a search by one process, for a moment -> complete, or shared by several (graph_share.c)
  *
- * Why it works  Most programs are through before a process would have started. And a program learns
- *               most of what makes it start again in that moment, before there are several of it.
- * Spec          none.  Evidence  tests/corpus/litmus, tests/judge/explore/test_parallel.py. */
+ * Why it works  Most programs are explored sooner than another process would start. In that moment
+ *               a program also reveals most of what makes the search start again, which is cheaper
+ *               before several processes run.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus, tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
 #include "report.h"
 
@@ -88,7 +90,7 @@ static void search_alone(explore_program *program, const explore_options *option
 	explore_search_end(&search);
 }
 
-/* True: the search is through, or has come to a limit that was asked for. */
+/* True: the search is complete, or has reached a limit that was asked for. */
 static bool search_a_moment(explore_program *program, const explore_options *options,
 			    explore_report *report, double started)
 {
@@ -117,7 +119,8 @@ static void search(explore_program *program, const explore_options *options, exp
 	search_alone(program, options, report, started);
 }
 
-/* Of a search that a limit has stopped: of how many executions has it seen so many? */
+/* Estimates how many executions there are, if a limit has stopped the search before it had seen
+ * all. */
 static void estimate_rest(explore_program *program, const explore_options *options,
 			  explore_report *report)
 {
@@ -142,7 +145,8 @@ static void estimate_rest(explore_program *program, const explore_options *optio
 		if (report->size.high < known)
 			report->size.high = known;
 	}
-	program->error = NULL; /* the search is over: what a descent has learned is not asked for */
+	/* The search is over, so a descent that has learned something does not start it again. */
+	program->error = NULL;
 	explore_report_free(&size);
 }
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_share.c - one search by several processes.
  *
- *   each process   the tree of graphs, the same, down to `split` visits: what begins there is an
- *                  item, and so is a graph that ends above; goes on only below items that it claims
- *   claim          the next number of one counter: items come in the same order to everybody
+ *   each process   walks the same tree of graphs down to `split` visits. A subtree that begins
+ *                  there is an item, and so is a graph that ends above. The process goes on only
+ *                  below the items that it claims.
+ *   claim          takes the next number of one shared counter; every process meets the items in
+ *                  the same order
  *
- * Why it works  Every process counts items alike, as the order of visits depends on the program
- *               alone. A claimed item is never one that was passed: whoever passes an item has
- *               claimed a later one, so the counter is beyond it. So each item is explored by one
- *               process, and none by nobody: a process that ends otherwise than by exit code 0 with
- *               a whole report makes the search an error.
- * Spec          none.  Evidence  tests/judge/explore/test_parallel.py. */
+ * Why it works  All processes number the items alike, because the order of visits depends on the
+ *               program alone. A process never claims an item that it has already passed: a process
+ *               that passes an item has claimed a later one, so the counter is beyond that item. So
+ *               each item is explored by exactly one process. A process that ends otherwise than
+ *               with exit code 0 and a whole report makes the search an error, so no item is lost
+ *               silently.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
 
 #include <errno.h>
@@ -28,7 +32,7 @@
 #include "report.h"
 
 enum {
-	ITEMS_PER_JOB = 128, /* at least, if the tree has so many */
+	ITEMS_PER_JOB = 128, /* at least, if the tree has that many */
 	SPLIT_STEP = 4,
 	SPLIT_MOST = 200,
 	LOOK_MS = 200,
@@ -53,14 +57,14 @@ bool explore_enters(explore_search *search, bool is_leaf)
 	if (search->depth != search->split && !(is_leaf && search->depth < search->split))
 		return true;
 	item = search->items++;
-	if (search->worker < 0) /* counts them */
+	if (search->worker < 0) /* this process only counts items */
 		return false;
 	if (search->claimed == NOBODYS || search->claimed < item)
 		search->claimed = __atomic_fetch_add(&search->share->next, 1, __ATOMIC_RELAXED);
 	return search->claimed == item;
 }
 
-/* How deep the tree is to be cut. */
+/* Chooses the depth at which the tree is cut. */
 static void choose_split(explore_search *search)
 {
 	uint64_t wanted = ITEMS_PER_JOB * (uint64_t)search->options->jobs;
@@ -105,7 +109,7 @@ static _Noreturn void work(const explore_search *parent, pid_t parents, int numb
 	explore_options options = *parent->options;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parents) /* it died before that */
+	if (getppid() != parents) /* the parent has died before the prctl */
 		_exit(3);
 	if (dup2(to, STDOUT_FILENO) < 0 || !explore_after_fork())
 		_exit(3);
@@ -148,7 +152,7 @@ static bool start(explore_search *search, worker *worker, int number)
 	return true;
 }
 
-/* False: it has sent all, and closed the pipe. */
+/* False: the process has sent everything and closed the pipe. */
 static bool receive(explore_search *search, worker *worker)
 {
 	explore_letter *letter = &worker->letter;
@@ -169,7 +173,7 @@ static bool receive(explore_search *search, worker *worker)
 	return got > 0;
 }
 
-/* The process has closed its pipe: how has it ended? */
+/* The process has closed its pipe. Finds out how the process ended. */
 static void collect(explore_search *search, worker *worker, int number)
 {
 	int status = 0;
@@ -201,7 +205,7 @@ static void show_progress(explore_search *search)
 		return;
 	explore_estimate_more(search, sum.executions);
 	explore_progress(&sum);
-	if (search->program->error) /* a descent has learned something */
+	if (search->program->error) /* a descent has revealed something that changes the program */
 		explore_fail(search, "%s", search->program->error);
 }
 
@@ -214,7 +218,7 @@ static void gather(explore_search *search, worker *workers)
 		for (int w = 0; w < jobs; w++)
 			fds[w] = (struct pollfd){.fd = workers[w].pipe, .events = POLLIN};
 		if (poll(fds, (nfds_t)jobs, LOOK_MS) < 0)
-			continue; /* a signal */
+			continue; /* interrupted by a signal */
 		for (int w = 0; w < jobs && !search->is_over; w++)
 			if (fds[w].revents && !receive(search, &workers[w])) {
 				collect(search, &workers[w], w);

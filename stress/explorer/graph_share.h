@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_share.h - one search of graphs by several processes: items, claims, what comes back.
+ * graph_share.h - one search of graphs by several processes: items, claims, reports.
  *
- * Spec  none.  Evidence  tests/judge/explore/test_parallel.py. */
+ * Spec      none.
+ * Evidence  tests/judge/explore/test_parallel.py. */
 #ifndef WP_EXPLORER_GRAPH_SHARE_H
 #define WP_EXPLORER_GRAPH_SHARE_H
 
@@ -9,16 +10,16 @@
 
 #include <stddef.h>
 
-/* In memory that all processes see; each field by __atomic_. */
+/* Memory that all processes share. Each field is accessed by __atomic_ functions. */
 typedef struct explore_share {
-	uint64_t next;    /* the item that is handed out next */
-	uint64_t counted; /* graphs, for max_executions */
+	uint64_t next;    /* the item that is claimed next */
+	uint64_t counted; /* executions, for max_executions */
 	struct {
 		uint64_t executions, blocked;
 	} of[EXPLORE_JOBS];
 } explore_share;
 
-/* What a process has sent so far. */
+/* The bytes that a process has sent so far. */
 typedef struct explore_letter {
 	char *bytes;
 	size_t size, room;
@@ -29,12 +30,14 @@ void explore_search_begin(explore_search *search, explore_program *program,
 			  const explore_options *options, explore_report *report, double started);
 void explore_search_end(explore_search *search);
 
-/* graph_share.c. False: what some process has learned changes the program: learn it alone. */
+/* graph_share.c. False: a process has learned something that changes the program, and one process
+ * must learn it alone. */
 bool explore_search_shared(explore_program *program, const explore_options *options,
 			   explore_report *report, double started);
 
-/* graph_merge.c. Send writes a report to standard output. Merge adds the report in a letter to
- * another; false: the letter is not whole. Order puts outcomes in the order of a search alone. */
+/* graph_merge.c. explore_report_send writes a report to standard output. explore_report_merge adds
+ * the report in a letter to another report; false: the letter is not whole. explore_report_order
+ * sorts outcomes as a search by one process would have met them. */
 void explore_report_send(const explore_program *program, const explore_report *report);
 bool explore_report_merge(explore_report *report, const explore_letter *letter);
 void explore_report_order(explore_report *report);

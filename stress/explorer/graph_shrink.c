@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_shrink.c - what of an execution is needed for what it shows.
+ * graph_shrink.c - the part of an execution that its outcome needs.
  *
- *   race         the causes of the two accesses; of several races, the one with the fewest threads,
- *                then nodes
- *   assertion    the causes of the last step of the thread that failed
- *   the others   everything: they say that nobody can go on, or how all ended
+ *   race        the causes of the two accesses; of several races, the one with the fewest threads,
+ *               and of these the one with the fewest nodes
+ *   assertion   the causes of the last step of the thread that failed
+ *   others      everything: the outcome says how all threads ended, or that none can go on
  *
- * Why it works  What precedes a node by program order and reads-from can be executed without the
- *               rest, as in graph_copy.c; a step that was begun is kept to its end.
- * Spec          none.  Evidence  tests/judge/explore/test_minimal.py. */
+ * Why it works  The predecessors of a node by program order and reads-from can be executed without
+ *               the rest, as in graph_copy.c. A step that was begun is kept to its end.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_minimal.py. */
 #include "graph_list.h"
 
 static bool is_in_the_middle(const explore_node *node)
@@ -35,7 +36,7 @@ static void end_steps(const explore_graph *graph, explore_clock *kept)
 	}
 }
 
-/* Threads, then nodes. */
+/* The size of a part: by threads, then by nodes. */
 static int size_of(const explore_clock *kept)
 {
 	int threads = 0, nodes = 0;

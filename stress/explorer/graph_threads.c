@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_threads.c - what a thread of a graph does after its last node.
  *
- *   step                parts, in this order
- *   load, store         read | write
- *   update              read, write at once if it takes place
- *   fence               fence
- *   wait                [fence,] compare, queue read and queue write at once;
- *                       then asleep: token | leave read, leave write at once
- *   wake                [fence,] queue read, queue write at once
- *   choice              choice
+ *   step            parts, in this order
+ *   load, store     read | write
+ *   update          read; if the update takes place, its write at once
+ *   fence           fence
+ *   wait            [fence,] compare, then queue read and queue write at once; a sleeper goes on
+ *                   with a token, or with leave read and leave write at once
+ *   wake            [fence,] queue read, queue write at once
+ *   choice          choice
  *
- * Why it works  A thread's position and the part that comes next follow from its last node: nothing
- *               is replayed. A sleeper can go on as soon as a write of its queue no longer has it:
- *               this stays so while the graph grows, as queue writes form a chain.
- * Spinning      A thread that comes back to a position, having only read, would go on as before. It
- *               is blocked: the graph without that pass is explored as well, as its reads can be
- *               revisited by later writes.
- * Spec          none.  Evidence  tests/corpus/litmus. */
+ * Why it works  The position of a thread and its next part follow from its last node, so nothing is
+ *               replayed. A sleeper can go on as soon as a write of its queue no longer contains
+ *               it. It stays able to while the graph grows, because queue writes form a chain.
+ * Spinning      A thread that returns to a position after reads alone would repeat itself. It is
+ *               blocked. The graph without that pass is explored as well, because later writes can
+ *               revisit the reads of the pass.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 static int first_part(const explore_search *search, int kind)
@@ -69,7 +70,7 @@ static void look_for_loop(const explore_search *search, explore_graph *graph, in
 		thread->status = THREAD_BOUNDED;
 }
 
-/* Passes steps without memory. False: they never end. */
+/* Passes steps that touch no memory. False: they never end. */
 static bool skip_local(explore_search *search, explore_thread *thread, int t)
 {
 	explore_program *program = search->program;
@@ -119,7 +120,7 @@ void explore_start_thread(explore_search *search, explore_graph *graph, int t)
 	arrive(search, graph, t);
 }
 
-/* The step is done and gave `value`. */
+/* The step is done and has returned `value`. */
 static void end_step(explore_search *search, explore_graph *graph, const explore_node *node,
 		     uint64_t value)
 {
@@ -149,7 +150,7 @@ static void after_queue_write(explore_search *search, explore_graph *graph,
 	}
 }
 
-/* How the wait that this node belongs to sleeps. */
+/* How the wait to which this node belongs sleeps. */
 static int sleep_of(const explore_graph *graph, const explore_node *node)
 {
 	int i = node->index;
@@ -169,7 +170,7 @@ static void after_leave(explore_search *search, explore_graph *graph, const expl
 		end_step(search, graph, node, is_late ? EXPLORE_TIMED_OUT : EXPLORE_WOKEN);
 	} else if (node->value >> node->thread & 1) {
 		thread->phase = PART_LEAVE_WRITE;
-	} else { /* woken after all: the same as sleeping until then */
+	} else { /* it was woken first: another graph has this execution */
 		thread->status = THREAD_ABANDONED;
 	}
 }
@@ -220,7 +221,7 @@ void explore_go_on(explore_search *search, explore_graph *graph, int t)
 	}
 }
 
-/* Who goes next. */
+/* The next thread. */
 
 int explore_waker(const explore_graph *graph, int t)
 {

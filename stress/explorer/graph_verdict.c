@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_verdict.c - what a finished graph shows: an outcome, a race, somebody who waits for ever.
+ * graph_verdict.c - what a finished graph shows: an outcome, a race, or a thread that waits for
+ * ever.
  *
- *   all threads ended                              the program's outcome
- *   somebody spins on a value that is not newest   blocked: another graph gives him the newest
- *   nobody does, but somebody spins / sleeps       stuck / asleep or lost_wakeup
+ *   all threads ended                               the outcome of the program
+ *   a thread spins on a value that is not newest    blocked: in another graph it reads the newest
+ *   no such thread, but one spins or sleeps         stuck; asleep or lost_wakeup
  *
- * Why it works  A finished graph cannot grow. Who sleeps has no wake to come; who spins read the
- *               newest values, and nobody is left to write others.
- * Spec          none: VSync, ASPLOS 2021.  Evidence  tests/corpus/litmus. */
+ * Why it works  A finished graph cannot grow. No wake will come for a sleeper. A spinning thread
+ *               has read the newest values, and no thread is left to write others.
+ * Paper         Await termination as in VSync: Oberhauser et al., ASPLOS 2021.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 #include "report.h"
 
@@ -23,7 +26,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-/* Names a node in the same way however it was reached. */
+/* A name of the node that does not depend on the path by which the search reached it. */
 static uint64_t name_of(const explore_graph *graph, int node)
 {
 	return node < 0 ? (uint64_t)(-node)
@@ -92,7 +95,7 @@ static void check_duplicate(explore_search *search, const explore_graph *graph)
 
 enum ending { COUNTED, BLOCKED, CUT };
 
-/* Could this spinning thread still be given another value? */
+/* Could this spinning thread still read another value? */
 bool explore_is_stale(const explore_graph *graph, int t)
 {
 	for (int i = graph->threads[t].spins_from; i < graph->threads[t].count; i++) {
@@ -119,7 +122,7 @@ static uint64_t final_value(const explore_search *search, const explore_graph *g
 	return graph->nodes[graph->places[place].last].written;
 }
 
-/* Does the word still hold what the sleeper expects? */
+/* Does the word still hold the value that the sleeper expects? */
 static bool is_as_expected(const explore_search *search, const explore_graph *graph,
 			   const explore_step *step)
 {

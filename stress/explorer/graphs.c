@@ -1,27 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graphs.c - the graph engine: every execution of a program, each once (TruSt).
+ * graphs.c - the graph engine: visits every consistent execution graph of a program exactly once,
+ * without storing those that it has visited. The algorithm is TruSt.
  *
- *   next node     a read: from every write; a write: at every place in modification order
- *   then          a write goes back: earlier reads at its place, not among its causes, read from it
- *                 instead, and what came after them (but for the write's causes) is forgotten
+ *   add a node    a read: once from every write; a write: once at each place in modification order
+ *   revisit       an earlier read at the place of the new write, unless it is a cause of the write,
+ *                 reads from the write instead; the nodes after the read that are no causes of the
+ *                 write are removed
  *
- * Why it works  A forgotten node would come again, and with it the same graph: so a write goes back
- *               only where all that is forgotten, and the read itself, were added in the way that
- *               counts as canonical: reading from, or standing at, the end of modification order as
- *               it was then, read by nobody, choosing first. Each graph is reached in one way, and
- *               the memory is that of the graphs on the path.
- * Updates       An update whose source another update has read cannot stand; but its write still
- *               goes back to that other update, which is how the other order is found.
- * Spec          none: TruSt, POPL 2022.  Evidence  tests/corpus/litmus, check_duplicates. */
+ * For example, let thread 0 be `x = 1; r0 = y` and thread 1 `y = 1; r1 = x`. The search adds W(x),
+ * R(y) from the initial value, W(y), and R(x) from each of its two sources. Then it lets W(y)
+ * revisit R(y), and adds R(x) again. These are four graphs; SC forbids r0 = r1 = 0.
+ *
+ * Why it works  A removed node would be added again, and with it the same graph. A write therefore
+ *               revisits a read only if the read and all removed nodes were added in the canonical
+ *               way: they read from, or stand at, the end of modification order as it was then, no
+ *               earlier node reads from them, and they made the first choice. So each graph is
+ *               reached in exactly one way, and the search needs memory only for the graphs on its
+ *               current path.
+ * Updates       Two updates that read from the same source are inconsistent. The write of the
+ *               second still revisits the first: so the opposite order is found.
+ * Paper         TruSt: Kokologiannakis, Marmanis, Gladstein, Vafeiadis, "Truly stateless, optimal
+ *               dynamic partial order reduction", POPL 2022.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus, check_duplicates. */
 #include "graph.h"
 
-enum { DEPTH_MOST = 10000 }; /* of visits inside each other: about 6 MB of stack */
+enum { DEPTH_MOST = 10000 }; /* of nested visits: about 6 MB of stack */
 
 static void visit(explore_search *search, explore_graph *graph);
 
 /* Writes. */
 
-/* With the write at one place. `read`: that went back to read it, or NOWHERE. */
+/* Goes on with the write where it stands. `read`: the node that it has revisited, or NOWHERE. */
 static void visit_placed(explore_search *search, explore_graph *graph, int write, int read)
 {
 	int writer = graph->nodes[write].thread;
@@ -40,7 +50,7 @@ static void visit_placed(explore_search *search, explore_graph *graph, int write
 	graph->threads[writer] = before_writer;
 }
 
-/* At every place in modification order, from the end. */
+/* Tries every place in modification order, from the end. */
 static void place(explore_search *search, explore_graph *graph, int write, int read)
 {
 	int at = graph->nodes[write].place, bound = explore_bound(search, graph, write);
@@ -101,7 +111,7 @@ static void visit_write(explore_search *search, explore_graph *graph, int thread
 	}
 }
 
-/* Reads, and what has no choice. */
+/* Reads, and parts without a choice. */
 
 static void visit_read_from(explore_search *search, explore_graph *graph, int read, int source,
 			    const explore_step *step)

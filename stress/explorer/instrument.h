@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * explorer/instrument.h - each operation of the kernel as a call of the explorer
+ * explorer/instrument.h - turns each operation of the kernel into a call of the explorer
  * (compiled_steps.c).
  *
- * Included by kernel/base/instrument.h, which names every macro, where -DWP_INSTRUMENT says so. */
+ * kernel/base/instrument.h, which names every macro, includes this file if -DWP_INSTRUMENT names
+ * it. */
 #ifndef WP_EXPLORER_INSTRUMENT_H
 #define WP_EXPLORER_INSTRUMENT_H
 
@@ -35,24 +36,24 @@ typedef struct wp__explore_site {
 	const char *what;
 } wp__explore_site;
 
-/* Does one operation and gives its value. */
+/* Does one operation and returns its value. */
 uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int order,
 		     uint64_t operand, uint64_t expected, const wp__explore_site *site);
-/* The same for a compare-and-swap; on failure *expected is what was there. */
+/* The same for a compare-and-swap. On failure *expected receives the value that was there. */
 _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int fail_order,
 		      void *expected, uint64_t desired, _Bool is_weak,
 		      const wp__explore_site *site);
-/* An eventfd: opened by a scenario's init; then signalled, or read and emptied. */
+/* An eventfd. The init of a scenario opens it; later it is signalled, or read and so emptied. */
 int wp__explore_event_open(void);
 uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site);
 
-/* Somebody waits for another thread in a loop that changes memory: only so many turns are
- * explored. */
+/* A loop waits for another thread and changes memory on each turn, so only a bounded number of
+ * turns is explored. */
 void wp__explore_yield(void);
 
 #define WP__SITE(what) (&(const wp__explore_site){__FILE__, __LINE__, what})
 #define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
-/* `v` as the atomic holds it: a bool is 0 or 1, a float its bits. */
+/* `v` as the atomic holds it: a bool is 0 or 1, a float has its bits. */
 #define WP__BITS(p, v)                                                      \
 	__extension__({                                                     \
 		WP__VALUE_OF(p) wp__value = (v);                            \
@@ -127,7 +128,7 @@ void wp__explore_yield(void);
 #define WP__STEP() \
 	((void)wp__explore(WP__EXPLORE_LOCAL, 0, 0, 0, 0, 0, WP__SITE("WP__EXPLORE_LOCAL")))
 #define WP__YIELD() wp__explore_yield()
-/* Any of 0 .. n - 1, each explored; for scenarios only (litmus.h has the native form). */
+/* Any of 0 .. n - 1; each is explored. For scenarios only: litmus.h has the native form. */
 #define WP__CHOOSE(n) \
 	((unsigned)wp__explore(WP__EXPLORE_CHOOSE, 0, 0, 0, (n), 0, WP__SITE("choose")))
 
@@ -135,7 +136,7 @@ void wp__explore_yield(void);
 #define WP__WAIT_A_TURN(turns) ((void)(turns)) /* a count would make each turn another state */
 #define WP__COUNTED(count) ((void)0)           /* counts would multiply the states */
 
-/* Sizes at which a queue is full, a number wraps and a bound is reached in few steps. */
+/* Sizes with which a queue is full, a number wraps and a bound is reached within few steps. */
 #ifndef WP_LOCAL_CAPACITY
 #define WP_LOCAL_CAPACITY 4
 #endif

@@ -22,7 +22,7 @@ static struct {
 } wraps[WRAPS];
 int explore_wraps_count;
 
-/* Cuts "FILE:LINE" in two. */
+/* Splits "FILE:LINE". */
 static bool read_place(char *text, place *into)
 {
 	char *colon = strrchr(text, ':'), *end;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - the explorer's command line; one line of JSON per program, model and engine.
+ * main.c - the explorer's command line. It prints one line of JSON per program, model and engine.
  *
  *   --program FILE|-     programs as text (data.c), separated by lines `end`
  *   --list, --test NAME  the scenario that was linked, compiled
  *   --model sc,tso,rc11  or all                --engine auto|graphs|states|both
- *   --dump FILE          the graph of states (dump.h), of the states engine
+ *   --dump FILE          the graph of states (dump.h), from the state engine
  *
- * Why it works  A program is made anew for each model and engine, so none sees what another left.
- *               Whatever a program shows, the exit code is 0: the reader grades outcomes. A program
- *               that cannot be explored has its `error` in its line. 2: the request makes no sense.
- * Spec          none. Evidence  tests/judge/explore/test_command.py. */
+ * Why it works  The program is made anew for each model and engine, so no run sees the remains of
+ *               another. The exit code is 0 whatever a program shows, because the reader grades
+ *               outcomes. A program that cannot be explored has an `error` in its line. Exit code
+ *               2: the request makes no sense.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_command.py. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +26,20 @@
 
 enum { NAME = 64, SAMPLES = 20000 };
 
-/* A program's origin: `text`, or the linked scenario's `test`. */
+/* The origin of a program: `text`, or the `test` of the linked scenario. */
 struct origin {
 	const char *text;
-	int line; /* of the file, at which the text begins */
+	int line; /* the line of the file at which the text begins */
 	const stress_test *test;
-	bool is_whole;   /* however large it is */
-	bool is_bounded; /* a twin, or a scenario as its twins are explored */
+	bool is_whole; /* explore it whole, however large it is */
+	/* A twin, or a scenario under the bounds with which its twins are explored. */
+	bool is_bounded;
 	char name[NAME];
 };
 
-static const char *dump_file; /* of the states engine; NULL: none */
+static const char *dump_file; /* of the state engine; NULL: none */
 
-/* In a build for programs as text there is no compiled.c. */
+/* A build for programs given as text contains no compiled.c. */
 __attribute__((weak)) explore_program *explore_compiled(const stress_test *test, char error[256])
 {
 	snprintf(error, 256, "%s: compiled code cannot be explored by this build", test->name);
@@ -66,7 +69,7 @@ static explore_program *make(const struct origin *origin, char error[256])
 	return program;
 }
 
-/* Once more as long as the program learns something that changes it. */
+/* Explores again as long as the program learns something that changes it. */
 static void explore(explore_program *program, const explore_options *options,
 		    explore_report *report, bool by_states)
 {
@@ -96,8 +99,8 @@ static void explore(explore_program *program, const explore_options *options,
 	}
 }
 
-/* What a scenario asks for, and one that is too large unless the command line asks for something
- * else. */
+/* Applies the bounds that a scenario declares. A scenario that is too large gets smaller ones,
+ * unless the command line sets others. */
 static explore_options fitted(const struct origin *origin, explore_options options, bool by_states)
 {
 	int preemptions = origin->test ? origin->test->preemptions : 0;
@@ -109,7 +112,7 @@ static explore_options fitted(const struct origin *origin, explore_options optio
 	if (by_states && !origin->is_bounded && !explore_overrides_count &&
 	    origin->test->whole & (options.model == EXPLORE_SC ? SEEN_SC : SEEN_TSO))
 		return options;
-	if (by_states) /* buffers multiply the states: one preemption less */
+	if (by_states) /* buffers multiply the states, so one preemption less */
 		options.preemptions = preemptions - (options.model == EXPLORE_TSO);
 	else
 		options.sample = SAMPLES;
@@ -133,8 +136,8 @@ static void run_engine(const struct origin *origin, const explore_options *wante
 		program->destroy(program);
 }
 
-/* Auto: states where they know the model, as they visit each once and see every loop; graphs for
- * RC11. A line per model and engine, always in the same order. */
+/* Auto: the state engine for SC and TSO, because it visits each state once and sees every loop; the
+ * graph engine for RC11. Prints one line per model and engine, always in the same order. */
 static void run(const explore_command *command, const struct origin *origin)
 {
 	enum explore_engine engine = command->engine;
@@ -174,7 +177,8 @@ static char *read_all(const char *file)
 	return text;
 }
 
-/* Past the next line that is `end`, which becomes the end of the text before it; `lines` counts. */
+/* Goes past the next line that is `end`. That line becomes the end of the text before it. `lines`
+ * counts lines. */
 static char *cut_at_end(char *text, int *lines)
 {
 	while (*text) {

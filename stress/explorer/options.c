@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * options.c - reads the explorer's command line; what makes no sense ends it with 2 and one line.
+ * options.c - parses the explorer's command line. A request that makes no sense ends it with one
+ * line and exit code 2.
  *
- * Spec  none. Evidence  tests/judge/explore/test_command.py. */
+ * Spec      none.
+ * Evidence  tests/judge/explore/test_command.py. */
 #include "options.h"
 
 #include <errno.h>
@@ -44,7 +46,7 @@ static uint64_t number(const char *option, const char *text, uint64_t most)
 	return value;
 }
 
-/* The place of `text` among `count` words. */
+/* The index of `text` among `count` words. */
 static int choice(const char *option, const char *text, const char *const *words, int count)
 {
 	char allowed[160] = "want one of";
@@ -75,7 +77,7 @@ static unsigned models_of(const char *option, const char *text)
 	return models;
 }
 
-/* FILE:LINE=ORDER; the text is the command line's own and stays. */
+/* FILE:LINE=ORDER. The text belongs to the command line and stays valid. */
 static void add_override(const char *option, char *text)
 {
 	static const char *const words[] = {"plain",   "relaxed", "acquire",
@@ -94,7 +96,7 @@ static void add_override(const char *option, char *text)
 	explore_overrides_count++;
 }
 
-/* Options whose value is a number, and where it goes. */
+/* Options with a number as value, and the field that receives it. */
 static const struct {
 	const char *name;
 	enum { WIDE, INT, SECONDS } kind;

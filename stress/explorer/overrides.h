@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * overrides.h - orders that the command line puts in place of those in the source: --order
- * guard.h:120=relaxed. compiled_steps.c looks a site up here. */
+ * overrides.h - memory orders from the command line, which replace those in the source: --order
+ * guard.h:120=relaxed. compiled_steps.c looks each site up here. */
 #ifndef WP_EXPLORER_OVERRIDES_H
 #define WP_EXPLORER_OVERRIDES_H
 
@@ -18,16 +18,17 @@ typedef struct explore_override {
 extern explore_override explore_overrides[EXPLORE_OVERRIDES];
 extern int explore_overrides_count;
 
-/* Turns of a loop that waits and changes memory, per actor; 0: no bound. As explore_overrides. */
+/* Most turns, per actor, of a loop that waits and changes memory. 0: no bound. Written as
+ * explore_overrides. */
 extern uint64_t explore_turns_most;
 
-/* Waits of an actor that a signal interrupts, at the most: as many as wake spuriously. */
+/* Most waits of an actor that a signal interrupts: as many as may wake spuriously. */
 extern uint64_t explore_interrupts_most;
 
-/* Heavy fences of an actor that fail, at the most. */
+/* Most heavy fences of an actor that fail. */
 extern uint64_t explore_failing_heavy_most;
 
-/* A wait empties its thread's store buffer (TSO), or is a full fence (linux_futex). */
+/* A wait empties the store buffer of its thread (TSO), or is a full fence (linux_futex). */
 extern bool explore_waits_are_fences;
 
 #endif

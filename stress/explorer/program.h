@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * program.h - what the explorer explores: a few threads, each a machine that stops at every shared
- * operation, says what it wants to do, and goes on with the value that the operation gave.
+ * program.h - what the explorer explores: a few threads. Each is a machine that stops before every
+ * shared operation, announces that operation, and goes on with the value that the operation
+ * returned.
  *
  *   start(thread)                     the first position of a thread
- *   at(thread, position)              the step that it wants to take there
- *   next(thread, position, value)     where it is after that step gave `value`
+ *   at(thread, position)              the step that the thread wants to take there
+ *   next(thread, position, value)     its position after that step returned `value`
  *
- * Why it works  A thread between two shared operations is a function of its own stack and of the
- *               value it was given. So a position (a number that names the stack's bytes) and a
- *               value determine the next position: compiled code becomes a table, run once per new
- *               pair (compiled.c), and a small program given as data is the same table (data.c).
- *               Both engines walk that table and know nothing of C code, stacks or text.
- * Two engines   graphs.c: execution graphs, under SC, TSO and RC11. states.c: every interleaving,
- *               under SC and TSO with store buffers. They must agree: each judges the other.
- * Spec          none: this is the seam between code and engines. Evidence  tests/test_explore_*.py.
- */
+ * For example, the thread `r0 = load x; store y r0` has three positions: before the load, before
+ * the store of each value that the load returned, and the end.
+ *
+ * Why it works  Between two shared operations a thread is a function of its own stack and of the
+ *               last value returned to it. A position is a number that names the bytes of the
+ *               stack. A position and a value therefore determine the next position. So compiled
+ *               code becomes a table, and each entry is computed once (compiled.c), and a small
+ *               program given as data is the same kind of table (data.c). Both engines walk that
+ *               table and know nothing of C code, stacks or text.
+ * Two engines   graphs.c explores execution graphs, under SC, TSO and RC11. states.c explores every
+ *               interleaving, under SC, and under TSO with store buffers. Their results must agree,
+ *               so each engine judges the other.
+ * Spec          none: this is the interface between code and engines.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #ifndef WP_EXPLORER_PROGRAM_H
 #define WP_EXPLORER_PROGRAM_H
 
@@ -23,35 +29,37 @@
 #include <stdint.h>
 
 enum {
-	EXPLORE_THREADS = 16,    /* at the most */
-	EXPLORE_LOCATIONS = 512, /* at the most; beyond is an error */
-	EXPLORE_TEXT = 192,      /* bytes of an outcome, with its final 0 */
+	EXPLORE_THREADS = 16,
+	EXPLORE_LOCATIONS = 512, /* more than this is an error */
+	EXPLORE_TEXT = 192,      /* bytes of an outcome, with the terminating 0 */
 };
 
 enum explore_kind {
 	EXPLORE_LOAD = 1,
 	EXPLORE_STORE,
-	EXPLORE_EXCHANGE, /* read-modify-writes give the old value */
+	EXPLORE_EXCHANGE, /* a read-modify-write returns the old value */
 	EXPLORE_ADD,
 	EXPLORE_OR,
 	EXPLORE_AND,
-	EXPLORE_CAS, /* gives the old value; took place if that is `expected` */
+	EXPLORE_CAS, /* returns the old value; takes place if that is `expected` */
 	EXPLORE_FENCE,
-	EXPLORE_LIGHT_FENCE, /* the hot half of the asymmetric pair */
-	EXPLORE_HEAVY_FENCE, /* the rare half; gives 1 */
-	EXPLORE_WAIT,        /* futex: compare and queue in one step; gives an explore_woken */
-	EXPLORE_WAKE,        /* futex: up to `operand` sleepers; gives how many */
+	EXPLORE_LIGHT_FENCE, /* the cheap side of the asymmetric pair */
+	EXPLORE_HEAVY_FENCE, /* the expensive side; returns 1 */
+	EXPLORE_WAIT,        /* futex: compare and enqueue in one step; returns an explore_woken */
+	EXPLORE_WAKE,        /* futex: wakes up to `operand` sleepers; returns how many */
 	EXPLORE_PLAIN_LOAD,  /* no scheduling point: checked for races, not interleaved */
-	EXPLORE_PLAIN_STORE, /* the same; `operand` is known when the step is announced */
-	EXPLORE_LOCAL,       /* a scheduling point that touches no memory (wp_step) */
-	EXPLORE_END,         /* the thread has finished */
-	EXPLORE_ABANDON, /* an assumption does not hold: this execution does not count; `operand`
-				not 0: a loop's bound */
-	EXPLORE_FAIL,    /* an assertion does not hold: `text` says which */
-	EXPLORE_CHOOSE,  /* gives any of 0 .. operand - 1; no memory */
+	/* As EXPLORE_PLAIN_LOAD. `operand` is known when the step is announced. */
+	EXPLORE_PLAIN_STORE,
+	EXPLORE_LOCAL, /* a scheduling point that touches no memory (wp_step) */
+	EXPLORE_END,   /* the thread has finished */
+	/* An assumption does not hold, so this execution does not count. `operand` not 0: the bound
+	 * of a loop was reached. */
+	EXPLORE_ABANDON,
+	EXPLORE_FAIL,   /* an assertion does not hold; `text` names it */
+	EXPLORE_CHOOSE, /* returns any of 0 .. operand - 1; touches no memory */
 };
 
-enum explore_order { /* in the order of C11's enumeration, plain first */
+enum explore_order { /* as in C11's enumeration, with plain first */
 		     EXPLORE_PLAIN,
 		     EXPLORE_RELAXED,
 		     EXPLORE_ACQUIRE,
@@ -60,37 +68,41 @@ enum explore_order { /* in the order of C11's enumeration, plain first */
 		     EXPLORE_SEQ_CST,
 };
 
-/* What EXPLORE_WAIT gives. The last is not the engines': see compiled_steps.c. */
+/* What EXPLORE_WAIT returns. Only compiled code returns EXPLORE_INTERRUPTED: see
+ * compiled_steps.c. */
 enum explore_woken { EXPLORE_WOKEN, EXPLORE_AGAIN, EXPLORE_TIMED_OUT, EXPLORE_INTERRUPTED };
 
 /* The step that a thread wants to take. */
 typedef struct explore_step {
 	uint8_t kind;       /* enum explore_kind */
-	uint8_t order;      /* enum explore_order; of a fence, the fence's */
-	uint8_t fail_order; /* EXPLORE_CAS: of the read that fails */
-	uint8_t size;       /* bytes: 1, 2, 4 or 8; values are cut to it */
-	bool is_weak;       /* EXPLORE_CAS may fail although the value is as expected */
-	bool is_volatile;   /* plain accesses: a scheduling point all the same */
-	bool has_deadline;  /* EXPLORE_WAIT may time out, where timeouts are explored */
+	uint8_t order;      /* enum explore_order; of a fence, the order of the fence */
+	uint8_t fail_order; /* EXPLORE_CAS: the order of a read that fails */
+	uint8_t size;       /* bytes: 1, 2, 4 or 8; values are cut to this size */
+	bool is_weak;       /* EXPLORE_CAS may fail although the value is the expected one */
+	bool is_volatile;   /* a plain access that is a scheduling point all the same */
+	bool has_deadline;  /* EXPLORE_WAIT may time out, if timeouts are explored */
 	int location;       /* 0 .. locations - 1; -1: none */
 	uint32_t site;      /* index into the program's sites */
-	uint64_t operand;   /* stored, exchanged, added, ...; desired value; sleepers to wake */
-	uint64_t expected;  /* EXPLORE_CAS, EXPLORE_WAIT */
-	const char *text;   /* EXPLORE_FAIL, else NULL */
-	bool is_crash;      /* EXPLORE_FAIL: no assertion, but what ends a process */
+	/* The value that is stored, exchanged, added or desired, or the number of sleepers to
+	 * wake. */
+	uint64_t operand;
+	uint64_t expected; /* EXPLORE_CAS, EXPLORE_WAIT */
+	const char *text;  /* EXPLORE_FAIL; else NULL */
+	bool is_crash;     /* EXPLORE_FAIL: the process would die; no assertion failed */
 } explore_step;
 
 /* A line of the source. */
 typedef struct explore_site {
-	const char *file; /* as explored.py shows it: guard.h, stress/scenarios/wakeup/guard.c */
+	const char *file; /* as a report prints it: guard.h, stress/scenarios/wakeup/guard.c */
 	int line;
-	const char *what; /* the operation, as it stands there */
+	const char *what; /* the operation, as the source spells it */
 } explore_site;
 
-/* An error that is none: what was learned changes the program; explore it from the start. */
+/* The value of `error` when an execution has revealed something that changes the program: it is
+ * explored again from the start, and no error is reported. */
 #define EXPLORE_START_AGAIN "start again"
 
-/* Names a thread's local state: equal positions behave equally for ever. */
+/* Names the local state of a thread. Equal positions behave equally for ever. */
 typedef uint32_t explore_position;
 
 typedef struct explore_program {
@@ -99,39 +111,41 @@ typedef struct explore_program {
 	int locations;                       /* grows while compiled code discovers them */
 	uint64_t initial[EXPLORE_LOCATIONS]; /* values before the first step */
 	const char *location_names[EXPLORE_LOCATIONS];
-	uint32_t location_offsets[EXPLORE_LOCATIONS]; /* compiled code: in the state, in bytes */
-	size_t state_size;                            /* compiled code: bytes of the state */
+	/* compiled code: offset in the state, in bytes */
+	uint32_t location_offsets[EXPLORE_LOCATIONS];
+	size_t state_size; /* compiled code: bytes of the state */
 	const void *const
-		*code; /* compiled code: of each thread, where its actor begins; else NULL */
+		*code; /* compiled code: where the actor of each thread begins; else NULL */
 	const explore_site *sites;
 	int sites_count;
 	const explore_step
-		*failed;   /* EXPLORE_FAIL of the arbiter, in the outcome written last; NULL:
-				       none */
-	bool is_bounded;   /* a thread was abandoned after so many turns of a waiting loop */
-	const char *error; /* not NULL: the program cannot be explored, and why; the engine stops */
+		*failed; /* EXPLORE_FAIL of the arbiter in the latest outcome; NULL: none */
+	bool is_bounded; /* a thread was abandoned after the allowed turns of a waiting loop */
+	/* Not NULL: the reason why the program cannot be explored. The engine stops. */
+	const char *error;
 
 	explore_position (*start)(struct explore_program *, int thread);
-	/* Valid until the next call of start or next. */
+	/* The result is valid until the next call of start or next. */
 	const explore_step *(*at)(struct explore_program *, int thread, explore_position);
-	/* `failed`: a weak compare-and-swap that failed although `value` is as expected. */
+	/* `failed`: a weak compare-and-swap failed although `value` is the expected one. */
 	explore_position (*next)(struct explore_program *, int thread, explore_position,
 				 uint64_t value, bool failed);
-	/* Writes the outcome of an execution in which every thread has ended: `values` per location
-	 * (final), `ends` per thread. */
+	/* Writes the outcome of an execution in which every thread has ended: `values` are the
+	 * final values of locations, `ends` the last positions of threads. */
 	void (*outcome)(struct explore_program *, const uint64_t *values,
 			const explore_position *ends, char text[EXPLORE_TEXT]);
-	/* Negative, 0, positive: orders a thread's ends by what they add to the outcome; NULL: no
-	 * two add the same. */
+	/* Orders the ends of a thread by what they add to the outcome: negative, 0 or positive.
+	 * NULL: no two ends add the same. */
 	int (*compare_ends)(struct explore_program *, int thread, explore_position a,
 			    explore_position b);
-	/* Not NULL: may set `error` to EXPLORE_START_AGAIN, and then wants this, and a new run. */
+	/* Not NULL: the program may set `error` to EXPLORE_START_AGAIN; the engine then calls this
+	 * and explores again. */
 	void (*restart)(struct explore_program *);
 	void (*destroy)(struct explore_program *);
-	void *own; /* the implementation's */
+	void *own; /* data of the implementation */
 } explore_program;
 
-/* A compare-and-swap reads and writes, until its value is known. */
+/* A compare-and-swap counts as a read and a write until its value is known. */
 static inline bool explore_is_update(int kind)
 {
 	return kind >= EXPLORE_EXCHANGE && kind <= EXPLORE_CAS;
@@ -148,7 +162,8 @@ static inline uint64_t explore_cut(const explore_step *step, uint64_t value)
 	return step->size >= 8 ? value : value & ((UINT64_C(1) << 8 * step->size) - 1);
 }
 
-/* What an update writes over `old`; a compare-and-swap writes only if explore_takes_place. */
+/* The value that an update writes over `old`. A compare-and-swap writes only if
+ * explore_takes_place. */
 static inline uint64_t explore_updated(const explore_step *step, uint64_t old)
 {
 	switch (step->kind) {
@@ -168,8 +183,8 @@ static inline bool explore_takes_place(const explore_step *step, uint64_t old)
 	return step->kind != EXPLORE_CAS || old == step->expected;
 }
 
-/* data.c: a program from text (see there for the language). NULL: `error` says why, with the line.
- * The text may be freed afterwards. */
+/* data.c: parses a program from text; the language is described there. NULL: `error` holds the
+ * reason and the line. The text may be freed afterwards. */
 explore_program *explore_parse(const char *text, char error[256]);
 
 #endif

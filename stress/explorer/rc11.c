@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rc11.c - RC11's order of seq_cst accesses and fences: acyclic(psc).
+ * rc11.c - the order of seq_cst accesses and fences in RC11: acyclic(psc).
  *
  *   scb       po | po;hb;po | hb at one place | mo | fr           (paper: po between two places)
  *   psc_base  ([SC] | [F];hb?) ; scb ; ([SC] | hb?;[F])
  *   psc_F     [F] ; (hb | hb;eco;hb) ; [F]                         F: seq_cst, heavy, light fences
  *
- * Why it works  If a precedes b, so does every seq_cst node before a in a's thread: for fences and
- *               accesses alike, as scb has po. So what must come before a node is again one number
- *               per thread: how many of that thread's nodes. It is acyclic iff the threads can be
- *               walked to their ends in some order; the greedy walk finds it.
- *               The rest of RC11 (coherence, no cycle of po and rf) holds by construction.
- * Light fences  Before a light fence only strong nodes count: hence a count of its own for them.
- * Spec          none: Lahav et al., RC11, PLDI 2017.  Evidence  tests/corpus/litmus. */
+ * Why it works  If a precedes b, every seq_cst node before a in a's thread precedes b as well,
+ *               because scb contains po. This holds for fences and accesses alike. So the nodes
+ *               that must come before a node are again one number per thread. The relation is
+ *               acyclic iff all threads can be walked to their ends in some order, and a greedy
+ *               walk finds such an order.
+ *               The rest of RC11 (coherence, and no cycle of po and rf) holds by construction.
+ * Light fences  Only strong nodes must come before a light fence, so strong nodes have a number of
+ *               their own.
+ * Paper         RC11: Lahav, Vafeiadis, Kang, Hur, Dreyer, "Repairing sequential consistency in
+ *               C/C++11", PLDI 2017.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>
 
-/* What must come before something: numbers of nodes per thread, by whom they count for. */
+/* The nodes that must come before a node: for each thread the last strong one, and the last light
+ * fence. */
 typedef struct needs {
 	explore_clock strong, light;
 } needs;
@@ -26,7 +32,8 @@ typedef struct order {
 	int threads;
 	bool is_paper, has_fences, has_lights;
 	int16_t heights[EXPLORE_NODES];
-	needs to_fence[EXPLORE_NODES]; /* what is needed if this one precedes a fence; up to here */
+	/* The needs of a fence that this node, or an earlier one of its thread, happens before. */
+	needs to_fence[EXPLORE_NODES];
 } order;
 
 static void raise(explore_clock *clock, int thread, int16_t count)
@@ -35,7 +42,7 @@ static void raise(explore_clock *clock, int thread, int16_t count)
 		clock->at[thread] = count;
 }
 
-/* Fences that happen before a node, itself included. */
+/* The fences that happen before a node, itself included. */
 static void add_fences(const order *order, const explore_node *node, needs *needs)
 {
 	if (order->has_fences)
@@ -44,12 +51,12 @@ static void add_fences(const order *order, const explore_node *node, needs *need
 		explore_join(&needs->light, &node->lights);
 }
 
-/* scb from this node, and from every earlier one of its thread. */
+/* Adds scb from this node and from every earlier one of its thread. */
 static void add_up_to(const order *order, const explore_node *node, needs *needs)
 {
 	raise(&needs->strong, node->thread, node->strong);
 	raise(&needs->light, node->thread, node->light);
-	if (node->part == PART_COMPARE) { /* orders nothing that comes after it */
+	if (node->part == PART_COMPARE) { /* the compare orders nothing after it */
 		if (!node->index)
 			return;
 		node = explore_nth(order->graph, node->thread, node->index - 1);
@@ -57,7 +64,7 @@ static void add_up_to(const order *order, const explore_node *node, needs *needs
 	add_fences(order, node, needs);
 }
 
-/* scb from this node. */
+/* Adds scb from this node. */
 static void add_one(const order *order, const explore_node *node, needs *needs)
 {
 	if (node->is_strong)
@@ -65,7 +72,7 @@ static void add_one(const order *order, const explore_node *node, needs *needs)
 	add_fences(order, node, needs);
 }
 
-/* po;hb;po */
+/* Adds po;hb;po. */
 static void add_around(const order *order, const explore_node *node, needs *needs)
 {
 	int inner = order->is_paper ? node->elsewhere : node->index;
@@ -86,7 +93,7 @@ static void add_around(const order *order, const explore_node *node, needs *need
 	}
 }
 
-/* All of scb that ends here. */
+/* Collects all of scb that ends at this node. */
 static void find_before(const order *order, int number, needs *needs)
 {
 	const explore_graph *graph = order->graph;
@@ -105,8 +112,8 @@ static void find_before(const order *order, int number, needs *needs)
 			add_one(order, &graph->nodes[n], needs);
 }
 
-/* Fences before what this node reads, and before all that is lower there. A token reads from the
- * wake, but stands in nobody's way. */
+/* Adds fences before the source of this node, and before all nodes at that place that are lower in
+ * modification order. A token reads from the wake, and no node is ordered after the token by it. */
 static void add_lower_fences(const order *order, int number, needs *needs)
 {
 	const explore_graph *graph = order->graph;
@@ -114,7 +121,7 @@ static void add_lower_fences(const order *order, int number, needs *needs)
 	int place = node->part == PART_TOKEN ? graph->nodes[node->source].place : node->place;
 
 	if (place == NOWHERE || explore_is_write(node))
-		return; /* a write's are in scb */
+		return; /* for a write, scb has these */
 	for (int n = graph->places[place].newest; n >= 0; n = graph->nodes[n].older)
 		if (order->heights[n] < order->heights[number])
 			add_fences(order, &graph->nodes[n], needs);
@@ -126,7 +133,7 @@ static void join(needs *into, const needs *other)
 	explore_join(&into->light, &other->light);
 }
 
-/* For all that happens before some fence. */
+/* Computes to_fence for each node that happens before some fence. */
 static void find_before_fences(order *order)
 {
 	const explore_graph *graph = order->graph;
@@ -151,7 +158,7 @@ static void find_before_fence(const order *order, const explore_node *fence, nee
 {
 	memset(needs, 0, sizeof(*needs));
 	add_fences(order, fence, needs);
-	needs->strong.at[fence->thread] = needs->light.at[fence->thread] = 0; /* itself */
+	needs->strong.at[fence->thread] = needs->light.at[fence->thread] = 0; /* the fence itself */
 	for (int t = 0; t < order->threads; t++) {
 		int count = fence->ordered.at[t];
 
@@ -177,13 +184,13 @@ static bool is_ordered(const explore_node *node)
 	return node->is_strong || node->kind == EXPLORE_LIGHT_FENCE;
 }
 
-/* A thread on its walk; what its next node needs, once that has been found. */
+/* A thread on its walk, and the needs of its next node, once they are computed. */
 typedef struct walker {
 	needs needs;
 	bool is_known;
 } walker;
 
-/* Walks a thread as far as it goes; gives how many nodes that was. */
+/* Walks a thread as far as it goes. Returns the number of nodes walked. */
 static int walk_thread(const order *order, int t, walker *walker, int16_t *done)
 {
 	int start = done[t];

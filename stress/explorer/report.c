@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.c - counts outcomes while an engine runs; says what it found as one line of JSON.
+ * report.c - counts outcomes while an engine runs, and prints the result as one line of JSON.
  *
  *   engine                                  report
- *   outcome := explore_count(text)          one more of it
- *   explore_wants_example(outcome, n)?      none yet, or this one is shorter
+ *   outcome := explore_count(text)          counts one more
+ *   explore_wants_example(outcome, n)?      true: there is none yet, or this one is shorter
  *     fill in outcome->example
- *   explore_progress                        a line now and then, on another stream
+ *   explore_progress                        a line from time to time, on another stream
  *
- * Why it works  Outcomes are few, so they are a list in the order they were first met: the same
- *               program and options give the same report, and nothing needs sorting.
- * Spec          none. Evidence  tests/judge/explore/test_data.py. */
+ * Why it works  Outcomes are few, so they are a list in the order in which they were first met. The
+ *               same program and options give the same report, and nothing needs to be sorted.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_data.py. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ static const char *const models[] = {"sc", "tso", "rc11"};
 
 /* Counting. */
 
-/* Valid until the next call: the list may move. */
+/* The result is valid until the next call, because the list may move. */
 explore_outcome *explore_count(explore_report *report, const char *text,
 			       enum explore_verdict verdict)
 {
@@ -192,7 +193,7 @@ static void print_outcome(const explore_program *program, const explore_outcome 
 	putchar('}');
 }
 
-/* Their addresses: judge/explore/explorer.py finds the names. */
+/* The addresses of the actors; judge/explore/explorer.py finds their names. */
 static void print_actors(const explore_program *program)
 {
 	printf("\"actors\":[");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * room.h - room for one more item: of an array that is full, a larger one takes the place. */
+ * room.h - room for one more item: an array that is full is replaced by a larger one. */
 #ifndef WP_EXPLORER_ROOM_H
 #define WP_EXPLORER_ROOM_H
 
 #include <stdlib.h>
 
-/* False: there is no memory, and the array is as it was. `first`: the first room. */
+/* False: there is no memory, and the array is unchanged. `first`: the room of the first
+ * allocation. */
 #define explore_has_room(items, count, room, first)                                        \
 	__extension__({                                                                    \
 		void *more_ = (items);                                                     \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_example.c - the way to a state, as events.
+ * state_example.c - the path to a state, as events.
  *
  *   state -> its parent -> ... -> 0      the choices, backwards
- *   from the beginning, with history     the same choices, forwards: who read what from whom
+ *   from the initial state, with history the same choices, forwards: which event read from which
  *
- * Why it works  A state does not say who wrote its values, since it may have been reached in many
- *               ways; running one of them again does. */
+ * Why it works  A state does not say which event wrote its values, because it may have been reached
+ *               on many paths. Executing one of these paths again does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ void explore_history_fail(explore_machine *machine)
 				    0);
 }
 
-/* Ways. */
+/* Paths. */
 
 /* The choice by which the state was first reached. */
 static explore_choice choice_into(explore_space *space, uint32_t state)
@@ -89,7 +89,7 @@ void explore_space_example(explore_space *space, uint32_t state, const explore_r
 	explore_choice *way = way_to(space, state, &count);
 
 	if (!way)
-		return; /* an outcome without an example */
+		return; /* the outcome then has no example */
 	space->machine.history = &history;
 	explore_machine_reset(&space->machine);
 	run(&space->machine, way, count);
@@ -108,7 +108,8 @@ void explore_space_example(explore_space *space, uint32_t state, const explore_r
 	memcpy(outcome->example.outcome, outcome->text, EXPLORE_TEXT);
 	outcome->example.events = history.events;
 	outcome->example.events_count = history.count;
-	/* Where the machine stands now was not loaded: from the beginning again. */
+	/* The machine is in a state that was not loaded, so it starts again from the initial
+	 * state. */
 	explore_machine_reset(&space->machine);
 	memcpy(space->loaded, explore_table_at(&space->states, 0),
 	       space->states.width * sizeof(uint32_t));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_known.c - what a thread does at a position, and where a value leads it: asked once.
+ * state_known.c - the step of a thread at a position, and the position to which a value leads; each
+ * is computed once.
  *
  *   position -> step, {value -> next position}
  *
- * Why it works  Equal positions behave equally for ever, so an answer never gets old. Few values
- *               are read at one position; beyond EXPLORE_WAYS_MOST the program is asked again.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  Equal positions behave equally for ever, so an answer stays valid. Few values are
+ *               read at one position; beyond EXPLORE_WAYS_MOST the program is asked again.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ bool explore_machine_give_up(explore_machine *machine, const char *error)
 	return false;
 }
 
-/* What the program says, asked once. */
+/* The answers of the program, each asked for once. */
 
 static known *known_at(explore_machine *machine, int thread, explore_position position)
 {
@@ -49,7 +51,7 @@ static known *known_at(explore_machine *machine, int thread, explore_position po
 	return &known[position];
 }
 
-/* Locations found only now: nobody has written them before. */
+/* Adds locations that were just found. No thread has written them before. */
 static void adopt_locations(explore_machine *machine)
 {
 	const explore_program *program = machine->program;
@@ -88,7 +90,7 @@ static void keep_way(explore_machine *machine, known *known, way way_out)
 		return;
 	}
 	if (!explore_has_room(known->ways, known->ways_count, known->ways_room, 2))
-		return; /* it is asked again */
+		return; /* it will be asked again */
 	known->ways[known->ways_count++] = way_out;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_known.h - what is known of a thread's positions, and which of them are one. */
+ * state_known.h - what is known of the positions of a thread, and which of them are merged. */
 #ifndef WP_EXPLORER_STATE_KNOWN_H
 #define WP_EXPLORER_STATE_KNOWN_H
 
@@ -7,11 +7,11 @@
 
 enum { EXPLORE_WAYS_MOST = 32 };
 
-typedef struct explore_way { /* where a value leads */
+typedef struct explore_way { /* the position to which a value leads */
 	uint64_t value;
 	explore_position next;
 	bool is_failed;
-	bool is_met; /* by the exploration, not only asked for */
+	bool is_met; /* by the exploration, not only by a question */
 } explore_way;
 
 typedef struct explore_known {
@@ -21,7 +21,7 @@ typedef struct explore_known {
 	bool has_more_ways; /* than are kept */
 	uint8_t ways_count, ways_room;
 	explore_way *ways;
-	uint32_t same_as; /* + 1: the position that stands for this one; 0: itself */
+	uint32_t same_as; /* the position that represents this one, + 1; 0: itself */
 } explore_known;
 
 static inline explore_position explore_stands_for(const explore_machine *machine, int thread,
@@ -34,19 +34,20 @@ static inline explore_position explore_stands_for(const explore_machine *machine
 		       : position;
 }
 
-/* Asks the position, which is none that the exploration meets by that, for the value, and where it
- * leads for its step. False: machine->error. */
+/* Asks to which position the value leads from `position`, and for the step there. The answer does
+ * not count as met by the exploration. False: machine->error. */
 bool explore_machine_ask(explore_machine *machine, int thread, explore_position position,
 			 const explore_way *value);
 
-/* state_merge.c: finds the positions that behave equally by all that was met, and makes one stand
- * for all. Part: the exploration was cut short. For how many positions another one stands now than
- * before; 0 also with machine->error. */
+/* state_merge.c: finds the positions that behave equally by all that was met, and lets one
+ * represent them. `is_part`: the exploration was cut short. Returns for how many positions the
+ * representative has changed; also 0 with machine->error. */
 uint32_t explore_machine_merge(explore_machine *machine, bool is_part);
 
-/* True: so does every position as the one that stands for it, by what was met since as well. */
+/* True: every position still behaves as its representative, also by what was met since the
+ * merge. */
 bool explore_machine_verify(explore_machine *machine);
 
-void explore_machine_unmerge(explore_machine *machine); /* each stands for itself */
+void explore_machine_unmerge(explore_machine *machine); /* each represents itself */
 
 #endif

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_machine.c - what can happen in a state, and whether anything can.
+ * state_machine.c - the steps that are possible in a state, and the verdict where none is.
  *
  *   thread                               its choices
- *   asleep                               time out, wake spuriously (where explored)
- *   at a wake of n, s sleepers there     one per set of min(n, s) of them
- *   at a weak compare-and-swap           it takes place; it does not
+ *   asleep                               time out, spurious wakeup (if these are explored)
+ *   at a wake of n, with s sleepers      one per set of min(n, s) sleepers
+ *   at a weak compare-and-swap           it takes place, or fails spuriously
  *   at a choice                          one per value
- *   at anything else                     one, or none while its own buffer must drain first
- *   with a buffered store                the oldest drains
+ *   at any other step                    one; none while its own buffer must drain first
+ *   with a buffered store                the oldest store drains
  *
- * x86-TSO  A read-modify-write (also a compare-and-swap that fails: the processor locks either
- *          way), a seq_cst store (an exchange there) and a seq_cst fence are possible only while
- *          the thread's own buffer is empty. Letting them drain it at once would reach the same
- *          states, since each drain is a step of its own and can always come before, but would add
- *          edges past the states between. A heavy fence does drain all buffers at once: were it to
- *          wait for a moment in which all are empty, others could keep it waiting for ever.
- * Spec     none: futex(2); Sewell et al., x86-TSO, 2010. Evidence
- *          tests/judge/explore/test_engines.py. */
+ * x86-TSO   A read-modify-write, a seq_cst store and a seq_cst fence are possible only while the
+ *           buffer of their own thread is empty. So is a compare-and-swap that fails, because the
+ *           processor locks either way. A seq_cst store is an exchange on x86. Draining the buffer
+ *           within the step would reach the same states, because each drain is a step of its own
+ *           and can always come before; but it would add edges that skip the states between. A
+ *           heavy fence does drain all buffers within its step: if it waited for a moment in which
+ *           all are empty, other threads could keep it waiting for ever.
+ * Paper     Sewell, Sarkar, Owens, Zappa Nardelli, Myreen, "x86-TSO", CACM 2010. futex(2).
+ * Spec      none.
+ * Evidence  tests/judge/explore/test_engines.py. */
 #include "state_machine.h"
 
 #include <stdio.h>
@@ -24,7 +26,7 @@
 
 #define TOO_MANY "more than 12,000 choices out of one state: too many ways to wake sleepers"
 
-/* What the other threads add: a value each, or two ways of a step, and a drain. */
+/* Leaves room for the other threads: each adds its values, or two ways of one step, and a drain. */
 enum { MOST = EXPLORE_CHOICES - EXPLORE_THREADS * (EXPLORE_VALUES + 2) };
 
 static bool must_drain(const explore_step *step)
@@ -33,7 +35,7 @@ static bool must_drain(const explore_step *step)
 	case EXPLORE_STORE:
 	case EXPLORE_FENCE:
 		return step->order == EXPLORE_SEQ_CST;
-	case EXPLORE_WAIT: /* the system locks its queue */
+	case EXPLORE_WAIT: /* the kernel locks the queue */
 	case EXPLORE_WAKE:
 		return true;
 	default:
@@ -67,7 +69,7 @@ static unsigned sleepers_on(explore_machine *machine, int location)
 	return sleepers;
 }
 
-/* One choice per set of min(operand, sleepers) sleepers, `room` at the most. */
+/* Adds one choice per set of min(operand, sleepers) sleepers, but at most `room`. */
 static int add_wakes(explore_machine *machine, int thread, const explore_step *step,
 		     explore_choice *choices, int room)
 {
@@ -147,7 +149,7 @@ int explore_machine_choices(explore_machine *machine, explore_choice choices[EXP
 	return count;
 }
 
-/* Nobody moves: have all ended, or do some sleep? */
+/* No thread moves: have all ended, or do some sleep? */
 static enum explore_verdict verdict_of_rest(explore_machine *machine)
 {
 	enum explore_verdict verdict = EXPLORE_ENDED;
@@ -169,7 +171,7 @@ enum explore_standing explore_machine_standing(explore_machine *machine,
 					       const explore_choice *choices, int count,
 					       enum explore_verdict *verdict)
 {
-	for (int i = 0; i < count; i++) /* a spurious wakeup is no way out */
+	for (int i = 0; i < count; i++) /* a thread may not rely on a spurious wakeup */
 		if (choices[i].kind != EXPLORE_WAKE_SPURIOUSLY)
 			return EXPLORE_GOES_ON;
 	for (int t = 0; t < machine->program->threads; t++) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_memory.c - what a step changes: values, buffers, threads; and the events that tell of it.
+ * state_memory.c - the changes that a step makes to values, buffers and threads, and the events
+ * that record them.
  *
- *   load                 own newest buffered store to the place, else memory
- *   store                TSO: into the own buffer; SC, or seq_cst: memory
- *   drain                the oldest buffered store, into memory
+ *   load    the newest store to the place in the thread's own buffer, else memory
+ *   store   TSO: into the thread's own buffer; SC, or seq_cst: into memory
+ *   drain   the oldest buffered store, into memory
  *
- * Why it works  Each change notes what was there before: in `undo` for values, in `before` for
+ * Why it works  Each change saves the previous contents: `undo` holds values, `before` holds
  *               threads.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include "state_memory.h"
 
 #include <stdlib.h>
@@ -68,7 +70,6 @@ void explore_drain(explore_machine *machine, int thread)
 	}
 }
 
-/* What the thread sees; `writer` gets the event that wrote it. */
 uint64_t explore_look(const explore_machine *machine, int thread, const explore_step *step,
 		      int *writer)
 {
@@ -110,7 +111,7 @@ void explore_store(explore_machine *machine, int thread, const explore_step *ste
 		return;
 	}
 	actor = explore_touch(machine, thread);
-	if (actor->buffered == EXPLORE_BUFFERED) { /* of plain stores; see can_take for others */
+	if (actor->buffered == EXPLORE_BUFFERED) { /* by plain stores; for others see can_take */
 		machine->is_bounded = true;
 		explore_drain(machine, thread);
 	}

@@ -7,10 +7,10 @@
 
 void explore_copy_actor(explore_actor *to, const explore_actor *from);
 
-/* The thread, which is to be changed. */
+/* Returns the thread for a change, and saves its part of the state first. */
 explore_actor *explore_touch(explore_machine *machine, int thread);
 
-/* What the thread sees; `writer` gets the event that wrote it. */
+/* The value that the thread sees. `writer` receives the event that wrote it. */
 uint64_t explore_look(const explore_machine *machine, int thread, const explore_step *step,
 		      int *writer);
 

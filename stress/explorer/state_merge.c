@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_merge.c - positions of a thread that behave equally for ever are one.
+ * state_merge.c - merges the positions of a thread that behave equally for ever. The method is
+ * Hopcroft and Karp's test for the equivalence of automata (1971): suppose that two positions are
+ * equal, unite their classes, and suppose the same of the positions to which each value leads them.
  *
- *   two positions, from the latest on     the same step, and every value that was met at one of
- *   them leads both to positions that are one, or are supposed to be: then they are one
- *   else                                  what was supposed is taken back
+ *   two positions, from the latest on they have the same step, and every value that was met at one
+ *   of them leads both to positions that are equal or supposed to be equal: they are merged
+ *   otherwise                             everything that was supposed is taken back
  *
- * Why it works  Of a class, every member is asked for every value that the exploration met at any
- *               of them, and all are led into one class. So the states that differ only by members
- *               of a class are bisimilar along every step that was explored, whatever the memory. A
- *               value that was never met at the class does not matter: it leads out of no state.
- *               Should the exploration with merged positions meet one later, explore_machine_verify
+ * For example, two positions that differ in a dead stack slot, and take the same loads and stores
+ * from there on, become one.
+ *
+ * Why it works  Every member of a class is asked for every value that the exploration met at any
+ *               member, and all are led into one class. So states that differ only by members of a
+ *               class are bisimilar along every explored step, whatever the memory holds. A value
+ *               that was never met at the class leads out of no state and does not matter. If the
+ *               exploration with merged positions meets such a value later, explore_machine_verify
  *               asks all members for it, and finds a class that no longer agrees. A question that
- *               makes the code fail (for no state can be so), and one too many, keep positions
- *               apart, which costs states and is no error.
- * Elsewhere     what was met at other positions with the same step is asked for graphs alone, a few
- *               questions deep, for a counter that each turn of a loop raises would be asked for
- *               ever what only its last value meets. Where both answer, they lead to one place. So
- *               a class is seldom wrong, which costs a round; positions that stay apart for values
- *               that none of them meets are made one when all is known (states.c).
- * Spec          none. Evidence  tests/judge/explore/test_merge.py,
- *               tests/judge/conform/test_conform.py. */
+ *               makes the code fail, because no state is like that, and a question beyond the limit
+ *               keep positions apart. That costs states and is no error.
+ * Elsewhere     For graphs only, values that were met at other positions with the same step are
+ *               asked for as well. This goes only a few questions deep, because a counter that each
+ *               turn of a loop raises would be asked without end for what only its last value
+ *               meets. Where both positions answer, they lead to one place. So a class is seldom
+ *               wrong; a wrong one costs a round. Positions that stay apart because of values that
+ *               none of them meets are merged when everything is known (states.c).
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_merge.py, tests/judge/conform/test_conform.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,28 +33,29 @@
 #include "state_known.h"
 
 enum {
-	ASKED_DEEP = 64,     /* questions one behind the other, from what was met */
-	ASKED_TRY = 1 << 9,  /* of one attempt */
-	ASKED_ALL = 1 << 14, /* of one thread, each time that positions are merged */
-	TRIES = 64,          /* attempts to find a class for a position */
-	ELSEWHERE_DEEP = 4,  /* of what was met elsewhere: as ASKED_... */
+	ASKED_DEEP = 64,     /* most questions in a chain that begins at a met position */
+	ASKED_TRY = 1 << 9,  /* most questions in one attempt */
+	ASKED_ALL = 1 << 14, /* most questions for one thread in one merge */
+	TRIES = 64,          /* most attempts to find a class for a position */
+	ELSEWHERE_DEEP = 4,  /* the same limits for values that were met elsewhere */
 	ELSEWHERE_TRY = 1 << 8,
 	ELSEWHERE_ALL = 1 << 15,
-	ELSEWHERE_MOST = 64, /* values of a step */
+	ELSEWHERE_MOST = 64, /* values of one step */
 };
 
-/* A position, and if it is its class's root, the class. */
+/* A position; the root of a class also holds the class. */
 typedef struct node {
-	explore_position parent; /* itself: the root */
+	explore_position parent; /* the root has itself */
 	explore_position next;   /* of the class, in a ring */
-	explore_position before; /* of the positions with this step that were looked at; + 1 */
+	explore_position before; /* the previous position with this step that was placed, + 1 */
 	uint32_t size;
-	uint32_t step;     /* equal for equal steps; met positions alone have it */
-	explore_way *ways; /* of a root: what was met at a member, and where it led one */
+	uint32_t step; /* equal iff the steps are equal; only met positions have it */
+	/* Of a root: the values that were met at a member, and where they led it. */
+	explore_way *ways;
 	int ways_count, ways_room;
-	uint8_t deep; /* questions from what was met */
-	bool is_open; /* met, and what it does next was not explored yet */
-	bool is_done; /* some member was looked at */
+	uint8_t deep; /* the length of the chain of questions from a met position */
+	bool is_open; /* it was met, but its next steps were not explored yet */
+	bool is_done; /* a member was placed */
 } node;
 
 typedef struct values { /* that were met at positions with one step */
@@ -56,7 +63,7 @@ typedef struct values { /* that were met at positions with one step */
 	int count;
 } values;
 
-typedef struct joined { /* how a union is taken back */
+typedef struct joined { /* how to take a union back */
 	explore_position root, from;
 	int ways_count;
 	bool is_done;
@@ -66,7 +73,7 @@ typedef struct pair {
 	explore_position one, other;
 } pair;
 
-/* Of one thread, while it is worked on. */
+/* The merge of one thread. */
 typedef struct merge {
 	explore_machine *machine;
 	int thread;
@@ -74,14 +81,14 @@ typedef struct merge {
 	uint32_t room;
 	joined *trail;
 	uint32_t trail_count, trail_room;
-	pair *pairs; /* that are supposed to be one, and were not looked at */
+	pair *pairs; /* supposed to be equal, not yet examined */
 	uint32_t pairs_count, pairs_room;
 	uint32_t asked, asked_try, elsewhere, elsewhere_try;
-	const explore_position *met; /* in the order of their steps */
+	const explore_position *met; /* sorted by step */
 	uint32_t met_count;
-	values *values; /* by step; NULL: what was met elsewhere is not asked */
+	values *values; /* by step; NULL: values that were met elsewhere are not asked for */
 	bool is_part;   /* the exploration was cut short */
-	bool is_failed; /* no memory, or the program begins anew */
+	bool is_failed; /* no memory, or the program starts again */
 } merge;
 
 static merge *now; /* for qsort, which passes no context */
@@ -147,7 +154,7 @@ static bool give_up(merge *merge)
 	return explore_machine_give_up(merge->machine, "no memory to merge positions");
 }
 
-/* Nodes for all positions that are known. */
+/* Makes nodes for all positions that are known. */
 static bool make_nodes(merge *merge)
 {
 	uint32_t room = merge->machine->known_room[merge->thread];
@@ -194,8 +201,8 @@ static const explore_way *way_of(const explore_way *ways, int count, const explo
 	return NULL;
 }
 
-/* Asks the position for the value. False: it fails there, there are too many questions, or the
- * program begins anew (is_failed). */
+/* Asks the position for the value. False: the code fails there, there are too many questions, or
+ * the program starts again (is_failed). */
 static bool ask(merge *merge, explore_position position, const explore_way *value,
 		explore_position *to)
 {
@@ -248,7 +255,7 @@ static bool add_way(merge *merge, explore_position root, const explore_way *way)
 	return true;
 }
 
-/* Every member of the class goes where `way` leads another one. */
+/* Supposes that `way` leads every member of the class to the same place. */
 static bool ask_class(merge *merge, explore_position root, const explore_way *way)
 {
 	explore_position member = root, to;
@@ -290,7 +297,7 @@ static const values *values_at(const merge *merge, explore_position position)
 	return NULL;
 }
 
-/* As `ask`, and counted for itself: no answer keeps nothing apart. */
+/* As `ask`, with limits of its own: a missing answer keeps no positions apart. */
 static bool ask_elsewhere(merge *merge, explore_position position, const explore_way *value,
 			  explore_position *to)
 {
@@ -313,7 +320,8 @@ static bool ask_elsewhere(merge *merge, explore_position position, const explore
 	return has_answer;
 }
 
-/* What was met elsewhere at the same step leads both to one place, as far as they answer. */
+/* Supposes that the values that were met elsewhere at the same step lead both positions to one
+ * place, as far as they answer. */
 static bool agree_elsewhere(merge *merge, explore_position one, explore_position other)
 {
 	const values *values = values_at(merge, one);
@@ -330,7 +338,7 @@ static bool agree_elsewhere(merge *merge, explore_position one, explore_position
 	return true;
 }
 
-/* Makes one class of two, and supposes what follows. */
+/* Unites two classes, and supposes the consequences. */
 static bool unite(merge *merge, explore_position root, explore_position from)
 {
 	int count, more;
@@ -348,7 +356,8 @@ static bool unite(merge *merge, explore_position root, explore_position from)
 	count = merge->nodes[root].ways_count;
 	more = merge->nodes[from].ways_count;
 	for (int i = 0; i < more; i++) {
-		explore_way way = merge->nodes[from].ways[i]; /* nodes may move */
+		/* A copy, because the nodes may move. */
+		explore_way way = merge->nodes[from].ways[i];
 		const explore_way *same = way_of(merge->nodes[root].ways, count, &way);
 
 		if (same ? !suppose(merge, same->next, way.next) : !ask_class(merge, root, &way))
@@ -384,7 +393,7 @@ static void take_back(merge *merge)
 		root->ways_count = last->ways_count;
 		root->is_done = last->is_done;
 		if (merge->nodes[last->from].parent != last->root)
-			continue; /* it was not finished */
+			continue; /* the union was not finished */
 		merge->nodes[last->from].parent = last->from;
 		root->size -= merge->nodes[last->from].size;
 		link_rings(merge, last->root, last->from);
@@ -398,7 +407,8 @@ static bool may_be_one(const merge *merge, explore_position one, explore_positio
 	       compare_steps(one, other) == 0;
 }
 
-/* Nothing speaks against anything that it may do: one cannot suppose that it is like another. */
+/* Nothing is known of what the position does next, so nothing could tell it from another one: it is
+ * not merged. */
 static bool is_open(const merge *merge, explore_position position)
 {
 	int kind = known_of(merge, position)->step.kind;
@@ -407,7 +417,7 @@ static bool is_open(const merge *merge, explore_position position)
 	       kind != EXPLORE_FAIL && kind != EXPLORE_ABANDON;
 }
 
-/* True: they are one now, with all that follows. */
+/* True: the two are merged now, with all consequences. */
 static bool try(merge *merge, explore_position one, explore_position other)
 {
 	merge->trail_count = merge->pairs_count = merge->asked_try = merge->elsewhere_try = 0;
@@ -428,7 +438,7 @@ static bool try(merge *merge, explore_position one, explore_position other)
 	return true;
 }
 
-/* Seen at once: a value that both have met leads to positions that are known not to be one. */
+/* A quick test: does a value that both have met lead them to positions that are known to differ? */
 static bool differ(const merge *merge, explore_position one, explore_position other)
 {
 	const node *a = &merge->nodes[root_of(merge, one)],
@@ -449,8 +459,8 @@ static bool differ(const merge *merge, explore_position one, explore_position ot
 	return false;
 }
 
-/* A class for the position, among those with its step; `latest` of these, + 1, is where they
- * begin. */
+/* Finds a class for the position among those with its step. These begin at `latest`, which is a
+ * position + 1. */
 static void place(merge *merge, explore_position position, explore_position *latest)
 {
 	int tries = 0;
@@ -458,7 +468,7 @@ static void place(merge *merge, explore_position position, explore_position *lat
 	for (explore_position at = *latest; at && tries < TRIES && !merge->is_failed;
 	     at = merge->nodes[at - 1].before) {
 		if (merge->nodes[root_of(merge, position)].is_done)
-			break; /* with another position it has become one that was looked at */
+			break; /* the last attempt has merged it into a class that was placed */
 		if (differ(merge, at - 1, position))
 			continue;
 		tries++;
@@ -471,8 +481,8 @@ static void place(merge *merge, explore_position position, explore_position *lat
 	*latest = position + 1;
 }
 
-/* Which positions were met, in the order of their steps; `steps`: how many different ones. NULL: no
- * memory. */
+/* Returns the met positions, sorted by their steps; `steps` receives the number of different steps.
+ * NULL: no memory. */
 static explore_position *collect(merge *merge, uint32_t *count, uint32_t *steps)
 {
 	explore_position *met = malloc((merge->room + 1) * sizeof(*met));
@@ -501,9 +511,9 @@ static explore_position *collect(merge *merge, uint32_t *count, uint32_t *steps)
 	return met;
 }
 
-/* The least met member stands for a class, and the least of all where none was met: what leads
- * there later is compared by what stands for it. How many positions another one stands for than
- * before. */
+/* Chooses the representative of each class: its least met member, or its least member if none was
+ * met. A position that leads into the class later is compared with the representative. Returns the
+ * number of positions that have a new representative. */
 static uint32_t choose(merge *merge)
 {
 	explore_known *known = merge->machine->known[merge->thread];
@@ -601,9 +611,9 @@ uint32_t explore_machine_merge(explore_machine *machine, bool is_part)
 	return changed;
 }
 
-/* Does every position behave as the one that stands for it, by all that was met? */
+/* Does every position behave as its representative, by all that was met? */
 
-/* They lead to one place; a position that was never met is taken into the class of the other. */
+/* Do both lead to one place? A position that was never met is added to the class of the other. */
 static bool agree(merge *merge, explore_position to, explore_position stands)
 {
 	explore_known *known = known_of(merge, to);

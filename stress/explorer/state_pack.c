@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * state_pack.c - packs memory and threads into words, and unpacks them again.
  *
- *   memory of 4 locations, x1 = 7 and the rest as at first:
+ *   a memory of 4 locations, in which x1 = 7 and the others have their initial values:
  *
- *              (4, 0)                  numbers of pairs; (0, 0) has the number 0, so what nobody
- *              /    \                  has written costs nothing
+ *              (4, 0)                  numbers of pairs; (0, 0) has the number 0, so locations
+ *              /    \                  without a written value cost nothing
  *         (0, 8)    0
  *         /    \
  *   x0   0      8   x1: the value + 1; large values are pairs themselves, marked by the top bit
  *
- * Why it works  A step changes a value or two, so a new memory shares all but one path with the old
- *               one. Unpacking goes down only where two trees differ. Both ways are exact.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  A step changes one or two values, so a new memory shares all but one path with the
+ *               old one. Unpacking descends only where two trees differ. Both directions are exact.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include "state_space.h"
 
-#define MARK UINT32_C(0x80000000) /* the rest is the number of a pair */
+#define MARK UINT32_C(0x80000000) /* the other bits are the number of a pair */
 
-/* Of a thread's word: position, whether it sleeps, the number of its last segment if it is
- * small. */
+/* The word of a thread: its position, whether it sleeps, and the number of its last segment if that
+ * is small. */
 enum { ASLEEP = EXPLORE_POSITIONS, SEGMENT_AT = 25, SEGMENTS = 1 << 6 };
 
 /* Values. */

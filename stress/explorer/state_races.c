@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_races.c - two accesses to one place, one of them plain, that could be made at once.
+ * state_races.c - data races under SC and TSO: two conflicting accesses, one of them plain, that
+ * could be made at the same time.
  *
- *   segment       the plain accesses of a thread from one step to its next: no step of their own,
- *                 they are made at once with the step before them
- *   state         holds, for each thread, which accesses its last segment has made
- *   each access   is compared with the last segments of all others: a place in common, one of the
- *                 two writes: a race, and nothing beyond it is explored
+ *   segment       the plain accesses of a thread between two of its steps. They are no steps of
+ *                 their own: they are made together with the step before them.
+ *   state         holds, for each thread, the accesses of its last segment
+ *   each access   is compared with the last segments of all other threads. If both touch one place
+ *                 and one of them writes, it is a race, and nothing beyond it is explored.
  *
- * What a race is  Under SC and TSO: an execution, in which plain accesses are steps of their own,
- *                 comes to two threads whose next steps conflict. What C11 calls a race besides,
- *                 for nothing but a relaxed access orders the two, the graphs judge under RC11.
- * No false alarm  Let thread A have made its last segment, and B then, after any number of steps by
- *                 others, an access that conflicts with access a of that segment. A has made no
- *                 step since, and nobody has conflicted with a or what follows it there, or that
- *                 would have been the race. So a and what follows it can wait: nobody could tell.
- *                 Then a is A's next step when B comes to its access. Under TSO what A has stored
- *                 since is in its buffer or has drained unseen, and is later in the buffer than all
- *                 before it.
- * None missed     Take a shortest execution that comes to two such next steps, a of A and b of B.
- *                 Before them no two neighbours conflict, or it were not the shortest. So each
- *                 plain access can be moved, past its neighbours, to behind the last step of its
- *                 own thread: that is the execution that the engine runs, but that A and B stand
- *                 inside their segments. Say B's is the later one. A's segment, completed, holds a
- *                 and is still A's last when B's comes to b; should anybody conflict with what else
- *                 it holds, that is reported. If a is no plain access but a step, then b is in the
- *                 segment that stands when A takes it.
- * In the state    A place that a thread comes to after different accesses is two states. Positions
- *                 may be merged: what a thread has done is no part of them.
- * Spec          none. Evidence  tests/judge/explore/test_races.py. */
+ * Definition      Under SC and TSO, a program races if an execution in which plain accesses are
+ *                 steps of their own reaches two threads whose next steps conflict. C11 has further
+ *                 races, in which nothing but a relaxed access orders the two; the graph engine
+ *                 judges these under RC11.
+ * No false alarm  Let thread A have made its last segment. Then, after any number of steps by other
+ *                 threads, let B make an access that conflicts with access a of that segment. A has
+ *                 made no step since, and no access of others has conflicted with a or with what
+ *                 follows a in the segment, because that would have been the race. So a and what
+ *                 follows it can be delayed without a visible difference, until a is the next step
+ *                 of A when B comes to its access. Under TSO, what A has stored since is in its
+ *                 buffer or has drained unseen, and stands in the buffer behind everything earlier.
+ * None is missed  Take a shortest execution that reaches two such next steps, a of A and b of B. No
+ *                 two neighbouring accesses before them conflict, because the execution would not
+ *                 be the shortest. So each plain access can be moved past its neighbours to
+ *                 directly behind the last step of its own thread. The result is the execution that
+ *                 the engine runs, except that A and B stand inside their segments. Let B's segment
+ *                 be the later one. When A's segment is completed, it holds a, and it is still A's
+ *                 last segment when B's comes to b. If another access conflicts with the rest of
+ *                 A's segment, that race is reported. If a is a step and no plain access, b is in
+ *                 the segment that exists when A takes the step.
+ * In the state    A place that a thread reaches after different accesses is two states. Positions
+ *                 may still be merged, because the accesses that a thread has made are no part of
+ *                 its position.
+ * Spec            none.
+ * Evidence        tests/judge/explore/test_races.py. */
 #include "room.h"
 #include "state_races.h"
 
@@ -107,7 +112,7 @@ static bool is_same(const explore_segment *segment, const uint16_t *accesses, in
 	       !memcmp(segment->accesses, accesses, (size_t)count * sizeof(*accesses));
 }
 
-/* Room for one more, and for its place in the table. */
+/* Makes room for one more segment, and for its slot in the table. */
 static bool grow(explore_segments *segments)
 {
 	uint32_t room = segments->room ? 2 * segments->room : FIRST_ROOM, size = 4 * room;
@@ -141,7 +146,7 @@ static int ascending(const void *left, const void *right)
 	return *(const uint16_t *)left - *(const uint16_t *)right;
 }
 
-/* The number of the set; 0: no memory. */
+/* The number of the set. 0: no memory. */
 static uint32_t number_of(explore_segments *segments, const uint16_t *accesses, int count)
 {
 	uint16_t *kept;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_replay.c - one execution again, by its schedule, without looking at any other.
+ * state_replay.c - executes one schedule again, without exploring any other.
  *
- *   schedule   KIND.THREAD.WOKEN for each choice, by spaces; a `|` where a cycle begins
+ *   schedule   KIND.THREAD.WOKEN for each choice, separated by spaces; a `|` where a cycle begins
  *
- * Why it works  Choices are the engine's own and say nothing of numbers given while exploring. Each
- *               is checked to be one that there is, and a cycle to end where it began; so what
- *               comes out is an execution of this program, or the schedule is refused.
- * Spec          none. Evidence  tests/judge/explore/test_replay.py. */
+ * Why it works  A choice does not depend on numbers that the exploration has assigned. Each choice
+ *               is checked to be possible, and a cycle is checked to end where it began. So the
+ *               result is an execution of this program, or the schedule is refused.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_replay.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +38,10 @@ char *explore_schedule(const explore_choice *way, int count, const explore_route
 	return text;
 }
 
-/* Where a cycle began. */
+/* The state in which a cycle began. */
 typedef struct mark {
 	bool is_set;
-	int event; /* the next one */
+	int event; /* the next event */
 	uint64_t values[EXPLORE_LOCATIONS];
 	explore_actor actors[EXPLORE_THREADS];
 } mark;
@@ -106,8 +107,8 @@ static bool follow(explore_space *space, const char *schedule, mark *mark)
 	return true;
 }
 
-/* Does the cycle come back to where it was? Positions that the exploration took for one may take a
- * few turns more: of each number of turns that is a power of two, the state is noted anew. */
+/* Does the cycle return to the state in which it began? With merged positions it may take a few
+ * more turns, so the state is recorded again after 1, 2, 4, 8, ... turns. */
 static bool goes_round(explore_space *space, mark *mark)
 {
 	explore_machine *machine = &space->machine;
@@ -115,7 +116,7 @@ static bool goes_round(explore_space *space, mark *mark)
 	explore_history *history = machine->history;
 	bool is_round;
 
-	machine->history = NULL; /* one turn is shown */
+	machine->history = NULL; /* only one turn is shown */
 	for (int turns = 1; !(is_round = is_back(machine, mark)) && turns < TURNS_MOST; turns++) {
 		if (!(turns & (turns - 1)))
 			note(machine, mark);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_sample.c - random walks, where there are too many states to see all.
+ * state_sample.c - random walks, for programs with too many states to see all.
  *
- *   uniform   each step one of the choices, all alike
- *   PCT       threads and buffers have priorities, the highest that can move does; at d - 1 random
- *             steps the one that moves falls below all others
+ *   uniform   each step is one of the choices, with equal probability
+ *   PCT       threads and buffers have priorities, and the highest one that can move does; at d - 1
+ *             random steps the one that moves falls below all others
  *
- * Why it works  It need not: it is never called a proof. PCT finds a bug that takes d ordered
- *               events with probability at least 1 / (n k^(d - 1)) per walk, for n threads and
- *               buffers and k steps; k is the longest walk with an end so far. So the bound holds
- *               for the walks that were drawn since k rose last, and have an end. Who changes
- *               nothing by his step, or has run alone for long, also falls: he spins, and would
- *               keep the others from what he waits for.
- * Spec          none: Burckhardt et al., PCT, ASPLOS 2010. Evidence
- *               tests/judge/explore/test_engines.py. */
+ * Why it works  It never claims a proof. Per walk, PCT finds a bug of depth d, one that takes d
+ *               ordered events, with probability at least 1 / (n k^(d - 1)), for n threads and
+ *               buffers and k steps. The longest walk with an end so far gives k. The bound
+ *               therefore holds for the walks with an end that were drawn since k last grew. A
+ *               thread that changes nothing by its step, or has run alone for long, falls as well:
+ *               it spins, and would keep the others from what it waits for.
+ * Paper         PCT: Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +25,15 @@ enum { STEPS_MOST = 20000, ALONE_MOST = 64, MOVERS = 2 * EXPLORE_THREADS };
 typedef struct walk {
 	explore_machine *machine;
 	uint64_t random;
-	int priorities[MOVERS]; /* of threads, then of buffers; the highest runs */
+	int priorities[MOVERS]; /* of threads, then of buffers; the highest priority runs */
 	int lowest;
 	uint64_t changes[EXPLORE_PCT_DEPTH - 1]; /* steps at which the mover falls */
-	uint64_t longest, since; /* so many walks with an end were drawn knowing it */
-	int last, alone;         /* who moved last, and how often since anybody else */
+	/* The number of walks with an end that were drawn since `longest` last grew. */
+	uint64_t longest, since;
+	int last, alone; /* the last mover, and its steps since another one moved */
 } walk;
 
-/* splitmix64 */
+/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014) */
 static uint64_t draw(walk *walk, uint64_t below)
 {
 	uint64_t z = walk->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -105,7 +107,7 @@ static void lower(walk *walk, uint64_t step, int mover, int depth)
 	}
 }
 
-/* False: it had no end within STEPS_MOST. */
+/* False: the walk had no end within STEPS_MOST. */
 static bool walk_once(walk *walk, explore_choice *choices, enum explore_standing *standing,
 		      enum explore_verdict *verdict)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_space.c - states as records of words: load one, follow a choice, note how it was reached.
+ * state_space.c - states as records of words: load one, follow a choice, record how it was reached.
  *
  *   load(state) -> choices -> follow(choice) -> the state it leads to -> note(its parent)
  *
- * Why it works  Packing follows what the machine says it changed since the load; see state_pack.c.
- *               A state costs one record of threads + 1 words and now and then a pair.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  The machine lists what a step has changed since the load, and only that is packed;
+ *               see state_pack.c. A state costs one record of threads + 1 words, and occasionally a
+ *               pair.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include "state_space.h"
 
 #include <stdlib.h>
@@ -13,7 +15,8 @@
 
 enum { LAST_BITS = 8 };
 
-/* Preemptions: the last word is who ran last, plus one, and how many there have been. */
+/* Preemptions: the last word holds the thread that ran last, plus one, and the number of
+ * preemptions so far. */
 
 static bool is_bounded(const explore_space *space)
 {
@@ -36,7 +39,7 @@ static bool can_run(const explore_space *space, int thread)
 	return false;
 }
 
-/* Whom the choice would stop although he can go on. */
+/* Does the choice stop a thread that could go on? */
 static bool preempts(explore_space *space, explore_choice choice)
 {
 	int last = (int)(*run_of(space, space->loaded) & ((1 << LAST_BITS) - 1)) - 1;
@@ -61,7 +64,8 @@ static void drop_preempting(explore_space *space)
 	space->choices_count = count;
 }
 
-/* A thread whose step has changed nothing spins: to run somebody else then is free. */
+/* A thread spins if its step has changed nothing. Running another thread then costs no
+ * preemption. */
 static void count_preemption(explore_space *space, explore_choice choice, uint32_t *words)
 {
 	uint32_t run = *run_of(space, words), used = run >> LAST_BITS;
@@ -96,7 +100,7 @@ static bool is_lost(const explore_space *space)
 	return space->budget.is_spent || space->budget.is_failed || space->machine.error;
 }
 
-/* Puts in what the machine says has changed since the load. */
+/* Packs what the machine has changed since the load. */
 static uint32_t pack(explore_space *space, const explore_choice *choice, bool may_add)
 {
 	const explore_machine *machine = &space->machine;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * state_steps.c - takes one step in a state, and takes it back.
  *
- *   wait                 value as expected: asleep, until a wake picks it or it times out
- *   the plain accesses after it, up to the next real step
+ *   wait    if the value is as expected, the thread sleeps until a wake picks it or it times out
+ *   after each step, the plain accesses of the thread up to its next step are made as well
  *
- * Why it works  Plain accesses that do not race are ordered with everything that could notice, so
- *               nobody can tell that they happen at once; those that race are reported where they
- *               are met (state_races.c). A volatile access is a step of its own, and races as well.
- *               See state_memory.c for what a step changes.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  Plain accesses that do not race are ordered with every access that could observe
+ *               them, so nothing can tell that they happen at once. Those that race are reported
+ *               where they are met (state_races.c). A volatile access is a step of its own, and can
+ *               race as well. state_memory.c has the changes that a step makes.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <string.h>
 
 #include "joins.h"
@@ -30,7 +31,7 @@ static uint64_t access_plain(explore_machine *machine, int thread, const explore
 	return value;
 }
 
-/* Takes plain accesses up to the next real step. */
+/* Makes plain accesses up to the next step. */
 static void run_plain(explore_machine *machine, int thread)
 {
 	explore_actor *actor = &machine->actors[thread];
@@ -83,7 +84,7 @@ static void sleep_or_go_on(explore_machine *machine, int thread, const explore_s
 	}
 	actor->spurious_at = actor->spurious ? actor->position : 0;
 	actor->is_asleep = true;
-	machine->given = EXPLORE_WOKEN; /* for now */
+	machine->given = EXPLORE_WOKEN; /* until the wait ends */
 	if (event)
 		machine->history->waits[thread] = self;
 }
@@ -130,7 +131,8 @@ static void take_step(explore_machine *machine, explore_choice choice)
 {
 	int thread = choice.thread;
 	bool is_failed = choice.kind == EXPLORE_TAKE_NOT;
-	explore_step step = *explore_machine_step(machine, thread); /* the table may move */
+	/* A copy, because the table may move. */
+	explore_step step = *explore_machine_step(machine, thread);
 	uint64_t value = step.kind == EXPLORE_HEAVY_FENCE;
 
 	explore_touch(machine, thread);
@@ -178,7 +180,7 @@ static void take_step(explore_machine *machine, explore_choice choice)
 	move_on(machine, thread, value, is_failed);
 }
 
-/* The one way to take the step that a join asks for. */
+/* The one way to take the step that a join demands. */
 static bool choose_joined(explore_machine *machine, int thread, explore_choice *choice)
 {
 	explore_choice choices[EXPLORE_CHOICES];
@@ -193,7 +195,7 @@ static bool choose_joined(explore_machine *machine, int thread, explore_choice *
 	       explore_machine_give_up(machine, "a joined step has several ways or none");
 }
 
-/* Takes the step, and those that are joined to it. */
+/* Takes the step and the steps that are joined to it. */
 static void take_steps(explore_machine *machine, explore_choice choice)
 {
 	int thread = choice.thread;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_table.c - records kept once, in one growing array, found through a table of their numbers.
+ * state_table.c - records in one growing array, and a hash table of their numbers.
  *
- * Why it works  The array grows by a quarter and in place where the system can (realloc moves
- *               pages, not bytes). The table of numbers is thrown away before a larger one is made,
- *               since it can be computed from the records: no moment needs both. */
+ * Why it works  The array grows by a quarter, and in place where the system can: realloc moves
+ *               pages, not bytes. The hash table is not copied when it grows, because it can be
+ *               computed from the records, so no moment needs both tables. */
 #include "state_table.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void fill_slots(explore_table *table)
 	}
 }
 
-/* Two thirds full is the most: beyond, searches get long. */
+/* The table is at most two thirds full; beyond that, searches get long. */
 static bool grow_slots(explore_table *table)
 {
 	size_t old = table->slots ? ((size_t)table->slots_mask + 1) * sizeof(uint32_t) : 0;

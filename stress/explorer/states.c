@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * states.c - every state that a program can reach, breadth first, and every edge between them.
+ * states.c - explicit-state search: every state that a program can reach, breadth first, and every
+ * edge between states.
  *
- *   take the oldest state whose edges are not known; unpack it
- *   nobody can move: an outcome
- *   each choice: take it, pack what it changed, look the record up; new: to the end of the queue
+ *   take the oldest state without known edges, and unpack it
+ *   no thread can move: count an outcome
+ *   otherwise, for each choice: take it, pack what it changed, look the record up; a new record
+ *   goes to the end of the queue
  *
- * Why it works  No two states are told apart that behave alike, none are confused, and no edge is
- *               left out: what follows holds for the program, not for a sample of it. A state is
- *               met first on a shortest way, so the edge it was first reached by is all that a
- *               counterexample needs. The queue is the table of states itself.
- * Counts        Steps and drains are edges; a wake is one edge per set of sleepers, and makes them
- *               run on at once: their return from the wait is no step of its own (the
- *               counts of tests/corpus/litmus are so).
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  States that behave alike are not told apart, states that differ are not confused,
+ *               and no edge is left out. So the results hold for the program, not for a sample of
+ *               its executions. A state is first met on a shortest path, so a counterexample needs
+ *               only the edge by which each state was first reached. The table of states is itself
+ *               the queue.
+ * Counts        Steps and drains are edges. A wake is one edge per set of sleepers. It also lets
+ *               them run on: their return from the wait is no step of its own. The counts of
+ *               tests/corpus/litmus are made this way.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include "states.h"
 
 #include <stdio.h>
@@ -36,7 +40,7 @@ enum {
 	WALKED_MOST = 1 << 21
 };
 
-/* Why the exploration cannot go on, in the report. */
+/* Writes into the report why the exploration cannot go on. */
 static void explain(const explore_space *space, explore_report *report)
 {
 	if (space->machine.error)
@@ -50,8 +54,8 @@ static void explain(const explore_space *space, explore_report *report)
 		report->stopped = "max_executions";
 }
 
-/* A thread that is cut off after so many turns may have been met by a question before: so the
- * program hears of it when a state has it. */
+/* A question may have reached a thread that was cut off after its turns, without any state that
+ * contains it. So the program is told when a state does. */
 static void note_turns(explore_machine *machine)
 {
 	for (int t = 0; t < machine->program->threads; t++) {
@@ -61,7 +65,7 @@ static void note_turns(explore_machine *machine)
 	}
 }
 
-/* If the loaded state is an end, counts it. */
+/* Counts the loaded state if it is an end. */
 static void count_outcome(explore_space *space, uint32_t state, explore_report *report)
 {
 	char text[EXPLORE_TEXT];
@@ -86,7 +90,7 @@ static void count_outcome(explore_space *space, uint32_t state, explore_report *
 		explore_space_example(space, state, NULL, outcome);
 }
 
-/* The race at the start, or that which the choice leads to. */
+/* Counts the race in the initial state, or the race to which the choice leads. */
 static void count_race(explore_space *space, uint32_t state, const explore_choice *choice,
 		       explore_report *report)
 {
@@ -106,7 +110,7 @@ static bool may_add(const explore_space *space)
 	       (!space->most || space->states.count < space->most);
 }
 
-/* Finds where each choice leads; `next_level` is the first state that is farther from the start. */
+/* Finds where each choice leads. `next_level` is the first state of the next level. */
 static bool expand(explore_space *space, uint32_t state, uint32_t next_level,
 		   explore_report *report)
 {
@@ -141,8 +145,8 @@ static bool is_late(const explore_space *space, double start)
 	return most > 0 && explore_cpu_seconds() - start > most;
 }
 
-/* Looks now and then whether positions are one rightly, if they are: a search among states that
- * there are none of may be long. */
+/* Checks from time to time whether merged positions were merged rightly. If not, the search
+ * explores states that do not exist, and could take long. */
 static bool still_right(explore_space *space)
 {
 	if (!space->most || space->states.count < space->looks_at)
@@ -205,8 +209,8 @@ static int height_of(int locations)
 	return height;
 }
 
-/* A program may find locations while it runs. If the memory's tree is too low for them, the search
- * begins again; what the program has said is kept, so this costs little. */
+/* A program may reveal locations while it runs. If the tree of the memory has no leaf for them, the
+ * search starts again. The answers of the program are kept, so this costs little. */
 static void search_all(explore_space *space, double start, explore_report *report)
 {
 	int height = height_of(space->machine.locations);
@@ -228,7 +232,7 @@ static void search_all(explore_space *space, double start, explore_report *repor
 	}
 }
 
-/* Forgets what was explored, and explores with positions as they are one now. */
+/* Forgets what was explored, and explores with the positions as they are merged now. */
 static void search_again(explore_space *space, double start, explore_report *report)
 {
 	forget(report);
@@ -240,8 +244,8 @@ static void search_again(explore_space *space, double start, explore_report *rep
 	search_all(space, start, report);
 }
 
-/* Are positions one rightly, by all that was met? If not, the search has met states that there are
- * none of, and an error in one of them says nothing. */
+/* Were positions merged rightly, by all that was met? If not, the search has met states that do not
+ * exist, and an error in one of them means nothing. */
 static bool is_right(explore_space *space)
 {
 	explore_machine *machine = &space->machine;
@@ -266,7 +270,7 @@ static bool is_cut_short(const explore_report *report)
 	return report->stopped && strcmp(report->stopped, "max_executions") != 0;
 }
 
-/* One of the thread, else `other`. */
+/* A choice of the thread, or `other` if it has none. */
 static int choice_of(const explore_choice *choices, int count, int thread, int other)
 {
 	for (int i = 0; i < count; i++)
@@ -275,8 +279,8 @@ static int choice_of(const explore_choice *choices, int count, int thread, int o
 	return other;
 }
 
-/* Walks at random, with each position for itself, until walks meet nothing new: so what is supposed
- * to be one is seldom wrong. */
+/* Walks at random, with all positions apart, until walks meet nothing new. Positions that are
+ * merged after that are seldom wrong. */
 static void walk(explore_space *space, uint64_t *seed)
 {
 	explore_machine *machine = &space->machine;
@@ -306,13 +310,15 @@ static void walk(explore_space *space, uint64_t *seed)
 	*seed = random;
 }
 
-/* What a compiled thread no longer needs is still on its stack, and tells positions apart that
- * behave equally. So a part is explored, and walked beyond; what behaves equally by that becomes
- * one, and all is explored. If then a value was met that tells some apart after all, that is
- * learned, and all is explored anew. Where this does not come to an end, none are made one. */
+/* The stack of a compiled thread still holds bytes that it no longer needs, and these tell
+ * positions apart that behave equally. So a part is explored, and random walks go beyond it.
+ * Positions that behave equally by what was met are merged, and everything is explored. If that
+ * meets a value that tells merged positions apart, it is learned, and everything is explored again.
+ * If this does not come to an end, no positions are merged. */
 static void search_merged(explore_space *space, double start, explore_report *report)
 {
-	/* A graph that is compared with another one needs it: states that are kept apart differ. */
+	/* A graph that is compared with another graph has to be merged: states kept apart would
+	 * differ. */
 	int most = space->machine.options->loses_outcomes ? AGAIN_MOST_GRAPH : AGAIN_MOST;
 	uint64_t seed = 1;
 	bool is_part;
@@ -346,7 +352,8 @@ static void search_merged(explore_space *space, double start, explore_report *re
 		}
 		if (was_right && (report->error[0] || report->stopped))
 			return;
-		if (was_right && space->machine.asks_elsewhere) /* all is known: now the coarsest */
+		/* All is known: now merge as far as possible. */
+		if (was_right && space->machine.asks_elsewhere)
 			space->machine.asks_elsewhere = false;
 		else if (was_right && space->states.count > MERGED_FIRST)
 			return;
@@ -359,8 +366,9 @@ static void search_merged(explore_space *space, double start, explore_report *re
 	}
 }
 
-/* Programs as text are explored as they stand: their positions are counted by what was published.
- * A bound on preemptions leaves too few ways to a position for more than a tenth to be gained. */
+/* Programs given as text are explored as they stand, because published counts are those of their
+ * positions. With a bound on preemptions, too few paths lead to a position for merging to gain more
+ * than a tenth. */
 static bool merges(const explore_space *space)
 {
 	const explore_options *options = space->machine.options;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * states_estimate.c - how many states are there? From how the levels grow.
+ * states_estimate.c - estimates the number of states from the growth of the levels.
  *
- *   ratio     of a level to the one before: falls from level to level
- *   sum       levels to come, if the logarithm of the ratio falls on by as much each time
+ *   ratio     of the size of a level to the size of the one before: it falls from level to level
+ *   sum       of the levels to come, if the logarithm of the ratio falls by the same amount each
+ *             time
  *
- * Why it works  It need not: levels of most programs rise and fall like a bell, whose logarithm is
- *               a parabola. The band takes half and twice the fall. Unknown (0) as long as the
- *               ratio does not fall, or hardly.
- * Spec          none. Evidence  tests/judge/explore/test_estimate.py. */
+ * Why it works  It is a heuristic. The levels of most programs rise and fall like a bell curve,
+ *               and the logarithm of that is a parabola. The band takes half the fall and twice the
+ *               fall. The result is 0, unknown, as long as the ratio does not fall, or hardly
+ *               falls.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_estimate.py. */
 #include <math.h>
 
 #include "state_space.h"
@@ -25,7 +28,7 @@ static double logarithm(const explore_levels *levels, uint32_t back)
 	return log(levels->latest[(levels->count - 1 - back) % EXPLORE_LEVELS]);
 }
 
-/* States of the levels after one of `size`. */
+/* The sum of the levels after one of `size`, which is given as a logarithm. */
 static double sum_on(double size, double growth, double fall)
 {
 	double sum = 0;
@@ -53,7 +56,8 @@ explore_size explore_levels_size(const explore_levels *levels, uint64_t known)
 	fall = (early - late) / (half - 0.5);
 	if (fall <= 0)
 		return (explore_size){0};
-	late -= fall * (half - 1) / 2; /* now, not in the middle of the later half */
+	/* For the latest level; so far it was for the middle of the later half. */
+	late -= fall * (half - 1) / 2;
 	found = (explore_size){.about = fmax(least, whole + sum_on(size, late, fall)),
 			       .low = fmax(least, whole + sum_on(size, late, 2 * fall)),
 			       .high = fmax(least, whole + sum_on(size, late, fall / 2))};

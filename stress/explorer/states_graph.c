@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * states_graph.c - calls back for every state and every edge, once all are known; see states.h.
  *
- * Spec  none. Evidence  tests/judge/conform/test_conform.py. */
+ * Spec      none.
+ * Evidence  tests/judge/conform/test_conform.py. */
 #include "states.h"
 
 #include <stdlib.h>
@@ -57,7 +58,8 @@ void explore_states_graph(explore_program *program, const explore_options *optio
 		*report = (explore_report){.engine = "states", .error = "out of memory"};
 		return;
 	}
-	alike.ignores_races = true; /* what a thread has done makes no states of their own */
+	/* So the plain accesses of a thread make no states of their own. */
+	alike.ignores_races = true;
 	explore_space_search(space, program, &alike, report);
 	for (uint32_t s = 0; report->is_exhaustive && s < space->states.count; s++) {
 		explore_space_load(space, s);

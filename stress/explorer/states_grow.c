@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * states_grow.c - all states with 0 preemptions, with 1, with 2, ..., until that is all or the time
- * is over.
+ * states_grow.c - iterative context bounding: all states with 0 preemptions, then with 1, then with
+ * 2, until no choice is forbidden or the time is over.
  *
- * Why it works  A bound leaves nothing out if no choice was forbidden by it. Each outcome keeps the
- *               example of the bound at which it was first met: it has the fewest preemptions. What
- *               a bound that was not finished has met is kept as well.
- * Spec          none. Evidence  tests/judge/explore/test_limits.py. */
+ * Why it works  A bound leaves nothing out if it forbids no choice. Each outcome keeps the example
+ *               of the bound at which it was first met, which has the fewest preemptions. Outcomes
+ *               that an unfinished bound has met are kept as well.
+ * Paper         Musuvathi, Qadeer, "Iterative context bounding", PLDI 2007.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_limits.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ static explore_outcome *find(const explore_report *report, const explore_outcome
 	return NULL;
 }
 
-/* Adds the outcomes that are new; takes their examples away from `from`. */
+/* Adds the outcomes that are new, and takes their examples away from `from`. */
 static void add_new(explore_report *into, explore_report *from)
 {
 	for (int i = 0; i < from->outcomes_count; i++) {
@@ -36,7 +38,7 @@ static void add_new(explore_report *into, explore_report *from)
 	}
 }
 
-/* `into` becomes `from`, but keeps its examples of outcomes that it has already. */
+/* `into` becomes `from`, but keeps the examples of outcomes that it already has. */
 static void replace(explore_report *into, explore_report *from)
 {
 	for (int i = 0; i < from->outcomes_count; i++) {
@@ -52,7 +54,7 @@ static void replace(explore_report *into, explore_report *from)
 	*into = *from;
 }
 
-/* By a limit, not by the bound. */
+/* Was it stopped by a limit, and not by the bound? */
 static bool is_cut_short(const explore_report *report)
 {
 	return !*report->error && report->stopped && strcmp(report->stopped, "preemptions") != 0 &&

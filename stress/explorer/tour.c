@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tour.c - the counterexample of a fair cycle: to its nearest state, then once around.
+ * tour.c - the counterexample of a fair cycle: the path to its nearest state, then once around.
  *
- *   until everybody has stepped, or has been seen unable to; until each buffer has drained, or has
- *   been seen empty
- *      go the shortest way to a choice, or a state, that brings this about for one more
- *   go back to where it began
+ *   until each thread has stepped or was unable to, and each buffer has drained or was empty
+ *      go the shortest way to a choice or a state that brings this about for one more of them
+ *   go back to the state in which the tour began
  *
- * Why it works  All states of a component reach each other inside it, and it is fair: what is
- *               looked for is there. Repeating the tour for ever is the run that never ends.
- * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
+ * Why it works  All states of a component reach each other inside it, and the component is fair, so
+ *               every goal exists. Repeating the tour for ever is the run that never ends.
+ * Spec          none.
+ * Evidence      tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@
 
 typedef struct tour {
 	explore_space *space;
-	const uint32_t *numbers; /* of the states' components */
+	const uint32_t *numbers; /* the components of the states */
 	uint32_t component;
-	explore_crew still; /* stepped, drained: who has yet to */
+	explore_crew still; /* stepped, drained: the threads that have yet to do so */
 	explore_route route;
 	bool is_failed;
 } tour;
@@ -27,9 +27,9 @@ typedef struct tour {
 /* A breadth-first search inside the component. */
 typedef struct reach {
 	explore_budget budget;
-	explore_table met;    /* states, in the order met */
-	explore_list from;    /* by that order: from which */
-	explore_list choices; /* and by which choice, packed */
+	explore_table met;    /* states, in the order in which they were met */
+	explore_list from;    /* for each of them, the index of its predecessor */
+	explore_list choices; /* for each of them, the choice that led there, packed */
 } reach;
 
 static void add_choice(tour *tour, explore_choice choice)
@@ -48,7 +48,8 @@ static unsigned *wanted(tour *tour, explore_choice choice)
 	return choice.kind == EXPLORE_DRAIN ? &tour->still.drained : &tour->still.stepped;
 }
 
-/* Who is excused in the loaded state. True: somebody new is. */
+/* Removes the threads and buffers that the loaded state excuses. True: it excuses one that was not
+ * excused before. */
 static bool excuse(tour *tour)
 {
 	explore_crew here = explore_cycle_look(tour->space), before = tour->still;
@@ -67,7 +68,7 @@ static void meet(tour *tour, reach *reach, uint32_t state, uint32_t from, explor
 				   !explore_list_push(&reach->choices, packed);
 }
 
-/* Adds the way to the state met as number `at`. */
+/* Adds the path to the state that was met as number `at`. */
 static void retrace(tour *tour, const reach *reach, uint32_t at)
 {
 	uint32_t packed = reach->choices.items[at];
@@ -79,8 +80,8 @@ static void retrace(tour *tour, const reach *reach, uint32_t at)
 					  (uint16_t)(packed >> 16)});
 }
 
-/* Meets what the loaded state leads to. If there is a wanted choice, takes it and gives where it
- * leads, else EXPLORE_NONE. */
+/* Meets the successors of the loaded state. If one choice is wanted, takes it and returns the state
+ * to which it leads; else EXPLORE_NONE. */
 static uint32_t look_on(tour *tour, reach *reach, uint32_t at, bool is_wanting)
 {
 	explore_space *space = tour->space;
@@ -102,8 +103,8 @@ static uint32_t look_on(tour *tour, reach *reach, uint32_t at, bool is_wanting)
 	return EXPLORE_NONE;
 }
 
-/* Goes the shortest way to `goal`, or, if that is EXPLORE_NONE, through a wanted choice or to a
- * state in which somebody is excused. Gives where it is then. */
+/* Goes the shortest way to `goal`. If `goal` is EXPLORE_NONE, goes through a wanted choice or to a
+ * state that excuses a thread. Returns the state that it reaches. */
 static uint32_t go(tour *tour, uint32_t from, uint32_t goal, reach *reach)
 {
 	bool is_wanting = goal == EXPLORE_NONE;

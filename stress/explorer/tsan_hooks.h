@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tsan_hooks.h - what -fsanitize=thread calls at each plain access, by the macros of whoever
- * includes it:
+ * tsan_hooks.h - the functions that -fsanitize=thread calls at each plain access. The including
+ * file defines what they do:
  *
  *   #define TSAN_READ(place, size, is_volatile) ...
  *   #define TSAN_WRITE(place, size, is_volatile) ... */

@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tso.c - x86-TSO: can this graph be executed with a store buffer for each thread?
+ * tso.c - x86-TSO: can this graph be executed with a FIFO store buffer for each thread?
  *
- *   acyclic(ppo, rf of other threads, mo, fr)    ppo: program order but not write to later read,
- *                                                unless a fence or a locked instruction is between
- *   Locked: updates (a compare-and-swap that fails too), seq_cst stores. Fences: seq_cst, heavy.
+ *   acyclic(ppo, reads-from between threads, modification order, from-read)
+ *   ppo      program order without write to later read, unless a fence or a locked instruction is
+ *            between them
+ *   locked   updates (also a compare-and-swap that fails) and seq_cst stores
+ *   fences   seq_cst, heavy
  *
- * Why it works  Two places per thread: what it has issued, and which of its stores have left the
- *               buffer. A node is done when its source is newest (or in the buffer), or when its
- *               turn in modification order has come. Doing one more never disables another, so the
- *               greedy walk decides, as long as no heavy fence is to come.
- * Heavy fences  need everybody's buffer empty. A store counts as issued only when a later node of
- *               its thread passes it; passing is delayed, and where only passing is left, each
- *               thread is tried.
- * Spec          none: Sewell et al., x86-TSO, CACM 2010.  Evidence  tests/corpus/litmus. */
+ * For example, store buffering with relaxed accesses is TSO: both loads are issued while the stores
+ * wait in their buffers. With a seq_cst fence between store and load it is not.
+ *
+ * Why it works  The walk holds two numbers for each thread: how many nodes it has issued, and how
+ *               many of these are not in its buffer any more. A node can be executed when its
+ *               source is newest or in the thread's own buffer, or when its turn in modification
+ *               order has come. Executing one more node never disables another, so the greedy walk
+ *               decides, unless a heavy fence is still to come.
+ * Heavy fences  A heavy fence needs every buffer empty. A store therefore counts as issued only
+ *               when a later node of its thread passes it. Passing is delayed as long as possible;
+ *               where only passing is left, the walk tries each thread.
+ * Paper         Sewell, Sarkar, Owens, Zappa Nardelli, Myreen, "x86-TSO", CACM 2010.
+ * Spec          none.
+ * Evidence      tests/corpus/litmus. */
 #include "graph.h"
 
 #include <stddef.h>
 #include <string.h>
 
 typedef struct walk {
-	int16_t issued[EXPLORE_THREADS];  /* nodes */
-	int16_t drained[EXPLORE_THREADS]; /* nodes up to here are not in the buffer */
-	int16_t passed[EXPLORE_THREADS];  /* the last node that had to be done at once, + 1 */
+	int16_t issued[EXPLORE_THREADS];  /* number of nodes */
+	int16_t drained[EXPLORE_THREADS]; /* nodes before this one are not in the buffer */
+	int16_t passed[EXPLORE_THREADS];  /* the last node that had to take effect at once, + 1 */
 	int left, heavy_left;
 	int16_t turn[EXPLORE_PLACES], initial_readers[EXPLORE_PLACES];
-	int16_t last[EXPLORE_PLACES]; /* write whose turn it is */
+	int16_t last[EXPLORE_PLACES]; /* the write that is newest now */
 	int16_t readers[EXPLORE_NODES];
 } walk;
 
@@ -33,18 +41,18 @@ static bool is_buffered(const explore_node *node)
 	return node->part == PART_WRITE && !node->is_update && !node->is_strong;
 }
 
-/* It waits until its thread's buffer is empty. */
+/* Must the node wait until the buffer of its thread is empty? */
 static bool is_locked(const explore_node *node)
 {
 	if (node->part == PART_READ || node->part == PART_WRITE)
 		return explore_is_update(node->kind) ||
 		       (node->is_strong && node->part == PART_WRITE);
 	if (node->part == PART_COMPARE || node->part == PART_QUEUE_READ)
-		return true; /* the system locks its queue */
+		return true; /* the kernel locks the queue */
 	return node->part == PART_FENCE && node->is_strong;
 }
 
-/* Passes the buffer, if it is not empty: has to be done at once. */
+/* Does the node take effect at once, before stores that are in the buffer? */
 static bool passes(const explore_node *node)
 {
 	return !is_buffered(node) && node->part != PART_FENCE && node->part != PART_CHOICE;
@@ -71,7 +79,7 @@ static void begin_walk(const explore_graph *graph, walk *walk)
 	}
 }
 
-/* Moves past what is not in the buffer. */
+/* Skips nodes that never enter the buffer. */
 static void skip_unbuffered(const explore_graph *graph, walk *walk, int t)
 {
 	while (walk->drained[t] < walk->issued[t] &&
@@ -96,7 +104,7 @@ static bool write_now(const explore_graph *graph, walk *walk, const explore_node
 	return true;
 }
 
-/* A wait's queue read comes at once with its compare. */
+/* The queue read of a wait takes place together with its compare. */
 static bool is_queue_read_next(const explore_graph *graph, const walk *walk,
 			       const explore_node *compare)
 {
@@ -125,7 +133,7 @@ static bool read_now(const explore_graph *graph, walk *walk, const explore_node 
 	return true;
 }
 
-/* Has a node passed a store that is still in the buffer? */
+/* Is a store in the buffer that a later node of its thread has passed? */
 static bool is_behind(const explore_graph *graph, walk *walk, int t)
 {
 	skip_unbuffered(graph, walk, t);
@@ -155,7 +163,7 @@ static bool do_node(const explore_graph *graph, walk *walk, const explore_node *
 	return explore_is_write(node) ? write_now(graph, walk, node) : read_now(graph, walk, node);
 }
 
-/* One step of a thread's instructions; `may_pass`: also past its buffered stores. */
+/* Issues one node of a thread. `may_pass`: it may also pass buffered stores. */
 static bool issue(const explore_graph *graph, walk *walk, int t, int threads, bool may_pass)
 {
 	const explore_node *node;
