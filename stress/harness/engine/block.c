@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * block.c - scenarios that never sleep: a block of independent states, a rendezvous per stride.
+ * block.c - scenarios that never sleep: a block of independent states, and a rendezvous per stride.
  *
- * Why it works  The actors start each stride together and run through it at full speed; a small
- *               stride keeps them side by side, a large one lets them drift apart: the sweep meets
- *               both. Counting is a phase of its own that all threads share. A block in which an
- *               actor looped for ever counts as one sample, "stuck". */
+ * Why it works  The actors start each stride together and run through it at full speed. A small
+ *               stride keeps them side by side, a large one lets them drift apart, and the sweep
+ *               covers both. Counting is a phase of its own that all threads share. A block in
+ *               which an actor looped for ever counts as one sample, "stuck". */
 #include "engine.h"
 
-enum { SKEW = 24 }; /* short steps, about 20 ns at most: who is first must vary */
+enum { SKEW = 24 }; /* short steps, about 20 ns at most: the first actor must vary */
 
 static stress_span span_of(stress_member *member)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * crash.c - where an actor touched memory that is not there: a line on stderr, then the crash
- * itself.
+ * crash.c - prints where an actor has crashed as a line on stderr, and then lets it crash.
  *
  *   actor 0 of race: touches memory that is not there, at 0x10, in +1a2b
  *
- * Why it works  The handler runs on the thread that crashed, which knows its actor. The instruction
- *               is given as its distance from the program's first byte: judge/stress/engine.py
- *               finds the line. Then the signal comes again, to its default. A sanitizer that has a
- *               handler of its own says more: nothing is installed then.
- * Spec          none. Evidence  tests/judge/stress/test_crash.py. */
+ * Why it works  The handler runs on the thread that has crashed, which knows its actor. It prints
+ *               the instruction as a distance from the first byte of the program, from which
+ *               judge/stress/engine.py finds the line. Then the signal is raised again with its
+ *               default action. A sanitizer with a handler of its own prints more, so nothing is
+ *               installed in that case.
+ * Spec          none.
+ * Evidence      tests/judge/stress/test_crash.py. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 
 #include "engine.h"
 
-enum { FIXED_MOST = 1 << 28 }; /* a program below has no base: addresses are as linked */
+/* A program below this address has no base: its addresses are as linked. */
+enum { FIXED_MOST = 1 << 28 };
 
 extern const char __executable_start[];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * crew.c - one thread per actor: CPUs, rendezvous, and the plan that member 0 makes for all. */
+ * crew.c - one thread per actor: CPUs, rendezvous, and the plan that member 0 makes for all
+ * members. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -11,15 +12,16 @@
 #include "base/futex.h"
 
 enum {
-	SPINS = 64,         /* looks without a pause: the others are a line transfer away */
-	PAUSES = 200,       /* looks with a pause, about 10 us, before giving the CPU away */
-	PAUSES_CROWDED = 4, /* the other cannot come before this thread gives way */
-	YIELDS = 200,       /* then the other sleeps, or the machine is busy: nap */
+	/* Loads without a pause: the other member is as near as a cache line transfer. */
+	SPINS = 64,
+	PAUSES = 200,       /* loads with a pause, about 10 us, before the CPU is given away */
+	PAUSES_CROWDED = 4, /* the other member cannot come before this thread gives way */
+	YIELDS = 200,       /* after these the other member sleeps, or the machine is busy: nap */
 	NAP_NS = 20000,
-	ROTATE_NS = 20000000, /* how long actors keep their CPUs */
+	ROTATE_NS = 20000000, /* for how long actors keep their CPUs */
 	FIRST_USED = 256,     /* states of the first block */
-	SHORT_NS = 2000000,   /* blocks below this may double */
-	LONG_NS = 10000000,   /* blocks above this shrink */
+	SHORT_NS = 2000000,   /* blocks shorter than this may double */
+	LONG_NS = 10000000,   /* blocks longer than this shrink */
 	EXTRA_BUDGETS = 9,    /* for --sample-min, beyond --seconds */
 	EXTRA_NS = 1000000000,
 };
@@ -40,7 +42,7 @@ void stress_skew(stress_member *member, unsigned n)
 		__asm__ __volatile__("" ::: "memory");
 }
 
-/* Runs the actor over a span, or as much of it as comes before a sleep or a loop for ever. */
+/* Runs the actor over a span, up to a sleep or an endless loop. */
 void stress_act(stress_member *member, const stress_span *span)
 {
 	stress_run *run = member->run;
@@ -51,7 +53,8 @@ void stress_act(stress_member *member, const stress_span *span)
 		run->test->loops->act[member->index](span);
 	}
 	member->in_actor = 0;
-	if (why == STRESS_ASLEEP && !run->test->blocking) { /* nobody has said that it may sleep */
+	/* The scenario does not declare that it may sleep. */
+	if (why == STRESS_ASLEEP && !run->test->blocking) {
 		wp_store_relaxed(&member->watch.rescued, 0);
 		wp_store_relaxed(&run->is_asleep, 1);
 	}
@@ -59,14 +62,14 @@ void stress_act(stress_member *member, const stress_span *span)
 		wp_store_relaxed(&run->is_abandoned, 1);
 }
 
-/* Until all have come. [every member | blocks] */
+/* Waits until all members have come. [every member | blocks] */
 void stress_meet(stress_member *member)
 {
 	stress_run *run = member->run;
 	int pauses_most = run->is_crowded ? PAUSES_CROWDED : PAUSES;
 	uint64_t meeting = ++member->meetings;
 
-	/* release; pairs the acquire below: results, states and plans are handed over. */
+	/* release; pairs the acquire below: it hands over results, states and plans. */
 	wp_store_release(&member->arrived, meeting);
 	for (int k = 0; k < run->actors; k++) {
 		wp_atomic(uint64_t) *arrived = &run->members[k].arrived;
@@ -91,7 +94,7 @@ int stress_allowed_cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* The member's place in the permutation that `rotation` names: each actor meets each CPU. */
+/* The member's place in the permutation that `rotation` names. Each actor meets each CPU. */
 static uint64_t place_of(const stress_member *member)
 {
 	const stress_run *run = member->run;
@@ -130,7 +133,8 @@ void stress_place(stress_member *member)
 /* The stride of the next block. */
 static size_t next_stride(const stress_run *run, uint64_t random)
 {
-	/* A delayed actor drifts by microseconds: a rendezvous per state keeps it close. */
+	/* A delayed actor drifts by microseconds. A rendezvous per state keeps the actors
+	 * together. */
 	static const size_t sweep[] = {16, 32, 64, 256}, sweep_crowded[] = {64, 256, 1024, 4096},
 			    sweep_delayed[] = {1, 2, 8, 32};
 	const stress_options *options = run->options;
@@ -142,7 +146,7 @@ static size_t next_stride(const stress_run *run, uint64_t random)
 	return run->is_crowded ? sweep_crowded[random % 4] : sweep[random % 4];
 }
 
-/* A block that takes long is one whose actors wait for CPUs: small ones keep to the budget. */
+/* In a block that takes long, the actors wait for CPUs. Small blocks keep to the budget. */
 static size_t next_used(const stress_run *run, int64_t took_ns)
 {
 	if (took_ns > LONG_NS && run->used > STRESS_BLOCK_LEAST)
@@ -152,7 +156,7 @@ static size_t next_used(const stress_run *run, int64_t took_ns)
 	return run->used;
 }
 
-/* Counts the block that ran. */
+/* Counts the block that has run. */
 static void count_block(stress_run *run)
 {
 	bool is_abandoned = wp_load_relaxed(&run->is_abandoned);
@@ -166,13 +170,14 @@ static void count_block(stress_run *run)
 	wp_store_relaxed(&run->is_asleep, 0);
 }
 
-/* Who loops or sleeps for ever is taken out late: such a run waits for no number of samples. */
+/* An actor that loops or sleeps for ever is taken out late. Such a run does not wait for a number
+ * of samples. */
 static bool is_slow(const stress_run *run)
 {
 	return run->stuck || (run->asleep && !run->test->blocking);
 }
 
-/* Decides what comes next, after counting the block that ran. [member 0, others wait] */
+/* Counts the block that has run, and plans the next one. [member 0, while the others wait] */
 void stress_plan(stress_run *run)
 {
 	const stress_options *options = run->options;
@@ -186,7 +191,7 @@ void stress_plan(stress_run *run)
 		run->used = run->block;
 	run->stop = now >= run->end_ns && (is_slow(run) || (run->blocks >= STRESS_BLOCKS &&
 							    run->samples >= options->sample_min));
-	/* Waiting for a minimum of samples, too, ends. */
+	/* Waiting for a minimum of samples also has an end. */
 	if (run->blocks && now >= run->end_ns + budget * EXTRA_BUDGETS + EXTRA_NS)
 		run->stop = true;
 	run->blocks++;
@@ -234,7 +239,7 @@ int stress_crew(stress_run *run, void (*body)(stress_member *))
 		if (pthread_create(&run->members[k].thread, NULL, begin, &starts[k]) != 0) {
 			fprintf(stderr, "stress: no thread for actor %d of %s\n", k,
 				run->test->name);
-			return 3; /* main returns at once: exiting ends those that wait */
+			return 3; /* main returns at once, and exiting ends the threads that wait */
 		}
 	}
 	for (int k = 0; k < run->actors; k++)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * delay.c - stretches the window before each shared access, in code with -DWP_STRESS_DELAYED.
+ * delay.c - stretches the window before each shared access, in code compiled with
+ * -DWP_STRESS_DELAYED.
  *
- * Most accesses are not delayed: a handshake breaks when one window is wide and others are not. */
+ * Most accesses are not delayed, because a handshake breaks when one window is wide and others are
+ * not. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <time.h>
@@ -10,8 +12,8 @@
 
 enum {
 	ONE_IN_PAUSES = 32,     /* accesses per delay of 10 to 200 pauses */
-	ONE_IN_YIELD = 2048,    /* per sched_yield */
-	ONE_IN_SLEEP = 1 << 16, /* per sleep: it costs as much as all the rest */
+	ONE_IN_YIELD = 2048,    /* accesses per sched_yield */
+	ONE_IN_SLEEP = 1 << 16, /* accesses per sleep: all sleeps cost as much as everything else */
 	PAUSES_LEAST = 10,
 	PAUSES_SPREAD = 190,
 	SLEEP_NS = 50000,
@@ -24,7 +26,7 @@ void stress_delays(uint64_t seed)
 	random_state = seed;
 }
 
-/* Called by the kernel before each access. [any thread | blocks for a while] */
+/* Called by the kernel before each access. [any thread | may block for a while] */
 void wp__stress_delay(void);
 void wp__stress_delay(void)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * engine/instrument.h - the C11 operations on real cores, after a random delay where asked for.
+ * engine/instrument.h - the C11 operations on real cores, each after a random delay if delays are
+ * compiled in.
  *
- * Included by kernel/base/instrument.h, which names every macro, where -DWP_INSTRUMENT says so. */
+ * kernel/base/instrument.h, which names every macro, includes this file if -DWP_INSTRUMENT names
+ * it. */
 #ifndef WP_ENGINE_INSTRUMENT_H
 #define WP_ENGINE_INSTRUMENT_H
 
@@ -35,7 +37,7 @@ void wp__stress_delay(void); /* delay.c: stretches the window before each access
 #define WP__LIGHT_FENCE() WP__DELAYED(atomic_signal_fence(memory_order_seq_cst))
 #define WP__HEAVY_FENCE() (wp_fence_heavy)()
 #define WP__SYSTEM(name, p, operand, call) (call)
-#ifdef WP_STRESS /* the engine is there, with its watchdog */
+#ifdef WP_STRESS /* the engine is linked, with its watchdog */
 #define WP__SLEEP(name, p, expected, call) WP__ANNOUNCED(p, expected, call)
 #else
 #define WP__SLEEP(name, p, expected, call) (call)
@@ -46,7 +48,7 @@ void wp__stress_delay(void); /* delay.c: stretches the window before each access
 #define WP__COUNTED(count) (count)
 
 #if defined(WP_STRESS) && !defined(WP_LOCAL_CAPACITY)
-#define WP_LOCAL_CAPACITY 4 /* full in few steps */
+#define WP_LOCAL_CAPACITY 4 /* full within few steps */
 #endif
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * json.h - text as JSON on standard output. */
+ * json.h - prints text as JSON to standard output. */
 #ifndef WP_STRESS_JSON_H
 #define WP_STRESS_JSON_H
 

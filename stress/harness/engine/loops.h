@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loops.h - the loops of one scenario, compiled with it: actors, arbiter and init are inlined.
+ * loops.h - the loops of one scenario, compiled with it, so that actors, arbiter and init are
+ * inlined.
  *
- *   each actor's thread                 all threads, each a part of the block
+ *   each actor's thread                 all threads, each for a part of the block
  *   act: actor k over one stride        settle: merge, arbiter, count, fini, zero, init
  *
  * Why it works  STRESS_TEST makes the test a constant, so test->actors[k] is a direct call once
- *               these functions are inlined into it. Each actor writes its own results, settle adds
- *               them up afterwards: actors share the scenario's state and nothing else.
- * Spec          none. Evidence  bench/stress.c, tests/judge/stress/test_stress.py. */
+ *               these functions are inlined. Each actor writes its own results, and settle adds
+ *               them up afterwards. Actors share the state of the scenario and nothing else.
+ * Spec          none.
+ * Evidence      bench/stress.c, tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_LOOPS_H
 #define WP_STRESS_LOOPS_H
 
 #include <string.h>
 
-/* Places for the commonest outcomes: up to 4 numbers below 8. */
+/* The direct table has slots for the most common outcomes: up to 4 numbers below 8. */
 enum {
 	STRESS_DIRECT_BITS = 3,
 	STRESS_DIRECT_MASK = 7,
 	STRESS_DIRECT_RESULTS = 4,
 	STRESS_DIRECT = 1 << 12,
-	STRESS_UNPACKED = STRESS_DIRECT, /* no place: a number does not fit */
+	STRESS_UNPACKED = STRESS_DIRECT, /* no slot: a number does not fit */
 };
 
 typedef struct stress_tally stress_tally;
 
-/* One outcome that does not fit the direct table; written by its thread alone. */
+/* Counts an outcome that does not fit the direct table. Only its own thread writes a tally. */
 void stress_count_wide(stress_tally *tally, const stress_result *result, int results);
 
-/* States [first, end) of a block. Owned by one thread while a loop runs. */
+/* States [first, end) of a block. One thread owns it while a loop runs. */
 typedef struct stress_span {
 	char *states;                  /* of the block */
-	uint16_t *seen[STRESS_ACTORS]; /* per actor and state: its results, packed like a place */
-	int64_t *wide[STRESS_ACTORS];  /* `results` numbers per state, where those do not fit */
+	uint16_t *seen[STRESS_ACTORS]; /* per actor and state: its results, packed like a slot */
+	int64_t *wide[STRESS_ACTORS];  /* `results` numbers per state, if they cannot be packed */
 	size_t first, end;
 	uint64_t *direct; /* STRESS_DIRECT counters */
 	stress_tally *tally;
@@ -46,13 +48,14 @@ struct stress_loops {
 #define STRESS__LOOP static inline __attribute__((always_inline)) void
 enum { STRESS__LINE = 64 };
 
-/* Bytes from state to state: whole lines, which also keeps any alignment that the size implies. */
+/* Bytes from state to state. They are whole cache lines, which also keeps any alignment that the
+ * size implies. */
 static inline __attribute__((always_inline)) size_t stress_step(const stress_test *test)
 {
 	return (test->state_size + STRESS__LINE - 1) / STRESS__LINE * STRESS__LINE;
 }
 
-/* The place of these results in the direct table, or STRESS_UNPACKED. */
+/* The slot of these results in the direct table, or STRESS_UNPACKED. */
 static inline __attribute__((always_inline)) unsigned stress__pack(const stress_result *result,
 								   int results)
 {
@@ -69,7 +72,8 @@ static inline __attribute__((always_inline)) unsigned stress__pack(const stress_
 
 STRESS__LOOP stress__act(const stress_test *test, int index, const stress_span *the_span)
 {
-	const stress_span span = *the_span; /* a copy that nobody can change stays in registers */
+	/* A copy that nothing else can change stays in registers. */
+	const stress_span span = *the_span;
 	stress_actor *actor = test->actors[index];
 	char *state = span.states + span.first * stress_step(test);
 
@@ -96,7 +100,7 @@ STRESS__LOOP stress__renew(const stress_test *test, void *state)
 		test->init(state);
 }
 
-/* Adds what actor `index` left in state i. */
+/* Adds the results of actor `index` in state i. */
 STRESS__LOOP stress__add(const stress_test *test, int index, const stress_span *span, size_t i,
 			 stress_result *result)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - one scenario file as a program: --list its tests and twins, or --run one of them. */
+ * main.c - one scenario file as a program: --list prints its tests and twins, --run runs one of
+ * them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static uint64_t number(const char *option, const char *text)
 	return value;
 }
 
-/* "0,1,0" into at most `most` numbers. */
+/* Parses "0,1,0" into at most `most` numbers. */
 static int numbers(const char *option, const char *text, size_t *into, int most)
 {
 	int count = 0;
@@ -73,7 +74,7 @@ static void set_option(stress_options *options, const char *option, const char *
 	}
 }
 
-/* Memory of its own lines, and pages. */
+/* Memory with cache lines and pages of its own. */
 static void *lines(size_t bytes)
 {
 	return aligned_alloc(STRESS_PAGE, (bytes + STRESS_PAGE - 1) / STRESS_PAGE * STRESS_PAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * print.c - what a run on real cores gave, as one JSON object on stdout. */
+ * print.c - prints the result of a run on real cores as one JSON object on stdout. */
 #include <inttypes.h>
 #include <stdio.h>
 

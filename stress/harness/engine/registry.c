@@ -9,7 +9,7 @@
 
 #include "json.h"
 
-enum { MOST = 256 }; /* tests or twins of one scenario file */
+enum { MOST = 256 }; /* tests, and twins, of one scenario file */
 
 _Static_assert(STRESS_ACTORS == 16 && STRESS_OUTCOMES == 64, "check_lists names them");
 
@@ -23,7 +23,8 @@ static _Noreturn void refuse(const char *what, const char *value)
 	exit(2);
 }
 
-/* What stands behind the limit, or behind the end of a list, would be left out and nobody told. */
+/* An entry beyond the limit, or behind the end of a list, would be left out silently. So it is
+ * refused. */
 static void check_lists(const stress_test *test)
 {
 	int actors = 0, outcomes = 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sleep.c - scenarios whose actors may sleep: one state at a time, each round watched.
+ * sleep.c - scenarios with actors that may sleep: one state at a time, and each round is watched.
  *
  *   member                               watchdog (watch.c)
  *   round, meet, run the actor           all done or asleep, twice the same: rescued := 1, wake
  *   wp_futex_wait: turn odd, sleep
- *   woken: turn even, rescued? out of    (the actor is left where it slept;
+ *   woken: turn even; if rescued, leave  (the actor is left where it slept;
  *   the actor; done := round; meet        its round counts as "asleep") */
 #include "engine.h"
 
 enum { ROUNDS_PER_PLAN = 16 };
 
-/* Short steps: from side by side to one actor well inside its system call when the other starts. */
+/* In short steps: from side by side to one actor being well inside its system call when the other
+ * starts. */
 static const unsigned skews[] = {1, 32, 512, 4096, 16384, 16384};
 
 void wp__stress_wait_begin(const void *word, uint32_t expected);
@@ -26,7 +27,7 @@ void wp__stress_wait_begin(const void *word, uint32_t expected)
 	wp_store_release(&watch->turn, wp_load_relaxed(&watch->turn) + 1);
 }
 
-/* Keeps errno: the caller reads it afterwards. */
+/* Keeps errno, because the caller reads it afterwards. */
 void wp__stress_wait_end(void);
 void wp__stress_wait_end(void)
 {
@@ -40,7 +41,7 @@ void wp__stress_wait_end(void)
 		longjmp(stress_self->out_of_actor, STRESS_ASLEEP);
 }
 
-/* Judges the round and makes the next state. [member 0, others wait] */
+/* Judges the round and makes the next state. [member 0, while the others wait] */
 static void settle(stress_run *run, const stress_span *span, uint64_t round)
 {
 	run->samples++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sleep.h - the engine learns that a thread is about to sleep while a word has a value, and is
- * back. */
+ * sleep.h - tells the engine that a thread is about to sleep while a word has a value, and that it
+ * is back. */
 #ifndef WP_ENGINE_SLEEP_H
 #define WP_ENGINE_SLEEP_H
 
@@ -9,7 +9,7 @@
 void wp__stress_wait_begin(const void *word, uint32_t expected);
 void wp__stress_wait_end(void);
 
-/* What `call`, which sleeps, gives. */
+/* The result of `call`, which sleeps. */
 #define WP__ANNOUNCED(word, expected, call)                              \
 	__extension__({                                                  \
 		wp__stress_wait_begin((const void *)(word), (expected)); \

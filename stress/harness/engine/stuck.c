@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stuck.c - an actor that loops for ever: found by the CPU time it burns, taken out by a signal.
+ * stuck.c - an actor that loops for ever is found by the CPU time that it burns, and taken out by a
+ * signal.
  *
  *   watchdog                                  actor
- *   nobody moves from here to the next        spins on what nobody will change any more
- *   rendezvous, and each who is missing
- *   there burnt CPU_NS: signal                handler: longjmp; its states are thrown away
+ *   no member moves from one rendezvous to    spins on a word that no thread will change
+ *   the next, and each missing member has
+ *   burnt CPU_NS: signal                      handler: longjmp; its states are discarded
  *
- * Why it works  CPU time and not time: an actor that waits for a CPU burns none. This is no proof,
- *               unlike the one in watch.c: an actor may loop for CPU_NS and then find its way. */
+ * Why it works  CPU time is used because an actor that waits for a CPU burns none. Unlike watch.c
+ *               this is no proof: an actor may loop for CPU_NS and then go on. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/syscall.h>
@@ -23,7 +24,7 @@ static int64_t cpu_ns(long tid)
 {
 	struct timespec used;
 
-	/* The kernel's coding of "CPU time of tid". */
+	/* Linux encodes the clock "CPU time of tid" like this. */
 	if (clock_gettime((clockid_t)(~tid * 8 + 6), &used) != 0)
 		return 0;
 	return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
@@ -43,8 +44,9 @@ bool stress_stuck_prepare(void)
 	return sigaction(SIGUSR1, &action, NULL) == 0;
 }
 
-/* Marks who has not come to the rendezvous that others have reached, or everybody if nobody has,
- * except who sleeps. Returns a number that changes when anybody moves; 0: not all have started. */
+/* Marks the members that have not come to a rendezvous that others have reached, or all members if
+ * none has come; sleeping members are not marked. Returns a number that changes when any member
+ * moves; 0: not all have started. */
 static uint64_t find_missing(stress_run *run, bool missing[STRESS_ACTORS])
 {
 	uint64_t arrived[STRESS_ACTORS], least = UINT64_MAX, sum = 0;
@@ -63,7 +65,7 @@ static uint64_t find_missing(stress_run *run, bool missing[STRESS_ACTORS])
 	return least ? sum : 0;
 }
 
-/* Called every few milliseconds; takes out who is stuck. [the watchdog] */
+/* Called every few milliseconds. Takes stuck actors out. [the watchdog] */
 void stress_stuck_look(stress_run *run, stress_stuck *seen)
 {
 	bool missing[STRESS_ACTORS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tally.c - how often each outcome was seen, when it does not fit the direct table of loops.h. */
+ * tally.c - counts outcomes that do not fit the direct table of loops.h. */
 #include "engine.h"
 
 static stress_wide *place_of(stress_tally *tally, const int64_t *r)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * watch.c - proves that an actor sleeps for ever, counts it, and gets it out.
  *
- * Why it works  One look finds every actor of a round either done or in a wait that the kernel
- *               shows: state S, in futex, with that address, without a deadline. A second look,
- *               after the first is complete, finds the same rounds and turns. Between the two
- *               nobody ran, so nobody is left who could wake. An actor that was merely descheduled
- *               is not in state S. Nor is a sleeper whose wake is on its way to another CPU,
- *               although its `syscall` file still shows the futex: without the test for S a guest
- *               whose other CPU was taken away gave one false alarm in 300,000 rounds.
- * No .blocking  An actor may sleep all the same. Then the look is at the rendezvous: who has come
- *               there waits for the others, and each of these is in such a wait.
- * By state      Where /proc has no usable `syscall` file (an emulator), state S over TIMES_BY_STATE
- *               looks stands in. It cannot tell a sleep whose deadline is longer than that. */
+ * Why it works  One look finds that every actor of a round is either done or in a wait that the
+ *               kernel shows: state S, in futex, with that address, without a deadline. A second
+ *               look, begun after the first is complete, finds the same rounds and turns. No actor
+ *               ran between the two, so no actor is left that could wake another. A descheduled
+ *               actor is not in state S. Neither is a sleeper with a wake on its way to another
+ *               CPU, although its `syscall` file still shows the futex. Without the test for S, a
+ *               guest that had lost its other CPU gave one false alarm in 300,000 rounds.
+ * No .blocking  An actor may sleep in a scenario that does not declare it. Then the look is at the
+ *               rendezvous: an actor that has come there waits for the others, and each of the
+ *               others is in such a wait.
+ * By state      Where /proc has no usable `syscall` file, as in an emulator, state S over
+ *               TIMES_BY_STATE looks takes its place. That cannot recognise a sleep with a deadline
+ *               that is longer. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>
@@ -25,14 +27,14 @@
 #include "base/futex.h"
 
 enum {
-	LOOK_NS = 100000,        /* from look to look; the machine's cost is about 3 % of one CPU */
-	LOOK_LOOPS_NS = 5000000, /* where nobody sleeps */
-	TIMES = 2,               /* equal looks that prove it */
+	LOOK_NS = 100000,        /* from look to look; the cost is about 3 % of one CPU */
+	LOOK_LOOPS_NS = 5000000, /* if no actor may sleep */
+	TIMES = 2,               /* equal looks that are a proof */
 	TIMES_BY_STATE = 300,    /* 30 ms at least */
 	CALIBRATE = 500,         /* looks at a known sleeper before the syscall file is given up */
 };
 
-/* All zero: somebody runs. */
+/* All zero: an actor runs. */
 typedef struct look {
 	uint64_t round, turns[STRESS_ACTORS];
 } look;
@@ -53,7 +55,7 @@ static size_t read_task(long tid, const char *file, char *text, size_t size)
 	return length;
 }
 
-/* True: the kernel has this thread asleep in a futex wait on this word, without a deadline. */
+/* True: the kernel shows this thread asleep in a futex wait on this word, without a deadline. */
 static bool in_futex(long tid, uintptr_t word)
 {
 	char text[256];
@@ -79,7 +81,7 @@ static bool in_state_s(long tid)
 	return end && end[1] == ' ' && end[2] == 'S';
 }
 
-/* The turn of a sleep that the kernel confirms, else 0. */
+/* The turn of a sleep that the kernel confirms; else 0. */
 static uint64_t sleeping_turn(stress_run *run, stress_member *member)
 {
 	uint64_t turn = wp_load_acquire(&member->watch.turn);
@@ -93,7 +95,7 @@ static uint64_t sleeping_turn(stress_run *run, stress_member *member)
 	return asleep && wp_load_acquire(&member->watch.turn) == turn ? turn : 0;
 }
 
-/* True: every actor is done or asleep, and one at least is asleep. */
+/* True: every actor is done or asleep, and at least one is asleep. */
 static bool look_at(stress_run *run, look *seen)
 {
 	bool is_any_asleep = false;
@@ -159,7 +161,7 @@ static void *sleep_known(void *argument)
 	return NULL;
 }
 
-/* Does the syscall file show a sleeper that is known to sleep? */
+/* Does the syscall file show a thread that is known to sleep? */
 static bool can_see_futex(void)
 {
 	known sleeper = {0};
@@ -178,7 +180,7 @@ static bool can_see_futex(void)
 	return seen;
 }
 
-/* True: every actor has come to the next rendezvous or is asleep, and one at least is asleep. */
+/* True: every actor has come to the next rendezvous or is asleep, and at least one is asleep. */
 static bool look_at_block(stress_run *run, look *seen)
 {
 	uint64_t arrived[STRESS_ACTORS], least = UINT64_MAX;
@@ -199,7 +201,7 @@ static bool look_at_block(stress_run *run, look *seen)
 	return true;
 }
 
-/* Is anybody inside wp_futex_wait? */
+/* Is an actor inside wp_futex_wait? */
 static bool waits(stress_run *run)
 {
 	for (int k = 0; k < run->actors; k++)
@@ -208,7 +210,7 @@ static bool waits(stress_run *run)
 	return false;
 }
 
-/* Who is seen the same often enough is rescued. */
+/* Rescues the sleepers if enough looks were equal. */
 static void look_again(stress_run *run, const look *now, look *before, int *times, int enough)
 {
 	*times = *times && memcmp(before, now, sizeof(*now)) == 0 ? *times + 1 : 1;
@@ -219,7 +221,7 @@ static void look_again(stress_run *run, const look *now, look *before, int *time
 	}
 }
 
-/* Nobody should sleep here: loops for ever are to be found, and who sleeps all the same. */
+/* No actor should sleep here. Looks for endless loops, and for actors that sleep all the same. */
 static void watch_loops(stress_run *run)
 {
 	stress_stuck stuck = {0};

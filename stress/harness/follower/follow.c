@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * follow.c - runs a compiled scenario along given schedules: no table, no states, no search.
+ * follow.c - runs a compiled scenario along given schedules, without tables, states or search.
  *
- *   FILE, a line each                     stdout
- *   j FILE LINE FILE LINE                 (a step of the one is followed by one of the other)
- *   w NAME BITS                           (places that the code calls so wrap at that width)
- *   p                                     p: a path begins, the state is as init makes it
+ *   FILE, one line each                   stdout
+ *   j FILE LINE FILE LINE                 (a step at the first place is followed by one at the
+ *                                         second)
+ *   w NAME BITS                           (locations with NAME in their names wrap at that width)
+ *   p                                     p: a path begins, and init makes the state
  *   s THREAD VALUE WOKEN                  s FILE LINE VALUE ASLEEP [OFFSET VALUE]...
- *                                         x WHY: the step cannot be taken; on with the next path
+ *                                         x WHY: the step cannot be taken; the next path follows
  *
- * A step's VALUE says what a choice gives, and how a sleeper wakes by itself (enum explore_woken);
- * WOKEN, a bit per thread, whom a wake chooses. Printed are the site, what the step gave (of joined
- * steps the last), who sleeps, and the places that were touched, as they are now: also those that
- * the actors wrote as plain memory before their next operations.
+ * The VALUE of a step is the result of a choice, or the way in which a sleeper wakes by itself
+ * (enum explore_woken). WOKEN has one bit per thread that a wake chooses. The output has the site,
+ * the value that the step returned (of joined steps the last one), the sleeping threads, and the
+ * current values of the places that were touched. These include places that the actors wrote as
+ * plain memory before their next operations.
  *
- * Why it works  Each actor is a coroutine that stops at every instrumented operation. The
- *               operation is then done on the real memory, and the actor runs on.
- * Spec          the paths are made from TLC's graphs. Evidence  tests/judge/test_paths.py. */
+ * Why it works  Each actor is a coroutine that stops at every instrumented operation. The operation
+ *               is then done on the real memory, and the actor runs on.
+ * Spec          the paths are made from TLC's graphs.
+ * Evidence      tests/judge/test_paths.py. */
 #include "follow.h"
 
 #include <inttypes.h>
@@ -46,7 +49,7 @@ static struct {
 	unsigned size;
 } touched[TOUCHED];
 static int touched_count;
-static const char *why; /* the step cannot be taken; NULL: it can */
+static const char *why; /* why the step cannot be taken; NULL: it can */
 
 void follow_touch(char *place, unsigned size)
 {
@@ -180,7 +183,7 @@ static uint64_t step(int which, uint64_t value, unsigned woken)
 		if (value >= wants.operand)
 			why = "there are fewer choices";
 		break;
-	case EXPLORE_LOCAL: /* what litmus_return says */
+	case EXPLORE_LOCAL: /* the value that litmus_return gives */
 		value = wants.operand;
 		break;
 	default:
@@ -205,7 +208,7 @@ static bool are_joined(const wp__explore_site *from, const wp__explore_site *to)
 	return false;
 }
 
-/* The step, and those that are joined to it. */
+/* Takes the step and the steps that are joined to it. */
 static void follow(int which, uint64_t value, unsigned woken)
 {
 	wp__explore_site first = follow_actors[which].wants.site, site = first;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * follow_instrument.c - what the compiled kernel calls: each operation stops its actor, and is
- * then done on the memory as it is.
+ * follow_instrument.c - the calls of the compiled kernel: each operation stops its actor, and is
+ * then done on the real memory.
  *
- * Spec  none. Evidence  tests/judge/test_paths.py. */
+ * Spec      none.
+ * Evidence  tests/judge/test_paths.py. */
 #include "follow.h"
 
 #include <string.h>
 
-enum { EVENTS = 16, STATE_MOST = EXPLORE_ARENA - 4096 }; /* as in explorer/compiled.c */
+enum { EVENTS = 16, STATE_MOST = EXPLORE_ARENA - 4096 }; /* as in explorer/compiled.h */
 
 follow_actor follow_actors[STRESS_ACTORS];
 int follow_running = FOLLOW_NOBODY;
@@ -111,7 +112,7 @@ void wp__explore_yield(void)
 {
 }
 
-/* What -fsanitize=thread calls: plain accesses happen as they are, and writes of the state are
+/* Called by -fsanitize=thread: plain accesses happen directly, and writes to the state are
  * noted. */
 static void wrote(void *at, unsigned size)
 {
@@ -128,7 +129,7 @@ static void wrote(void *at, unsigned size)
 #define TSAN_WRITE(place, size, is_volatile) wrote(place, (unsigned)(size))
 #include "explorer/tsan_hooks.h"
 
-/* Copies as well: judge/explore/explored.py gives them these names. */
+/* Copies too; judge/explore/explored.py gives them these names. */
 #define COPY(name, call)                                            \
 	void *name(void *to, const void *from, unsigned long size); \
 	void *name(void *to, const void *from, unsigned long size)  \

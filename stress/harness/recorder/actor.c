@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * actor.c - one actor: delayed before each event, seen when it sleeps, left when it must end. */
+ * actor.c - one actor: delayed before each event, watched when it sleeps, left when it must end. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <time.h>
@@ -18,7 +18,7 @@ static uint64_t random_of(recorder_actor *me)
 	return me->random >> 11;
 }
 
-/* Before each event: so that threads meet at every place, on however few cores. */
+/* Called before each event. The delays let threads meet at every place, on however few cores. */
 void recorder_before(wp_events *events)
 {
 	recorder_actor *me = (recorder_actor *)events;
@@ -35,7 +35,7 @@ void recorder_before(wp_events *events)
 		nanosleep(&(struct timespec){0, NAP_NS}, NULL);
 }
 
-/* futex.c tells of each wait. */
+/* futex.c calls these around each wait. */
 void wp__stress_wait_begin(const void *word, uint32_t expected);
 void wp__stress_wait_end(void);
 

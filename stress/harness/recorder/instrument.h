@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recorder/instrument.h - each operation of the kernel as an event of its thread's ring
- * (access_log.h).
+ * recorder/instrument.h - turns each operation of the kernel into an event in the ring of its
+ * thread (access_log.h).
  *
- * Included by kernel/base/instrument.h, which names every macro, where -DWP_INSTRUMENT says so. */
+ * kernel/base/instrument.h, which names every macro, includes this file if -DWP_INSTRUMENT names
+ * it. */
 #ifndef WP_RECORDER_INSTRUMENT_H
 #define WP_RECORDER_INSTRUMENT_H
 
@@ -19,7 +20,7 @@
 		static const wp_event_site wp__site = {__FILE__, __LINE__, name}; \
 		&wp__site;                                                        \
 	})
-/* An operation that gives what it read; `wp__v` in it is the operand. */
+/* An operation that returns what it read. `wp__v` is the operand inside it. */
 #define WP__RECORD(p, v, operation)                                                     \
 	__extension__({                                                                 \
 		WP__VALUE_OF(p) wp__v = (v);                                            \
@@ -30,7 +31,7 @@
 		(void)wp__v;                                                            \
 		wp__read;                                                               \
 	})
-/* Anything else: a system call, a fence, a choice. */
+/* Any other operation: a system call, a fence, a choice. */
 #define WP__SYSTEM(name, p, operand, call)                                                    \
 	__extension__({                                                                       \
 		wp_event *wp__event =                                                         \
@@ -72,7 +73,7 @@
 #define WP__COUNTED(count) ((void)0) /* no protocol reads them, and each would be an event */
 
 #ifndef WP_LOCAL_CAPACITY
-#define WP_LOCAL_CAPACITY 4 /* full in few steps */
+#define WP_LOCAL_CAPACITY 4 /* full within few steps */
 #endif
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - one scenario file as a program that records: options, memory, rounds.
+ * main.c - one scenario file as a program that records: options, memory, rounds. The format is in
+ * recorder.h.
  *
- *   recorder --test NAME [--rounds N] [--limit EVENTS] [--ring EVENTS] [--seed N]      recorder.h */
+ *   recorder --test NAME [--rounds N] [--limit EVENTS] [--ring EVENTS] [--seed N] */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * oversee.c - sees to it that a round ends, however its actors wait for one another. */
+ * oversee.c - ends each round, however its actors wait for one another. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 enum {
 	LOOK_NS = 50000,      /* how often main looks at the actors */
-	ASLEEP_NS = 1000000,  /* all that are left sleep: nobody will come */
+	ASLEEP_NS = 1000000,  /* all actors that are left sleep for so long: no wake will come */
 	LONG_NS = 2000000000, /* a round that takes this long is stopped */
 };
 
@@ -22,7 +22,7 @@ static int count_in(enum recorder_place place)
 	return count;
 }
 
-/* Wakes who sleeps, when nobody else is left. [main] */
+/* Wakes the sleepers when no other actor is left. [main] */
 static void wake_sleepers(void)
 {
 	if (count_in(RUNNING))

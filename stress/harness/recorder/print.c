@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * print.c - an actor's ring as lines of text; recorder.h has the format. */
+ * print.c - prints the ring of an actor as lines of text; recorder.h has the format. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recorder.h - runs one scenario again and again on real cores and prints what its actors did.
+ * recorder.h - runs one scenario again and again on real cores and prints the steps of its actors.
  *
- *   actor, a thread each                  main
+ *   actor, one thread each                main
  *   wait for the round                    renew the state, empty the rings, begin the round
  *   run; each event after a random        an actor is at its limit, or all sleep: stop all
  *   delay; at the limit, or stopped:      all have ended or sleep: wake the sleepers, to end them
  *   leave                                 print the rings
  *
- * Why it works  An actor is left before an access or after a sleep, so what is recorded is the
- *               beginning of what it would have done. A sleeper is woken by hand only when nobody
- *               is left who could wake it or fail to; its last event then has no end.
- * Spec          none. Evidence  tests/judge/traces/test_recorder.py.
+ * Why it works  An actor is left before an access or after a sleep, so the record is the beginning
+ *               of what it would have done. A sleeper is woken by main only when no actor is left
+ *               that could wake it or fail to. Its last event then has no end.
+ * Spec          none.
+ * Evidence      tests/judge/traces/test_recorder.py.
  *
- * Compiled without recorder/instrument.h: the recorder does not record itself. Output, a line each:
+ * Compiled without recorder/instrument.h, because the recorder does not record itself. Output, one
+ * line each:
  *   r ROUND                                                           a round begins
- *   e ACTOR BEGIN END FILE LINE NAME PLACE OPERAND RESULT HAPPENED    end 0: it did not come back
+ *   e ACTOR BEGIN END FILE LINE NAME PLACE OPERAND RESULT HAPPENED    end 0: it did not return
  *   x ACTOR returned|stopped
  *   end ROUNDS
- * PLACE is an offset in the state, or -; values that are such an address are @OFFSET. */
+ * PLACE is an offset in the state, or -. A value that is such an address is printed as @OFFSET. */
 #ifndef WP_STRESS_RECORDER_H
 #define WP_STRESS_RECORDER_H
 
@@ -29,13 +31,13 @@
 
 enum recorder_place { RUNNING, ASLEEP, RETURNED, STOPPED };
 
-/* One thread. Written by it; between rounds by main. */
+/* One thread. It writes this; between rounds main does. */
 typedef struct recorder_actor {
-	_Alignas(WP_LINE) wp_events events; /* first: wp_events_mine is it */
+	_Alignas(WP_LINE) wp_events events; /* must be first: wp_events_mine points to it */
 	wp_atomic(int) place;
-	wp_atomic(uintptr_t) word; /* that it sleeps on */
+	wp_atomic(uintptr_t) word; /* the word that it sleeps on */
 	uint64_t random;
-	uint64_t pace; /* events between two that give the CPU away, about */
+	uint64_t pace; /* about the number of events between two that give the CPU away */
 	int index;
 	jmp_buf out;
 	pthread_t thread;
@@ -48,8 +50,8 @@ typedef struct recorder {
 	char *state;
 	size_t state_bytes;
 	_Atomic(uint64_t) clock;
-	wp_atomic(uint64_t) round; /* now running. Writer: main. */
-	wp_atomic(int) stop;       /* Writer: main. */
+	wp_atomic(uint64_t) round; /* the round that runs now. Writer: main. */
+	wp_atomic(int) stop;       /* writer: main */
 	recorder_actor actors[STRESS_ACTORS];
 } recorder;
 
@@ -60,7 +62,7 @@ void recorder_before(wp_events *events);
 void *recorder_body(void *actor);
 
 /* oversee.c */
-void recorder_oversee(void); /* until all actors have ended [main | blocks] */
+void recorder_oversee(void); /* waits until all actors have ended [main | blocks] */
 
 /* print.c */
 void recorder_print(const recorder_actor *actor);
