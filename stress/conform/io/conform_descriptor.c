@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_descriptor.c - the threads of specs/io/Descriptor.tla: each reader reads once from a descriptor,
- * until a deadline; the system, its poller, and who closes and frees it.
+ * conform_descriptor.c - the threads of specs/io/Descriptor.tla: readers, each of which reads once
+ * from a descriptor until a deadline; the system and its poller; and a closer, which closes and
+ * frees the descriptor.
  *
  *   reader                    system             poller                        closer
- *   begin; wp__io_call; end   data + 1, and an   all retired: free             begin, CLOSING; shut; end
- *   the last: close it          edge, while it   an edge: take it, and tell    begin, FREED; end
- *                               is open
+ *   begin; wp__io_call; end   data + 1, and an all retired: free begin, CLOSING; shut; end
+ *   the last: close it          edge, while it   an edge: take it, and wake    begin, FREED; end
+ *                               is open            a reader
  *
- * Why it works  What the system has of the descriptor is one word: what can be read, whether there
- *               is an event, whether the number is this file's. The readers are OS threads: the
- *               deadline may come at any time while one sleeps.
+ * Why it works  The system's part of the descriptor is one word: the data that can be read, whether
+ *               an event is pending, and whether the number is this file's. The readers are OS
+ *               threads. The deadline may come at any time while one sleeps.
  * Spec          specs/io/Descriptor.tla. Compared by wakeproof conform -t '^descriptor'. */
 #include "io/descriptor.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_block.c - how a poller's block may end: conform_guard.c with naps, timeouts, interrupts.
+ * conform_block.c - the ways in which the block of a poller may end: conform_guard.c with naps,
+ * time-outs and interrupts.
  *
  *   napper, for ever                           blocker, for ever
  *   poll; announce; the fence may fail         poll; announce; look again
  *   look again; block until a wake,            block until a wake, the deadline or a handler;
- *   or for a while if the fence failed         a handler: block again, or leave
- *   leave, and keep what that tells            keep what the block tells
+ *   or for a while if the fence failed         after a handler: block again, or leave
+ *   leave, and keep what that returns          keep what the block returns
  *
- * Why it works  The explorer's heavy fence never fails, and under SC it does nothing: so a choice
- *               stands for what it returns. `told` is 1 if the poller was told that nobody claimed
- *               its wake.
+ * Why it works  The heavy fence of the explorer never fails, and under SC it does nothing. So a
+ *               choice stands for its result. `told` is 1 if the poller learned that no producer
+ *               claimed its wake.
  * Spec          specs/wakeup/Guard.tla. Compared by wakeproof conform -t guard. */
 #include "base/error.h"
 #include "wakeup/guard.h"
@@ -38,7 +39,7 @@ static void fini(void *at)
 	wp_event_close(((struct state *)at)->event);
 }
 
-/* Takes items until there is none. */
+/* Takes items until none is left. */
 static void poll_all(struct state *state)
 {
 	for (;;) {
@@ -93,7 +94,7 @@ static void produce(struct state *state, int item)
 STRESS_ACTOR_CALL(producer_1, produce(state, 0))
 STRESS_ACTOR_CALL(producer_2, produce(state, 1))
 
-/* True: nobody claimed the wake. */
+/* True: no producer claimed the wake. */
 static bool block(wp_rendezvous *rendezvous, bool leaves)
 {
 	int64_t deadline_ns = wp_clock_ns() + SOON_NS;
@@ -107,7 +108,7 @@ static bool block(wp_rendezvous *rendezvous, bool leaves)
 	return rc == WP_TIMEOUT;
 }
 
-/* It blocks again after a handler, or leaves, always. */
+/* After a handler it always blocks again, or always leaves. */
 STRESS_ACTOR(blocker)
 {
 	bool leaves = litmus_choose(2) == 1; /* [Start] */

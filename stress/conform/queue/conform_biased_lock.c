@@ -2,8 +2,8 @@
  * conform_biased_lock.c - the threads of specs/queue/BiasedLock.tla: an owner and two stealers, two
  * rounds each.
  *
- * Why it works  The counters of the code never come back, so the rounds are bounded here, and in
- *               the generated module by the same number.
+ * Why it works  The counters of the code never return to an earlier value. So the rounds are
+ *               bounded here, and in the generated module by the same number.
  * Spec          specs/queue/BiasedLock.tla. Compared by wakeproof conform -t biased_lock. */
 #include "queue/biased_lock.h"
 #include "stress.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_idle_set.c - the threads of specs/queue/IdleSet.tla: three members in two words, a
+ * conform_idle_set.c - the threads of specs/queue/IdleSet.tla: three members in two words, and a
  * searcher.
  *
  *   member, for ever                         searcher, for ever
  *   parked := 1, set my bit                  each word: for each bit, in any order:
- *   choose: sleep until parked is 0, or not      parked: 1 to 0? found, begin anew
+ *   choose: sleep until parked is 0, or not      parked: 1 to 0? found, begin again
  *   clear my bit, parked := 0
  *
- * Why it works  `parked` stands for the carrier's word, and the choice for its look at the queues.
+ * Why it works  `parked` stands for the word of the carrier, and the choice for its look at the
+ *               queues.
  * Spec          specs/queue/IdleSet.tla. Compared by wakeproof conform -t idle_set. */
 #include "queue/idle_set.h"
 #include "litmus.h"
@@ -25,7 +26,7 @@ STRESS_INIT(init)
 	wp_idle_set_init(&state->set);
 }
 
-/* Of the spec's member: the first two share a word. */
+/* The bit of the spec's member. The first two members share a word. */
 static uint32_t bit_of(uint32_t member)
 {
 	return member / PER_WORD * WP_IDLESET_BITS + member % PER_WORD;

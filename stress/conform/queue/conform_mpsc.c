@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_mpsc.c - the threads of specs/queue/Mpsc.tla: three producers, a consumer, a sibling.
+ * conform_mpsc.c - the threads of specs/queue/Mpsc.tla: three producers, a consumer and a sibling.
  *
  *   producer, for ever          consumer, for ever       sibling, for ever
  *   take any free node, push    pop; free the node       how much is published?
  *
- * Why it works  A word per node says whether it is free: who pushes a node has it to itself.
+ * Why it works  A word per node says whether the node is free, so a producer that pushes a node has
+ *               it to itself.
  * Spec          specs/queue/Mpsc.tla. Compared by wakeproof conform -t mpsc. */
 #include "litmus.h"
 #include "queue/mpsc.h"

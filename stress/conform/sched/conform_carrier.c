@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_carrier.c - the threads of specs/sched/Carrier.tla: a carrier, submitters, a searcher.
+ * conform_carrier.c - the threads of specs/sched/Carrier.tla: a carrier, submitters and a searcher.
  *
  *   carrier, for ever                      submitter    searcher, twice or not
  *   run; poll; nothing: park, at the       submit       take the token; the word PARKED: send the
  *   futex or in a poller; leave                         carrier to a victim, and wake it
  *
- * Why it works  The victims are carriers without a thread, and without work. The searcher comes at
- *               any time, as in the spec: it does not look at the idle set. The poller is two
- *               choices (descheduled or not; input or not) and the carrier's eventfd.
+ * Why it works  The victims are carriers without a thread and without work. The searcher comes at
+ *               any time, as in the spec: it does not look at the idle set. The poller consists of
+ *               two choices (descheduled or not; input or not) and of the carrier's eventfd.
  * Spec          specs/sched/Carrier.tla. Compared by wakeproof conform -t carrier. */
 #include "base/futex.h"
 #include "litmus.h"
@@ -36,8 +36,8 @@ static void fini(void *at)
 	wp_event_close(((struct state *)at)->event);
 }
 
-/* What a poller sees of the eventfd without reading it. Explored: the first event of this scenario,
- * where the explorer keeps it. */
+/* What a poller sees of the eventfd without reading it. In the explorer, this is the first event of
+ * the scenario, at the address where the explorer keeps it. */
 #ifdef WP_EXPLORE
 #define THE_EVENT ((wp_atomic(uint64_t) *)(uintptr_t)(0x100000000000 + (1 << 20) - 4096))
 #define IS_READABLE(event) ((void)(event), litmus_load(THE_EVENT, relaxed))
@@ -87,7 +87,7 @@ STRESS_ACTOR(owner)
 STRESS_ACTOR_CALL(submitter_1, cluster_submit(state, 0, 0))
 STRESS_ACTOR_CALL(submitter_2, cluster_submit(state, 0, 1))
 
-/* As recruit in search.c; true: the token has gone with the wake. */
+/* As recruit in search.c. True: the token has gone with the wake. */
 static bool send(wp_carrier *carrier, unsigned victims)
 {
 	uint32_t word = litmus_load(&carrier->word, relaxed), place = word; /* [LoadWord] */
@@ -121,11 +121,11 @@ STRESS_ACTOR(searcher_never)
 	(void)state, (void)result;
 }
 
-/* A pinned task: its submitter starts no search, which would send the carrier to the sibling. */
+/* A pinned task. Its submitter starts no search, which would send the carrier to the sibling. */
 STRESS_ACTOR_CALL(pinner, wp_carrier_submit_pinned(&state->carriers[0], &state->tasks[0]))
 
-/* A sibling has something to steal, or not, at any time: its queue has a node at the head that no
- * thief can take. */
+/* At any time the sibling has something to steal, or has nothing. The node at the head of its queue
+ * can be taken by no thief. */
 STRESS_ACTOR(sibling)
 {
 	wp_mpsc *queue = &state->carriers[1].queue;

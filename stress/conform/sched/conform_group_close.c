@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_group_close.c - the threads of specs/sched/GroupClose.tla: closers, and a carrier, whose run
- * and whose exit are a thread each.
+ * conform_group_close.c - the threads of specs/sched/GroupClose.tla: closers, and a carrier. The
+ * runs of the carrier are one thread, and its exit is another.
  *
  *   closer                  runs                    exits
- *   closing.h; say what     the task, once, or      when a stop is out and nothing runs
+ *   closing.h; say what     the task, once, or      when a stop was requested and nothing runs
  *   it returned             never
  *
- * Why it works  What group.c does to threads is done to bits of one word, a step each. A list that
- *               a close waits for is asked for by `home`: it is the empty one once the task has
- *               ended, and before that one that keeps its task, until a handler comes, or the
- *               deadline of who has one passes. A deadline stands for a handler that ends the wait
- *               for the turn.
+ * Why it works  The effects that group.c has on threads are effects on the bits of one word here,
+ *               one step each. `home` returns the list for which a close waits. Once the task has
+ *               ended, that is the empty list. Before that it is a list that keeps its task, and
+ *               the close waits until a handler comes, or until its deadline passes if it has one.
+ *               A deadline stands for a handler that ends the wait for the turn.
  * Spec          specs/sched/GroupClose.tla. Compared by wakeproof conform -t '^group_close'. */
 #include "sched/group_close.h"
 #include "base/error.h"
@@ -20,7 +20,8 @@
 enum { CLOSERS = 3, SOON_NS = 1 };
 enum { LISTED = 1, RUNS = 2, STOPPING = 4, EXITED = 8 }; /* of `group` */
 enum { EMPTY, KEPT };                                    /* homes */
-enum { CLOSED = 1, AGAIN = 2 };                          /* what a close returned; 0: it has not */
+/* The result of a close; 0: it has not returned. */
+enum { CLOSED = 1, AGAIN = 2 };
 
 struct state {
 	wp_closing closing;
@@ -37,7 +38,7 @@ _Static_assert(offsetof(struct state, group) == 128, "GROUP");
 _Static_assert(offsetof(struct state, says) == 136, "SAYS");
 
 struct closer {
-	wp_close close; /* first */
+	wp_close close; /* must be first */
 	struct state *state;
 };
 

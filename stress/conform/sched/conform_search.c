@@ -3,11 +3,11 @@
  *
  *   carrier, for ever                           submitter, once
  *   poll; nothing: park, until its word is      submit a task to either carrier
- *   not PARKED, or for no reason; run a task,   or pin a task to one
+ *   not PARKED, or spuriously; run a task,      or pin a task to one
  *   which may submit another, or yield, once
  *
- * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason
- *               is a poller that has input. The futex is Carrier's.
+ * Why it works  A carrier in a task that never ends has no thread. A sleep that ends spuriously
+ *               stands for a poller that has input. The futex is compared by Carrier.
  * Spec          specs/sched/Search.tla. Compared by wakeproof conform -t search. */
 #include "sched/search.h"
 #include "sched/run_queues.h"
@@ -22,7 +22,7 @@ STRESS_INIT(init)
 	cluster_init(state, CARRIERS);
 }
 
-/* Woken, or not: it may leave for no reason. */
+/* Sleeps until it is woken, or leaves spuriously. */
 static void sleep(wp_carrier *carrier)
 {
 	for (;;) {
@@ -58,7 +58,7 @@ _Noreturn static void live(wp_carrier *carrier)
 
 STRESS_ACTOR_CALL(carrier_1, live(&state->carriers[0]))
 
-/* These start in a task or not. */
+/* These carriers start in a task, or without one. */
 STRESS_ACTOR(busy_1)
 {
 	if (litmus_choose(2) == 1) /* [Start] */
@@ -85,7 +85,7 @@ STRESS_INIT(init_yields)
 	wp_init(&state->yields, 1);
 }
 
-/* The task that the carrier runs submits another, if it may. False: it ends. */
+/* The running task submits another one, if it may. False: the task ends. */
 static bool spawns(struct state *state, wp_carrier *carrier)
 {
 	if (litmus_choose(2) == 0) /* [Spawn] */
@@ -111,7 +111,7 @@ _Noreturn static void spawner(struct state *state, uint32_t index)
 STRESS_ACTOR_CALL(spawner_1, spawner(state, 0))
 STRESS_ACTOR_CALL(spawner_2, spawner(state, 1))
 
-/* The task that the carrier runs yields, if it may, or ends. */
+/* The running task yields, if it may, or ends. */
 static void yields(struct state *state, wp_carrier *carrier, wp_mpsc_node *task)
 {
 	if (litmus_choose(2) == 1 &&                          /* [Yield] */
@@ -146,7 +146,7 @@ static void submit(struct state *state, uint32_t task)
 STRESS_ACTOR_CALL(submitter_1, submit(state, 0))
 STRESS_ACTOR_CALL(submitter_2, submit(state, 1))
 
-/* The twin tells nobody: it neither wakes the carrier nor searches for a helper. */
+/* The twin gives no signal: it neither wakes the carrier nor searches for a helper. */
 static void pin(struct state *state, uint32_t to, uint32_t task)
 {
 	wp_carrier *carrier = &state->carriers[to];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_timer.c - the threads of specs/sched/Timer.tla: a carrier, armers, an unparker, the time.
+ * conform_timer.c - the threads of specs/sched/Timer.tla: a carrier, armers, an unparker, and the
+ * time.
  *
  *   carrier, for ever              armer (elsewhere)              unparker       time
  *   what time is it?               arm; nudge                     any armer:     goes on
@@ -7,9 +8,10 @@
  *   park until the earliest        cancel                             push
  *                                  park; pushed: run again
  *
- * Why it works  The carrier has no queue here: whoever owes an armer makes it ready, and it runs in
- *               a thread of its own. The carrier asks this file for the time. What a nudge returns
- *               is said in a step that touches no memory; what a cancel returns, if it is not so.
+ * Why it works  The carrier has no queue here. The thread that owes an armer its push makes the
+ *               armer ready, and the armer runs in a thread of its own. The carrier gets the time
+ *               from this file. The result of a nudge is reported by a step that touches no memory,
+ *               and so is the result of a cancel if it is wrong.
  * Spec          specs/sched/Timer.tla. Compared by wakeproof conform -t timer. */
 #include "sched/timer.h"
 #include "litmus.h"
@@ -22,7 +24,7 @@ struct armer {
 	wp_vthread thread;
 	wp_timer timer;
 	wp_atomic(uint64_t) ready;
-	bool has_fired; /* plain: under the timers' lock */
+	bool has_fired; /* plain: accessed under the timers' lock */
 };
 
 struct state {
@@ -42,7 +44,7 @@ _Static_assert(sizeof(struct armer) == 184, "ARMER");
 _Static_assert(offsetof(struct armer, thread.task.word) == 8, "THREAD");
 _Static_assert(offsetof(struct armer, timer.armed) == 152, "ARMED");
 
-/* Ends the park that it was armed for: the first. */
+/* Ends the park for which it was armed: the first one. */
 static wp_task *due(wp_timer *timer)
 {
 	struct armer *armer =

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * conform_channel.c - the threads of specs/sync/Channel.tla: one sends two items, one receives
- * until the end, one closes.
+ * until the end, and one closes.
  *
  *   sender                     receiver                   closer
  *   send; too late: again      receive; too late: again   close
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter. The deadline
  *               may come at any time while one sleeps. An item is its number.
  * Spec          specs/sync/Channel.tla. Compared by wakeproof conform -t channel. */
 #include "sync/channel.h"
@@ -18,7 +18,7 @@ struct state {
 	wp_channel channel;
 	_Alignas(WP_LINE) wp_waiter waiters[WAITERS];
 	void *slots[1];
-	void *received; /* the item that the receiver came back with last */
+	void *received; /* the item that the receiver got last */
 };
 
 /* python/wakeproof/judge/conform/maps/channel.py reads the state at these places. */

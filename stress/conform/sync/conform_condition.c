@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_condition.c - the threads of specs/sync/ConditionSteps.tla: one waits, one signals, one
- * wants the mutex.
+ * conform_condition.c - the threads of specs/sync/ConditionSteps.tla: one waits, one signals, and
+ * one wants the mutex.
  *
  *   waiter                           signaller     locker
  *   has the mutex: wait; unlock      signal        lock; unlock
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: a deadline
- *               may come at any time while one sleeps in the condition's line. In the mutex's there
- *               is none.
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter. A deadline
+ *               may come at any time while one sleeps in the queue of the condition. The wait for
+ *               the mutex has no deadline.
  * Spec          specs/sync/ConditionSteps.tla. Compared by wakeproof conform -t condition. */
 #include "sync/condition.h"
 #include "stress.h"
@@ -17,8 +17,8 @@ enum { WAITERS = 2, LATE = 1, SIGNALLED = 1, TOO_LATE };
 struct state {
 	wp_mutex mutex;
 	wp_condition condition;
-	uint32_t said;                                /* what the wait said, or 0 */
-	_Alignas(WP_LINE) wp_waiter waiters[WAITERS]; /* the waiter's, the locker's */
+	uint32_t said;                                /* the result of the wait, or 0 */
+	_Alignas(WP_LINE) wp_waiter waiters[WAITERS]; /* of the waiter, of the locker */
 };
 
 /* python/wakeproof/judge/conform/maps/condition.py reads the state at these places. */

@@ -4,8 +4,8 @@
  *   thread
  *   lock, until a deadline; had: unlock
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline
- *               may come at any time while one sleeps, where it has one.
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter. The deadline
+ *               of a thread that has one may come at any time while it sleeps.
  * Spec          specs/sync/Mutex.tla. Compared by wakeproof conform -t mutex. */
 #include "sync/mutex.h"
 #include "litmus.h"

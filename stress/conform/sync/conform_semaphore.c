@@ -5,8 +5,8 @@
  *   thread
  *   acquire one, or two, until a deadline; had: release them
  *
- * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline
- *               may come at any time while one sleeps, where it has one.
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter. The deadline
+ *               of a thread that has one may come at any time while it sleeps.
  * Spec          specs/sync/Semaphore.tla. Compared by wakeproof conform -t semaphore. */
 #include "sync/semaphore.h"
 #include "litmus.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_latch.c - the threads of specs/thread/Latch.tla: one opens, two wait and may be late.
+ * conform_latch.c - the threads of specs/thread/Latch.tla: one opens, and two wait and may be late.
  *
  *   opener          waiter
- *   work; open      wait until a deadline; say whether it is open
+ *   work; open      wait until a deadline; report whether it is open
  *
- * Why it works  The waiters are OS threads, which sleep in their futex: the deadline may come at
+ * Why it works  The waiters are OS threads, which sleep in their futex. The deadline may come at
  *               any time while one sleeps.
  * Spec          specs/thread/Latch.tla. Compared by wakeproof conform -t latch. */
 #include "thread/latch.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_task.c - the threads of specs/thread/Task.tla: carriers at home, unparkers, a canceller.
+ * conform_task.c - the threads of specs/thread/Task.tla: carriers at home, unparkers and a
+ * canceller.
  *
  *   owner, for ever     thief, for ever     unparker                 canceller
  *   poll; run           steal; run          notify; owed: push home  cancel, until it is done
  *
- * Why it works  The step says any of done, yield and park; how often it yields is the comparison's
- *               to bound (a ghost). Nobody sleeps, so a push wakes nobody.
+ * Why it works  The step chooses any of done, yield and park. The comparison bounds the number of
+ *               yields (a ghost). No thread sleeps, so a push wakes none.
  * Spec          specs/thread/Task.tla. Compared by wakeproof conform -t task. */
 #include "sched/carrier_tasks.h"
 #include "sched/run_queues.h"
 #include "litmus.h"
 #include "stress.h"
 
-/* On real cores an unparker comes more than once, for it is rare that it meets a park. */
+/* On real cores an unparker comes more than once, because it rarely meets a park. */
 #ifdef WP_EXPLORE
 enum { UNPARKS = 1 };
 #else
@@ -21,7 +22,7 @@ enum { UNPARKS = 2 };
 
 struct state {
 	_Alignas(WP_LINE) wp_task task;
-	wp_carrier_tasks homes[2]; /* the owner's, which is the task's; the thief's */
+	wp_carrier_tasks homes[2]; /* the owner's, which is the task's home; the thief's */
 	wp_domain domain;
 	wp_carrier *carriers[2];
 };
@@ -66,7 +67,7 @@ STRESS_ACTOR(unparker)
 			wp__carrier_tasks_push(NULL, &state->task);
 }
 
-/* What it first says of the task is a step that touches no memory. */
+/* Its first look at the task is reported by a step that touches no memory. */
 STRESS_ACTOR(asker)
 {
 	bool is_done = wp_task_is_done(&state->task);

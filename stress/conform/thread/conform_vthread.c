@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * conform_vthread.c - the threads of specs/thread/VThread.tla: carriers, an unparker, an
- * interrupter, a timer, a canceller; the virtual thread between its parks is what the carriers
- * choose.
+ * interrupter, a timer and a canceller. The carriers choose what the virtual thread does between
+ * its parks.
  *
  *   carrier, for ever            unparker, interrupter      timer, for ever        canceller
  *   take it; begin; its timer    is it done? notify; pay    armed: lock it; time   cancel, until
@@ -9,10 +9,10 @@
  *     yield, done
  *     park, timed park, park pinned
  *
- * Why it works  The word's functions are the kernel's. What the spec abstracts is made of litmus
- *               operations: the queue is a count of cells (Task and Mpsc compare the real one);
- *               `timer` is the park that it is armed for and, in one bit, the timers' lock;
- *               `joined` is the latch.
+ * Why it works  The functions of the word are the kernel's. The parts that the spec abstracts are
+ *               made of litmus operations. The queue is a count of cells (Task and Mpsc compare the
+ *               real one). `timer` is the park for which it is armed and, in one bit, the timers'
+ *               lock. `joined` is the latch.
  * Spec          specs/thread/VThread.tla. Compared by wakeproof conform -t '^vthread$'. */
 #include "base/futex.h"
 #include "litmus.h"
@@ -20,7 +20,7 @@
 #include "thread/vthread.h"
 
 enum { SOON_NS = 1030000000 }; /* later than the explorer's clock */
-enum { LOCKED = 1, PARK = 2 }; /* of `timer`: a bit; one park */
+enum { LOCKED = 1, PARK = 2 }; /* the parts of `timer`: a bit; one park */
 enum { PARKS = 1, YIELDS = 1 };
 
 struct state {
@@ -28,8 +28,9 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) cells;
 	wp_atomic(uint32_t) timer;
 	wp_atomic(uint32_t) joined;
-	wp_atomic(uint32_t) says;         /* thread.was_unparked, for the comparison to see */
-	uint32_t parks, yields, is_timed; /* plain, the thread's own: what is left */
+	wp_atomic(uint32_t) says; /* thread.was_unparked, visible to the comparison */
+	/* Plain, owned by the thread: the parks and yields that are left. */
+	uint32_t parks, yields, is_timed;
 };
 
 STRESS_INIT(init)
@@ -65,7 +66,7 @@ static void pop(struct state *state)
 			cells = 1;
 }
 
-/* Under the timers' lock. */
+/* Called under the timers' lock. */
 static void cancel_timer(struct state *state)
 {
 	uint32_t timer = 0;
@@ -90,7 +91,7 @@ static void tell(struct state *state)
 	litmus_store(&state->says, state->thread.was_unparked, relaxed); /* [Told] */
 }
 
-/* It leaves its carrier. */
+/* The thread leaves its carrier. */
 static void park(struct state *state)
 {
 	if (wp__vthread_park(&state->thread))
@@ -99,7 +100,7 @@ static void park(struct state *state)
 	push(state);
 }
 
-/* True: it has left its carrier. */
+/* True: the thread has left its carrier. */
 static bool parks(struct state *state)
 {
 	if (wp__vthread_take(&state->thread)) {
@@ -123,13 +124,13 @@ static bool parks(struct state *state)
 	}
 }
 
-/* True: it was, and is one less: not below 0 in a twin that runs it twice at once. */
+/* True: one was left, and is taken. A twin that runs it twice at once does not go below 0. */
 static bool takes_one(uint32_t *left)
 {
 	return *left > 0 && (*left)-- > 0;
 }
 
-/* What it does next: any of done, and what is left of yields and parks. */
+/* The next act of the thread: done, or a yield or park that is left. */
 static enum wp_step chooses(struct state *state)
 {
 	bool may_yield = state->yields > 0;
@@ -169,7 +170,7 @@ STRESS_ACTOR(carrier)
 	}
 }
 
-/* What it first says of the thread is a step that touches no memory. */
+/* Its first look at the thread is reported by a step that touches no memory. */
 STRESS_ACTOR(unparker)
 {
 	bool is_done = wp_vthread_is_done(&state->thread);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_wait_queue.c - the threads of specs/thread/WaitQueue.tla: two wait once, and may be late; two
- * give.
+ * conform_wait_queue.c - the threads of specs/thread/WaitQueue.tla: two wait once, and may be late;
+ * two give.
  *
  *   waiter                     granter
- *   take a thing, or wait      give a thing to the first of the line, or leave it
+ *   take a thing, or wait      give a thing to the first waiter in the queue, or leave it
  *
- * Why it works  The object is a count under the line's lock. The waiters are OS threads, which
- *               sleep in the futex of their waiter: the deadline may come at any time while one
- *               sleeps.
+ * Why it works  The object is a count under the lock of the queue. The waiters are OS threads,
+ *               which sleep in the futex of their waiter. The deadline may come at any time while
+ *               one sleeps.
  * Spec          specs/thread/WaitQueue.tla. Compared by wakeproof conform -t wait_queue. */
 #include "stress.h"
 #include "scenarios/thread/things.h"
@@ -35,7 +35,7 @@ STRESS_INIT(init)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
 }
 
-/* True: it has a thing. */
+/* True: the waiter has a thing. */
 static bool begin(struct state *state, int index)
 {
 	bool is_taken;

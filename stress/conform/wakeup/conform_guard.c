@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_guard.c - the threads of specs/wakeup/Guard.tla: a poller, and producers who push once.
+ * conform_guard.c - the threads of specs/wakeup/Guard.tla: a poller, and producers that push once.
  *
  *   poller, for ever                            producer
  *   take an item, or, if there is none:         push its item
  *   announce, look again: an item: leave        signal; if it owes the wake, wake
  *   else block until a wake or the deadline, leave
  *
- *   What an announcement and a signal return is said in steps that touch no memory.
+ *   The results of an announcement and of a signal are reported by steps that touch no memory.
  *
- * Why it works  The queue is a word with a bit per item, read and changed in one step, as in the
- *               spec. Which item is taken, and whether a block times out, are choices.
+ * Why it works  The queue is a word with one bit per item, read and changed in one step, as in the
+ *               spec. The item that is taken, and whether a block times out, are choices.
  * Spec          specs/wakeup/Guard.tla. Compared by wakeproof conform -t guard. */
 #include "base/error.h"
 #include "wakeup/guard.h"
@@ -43,7 +43,7 @@ STRESS_INIT(init_asymmetric)
 	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
 }
 
-/* Takes items until there is none. */
+/* Takes items until none is left. */
 static void poll_all(struct state *state)
 {
 	for (;;) {
@@ -57,7 +57,7 @@ static void poll_all(struct state *state)
 	}
 }
 
-/* The fence does not fail here; conform_block.c has that. */
+/* The fence does not fail here; conform_block.c has the case in which it does. */
 static void announce(wp_guard *guard)
 {
 	if (wp_guard_announce(guard) != (wp_twin(conform_announce_lies) ? WP_FORBIDDEN : WP_OK))

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_parker.c - the threads of specs/wakeup/Parker.tla: an owner, two unparkers, a closer.
+ * conform_parker.c - the threads of specs/wakeup/Parker.tla: an owner, two unparkers and a closer.
  *
  *   owner                              unparker, twice       closer
  *   again and again: end, park with    write data            close
- *   a deadline, or park with none      unpark
- *   left; until it is told of a close
+ *   a deadline, or park without one    unpark
+ *   left; until a park returns that
+ *   the parker is closed
  *
- *   A park and an unpark each say what they returned, in a step that touches no memory.
+ *   The results of a park and of an unpark are reported by steps that touch no memory.
  *
- * Why it works  The owner may end when it has seen all data, which is what an acquire of the word
- *               makes visible: the comparison keeps that account (a ghost), and refuses the choices
- *               that the owner would not make.
+ * Why it works  The owner may end when it has seen all data, which an acquire of the word makes
+ *               visible. The comparison keeps that account (a ghost), and refuses choices that the
+ *               owner would not make.
  * Spec          specs/wakeup/Parker.tla. Compared by wakeproof conform -t parker. */
 #include "wakeup/parker.h"
 #include "base/error.h"
@@ -19,7 +20,8 @@
 #include "stress.h"
 
 enum { UNPARKERS = 2, ROUNDS = 2, SOON_NS = 30000 };
-/* On real cores the owner does not choose to end: the explorer alone knows that it has seen all. */
+/* On real cores the owner does not choose to end, because only the explorer knows that it has seen
+ * all data. */
 #ifdef WP_EXPLORE
 enum { FIRST = 0 };
 #else
@@ -47,7 +49,7 @@ STRESS_ACTOR(owner)
 			return;
 		rc = wp_parker_park_until(&state->parker,
 					  choice == 1 ? wp_clock_ns() + SOON_NS : 0);
-		/* The twin says that it has the permit when its time is over. */
+		/* The twin returns that it has the permit when its time has run out. */
 		if (wp_twin(conform_timeout_is_ok) && rc == WP_TIMEOUT)
 			rc = WP_OK;
 		litmus_return(park, rc == WP_OK ? 0 : rc == WP_TIMEOUT ? 1 : 2); /* [Told] */
@@ -60,8 +62,8 @@ static void unparker(struct state *state, int which)
 		bool gave;
 
 		wp_store_relaxed(&state->data[which], round); /* [Write] */
-		/* The twin forgets the wake every second time: other states show each of its steps,
-		 * so edges alone would not tell. */
+		/* The twin forgets every second wake. Other states show each of its steps, so a
+		 * comparison of edges alone would not find it. */
 		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0) {
 			wp_parker *parker = &state->parker;
 			uint32_t had;
