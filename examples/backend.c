@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * backend.c - a mock HTTP backend: each reply takes a think time, which costs it nothing.
+ * backend.c - a mock HTTP backend: each reply takes a think time, during which no thread works.
  *
  *   build/examples/backend --port 9000 --think-ms 30 */
 #include <errno.h>

@@ -16,7 +16,7 @@ static int64_t in_ms(int64_t ms)
 	return wp_deadline_in(ms * NS_PER_MS);
 }
 
-/* Stale costs a request more. */
+/* A stale read costs one request more. */
 static bool is_stopping(http_server *server)
 {
 	return wp_load_relaxed(&server->is_stopping) != 0;
@@ -60,7 +60,7 @@ static void leave(http_server *server)
 	wp_lock_release(&server->lock);
 }
 
-/* How long may it be silent? As long as it likes between requests. */
+/* Reads more bytes. Between requests the client may be silent for as long as it likes. */
 static bool read_more(connection *client)
 {
 	bool is_idle = !client->parser.is_begun;
@@ -71,7 +71,7 @@ static bool read_more(connection *client)
 	       client->end != 0;
 }
 
-/* True: a request; false: no more of them, and *status, if not 0, is to be said. */
+/* True: a request was read. False: none follows; *status, if not 0, is the reply that is due. */
 static bool read_request(connection *client, int *status)
 {
 	*status = 0;
@@ -102,7 +102,8 @@ static bool send_reply(connection *client, const http_reply *reply, bool is_kept
 	return wp_io_write(client->io, bytes, size, in_ms(SERVE_PATIENCE_MS), &done) == WP_OK;
 }
 
-/* So that the last reply is not lost: a close with unread bytes would reset the connection. */
+/* Waits until the client has ended, because a close with unread bytes would reset the connection
+ * and lose the last reply. */
 static void linger(connection *client)
 {
 	int64_t until_ns = in_ms(SERVE_LINGER_MS);

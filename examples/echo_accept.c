@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * echo_accept.c - who accepts where no virtual thread does; see echo.h. */
+ * echo_accept.c - accepts connections in modes in which no virtual thread does; see echo.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -11,7 +11,7 @@
 
 #include "echo.h"
 
-/* While no descriptor is left it asks now and then. */
+/* While no descriptor is free, it tries again from time to time. */
 void echo_accept(int listener, void (*take)(void *arg, int fd, uint32_t number), void *arg)
 {
 	struct pollfd either[2] = {{.fd = listener, .events = POLLIN}, {.events = POLLIN}};

@@ -22,7 +22,7 @@ static int call_half(void *arg)
 	return 0;
 }
 
-/* Both halves are forked here: they stay on this carrier, unless it is one that others steal from. */
+/* Both halves are forked here, so they stay on this carrier unless work stealing is on. */
 static void answer_parallel(echo_handlers *handlers, http_reply *reply)
 {
 	half halves[2] = {{.handlers = handlers}, {.handlers = handlers}};

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import wakeproof
 
 HEAD_MOST = 16384  # bytes of target and headers of one request
-CALL_PATIENCE_S = 60.0  # for the backend
+CALL_PATIENCE_S = 60.0  # for a call to the backend
 
 
 class TooLargeError(Exception):
@@ -27,7 +27,7 @@ class TooLargeError(Exception):
 
 @dataclass
 class Request:
-    """One that is complete."""
+    """A request that is complete."""
 
     method: bytes
     target: bytes
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass
 class Requests:
-    """What a connection's parser has found: httptools calls the methods on_*."""
+    """The requests that the parser of a connection has found. httptools calls its on_* methods."""
 
     target: bytes = b""
     head_bytes: int = 0
@@ -47,32 +47,32 @@ class Requests:
         self.parser = httptools.HttpRequestParser(self)
 
     def on_message_begin(self) -> None:
-        """Begin with nothing."""
+        """Begin an empty request."""
         self.target, self.head_bytes, self.is_begun = b"", 0, True
 
     def on_url(self, part: bytes) -> None:
-        """Take more of the target."""
+        """Add a part of the target."""
         self.target += part
         self.count(len(part))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header."""
+        """Count the bytes of a header."""
         self.count(len(name) + len(value))
 
     def on_message_complete(self) -> None:
-        """Keep it for whoever replies."""
+        """Keep the request for the reply."""
         method, keeps_alive = self.parser.get_method(), self.parser.should_keep_alive()
         self.complete.append(Request(method, self.target, keeps_alive))
         self.is_begun = False
 
     def count(self, size: int) -> None:
-        """Refuse too much of a head."""
+        """Raise an error if target and headers are too long."""
         self.head_bytes += size
         if self.head_bytes > HEAD_MOST:
             raise TooLargeError
 
     def feed(self, data: bytes) -> HTTPStatus | None:
-        """Parse; say how to refuse what is no HTTP, or too much of it."""
+        """Parse the bytes. Return the refusal if they are not HTTP, or too long."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserCallbackError:
@@ -84,40 +84,40 @@ class Requests:
 
 @dataclass
 class Reply:
-    """Of the backend, while httptools parses it."""
+    """A reply of the backend, while httptools parses it."""
 
     body: bytes = b""
     is_complete: bool = False
 
     def on_body(self, part: bytes) -> None:
-        """Take more."""
+        """Add a part of the body."""
         self.body += part
 
     def on_message_complete(self) -> None:
-        """Take no more."""
+        """Mark the reply as complete."""
         self.is_complete = True
 
 
 class Backend:
-    """Calls over connections that are kept, those of each carrier for its own threads."""
+    """Calls over kept connections. Threads of a carrier reuse the connections of that carrier."""
 
     def __init__(self, address: tuple[str, int], group: wakeproof.CarrierGroup) -> None:
         self.address, self.group = address, group
         self.idle: dict[int, list[io.Socket]] = {home.index: [] for home in group}
 
     def get(self) -> tuple[int, bytes]:
-        """Return status and body; 502, and why, if it fails."""
+        """Return status and body; if the call fails, 502 and the reason."""
         try:
             return self.exchanged()
         except (OSError, httptools.HttpParserError) as error:
             return HTTPStatus.BAD_GATEWAY, f"the backend: {error}\n".encode()
 
     def exchanged(self) -> tuple[int, bytes]:
-        """Call over a connection that was kept; one that has ended meanwhile is replaced.
+        """Call over a kept connection, and replace it if the backend has closed it meanwhile.
 
         Raises:
-            OSError: there is no backend, or it breaks off.
-            httptools.HttpParserError: what it says is not HTTP.
+            OSError: there is no backend, or the connection broke.
+            httptools.HttpParserError: the reply is not HTTP.
         """
         home = self.group.home()
         assert home is not None

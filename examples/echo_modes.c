@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * echo_modes.c - the modes with virtual threads; see echo.h.
  *
- *   unified   one group: a connection's thread reads, calls the backend and writes; its descriptors
- *             are those of its carrier's poller
- *   split     two groups: a connection's thread reads, has a thread of the other group, which has
- *             pollers of its own, call the backend, waits for it and writes */
+ *   unified   one group: the thread of a connection reads, calls the backend and writes; its
+ *             descriptors belong to the poller of its carrier
+ *   split     two groups: the thread of a connection reads, lets a thread of the other group, which
+ *             has pollers of its own, call the backend, waits for it and writes */
 #include "echo.h"
 #include "base/error.h"
 
-/* What the split mode hands over. */
+/* The request that the split mode hands over. */
 typedef struct job {
 	echo_handlers *handlers;
 	const http_parser *request;

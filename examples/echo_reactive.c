@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * echo_reactive.c - the reactive mode: its threads, and their end; see reactive.h. */
+ * echo_reactive.c - the reactive mode: its threads and their end; see reactive.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void handle(source *one, uint32_t events)
 	}
 }
 
-/* Frees what was closed in this round. */
+/* Frees the sources that were closed in this round. */
 static void free_dead(reactor *of)
 {
 	while (of->dead != NULL) {
@@ -80,7 +80,7 @@ static void free_dead(reactor *of)
 	}
 }
 
-/* Told to stop: nobody sends a request any more. */
+/* After a stop, no client may send another request. */
 static void look_for_stop(reactor *of)
 {
 	pthread_mutex_lock(&of->lock);
@@ -93,7 +93,7 @@ static void look_for_stop(reactor *of)
 	pthread_mutex_unlock(&of->lock);
 }
 
-/* Who lingers too long, and at a stop who takes too long. */
+/* Closes clients that linger too long, and after a stop those that take too long. */
 static void sweep(reactor *of)
 {
 	int64_t now_ns = wp_clock_ns();

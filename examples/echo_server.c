@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * echo_server.c - an HTTP server whose handlers call a backend as if that blocked; see echo.h.
+ * echo_server.c - an HTTP server with handlers that call a backend as if that blocked; see echo.h.
  *
  *   build/examples/backend --port 9000 --think-ms 1 &
  *   build/examples/echo_server --port 8080 --backend 127.0.0.1:9000 &

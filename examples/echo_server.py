@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server on virtual threads whose handlers call a backend as if that blocked.
+"""An HTTP server on virtual threads, with handlers that call a backend as if that blocked.
 
     build/examples/backend --port 9000 --think-ms 1 &
     build/venv/bin/python examples/echo_server.py --port 8080 --backend 127.0.0.1:9000 &
     curl http://127.0.0.1:8080/ http://127.0.0.1:8080/parallel
 
-GET / is what the backend replies; GET /parallel calls it twice at once, in a scope, and says which
-carriers did.  Each connection has a virtual thread; SIGINT or SIGTERM ends the server when what was
-asked is answered.
+GET / replies with the backend's reply. GET /parallel calls the backend twice at once, in a scope,
+and adds the numbers of the carriers that did.  Each connection has a virtual thread.  SIGINT or
+SIGTERM ends the server when every request that was read is answered.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from http import HTTPStatus
 
 from echo_http import Backend, Request, Requests
 
-# All now: without a descriptor left nothing could be imported.
+# All imports are here, because an import fails when no descriptor is free.
 from wakeproof import CarrierGroup, Scope, VirtualThread, io, sleep
 
-PATIENCE_S = 30.0  # for the rest of a request, and to send a reply
-RETRY_S = 0.02  # no descriptor is left: how long to wait before the next accept
-LINGER_S = 1.0  # a close with unread bytes would take the last reply with it
+PATIENCE_S = 30.0  # for the rest of a request, and for sending a reply
+RETRY_S = 0.02  # between two accepts while no descriptor is free
+LINGER_S = 1.0  # a close with unread bytes would reset the connection and lose the last reply
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Server:
-    """Accepts on every carrier; what a carrier accepts stays there."""
+    """Accepts on every carrier. A connection stays on the carrier that accepted it."""
 
     def __init__(self, group: CarrierGroup, port: int, backend: Backend) -> None:
         self.group, self.backend, self.is_stopping = group, backend, False
@@ -64,13 +64,13 @@ class Server:
             if self.answer_all(sock):
                 self.linger(sock)
         except OSError:
-            pass  # it was reset, or too slow
+            pass  # the connection was reset, or too slow
         finally:
             sock.close()
             self.open.pop(sock, None)
 
     def answer_all(self, sock: io.Socket) -> bool:
-        """Say whether this side ends it."""
+        """Return true if this side ends the connection."""
         requests = Requests()
         while True:
             sock.settimeout(PATIENCE_S if requests.is_begun else None)
@@ -100,7 +100,7 @@ class Server:
         return HTTPStatus.NOT_FOUND, b"there are / and /parallel\n"
 
     def parallel(self) -> tuple[int, bytes]:
-        """Call twice at once, in a scope whose forks stay with their home."""
+        """Call twice at once, in a scope with forks that stay with their home."""
 
         def half() -> tuple[int, int, bytes]:
             return self.index(), *self.backend.get()
@@ -139,7 +139,7 @@ class Server:
             pass
 
     def stop(self) -> None:
-        """Accept no more, and wait until what was asked is answered."""
+        """Accept no more connections, and wait until every request that was read is answered."""
         self.is_stopping = True
         self.listener.close()
         for acceptor in self.acceptors:
@@ -167,7 +167,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Serve until a signal."""
+    """Serve until a signal comes."""
     chosen = arguments()
     ends = signal.SIGINT, signal.SIGTERM
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)

@@ -35,8 +35,8 @@ static void bind_thread(void *arg)
 		  wp_fetch_add_relaxed(&of->bound, 1) % config->carriers);
 }
 
-/* Each selector has a thread that waits, and two that are reserved; but no more than every second
- * of the others is, for those run what is queued. */
+/* Each selector has one thread that waits and two that are reserved. At most half of the other
+ * threads are reserved, because those run the queued jobs. */
 static int open_pool(strategy_server *of)
 {
 	uint32_t threads = of->config->threads, selectors = of->config->carriers;

@@ -11,7 +11,7 @@ static http_parser *of(llhttp_t *llhttp)
 	return (http_parser *)(void *)llhttp; /* its first member */
 }
 
-/* More of the target or a header. */
+/* Counts more bytes of the target or of a header. */
 static int count(http_parser *parser, size_t size)
 {
 	parser->head_bytes += (uint32_t)size;
@@ -48,7 +48,7 @@ static int on_header(llhttp_t *llhttp, const char *bytes, size_t size)
 	return count(of(llhttp), size);
 }
 
-/* An upgrade is never accepted: what follows is the next message. */
+/* An upgrade is never accepted, so the bytes that follow are the next message. */
 static int on_head(llhttp_t *llhttp)
 {
 	llhttp->upgrade = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start many virtual threads that wait, wake them, say how long it took.  Argument: how many."""
+"""Start many virtual threads that wait, wake them, and print the times.  Argument: how many."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 
 
 def wait_and_say(number: int) -> int:
-    """Park until somebody unparks this thread."""
+    """Park until another thread unparks this thread."""
     wakeproof.park()
     return number
 

@@ -22,7 +22,7 @@ void options_refuse(const char *format, ...)
 	exit(2);
 }
 
-/* "off, on", or "1 to 9", or "TEXT". */
+/* Prints "off, on", or "1 to 9", or "TEXT". */
 static void print_allowed(FILE *file, const cli_option *option)
 {
 	if (option->words != NULL)
@@ -40,7 +40,7 @@ static const cli_option *find(const cli_option *options, size_t count, const cha
 	return NULL;
 }
 
-/* "--mode unified, split" */
+/* Prints "--mode unified, split". */
 static void print_with(FILE *file, const cli_option *option, const cli_option *with)
 {
 	const char *before = " ";
@@ -54,7 +54,7 @@ static void print_with(FILE *file, const cli_option *option, const cli_option *w
 	}
 }
 
-/* An option that was given would be ignored. */
+/* Refuses an option that would be ignored. */
 static void check_with(const cli_option *options, size_t count, const cli_option *given)
 {
 	const cli_option *with = given->with == NULL ? NULL : find(options, count, given->with);
@@ -125,7 +125,7 @@ static void print_help(const cli_option *options, size_t count, const char *usag
 void options_read(int argc, char **argv, const cli_option *options, size_t count, const char *usage,
 		  const char *examples)
 {
-	uint32_t given = 0; /* a bit each: there are fewer than 32 */
+	uint32_t given = 0; /* one bit each: there are fewer than 32 */
 
 	program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
 	for (int at = 1; at < argc; at++) {

@@ -3,8 +3,8 @@
 
     python examples/own_poller.py [PIPES]
 
-No thread waits beside the carrier: that sleeps in ``select`` itself, and whoever gives it work
-meanwhile ends the sleep by a write to an eventfd.
+No thread waits beside the carrier, because the carrier itself sleeps in ``select``.  A thread that
+gives it work meanwhile ends the sleep by a write to an eventfd.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wakeproof import CarrierGroup, Poller, VirtualThread
 
 
 class Waits:
-    """Who waits for what: all on one carrier, and these take turns, so nothing is locked."""
+    """The waiting thread of each descriptor. All run on one carrier, so nothing is locked."""
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
@@ -33,7 +33,7 @@ class Waits:
             wakeproof.park()
 
     def look(self, seconds: float | None) -> bool:
-        """Wake whose descriptor is readable; say whether there was any."""
+        """Wake the threads with readable descriptors. Return true if there was any."""
         found = self.selector.select(seconds)
         for key, _ in found:
             if key.data is None:
@@ -44,7 +44,7 @@ class Waits:
         return bool(found)
 
     def body(self, poller: Poller) -> None:
-        """Look, let the others run, and sleep when there is nothing to run; the close ends it."""
+        """Look, let others run, and sleep while there is nothing to run; a close ends the loop."""
         while True:
             poller.maybe_yield(self.look(0))
             with poller.try_park() as parked:
@@ -58,7 +58,7 @@ class Waits:
         os.eventfd_write(self.event, 1)
 
     def close(self) -> None:
-        """Close what the wakeup uses: once the poller has ended, nobody is in it."""
+        """Close the eventfd. The poller has ended, so no thread uses it any more."""
         self.selector.close()
         os.close(self.event)
 
@@ -78,7 +78,7 @@ def main(count: int) -> None:
         for number, (_, fd) in enumerate(pipes):
             os.write(fd, b"%d" % number)
         messages = [int(reader.result()) for reader in readers]
-    thread.result()  # what has failed in it is raised here
+    thread.result()  # an exception in the thread is raised again here
     waits.close()
     for fd in (fd for pair in pipes for fd in pair):
         os.close(fd)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reactive.h - the reactive mode: no virtual threads; each OS thread has an epoll, and each client and
- * each connection to the backend is a state machine that goes on when it is told.
+ * reactive.h - the reactive mode has no virtual threads. Each OS thread has an epoll, and each
+ * client and each connection to the backend is a state machine that advances at events.
  *
  *   client    READING -> CALLING -> WRITING -> READING, or LINGERING
  *   line      CONNECTING -> SENDING -> RECEIVING -> IDLE -> SENDING
  *
- * Edge-triggered, with what is known of each direction kept: a read that did not fill its buffer has
- * emptied the socket, so the next one waits for an edge. That is one read and one write per message. */
+ * Events are edge-triggered, and the state of each direction is kept: a read that did not fill its
+ * buffer has emptied the socket, so the next one waits for an edge. That is one read and one write
+ * per message. */
 #ifndef REACTIVE_H
 #define REACTIVE_H
 
@@ -16,12 +17,12 @@
 
 enum source_kind { SOURCE_EVENT, SOURCE_CLIENT, SOURCE_LINE, SOURCE_DEAD };
 
-/* What an epoll knows. Dead ones are freed when all events of a round were handled. */
+/* A descriptor in an epoll. Closed ones are freed when all events of a round were handled. */
 typedef struct source {
 	enum source_kind kind;
 	int fd;
 	bool is_readable, is_writable; /* as far as is known */
-	bool has_ended;                /* the other side writes no more: read until it is seen */
+	bool has_ended;                /* the other side writes no more: read up to the end */
 	struct source *next_dead;
 } source;
 
@@ -55,7 +56,7 @@ typedef struct line {
 	http_parser parser;
 } line;
 
-/* first, is_stopping: under the lock; the rest: its thread. */
+/* first and is_stopping are under the lock; its own thread has the rest. */
 typedef struct reactor {
 	const echo_config *config;
 	uint32_t index, lingering;
@@ -65,29 +66,30 @@ typedef struct reactor {
 	pthread_mutex_t lock;
 	client *first;
 	bool is_stopping, is_told;
-	int64_t until_ns; /* told to stop: how long clients may take */
+	int64_t until_ns; /* after a stop: how long clients may take */
 	line *idle;
 	source *dead;
 	server_counts served;
 	wp_poll_counts polled;
 } reactor;
 
-/* Has a call begun; `reply` is filled and pending of the caller one less when it is over, perhaps now. */
+/* Begins a call for the caller. When it is over, perhaps at once, `reply` is filled and the
+ * caller's pending is one less. */
 void line_begin(reactor *of, client *caller, http_reply *reply);
-/* There is an event. True: a call is over, its client may go on. */
+/* Handles an event. True: a call is over, and its client may go on. */
 bool line_go(line *one);
 void line_drop(line *one);
 
-/* It goes on as far as it can. */
+/* Advances the client as far as it can go. */
 void client_go(client *one);
 void client_drop(client *one);
 
-/* Closes its descriptor; it is freed later. */
+/* Closes the descriptor; the source is freed later. */
 void reactor_bury(reactor *of, source *dead);
-/* False and errno. [any thread, before it is told of] */
+/* False and errno. [any thread, before the source is published] */
 bool reactor_watch(reactor *of, source *one);
 
-/* A read that knows: > 0; 0: the end; -1 and EAGAIN: wait; or another errno. */
+/* A read that updates is_readable: > 0; 0: the end; -1 and EAGAIN: wait; or another errno. */
 ssize_t source_read(source *from, char *bytes, size_t size);
 ssize_t source_write(source *to, const char *bytes, size_t size);
 

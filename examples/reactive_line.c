@@ -11,7 +11,7 @@
 
 enum { BUFFER = 1024 };
 
-/* How far it came. */
+/* The progress of a line. */
 enum progress { WAITS, OVER, AGAIN };
 
 static const char request[] = "GET /x HTTP/1.1\r\nHost: backend\r\n\r\n";
@@ -87,7 +87,7 @@ static enum progress finish(line *one, bool is_kept)
 	return OVER;
 }
 
-/* By errno. A connection that was kept may just be too old. */
+/* Handles a failure by errno. A connection that was kept may simply have been closed. */
 static enum progress broke(line *one)
 {
 	if (one->is_used && !one->parser.is_begun) {
@@ -163,7 +163,7 @@ static enum progress go(line *one)
 		return send_request(one);
 	case LINE_RECEIVING:
 		return receive(one);
-	case LINE_IDLE: /* the backend has closed it, or says what nobody asked for */
+	case LINE_IDLE: /* the backend has closed it, or sends without a request */
 		if (one->source.is_readable)
 			line_drop(one);
 	}

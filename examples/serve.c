@@ -26,7 +26,7 @@ static void count_open(http_server *server, int more)
 	wp_lock_release(&server->lock);
 }
 
-/* Its thread is on the next carrier. */
+/* Starts the thread of a connection on the next carrier. */
 static void serve(http_server *server, int fd, uint32_t number)
 {
 	wp_group *group = server->config.group;
@@ -113,7 +113,7 @@ int server_start(http_server *server, const server_config *config)
 	return code == WP_OK ? wp_vthread_start(server->acceptor) : code;
 }
 
-/* Each that is there: no more requests; or, if it is late, no more at all. */
+/* Stops each connection: it takes no more requests, or, if it is late, ends at once. */
 static void tell_all(http_server *server, bool is_late)
 {
 	for (connection *client = server->first; client != NULL; client = client->next)

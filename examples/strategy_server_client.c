@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * strategy_server_client.c - a client's tasks: from an event to the next wish; see
+ * strategy_server_client.c - the tasks of a client, each from an event to the next wish; see
  * strategy_server.h. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ static enum strategy_next parse(strategy_client *one)
 	}
 }
 
-/* One read for each event: if there is more, it is told at once. */
+/* One read for each event. If there is more, the next event comes at once. */
 static enum strategy_next read_some(strategy_client *one)
 {
 	bool is_lingering = one->state == STRATEGY_LINGERING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * strategy_server_line.c - calls to the backend that block their OS thread; see strategy_server.h.
- * As upstream.h: a kept connection may have been closed meanwhile, and whoever finds that takes
+ * As in upstream.h, the backend may have closed a kept connection, and the caller then takes
  * another one. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,11 +16,11 @@ enum { BUFFER = 1024, MS_PER_S = 1000 };
 
 static const char request[] = "GET /x HTTP/1.1\r\nHost: backend\r\n\r\n";
 
-/* One connection: idle, or of who calls. */
+/* One connection: idle, or in use by one caller. */
 typedef struct strategy_line {
 	struct strategy_line *next;
 	int fd;
-	bool is_used; /* it had a reply before */
+	bool is_used; /* it has had a reply before */
 	http_parser parser;
 } strategy_line;
 
@@ -98,7 +98,7 @@ static bool is_stale(const strategy_line *line)
 	return line->is_used && !line->parser.is_begun;
 }
 
-/* A line that has the request; NULL and errno. */
+/* Sends the request. Returns its line, or NULL and errno. */
 static strategy_line *ask(strategy_lines *lines)
 {
 	strategy_line *line;
@@ -116,7 +116,8 @@ static strategy_line *ask(strategy_lines *lines)
 	return line;
 }
 
-/* HTTP_MESSAGE: *is_kept: another one may follow; HTTP_BAD; HTTP_MORE: it broke: errno. */
+/* HTTP_MESSAGE: *is_kept says whether another one may follow. HTTP_BAD. HTTP_MORE: the connection
+ * broke; errno. */
 static enum http_said hear(strategy_line *line, bool *is_kept)
 {
 	char bytes[BUFFER];
@@ -145,7 +146,7 @@ static void fail(http_reply *reply, const char *why)
 	http_say(reply, HTTP_STATUS_BAD_GATEWAY, "the backend: %s\n", why);
 }
 
-/* line: who was asked, or NULL and errno. */
+/* line: the connection that was used, or NULL and errno. */
 static void finish(strategy_lines *lines, strategy_line *line, http_reply *reply)
 {
 	enum http_said said = HTTP_MORE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * strategy_server_selector.c - what a strategy produces: clients that have something to read; see
+ * strategy_server_selector.c - produces clients that have a request to read; see
  * strategy_server.h. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -71,7 +71,7 @@ static void join(strategy_client *client)
 	arm(client, EPOLL_CTL_ADD);
 }
 
-/* Nobody sends a request any more; those that wait for one see the end. */
+/* No more requests are read. Clients that wait for one are ended. */
 static void begin_stop(strategy_selector *of)
 {
 	of->is_told = true;
@@ -98,7 +98,7 @@ static void take_updates(strategy_selector *of)
 	}
 }
 
-/* Who is too late is at its end, which its next task sees. */
+/* Ends clients that are too late; their next task sees it. */
 static void sweep(strategy_selector *of)
 {
 	int64_t now_ns = wp_clock_ns();
@@ -109,7 +109,7 @@ static void sweep(strategy_selector *of)
 			shutdown(client->fd, SHUT_RDWR);
 }
 
-/* Blocks, if nothing has happened, until an event or an update. */
+/* Blocks until an event or an update comes, unless one is there. */
 static void look(strategy_selector *of)
 {
 	bool sweeps = of->timed != 0 || of->is_told;
@@ -131,7 +131,7 @@ static void look(strategy_selector *of)
 		sweep(of);
 }
 
-/* The next event's client; NULL: there is none. */
+/* The client of the next event. NULL: none is left. */
 static strategy_client *next_ready(strategy_selector *of)
 {
 	while (of->at < of->count) {
@@ -148,7 +148,7 @@ static strategy_client *next_ready(strategy_selector *of)
 	return NULL;
 }
 
-/* Blocks until there is a task; NULL: there will be none. */
+/* Blocks until there is a task. NULL: none will come. */
 static void *produce(void *arg)
 {
 	strategy_selector *of = arg;

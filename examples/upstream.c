@@ -15,11 +15,11 @@ enum { NS_PER_MS = 1000000, BUFFER = 1024 };
 
 static const char request[] = "GET /x HTTP/1.1\r\nHost: backend\r\n\r\n";
 
-/* One connection: in a pool, or of who calls. */
+/* One connection: in a pool, or in use by one caller. */
 typedef struct upstream_line {
 	struct upstream_line *next;
 	wp_io *io;
-	bool is_used; /* it had a reply before */
+	bool is_used; /* it has had a reply before */
 	http_parser parser;
 } upstream_line;
 
@@ -111,7 +111,7 @@ static int open_line(upstream *to, int64_t deadline_ns, upstream_line **made)
 	return code;
 }
 
-/* WP_OK and a reply in its parser: then `is_kept` says if another one may follow. WP_FAILED: not
+/* WP_OK: the parser has a reply, and `is_kept` says whether another one may follow. WP_FAILED: not
  * HTTP. */
 static int exchange(upstream_line *line, int64_t deadline_ns, bool *is_kept)
 {

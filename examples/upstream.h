@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * upstream.h - calls to a backend, over connections that are kept: those of a carrier's threads are
- * taken again by its threads, so that its poller is told of them.
+ * upstream.h - calls to a backend over connections that are kept. The threads of one carrier reuse
+ * the connections of that carrier, so its own poller watches them.
  *
- * A kept connection may have been closed by the backend meanwhile: whoever finds that drops it and
- * takes another one. What fails on a new one is the backend's failure: 502. */
+ * The backend may have closed a kept connection. A caller that finds this drops the connection and
+ * takes another one. A failure on a new connection is the backend's failure: 502. */
 #ifndef UPSTREAM_H
 #define UPSTREAM_H
 
@@ -20,7 +20,7 @@ struct upstream_line;
 /* Under the lock. */
 typedef struct upstream_pool {
 	_Alignas(WP_LINE) wp_lock lock;
-	struct upstream_line *idle; /* the one used last comes first */
+	struct upstream_line *idle; /* the one that was used last comes first */
 } upstream_pool;
 
 typedef struct upstream {
@@ -31,10 +31,10 @@ typedef struct upstream {
 
 /* WP_OK, or WP_SYSTEM. */
 int upstream_init(upstream *to, wp_group *group, const struct sockaddr_in *address);
-/* [when nobody calls | system calls] */
+/* [while no call runs | system calls] */
 void upstream_fini(upstream *to);
 
-/* The reply is the backend's, or 502 and why. [a virtual thread of the group | parks] */
+/* The reply is the backend's, or 502 and the reason. [a virtual thread of the group | parks] */
 void upstream_call(upstream *to, http_reply *reply);
 
 #endif
