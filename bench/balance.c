@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * balance.c - what stealing costs where both carriers have the same to do, and what it brings where
- * one of them has everything.
+ * balance.c - the cost of stealing where both carriers have the same work, and its gain where one
+ * of them has all of it.
  *
- * balanced: 32 tasks on each carrier yield after half a microsecond of work, equally often.
- * hot_carrier: bursts of 256 tasks of about 10 us from outside, all to carrier 0; what is measured
- * is the time from a task's start to its end, of 99 in 100 in each burst; of the bursts, the middle
- * one. */
+ * balanced: 32 tasks on each carrier, which yield equally often, each time after half a microsecond
+ * of work.
+ * hot_carrier: bursts of 256 tasks of about 10 us each, submitted from outside, all to carrier 0.
+ * The measure is the time from the start of a task to its end: its 99th percentile in each burst,
+ * and of the bursts the median. */
 #include "carriers.h"
 
 enum { EACH = 32, BURST = 256, BURSTS = 33, SHORT_WORK = 400, LONG_WORK = 8000 };
@@ -27,7 +28,7 @@ static enum wp_step work_and_yield(wp_task *task)
 	return --self->steps == 0 ? WP_STEP_DONE : WP_STEP_YIELD;
 }
 
-/* Of both carriers: steps, and how many of them were stolen; since the last call. */
+/* Counts the steps of both carriers since the last call, and the stolen ones among them. */
 static void count_stolen(wp_group *group)
 {
 	static uint64_t runs_before[2], thefts_before[2];
@@ -95,7 +96,7 @@ static double burst_p99(wp_group *group)
 	return bench_p99(latencies, BURST);
 }
 
-/* `ops` tasks, or as many as BURSTS have. */
+/* `ops` tasks, or the tasks of BURSTS bursts if these are fewer. */
 static double hot(bool stealing, uint64_t ops)
 {
 	double p99s[BURSTS];

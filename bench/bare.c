@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bare.c - row 6: store buffering by two threads and nothing else, the limit of the stress engine.
  *
- * A block of states, a line each. Both threads meet, run their actor through a stride of states,
- * meet again; at the end of the block each counts and zeroes half of it. No options, no watch, no
- * skew, no table beyond four counters. `sweep` meets as often as the engine does, which is what
- * makes a sample worth something; `block` meets once per block: the least that any such loop can
- * do. */
+ * A block of states, one cache line each. Both threads meet, run their actor through a stride of
+ * states, and meet again. At the end of the block each counts and zeroes half of it. There are no
+ * options, no watchdog, no skew, and no table beyond four counters. `sweep` meets as often as the
+ * engine does, which is what gives a sample its value. `block` meets once per block: the least that
+ * any such loop can do. */
 #include "bench.h"
 
 enum { STATES = 4096, STRIDES = 4 };
 
-/* The engine's own, in equal shares. */
+/* The engine's strides, in equal shares. */
 static const size_t sweep[STRIDES] = {16, 32, 64, 256},
 		    block[STRIDES] = {STATES, STATES, STATES, STATES};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * calls.c - the wrappers that count. */
+ * calls.c - the counting wrappers. */
 #define _GNU_SOURCE
 #include "calls.h"
 

@@ -13,7 +13,7 @@ wp_atomic(uint32_t) carriers_ended;
 static void bind(void *arg, uint32_t index)
 {
 	(void)arg;
-	bench_pin((int)index); /* or they would share the CPU of who made them */
+	bench_pin((int)index); /* otherwise they would share the CPU of the thread that made them */
 }
 
 wp_group *carriers_of_one(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump.c - what a dump costs, for each parked thread that it looks at, lists or counts.
+ * dump.c - the cost of a dump for each parked thread that it looks at, lists or counts.
  *
- * CPU time of the thread that dumps: the carrier sleeps. All stacks are memory that was touched last
- * long ago, as in a program whose threads wait. */
+ * CPU time of the thread that dumps; the carrier sleeps. The memory of all stacks was touched long
+ * ago, as in a program with threads that wait. */
 #include "inspect/dump.h"
 #include "threads.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * explored.c - what the explorer's rows explore: the run queue, two producers and a consumer.
+ * explored.c - the scenario of the explorer's rows: the run queue, two producers and a consumer.
  *
  *   producer a          producer b          consumer          result: "nodes taken"
  *   push, three times   push, three times   pop, six times
  *
- * Larger than stress/scenarios/queue/mpsc.c, so that the graphs are counted and not the code that is run for the
- * first time. */
+ * It is larger than stress/scenarios/queue/mpsc.c, so that the time is spent on graphs and not on
+ * the first run of the code. */
 #include "queue/mpsc.h"
 #include "stress.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fiber.c - a thread and a fiber by turns: a function that runs the fiber, one that yields, as a
- * scheduler has them. An operation is one switch.
+ * fiber.c - a thread and a fiber run in turn: one function runs the fiber, and one yields, as in a
+ * scheduler. An operation is one switch.
  *
  *   ours      both end in the switch
- *   inline    the limit: no function, and only what the loop needs is saved
- *   returns   ours, but both functions return after it: the processor foresees the wrong place
- *   fcontext  Boost.Context's, both functions end in it */
+ *   inline    the limit: no function, and only the registers that the loop needs are saved
+ *   returns   ours, but both functions return after the switch, so the processor mispredicts the
+ *             return
+ *   fcontext  Boost.Context's; both functions end in it */
 #include "bench.h"
 
 #include "thread/fiber.h"
@@ -113,8 +114,8 @@ static double inlined(uint64_t ops)
 {
 	double start;
 
-	/* Its first instructions want the entry where the stack begins: in a fiber's first frame,
-	 * above eight words. */
+	/* Its first instructions expect the entry at the beginning of the stack: in the first frame
+	 * of a fiber, above eight words. */
 	wp_fiber_init(&fiber, memory, BYTES, go_for_ever, NULL);
 	there = (place){.sp = (void **)fiber.sp + 8, .pc = ((void **)fiber.sp)[7]};
 	go(&here, &there);
@@ -128,7 +129,7 @@ static double inlined(uint64_t ops)
 
 #ifdef BENCH_FCONTEXT
 
-/* Of libboost_context; its header is C++. */
+/* From libboost_context; its header is C++. */
 typedef struct transfer {
 	void *context, *data;
 } transfer;

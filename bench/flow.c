@@ -3,12 +3,13 @@
  *
  *   producer k                                   consumer
  *   waits for room in its window of tasks        takes until the queue is empty, checks the order
- *   pushes a batch, one task at a time           tells each producer what was taken
+ *   pushes a batch, one task at a time           reports to each producer what was taken
  *
- * Why it works  Windows keep every queue equally deep and the tasks in the caches. The consumer has
- * a CPU to itself and the producers share the others, on all sides alike. The order check makes a
- * queue that loses a task loud, at one compare per task. Tasks lie side by side, as a slab hands
- * them out; `scattered` shows what a pointer chase costs instead. */
+ * Why it works  Windows keep every queue equally deep, and the tasks in the caches. The consumer
+ *               has a CPU to itself and the producers share the others, on all sides alike. The
+ *               order check makes the loss of a task visible, at one comparison per task. Tasks lie
+ *               side by side, as a slab hands them out; `scattered` shows what a pointer chase
+ *               costs instead. */
 #include "bench.h"
 #include "task.h"
 
@@ -16,15 +17,15 @@
 
 enum { PRODUCERS = 4, WINDOW = 1024, BATCH = 16, TAKE = 32 };
 
-/* Pauses, a few hundred nanoseconds: a carrier that finds its queue empty looks at its poller and
- * its inbox before it looks again. Without them whichever side has the faster consumer makes it
- * wrestle with the producers for the last node, and the rest of the queue goes unmeasured. */
+/* Pauses of a few hundred nanoseconds in all. A carrier that finds its queue empty looks at its
+ * poller and its inbox before it looks again. Without the pauses the side with the faster consumer
+ * competes with the producers for the last node, and the rest of the queue is not measured. */
 enum { ELSEWHERE = 8 };
 
-/* Tasks from one to the next: odd, so that a window is used up before a task comes again. */
+/* Tasks from one to the next. Odd, so that a window is used up before a task comes again. */
 enum { SIDE_BY_SIDE = 1, SCATTERED = 397 };
 
-/* One producer's side of the flow, on lines of its own. taken: the consumer writes. */
+/* One producer's part of the flow, on cache lines of its own. The consumer writes `taken`. */
 typedef struct flow_lane {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) taken;
 	uint64_t seen;
@@ -35,7 +36,7 @@ typedef struct flow_run {
 	const flow_queue *kind;
 	void *queue;
 	int producers;
-	uint64_t each, step; /* tasks per producer, whole batches; from task to task */
+	uint64_t each, step; /* tasks per producer, in whole batches; from task to task */
 	flow_lane *lanes;
 } flow_run;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * flow_ours.c - our queue as a flow: alone, with a fence after each push, with a guard's signal
+ * flow_ours.c - our queue as a flow: alone, with a fence after each push, and with a guard's signal
  * after each push. */
 #include "flow_ours.h"
 

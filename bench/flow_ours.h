@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * flow_ours.h - our queue as a flow. Included by files that differ in WP_LINE, hence the layout, or
- * in what follows a push. */
+ * flow_ours.h - our queue as a flow. It is included by files that differ in WP_LINE, and therefore
+ * in the layout, or in the code after a push. */
 #ifndef WP_BENCH_FLOW_OURS_H
 #define WP_BENCH_FLOW_OURS_H
 
@@ -11,7 +11,7 @@
 #include "queue/mpsc.h"
 #include "task.h"
 
-/* A queue and the guard of who consumes it, which has a line to itself. */
+/* A queue and the guard of its consumer, which has a cache line to itself. */
 typedef struct guarded {
 	wp_mpsc queue;
 	_Alignas(WP_LINE) wp_guard guard;
@@ -27,7 +27,7 @@ BENCH_INLINE void *guarded_make(enum wp_guard_fences fences)
 	return made;
 }
 
-/* `after` is what a producer does between two pushes. */
+/* `after` is the code of a producer between two pushes. */
 BENCH_INLINE void guarded_produce(guarded *to, bench_task **tasks, size_t count,
 				  void (*after)(guarded *))
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * flow_packed.c - our queue in the layout that the kernel does not use: both ends on one line. */
+ * flow_packed.c - our queue in a layout that the kernel does not use: both ends on one cache
+ * line. */
 #include "base/order.h"
 
 #undef WP_LINE

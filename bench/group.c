@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group.c - what carriers cost: a submission while they are awake, tasks from start to end, and an
- * unpark of everybody.
+ * group.c - the cost of carriers: a submission while they are awake, tasks from start to end, and
+ * an unpark of all tasks.
  *
- * Submissions by one thread, which is no carrier, so that no line travels; the queue is emptied off
- * the clock. Tasks on two carriers, a million in memory, so that each is out of the cache when its
- * turn comes; measured is the CPU time, halved: the carriers share nothing; and the clock. A side
- * that is a number of nanoseconds is the goal itself. */
+ * Submissions come from one thread that is no carrier, so that no cache line travels; the queue is
+ * emptied off the clock. Tasks run on two carriers, with a million in memory, so that each is out
+ * of the cache when its turn comes. The measures are the clock, and half of the CPU time, because
+ * the carriers share nothing. A side that is a number of nanoseconds is the goal itself. */
 #include <stdlib.h>
 
 #include "carriers.h"
@@ -70,7 +70,7 @@ static double stealing(uint64_t ops)
 static wp_group *group;
 static wp_task *million, *parked, roots[2];
 static uint64_t first, share;
-static wp_atomic(uint32_t) rounds; /* in which all parked tasks ran */
+static wp_atomic(uint32_t) rounds; /* in which all parked tasks have run */
 
 static void begin(void)
 {
@@ -90,7 +90,8 @@ static enum wp_step end_at_once(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-/* Starts its half, which runs when it has ended: in order, so the last one's end is that of all. */
+/* Starts its half, which runs when this task has ended. The halves run in order, so the end of the
+ * last task is the end of all. */
 static enum wp_step start_half(wp_task *task)
 {
 	uint32_t mine = task == &roots[1];
@@ -151,7 +152,7 @@ static enum wp_step count_and_park(wp_task *task)
 	return WP_STEP_PARK;
 }
 
-/* Every parked task in turn, and again when all have run. CPU time of both sides. */
+/* Unparks every task in turn, and again when all have run. CPU time of both sides. */
 double bench_wake(uint64_t ops)
 {
 	static uint32_t round;

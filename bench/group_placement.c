@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement.c - how evenly a group of two carriers spreads a burst, and how long its tasks wait.
+ * group_placement.c - how evenly a group of two carriers spreads a burst, and how long its tasks
+ * wait.
  *
- * A burst is 64 unequal tasks (policies.h; a unit is about a microsecond), which a task of carrier
- * 0 submits one after the other, while a task keeps carrier 1 awake; both then end. When all have
- * ended, and are off the loads, the next burst comes. One in which somebody took a carrier's CPU is
- * made again.
+ * A burst is 64 unequal tasks (policies.h; a unit is about a microsecond). A task of carrier 0
+ * submits them one after the other, while another task keeps carrier 1 awake; both then end. The
+ * next burst comes when all tasks have ended and have left the loads. A burst in which another
+ * process took a carrier's CPU is repeated.
  *
- *   placement_group_off, _on   without work stealing, and with
+ *   placement_group_off, _on   without work stealing, and with it
  *
- * A round is so many bursts, whatever is asked for, and the same tasks for all sides. */
+ * A round is a fixed number of bursts, whatever `ops` is, with the same tasks for all sides. */
 #include "carriers.h"
 #include "base/futex.h"
 #include "policies.h"
@@ -19,7 +20,7 @@ typedef struct job {
 	_Alignas(WP_LINE) wp_task task;
 	uint32_t units, ran_on;
 	double submitted_ns, waited_ns;
-	uint64_t longest, queued; /* of the queues, when it began */
+	uint64_t longest, queued; /* of the queues, when the burst began */
 } job;
 
 static wp_group *group;
@@ -80,7 +81,7 @@ static enum wp_step keep_awake(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-/* Who waits is woken once: it would take a carrier's CPU. */
+/* The waiting thread is woken only once, because it would take the CPU of a carrier. */
 static void count_end(wp_task *task)
 {
 	(void)task;
@@ -116,7 +117,7 @@ static void run_burst(uint64_t costs)
 	await_unloaded();
 }
 
-/* How often somebody took a CPU of the carriers, if they never were left alone. */
+/* How often another process took a CPU of the carriers, if no attempt was free of that. */
 static long run_alone(uint64_t costs)
 {
 	long before = carriers_preemptions(group), times = 0;
@@ -134,7 +135,7 @@ static long run_alone(uint64_t costs)
 	return times;
 }
 
-/* What each carrier had to do: the most, by the mean. */
+/* The work of the carrier with the most, divided by the mean. */
 static double spread_of_burst(void)
 {
 	double work[CARRIERS] = {0};

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * layout.c - row 5: which words share a line. The same operations over both layouts.
+ * layout.c - row 5: which words share a cache line. The same operations over both layouts.
  *
- *   ticket   the owner takes and gives the lock, with a little work in between, while a stealer
- *            tries now and then: next and serving on one line (the kernel's) or on a line each
- *   token    a submitter looks whether anybody is idle, while a searcher takes and gives the
- *            token: a line each (the kernel's) or on one line
+ *   ticket   the owner acquires and releases the lock, with a little work in between, while a
+ *            stealer tries now and then: next and serving on one line (the kernel's layout) or on
+ *            one line each
+ *   token    a submitter checks whether any carrier is idle, while a searcher takes and returns the
+ *            token: one line each (the kernel's layout) or on one line
  *
- * The queue's ends, a line each in the kernel, are measured as flows (flow_ours.h). */
+ * The ends of the queue, which are on one line each in the kernel, are measured as flows
+ * (flow_ours.h). */
 #include "bench.h"
 #include "sched/search.h"
 #include "queue/biased_lock.h"
 
 enum {
-	OWNER_WORK = 32,    /* empty steps, about 10 ns: the stealer gets its turns */
-	STEALER_PAUSES = 8, /* a few hundred nanoseconds: it looks at other queues as well */
+	OWNER_WORK = 32,    /* empty steps, about 10 ns, so that the stealer gets its turns */
+	STEALER_PAUSES = 8, /* a few hundred nanoseconds, for it looks at other queues as well */
 };
 
 typedef struct layout_run {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local.c - the bounded run queue beside the one that groups have: MPSC and ticket, as a carrier
- * polls it where others may steal.
+ * local.c - the bounded run queue beside the one that groups have, MPSC and ticket, as a carrier
+ * with possible thieves polls it.
  *
  *   batch, turn, ping   as in one.c: push and pop by the owner
- *   steal               128 are pushed; a thief takes half, and runs them: from its own ring, or one
- *                       by one under the ticket
- *   spill               256 are there; 128 more are pushed, so 128 go to the global queue, from
+ *   steal               128 tasks are pushed; a thief takes half and runs them: from its own ring,
+ *                       or one by one under the ticket
+ *   spill               256 are there and 128 more are pushed, so 128 go to the global queue, from
  *                       which all are taken: in one chain, or pushed there one by one
  *
- * One thread: no line is in another's cache. Each side pushes and takes every task. */
+ * All by one thread, so no cache line is in another's cache. Each side pushes and takes every
+ * task. */
 #include "queue/local_queue.h"
 #include "queue/mpsc.h"
 #include "one.h"

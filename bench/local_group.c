@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_group.c - groups with bounded run queues beside those without, work stealing on.
+ * local_group.c - groups with bounded run queues beside groups without, with work stealing on.
  *
- * A tree of tasks that start two each, and end when these have: by the clock on two carriers, where
- * halves are stolen. Each level is pushed before the next, so its last ones do not fit a ring. And 64
- * tasks of one carrier that yield. */
+ * A tree of tasks: each starts two more, and ends when these have ended. It is timed by the clock
+ * on two carriers, where halves are stolen. Each level is pushed before the next, so the last
+ * levels do not fit a ring. The other row has 64 tasks of one carrier that yield. */
 #include <stdlib.h>
 
 #include "carriers.h"
@@ -11,7 +11,7 @@
 enum { NODES = (1 << 15) - 1, YIELDING = 64 };
 
 typedef struct node {
-	wp_task task; /* first */
+	wp_task task; /* must be first */
 	uint32_t number;
 	wp_atomic(uint32_t) open; /* itself, and its children */
 } node;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - runs one row: `bench ROW ROUNDS SLICE_MS TRIES CPU...`, or lists them: `bench`. JSON on
- * stdout.
+ * main.c - runs one row: `bench ROW ROUNDS SLICE_MS TRIES CPU...`, or lists the rows: `bench`. It
+ * prints JSON on stdout.
  *
- * Why it works  Each side is first made long enough to fill a slice, then all sides take turns,
- * round after round. A slice is short, so that many pass without another process on these CPUs;
- * those that do not are measured again. */
+ * Why it works  Each side is first made long enough to fill a slice; then all sides take turns,
+ *               round after round. Slices are short, so that many pass without another process on
+ *               these CPUs. The others are measured again. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include "policies.h"
@@ -31,7 +31,7 @@ static const bench_row *const groups[] = {
 	bench_local_group};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
-static wp_atomic(long) preempted; /* times in the run just made */
+static wp_atomic(long) preempted; /* times in the latest run */
 
 static double clock_now(clockid_t id)
 {
@@ -75,7 +75,8 @@ void bench_work(uint32_t many)
 
 	for (uint32_t k = 0; k < many; k++) {
 		x = x * x + k;
-		__asm__ __volatile__("" : "+r"(x)); /* not to be computed beforehand */
+		/* So that the compiler does not compute it in advance. */
+		__asm__ __volatile__("" : "+r"(x));
 	}
 }
 
@@ -95,7 +96,8 @@ void bench_pin(int index)
 	CPU_SET((size_t)(index == 0 || cpus_count == 1 ? cpus[0]
 						       : cpus[1 + (index - 1) % (cpus_count - 1)]),
 		&set);
-	sched_setaffinity(0, sizeof(set), &set); /* refused: the run goes on where it may */
+	/* If it is refused, the run goes on where it may. */
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 void bench_float(void)
@@ -133,8 +135,8 @@ void bench_disturb(long times)
 	wp_fetch_add_relaxed(&preempted, times);
 }
 
-/* The body, and whether it was left alone. More threads than CPUs preempt one another: then only 0
- * counts. */
+/* Runs the body, and notes whether it was preempted. If there are more threads than CPUs, the
+ * threads preempt one another, and only thread 0 counts. */
 static void run_body(bench_crew *crew, int index)
 {
 	long before = bench_preemptions();
@@ -186,7 +188,7 @@ double bench_together(int threads, void (*body)(void *, int), void *context)
 	return end - start;
 }
 
-/* A side that runs alone, or by a policy. */
+/* A side that runs alone, or under a policy. */
 typedef struct side {
 	char name[NAME];
 	bench_side_run *run; /* or NULL: */
@@ -212,7 +214,7 @@ static void add_policy(const bench_row *row, side *added, const char *name, int 
 	snprintf(added->name, NAME, "%s%s", name, at_dequeue ? "_dequeue" : "");
 }
 
-/* Fills in all sides of a row; returns how many. */
+/* Fills in all sides of a row and returns their number. */
 static int sides_of(const bench_row *row, side *sides)
 {
 	int count = 0;
@@ -234,8 +236,9 @@ static int sides_of(const bench_row *row, side *sides)
 	return count;
 }
 
-/* Operations that fill a slice; the first runs also warm caches and predictors. The shortest of a
- * few runs decides: one that was preempted would leave a slice too short to mean anything. */
+/* The number of operations that fill a slice. The first runs also warm caches and predictors. The
+ * shortest of a few runs decides, because a run that was preempted would give a slice too short to
+ * be meaningful. */
 static uint64_t calibrate(const side *side, double slice_ns)
 {
 	uint64_t ops = 128;
@@ -255,8 +258,8 @@ static uint64_t calibrate(const side *side, double slice_ns)
 	}
 }
 
-/* One sample. A run that was preempted is made again, `tries` times at the most: *disturbed counts
- * those that stayed. */
+/* Takes one sample. A preempted run is repeated, at most `tries` times. *disturbed counts the
+ * samples that stayed preempted. */
 static double sample(const side *side, uint64_t ops, int tries, int *disturbed)
 {
 	double ns = 0;
@@ -312,7 +315,7 @@ static void run_row(const bench_row *row, int rounds, double slice_ns, int tries
 			for (int c = 0; c < kinds; c++)
 				counts[c][s][r] = *row->counts[c].of;
 		}
-		/* A crowded machine: what was retried so often has to end. */
+		/* On a crowded machine, retries must end at some time. */
 		if (clock_now(CLOCK_MONOTONIC) - start > patience_ns && (r + 1) % ROUNDS_LEAST == 0)
 			rounds = r + 1;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory.c - a million parked tasks: what each takes of the machine's memory, by the system's own
- * account, page tables included; and the CPU time of a start and a park. */
+ * memory.c - a million parked tasks: the memory that each takes, by the system's own account, page
+ * tables included; and the CPU time of a start and a park. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static uint32_t runs, many;
 static wp_atomic(uint32_t) parked;
 static double bytes_each;
 
-/* Twice each, by one carrier, in the order of their starts. */
+/* Each parks twice, on one carrier, in the order of their starts. */
 static enum wp_step park_once(wp_task *task)
 {
 	(void)task;

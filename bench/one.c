@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * one.c - row 1: push and pop by the one thread that uses the queue.
  *
- *   batch   push 64, then take 64 (one poll's budget); each task counts its run: the row itself
+ *   batch   push 64, then take 64 (the budget of one poll); each task counts its run: the row
+ *           itself
  *   turn    64 tasks in the queue; take the oldest, run it, put it back: threads that yield
- *   ping    push one, take it: an empty queue each time, which is where the last node must be taken
+ *   ping    push one, take it: the queue gets empty each time, which is when the last node is taken
  *
- * The ring with one exchange per push is the floor of every queue into which others may push at the
- * same moment by a single read-modify-write; push_pop_unlocked.c shows the queue without its lock. Time is
- * this thread's CPU time. */
+ * The ring with one exchange per push is the lower bound of every queue into which other threads
+ * may push at the same moment by a single read-modify-write. push_pop_unlocked.c shows the queue
+ * without its locked instruction. The time is the CPU time of this thread. */
 #include "one.h"
 
 #include "queue/mpsc.h"
@@ -39,7 +40,7 @@ BENCH_INLINE bench_task *pop_marked(void)
 	return ring_pop(&a_marked_ring);
 }
 
-/* Before main: the queues are used by one thread, and every side may come first. */
+/* Runs before main. The queues are used by one thread, and any side may come first. */
 __attribute__((constructor)) static void prepare_queues(void)
 {
 	wp_mpsc_init(&ours);

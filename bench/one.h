@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * one.h - the three patterns of row 1 over any queue. Included by files that differ in it. */
+ * one.h - the three patterns of row 1 over any queue. It is included by files that differ in the
+ * queue. */
 #ifndef WP_BENCH_ONE_H
 #define WP_BENCH_ONE_H
 
@@ -11,7 +12,7 @@ enum { DEPTH = 64 };
 typedef void push_task(bench_task *task);
 typedef bench_task *pop_task(void);
 
-/* Our queue with mpsc.2 as a plain load and store: push_pop_unlocked.c. */
+/* Our queue with mpsc.2 as a plain load and store: see push_pop_unlocked.c. */
 double batch_unlocked(uint64_t ops);
 double turn_unlocked(uint64_t ops);
 
@@ -81,7 +82,7 @@ BENCH_INLINE double turns(push_task *push, pop_task *pop, uint64_t ops)
 	return ns;
 }
 
-/* The patterns over push_WHAT and pop_WHAT, a side each. */
+/* The patterns over push_WHAT and pop_WHAT, one side each. */
 #define ONE_SIDES(what)                                                        \
 	BENCH_SIDE(batch_##what, batches(push_##what, pop_##what, DEPTH, ops)) \
 	BENCH_SIDE(turn_##what, turns(push_##what, pop_##what, ops))           \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parker.c - row 4: two threads hand a turn to and fro and sleep in between, by parker and by bare
- * futex.
+ * parker.c - row 4: two threads hand a turn to and fro and sleep in between, by a parker and by a
+ * bare futex.
  *
- * The bare side is the least that is correct: a word per thread, store and wake, wait and clear. */
+ * The bare side is the least that is correct: one word per thread, store and wake, wait and
+ * clear. */
 #include "wakeup/parker.h"
 
 #include "bench.h"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * peers.c - the work that peers/ does in Go and with tokio, by our carriers and by a plain thread
- * pool: one queue, a mutex, a condition variable, two threads.
+ * peers.c - the work that peers/ does in Go and with Tokio, done by our carriers and by a plain
+ * thread pool: one queue, a mutex, a condition variable, two threads.
  *
- *   peers_near   two tasks, each resumes the other: wherever the scheduler runs them
+ *   peers_near   two tasks resume each other, wherever the scheduler runs them
  *   peers_far    the same, each bound to a thread of its own
- *   peers_tasks  two tasks start half a million each, which end at once
- *   peers_wake   a thread outside resumes 4,096 tasks, and again when all have run
+ *   peers_tasks  two tasks start half a million tasks each, which end at once
+ *   peers_wake   an outside thread resumes 4,096 tasks, and again when all have run
  *   peers_timers one timer is armed and cancelled, among a million that are armed
  *
- * A pool has no parked tasks: to resume one is to submit it. Its threads hand a turn to and fro by
- * mutex and condition. Our sides are those of pingpong.c, group.c and
- * timer.c. */
+ * A pool has no parked tasks; to resume a task is to submit it. Its threads hand a turn to and fro
+ * by mutex and condition. Our sides are those of pingpong.c, group.c and timer.c. */
 #include <pthread.h>
 
 #include "carriers.h"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pingpong.c - a task on each of two carriers unparks the other's: asleep in between, or awake.
+ * pingpong.c - one task on each of two carriers unparks the other's, with carriers that sleep in
+ * between, or stay awake.
  *
- * Timed and counted from the first serve to the last return, by the carrier that serves. Each step
- * says on which carrier it runs. Awake: each carrier has a task besides that yields for ever, so it
- * never looks for a place to sleep. The limit is two threads that spin at a word each. */
+ * It is timed and counted from the first serve to the last return, by the carrier that serves. Each
+ * step records on which carrier it runs. Awake: each carrier also has a task that yields for ever,
+ * so it never sleeps. The limit is two threads that spin on one word each. */
 #include "calls.h"
 #include "carriers.h"
 #include "base/futex.h"
 
-/* On lines of their own, as a task would be that its carrier allocates. */
+/* On cache lines of their own, as tasks that their carriers allocate would be. */
 typedef struct player {
 	_Alignas(WP_LINE) wp_task task;
 	struct player *other;
 	uint64_t turns;
-	uint64_t strays; /* steps elsewhere than at home */
+	uint64_t strays; /* steps on another carrier than its home */
 } player;
 
 typedef struct idler {
@@ -22,12 +23,12 @@ typedef struct idler {
 	bool has_started;
 } idler;
 
-static player players[2]; /* by carrier; 0 serves */
+static player players[2]; /* by carrier; player 0 serves */
 static idler idlers[2];
 static wp_group *group;
 static uint64_t games;
 static double start_ns, took_ns;
-static double strays; /* of the players' steps of the last game */
+static double strays; /* of the steps of the latest game */
 static _Alignas(WP_LINE) wp_atomic(uint32_t) is_over;
 static _Alignas(WP_LINE) wp_atomic(uint32_t) waiting, awake_count;
 
@@ -50,7 +51,7 @@ static enum wp_step serve(wp_task *task)
 		calls_end();
 		wp_store_relaxed(&is_over, 1);
 	}
-	wp_task_unpark(&self->other->task); /* when it is over: to its end */
+	wp_task_unpark(&self->other->task); /* after the last turn, so that the other one ends */
 	return self->turns > games ? WP_STEP_DONE : WP_STEP_PARK;
 }
 
@@ -77,8 +78,8 @@ static void start(uint32_t index, wp_task *task, enum wp_step (*step)(wp_task *)
 	carriers_start(group, index, task);
 }
 
-/* The first idler starts the game when both carriers are awake: the program's own thread would wait
- * long for its turn at a CPU. */
+/* The first idler starts the game when both carriers are awake. The program's own thread would wait
+ * too long for a CPU. */
 static enum wp_step idle(wp_task *task)
 {
 	idler *self = (idler *)(void *)task;
@@ -89,7 +90,7 @@ static enum wp_step idle(wp_task *task)
 		self->has_started = true;
 		start(0, &players[0].task, serve, players[0].task.is_pinned);
 	}
-	wp_pause(); /* as in any loop that waits */
+	wp_pause(); /* as in any waiting loop */
 	return wp_load_relaxed(&is_over) != 0 ? WP_STEP_DONE : WP_STEP_YIELD;
 }
 
@@ -136,7 +137,7 @@ double bench_near(uint64_t ops)
 BENCH_SIDE(awake, play(false, false, true, ops))
 BENCH_SIDE(awake_pinned, play(true, true, true, ops))
 
-/* What a side without carriers counts. */
+/* Counts for a side without carriers. */
 static void nobody_plays(uint64_t ops)
 {
 	strays = 0;

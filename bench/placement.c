@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement.c - what a choice costs, by policy, among carriers as data.
+ * placement.c - the cost of a choice, by policy, among carriers as data.
  *
- * Each carrier has about four tasks, so that least_loaded reads all. Each task that is chosen for
- * is counted, and one ends, on the carriers in turn: that is in `none`, too, which chooses nothing.
- * One thread: no line is in another's cache.
+ * Each carrier has about four tasks, so least_loaded reads all loads. Each task that is placed is
+ * counted, and one task ends, on the carriers in turn. `none` does this, too, and chooses nothing.
+ * All by one thread, so no cache line is in another's cache.
  *
- *   sibling   what a policy takes longer than `none`, by the number of carriers */
+ *   sibling   how much longer a policy takes than `none`, by the number of carriers */
 #include "policies.h"
 
 enum { MOST = 256, NONE = -1 };
 
 static wp_placement placement;
 static wp_placement_slot slots[MOST];
-static double none_ns;     /* each, of the last `none` */
-static double per_sibling; /* what the run just made took longer than that */
+static double none_ns;     /* each, of the latest `none` */
+static double per_sibling; /* how much longer the latest run took */
 
-/* Nobody chooses: what is counted alone. */
+/* No choice: only the counting. */
 static uint32_t in_turn(uint64_t *random)
 {
 	return (uint32_t)(++*random % placement.count);

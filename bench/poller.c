@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c - what a poller costs: a message and its answer through a pair of sockets, a look that
+ * poller.c - the cost of a poller: a message and its reply through a pair of sockets, a look that
  * finds nothing, and a start on a carrier that sleeps in its poller.
  *
- * CPU time of the process for what one carrier does. `bare` writes and reads the same bytes and never
- * waits; `epoll` is the loop that one would write by hand: it reads only what it was told of. */
+ * CPU time of the process, for the work of one carrier. `bare` writes and reads the same bytes and
+ * never waits. `epoll` is a loop as one would write it by hand, which reads only from descriptors
+ * with an event. */
 #define _GNU_SOURCE
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -35,7 +36,7 @@ static bool receives_byte(int fd)
 	return read(fd, &(char){0}, 1) == 1;
 }
 
-/* Of one carrier, with a poller; made at the first call. */
+/* A group of one carrier, with a poller. The first call makes it. */
 static wp_group *polling(void)
 {
 	static wp_group *made;
@@ -154,7 +155,7 @@ static double bare(uint64_t ops)
 	return begun;
 }
 
-/* One turn of a poller that spins: `idle_spins` buys so many. */
+/* One turn of a poller that spins: `idle_spins` looks. */
 static int looks(void *arg)
 {
 	int *epoll = arg;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * push_pop_unlocked.c - row 1 without the lock: our queue, whose push reserves by a load and a
- * store (mpsc.2).
+ * push_pop_unlocked.c - row 1 without the locked instruction: our queue, with a push that reserves
+ * by a load and a store (mpsc.2).
  *
  * It is compiled with twin mpsc_split_reserve, so with two producers it loses tasks. With one
- * thread it shows what the locked instruction costs, because nothing else differs. */
+ * thread it shows the cost of the locked instruction, because nothing else differs. */
 #include "one.h"
 
 #include "queue/mpsc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recheck.c - what the looks at all siblings cost, and whether more searchers would pay: with
+ * recheck.c - the cost of looking at all siblings, and whether more searchers would pay, with
  * carriers as data (sim.h).
  *
- *   recheck_N  one of N carriers says that it will sleep and takes it back; all queues are empty
+ *   recheck_N  one of N carriers announces a sleep and retracts it; all queues are empty
  *   load_N     each of N carriers gets tasks from outside that keep it busy half of the time
  *   burst_N    a quarter of N carriers start three tasks each and stay busy; all others sleep
  *   hot_N      a quarter of N carriers get all tasks, twice as many as they can run
@@ -12,8 +12,8 @@
 
 enum { TASK_NS = 20000, LOAD_TASKS = 2048 };
 
-static double parked_ns[2]; /* by the twin, by ours: each, of the last run */
-static double per_sibling;  /* what ours took longer than the twin's before it */
+static double parked_ns[2]; /* by the twin, by ours: each, of the latest run */
+static double per_sibling;  /* how much longer ours took than the twin before it */
 
 static double parks_of(sim_parks *parks, bool is_ours, uint32_t carriers, uint64_t ops)
 {
@@ -24,10 +24,10 @@ static double parks_of(sim_parks *parks, bool is_ours, uint32_t carriers, uint64
 	return ns;
 }
 
-/* Of the simulation just made. */
+/* Of the latest simulation. */
 static double useless_each_park, useless_each_task, lost_percent;
 
-/* The twin loses wakes: it may. */
+/* The twin loses wakes, which is allowed here. */
 static sim_found simulate(sim_run *run, sim_load load)
 {
 	sim_found found = run(&load, (uint64_t)bench_round, run == sim_shipped);

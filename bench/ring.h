@@ -2,8 +2,9 @@
  * ring.h - the limit of row 1: a FIFO of task pointers that one thread has to itself, as an
  * engineer would write it.
  *
- * A power of two of slots, free-running indices, a full ring refused (its owner would grow it). No
- * atomics, no sharing, no stealing: what a run queue costs that promises nothing to others. */
+ * A power of two of slots and free-running indices. A push into a full ring is refused (its owner
+ * would grow it). There are no atomics, no sharing and no stealing: this is the cost of a run queue
+ * that promises nothing to other threads. */
 #ifndef WP_BENCH_RING_H
 #define WP_BENCH_RING_H
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scale.c - what a yield and a hand-over cost among few virtual threads of a carrier, and among a
- * million.
+ * scale.c - the cost of a yield and of a hand-over among few virtual threads of a carrier, and
+ * among a million.
  *
  *   conductor                          member, of as many as the row says
- *   unparks them; notes the time       parks; yields as often as it is told
+ *   unparks them; notes the time       parks; yields as often as it should
  *   parks                              the last one unparks the conductor
  *   or unparks the first; parks        or parks; unparks the next of the ring; parks ..
  *
- * A yield is one run of a member: in each round all run, in turn, so each finds its stack as the
- * caches have left it. A hand-over is an unpark and the park that follows. Members that a row does not
- * need stay parked. CPU time of the carrier, which all are on: what they share needs no atomics. */
+ * A yield is one run of a member. In each round all members run in turn, so each finds its stack as
+ * the caches have left it. A hand-over is an unpark and the park that follows. Members that a row
+ * does not need stay parked. The time is the CPU time of the carrier, on which all run; what they
+ * share needs no atomics. */
 #include "threads.h"
 
 enum { MILLION = 1000000 };
@@ -47,8 +48,8 @@ static int conducts(void *arg)
 	return arg != NULL;
 }
 
-/* Has the first `count` members there, and the conductor make them run `each` times or pass a turn
- * on `runs` times. */
+/* Places the first `count` members, and lets the conductor make them run `each` times, or pass a
+ * turn on `runs` times. */
 static double conduct(uint32_t count, uint64_t each, uint64_t runs)
 {
 	wp_group *group = carriers_of_one();
@@ -84,7 +85,7 @@ BENCH_SIDE(yield_1k, yield_among(1000, ops))
 BENCH_SIDE(yield_100k, yield_among(100000, ops))
 BENCH_SIDE(yield_1m, yield_among(MILLION, ops))
 
-/* Limit: a line of each, whose address is known when the line before has come. */
+/* Limit: one cache line of each member; its address is known when the line before has been read. */
 static double line_1m(uint64_t ops)
 {
 	uint32_t count = ops < MILLION ? (uint32_t)ops : MILLION;

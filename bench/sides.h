@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sides.h - the sides of rows that one thread runs: a ring of its own, and the Vyukov queue. */
+ * sides.h - the sides of rows that one thread runs: a ring, and the Vyukov queue. */
 #ifndef WP_BENCH_SIDES_H
 #define WP_BENCH_SIDES_H
 

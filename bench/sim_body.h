@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sim_body.h - the simulation over whichever carrier.c and search.c stand above this line: included
- * once by each variant. */
+ * sim_body.h - the simulation, compiled with the carrier.c and search.c that were included above
+ * it. Each variant includes it once. */
 #include <stdlib.h>
 
 #include "calls.h"
@@ -17,9 +17,10 @@ typedef struct sim_task {
 	double submitted_ns, began_ns, takes_ns;
 } sim_task;
 
-/* Lines lie as in a group, whose homes are an array. */
+/* Cache lines lie as in a group, in which homes are an array. */
 typedef struct sim_carrier {
-	wp_carrier_tasks home; /* first: whose word a wake names is found by its address */
+	/* Must be first: a wake names a word, and the carrier is found by its address. */
+	wp_carrier_tasks home;
 	double next_ns;
 	bool is_asleep;
 } sim_carrier;
@@ -31,7 +32,7 @@ static sim_task tasks[SIM_TASKS];
 static double now_ns, paid_ns;
 static uint64_t random_state, wakes;
 
-/* Between 0 and twice `mean` */
+/* Uniform between 0 and twice `mean`. */
 static double draw(double mean)
 {
 	return (double)(bench_random(&random_state) >> 32) / 4294967296.0 * 2 * mean;
@@ -85,7 +86,7 @@ static void submit(sim_task *task, bool internal)
 		wp_carrier_submit(home, &task->node);
 }
 
-/* As carry() in worker.c; the probe asks one sibling. */
+/* As carry() in worker.c; the probe looks at one sibling. */
 static wp_mpsc_node *find_task(sim_carrier *carrier, const sim_load *load, sim_found *found)
 {
 	wp_carrier *own = &carrier->home.carrier;
@@ -151,7 +152,7 @@ static void prepare(const sim_load *load, uint64_t seed)
 	}
 }
 
-/* Each target wakes up to a step that submits its share and goes on for ever. */
+/* Each target wakes for a step that submits its share and goes on for ever. */
 static void burst(const sim_load *load)
 {
 	for (uint32_t target = 0; target < load->targets; target++) {

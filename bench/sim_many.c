@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sim_many.c - the simulation with several searches in flight: the token is a count with a limit.
  *
- * Everything else is the kernel's, the look after each release included. No specification and no
- * explorer knows this token: it is here to be measured. */
+ * Everything else is the kernel's, including the look after each release. No specification and no
+ * scenario covers this token; it is only measured. */
 #define VARIANT(name) many_##name
 
 #include "variant.h"

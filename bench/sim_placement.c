@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sim_placement.c - how evenly choices spread tasks, and how long these wait: with carriers, tasks
+ * sim_placement.c - how evenly choices spread tasks, and how long tasks wait, with carriers, tasks
  * and time as data, so that the numbers are the same on every machine.
  *
- * The choices and the loads are the kernel's own code. A carrier runs its tasks in their order, and
- * nobody steals. Tasks are unequal (policies.h), and no policy knows how. Rounds are seeds.
+ * The choices and the loads are the kernel's own code. A carrier runs its tasks in order, and there
+ * is no stealing. Tasks are unequal (policies.h), and no policy knows their lengths. Rounds are
+ * seeds.
  *
  *   placement_steady_N   tasks come from outside, one by one, in random gaps: N carriers are busy
  *                        for 80 % of the time
  *   placement_burst_N    32 tasks for each of N carriers, submitted by one of them, 12 ns apart;
- *                        when all have ended, the next carrier's burst comes
+ *                        when all have ended, the burst of the next carrier comes
  *
- *   one    a single queue for all carriers: nobody waits while one of them is idle
- *   zero   all to carrier 0: the worst that a choice can be */
+ *   one    a single queue for all carriers: no task waits while a carrier is idle
+ *   zero   all to carrier 0: the worst possible choice */
 #include "policies.h"
 
-enum { ONE_QUEUE = -2, ALL_TO_ZERO = -1 }; /* beside policies */
+enum { ONE_QUEUE = -2, ALL_TO_ZERO = -1 }; /* besides the policies */
 enum { TURN_PS = 100000, UNIT_PS = 1000000, GAP_PS = 12000, BUSY_PERCENT = 80, BURST = 32 };
 
 typedef struct job {
@@ -25,7 +26,7 @@ typedef struct job {
 typedef struct queue {
 	job *to_begin, *to_end, *last; /* NULL: none */
 	uint64_t free_ps;
-	uint32_t length; /* with what runs */
+	uint32_t length; /* including the job that runs */
 } queue;
 
 static wp_placement placement;
@@ -49,7 +50,7 @@ static void prepare(uint32_t carriers, int policy, bool at_dequeue)
 	longest = queued = 0;
 }
 
-/* What has happened there until now. */
+/* Simulates this carrier up to now. */
 static void settle(uint32_t index)
 {
 	queue *here = &queues[index];
@@ -74,7 +75,7 @@ static void settle_all(void)
 	longest += most;
 }
 
-/* Who takes a task that waits in a queue of all: who is free first. */
+/* With one queue for all, the carrier that is free first takes the waiting task. */
 static uint32_t first_free(void)
 {
 	uint32_t first = 0;
@@ -136,7 +137,7 @@ static double steady(uint32_t carriers, int policy, bool at_dequeue)
 	return p99_ns(SPREAD_TASKS);
 }
 
-/* Nobody has anything left. */
+/* Ends all remaining work. */
 static void end_all(void)
 {
 	for (uint32_t index = 0; index < placement.count; index++)
@@ -165,7 +166,7 @@ static double burst(uint32_t carriers, int policy, bool at_dequeue)
 	return p99_ns(bursts * each);
 }
 
-/* The same again is not made again. */
+/* Keeps the latest result, so that the same simulation does not run twice. */
 static double simulate(double (*kind)(uint32_t, int, bool), uint32_t carriers, int policy,
 		       bool at_dequeue)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spread.c - costs of tasks, and how evenly they were spread; see policies.h. */
+ * spread.c - the costs of tasks, and how evenly they were spread; see policies.h. */
 #include "policies.h"
 
 enum { OCTAVES = 8, CLUSTER = 8 };
@@ -25,7 +25,7 @@ void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t car
 
 uint64_t spread_random(uint64_t *random)
 {
-	return bench_random(random) >> 16; /* the lowest bits are the poorest */
+	return bench_random(random) >> 16; /* the lowest bits are the least random */
 }
 
 uint32_t spread_units(uint64_t *random)

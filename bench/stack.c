@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack.c - stacks: taken and given back; made; and control blocks, looked at in random order. */
+ * stack.c - stacks are taken and given back, and made; control blocks are read in random order. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -40,7 +40,7 @@ static double take_and_give(uint64_t ops)
 	return start;
 }
 
-/* A stack of its own each time, with a guard, one page of it used. */
+/* Maps a new stack each time, with a guard, and uses one page of it. */
 static double map_and_unmap(uint64_t ops)
 {
 	double start = bench_cpu_ns();
@@ -71,7 +71,7 @@ static double make(uint64_t ops)
 	return ns * (double)ops / many;
 }
 
-/* What the machine asks for: a guard and a touched page for each, in one mapping. */
+/* The floor of the machine: a guard and a touched page for each, in one mapping. */
 static double guard_and_touch(uint64_t ops)
 {
 	uint32_t many = ops < MOST ? (uint32_t)ops : MOST;
@@ -95,7 +95,7 @@ static double guard_and_touch(uint64_t ops)
 	return ns * (double)ops / many;
 }
 
-/* Two lines of each: a word of state, and a link. */
+/* Reads two cache lines of each: a word of state, and a link. */
 static double look(wp_stacks **pool, uint32_t colours, uint64_t ops, uint32_t many)
 {
 	uint64_t random = 88172645463325252u, sum = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_buffering.c - row 6: the scenario of bare.c in the stress engine's language.
+ * store_buffering.c - row 6: the scenario of bare.c in the language of the stress engine.
  *
  * Each actor stores to its own word and reads the other's. All four outcomes may be seen: without a
- * fence both may miss the other. */
+ * fence, each may miss the store of the other. */
 #include "stress.h"
 
 struct state {

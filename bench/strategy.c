@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * strategy.c - what a strategy makes of tasks: how many it runs, and how soon it runs one.
+ * strategy.c - how many tasks a strategy runs, and how soon it runs one.
  *
- *   strategy_told        tasks never block, and it is told
- *   strategy_never       they never do, and it is told that they may
- *   strategy_some        one in ten sleeps for 100 us
- *   strategy_always      each does
- *   strategy_soon        one at a time, to a producer that waits in the system, as a selector does: from
- *                        the signal until the task begins; strategy_soon_told: it is told of it
+ *   strategy_told        tasks never block, and the strategy is told so
+ *   strategy_never       tasks never block, and the strategy is told that they may
+ *   strategy_some        one task in ten sleeps for 100 us
+ *   strategy_always      each task does
+ *   strategy_soon        one at a time, to a producer that waits in the system, as a selector does:
+ *                        from the signal until the task begins; strategy_soon_told: the strategy is
+ *                        told that it does not block
  *
- * All tasks are there at once, but for the last rows. A pool of so many threads, wherever the system
- * puts them; it is opened before and closed after what is measured.
+ * All tasks are there at once, except in the last rows. A pool has the row's number of threads,
+ * wherever the system puts them. It is opened before and closed after the measurement.
  *
- *   threads    that the pool has started          handed     tasks that a producer ran while another
+ *   threads    that the pool has started handed tasks that a producer ran while another
  *   switches   of context, voluntary or not                  one was to produce
  *   executed   tasks that the pool has run */
 #define _GNU_SOURCE
@@ -30,7 +31,7 @@ enum work { NEVER, SOMETIMES, ALWAYS };
 
 static wp_strategy strategy;
 static wp_pool *pool;
-static wp_parker ready, finished; /* there is a task; all were run */
+static wp_parker ready, finished; /* there is a task; all tasks have run */
 static enum work work;
 static enum wp_kind told;
 static bool waits;
@@ -175,7 +176,7 @@ static double flood(enum wp_strategy_mode mode, uint64_t ops)
 	return ns;
 }
 
-/* The time until tasks begin, all together. */
+/* The sum of the times until each task begins. */
 static double one_by_one(enum wp_strategy_mode mode, uint64_t ops)
 {
 	double before;

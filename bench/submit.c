@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * submit.c - row 3: what a guarded submission costs its producer while the consumer is awake.
+ * submit.c - row 3: the cost of a guarded submission for its producer while the consumer is awake.
  *
- * One thread pushes a batch, each push followed by the signal, and drains it, so that the cost of
- * the signal is not hidden behind lines that travel (submit_awake in flow.c has them travel). */
+ * One thread pushes a batch, each push followed by the signal, and drains it, so that the cost
+ * of the signal is not hidden behind cache lines that travel (submit_awake in flow.c includes
+ * them). */
 #include "bench.h"
 #include "flow_ours.h"
 

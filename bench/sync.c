@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sync.c - what a hand-over through a channel costs, and a lock with its unlock.
+ * sync.c - the cost of a hand-over through a channel, and of a lock with its unlock.
  *
  *   channel_hand     one item, no slots, both threads on one carrier
  *   channel_slots    the same with 64 slots
  *   channel_far      64 slots, two carriers, with stealing; apart: without
- *   mutex_free       nobody else wants it
- *   mutex_one        64 threads of one carrier, each yields while it has it
- *   mutex_two        64 threads of two carriers, who count while they have it; as channel_far
+ *   mutex_free       no other thread wants it
+ *   mutex_one        64 threads of one carrier; each yields while it holds the mutex
+ *   mutex_two        64 threads of two carriers, which count while they hold it; as channel_far
  *
- * CPU time of the process: carriers that sleep cost nothing. */
+ * CPU time of the process, in which carriers that sleep cost nothing. */
 #include "sync/channel.h"
 #include "sync/mutex.h"
 #include "threads.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * task.h - what the queues of the bench carry: one line, as a virtual thread's head is. Shared with
- * C++. */
+ * task.h - the tasks in the queues of the bench: one cache line, like the head of a virtual thread.
+ * Shared with C++. */
 #ifndef WP_BENCH_TASK_H
 #define WP_BENCH_TASK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64 bytes. link: the queue's. The rest: whoever holds the task. */
+/* 64 bytes. The queue owns `link`, the holder of the task owns the rest. */
 typedef struct bench_task {
-	void *link; /* a wp_mpsc_node or a peer's, both one pointer */
+	void *link; /* a wp_mpsc_node or a peer's node; each is one pointer */
 	void (*run)(struct bench_task *task);
 	uint64_t runs, number;
 	uint64_t producer, unused[3];
@@ -17,11 +17,11 @@ typedef struct bench_task {
 
 enum { FLOW_PLACES = 8, FLOW_PLACE_BYTES = 32 };
 
-/* Takes until the queue is empty or `most` are taken. */
+/* Takes until the queue is empty or `most` tasks are taken. */
 typedef size_t flow_consume(void *queue, bench_task **tasks, size_t most);
 
-/* A queue between threads. Tasks are pushed and taken one at a time; a call does several, so that
- * the indirect call weighs little and equally. */
+/* A queue between threads. Tasks are pushed and taken one at a time. A call does several, so that
+ * the indirect call costs little, and the same for all sides. */
 typedef struct flow_queue {
 	void *(*make)(int producers);
 	void (*fini)(void *queue);
@@ -29,7 +29,7 @@ typedef struct flow_queue {
 	flow_consume *const *consume; /* FLOW_PLACES copies of one function */
 } flow_queue;
 
-/* Moves the code after it: over `bytes` that are never run. */
+/* Moves the code after it by `bytes` that are never executed. */
 #if defined(__x86_64__)
 #define FLOW_SHIFT(bytes) __asm__ __volatile__("jmp 1f\n\t.skip %c0, 0x90\n1:" ::"i"(bytes))
 #elif defined(__aarch64__)
@@ -38,9 +38,9 @@ typedef struct flow_queue {
 #define FLOW_SHIFT(bytes) ((void)0)
 #endif
 
-/* Copies of `take` at different places. A consumer lives off the prefetcher, which tells loads
- * apart by a few bits of their addresses: by luck of placement one copy is up to twice as fast as
- * another. Rounds go through all places, on all sides. */
+/* Copies of `take` at different addresses. A consumer depends on the prefetcher, which
+ * distinguishes loads by a few bits of their addresses: by chance of placement, one copy is up to
+ * twice as fast as another. Rounds go through all addresses, on all sides. */
 #define FLOW_PLACE(take, n)                                                       \
 	static size_t take##_at_##n(void *queue, bench_task **tasks, size_t most) \
 	{                                                                         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * threads.h - virtual threads for the rows: made, started, joined, or the program fails. */
+ * threads.h - virtual threads for the rows: made, started and joined, or the program fails. */
 #ifndef WP_BENCH_THREADS_H
 #define WP_BENCH_THREADS_H
 
@@ -23,7 +23,7 @@ static inline void threads_start(wp_vthread *thread)
 		bench_fail("no virtual thread starts");
 }
 
-/* And lets go of it. */
+/* Joins the thread and frees it. */
 static inline void threads_join(wp_vthread *thread)
 {
 	int failure;

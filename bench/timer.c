@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - what a deadline costs: armed and cancelled among so many that are armed, or fired and
+ * timer.c - the cost of a deadline: armed and cancelled among many that are armed, or fired and
  * armed again.
  *
- * Deadlines are drawn in advance, an hour wide. The floor is what two operations cannot do without:
- * to take their lock and to give it back. */
+ * Deadlines are drawn in advance, within an hour. The floor is what two operations cannot do
+ * without: to acquire their lock and to release it. */
 #include <stdlib.h>
 
 #include "bench.h"
@@ -15,7 +15,7 @@ enum { DRAWN = 1 << 16, THOUSAND = 1000, MILLION = 1000000 };
 #define HOUR_NS INT64_C(3600000000000)
 
 static wp_timers timers;
-static wp_timer one, *others, *first; /* first: the last that fired */
+static wp_timer one, *others, *first; /* first: the timer that fired last */
 static int64_t drawn[DRAWN];
 static uint64_t fired;
 
@@ -26,7 +26,7 @@ static wp_task *due(wp_timer *timer)
 	return NULL;
 }
 
-/* So many are armed, and nothing else. */
+/* Arms this many timers, and no others. */
 static void fill(uint64_t count)
 {
 	static uint64_t filled;
@@ -65,7 +65,7 @@ static double arm_and_cancel(uint64_t count, uint64_t ops)
 	return bench_cpu_ns() - start;
 }
 
-/* The first fires, and is armed again for up to an hour later. */
+/* The first timer fires, and is armed again for up to an hour later. */
 static void fire_and_arm(uint64_t ops)
 {
 	for (uint64_t k = 0; k < ops; k++) {

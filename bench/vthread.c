@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread.c - what a virtual thread costs: a yield, a park with its unpark, a start with its join,
- * memory.
+ * vthread.c - the cost of a virtual thread: a yield, a park with its unpark, a start with its join,
+ * and memory.
  *
- * CPU time of the process: one carrier does it all, but for `vthread_many`, where two halve it. The
- * ring is the same switch between two fibers and a private array, with nothing around it. */
+ * CPU time of the process. One carrier does everything, except in `vthread_many`, where two
+ * share it. The ring is the same switch between two fibers and a private array, with nothing
+ * around it. */
 #include "thread/fiber.h"
 #include "memory.h"
 #include "threads.h"
@@ -23,7 +24,7 @@ static int starts_both(void *arg)
 	return arg != NULL;
 }
 
-/* Both on one carrier, from start to end; neither runs before both are queued. */
+/* Runs both on one carrier, from start to end. Neither runs before both are queued. */
 static double both(uint64_t ops, int (*first)(void *), int (*second)(void *))
 {
 	double begun = carriers_process_ns();
@@ -56,7 +57,7 @@ static void yields_in_ring(void *arg)
 		wp_fiber_switch(arg, &ring_thread, 0);
 }
 
-/* Without a scheduler: an array of who is next. */
+/* Without a scheduler: an array holds the order. */
 static double private_ring(uint64_t ops)
 {
 	static _Alignas(WP_LINE) char stacks[2][RING_STACK];
@@ -116,7 +117,7 @@ static int joins_each(void *arg)
 
 BENCH_SIDE(one_by_one, both(ops, joins_each, ends))
 
-/* Its share of all, at once: they run when it joins the first. */
+/* Starts its share of all threads at once. They run when it joins the first. */
 static int joins_all(void *arg)
 {
 	int carrier = arg == &threads[0] ? 0 : 1;
@@ -156,7 +157,7 @@ static int parks(void *arg)
 	return wp_vthread_park_until(WP_FOREVER);
 }
 
-/* New stacks each time: the group goes with them. */
+/* New stacks each time, because the group is freed with them. */
 static double start_and_park(uint64_t ops)
 {
 	uint32_t many = ops < MANY ? (uint32_t)ops : MANY;
@@ -194,7 +195,7 @@ static int parks_for_ever(void *arg)
 	return 0;
 }
 
-/* All of them, in turns, by a thread outside. CPU time of both. */
+/* Unparks all of them in turn, from an outside thread. CPU time of both. */
 static double broadcast(uint64_t ops)
 {
 	uint32_t rounds = (uint32_t)((ops + PARKED - 1) / PARKED) + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vyukov.h - the peer with the same contract: intrusive nodes, many producers, one consumer, a stub
- * node that is pushed whenever the last node is taken. Written here after the published algorithm.
- */
+ * vyukov.h - the peer with the same contract: Vyukov's intrusive MPSC queue. Many producers, one
+ * consumer, and a stub node that is pushed whenever the last node is taken. Written here after the
+ * published algorithm. */
 #ifndef WP_BENCH_VYUKOV_H
 #define WP_BENCH_VYUKOV_H
 
@@ -13,10 +13,10 @@ typedef struct vyukov_node {
 	wp_atomic(struct vyukov_node *) next;
 } vyukov_node;
 
-/* Producers' end and consumer's end on lines of their own, as ours has them. */
+/* The ends of producers and consumer are on cache lines of their own, as in our queue. */
 typedef struct vyukov {
 	_Alignas(WP_LINE) wp_atomic(vyukov_node *) last;
-	_Alignas(WP_LINE) vyukov_node *first; /* the consumer's alone */
+	_Alignas(WP_LINE) vyukov_node *first; /* owned by the consumer */
 	vyukov_node stub;
 } vyukov;
 

@@ -94,7 +94,7 @@ void client_close(client *self)
 	free(self->free);
 }
 
-/* Opens the connection again: what was out on it is an error. */
+/* Opens the connection again. A request that was out on it counts as an error. */
 static void failed(client *self, connection *conn)
 {
 	const unsigned index = (unsigned)(conn - self->all);
@@ -134,11 +134,11 @@ static void answered(client *self, connection *conn, int64_t now)
 static void readable(client *self, connection *conn)
 {
 	if (conn->fd < 0)
-		return; /* it was lost by an event before this one */
+		return; /* an earlier event has lost it */
 	const ssize_t got = recv(conn->fd, conn->in + conn->got, IN_SIZE - conn->got, MSG_DONTWAIT);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got <= 0 || !conn->busy) { /* closed, reset, or an answer to nothing */
+	if (got <= 0 || !conn->busy) { /* closed, reset, or a reply without a request */
 		failed(self, conn);
 		return;
 	}
@@ -163,7 +163,8 @@ static void send_one(client *self, int64_t due, int64_t now)
 		failed(self, conn);
 }
 
-/* Sends what is due; returns when the next one is, if a connection is free for it. */
+/* Sends the requests that are due. Returns the time at which the next one is due, if a connection
+ * is free for it. */
 static int64_t send_due(client *self)
 {
 	for (;;) {
@@ -191,7 +192,8 @@ static int64_t send_due(client *self)
 	}
 }
 
-/* What was not answered is as late as it is now: left out, it would flatter the server. */
+/* A request without a reply counts as being as late as it is now. Leaving it out would flatter the
+ * server. */
 static void count_unanswered(client *self)
 {
 	const int64_t now = now_ns();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * histogram.h - counts of times, in HdrHistogram's layout: three digits, from 1 ns up.
+ * histogram.h - counts of times in the layout of HdrHistogram: three digits, from 1 ns up.
  *
- * Up to 2,048 every value has a slot; above, each doubling is cut into 1,024 slots. What is printed
- * for a slot is its middle, so the reader's own HdrHistogram puts it where the time would have gone. */
+ * Up to 2,048 every value has a slot. Above that, each doubling is divided into 1,024 slots. A slot
+ * is printed by its middle, so the reader's own HdrHistogram puts it into the slot of the time
+ * itself. */
 #ifndef BENCH_HTTP_HISTOGRAM_H
 #define BENCH_HTTP_HISTOGRAM_H
 
@@ -40,7 +41,7 @@ static inline void histogram_merge(histogram *to, const histogram *from)
 		to->counts[at] += from->counts[at];
 }
 
-/* Prints [[ns, count], ..] of the slots that are in use. */
+/* Prints [[ns, count], ..] of the slots in use. */
 static inline void histogram_print(const histogram *of)
 {
 	const char *between = "[";

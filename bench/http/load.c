@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * load.c - asks an HTTP server at a fixed rate, or as fast as it answers; prints what it took.
+ * load.c - sends requests to an HTTP server at a fixed rate, or as fast as it replies, and prints
+ * the times.
  *
- * Nothing of the kernel is in it: it is the same to every server. It prints `measuring` when the
- * warm-up is over and `measured` when the time is, so that who started it can look at the server
- * at both, then one JSON object. Times are from when a request was due (client.h). */
+ * It contains nothing of the kernel, so it is the same for every server. It prints `measuring` when
+ * the warm-up is over and `measured` when the time is over, so that its caller can look at the
+ * server at both times, and then one JSON object. Times count from when a request was due
+ * (client.h). */
 #define _GNU_SOURCE
 #include "client.h"
 
@@ -38,7 +40,7 @@ static void fail(const char *what, const char *why)
 static void *run(void *argument)
 {
 	client **const self = argument;
-	prctl(PR_SET_TIMERSLACK, 1); /* else a timeout may be 50 us late */
+	prctl(PR_SET_TIMERSLACK, 1); /* otherwise a timeout may be 50 us late */
 	failures[self - clients] = client_open(*self) ? 0 : errno;
 	pthread_barrier_wait(&opened);
 	pthread_barrier_wait(&timed);
@@ -118,7 +120,7 @@ static options parse(int argc, char **argv)
 	if (chosen.threads > chosen.connections)
 		chosen.threads = chosen.connections;
 	if (chosen.threads > chosen.inflight)
-		chosen.threads = chosen.inflight; /* or one could never send */
+		chosen.threads = chosen.inflight; /* otherwise one of them could never send */
 	return chosen;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * response.h - where a reply ends: as much of HTTP/1.1 as the load generator needs. */
+ * response.h - finds the end of a reply: as much of HTTP/1.1 as the load generator needs. */
 #ifndef BENCH_HTTP_RESPONSE_H
 #define BENCH_HTTP_RESPONSE_H
 
@@ -11,8 +11,8 @@
 
 enum { RESPONSE_PARTIAL = 0, RESPONSE_BAD = -1 };
 
-/* Returns the length of the reply at `text`, PARTIAL, or BAD: not 200, or it does not say how long
- * it is. */
+/* Returns the length of the reply at `text`. PARTIAL: more bytes are needed. BAD: the status is not
+ * 200, or the reply does not give its length. */
 static inline ssize_t response_length(const char *text, size_t size)
 {
 	static const char ok[] = "HTTP/1.1 200", length[] = "content-length:";
