@@ -1,4 +1,4 @@
-/* What real cores show against what the models allow: one scenario per way in which they differ. */
+/* Outcomes of real cores against outcomes of the models: one scenario for each way to differ. */
 #include "litmus.h"
 #include "stress.h"
 
@@ -34,7 +34,8 @@ ACTOR(read_yx, uint32_t y = litmus_load(&state->y, relaxed);
 TEST(allowed_readers, "Relaxed, two readers may disagree on an order: not on x86.", write_x,
      write_y, read_xy, read_yx);
 
-/* Natively plain loads, of which the compiler leaves the second of x out; explored: relaxed. */
+/* Natively these are plain loads, and the compiler drops the second load of x. Explored, they are
+ * relaxed. */
 #ifdef WP_EXPLORE
 #define MAYBE_PLAIN(p) litmus_load(p, relaxed)
 #else
@@ -59,7 +60,7 @@ STRESS_TEST(allowed_reordered,
 		    {"*,*", ACCEPTABLE, "in order"},
 	    });
 
-/* Two builds that differ: what runs natively is not what was explored. */
+/* Two builds that differ: the code that runs natively is not the code that was explored. */
 #ifdef WP_EXPLORE
 #define TWO 1
 #else
@@ -73,7 +74,7 @@ TEST(allowed_other_build, "What is explored must be what runs.", write_two, rece
 STRESS_TWIN(allowed_twice, .of = "allowed_other_build", .defect = "More is written.",
 	    .shows = "asleep", .chance = SEEN_STRESS | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* Natively it runs; the explorer finds that its plain accesses race, so nothing is forbidden. */
+/* Natively it runs. The explorer finds that its plain accesses race, so nothing is forbidden. */
 ACTOR(write_plainly, *(volatile uint32_t *)(void *)&state->x = 1;)
 
 TEST(allowed_race, "A data race has no allowed set.", write_plainly, receive);

@@ -1,4 +1,4 @@
-/* Tests of the judges themselves: what an arbiter finds of what the actors left. */
+/* Tests of the judges themselves: what an arbiter finds in the state that the actors left. */
 #include "litmus.h"
 #include "stress.h"
 
@@ -11,7 +11,7 @@ STRESS_INIT(init)
 	wp_init(&state->token, 1);
 }
 
-/* Looks, then takes: two may both take it. */
+/* Looks, then takes: both takers may take it. */
 STRESS_ACTOR(taker)
 {
 	if (litmus_load(&state->token, seq_cst)) {

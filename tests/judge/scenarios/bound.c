@@ -1,4 +1,4 @@
-/* A loop that only a late turn enters: executions that the bound cuts are met by another process. */
+/* A loop that only a late turn enters. Another process meets the executions that the bound cuts. */
 #include "litmus.h"
 #include "stress.h"
 struct state {

@@ -1,4 +1,4 @@
-/* Copies of whole structs and of ranges of bytes: seen word by word, or refused. */
+/* Copies of whole structs and of ranges of bytes are seen word by word, or refused. */
 #include "hand_over.h"
 
 enum { WORDS = 40, TOO_MANY = 200 };
@@ -93,7 +93,7 @@ WRITER(copy_itself_again, state->copy.low = 7; struct record *volatile same = &s
        memcpy(&local, same, sizeof(local)); state->copy = *same; state->copy.high = local.low)
 TEST(copies_itself_again, copy_itself_again, read_copy);
 
-/* What the explorer fills memory with, among others. */
+/* The explorer fills memory with these bytes, among others. */
 WRITER(write_patterns, volatile uint8_t *bytes = (volatile uint8_t *)&state->copy; bytes[0] = 0xa5;
        bytes[1] = bytes[0]; bytes[2] = 0x5a; bytes[3] = bytes[2]; bytes[4] = 0x9d;
        bytes[5] = bytes[4]; bytes[6] = 0x3c; bytes[7] = bytes[6])
@@ -113,7 +113,7 @@ WRITER(copy_atomics, wp_store_relaxed(&state->word, 3); wp_store_relaxed(&state-
 READER(read_both, state->pair.low + 10 * state->pair.high + 0 * wp_load_relaxed(&state->other))
 TEST(copies_of_atomics, copy_atomics, read_both);
 
-/* Races: the copy's store, the copy's load, a byte that is set. */
+/* Each of these races: the store of the copy, the load of the copy, a byte that is set. */
 STRESS_ACTOR_CALL(race_copy, result->r[0] = state->copy.last)
 TEST(copies_race_store, copy_all, race_copy);
 
@@ -126,7 +126,7 @@ STRESS_ACTOR(race_load)
 TEST(copies_race_load, write_fields, race_load);
 TEST(copies_race_set, set, race_copy);
 
-/* Gcc reports no read of the bits beside. */
+/* gcc reports no read of the neighbouring bits. */
 WRITER(write_bits, state->bits.low = 2; state->bits.high = 77)
 READER(read_bits, state->bits.low + 10 * state->bits.high)
 TEST(copies_bits, write_bits, read_bits);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hand_over.h - one writes, then sets the flag of a `struct state`; the other reads when it is set. */
+ * hand_over.h - one actor writes, and then sets the flag of a `struct state`; the other reads when
+ * it is set. */
 #include <string.h>
 
 #include "base/order.h"

@@ -1,4 +1,4 @@
-/* A wait may end by a signal: only where spurious wakeups are explored. */
+/* A signal may end a wait, but only where spurious wakeups are explored. */
 #include "base/error.h"
 #include "base/futex.h"
 #include "stress.h"
@@ -23,8 +23,8 @@ STRESS_ACTOR(waker)
 	wp_futex_wake(&state->word, 1);
 }
 
-/* A store, a wait that nobody ends but a signal or its deadline, a load; the other way round with a
- * fence. */
+/* A store, a wait that only a signal or its deadline ends, and a load; the other actor does the
+ * reverse, with a fence. */
 STRESS_ACTOR(waiter)
 {
 	int rc;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * litmus.c - the small programs that tell memory models apart.
+ * litmus.c - the litmus tests that tell memory models apart.
  *
  *   store buffering      x := 1; read y    |  y := 1; read x           result: "y, x"
  *   message passing      x := 1; y := 1    |  read y; read x           result: "y, x"
  *   independent reads    x := 1  |  y := 1  |  read x; read y  |  read y; read x
  *
- * Why it works  Each outcome's grade is what C11 says of it (RC11); which of the weak ones a machine
- *               shows is what the explorer computes per model.
+ * Why it works  The grade of each outcome is C11's (RC11). The explorer computes for each model
+ *               which weak outcomes a machine may show.
  * Spec          none: these judge the judges. */
 #include "litmus.h"
 #include "stress.h"

@@ -1,5 +1,6 @@
-/* A mutex of a futex (0 free, 1 taken, 2 taken and somebody may sleep) by three threads, twice each; a
- * thread that waits for another in a loop; values that a thread has read and no longer needs. */
+/* A futex mutex (0 free, 1 taken, 2 taken and a thread may sleep) that three threads take twice
+ * each; a thread that waits for another in a loop; and values that a thread has read and no longer
+ * needs. */
 #include "stress.h"
 
 #include "base/futex.h"
@@ -46,7 +47,7 @@ STRESS_TEST(mutexes, .claim = "One at a time is inside.", .state_size = sizeof(s
 STRESS_TWIN(mutexes_silent, .of = "mutexes", .defect = "a release wakes nobody", .shows = "asleep",
 	    .seen_by = SEEN_SC | SEEN_TSO);
 
-/* The values that it has read lie on its stack, and only whether all were 1 matters. */
+/* The values that it has read lie on its stack, but only whether all were 1 matters. */
 STRESS_ACTOR(reader)
 {
 	volatile int read[4];
@@ -69,7 +70,8 @@ STRESS_TEST(leftovers, .claim = "What was read and is not needed makes no states
 	    .outcomes = {{"0", ACCEPTABLE, "some were read before"},
 			 {"1", ACCEPTABLE, "none was"}});
 
-/* Nobody sets the flag: it goes round for ever, with other things on its stack each second time. */
+/* No thread sets the flag. The waiter goes round for ever, with other things on its stack in each
+ * second turn. */
 STRESS_ACTOR(waiter)
 {
 	volatile int turn = 0;

@@ -1,4 +1,5 @@
-/* Plain memory that is hard to explore: seen as it is, or refused, never taken for constant. */
+/* Plain memory that is hard to explore is seen as it is, or refused, and never taken for
+ * constant. */
 #include "hand_over.h"
 
 struct state {

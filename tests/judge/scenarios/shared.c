@@ -1,5 +1,5 @@
-/* Large enough to be shared out, and what it teaches comes late: `data`, which the reader takes for
- * constant, is written in 16 of 226,800 orders, those in which the threads come backwards. */
+/* Large enough to be shared by processes, with a late revelation: `data`, which the reader takes
+ * for constant, is written in 16 of 226,800 orders, in which the threads come backwards. */
 #include "litmus.h"
 #include "stress.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shown.c - what a counterexample calls things, for tests/judge/explore/test_shown.py: two
- * variables that the code spells alike, actors, both lines of a race, what ends a process. */
+ * shown.c - the names in a counterexample, for tests/judge/explore/test_shown.py: two variables
+ * that the code spells alike, actors, both lines of a race, and the line that ends a process. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ STRESS_ACTOR(taker)
 SHOWN(shown_names, .actors = {giver, taker},
       .outcomes = {{"0,0", FORBIDDEN, "both were early"}, {"*", ACCEPTABLE, "any"}});
 
-/* The race is at the first accesses; what comes after is ordered, and longer. */
+/* The race is between the first accesses. The later ones are ordered, and longer. */
 STRESS_ACTOR(racer)
 {
 	state->plain = 1; /* shown: racer */
@@ -102,7 +102,7 @@ SHOWN(shown_stray, ANY, .actors = {giver, strays});
 SHOWN(shown_far, ANY, .actors = {giver, far});
 SHOWN(shown_arbiter, ANY, .actors = {giver, taker}, .arbiter = sure);
 
-/* Two look, then count: one task is lost. */
+/* Both look, then count, so one task is lost. */
 STRESS_ACTOR_CALL(worker,
 		  litmus_store(&state->done, litmus_load(&state->done, seq_cst) + 1, seq_cst))
 STRESS_ACTOR_CALL(all_done, result->r[0] = litmus_load(&state->done, relaxed))

@@ -1,4 +1,5 @@
-/* A parker whose waker may forget; a pair that waits for each other; a sleep with a deadline. */
+/* A parker with a forgetful waker; two threads that wait for each other; a sleep with a
+ * deadline. */
 #include "stress.h"
 
 #include "base/error.h"

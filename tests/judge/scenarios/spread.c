@@ -1,4 +1,4 @@
-/* More outcomes than the direct table has places for; init and fini that must balance. */
+/* More outcomes than the direct table has slots; init and fini that must balance. */
 #include <stdlib.h>
 
 #include "stress.h"

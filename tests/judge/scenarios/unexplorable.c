@@ -45,7 +45,7 @@ STRESS_ACTOR(mixing)
 	result->r[0] = wp_load_relaxed((wp_atomic(uint32_t) *)(void *)&state->word);
 }
 
-/* Stands for a clock: another value each time, which no hook reports. */
+/* Stands for a clock: it returns another value each time, and no hook reports the read. */
 __attribute__((noinline, no_sanitize("thread"))) static uint64_t clock_now(void)
 {
 	static uint64_t now;

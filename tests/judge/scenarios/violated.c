@@ -1,4 +1,4 @@
-/* Every way in which a scenario or a twin can fail, one each: the judge must see all of them. */
+/* One scenario or twin for each way to fail. The judge must see all of them. */
 #include <stdlib.h>
 
 #include "stress.h"
