@@ -38,20 +38,20 @@ static inline int64_t in_ms(int64_t ms)
 	return wp_clock_ns() + ms * MS;
 }
 
-/* When what does not come is lost. */
+/* The time after which an event that has not come is lost. */
 static inline int64_t patience(void)
 {
 	return in_ms(PATIENCE_S * 1000);
 }
 
-/* Waits until it holds; what does not come is lost, and the program with it. */
+/* Waits until the condition holds. An event that does not come is lost, and the program with it. */
 #define AWAIT(condition, what)                                       \
 	for (int64_t end_ns_ = patience(); !(condition); wp_yield()) \
 		if (wp_clock_ns() > end_ns_)                         \
 	lost(what)
 
-/* For a wrapped call: whether this is the one that the system refuses, when so many are left before
- * it; less than 0: none is. */
+/* For a wrapped call: is it the one that the system refuses? `left` is the number of calls before
+ * that one; negative: none is refused. */
 static inline bool refuses_one(int *left)
 {
 	if (*left < 0 || (*left)-- > 0)
@@ -68,7 +68,7 @@ typedef struct one_case {
 
 static one_case *cases;
 
-/* CASE(name) { ... }: what the program does when it is run with that name. */
+/* CASE(name) { ... }: the body of the program when it is run with that name. */
 #define CASE(name_)                                                               \
 	static void case_##name_(void);                                           \
 	static one_case one_case_##name_ = {.name = #name_, .run = case_##name_}; \
@@ -86,7 +86,7 @@ static one_case *cases;
 		call_;          \
 	}
 
-/* CASE: prints what is lost, one line each; nothing: all is well. */
+/* Runs CASE. Prints what is lost, one line each; no output means that all is well. */
 static inline int run_case(int argc, char **argv)
 {
 	for (const one_case *one = cases; argc == 2 && one != NULL; one = one->next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * case_main.h - the main of a program that has nothing but cases. */
+ * case_main.h - the main function of a program that consists of cases. */
 #include "case.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * chance.h - what is drawn at random: numbers, and in delayed builds stalls. */
+ * chance.h - random numbers, and in delayed builds random stalls. */
 #ifndef CHANCE_H
 #define CHANCE_H
 

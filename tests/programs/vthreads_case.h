@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads_case.h - a group of virtual threads, and what must hold of it. */
+ * vthreads_case.h - a group of virtual threads, and what must hold for it. */
 #include "case.h"
 #include "sched/vthread_start.h"
 #include "thread/wait_queue.h"
@@ -9,7 +9,7 @@ enum { MANY = 300, SLEEPERS = 1000 };
 static wp_group *group;
 static __attribute__((unused)) wp_atomic(uint32_t) count, ready;
 
-/* With short turns, unless their length is said. */
+/* With short turns, unless their length is given. */
 static void open_as(wp_group_config config)
 {
 	if (config.yield_us == 0)
@@ -56,7 +56,8 @@ static inline wp_vthread *start(int (*run)(void *), void *arg)
 	return start_as(&config);
 }
 
-/* Whoever does not end in time is lost, and the program with it: its stack is in use. */
+/* A thread that does not end in time is lost, and the program with it, because its stack is in
+ * use. */
 static int join(wp_vthread *thread, const char *what)
 {
 	int failure = -1;
@@ -78,14 +79,14 @@ static inline void await(wp_atomic(uint32_t) *word, uint32_t least)
 	AWAIT(wp_load_acquire(word) >= least, "what is awaited");
 }
 
-/* Off its carrier: what it has said before its park does not tell that. */
+/* Waits until it is off its carrier, which its record from before the park does not prove. */
 static inline void await_parked(wp_vthread *thread)
 {
 	AWAIT((wp__vthread_look(thread) & (WP_VTHREAD_STATE | WP_VTHREAD_ENDS)) == WP_TASK_PARKED,
 	      "who is to be parked");
 }
 
-/* So many stand in that line. */
+/* Waits until this many stand in that queue. */
 static inline void await_line(wp_lock *lock, const wp_wait_queue *line, uint32_t many,
 			      const char *what)
 {
@@ -122,7 +123,7 @@ static inline int yields_until_ready(void *arg)
 	return arg != NULL;
 }
 
-/* A scheduler that takes its time, and what it was given. */
+/* A scheduler that takes its time, and the thread that it was given. */
 static __attribute__((unused)) wp_vthread *given;
 
 static inline void keep(void *arg, wp_vthread *thread)

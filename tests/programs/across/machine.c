@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * machine.c CASE - what is read of a machine, from files that the case writes below the current
- * folder; what a pool makes of its CPUs; and what stands in memory that was not zero. */
+ * machine.c CASE - the topology that is read from files, which the case writes below the current
+ * folder; the part of the CPUs that a pool reserves; and objects in memory that was not zero. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ static char root[] = "machine.XXXXXX", path[WP_TOPOLOGY_PATH];
 static const uint32_t allowed[CPUS] = {0, 1, 2, 3};
 static wp_place places[CPUS];
 
-/* A file of the machine, with its folders. */
+/* Writes a file of the machine, with its folders. */
 static void says(const char *name, const char *text)
 {
 	char at[256];
@@ -60,7 +60,8 @@ static int reads(void)
 	return wp_topology_read(root, allowed, CPUS, places, path);
 }
 
-/* Each CPU has a cache of its own; those of a package stand together, though numbers alternate. */
+/* Each CPU has a cache of its own. The CPUs of a package stand together, although their numbers
+ * alternate. */
 CASE(order)
 {
 	static const char *const packages[CPUS] = {"0", "1", "0", "1"}, *const each[] = {"0", "1",
@@ -80,7 +81,7 @@ CASE(order)
 	}
 }
 
-/* A CPU that is offline is not listed, behind a range or alone. */
+/* An offline CPU is not listed, in a range or alone. */
 CASE(lists)
 {
 	begin_machine("0-1,3\n");
@@ -93,7 +94,7 @@ CASE(lists)
 	check(reads() == WP_SYSTEM && errno == EBADMSG, "that a range goes up");
 }
 
-/* What cannot be read is named. */
+/* A file that cannot be read is named. */
 CASE(named)
 {
 	begin_machine("0-3\n");
@@ -140,7 +141,7 @@ CASE(reserved)
 	check(reserve(200) == 1, "one for one");
 }
 
-/* What is made in used memory is as in new one. */
+/* An object that is made in used memory equals one in new memory. */
 CASE(used)
 {
 	wp_placement_slot slots[2];
@@ -161,7 +162,7 @@ CASE(used)
 	      "that no replacement is there, and one may be");
 }
 
-/* Of a carrier that nobody has marked the end of a task is no news. */
+/* The end of a task changes nothing if its carrier was not marked. */
 CASE(unmarked)
 {
 	wp_placement_slot slot;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call
- * that is between them. Link with -Wl,--wrap= of wp__group_placement_rest, wp__pool_wait,
- * wp__vthread_park_for, wp_futex_wake and wp_placement_suspect. Prints what is lost. */
+ * meanwhile.c CASE - the actions of another thread between two steps of a thread: the case wraps
+ * the call that lies between them. Link with -Wl,--wrap= of wp__group_placement_rest,
+ * wp__pool_wait, wp__vthread_park_for, wp_futex_wake and wp_placement_suspect. Prints what is
+ * lost. */
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "thread/latch.h"
@@ -19,7 +20,7 @@ static wp_atomic(uint32_t) has_lock;
 static bool is_held_up;
 static pthread_t holder;
 
-/* Has the lock for a while: what it guards stays as it is. */
+/* Holds the lock for a while; the data that it guards stays as it is. */
 static void *holds_lock(void *arg)
 {
 	int64_t until_ns = in_ms(HELD_MS);
@@ -48,7 +49,7 @@ int __wrap_wp__pool_wait(wp_pool *of, int64_t deadline_ns, bool is_inside)
 	return code;
 }
 
-/* A pool has ended, and another thread asks for it, too: the last thread is joined once. */
+/* A pool has ended, and another thread asks for it, too. The last thread is joined once. */
 CASE(waited)
 {
 	wp_pool_config config;
@@ -74,7 +75,7 @@ bool __wrap_wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_p
 	return false;
 }
 
-/* The step ends while the monitor looks: nobody is suspected, and nothing moves. */
+/* The step ends while the monitor looks. No carrier is suspected, and nothing moves. */
 CASE(suspected)
 {
 	wp_vthread_config config = {.run = nothing, .carrier = 0};
@@ -91,8 +92,8 @@ CASE(suspected)
 	close_placed();
 }
 
-/* A waiter that was signalled, and waits for the mutex, is interrupted: it gets the mutex, and is
- * interrupted still. */
+/* A waiter was signalled, waits for the mutex, and is interrupted. It gets the mutex, and is still
+ * interrupted. */
 static wp_mutex mutex;
 static wp_condition condition;
 
@@ -125,7 +126,7 @@ CASE(interrupted)
 	close_group();
 }
 
-/* Something moves while a poller is about to sleep: its carrier has not parked. */
+/* A task moves while a poller is about to sleep; its carrier has not parked. */
 static wp_atomic(uint32_t) has_looked;
 static bool moves_now;
 
@@ -172,7 +173,7 @@ CASE(moved)
 	wp_group_free(group);
 }
 
-/* A scheduler that is told who goes on may use the channel: it is told when the lock is free. */
+/* A scheduler may use the channel while it resumes a thread, because the lock is free by then. */
 static wp_channel channel;
 static wp_vthread *goes_on;
 static uint32_t told;
@@ -218,7 +219,7 @@ CASE(told)
 	close_group();
 }
 
-/* Nobody sleeps there: a permit takes no system call. */
+/* No thread sleeps there, so a permit takes no system call. */
 static _Thread_local uint32_t calls;
 
 int __real_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of);
@@ -229,8 +230,7 @@ int __wrap_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of)
 	return __real_wp_futex_wake(word, count_of);
 }
 
-/* The first in line was told, and has not come yet: who unlocks in between need not tell it
- * again. */
+/* The first waiter was woken, and has not come yet. An unlock in between need not wake it again. */
 static void told_once(void)
 {
 	wp_waiter waiter;
@@ -265,7 +265,8 @@ CASE(quiet)
 	told_once();
 }
 
-/* A permit is granted to whose park was refused, for it is too late: its next park is its own. */
+/* A permit is granted to a thread after its park was refused, because it was too late. Its next
+ * park is its own. */
 static wp_semaphore semaphore;
 static wp_latch latch;
 static bool grants_now;
@@ -301,7 +302,7 @@ CASE(late)
 	close_group();
 }
 
-/* Whoever was handed a mutex has it, and stands in no line, when it runs. */
+/* A thread that was handed a mutex holds it, and stands in no queue, when it runs. */
 static wp_atomic(uint32_t) keeps_on;
 
 static int is_handed(void *arg)
@@ -340,7 +341,7 @@ CASE(handed)
 	close_group();
 }
 
-/* Whose wait is over stands in no line, from which a close would take it. */
+/* After its wait a thread stands in no queue from which a close would take it. */
 static int gives_up(void *arg)
 {
 	void *item = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mixed.c SECONDS SEED PATIENCE_S stealing/private - virtual threads that pass to one another, block
+ * mixed.c SECONDS SEED PATIENCE_S stealing/private - virtual threads yield to one another, block
  * their carriers while spares carry on, fork in scopes until the stacks run out, are interrupted
- * and dumped, all at random; group after group, every other one cut off by a close.
+ * and dumped, all at random; group after group, and a close cuts off every other one.
  *
- * Why it works  `inside` is plain: of one carrier, whoever's OS thread it is, one at a time goes in
- *               and out. Who runs is named by its carrier, and has its own locals, at every step.
- *               What a scope's close leaves behind has all ended. A parked stack shows where all
- *               park.
+ * Why it works  `inside` is plain: the threads of one carrier enter and leave it one at a time, on
+ *               whatever OS thread they run. A running thread has the name of its carrier, and its
+ *               own locals, at every step. When a scope is closed, all of its threads have ended.
+ *               The stack of a parked thread shows the function in which all of them park.
  * Spec          specs/sched/compensation/SpareThread.tla, Dump.tla, Scope.tla, Group.tla. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +27,10 @@ typedef struct peer {
 	bool is_over, is_back; /* ended; handed back */
 } peer;
 
-/* Of one scope. */
+/* The threads of one scope. */
 typedef struct family {
 	wp_atomic(uint32_t) begun, ended;
-	bool is_joined; /* else what is forked may wait for ever */
+	bool is_joined; /* otherwise the forked threads may wait for ever */
 } family;
 
 int live(void *arg);
@@ -54,7 +54,7 @@ static int64_t soon(uint64_t *random)
 	return wp_clock_ns() + (int64_t)draw(random, 1000000);
 }
 
-/* No step of another thread falls between: only the carrier's role keeps it out. */
+/* No step of another thread comes between; only the carrier's role prevents it. */
 static void go_in_and_out(void)
 {
 	wp_vthread *self = wp_vthread_current();
@@ -242,7 +242,7 @@ static void open_group(const wp_group_config *config)
 			fail("a thread was refused");
 }
 
-/* Cut off, or when all have ended. */
+/* Closes the group at once, or when all threads have ended. */
 static void close_group(bool is_cut, int64_t patience_ns)
 {
 	int64_t until_ns = wp_clock_ns() + patience_ns;
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[2], NULL, 10);
 	random_main = seed + 1;
 	patience_ns = atoll(argv[3]) * 1000 * MS;
-	config.work_stealing = strcmp(argv[4], "stealing") == 0; /* else private FIFOs */
+	config.work_stealing = strcmp(argv[4], "stealing") == 0; /* otherwise private FIFOs */
 	until_ns = wp_clock_ns() + atoll(argv[1]) * 1000 * MS;
 	for (uint32_t round = 0; wp_clock_ns() < until_ns; round++) {
 		int64_t round_ns = wp_clock_ns() + ROUND_MS * MS;

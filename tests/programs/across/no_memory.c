@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * no_memory.c CASE - the n-th allocation of a start fails, for each n: it says so, and nothing is
- * left. Link with -Wl,--wrap= of malloc, calloc, aligned_alloc, realloc and free.
+ * no_memory.c CASE - the n-th allocation of a start fails, for each n: the start reports it, and
+ * nothing is left. Link with -Wl,--wrap= of malloc, calloc, aligned_alloc, realloc and free.
  *
- * Why it works  Allocations and frees of all threads are counted, in any build; only those of the
+ * Why it works  Allocations and frees of all threads are counted, in any build. Only those of the
  *               thread that starts something fail. */
 #include <errno.h>
 
@@ -131,7 +131,8 @@ static int new_pool(void)
 	return WP_OK;
 }
 
-/* Closes the group, and leaves errno as the call that is judged has left it: the close may wait. */
+/* Closes the group, and restores errno to what the tested call has left, because the close may
+ * wait. */
 static int closed(int code)
 {
 	int failed = errno;

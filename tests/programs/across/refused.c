@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * refused.c CASE - the system refuses one call, or gives what is rarely given: what was taken is given
- * back, and errno is the first reason. Link with -Wl,--wrap= of eventfd, malloc, mmap, mprotect,
- * munmap, pthread_create, pthread_join and wp_fence_heavy. Prints what is lost. */
+ * refused.c CASE - the system refuses one call, or returns a rare result. Everything that was taken
+ * is given back, and errno has the first reason. Link with -Wl,--wrap= of eventfd, malloc, mmap,
+ * mprotect, munmap, pthread_create, pthread_join and wp_fence_heavy. Prints what is lost. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
 #include "../vthreads_case.h"
 #include "../case_main.h"
 
-/* Calls until the one that is refused; less than 0: none is. */
+/* Number of calls before the one that is refused; negative: none is. */
 static int maps_left = -1, guards_left = -1, threads_left = -1;
-static int maps; /* that are there */
+static int maps; /* that exist */
 
 void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -49,7 +49,7 @@ int __wrap_mprotect(void *memory, size_t bytes, int protection)
 	return __real_mprotect(memory, bytes, protection);
 }
 
-/* Of each of its two maps: the start says so, and the other is given back. */
+/* Each of the two maps is refused in turn: the start reports it, and gives the other one back. */
 CASE(stacks)
 {
 	wp_stacks_config config = {.max_stacks = 4};
@@ -65,7 +65,8 @@ CASE(stacks)
 	}
 }
 
-/* A guard page is refused: its stack gets a canary, and the next has the mappings that were its. */
+/* A guard page is refused. Its stack gets a canary, and the next one has the mappings that it would
+ * have had. */
 CASE(guard)
 {
 	wp_stacks_config config = {.max_stacks = 4, .guard = WP_STACK_PROTECTED, .max_mappings = 2};
@@ -113,11 +114,11 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 	int code = __real_pthread_join(thread, result);
 
 	joined++;
-	errno = EDOM; /* as any call may leave it that works */
+	errno = EDOM; /* a call that works may leave any value */
 	return code;
 }
 
-/* The second thread of a pool is refused: the first is ended, and errno says why there is no pool. */
+/* The second thread of a pool is refused. The first is ended, and errno holds the reason. */
 CASE(pool)
 {
 	wp_pool_config config;
@@ -146,7 +147,7 @@ int __wrap_eventfd(unsigned start, int flags)
 	return 0;
 }
 
-/* A process that has closed its standard input gets that number: it is a descriptor as any. */
+/* A process that has closed its standard input gets descriptor 0, which is valid. */
 CASE(zero)
 {
 	open_group(1, false, 0);
@@ -159,7 +160,7 @@ CASE(zero)
 	check(fcntl(0, F_GETFD) < 0 && errno == EBADF, "that descriptor 0 is closed");
 }
 
-/* The system forbids the fence of an asymmetric guard once it has promised it. */
+/* The system refuses the fence of an asymmetric guard after it has allowed it. */
 static bool has_no_fence;
 
 bool __real_wp_fence_heavy(void);
@@ -175,13 +176,13 @@ CASE(fence)
 
 	wp_guard_init(&guard, WP_GUARD_ASYMMETRIC);
 	if (guard.fences == WP_GUARD_SYMMETRIC)
-		return; /* nor did it ever */
+		return; /* nor was it ever allowed */
 	check(wp_guard_announce(&guard) == WP_OK, "a promise");
 	has_no_fence = true;
 	check(wp_guard_announce(&guard) == WP_UNSUPPORTED, "that there is no fence");
 }
 
-/* What is read of a machine is closed, and a CPU that no machine has is refused. */
+/* The files of a machine are closed, and a CPU that no machine has is refused. */
 CASE(descriptors)
 {
 	static char path[WP_TOPOLOGY_PATH];
@@ -198,7 +199,7 @@ CASE(descriptors)
 	      "that there is no such CPU");
 }
 
-/* Two receivers were given items, and are handed back: the channel has one room of its own, and the
+/* Two receivers were given items, and are handed back. The channel itself has room for one, and the
  * memory for the other is refused at first. */
 static wp_channel channel;
 static int rooms_left = -1;
@@ -218,8 +219,8 @@ static int receives(void *arg)
 	return 1;
 }
 
-/* Until its carrier is told to stop: what is behind it stays queued, but for the second, which may have
- * one turn. */
+/* Runs until its carrier is stopped. The tasks behind it stay queued, except that the second may
+ * have one turn. */
 static enum wp_step holds_on(wp_task *task)
 {
 	wp_store_release(&ready, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * counters.c - three carriers of one domain, moved by hand: which count each search moves.
+ * counters.c - three carriers of one domain, moved by hand: the counters that each search changes.
  * Prints, after each move: started, denied, denied for another victim, no idle, lost tickets. */
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void park(uint32_t index)
 		printf("carrier %u found work\n", index);
 }
 
-/* As a stealer that takes its time: it leaves when somebody has lost against it. */
+/* As a stealer that takes its time. It leaves when another one has lost against it. */
 static void *hold_ticket(void *arg)
 {
 	uint64_t *ticket = arg;

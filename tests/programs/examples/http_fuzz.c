@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * http_fuzz.c - any bytes, to a connection of the HTTP examples: no crash, no leak, and these hold:
- * what it answers does not depend on how the bytes are cut; each request has one reply, in order, and
- * what is no request one more; nothing follows a reply that says it is the last.
+ * http_fuzz.c - sends arbitrary bytes to a connection of the HTTP examples. There is no crash and
+ * no leak, and these hold: the replies do not depend on how the bytes are cut; each request has one
+ * reply, in order, and bytes that are no request have one more; nothing follows a reply that is
+ * marked as the last.
  *
- * The first byte of an input says how the rest is cut the second time. With libFuzzer: `make
+ * The first byte of an input determines how the rest is cut the second time. With libFuzzer: `make
  * fuzz-http`. Alone: http_fuzz SECONDS SEED FILE.., which changes the files at random.
  *
  * wp_io_* are wrapped (-Wl,--wrap): they read the input and keep the output. */
@@ -84,7 +85,7 @@ size_t __wrap_http_write(const http_reply *reply, const http_parser *request, bo
 	return __real_http_write(reply, request, is_kept_alive, bytes);
 }
 
-/* As the examples answer. */
+/* Replies as the examples do. */
 static void answer(void *arg, const http_parser *request, uint32_t number, http_reply *reply)
 {
 	if (http_is_path(request, "/"))
@@ -95,14 +96,14 @@ static void answer(void *arg, const http_parser *request, uint32_t number, http_
 		http_say(reply, HTTP_STATUS_NOT_FOUND, "none\n");
 }
 
-/* Gives how many requests it has counted. */
+/* Returns the number of requests that it has counted. */
 static uint64_t serve(const uint8_t *bytes, size_t size, size_t piece)
 {
 	static http_server server = {.config = {.answer = answer}};
 	connection *client = malloc(sizeof(*client));
 
 	hold(client != NULL, "memory");
-	memset(client, 0xa5, sizeof(*client)); /* what it does not set is not read */
+	memset(client, 0xa5, sizeof(*client)); /* members that are not set must not be read */
 	client->server = &server;
 	client->requests = client->depth_most = client->at = client->end = 0;
 	client->number = 0;
@@ -117,7 +118,7 @@ static uint64_t serve(const uint8_t *bytes, size_t size, size_t piece)
 	return server.counts.requests;
 }
 
-/* Each reply is whole, and the last alone says so. */
+/* Each reply is whole, and only the last one is marked as the last. */
 static void check_replies(uint64_t requests)
 {
 	const char *at = wire.out, *end = wire.out + wire.out_size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump.c CASE - dumps of a group, for test_dump.py to read: what is said of threads that park, run, end,
- * come and go. */
+ * dump.c CASE - dumps of a group, for test_dump.py to read: its threads park, run, end, come and
+ * go. */
 #include "dump_case.h"
 #include "../case_main.h"
 
@@ -46,7 +46,8 @@ static enum wp_step waits_by_steps(wp_task *task)
 	return wp_load_acquire(&ready) == 0 ? WP_STEP_PARK : WP_STEP_DONE;
 }
 
-/* Of each state one; ended ones beside them, and one that was never started; two without stacks. */
+/* One thread in each state, ended ones beside them, and one that was never started; two have no
+ * stacks. */
 static void states(enum wp_dump_format format)
 {
 	wp_vthread_config config = {.name = "unstarted", .run = parks_here};
@@ -130,7 +131,7 @@ CASE(spare)
 	close_group();
 }
 
-/* More stacks than a dump counts apart. */
+/* More different stacks than a dump distinguishes. */
 CASE(stacks)
 {
 	static wp_vthread *threads[STACKS];
@@ -162,7 +163,7 @@ CASE(names)
 	close_group();
 }
 
-/* A write that fails ends it. */
+/* A write that fails ends the dump. */
 static int full(void *arg, const char *text, size_t bytes)
 {
 	*(size_t *)arg += bytes;
@@ -182,7 +183,7 @@ CASE(full)
 	close_group();
 }
 
-/* Parks here, and below, in turn; ends, and another takes its stack. */
+/* Parks here, and below, in turn; ends, and another thread takes its stack. */
 FRAME int comes_and_goes(void *arg)
 {
 	wp_vthread_yield();
@@ -231,7 +232,7 @@ static int dumps_inside(void *arg)
 	return 0;
 }
 
-/* Each stack that is seen of a parked one, once. No padding: compared by bytes. */
+/* Each stack of a parked thread that was seen, once. No padding: compared by bytes. */
 typedef struct seen {
 	uintptr_t depth;
 	uintptr_t frames[WP_DUMP_FRAMES];
@@ -239,7 +240,7 @@ typedef struct seen {
 static seen stacks[64];
 static int stacks_seen;
 
-/* How many of its frames are the kernel's: a park has more ways than one to leave. */
+/* The number of frames that belong to the kernel; a park has several ways to leave. */
 static uint32_t skipped(const wp_dump_thread *thread)
 {
 	uint32_t at = 0;
@@ -273,7 +274,7 @@ static bool note(void *arg, const wp_dump_thread *thread)
 	return true;
 }
 
-/* Two ways to park, so two stacks: any third one is made of both. */
+/* Two ways to park, so two stacks: a third one would be a mixture of both. */
 CASE(churn)
 {
 	size_t bytes = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_case.h - threads that park, each in a way that its stack shows; for dump.c. Functions are
+ * dump_case.h - threads that park in ways that their stacks show; for dump.c. Functions are
  * exported, so that frames have names. */
 #include "inspect/dump.h"
 #include "../vthreads_case.h"
 
 #define FRAME __attribute__((noinline))
-/* Not the last thing that a function does: its frame is there. */
+/* Prevents a tail call, so that the frame of the function exists. */
 #define STAY() __asm__ __volatile__("" ::: "memory")
 
 enum { BITS = 11 };
@@ -26,7 +26,7 @@ FRAME int parks_here(void *arg)
 	return arg == NULL ? code : 0;
 }
 
-/* The room that it takes is not known when it is compiled: a register says where its frame ends. */
+/* The size of its frame is not known at compile time, so a register holds the end of the frame. */
 FRAME int parks_deep(int depth)
 {
 	volatile char room[16 + depth];
@@ -46,7 +46,7 @@ FRAME int parks_below(void *arg)
 	return arg == NULL ? code : 0;
 }
 
-/* A stack for each number: which of the two called which. */
+/* One stack for each number: its bits say which of the two functions called which. */
 static int goes(int bits, int left)
 {
 	if (left == 0)

@@ -2,7 +2,8 @@
  * dump_made.c made - dumps while threads are made where others have ended, or were given back
  * unstarted. Prints what is lost.
  *
- * Why it works  In odd phases none is started: what is there is new, or changes too often to be read. */
+ * Why it works  In odd phases no thread is started: each is new, or changes too often to be
+ *               read. */
 #include "inspect/dump.h"
 #include "../vthreads_case.h"
 #include "../case_main.h"
@@ -18,7 +19,7 @@ static enum wp_step ends(wp_task *task)
 
 static wp_atomic(uint32_t) looks;
 
-/* Until so many more dumps are over, or none comes. */
+/* Waits until this many more dumps are over, or none comes. */
 static void await_looks(uint32_t many)
 {
 	uint32_t before = wp_load_acquire(&looks);
@@ -27,7 +28,7 @@ static void await_looks(uint32_t many)
 		wp_yield();
 }
 
-/* All without a stack, so that it is one block's memory. */
+/* All without a stack, so that they use the memory of one block. */
 static void *makes(void *arg)
 {
 	wp_vthread_config config = {.step = ends};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads_shown.c CASE - virtual threads for a debugger: three are parked, two calls deep, one blocks
- * the carrier, one has ended and one was not started. */
+ * vthreads_shown.c CASE - virtual threads for a debugger: three are parked, two calls deep, one
+ * blocks the carrier, one has ended and one was not started. */
 #include "../vthreads_case.h"
 #include "../case_main.h"
 

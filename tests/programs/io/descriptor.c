@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor.c CASE - virtual threads that read and write, and how that ends. Prints what is lost. */
+ * descriptor.c CASE - virtual threads that read and write, and the ways in which that ends. Prints
+ * what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ static void await_reader(wp_io *io)
 	await_in_line(io, WP_IO_READ, 1, "who is to read");
 }
 
-/* How a wait may end, and that the next one works. */
+/* The ways in which a wait may end; the next wait works. */
 CASE(ends)
 {
 	wp_io *ends[2];
@@ -85,7 +86,7 @@ CASE(ends)
 	close_group();
 }
 
-/* A stolen thread makes it: it is its home's. */
+/* A stolen thread makes the descriptor, which belongs to the home of the thread. */
 static int makes_one(void *arg)
 {
 	wp_io **ends = arg;
@@ -178,7 +179,7 @@ CASE(refused)
 	close_group();
 }
 
-/* Who sleeps beside the poller wakes in time; nobody polls meanwhile. */
+/* A thread that sleeps beside the poller wakes in time, although no thread polls meanwhile. */
 static int sleeps(void *arg)
 {
 	int64_t begin_ns = wp_clock_ns();
@@ -200,7 +201,7 @@ CASE(timers)
 	close_group();
 }
 
-/* Closed and freed when its group is gone. */
+/* Closed and freed after its group. */
 CASE(late)
 {
 	wp_io *ends[2];
@@ -214,7 +215,7 @@ CASE(late)
 	wp_io_free(ends[1]);
 }
 
-/* An OS thread, and a thread of another group, wait as the group of the poller is closed. */
+/* An OS thread and a thread of another group wait while the group of the poller is closed. */
 static void *waits_on(void *arg)
 {
 	static int code;
@@ -258,8 +259,8 @@ CASE(closed)
 	wp_group_free(group);
 }
 
-/* A thread of another group is first in line; that is closed. Who is behind it reads what comes,
- * and the descriptor is closed in the end. */
+/* A thread of another group is first in the queue, and that group is closed. The thread behind it
+ * reads the next bytes, and the descriptor is closed in the end. */
 CASE(dies)
 {
 	wp_group_config alone = {.carriers = 1, .yield_us = 50};
@@ -288,7 +289,7 @@ CASE(dies)
 	wp_group_free(other);
 }
 
-/* Finds nothing at first; before that is returned a byte comes, and the poller counts the edge. */
+/* Finds nothing at first. Before that is returned, a byte comes, and the poller counts the edge. */
 struct early {
 	wp_io *io, *peer;
 	bool has_come;
@@ -315,8 +316,8 @@ static int64_t reads_before_the_edge(int fd, void *arg)
 	return result;
 }
 
-/* An edge between the attempt and the wait: the thread tries once more. It is an OS thread, so that
- * the poller runs meanwhile. */
+/* An edge comes between the attempt and the wait, so the thread tries once more. It is an OS
+ * thread, so that the poller runs meanwhile. */
 CASE(edge)
 {
 	wp_io *ends[2];
@@ -332,7 +333,7 @@ CASE(edge)
 	close_pair(ends);
 }
 
-/* One event tells of the end of the file, and all that wait are to find it. */
+/* One event reports the end of the file, and all waiting threads must find it. */
 CASE(end_of_file)
 {
 	enum { READERS = 4 };
@@ -350,7 +351,7 @@ CASE(end_of_file)
 	close_pair(ends);
 }
 
-/* What its poller counts: each wakeup ends a sleep. */
+/* The counters of the poller: each wakeup ends a sleep. */
 static int comes(void *arg)
 {
 	return 0;
@@ -377,7 +378,7 @@ CASE(counts)
 	close_pair(ends);
 }
 
-/* Two that yield for ever keep nobody from what has come. */
+/* Two threads that yield for ever do not delay an event. */
 static int yields_on(void *arg)
 {
 	while (wp_load_acquire(&over) == 0)

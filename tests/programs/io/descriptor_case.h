@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_case.h - who reads and writes, for io.c and io_server.c. */
+ * descriptor_case.h - readers and writers, for io.c and io_server.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include "../vthreads_case.h"
 #include "sched/worker.h"
 
-#ifdef NO_PWAIT2 /* what it says: an older system, or a filter; after so many calls that were let through */
+#ifdef NO_PWAIT2 /* errno: an older system, or a filter; after so many calls that succeed */
 struct epoll_event;
 int __real_epoll_pwait2(int fd, struct epoll_event *events, int size, const struct timespec *left,
 			const void *mask);
@@ -45,7 +45,7 @@ static wp_io *take(int fd)
 	return io;
 }
 
-/* At an address of this machine, which is noted. */
+/* At an address of this machine, which *address receives. */
 static inline wp_io *listen_at(struct sockaddr_in *address, int backlog)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -69,7 +69,7 @@ static inline void pair_of(wp_io *ends[2])
 	ends[1] = take(fds[1]);
 }
 
-/* The same of a group of one carrier, which is opened for them and closed with them. */
+/* The same for a group of one carrier, which is opened for the pair and closed with it. */
 static inline void open_pair(wp_io *ends[2])
 {
 	open_io(1, false);
@@ -88,7 +88,7 @@ static inline void await_in_line(wp_io *io, enum wp_io_side side, uint32_t many,
 	await_line(&io->ready[side].lock, &io->ready[side].line, many, what);
 }
 
-/* Gives what it reads, at most. */
+/* Returns the bytes that it reads, at most `size`. */
 static inline size_t get(wp_io *io, void *bytes, size_t size)
 {
 	size_t done;
@@ -104,7 +104,7 @@ static inline void put(wp_io *io, const void *bytes, size_t size)
 	check(wp_io_write(io, bytes, size, patience(), &done) == WP_OK && done == size, "a write");
 }
 
-/* Sends back what comes, until the end. */
+/* Sends back all bytes, until the end. */
 static inline int echoes(void *arg)
 {
 	wp_io *io = arg;
@@ -135,7 +135,7 @@ static inline void talk(wp_io *io)
 	wp_io_free(io);
 }
 
-/* Occupies its carrier, so that what is queued behind it is stolen. */
+/* Occupies its carrier, so that the tasks queued behind it are stolen. */
 static __attribute__((unused)) wp_atomic(uint32_t) over;
 
 static inline int waits_for_it(void *arg)

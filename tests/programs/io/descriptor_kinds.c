@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_kinds.c CASE - calls of one's own on a descriptor: datagrams, the end of a child; and a
- * connection to a unix-domain socket whose queue is full. Prints what is lost. */
+ * descriptor_kinds.c CASE - the caller's own calls on a descriptor: datagrams, and the end of a
+ * child; and a connection to a unix-domain socket with a full queue. Prints what is lost. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -41,7 +41,7 @@ static int64_t send_to(int fd, void *message)
 	return sendmsg(fd, message, MSG_NOSIGNAL);
 }
 
-/* Its size. */
+/* Returns its size. */
 static size_t datagram(wp_io *io, enum wp_io_side side, struct sockaddr_in *peer, uint32_t *number)
 {
 	struct iovec part = {number, sizeof(*number)};
@@ -55,7 +55,7 @@ static size_t datagram(wp_io *io, enum wp_io_side side, struct sockaddr_in *peer
 	return (size_t)size;
 }
 
-/* Sends each back to whom it is from; the last is 0. */
+/* Sends each datagram back to its sender; the last one is 0. */
 static int answers(void *arg)
 {
 	struct sockaddr_in peer;
@@ -99,7 +99,7 @@ CASE(udp)
 	close_group();
 }
 
-/* EAGAIN: it runs. */
+/* EAGAIN: the child runs. */
 static int64_t has_ended(int fd, void *arg)
 {
 	siginfo_t *info = arg;
@@ -121,7 +121,7 @@ static int waits_for_child(void *arg)
 	return info.si_code == CLD_EXITED ? info.si_status : -1;
 }
 
-/* Who waits for it runs beside who ends it, on one carrier. */
+/* The waiting thread runs beside the one that ends the child, on one carrier. */
 static int ends_child(void *arg)
 {
 	return write(*(int *)arg, "x", 1) == 1 ? 0 : 1;
@@ -171,7 +171,7 @@ static int connects_in_the_end(void *arg)
 
 static int listener;
 
-/* Who finds it full. */
+/* Fills the queue of the socket. Returns a descriptor that finds it full. */
 static int fill(void)
 {
 	int fd;
@@ -189,7 +189,7 @@ static int fill(void)
 	return fd;
 }
 
-/* As connect(2), which waits until the other side has accepted one. */
+/* As connect(2), which waits until the other side has accepted a connection. */
 CASE(full)
 {
 	int fd = fill();
@@ -212,7 +212,7 @@ CASE(full)
 	close_group();
 }
 
-/* A connection to that queue naps in the line; behind it stands who waits for an edge. */
+/* A connection to that queue naps in the line; behind it stands a thread that waits for an edge. */
 static wp_atomic(uint32_t) is_ready;
 
 static int64_t asks_once(int fd, void *arg)
@@ -230,7 +230,7 @@ static int waits_for_edge(void *io)
 	return wp_io_call(io, WP_IO_WRITE, asks_once, NULL, patience(), &result);
 }
 
-/* Whether it stands behind who naps; if before, it is sent to the end of the line. */
+/* Does it stand behind the napping thread? If it stands before it, it is sent to the end. */
 static bool is_second(wp_io *io)
 {
 	wp_ready *line = &io->ready[WP_IO_WRITE];

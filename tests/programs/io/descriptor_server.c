@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptor_server.c CASE - virtual threads that accept, and others that connect. Prints what is lost. */
+ * descriptor_server.c CASE - virtual threads that accept, and others that connect. Prints what is
+ * lost. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,7 +29,7 @@ static int connects(void *arg)
 	return 0;
 }
 
-/* Until the listener is closed. */
+/* Accepts until the listener is closed. */
 static int accepts(void *arg)
 {
 	int fd;
@@ -63,7 +64,7 @@ CASE(server)
 	serve(2, true);
 }
 
-/* No descriptor is left: accept says so, and goes on when there is one. */
+/* No descriptor is free: accept reports it, and goes on when there is one. */
 static int accepts_one(void *arg)
 {
 	int fd = -1, code = wp_io_accept(listener, patience(), &fd);

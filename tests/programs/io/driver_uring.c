@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_uring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of aligned_alloc, free,
- * io_uring_queue_exit, io_uring_queue_init and io_uring_submit. Prints what is lost. */
+ * driver_uring.c CASE - the calls of liburing, and their times. Link with -Wl,--wrap= of
+ * aligned_alloc, free, io_uring_queue_exit, io_uring_queue_init and io_uring_submit. Prints what is
+ * lost. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@ enum { MANY_REFUSED = 1000 };
 struct io_uring;
 
 static wp_atomic(uint32_t) refusals, is_accepted, ended;
-static _Thread_local const void *freed; /* the last */
+static _Thread_local const void *freed; /* the last one */
 
 void __real_free(void *memory);
 void __wrap_free(void *memory);
@@ -56,7 +57,7 @@ static int opens(void *arg)
 	return arg == NULL ? code : 1;
 }
 
-/* Runs again and again, on the carrier of who asks, until the system has refused once. */
+/* Runs again and again, on the carrier of the asking thread, until the system has refused once. */
 static int lets_in(void *arg)
 {
 	while (wp_load_acquire(&refusals) == 0)
@@ -65,8 +66,8 @@ static int lets_in(void *arg)
 	return arg != NULL;
 }
 
-/* The system has no room for what is asked: the others of that carrier run, and it is asked
- * again. */
+/* The system has no room for the request. The other threads of that carrier run, and the request is
+ * repeated. */
 CASE(full)
 {
 	wp_vthread *other;
@@ -88,7 +89,7 @@ CASE(ended)
 	check(wp_load_relaxed(&ended) == 2, "the end of each ring");
 }
 
-static int rings_left = -1; /* until one is refused; less than 0: none is */
+static int rings_left = -1; /* until one is refused; negative: none is */
 static int rooms_left = -1; /* the same for its memory */
 
 int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
@@ -108,7 +109,7 @@ void *__wrap_aligned_alloc(size_t line, size_t bytes)
 	return is_ring && refuses_one(&rooms_left) ? NULL : __real_aligned_alloc(line, bytes);
 }
 
-/* One carrier of two has no ring, for it got no memory: that is what files lack. */
+/* One carrier of two has no ring, because it got no memory; file calls report that. */
 CASE(lacks)
 {
 	int *const lefts[] = {&rings_left, &rooms_left};

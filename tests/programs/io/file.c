@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file.c CASE - virtual threads that read and write files, and how that ends. Prints what is
- * lost. */
+ * file.c CASE - virtual threads that read and write files, and the ways in which that ends. Prints
+ * what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -61,7 +61,8 @@ static void read_block(int fd, uint32_t number, int64_t place)
 	check(memcmp(block, wanted, BLOCK) == 0, "what was written");
 }
 
-/* Its own blocks of a file that all share, by place; then a file of its own, in order. */
+/* Each writes its own blocks of a shared file, by position, and then a file of its own, in
+ * order. */
 static wp_atomic(uint32_t) numbers;
 
 static int reads_and_writes(void *arg)
@@ -110,8 +111,8 @@ CASE(files)
 	all_of(2, true);
 }
 
-/* A spare carries while one sleeps pinned: the ring has another thread then, and the first
- * again. */
+/* A spare carries on while a thread sleeps pinned. The ring then has another thread, and later the
+ * first one again. */
 static int sleeps_pinned(void *arg)
 {
 	wp_vthread_pin();
@@ -139,7 +140,7 @@ CASE(lent)
 	close_group();
 }
 
-/* Pinned, it blocks its carrier; so does an OS thread, itself. */
+/* A pinned thread blocks its carrier; an OS thread blocks itself. */
 static int pinned(void *arg)
 {
 	wp_vthread_pin();
@@ -157,7 +158,7 @@ CASE(direct)
 	close_group();
 }
 
-/* Who is stolen asks at home. */
+/* A stolen thread asks at its home. */
 static int asks_from_there(void *arg)
 {
 	bool was_away = wp_group_running(group) != wp_group_home(group);
@@ -217,7 +218,7 @@ CASE(refused)
 	close_group();
 }
 
-/* There is no io_uring, for one reason or another: one warning, and sockets as ever. */
+/* There is no io_uring, for one reason or another: one warning, and sockets work as before. */
 static int is_unsupported(void *arg)
 {
 	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
@@ -231,7 +232,7 @@ static int talks(void *arg)
 	return 0;
 }
 
-/* What it says goes to `told` meanwhile. */
+/* Its output goes to `told` meanwhile. */
 static void refused_thrice(FILE *told)
 {
 	int out = dup(STDERR_FILENO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_ends.c CASE - a ring's calls that take until somebody ends them: reads of a pipe. Prints what is
- * lost. */
+ * file_ends.c CASE - calls of a ring that take until they are ended: reads of a pipe. Prints what
+ * is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ enum { CROWD = 1000 };
 
 static int pipe_ends[2];
 
-/* Who is back has its memory for itself. */
+/* A thread that has returned owns its memory again. */
 static __attribute__((noinline)) void scribble(void)
 {
 	volatile char bytes[2048];
@@ -55,7 +55,7 @@ static void close_pipe(void)
 	close(pipe_ends[1]);
 }
 
-/* While one waits for the system, the others of its carrier run. */
+/* While one thread waits for the system, the others of its carrier run. */
 CASE(others_run)
 {
 	wp_vthread *reader;
@@ -74,13 +74,13 @@ static wp_file_queue *files_of(uint32_t carrier)
 	return wp__io_poller_of(wp__group_home(group, carrier))->files;
 }
 
-/* Its system has been given so many. */
+/* Waits until its system was given this many calls. */
 static void await_begun(uint32_t carrier, uint64_t least)
 {
 	AWAIT(wp__count_read(&files_of(carrier)->begun) >= least, "what is asked");
 }
 
-/* A deadline, and an interrupt, of a call that would take for ever; the next one works. */
+/* A deadline, and an interrupt, end a call that would take for ever; the next call works. */
 CASE(ends)
 {
 	int64_t soon_ns;
@@ -105,7 +105,7 @@ CASE(ends)
 	close_group();
 }
 
-/* More than the ring has room for, and all end at once. */
+/* More calls than the ring has room for, and all end at once. */
 CASE(crowd)
 {
 	static wp_vthread *readers[CROWD];
@@ -124,7 +124,7 @@ CASE(crowd)
 	close_group();
 }
 
-/* The group is closed while the system has reads, into memory that is freed then. */
+/* The group is closed while the system has reads into memory that is then freed. */
 CASE(closed)
 {
 	open_io(2, false);

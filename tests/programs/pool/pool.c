@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pool.c CASE - a pool of threads, from its start to its stop. Prints what is lost.
  *
- * Why it works  The system refuses threads when the case wants it to (-Wl,--wrap=pthread_create). */
+ * Why it works  The system refuses threads when the case wants it to
+ *               (-Wl,--wrap=pthread_create). */
 #include <errno.h>
 
 #include "pool_case.h"
@@ -20,7 +21,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*
 	return wp_load_relaxed(&refuses) ? EAGAIN : __real_pthread_create(thread, how, run, arg);
 }
 
-/* Threads are started one by one when nobody is idle, up to the most; then jobs wait. */
+/* Threads are started one by one when none is idle, up to the limit; then jobs wait. */
 CASE(stairs)
 {
 	open_pool(2, 4, WP_FOREVER, 0);
@@ -40,7 +41,7 @@ CASE(stairs)
 	close_pool();
 }
 
-/* A queue without an end; one thread runs jobs in their order. */
+/* A queue without a limit; one thread runs the jobs in order. */
 static uint32_t next_number; /* plain */
 static void in_order(void *arg)
 {
@@ -59,7 +60,7 @@ CASE(order)
 	check(next_number == MANY, "a job");
 }
 
-/* The system has no thread: an error, or the queue of one that lives; no more is accepted. */
+/* The system has no thread: an error, or the queue of a living thread; no more is accepted. */
 CASE(refused)
 {
 	wp_pool_config config = config_of(1, 2, WP_FOREVER, 0);
@@ -81,7 +82,8 @@ CASE(refused)
 	close_pool();
 }
 
-/* What runs ends; what is queued is closed when the time is over; nothing is accepted after. */
+/* Running jobs end. Queued jobs are closed when the time is over. Nothing is accepted after
+ * that. */
 CASE(stop)
 {
 	open_pool(0, 2, WP_FOREVER, 1);
@@ -98,7 +100,7 @@ CASE(stop)
 	check(wp_load_relaxed(&ran) == 2, "that what was closed is not run");
 }
 
-/* By a job, for it must not wait for itself; by two. */
+/* Stopped by a job, which must not wait for itself; stopped by two threads. */
 static void stops(void *arg)
 {
 	check(wp_pool_current() == pool, "which pool it is in");
@@ -119,7 +121,7 @@ CASE(inside)
 	close_pool();
 }
 
-/* No more leave than so many in a time, and so many stay. */
+/* No more than a number of threads leave in a time, and a number of them stays. */
 CASE(leaves)
 {
 	int64_t until_ns, at_ns = wp_clock_ns();
@@ -142,8 +144,8 @@ CASE(leaves)
 	close_pool();
 }
 
-/* Threads that few jobs do not need leave, though there is always one to do: it is the last to rest
- * that is chosen. */
+/* Threads that a few jobs do not need leave, although there always is a job: the thread that rested
+ * last is chosen. */
 static pthread_t who;
 static void asks_who(void *arg)
 {

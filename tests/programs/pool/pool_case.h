@@ -23,7 +23,7 @@ static inline wp_pool_counts counts(void)
 	return now;
 }
 
-/* Until so many threads live, of which so many are idle. */
+/* Waits until this many threads live, and this many of them are idle. */
 static inline void await_threads(uint32_t threads, uint32_t idle)
 {
 	int64_t deadline_ns = patience();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_more.c CASE - what a pool promises beyond its queue, and all at once. Prints what is lost. */
+ * pool_more.c CASE - the promises of a pool beyond its queue, one by one and all at once. Prints
+ * what is lost. */
 #include "pool_case.h"
 #include "../case_main.h"
 
@@ -19,7 +20,8 @@ static void await_text(const char *what)
 	AWAIT(strstr(dumped(), what) != NULL, what);
 }
 
-/* None at first; each miss starts one; a hit has its thread at once, and queues nothing. */
+/* No reserved thread at first; each miss starts one; a hit has its thread at once, and queues
+ * nothing. */
 CASE(reserved)
 {
 	open_pool(0, 6, WP_FOREVER, 2);
@@ -44,7 +46,7 @@ CASE(reserved)
 	close_pool();
 }
 
-/* One that is queued when the stop comes is no more under way. */
+/* A start that is queued when the stop comes is no longer under way. */
 CASE(dropped)
 {
 	open_pool(0, 2, WP_FOREVER, 1);
@@ -130,7 +132,7 @@ CASE(dump)
 	close_pool();
 }
 
-/* Of each job: how often it was run or closed. */
+/* How often each job was run or closed. */
 static wp_atomic(uint32_t) fates[USERS][TRIES];
 static wp_job jobs[USERS][TRIES];
 static wp_atomic(uint32_t) accepted;
@@ -157,7 +159,8 @@ static void *uses(void *arg)
 	return NULL;
 }
 
-/* Jobs by many, threads that come and go, a stop meanwhile: each that was accepted is run or closed. */
+/* Many threads submit jobs, threads come and go, and a stop comes meanwhile. Each accepted job is
+ * run or closed. */
 CASE(storm)
 {
 	pthread_t users[USERS];

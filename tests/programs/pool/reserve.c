@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reserve.c CASE - reserved threads of a pool. Prints what is lost.
  *
- * Why it works  The pool is a thread per start. Each task is counted when it is handed over, and when
- *               it runs. */
+ * Why it works  The pool is one thread per start. Each task is counted when it is handed over, and
+ *               when it runs. */
 #include "../case_main.h"
 #include "pool/reserve.h"
 
@@ -93,7 +93,8 @@ static void close_reserve(void)
 	await_end();
 }
 
-/* Nothing at first; each miss starts one; what is handed over needs no start; they come back. */
+/* No thread at first; each miss starts one; a task that is handed over needs no start; the threads
+ * come back. */
 CASE(lazy)
 {
 	uint32_t tasks[3] = {0};
@@ -117,7 +118,7 @@ CASE(lazy)
 	close_reserve();
 }
 
-/* Who is idle for long leaves, but for the least. */
+/* Threads that are idle for long leave, down to the minimum. */
 CASE(shrinks)
 {
 	uint32_t tasks[CAPACITY] = {0};
@@ -167,7 +168,8 @@ static void *tries(void *arg)
 	return NULL;
 }
 
-/* Many try, threads time out, and it is stopped meanwhile: what was handed over has run. */
+/* Many threads try, threads time out, and the reserve is stopped meanwhile. Every task that was
+ * handed over has run. */
 CASE(storm)
 {
 	static uint32_t tasks[TRIERS][TRIES];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * strategy.c CASE - strategies over a pool of OS threads. Prints what is lost.
  *
- * Why it works  Tasks are numbers from 1; each is to be run once. `producing` is plain, and two
- *               producers at once are also a result. The pool hands a start to a thread that is idle
- *               at once, or queues it; it refuses what the case wants refused. */
+ * Why it works  Tasks are numbers from 1, and each must run once. `producing` is plain, so two
+ *               producers at once are also visible. The pool hands a start to an idle thread at
+ *               once, or queues it. It refuses the starts that the case wants refused. */
 #include "../case_main.h"
 #include "pool/strategy.h"
 
@@ -148,7 +148,7 @@ static void open_pool(enum wp_strategy_mode mode, enum wp_kind even, enum wp_kin
 			abort();
 }
 
-/* When all that was made has had its fate. */
+/* Closes the pool when every task has run or was reported. */
 static void close_pool(uint32_t tasks)
 {
 	int64_t deadline_ns = patience();
@@ -183,7 +183,7 @@ static void make(uint32_t many)
 	wp_fetch_add_relaxed(&left, many);
 }
 
-/* Each mode, each pair of kinds: all run once, as the mode has them run. */
+/* Each mode, with each pair of kinds: every task runs once, in the way of the mode. */
 CASE(modes)
 {
 	for (enum wp_strategy_mode mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)
@@ -217,7 +217,7 @@ static void produce_all(void *arg)
 	wp_strategy_produce(&strategy);
 }
 
-/* The pool has nothing to do, so whoever asks gets a thread at once. */
+/* The pool has nothing to do, so every request gets a thread at once. */
 static void await_idle(void)
 {
 	int64_t deadline_ns = patience();
@@ -232,7 +232,7 @@ static void await_idle(void)
 	} while (many < THREADS);
 }
 
-/* A thread that must not block leaves to the pool what may. */
+/* A thread that must not block leaves tasks that may block to the pool. */
 CASE(tagged)
 {
 	open_pool(WP_ADAPTIVE, WP_EITHER, WP_BLOCKING);
@@ -245,7 +245,7 @@ CASE(tagged)
 	      "that it ran what may run there, and no more");
 }
 
-/* What two tasks do together: as the one of them that is harder to place. */
+/* Two combined tasks count as the one that is harder to place. */
 CASE(combined)
 {
 	static const enum wp_kind combined[3][3] = {
@@ -259,7 +259,7 @@ CASE(combined)
 			check(wp_kind_combine(one, other) == combined[one][other], "a kind");
 }
 
-/* A pool that refuses: the caller knows, or the task is reported; nobody relies on it. */
+/* A pool that refuses: the caller learns it, or the task is reported; no thread relies on it. */
 CASE(refused)
 {
 	uint32_t reported = 0;

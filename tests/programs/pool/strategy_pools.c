@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * strategy_pools.c CASE - each strategy over each pool. Prints what is lost.
  *
- * Why it works  Tasks are numbers from 1, made one by one, and each is to be run once. A pool has
- *               no reserved threads, or some, or an executor of virtual threads. */
+ * Why it works  Tasks are numbers from 1, made one by one, and each must run once. A pool has no
+ *               reserved threads, or some, or an executor of virtual threads. */
 #include "pool_case.h"
 #include "../case_main.h"
 #include "pool/strategy.h"
@@ -16,8 +16,8 @@ static wp_group *group;
 static wp_atomic(uint32_t) made, taken, produced, done, waiting, hits, virtual_ones;
 static wp_atomic(uint8_t) fates[TASKS + 1];
 static wp_atomic(bool) is_let_go;
-static wp_parker offered; /* of the producer that waits */
-static bool waits;        /* to be offered more */
+static wp_parker offered; /* parks the producer that waits */
+static bool waits;        /* for another offer */
 
 static void *produce(void *arg)
 {
@@ -43,7 +43,7 @@ static void run(void *arg, void *task)
 	has_fate(task);
 }
 
-/* Of tasks that wait, the last one lets all others go. */
+/* Of the tasks that wait, the last one releases all others. */
 static enum wp_kind kind_of(void *arg, void *task)
 {
 	return strategy.config.run != run && (uintptr_t)task > BLOCKED ? WP_NON_BLOCKING
@@ -212,7 +212,7 @@ static void run_all(enum wp_strategy_mode mode, enum pools kind)
 	for (; many < TASKS; many++) {
 		wp_fetch_add_release(&made, 1);
 		if (many % 2 == 0 ||
-		    (mode == WP_ADAPTIVE && kind != WITH_RESERVED)) /* no start under way */
+		    (mode == WP_ADAPTIVE && kind != WITH_RESERVED)) /* no start is under way */
 			wp_strategy_produce(&strategy);
 		else
 			check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
@@ -228,7 +228,7 @@ CASE(modes)
 			run_all(mode, kind);
 }
 
-/* A producer that waits until it is offered more. */
+/* A producer that waits for another offer. */
 CASE(offered)
 {
 	for (enum wp_strategy_mode mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * strategy_scripts.c CASE - execute-produce-consume, one script each. Prints what is lost.
  *
- * Why it works  Starts are only counted; the script lets a started thread come when it likes: inside a
- *               task, as if that blocked, inside produce, before the start returns, or late. So one
- *               thread plays all, but for `ends`, where another is in produce meanwhile. */
+ * Why it works  Starts are only counted. The script decides when a started thread comes: inside a
+ *               task, as if that blocked; inside produce; before the start returns; or late. So one
+ *               thread plays all roles, except in `ends`, where another one is in produce
+ *               meanwhile. */
 #include "../case_main.h"
 #include "pool/strategy.h"
 
@@ -71,7 +72,7 @@ static void make(uint32_t tasks, enum wp_kind kind)
 							  .arg = &kept});
 }
 
-/* All have run once; nobody is to come, or produces. */
+/* All tasks have run once; no thread is to come, and none produces. */
 static void is_over(uint32_t tasks, uint32_t started)
 {
 	for (uint32_t task = 1; task <= tasks; task++)
@@ -97,7 +98,7 @@ CASE(non_blocking)
 	is_over(3, 0);
 }
 
-/* Tasks that do not block after all: one start serves all. It comes late: it looks, and goes. */
+/* Tasks that do not block after all: one start serves all. It comes late, looks, and goes. */
 CASE(late)
 {
 	make(3, WP_BLOCKING);
@@ -115,7 +116,7 @@ static void comes(uint32_t task)
 		wp_strategy_run(&strategy);
 }
 
-/* The first task blocks: who was started runs the others, with one start more. */
+/* The first task blocks. The started thread runs the others, with one more start. */
 CASE(overtaken)
 {
 	make(3, WP_BLOCKING);
@@ -126,7 +127,7 @@ CASE(overtaken)
 	is_over(3, 2);
 }
 
-/* Whoever asks while somebody produces goes at once, and that one looks once more. */
+/* A dispatch during a production returns at once, and the producer looks once more. */
 static void asks(void)
 {
 	if (produced > 1)
@@ -145,7 +146,7 @@ CASE(asked)
 	is_over(0, 0);
 }
 
-/* Dispatches while nobody produces start one thread. */
+/* Dispatches while no thread produces start one thread. */
 CASE(dispatched)
 {
 	make(1, WP_BLOCKING);
@@ -153,11 +154,12 @@ CASE(dispatched)
 		check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
 	check(starts == 1 && produced == 0, "one start");
 	wp_strategy_run(&strategy);
-	wp_strategy_run(&strategy); /* that it started for the task */
+	wp_strategy_run(&strategy); /* which it started for the task */
 	is_over(1, 2);
 }
 
-/* The started thread comes before its starter goes on: it follows, and the starter runs its task. */
+/* The started thread comes before its starter goes on. It produces, and the starter runs its
+ * task. */
 static void follows(void)
 {
 	uint32_t before = produced;
@@ -176,7 +178,7 @@ CASE(early)
 	is_over(1, 1);
 }
 
-/* Whoever asks before the start is through relies on it. */
+/* A dispatch before the start has returned relies on the started thread. */
 static void relies(void)
 {
 	if (starts == 1)
@@ -193,7 +195,8 @@ CASE(relied)
 	is_over(1, 1);
 }
 
-/* The start is refused: its starter produces on, also what the one who relied on it has made. */
+/* The start is refused. Its starter goes on producing, including the tasks of a dispatch that
+ * relied on the start. */
 CASE(refused)
 {
 	make(2, WP_BLOCKING);
@@ -205,7 +208,7 @@ CASE(refused)
 	is_over(2, 2);
 }
 
-/* In each mode: there is nothing, or nobody to look. */
+/* In each mode: there is nothing to produce, or no thread to look. */
 CASE(nothing)
 {
 	for (mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++) {
@@ -220,7 +223,7 @@ CASE(nothing)
 	}
 }
 
-/* A task that ends early, while who was started is in produce: it goes, and disturbs nobody. */
+/* A task ends early, while the started thread is in produce. It goes, and disturbs no other. */
 static wp_atomic(uint32_t) looks;
 static wp_atomic(bool) is_inside, has_left;
 static pthread_t successor;

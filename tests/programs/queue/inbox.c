@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * inbox.c - producers, a consumer that takes one item for each readiness of the eventfd, and a
- * close in the middle; for the sanitizers. Prints what became of the items. */
+ * close in the middle; for the sanitizers. Prints the fate of the items. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -15,7 +15,8 @@ static wp__inbox *inbox;
 static wp__item *items[PRODUCERS][ITEMS];
 static int refused[PRODUCERS];
 
-/* Waits after each put until all is taken, so that the consumer often finds the queue empty. */
+/* Waits after each put until all items are taken, so that the consumer often finds the queue
+ * empty. */
 static void *produce(void *mine)
 {
 	wp__item **item = mine;
@@ -31,7 +32,7 @@ static void *produce(void *mine)
 	return NULL;
 }
 
-/* Takes one item a turn, until `total` were taken; 0: it slept beside an item. */
+/* Takes one item a turn, until `total` are taken. 0: it slept beside an item. */
 static int consume(int total)
 {
 	struct pollfd watched = {.fd = wp__inbox_fileno(inbox), .events = POLLIN};

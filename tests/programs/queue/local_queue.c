@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue.c CASE - a bounded run queue on real cores, and what it does step by step.
+ * local_queue.c CASE - a bounded run queue on real cores, and step by step.
  *
- *   storm TASKS SEED    owner and two thieves, who steal from each other, too; one hands over
+ *   storm TASKS SEED    an owner and two thieves, which also steal from each other; one hands over
  *   updates             300 tasks that yield once, through a queue that overflows; a thief
- *   script STEPS        prints what each step gives
+ *   script STEPS        prints the result of each step
  *
  * Why it works  Each task counts its runs. A step is a letter: p push, k keep or else push, o pop,
- *               s steal, t pop what is stolen, h hand over, g take a global one, a ask what may be
- *               stolen, e ask the owner, T ask whose turn it is. */
+ *               s steal, t pop what was stolen, h hand over, g take a global one, a ask what may be
+ *               stolen, e ask the owner, T ask which queue has its turn. */
 #include "../case.h"
 #include "../chance.h"
 #include "queue/local_queue.h"
@@ -56,7 +56,7 @@ static wp_mpsc_node *take_global(void)
 	return node;
 }
 
-/* True: it ran one, from wherever it is. */
+/* True: it ran a task, from whatever place. */
 static bool step(int self, uint64_t *random)
 {
 	wp_mpsc_node *node = wp_local_queue_is_global_turn(&rings[self]) ? take_global() : NULL;
@@ -110,7 +110,7 @@ static void *owner(void *arg)
 	return member(arg);
 }
 
-/* Now and then a carrier blocks. */
+/* From time to time a carrier blocks. */
 static void *helper(void *arg)
 {
 	uint64_t random = seed + 7;

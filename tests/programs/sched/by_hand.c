@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * by_hand.c - token, idle set and carriers, moved by one thread. Prints what they said. */
+ * by_hand.c - token, idle set and carriers, moved by one thread. Prints their results. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static int members(void)
 	return count;
 }
 
-/* Each is added twice, and then removed twice: how many are in it. */
+/* Each member is added twice, and then removed twice; prints the size. */
 static void print_idle(void)
 {
 	static const uint32_t some[] = {0, 63, 64, 128, CARRIERS - 1};
@@ -59,8 +59,8 @@ static void print_idle(void)
 	printf("\n");
 }
 
-/* Of many carriers one is parked: it is sent to the victim, brings the task, and the token is free
- * again. */
+/* One of many carriers is parked. It is sent to the victim and brings the task, and the token is
+ * free again. */
 static void print_search(uint32_t victim, uint32_t parked)
 {
 	wp_mpsc_node *stolen;
@@ -76,7 +76,8 @@ static void print_search(uint32_t victim, uint32_t parked)
 	       stolen == &tasks[0][0], wp_load_relaxed(&domain.searching));
 }
 
-/* Queue and inbox are full: the most that come from one of them in a row; each in its order. */
+/* Queue and inbox are full: the largest number that come from one of them in a row; each in its
+ * order. */
 static void print_turns(void)
 {
 	unsigned longest = 0, run = 0, next[2] = {0, 0}, disorder = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * handed_back.c - a close hands back tasks that are queued, unparked or parked; then all are
- * unparked, with the group and without it, and started in another group. Prints what became of
- * them. */
+ * handed_back.c - a close hands back tasks that are queued, unparked or parked. Then all are
+ * unparked, with the group and without it, and started in another group. Prints their fates. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -13,7 +12,7 @@ static wp_task first, tasks[TASKS]; /* queued; unparked; parked */
 static wp_atomic(uint32_t) holds, runs;
 static unsigned back, parked;
 
-/* Until its carrier is told to stop: what is behind it stays queued. */
+/* Runs until its carrier is stopped. The tasks behind it stay queued. */
 static enum wp_step hold(wp_task *task)
 {
 	wp_store_relaxed(&holds, 1);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * help.c - tasks that occupy all carriers but one until another task has run: `help SECONDS SEED
- * PATIENCE_S`. Exit code 1 and one line with the seed if it never runs; or 0 and what it did.
+ * help.c - tasks occupy all carriers but one until another task has run: `help SECONDS SEED
+ * PATIENCE_S`. Exit code 1 and one line with the seed if it never runs; otherwise 0 and counts.
  *
- *   a round: as many tasks as carriers; one of them is awaited by all others
+ *   a round: as many tasks as carriers; all others wait for one of them
  *   started: by one thread outside, by two, or each by the one before it, which runs
- *   where:   on one or two carriers, whoever else is idle; some pinned, some after a yield
+ *   where:   on one or two carriers, whatever others are idle; some pinned, some after a yield
  *
- * Why it works  The awaited task is queued, perhaps at a carrier that is occupied, and one carrier has
- *               nothing else to do: if it is not woken, nobody ever runs the task. Nothing else
- *               happens that could wake it by chance.
+ * Why it works  The awaited task is queued, perhaps at a carrier that is occupied, and one carrier
+ *               has nothing else to do. If that carrier is not woken, the task never runs. Nothing
+ *               else happens that could wake it by chance.
  * Spec          specs/sched/Search.tla: WorkConservation. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,7 +23,7 @@
 enum { CARRIERS = 4, ROUNDS = 500 }; /* of one group */
 enum how { BY_ONE, BY_TWO, IN_TURN, HOWS };
 
-/* One task. home: unless it is_own, of the carrier that starts it. yields: to come. */
+/* One task. home: the carrier that starts it, unless it is_own. yields: the number to come. */
 typedef struct member {
 	wp_task task;
 	uint32_t home, yields;
@@ -49,7 +49,7 @@ static void fail(const char *what)
 	_exit(1);
 }
 
-/* Starts the next of the round, if there is one. [any thread] */
+/* Starts the next task of the round, if there is one. [any thread] */
 static bool start_next(void)
 {
 	uint32_t mine = wp_fetch_add_relaxed(&next, 1);
@@ -102,7 +102,7 @@ static void choose(uint64_t *random)
 		one->yields = draw(random, 4) == 0;
 		one->is_awaited = k == (now.how == IN_TURN ? now.carriers - 1 : awaited);
 		one->is_own = draw(random, 2);
-		/* In turn, a pinned one would wait behind one that waits. */
+		/* In turn, a pinned task would wait behind one that waits. */
 		one->task.is_pinned =
 			now.how != IN_TURN && !one->is_awaited && draw(random, 4) == 0;
 	}
@@ -147,7 +147,7 @@ static void *second(void *unused)
 	return unused;
 }
 
-/* A round that does not end. */
+/* Reports a round that does not end. */
 static void *watch(void *unused)
 {
 	uint64_t last = 0, round;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state
- * out by hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe.
- * Prints what is lost. */
+ * idle.c CASE - a carrier that has nothing to run, or little. Most cases lay its state out by hand.
+ * Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe. Prints what is
+ * lost. */
 #include "sched/placement/group_placement.h"
 #include "sched/run_queues.h"
 #include "../case_main.h"
@@ -22,7 +22,8 @@ static void lay_out(void)
 		wp_carrier_init(&carriers[index], &domain, index);
 }
 
-/* Who sleeps was woken for its one task, and has not come to it: nobody else looks for that one. */
+/* A sleeper was woken for its one task, and has not come to it. No other carrier looks for that
+ * task. */
 static bool is_found(wp_carrier *searcher, uint32_t wanted)
 {
 	uint32_t victim = UINT32_MAX;
@@ -47,7 +48,7 @@ CASE(woken)
 	check(is_found(&carriers[0], 1), "a second task");
 }
 
-static wp_mpsc_node *late; /* comes to carrier 0 after another has said that it parks */
+static wp_mpsc_node *late; /* comes to carrier 0 after another one has announced its park */
 
 bool __real_wp__search_around(wp_carrier *carrier, uint32_t *victim);
 bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim);
@@ -61,8 +62,8 @@ bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim)
 	return __real_wp__search_around(carrier, victim);
 }
 
-/* A carrier is sent to the first one while it looks around and finds what it is sent for: it takes
- * that, and lets others be sent. */
+/* A carrier is sent to the first one while it looks around, and finds the task for which it is
+ * sent. It takes that task, and lets others be sent. */
 CASE(sent)
 {
 	wp_mpsc_node *stolen;
@@ -75,7 +76,8 @@ CASE(sent)
 	check(wp_search_start(&domain), "that the next may be sent");
 }
 
-/* What others push, again and again, and what a carrier has pushed to itself take turns. */
+/* Tasks that others push, again and again, alternate with tasks that a carrier has pushed to
+ * itself. */
 CASE(turns)
 {
 	static wp_mpsc_node others[4], own[4];
@@ -97,7 +99,7 @@ CASE(turns)
 	check(wp_carrier_poll(&home.carrier) == NULL, "that there is no more");
 }
 
-/* Whoever has only one sibling looks there. */
+/* A carrier with one sibling looks there. */
 CASE(probed)
 {
 	static wp_worker workers[2];
@@ -124,7 +126,7 @@ CASE(probed)
 	}
 }
 
-/* A moved task, carrier 0, which is parked, and carrier 1, a spare one that is dormant. */
+/* A moved task; carrier 0, which is parked; and carrier 1, an idle spare. */
 static wp_worker *lay_out_moved(void)
 {
 	static wp_worker workers[2];
@@ -145,7 +147,7 @@ static wp_worker *lay_out_moved(void)
 	return workers;
 }
 
-/* Who has parked looks for moved tasks, and sleeps if they are not for it. */
+/* A parked carrier looks for moved tasks, and sleeps if they are not for it. */
 CASE(rests)
 {
 	wp_worker *workers = lay_out_moved();
@@ -154,7 +156,8 @@ CASE(rests)
 	check(wp__group_placement_rest(&workers[1]), "that a dormant one does");
 }
 
-/* Who was woken for a moved task, and is dormant by now, leaves the task, and wakes another. */
+/* A carrier that was woken for a moved task, and is an idle spare by now, leaves the task, and
+ * wakes another one. */
 CASE(dormant)
 {
 	wp_worker *workers = lay_out_moved();
@@ -163,7 +166,7 @@ CASE(dormant)
 	check(wp_load_relaxed(&workers[0].home.carrier.word) == WP_WAKING, "that another is woken");
 }
 
-/* A carrier is woken, and finds nothing: who woke it may be about to push, and relies on it, so it
+/* A carrier is woken, and finds nothing. The waker may be about to push, and relies on it. So it
  * takes nothing from others before it sleeps again. */
 enum { NUDGES = 5 };
 

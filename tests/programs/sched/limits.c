@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * limits.c - what a group and its stacks are asked for at their limits: `limits CASE`.
+ * limits.c - a group and its stacks at their limits: `limits CASE`.
  *
- *   cached     with few stacks, what carriers keep of them refuses nobody
- *   slots      what caches keep is added to max_stacks, where there are many
+ *   cached     with few stacks, the caches of carriers cause no refusal
+ *   slots      stacks in caches are added to max_stacks, if there are many
  *   sizes      stacks of 1 MiB to 1 GiB, all in one group
  *   addresses  a process that may have few addresses starts threads, and has some left
- *   ranges     no carriers is the default; what is out of range is misused, and nothing crashes
+ *   ranges     no carriers is the default; a value out of range is misused, and nothing crashes
  *   skips      a frame of 8 KiB at the end of a stack (built without stack probes)
  *   large      a frame of 80,000 bytes (the same)
  *   probed     a frame of many times the guard, in code with probes */
@@ -42,7 +42,7 @@ static int start_detached(void)
 	return code;
 }
 
-/* On a carrier: then that knows whose stacks it keeps. */
+/* On a carrier, which knows the pool of its cached stacks. */
 static int spawn(void *arg)
 {
 	return start_detached();
@@ -165,7 +165,7 @@ CASE(ranges)
 	      "a policy that is not there");
 }
 
-/* Of a frame only the lowest bytes are touched, as of most paths and buffers. */
+/* Only the lowest bytes of a frame are touched, as with most paths and buffers. */
 #define FRAME_OF(name, bytes)                           \
 	__attribute__((noinline)) static int name(void) \
 	{                                               \
@@ -182,13 +182,13 @@ FRAME_OF(most, 1 << 20)
 
 static wp_atomic(uint32_t) is_late;
 
-/* Until little is left of its stack. */
+/* Recurses until little is left of its stack. */
 __attribute__((noinline)) static int dive(int (*then)(void), uintptr_t low)
 {
 	volatile char frame[64];
 
 	frame[0] = 1;
-	if (wp_load_relaxed(&is_late) != 0) /* never: nobody knows that it ends */
+	if (wp_load_relaxed(&is_late) != 0) /* never, but the compiler does not know that it ends */
 		return 0;
 	return ((uintptr_t)frame > low ? dive(then, low) : then()) + frame[0];
 }
@@ -213,7 +213,7 @@ static int keeps(void *arg)
 	return 0;
 }
 
-/* Others are parked below it: whose stacks must not change. */
+/* Others are parked below it, and their stacks must not change. */
 static void overflow(int (*run)(void *), int (*frame)(void))
 {
 	wp_vthread_config config = {.name = "deep", .run = run};

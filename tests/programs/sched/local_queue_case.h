@@ -7,7 +7,7 @@
 enum { TASKS = 1000, FEW = 100 };
 
 typedef struct item {
-	wp_task task; /* first */
+	wp_task task; /* must be first */
 	wp_atomic(uint32_t) runs;
 	uint32_t number;
 } item;
@@ -33,7 +33,7 @@ static void await(wp_atomic(uint32_t) *place, uint32_t value, const char *what)
 	AWAIT(wp_load_acquire(place) >= value, what);
 }
 
-/* All counts are 0, and each task has run so often. */
+/* All counts are 0, and each task has run `times` times. */
 static void close_group(uint32_t times)
 {
 	wp_carrier_counts counts;

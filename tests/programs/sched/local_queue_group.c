@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue_group.c CASE - groups with bounded run queues: what is pushed, spilt, stolen by halves,
- * moved, handed back is run once. Prints what is lost.
+ * local_queue_group.c CASE - groups with bounded run queues: each task that is pushed, overflows,
+ * is stolen by halves, moved, or handed back runs once. Prints what is lost.
  *
- * Why it works  A starter pushes from within one step, so its own ring is filled; others are held,
- *               or it waits until they have run all. */
+ * Why it works  A starter pushes from within one step, so its own ring is filled. The other
+ *               carriers are held, or the starter waits until they have run all tasks. */
 #define _GNU_SOURCE /* alarm */
 #include <signal.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ static enum wp_step forever_step(wp_task *task)
 	return WP_STEP_YIELD;
 }
 
-/* On that carrier. */
+/* Starts it on that carrier. */
 static void start_one(wp_task *task, uint32_t carrier, enum wp_step (*step)(wp_task *))
 {
 	wp_task_init(task, step, NULL);
@@ -34,14 +34,14 @@ static void start_one(wp_task *task, uint32_t carrier, enum wp_step (*step)(wp_t
 	check(wp_group_start(group, carrier, task) == WP_OK, "a start");
 }
 
-/* Pushes all to its own ring. */
+/* Pushes all tasks to its own ring. */
 static enum wp_step push_step(wp_task *task)
 {
 	start_all(count_step);
 	return WP_STEP_DONE;
 }
 
-/* And has the others run them. */
+/* And waits until the others have run them. */
 static enum wp_step push_and_wait_step(wp_task *task)
 {
 	start_all(count_step);
@@ -49,7 +49,7 @@ static enum wp_step push_and_wait_step(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-/* One carrier: all that fit run in the order of their pushes. */
+/* One carrier: all tasks that fit run in the order of their pushes. */
 CASE(order)
 {
 	wp_task starter;
@@ -63,7 +63,7 @@ CASE(order)
 	close_group(1);
 }
 
-/* More than fit: half goes, again and again, while nobody takes any. */
+/* More than fit: half overflows, again and again, while no thread takes any. */
 CASE(spills)
 {
 	wp_task starter, holders[2];
@@ -80,7 +80,7 @@ CASE(spills)
 	close_group(1);
 }
 
-/* Their carrier never comes to them. */
+/* Their own carrier never comes to them. */
 static void helped(wp_group_config config, uint32_t many)
 {
 	wp_task starter;
@@ -123,7 +123,7 @@ CASE(helped)
 	}
 }
 
-/* The same where loads are counted. */
+/* The same with loads counted. */
 CASE(placed)
 {
 	for (int round = 0; round < 5; round++) {
@@ -135,8 +135,8 @@ CASE(placed)
 	}
 }
 
-/* It has pushed them, and is to block: they are moved from its ring, to a carrier that steals
- * nothing, for it is in another domain. */
+/* It has pushed them, and is to block. They are moved from its ring to a carrier that steals
+ * nothing, because it is in another domain. */
 static void start_all_at_0(enum wp_step (*step)(wp_task *))
 {
 	for (uint32_t each = 0; each < to_start; each++) {
@@ -171,8 +171,8 @@ CASE(moved)
 	close_group(1);
 }
 
-/* Carrier 1 steals half of a ring, runs one of them, and is to block: the others are moved, and
- * none of them is at home there. */
+/* Carrier 1 steals half of a ring, runs one task, and is to block. The others are moved, and none
+ * of them is at home there. */
 static enum wp_step block_thief_step(wp_task *task)
 {
 	if (wp_group_running(group) == 1)

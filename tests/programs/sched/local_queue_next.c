@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * local_queue_next.c CASE - groups with bounded run queues: who is yielded to is next; a storm of tasks
- * that start one another. Prints what is lost. */
+ * local_queue_next.c CASE - groups with bounded run queues: a thread that is yielded to runs next;
+ * and a storm of tasks that start one another. Prints what is lost. */
 #include "local_queue_case.h"
 #include "../case_main.h"
 
-/* Who is yielded to is next, though others were pushed before: a says so, yields, and b follows. In
- * turns of ring and queue one of the others would come first, in the second round at the latest. */
+/* A thread that is yielded to runs next, although others were pushed before: `a` yields to `b`, and
+ * `b` follows. If ring and queue took turns, one of the others would come first, in the second
+ * round at the latest. */
 enum { ROUNDS = 4, OTHERS = 2 * ROUNDS };
 
 static wp_vthread *followers[ROUNDS];
@@ -73,7 +74,8 @@ CASE(next)
 	close_group(1);
 }
 
-/* Who is yielded to has a scheduler, which starts two tasks before it has it run. */
+/* The thread that is yielded to has a scheduler, which starts two tasks before it resumes the
+ * thread. */
 static wp_vthread *given;
 
 static void starts_two(void *arg, wp_vthread *thread)

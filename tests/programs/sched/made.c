@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * made.c CASE - what a group is made of: its clusters, and a ring of events for each carrier. */
+ * made.c CASE - the parts of a group: its clusters, and a ring of events for each carrier. */
 #define _GNU_SOURCE
 #include <unistd.h>
 
@@ -25,7 +25,8 @@ static void clusters_are(wp_group_config config, uint32_t many, const uint32_t *
 	close_group();
 }
 
-/* Those of a cluster are together, in order; spare carriers are one of their own, behind. */
+/* Carriers of a cluster stand together, in order; spare carriers are a cluster of their own,
+ * behind. */
 CASE(clusters)
 {
 	static const uint32_t near[CARRIERS] = {0, 1, 0, 1}, ends[] = {2, 4, 5}, all[] = {CARRIERS};
@@ -68,7 +69,7 @@ CASE(rings)
 
 		join(start_as(&one), "a thread");
 		while (!has((uint32_t)on, names[on]) && wp_clock_ns() < deadline_ns)
-			wp_yield(); /* it is kept after its step */
+			wp_yield(); /* the event is kept after its step */
 	}
 	for (uint32_t ring = 0; ring < 3; ring++)
 		for (uint32_t on = 0; on < 3; on++)
@@ -90,7 +91,7 @@ static void *switches(void *arg)
 	return arg;
 }
 
-/* Several ask for larger rings at once: ThreadSanitizer sees who is not under the lock. */
+/* Several threads ask for larger rings at once. ThreadSanitizer finds accesses outside the lock. */
 CASE(switched)
 {
 	pthread_t other;
@@ -104,7 +105,7 @@ CASE(switched)
 	close_group();
 }
 
-/* The largest that a ring may be, and what is larger. */
+/* The largest valid ring, and one that is larger. */
 CASE(largest)
 {
 	open_group(1, false, 0);
@@ -130,7 +131,7 @@ CASE(counted)
 
 		while (wp_group_counts(group, 0).parks == parks && wp_clock_ns() < deadline_ns)
 			usleep(1000);
-		usleep(2000); /* it has said that it parks, and sleeps soon */
+		usleep(2000); /* it has announced its park, and sleeps soon */
 		parks = wp_group_counts(group, 0).parks;
 		join(start_as(&one), "a thread");
 	}
@@ -140,7 +141,7 @@ CASE(counted)
 	close_group();
 }
 
-/* Only the first of nested marks is one. */
+/* Of nested marks only the first one counts. */
 static int marks_twice(void *arg)
 {
 	check(wp_group_block() == WP_OK, "a mark");

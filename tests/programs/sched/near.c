@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * near.c - four carriers of one domain, in two clusters, moved by hand: who helps, who is helped.
- * Prints, for each way, the carrier that was preferred, and who idles beside a victim. */
+ * near.c - four carriers of one domain, in two clusters, moved by hand: the helper and the victim
+ * that are chosen. Prints, for each way, the carrier that was preferred, and the idle carrier
+ * beside a victim. */
 #include <stdio.h>
 
 #include "sched/carrier.h"
@@ -22,7 +23,8 @@ static void begin(void)
 	}
 }
 
-/* `lone` is parked, or, at CARRIERS, all but the victim: the carrier that is sent to the victim. */
+/* `lone` is parked, or, at CARRIERS, all but the victim. Returns the carrier that is sent to the
+ * victim. */
 static int helper_of(uint32_t victim, uint32_t lone)
 {
 	wp_mpsc_node *stolen;
@@ -39,8 +41,8 @@ static int helper_of(uint32_t victim, uint32_t lone)
 	return -1;
 }
 
-/* All but this one have tasks, and run: the carrier from which it steals before it sleeps; then,
- * as long as there is one, the next. */
+/* All but this one have tasks, and run. Prints the carrier from which it steals before it sleeps,
+ * and then, as long as there is one, the next. */
 static void print_victims_of(uint32_t index)
 {
 	begin();

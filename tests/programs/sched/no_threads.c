@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * no_threads.c - groups whose n-th thread is refused, while signals interrupt every wait; link with
- * -Wl,--wrap=pthread_create. Prints what the system and the group said. */
+ * no_threads.c - groups in which the n-th thread is refused, while signals interrupt every wait;
+ * link with -Wl,--wrap=pthread_create. Prints the results of the system and of the group. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return __real_pthread_create(thread, attributes, body, arg);
 }
 
-/* Long enough for the start that failed to be interrupted while it waits. */
+/* Long enough for the failed start to be interrupted while it waits. */
 static void hold(void *arg, uint32_t index)
 {
 	wp_fetch_add_relaxed(&begun, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * passed.c CASE - what follows when a thread leaves its stack by passing to the next one: the same as
- * by way of the loop. Prints what is lost. */
+ * passed.c CASE - a thread leaves its stack by switching to the next one directly: everything after
+ * that is as by way of the loop. Prints what is lost. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 enum { GUARD_REMOVE = 103 }; /* of madvise, Linux 6.13 */
 
-/* Two on one carrier: the first passes to the second. */
+/* Two on one carrier: the first one switches to the second. */
 static wp_vthread *first, *second;
 
 static void make_two(int (*run)(void *), void (*left)(wp_vthread *thread))
@@ -40,7 +40,7 @@ static void run_two(void)
 	close_group();
 }
 
-/* Whoever goes on is not who is told that the first has ended. */
+/* `left` is called as no thread: the thread that goes on has not begun yet. */
 static void is_left(wp_vthread *thread)
 {
 	static const wp_local key = {NULL};
@@ -57,7 +57,7 @@ CASE(left)
 	check(wp_load_acquire(&ready) == 1, "that it is told");
 }
 
-/* A broken canary is seen when its thread leaves, before anybody goes on. */
+/* A broken canary is found when its thread leaves, before any other thread goes on. */
 static int breaks(void *arg)
 {
 	*(volatile char *)(wp_stack_of(first)->low - 1) = 1;

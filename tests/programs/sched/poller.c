@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c CASE [step] - what runs on a carrier with a poller. Prints what is lost. */
+ * poller.c CASE [step] - tasks on a carrier with a poller. Prints what is lost. */
 #include "poller_case.h"
 
 enum { CALLS = 2000 };
@@ -35,13 +35,13 @@ CASE(descheduled)
 	await(&one.aside, 1);
 	for (int call = 0; call < 200; call++)
 		join(start_on(0, takes_a_turn, NULL), "work while the poller is descheduled");
-	/* It may have been aside once for all of these. */
+	/* It may have been descheduled once for all of these. */
 	await(&one.aside, wp_load_acquire(&one.aside) + 3);
 	check(wp_load_relaxed(&one.unasked) == 0, "that its park is over when it comes back");
 	close_all(&one, 1);
 }
 
-/* It never says that it is back: the next call says it. */
+/* It never reports that it is back; the next call finds that. */
 CASE(forgets)
 {
 	struct one one = {.has_io = true, .leaves = true};
@@ -80,7 +80,7 @@ CASE(parking)
 	close_all(&one, 1);
 }
 
-/* What a task starts on its own carrier wakes nobody. */
+/* The tasks that a task starts on its own carrier wake no thread. */
 static int starts_many(void *arg)
 {
 	for (int call = 0; call < CALLS; call++)
@@ -102,7 +102,7 @@ CASE(saves_wakeups)
 	close_all(&one, 1);
 }
 
-/* A sleep in the system ends for a timer of the carrier, whoever arms it. */
+/* A timer of the carrier ends a sleep in the system, whichever thread arms it. */
 static int sleeps(void *arg)
 {
 	return wp_vthread_sleep_until(in_ms(20));
@@ -123,7 +123,7 @@ CASE(timers)
 	close_all(&one, 1);
 }
 
-/* It resumes a thread of its carrier when it has parked that: nobody else tells it. */
+/* It resumes a thread of its carrier when it has parked that; no other wake comes. */
 static int resumed(void *arg)
 {
 	for (int turn = 0; turn < 50; turn++)
@@ -134,7 +134,8 @@ static int resumed(void *arg)
 
 static void resumes(uint32_t carriers, bool stealing)
 {
-	/* Pinned: elsewhere it might run while the poller blocks, and wait for it in vain. */
+	/* Pinned: on another carrier it might run while the poller blocks, and wait for it in
+	 * vain. */
 	wp_vthread_config config = {.name = "resumed", .run = resumed, .is_pinned = true};
 	struct one one = {.has_io = true};
 	int failure;

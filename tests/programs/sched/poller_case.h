@@ -2,8 +2,8 @@
  * poller_case.h - a poller, and a group with some, for pollers.c and pollers_two.c.
  *
  * Why it works  A poller here sleeps at an eventfd of its own, which its wakeup signals; each of
- *               its steps is counted. `turns` is plain: what one carrier runs takes turns at its
- *               own. With "step" behind the case, pollers have no stack. */
+ *               its steps is counted. `turns` is plain: the tasks of one carrier take turns at it.
+ *               With "step" behind the case, pollers have no stack. */
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,13 +12,13 @@
 #include "../vthreads_case.h"
 #include "sched/worker.h"
 
-/* One poller. blocks: inside its system call. */
+/* One poller. blocks: it is inside its system call. */
 struct one {
 	int event;
 	uint32_t carrier;
 	bool has_io, leaves, steps_aside, spins;
 	bool has_yielded, is_aside; /* one without a stack, when it goes on */
-	wp_vthread *resumes;        /* by the poller, when it has parked its carrier */
+	wp_vthread *resumes;        /* the poller resumes it when it has parked its carrier */
 	int result;
 	wp_atomic(uint32_t) told; /* to end */
 	wp_atomic(uint32_t) looks, blocks, wakeups, aside, unasked;
@@ -100,7 +100,7 @@ static int polls(void *arg)
 	return one->result;
 }
 
-/* The same without a stack: it says that it leaves, and finds out why it goes on. */
+/* The same without a stack: it returns to leave, and learns when it goes on why. */
 static enum wp_step polls_by_steps(wp_task *task)
 {
 	struct one *one = wp_vthread_arg((wp_vthread *)(void *)task);
@@ -143,7 +143,7 @@ static void open_poller(struct one *one, uint32_t carrier)
 		lost("a poller");
 }
 
-/* After the group's close, which has ended it. */
+/* After the close of the group, which has ended it. */
 static void close_poller(struct one *one)
 {
 	int result = has_no_stack ? 0 : one->result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller_two.c CASE [step] - two carriers with pollers, and two pollers of a carrier. Prints what
+ * poller_two.c CASE [step] - two carriers with pollers, and two pollers of one carrier. Prints what
  * is lost. */
 #include "io/descriptor.h"
 #include "poller_case.h"
@@ -17,8 +17,8 @@ static int answers(void *arg)
 	return 0;
 }
 
-/* Carrier 0 is in a long task, with another one behind it that ends it: carrier 1, asleep in its
- * poller, is sent to help. */
+/* Carrier 0 is in a long task, and the task that ends it is queued behind it. Carrier 1, asleep in
+ * its poller, is sent to help. */
 CASE(helps)
 {
 	struct one one = {.has_io = true};
@@ -40,7 +40,7 @@ CASE(helps)
 	close_all(&one, 1);
 }
 
-/* Pollers that spin: one with input steals nothing by itself; one without does. */
+/* Pollers that spin: one with input steals nothing by itself; one without input does. */
 CASE(spinning)
 {
 	struct one ones[2] = {{.spins = true, .has_io = true}, {.spins = true}};
@@ -63,7 +63,7 @@ CASE(spinning)
 	close_all(ones, 2);
 }
 
-/* A second one is refused; the slot is free again when the first has ended, failed or not. */
+/* A second poller is refused. The slot is free again when the first has ended, failed or not. */
 CASE(unique)
 {
 	struct one one = {.has_io = true, .spins = true, .result = 7}, two = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * run_queues.c CASE - a task in each place where one may wait: which question it answers, and when
- * it is polled. Prints what is lost. */
+ * run_queues.c CASE - a task in each place where one may wait: the questions that find it, and the
+ * time when it is polled. Prints what is lost. */
 #include "../case_main.h"
 #include "sched/run_queues.h"
 #include "thread/task.h"
@@ -65,7 +65,7 @@ CASE(asked)
 	check(answers(false, false, false), "that there is nothing more");
 }
 
-/* Without siblings: what its poller has stolen, and then private FIFO and queues in turn. */
+/* Without siblings: tasks that its poller has stolen, and then private FIFO and queues in turn. */
 CASE(private)
 {
 	lay_out(false);
@@ -83,7 +83,7 @@ CASE(private)
 	check(wp_carrier_poll(&carrier) == NULL, "that there is nothing more");
 }
 
-/* With a ring: what its poller has stolen; the next slot; ring and queues in turn. */
+/* With a ring: tasks that its poller has stolen; the next slot; ring and queues in turn. */
 CASE(ring)
 {
 	lay_out(true);
@@ -102,7 +102,7 @@ CASE(ring)
 	check(wp_carrier_poll(&carrier) == NULL, "that there is nothing more");
 }
 
-/* A close takes all that is left, whatever turn it is. */
+/* A close takes everything that is left, whatever turn it is. */
 CASE(left)
 {
 	wp_mpsc_node *node;

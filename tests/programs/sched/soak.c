@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * soak.c - many short lives of a group: `soak SECONDS SEED PATIENCE_S`. Exit code 1 and one line
- * with seed, round and what was wrong; or 0 and what it did.
+ * with seed, round and error; otherwise 0 and counts.
  *
  *   outsiders: carriers of another group        tasks
  *   start tasks, unpark those that wait         yield, park, start others, end
- *   one in a while, unpark any task             the close: waits, has a deadline, or cancels
+ *   sometimes unpark any task                   the close: waits, has a deadline, or cancels
  *
- * Why it works  A task that parks asks for one unpark; most get one: a lost one is a round without
- *               end, which the watch reports. All else is counted after each close. Signals
- *               interrupt the close all the time. */
+ * Why it works  A task that parks asks for one unpark, and most get one. A lost one is a round
+ *               without end, which the watch reports. Everything else is counted after each close.
+ *               Signals interrupt the close all the time. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -61,13 +61,13 @@ static bool start_on(uint32_t home, uint32_t random)
 	return false;
 }
 
-/* What the task does in one step; it is the caller's alone. */
+/* One step of the task, which only the caller runs. */
 static enum wp_step act(work *mine, uint32_t here)
 {
 	uint32_t wants = wp_load_relaxed(&mine->wants), what;
 
 	if (wp_load_acquire(&mine->given) != wants)
-		return WP_STEP_PARK; /* one unpark too many: its own is to come */
+		return WP_STEP_PARK; /* an extra unpark: its own is still to come */
 	if (mine->left == 0) {
 		decide(mine, ENDED);
 		return WP_STEP_DONE;
@@ -109,7 +109,7 @@ static void hand_back(void *arg, wp_task *task, bool was_parked)
 	parked_back += was_parked;
 }
 
-/* Until it is closed. [any thread but its carriers] */
+/* Closes it, until it is closed. [any thread but its carriers] */
 static void close_it(void)
 {
 	int64_t until = now.patience_ns < 0 ? WP_FOREVER : wp_clock_ns() + now.patience_ns;
@@ -118,7 +118,7 @@ static void close_it(void)
 		until = WP_FOREVER;
 }
 
-/* Unparks who waits, and sometimes who does not. */
+/* Unparks tasks that wait, and sometimes tasks that do not. */
 static void unpark(work *one, uint32_t random)
 {
 	uint32_t given = wp_load_relaxed(&one->given), wants = wp_load_acquire(&one->wants);
@@ -195,7 +195,7 @@ static void play(uint64_t *random)
 	wp_group_free(helpers);
 }
 
-/* A round that does not end; and the signals. */
+/* Reports a round that does not end, and sends the signals. */
 static void *watch(void *unused)
 {
 	uint64_t last = 0, round;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * soak.h - the state of soak.c, and what must be true of a group that is closed.
+ * soak.h - the state of soak.c, and what must hold for a closed group.
  *
  * Spec  specs/sched/Group.tla: EachRunsOnce, NoTaskLost, NothingRunsAfterClose, WaitsForAll. */
 #include <stdio.h>
@@ -19,7 +19,8 @@ enum {
 };
 enum fate { FREE, OFFERED, REFUSED, ENDED, BACK, FATES };
 
-/* task: first. wants, given: unparks. inside: somebody runs it. The rest: a run hands it on. */
+/* task: must be first. wants, given: unparks. inside: a thread runs it. Each run hands the rest to
+ * the next. */
 typedef struct work {
 	wp_task task;
 	wp_atomic(uint32_t) wants, given, fate, inside;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - the timers of one carrier, told line by line what to do; test_timer.py compares.
+ * timer.c - the timers of one carrier, driven line by line; test_timer.py compares.
  *
- *   a NUMBER DEADLINE   arm: is it the first? where not armed
+ *   a NUMBER DEADLINE   arm, unless it is armed: is it the first?
  *   c NUMBER            cancel: was it armed?
- *   d NOW               fire what is due: their numbers, in that order
+ *   d NOW               fire what is due: the numbers, in that order
  *   e                   the earliest deadline
  *   i NS                the deadline so far from now; with the time before and after
  *   m COUNT             that many are armed, in a scattered order; half are cancelled; the rest

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer_drain.c - a carrier whose queue is never empty, in drains of 100 ms: how many drains it
- * took until as many timers as are asked for have fired, each armed for now when the last one
- * had. */
+ * timer_drain.c - a carrier with a queue that is never empty, in drains of 100 ms: the number of
+ * drains until the wanted number of timers have fired, each armed for now when the last one had. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -12,7 +11,7 @@ enum { TIMERS = 8 };
 static wp_group *group;
 static wp_timer timer;
 static wp_task busy;
-static int armed, fired; /* plain: the carrier's */
+static int armed, fired; /* plain: used by the carrier only */
 static wp_atomic(uint64_t) drains;
 
 static wp_task *fire(wp_timer *due)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer_group.c - timers of carriers that sleep: armed by other threads, and cancelled by them.
- * Prints how late the latest was, then what became of all in a storm, then what a close leaves. */
+ * timer_group.c - timers of carriers that sleep: other threads arm and cancel them. Prints how late
+ * the latest was, then the fates of all in a storm, then what a close leaves. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ static wp_task *resume(wp_timer *timer)
 	return wp__task_notify(&one->task) ? &one->task : NULL;
 }
 
-/* Parks, and is resumed by its timer. */
+/* Parks, and its timer resumes it. */
 static enum wp_step sleep_once(wp_task *task)
 {
 	sleeper *one = (sleeper *)(void *)task;
@@ -120,7 +120,7 @@ static wp_carrier_tasks *home_of(uint32_t carrier)
 }
 
 /* Arms and cancels its timers, near ones and a far one, on both carriers, and waits until one has
- * fired: how many it cancelled. */
+ * fired. Counts those that it cancelled. */
 static void *storm(void *arg)
 {
 	uint64_t random = (uintptr_t)arg, *cancelled = arg;
@@ -142,7 +142,7 @@ static void *storm(void *arg)
 		for (int index = 0; index < EACH; index++)
 			count_cancelled += wp_timer_cancel(&timers[index]);
 	}
-	*cancelled = count_cancelled; /* the timers' memory is gone when this returns */
+	*cancelled = count_cancelled; /* the memory of the timers is gone when this returns */
 	return NULL;
 }
 
@@ -167,8 +167,8 @@ static void told(void *arg, wp_task *task, bool was_parked)
 	*(int *)arg += was_parked;
 }
 
-/* Closed with a timer that is armed: who armed it may cancel it, and its memory is its own. Says
- * whether it is armed still. */
+/* The group is closed with an armed timer. Its owner may cancel it, and owns its memory. Prints
+ * whether it is still armed. */
 static bool leave(void)
 {
 	static sleeper one;

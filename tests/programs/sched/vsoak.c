@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vsoak.c SECONDS SEED PATIENCE_S THREADS stealing/private - virtual threads that send one another
- * mail, park until some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
+ * vsoak.c SECONDS SEED PATIENCE_S THREADS stealing/private - virtual threads send one another mail,
+ * park until some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
  *
  *   sender                     receiver
  *   mail + 1; unpark           no mail: park, for ever or not
  *
- * Why it works  Who is parked and has mail was unparked after it came, and is queued: queues are
- *               first come, first served, so when all others have parked several times, and it is in
- *               the same park still, an unpark is lost. Time alone says nothing, for a turn of a
- *               million threads on a busy machine takes many seconds. Every thread must end when told to, and all
- *               mail that was sent is received or still there.
+ * Why it works  A parked thread with mail was unparked after the mail came, and is queued. Queues
+ *               are first come, first served. So if all others have parked several times and the
+ *               thread is still in the same park, an unpark is lost. Time alone proves nothing,
+ *               because a turn of a million threads on a busy machine takes many seconds. Every
+ *               thread must end when it is asked to, and all mail that was sent is received or
+ *               still there.
  * Spec          specs/thread/VThread.tla. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,13 @@
 
 enum { CARRIERS = 4, PINNED_MOST = 2, LOOK_S = 2, TURNS_LOST = 4 };
 
-/* mail: senders and the thread; the rest: the thread. */
+/* mail belongs to senders and the thread, the rest to the thread. */
 typedef struct peer {
 	wp_vthread *thread;
 	wp_atomic(uint64_t) mail;
 	int settled_at;   /* -1: nowhere yet */
-	uint32_t suspect; /* the park in which it had mail, when last looked at; 0: none */
-	uint64_t since;   /* parks of all when it was first seen so */
+	uint32_t suspect; /* the park in which it had mail at the last look; 0: none */
+	uint64_t since;   /* parks of all threads when that was first seen */
 	bool is_over;
 } peer;
 
@@ -87,7 +88,7 @@ static void park(peer *self, int64_t deadline_ns)
 		fail("a thread that has settled runs elsewhere");
 }
 
-/* With its carrier; a few at once, or nobody would be left to unpark them. */
+/* With its carrier; a few at once, because otherwise no thread would be left to unpark them. */
 static void park_pinned(peer *self, uint64_t *random)
 {
 	if (wp_fetch_add_relaxed(&pinned_now, 1) < PINNED_MOST) {
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[2], NULL, 10);
 	patience_ns = atoll(argv[3]) * 1000000000;
 	count = (uint32_t)atoll(argv[4]);
-	config.work_stealing = strcmp(argv[5], "stealing") == 0; /* else private FIFOs */
+	config.work_stealing = strcmp(argv[5], "stealing") == 0; /* otherwise private FIFOs */
 	config.max_stacks = count + count / 8 + 64;
 	peers = calloc(count, sizeof(*peers));
 	if (peers == NULL || wp_group_new(&group, &config) != WP_OK)

@@ -3,7 +3,7 @@
 #include "../vthreads_case.h"
 #include "../case_main.h"
 
-/* What a permit does for the thread that has it. */
+/* The effects of a permit for the thread that has it. */
 static int permits(void *arg)
 {
 	wp_vthread *self = wp_vthread_current();
@@ -75,7 +75,7 @@ static int pinned(void *arg)
 		begun_ns = wp_clock_ns();
 		check(parked(arg) == WP_OK, "the unpark");
 		if (wp_clock_ns() - begun_ns >= *(int64_t *)arg * MS)
-			lost("the wake of a pinned thread"); /* its permit was there in time */
+			lost("the wake of a pinned thread"); /* its permit came in time */
 	}
 	wp_vthread_unpin();
 	return 0;
@@ -119,7 +119,7 @@ CASE(sleep)
 	close_group();
 }
 
-/* Each is parked, then unparks the one before it. The same on any carrier: who it is. */
+/* Each is parked, then unparks the one before it. On any carrier it has the same identity. */
 static wp_vthread *chain[MANY];
 
 static int link_in_chain(void *arg)
@@ -233,7 +233,7 @@ CASE(scheduler)
 	close_group();
 }
 
-/* What a scheduler must not do. */
+/* Misuses of a scheduler. */
 static int carries(void *arg)
 {
 	return wp_vthread_run(given);
@@ -258,7 +258,7 @@ CASE(contract)
 	close_group();
 }
 
-/* A thread in the memory of one that has ended, interrupted, is as any new one. */
+/* A thread in the memory of an ended one that was interrupted equals any new one. */
 static int notes_interrupt(void *arg)
 {
 	return arg == NULL ? wp_vthread_is_interrupted(wp_vthread_current()) : 0;
@@ -286,7 +286,7 @@ CASE(again)
 	close_group();
 }
 
-/* Who yields to another starts it: in any kind of group. */
+/* A yield to a thread starts it, in any kind of group. */
 static int yields_to(void *arg)
 {
 	return wp_vthread_submit_and_yield(arg);
@@ -309,7 +309,7 @@ CASE(yielded)
 	}
 }
 
-/* Pinned, on a thread that is no carrier's. */
+/* Pinned, on an OS thread that is no carrier. */
 static int naps(void *arg)
 {
 	int code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, what runs out. */
+ * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, exhausted resources. */
 #include "inspect/dump.h"
 #include "../vthreads_case.h"
 #include "../case_main.h"
@@ -58,7 +58,7 @@ CASE(join)
 	close_group();
 }
 
-/* Threads that yield for ever, and others on their carrier: from outside, and due. */
+/* Threads that yield for ever, and others on their carrier, started from outside, and due. */
 static int naps(void *arg)
 {
 	return wp_vthread_sleep_until(in_ms(2));
@@ -111,7 +111,7 @@ CASE(locals)
 	close_group();
 }
 
-/* What a close hands back: by name; whoever joins is told. */
+/* The threads that a close hands back, by name; joining threads are woken. */
 static void each(void *arg, wp_task *task, bool was_parked)
 {
 	const char *name = wp_vthread_name((wp_vthread *)(void *)task);
@@ -183,7 +183,7 @@ static int uses_much(void *arg)
 	return bytes[0] != 1 || arg != NULL;
 }
 
-/* On a carrier: what small ones give back is not for those of the usual size. */
+/* On a carrier: freed small stacks are not for threads of the usual size. */
 static int starts_all(void *arg)
 {
 	wp_vthread_config small = {
@@ -256,7 +256,8 @@ CASE(lent)
 	close_group();
 }
 
-/* A scheduler keeps a thread beyond the deadline of a close; then it has it run, and the thread parks. */
+/* A scheduler keeps a thread beyond the deadline of a close. Then it resumes the thread, which
+ * parks. */
 static bool show_given(void *arg, const wp_dump_thread *shown)
 {
 	*(int *)arg += shown->state == WP_DUMP_GIVEN && strcmp(shown->name, "held") == 0;
@@ -305,7 +306,7 @@ CASE(held)
 	wp_group_free(group);
 }
 
-/* Its stack is not enough. */
+/* Its stack is too small. */
 static int overflows(void *arg)
 {
 	volatile char frame[256];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * waits.c CASE - events of virtual threads: whose they are, what was waited for, and the switch.
+ * waits.c CASE - events of virtual threads: their owners, the reasons of waits, and the switch.
  * Prints what is lost.
  *
- *   names     threads one after the other in one memory keep their names and numbers
+ *   names     threads that use one memory after the other keep their names and numbers
  *   reasons   each wait is a span with its reason, its descriptor or permits, and its end
  *   switch    on and off while carriers write, with ever larger rings */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ enum { ROOM = 1 << 14, THREADS = 8, TURNS = 60, BUSY = 4 };
 
 static wp_trace_event events[ROOM];
 
-/* All of one kind; of all rings, in the order of rings. */
+/* All events of one kind, in the order of the rings. */
 static uint64_t read_all(enum wp_trace_kind kind, const char *name)
 {
 	uint64_t found = 0;
@@ -114,7 +114,7 @@ static int waits_for_all(void *arg)
 	return 0;
 }
 
-/* Until it has waited so often, and waits again. */
+/* Waits until it has waited so often, and waits again. */
 static void await_waits(wp_vthread *thread, uint64_t waited)
 {
 	int64_t until_ns = patience();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope.c CASE - scopes in C: owners are this thread and a virtual one. */
+ * scope.c CASE - scopes in C. The owners are this thread and a virtual one. */
 #include "scope_case.h"
 #include "../case_main.h"
 #include "scope_close.h"
@@ -140,13 +140,13 @@ static int times_out(void *arg)
 	check(wp_scope_join(&scope, NULL) == WP_TIMEOUT, "a deadline before the join");
 	wp_scope_close(&scope);
 
-	config.deadline_ns = in_ms(2); /* during the join, or so */
+	config.deadline_ns = in_ms(2); /* about during the join */
 	open_scope(&scope, &config);
 	fork_one(&scope, &subtask, waits, NULL);
 	check(wp_scope_join(&scope, NULL) == WP_TIMEOUT, "a deadline during the join");
 	wp_scope_close(&scope);
 
-	config.deadline_ns = patience(); /* after it */
+	config.deadline_ns = patience(); /* after the join */
 	open_scope(&scope, &config);
 	fork_one(&scope, &subtask, counts, NULL);
 	check(wp_scope_join(&scope, NULL) == WP_OK, "a join in time");
@@ -156,7 +156,7 @@ static int times_out(void *arg)
 
 CASE_CALL(deadline, by_both(times_out))
 
-/* An owner whose join is interrupted, and its close. */
+/* An owner is interrupted in its join, and in its close. */
 static int is_interrupted(void *arg)
 {
 	wp_subtask subtask, late;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope_case.h - scopes, what they fork, and what must hold; for scope.c. */
+ * scope_case.h - scopes, their forks, and what must hold for them; for scope.c. */
 #include "scope/scope.h"
 #include "../vthreads_case.h"
 
@@ -78,7 +78,7 @@ static int fails(void *arg)
 	return *(int *)arg;
 }
 
-/* Until it is interrupted, or for ever. */
+/* Waits until it is interrupted, or for ever. */
 static int waits(void *arg)
 {
 	wp_fetch_add_release(&ready, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope_close.h - who may use a scope, and what is left when it closes; for scope.c. */
+ * scope_close.h - the threads that may use a scope, and what is left when it closes; for
+ * scope.c. */
 static int trespasses(void *arg)
 {
 	wp_subtask subtask;
@@ -90,7 +91,7 @@ static int meets(void *arg)
 
 CASE_CALL(meets, by_both(meets))
 
-/* Its group is closed under it. */
+/* The group is closed while the scope is open. */
 static void *closes_group(void *arg)
 {
 	await_ready(2);
@@ -148,7 +149,7 @@ static int close_waits(void *arg)
 
 CASE_CALL(close, by_both(close_waits))
 
-/* An open scope gives back what has ended: more are forked than there are stacks. */
+/* An open scope gives ended subtasks back: more are forked than there are stacks. */
 CASE(reuse)
 {
 	static wp_subtask subtasks[4 * FORKS];

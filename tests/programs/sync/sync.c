@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sync.c SECONDS SEED - mutex, condition, semaphore, channel and latch between virtual threads and OS
- * threads, in pinned sections too, with timeouts, interrupts and strangers' unparks. Prints what is lost, else what it did. */
+ * sync.c SECONDS SEED - mutex, condition, semaphore, channel and latch between virtual threads and
+ * OS threads, in pinned sections too, with time-outs, interrupts and unrelated unparks. Prints what
+ * is lost; otherwise counts. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static int64_t some_deadline(struct one *one)
 	}
 }
 
-/* Whoever was interrupted goes on. */
+/* An interrupted thread goes on. */
 static int clear(int rc)
 {
 	if (rc == WP_INTERRUPTED)
@@ -89,7 +90,7 @@ static void hold(struct one *one)
 		return;
 	all.holds++;
 	if (draw(&one->random, 4) == 0)
-		wp_vthread_yield(); /* behind one that is pinned, and wants the mutex */
+		wp_vthread_yield(); /* behind a pinned thread that wants the mutex */
 	one->holds++;
 	check(wp_mutex_unlock(&all.mutex) == WP_OK, "a mutex");
 }
@@ -154,7 +155,8 @@ static void plain(struct one *one, void (*kind)(struct one *))
 	kind(one);
 }
 
-/* With its carrier: one at a time, so that the other carrier is left to who must come first. */
+/* With its carrier: one at a time, so that the other carrier is left for the thread that must come
+ * first. */
 static void pinned(struct one *one, void (*kind)(struct one *))
 {
 	if (wp_exchange_acq_rel(&all.pinned, 1) != 0) {
@@ -251,7 +253,7 @@ static bool end(struct one *ones)
 	return true;
 }
 
-/* What is in the slots at the end was sent and not received. */
+/* The items that are in the slots at the end were sent and not received. */
 static void drain(void)
 {
 	void *item;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fiber.c - a fiber and whoever runs it, by turns: `fiber CASE`. Prints what was lost; exit code 1
- * if anything was.
+ * fiber.c - a fiber and the thread that runs it, in turn: `fiber CASE`. Prints what is lost; exit
+ * code 1 if anything is.
  *
  * Why it works  Both sides put values of their own into every register that a call preserves,
- *               switch, and look. So a register that is not restored shows the other side's value.
+ *               switch, and look. So a register that is not restored shows the value of the other
+ *               side.
  * Evidence      tests/thread/test_fiber.py, which also takes out one register at a time. */
 #define _GNU_SOURCE
 #include <execinfo.h>
@@ -65,7 +66,7 @@ CASE(registers)
 		go_and_look(1);
 }
 
-/* Rounding up, here and in the fiber's own eyes alone; x87 has a control word of its own. */
+/* Does this side round up? The fiber has its own mode; x87 has a separate control word. */
 static bool rounds_up(void)
 {
 	volatile double third = 1.0, three = 3.0;
@@ -129,7 +130,7 @@ __attribute__((noinline)) static int leave_below(int frames)
 		end();
 	else
 		below = leave_below(frames - 1);
-	__asm__ __volatile__("" : "+r"(below)); /* no loop in its place */
+	__asm__ __volatile__("" : "+r"(below)); /* prevents a loop in its place */
 	return below + 1;
 }
 
@@ -138,7 +139,8 @@ static void leave(void *arg)
 	*(int *)arg += leave_below(LEFT);
 }
 
-/* Each leaves frames behind on the one stack, and in a sanitizer's books unless it is told. */
+/* Each leaves frames behind on the one stack, and in the records of a sanitizer unless it is
+ * informed. */
 CASE(lives)
 {
 	for (int k = 0; k < LIVES; k++) {
@@ -148,8 +150,8 @@ CASE(lives)
 	}
 }
 
-/* A jump out of nested frames, on the fiber: AddressSanitizer then clears what it takes for the
- * stack. */
+/* A jump out of nested frames, on the fiber. AddressSanitizer then clears the memory that it takes
+ * for the stack. */
 static void jump_out(void *arg)
 {
 	jmp_buf place;
@@ -171,7 +173,7 @@ CASE(jumps)
 		go(0);
 }
 
-/* What is called between the two: on the stack of whoever goes on, the other one is left. */
+/* Called between the two: on the stack of the side that goes on, when the other one is left. */
 static void note(void *arg)
 {
 	char here;
@@ -256,7 +258,7 @@ static void show_frames(void *arg)
 	go(0);
 }
 
-/* Above the fiber's first frame lies what looks like a way back. */
+/* Above the fiber's first frame lies a word that looks like a return address. */
 CASE(frames)
 {
 	void (*back)(void) = turn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fiber_keep.h - `keep`: values of one's own in every register that a call preserves, around one turn;
+ * fiber_keep.h - `keep`: puts values into every register that a call preserves, around one turn;
  * for fiber.c. */
 #include <stdint.h>
 

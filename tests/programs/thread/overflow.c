@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * overflow.c - a virtual thread that goes deeper than its stack: `overflow CASE [GUARD]`, guard 0
- * to 2 of enum wp_stack_guard. Prints nothing itself but what handlers of its own see.
+ * to 2 of enum wp_stack_guard. It prints only what its own handlers see.
  *
  *   deep      recursion without end
  *   shallow   recursion that stays within the stack, many times
  *   own       a handler was set before: it must not see an overflow
  *   stray     a write into another stack's guard page: it must see that, and no report
  *   null      the same for a null pointer
- *   sent      kill(SIGSEGV) is nobody's overflow
- *   over      begin, end: what was before has been given back
+ *   sent      kill(SIGSEGV) is no overflow
+ *   over      begin, end: the earlier handlers are restored
  *   unnamed   a pool without names */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -115,7 +115,7 @@ static void crash(const char *what)
 {
 	volatile char *target = NULL;
 
-	if (strcmp(what, "stray") == 0) /* of the first stack, in no one's use */
+	if (strcmp(what, "stray") == 0) /* of the first stack, which is not in use */
 		target = pool->base + 1;
 	if (strcmp(what, "sent") == 0)
 		raise(SIGSEGV);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack.c - a pool of stacks, case by case: `stack CASE [GUARD]`. Prints what is not as promised;
- * exit code 1 if anything is not.
+ * stack.c - a pool of stacks, case by case: `stack CASE [GUARD]`. Prints each broken promise; exit
+ * code 1 if there is any.
  *
  * Evidence      tests/thread/test_stack.py, which also changes one line of the kernel at a time. */
 #define _GNU_SOURCE
@@ -33,7 +33,8 @@ CASE(layout)
 	}
 }
 
-/* Different lines of the page that so many consecutive control blocks begin at. */
+/* The number of different cache lines of a page at which so many consecutive control blocks
+ * begin. */
 static uint32_t lines(uint32_t colours)
 {
 	uint64_t seen = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack_case.h - what the programs of stacks share: one pool, and cases by name. */
+ * stack_case.h - shared by the programs of stacks: one pool, and cases by name. */
 #ifndef STACK_CASE_H
 #define STACK_CASE_H
 
@@ -11,7 +11,7 @@
 
 enum { MOST = 200, MANY = 4000 }; /* stacks */
 
-/* owner: the thread that has it, and 0 when idle. */
+/* owner: the thread that has it; 0 when it is idle. */
 typedef struct control {
 	wp_fiber fiber;
 	wp_atomic(uint32_t) owner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack_system.c - a pool of stacks where the system refuses, and what it counts: as stack.c. */
+ * stack_system.c - a pool of stacks where the system refuses, and its counts: as stack.c. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <sys/mman.h>
@@ -40,7 +40,7 @@ CASE(refused)
 	check(wp_stacks_take(pool, NULL) != NULL && out() == got + 1, "later it works again");
 }
 
-/* Of the mappings that are allowed, each guard takes two; what a pool took it gives back. */
+/* Each guard takes two of the mappings that are allowed. A pool gives back those that it took. */
 CASE(mappings)
 {
 	config.max_mappings = LIMIT;
@@ -58,7 +58,7 @@ CASE(mappings)
 	}
 }
 
-/* Memory that is locked takes no installed guards: the next best. */
+/* Locked memory takes no installed guards, so the next best kind is used. */
 CASE(locked)
 {
 	config.max_stacks = 4;
@@ -75,7 +75,7 @@ CASE(locked)
 	munlockall();
 }
 
-/* Whether the flags of the mapping at that address have this one. */
+/* Do the flags of the mapping at that address contain this one? */
 static bool has_flag(const void *at, const char *flag)
 {
 	FILE *maps = fopen("/proc/self/smaps", "r");

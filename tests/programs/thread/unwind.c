@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unwind.c CASE - a walk over frames that the case lays out, with rows that it writes; and a function
- * whose table says what a row has no room for. Prints what is lost. */
+ * unwind.c CASE - a walk over frames that the case lays out, with rows that it writes; and a
+ * function with a table entry for which a row has no room. Prints what is lost. */
 #include "../case_main.h"
 #include "thread/unwind.h"
 
 enum {
 	WORDS = 64,
 	FRAMES = 4,
-	ROOM = 8 /* words above what a switch has left */,
+	ROOM = 8 /* words above those that a switch has left */,
 	WORD = sizeof(uintptr_t)
 };
 
-/* Words that a switch leaves: fiber_*.S. And DWARF's number of a register that it saves. */
+/* The words that a switch leaves: fiber_*.S; and the DWARF number of a register that it saves. */
 #if defined(__x86_64__)
 enum { SWITCH = 8 };
 #define REGISTER "3"
@@ -20,14 +20,14 @@ enum { SWITCH = 22 };
 #define REGISTER "19"
 #endif
 
-/* A place with a row of the case's, and one in no function. */
+/* An address with a row of the case, and one in no function. */
 static const uintptr_t known = 0x5000, nowhere = 16;
 
-static uintptr_t words[WORDS + 1]; /* the stack's, and the one above its top */
+static uintptr_t words[WORDS + 1]; /* the words of the stack, and the one above its top */
 static wp_unwind_rows rows;
 static uintptr_t frames[FRAMES];
 
-/* Every word is `known`, and so is every row: wherever a row is looked for, it is there. */
+/* Every word is `known`, and every row is the same, so each lookup finds it. */
 static void lay_out(const wp_unwind_row *row)
 {
 	for (int at = 0; at < WORDS; at++)
@@ -43,7 +43,7 @@ static uint32_t walk(int from)
 			  (uintptr_t)&words[WORDS], frames, FRAMES);
 }
 
-/* What a switch leaves may be the lowest of a stack, and no lower. */
+/* The words that a switch leaves may be the lowest of a stack, and no lower. */
 CASE(lowest)
 {
 	lay_out(&(wp_unwind_row){.pc = known, .is_end = true});
@@ -56,8 +56,8 @@ CASE(lowest)
 	      "that a place is aligned");
 }
 
-/* The caller's place was saved `offset` words from the frame's end, which is so many words from the
- * top. */
+/* The return address was saved `offset` words from the end of the frame, which is `above` words
+ * from the top. */
 static uint32_t depth(int above, int offset)
 {
 	wp_unwind_row row = {
@@ -76,7 +76,7 @@ CASE(highest)
 	check(depth(1, -2) == 1, "that a frame ends below the top");
 }
 
-/* Two functions that nobody calls: a register is saved near, or too far for a row. */
+/* Two functions that are never called: a register is saved near, or too far for a row. */
 #define TABLED(name, offset)                                                                    \
 	".globl " name "\n.type " name ", %function\n" name ":\n.cfi_startproc\n"               \
 	".cfi_offset " REGISTER ", " offset "\nnop\nnop\n.cfi_endproc\n.size " name ", .-" name \

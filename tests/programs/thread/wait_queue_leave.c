@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_queue_leave.c CASE - a group is closed while its threads stand in lines that outlive it, then freed,
- * while they are still being woken, or run: prints what is lost. */
+ * wait_queue_leave.c CASE - a group is closed while its threads stand in queues that outlive it,
+ * and is freed while they are still being woken, or run. Prints what is lost. */
 #include <time.h>
 
 #include "../vthreads_case.h"
@@ -25,7 +25,7 @@ static void open_one(void)
 	started = back = 0;
 }
 
-/* Returns when it is parked: what it waits for it does at once. */
+/* Returns when it is parked. It waits for its object at once. */
 static wp_vthread *start_waiting(int (*run)(void *), void *arg)
 {
 	wp_vthread *thread = start(run, arg);
@@ -40,7 +40,7 @@ static void count_back(void *arg, wp_task *task, bool was_parked)
 	back += task->is_virtual != 0;
 }
 
-/* Hands back all that was started, and frees it. */
+/* Hands all started threads back, and frees the group. */
 static void end_group(void)
 {
 	check(wp_group_close(group, 0, true, count_back, NULL) == WP_OK, "a close");
@@ -86,7 +86,7 @@ CASE(mutex)
 	check(wp_load_relaxed(&mutex.word) == 0, "a free mutex");
 }
 
-/* Nobody is left behind them: locked as often as one likes. */
+/* No thread is left behind them: the mutex can be locked any number of times. */
 CASE(passes)
 {
 	wp_mutex_lock(&mutex);
@@ -110,7 +110,7 @@ CASE(semaphore)
 {
 	wp_semaphore_init(&semaphore, 1);
 	open_one();
-	start_waiting(acquires, (void *)2); /* nobody passes it */
+	start_waiting(acquires, (void *)2); /* no other thread passes it */
 	start_waiting(acquires, (void *)1);
 	end_group();
 	check(wp_semaphore_permits(&semaphore) == 1, "a permit");
@@ -132,7 +132,7 @@ static int sends(void *arg)
 	return never("a thread that was handed back: it runs");
 }
 
-/* A rendezvous finds none of those who were handed back. */
+/* A rendezvous finds none of the threads that were handed back. */
 CASE(channel)
 {
 	void *item = NULL;
@@ -150,7 +150,7 @@ CASE(channel)
 
 static wp_atomic(uint32_t) holds;
 
-/* Until its carrier is told to stop: what is behind it stays queued. */
+/* Runs until its carrier is stopped. The tasks behind it stay queued. */
 static enum wp_step hold(wp_task *task)
 {
 	wp_store_relaxed(&holds, 1);
@@ -164,8 +164,8 @@ static enum wp_step end(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-/* What the threads are given from here to the close they do not come to take. The second task is
- * for the one turn that the queue may have before the stop is read. */
+/* Between here and the close, threads are given things that they do not come to take. The second
+ * task is for the one turn that the queue may have before the stop is read. */
 static void keep_carrier(void)
 {
 	static wp_task first, second;
@@ -179,7 +179,7 @@ static void keep_carrier(void)
 		wp_yield();
 }
 
-/* Given, and not received: the items come back, in their order, before what was sent after them. */
+/* Given, and not received: the items come back, in order, before items that were sent later. */
 CASE(items)
 {
 	static int items[6];
@@ -206,7 +206,7 @@ CASE(items)
 	wp_channel_fini(&channel);
 }
 
-/* Handed over, and not taken: the next one gets them. */
+/* Handed over, and not taken: the next thread gets them. */
 CASE(granted)
 {
 	wp_mutex_lock(&mutex);
@@ -245,7 +245,8 @@ static void *waits_outside(void *arg)
 	return NULL;
 }
 
-/* In line; then signalled, and in the mutex's line or holding it: the signal goes to the next. */
+/* In the queue; then signalled, and in the queue of the mutex or holding it: the signal goes to the
+ * next. */
 static void condition_case(bool is_signalled)
 {
 	pthread_t outside;
@@ -266,7 +267,8 @@ static void condition_case(bool is_signalled)
 	check(wp_mutex_try_lock(&mutex), "the mutex of a condition");
 }
 
-/* A broadcast is for those who waited when it came: one that it has told takes nothing with it. */
+/* A broadcast is for the threads that waited when it came. One that it has woken takes nothing with
+ * it. */
 CASE(broadcast)
 {
 	wp_waiter later;
@@ -296,7 +298,8 @@ static int has(void *arg)
 	return 0;
 }
 
-/* Handed back with a mutex; then ended with one. Said once, to who locks it with a code to get. */
+/* Handed back with a mutex; then ended with one. Reported once, to a lock call that returns a
+ * code. */
 CASE(held)
 {
 	wp_mutex inside;
@@ -438,7 +441,7 @@ CASE(stack)
 /* An OS thread of a scheduler is still in `left` when the group is freed. */
 static wp_atomic(uint32_t) is_leaving, has_left;
 
-/* As long as the free may take that does not wait. */
+/* As long as a free may take that does not wait. */
 static void leave_slowly(wp_vthread *thread)
 {
 	wp_store_release(&is_leaving, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wait_queue_leave_soak.c SECONDS SEED - groups come, are closed at any time, and are freed at once, while
- * their threads stand in lines of objects that outlive them, together with OS threads. Prints what
- * is lost, else what it did.
+ * wait_queue_leave_soak.c SECONDS SEED - groups come, are closed at any time, and are freed at
+ * once, while their threads stand in the queues of objects that outlive them, together with OS
+ * threads. Prints what is lost; otherwise counts.
  *
  *   OS threads, for ever             virtual threads, until they are handed back
  *   lock; unlock                     the same; they hold nothing where they park
@@ -9,8 +9,9 @@
  *   send, and count what was sent    receive, and count
  *   one baton at a time: signal      take a baton, if there is one
  *
- * Why it works  Who holds nothing where it parks takes nothing with it: so all permits, items and
- *               batons are there at the end, and no OS thread waits longer than the patience.
+ * Why it works  A thread that holds nothing where it parks takes nothing with it. So all permits,
+ *               items and batons are there at the end, and no OS thread waits longer than the
+ *               patience.
  * Spec          specs/thread/WaitQueueLeave.tla. */
 #include <pthread.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static void lock_batons(void)
 	      "the mutex of a condition");
 }
 
-/* One baton at a time, and one signal for it: an OS thread that waits gets it, or sees it. */
+/* One baton at a time, and one signal for it: a waiting OS thread gets it, or sees it. */
 static void give_baton(void)
 {
 	lock_batons();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * watch.c CASE - whose the signals and the alternate stack are, from the begin of a watch to its end:
- * overflow.h. Link with -Wl,--wrap= of munmap and pthread_sigmask. Prints what is lost. */
+ * watch.c CASE - the owners of the signals and of the alternate stack, from the begin of a watch to
+ * its end: overflow.h. Link with -Wl,--wrap= of munmap and pthread_sigmask. Prints what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static void note(int signal)
 	noted = signal;
 }
 
-/* The handler that is there would run on the alternate stack, and is not the one that was before. */
+/* The current handler would run on the alternate stack, and is not the earlier one. */
 static bool is_watched(void)
 {
 	struct sigaction now;
@@ -34,7 +34,7 @@ static void begin(wp_stack_watch *watch)
 		lost("a watch");
 }
 
-/* The first takes the signals, the last gives them back. */
+/* The first watch takes the signals, the last one gives them back. */
 CASE(counted)
 {
 	wp_stack_watch first, second;
@@ -51,7 +51,7 @@ CASE(counted)
 	}
 }
 
-/* What somebody sends is for the handler that was there, or for nobody. */
+/* A signal that is sent is for the earlier handler, or for none. */
 CASE(passed)
 {
 	wp_stack_watch watch;
@@ -69,8 +69,8 @@ CASE(passed)
 	wp_stack_watch_end(&watch);
 }
 
-/* The handler is asked itself, as the system does after a fault at that address, where the stack pointer
- * was that. True: it has passed it on. */
+/* Calls the handler directly, as the system does after a fault at that address, with that stack
+ * pointer. True: it has passed the signal on. */
 enum { STACKS = 4 };
 
 static wp_stacks *stacks;
@@ -105,7 +105,7 @@ static void open_stacks(void)
 			lost("a stack");
 }
 
-/* Right beside what is an overflow. */
+/* Right beside an overflow. */
 CASE(stray)
 {
 	uintptr_t low, top, slot;
@@ -152,8 +152,8 @@ static void reports(FILE *told, uintptr_t address, uintptr_t sp)
 	      "its report");
 }
 
-/* The first byte of a guard, its last; the stack pointer at either end of its stack, or below it by a
- * large frame. */
+/* The first byte of a guard, its last; the stack pointer at either end of its stack, or below it by
+ * a large frame. */
 CASE(found)
 {
 	FILE *told = tmpfile();
@@ -172,7 +172,8 @@ CASE(found)
 	wp_stacks_free(stacks);
 }
 
-/* Somebody has set a handler since, which may pass on to that of a watch: the next leaves it there. */
+/* Another handler was set later, and may pass signals on to that of a watch. The next watch leaves
+ * it in place. */
 static void note_later(int signal)
 {
 }
@@ -195,7 +196,7 @@ CASE(theirs)
 	wp_stack_watch_end(&watch);
 }
 
-/* While the lock is held neither signal may come: its handler takes the lock. */
+/* While the lock is held neither signal may come, because its handler takes the lock. */
 static int masked, masks;
 
 int __real_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * roles.c CASE - a carrier's role goes back to who was pinned: what the carrier was woken for, what it
- * says that it runs, and its stop. Prints what is lost. */
+ * roles.c CASE - the role of a carrier returns to the thread that was pinned: the task for which
+ * the carrier was woken, the name of the thread that it runs, and its stop. Prints what is lost. */
 #include <signal.h>
 
 #include "../../vthreads_case.h"
 #include "../../case_main.h"
 #include "sched/worker.h"
 
-enum { PINNERS = 8, SPARES = 4, LONG_US = 10 * 60000000 /* nobody waits for a queue */ };
+enum { PINNERS = 8, SPARES = 4, LONG_US = 10 * 60000000 /* turns outlast the test */ };
 
 static void open_with(uint32_t carriers, uint32_t spares, void (*bind)(void *, uint32_t))
 {
@@ -18,7 +18,8 @@ static void open_with(uint32_t carriers, uint32_t spares, void (*bind)(void *, u
 				  .bind = bind});
 }
 
-/* A spare is asked for the role before it takes what it was woken for: somebody else takes that. */
+/* A spare is asked for the role before it takes the task for which it was woken; another one takes
+ * it. */
 static pthread_t carries; /* carrier 0 */
 static wp_atomic(uint32_t) is_stuck, goes_on;
 
@@ -82,7 +83,8 @@ CASE(handed)
 	close_group();
 }
 
-/* What a task mounts, by a scheduler, is pinned and parks: the carrier runs that task still. */
+/* A scheduler's task mounts a thread, which is pinned and parks. The carrier still runs that
+ * task. */
 static enum wp_step mounts(wp_task *task)
 {
 	int carrier = wp_group_running(group);
@@ -109,7 +111,7 @@ static int settles(void *arg)
 	return arg == NULL ? wp_vthread_settle() : 0;
 }
 
-/* It is its scheduler's, not the carrier's that runs it. */
+/* The thread belongs to its scheduler, not to the carrier that runs it. */
 CASE(settled)
 {
 	static wp_task task;
@@ -140,7 +142,7 @@ CASE(mounted)
 	close_group();
 }
 
-/* A spare that always has something to run gives the role up all the same. */
+/* A spare that always has something to run gives up the role all the same. */
 CASE(asked)
 {
 	wp_vthread *thread, *busy;
@@ -160,7 +162,8 @@ static int goes_before(void *arg)
 	return arg != NULL;
 }
 
-/* While its role was lent its carrier ran what is at home elsewhere: whose task goes on is known. */
+/* While its role was lent, its carrier ran a thread with another home. It is known which task goes
+ * on. */
 static int stays_home(void *arg)
 {
 	wp_vthread_pin();
@@ -198,8 +201,9 @@ CASE(home)
 	close_group();
 }
 
-/* A spare has a thread that another has yielded to, which nobody can take from it, and is asked for the
- * role: that one runs first. It is asked in the turn after which it looks, one of LOOK. */
+/* A spare has a thread to which another one has yielded, and which no thief can take, and is asked
+ * for the role. That thread runs first. The spare is asked in the turn after which it looks, one of
+ * LOOK. */
 enum { LOOK = 16 };
 
 static wp_vthread *asker, *next;
@@ -248,7 +252,7 @@ CASE(kept)
 		kept(before);
 }
 
-/* Threads pin in turn, for ever: when its stop was read a carrier runs none of them anew. */
+/* Threads pin in turn, for ever. After a carrier has read its stop, it runs none of them again. */
 static int pins_again(void *arg)
 {
 	while (arg == NULL) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier.c CASE - groups whose marked carriers are replaced: what runs meanwhile, which
- * threads are started, what a close finds. Prints what is lost. For the case refused link with
- * -Wl,--wrap=pthread_create.
+ * spare_carrier.c CASE - groups in which spares replace marked carriers: the tasks that run
+ * meanwhile, the threads that are started, the state that a close finds. Prints what is lost. For
+ * the case refused link with -Wl,--wrap=pthread_create.
  *
- * Why it works  Holders have their carriers until main lets go of them; whatever else is to have
- *               happened is awaited. */
+ * Why it works  Holders occupy their carriers until main releases them. Every other event is
+ *               awaited. */
 #include "../placement/group_placement_case.h"
 #include "../../case_main.h"
 
@@ -19,7 +19,7 @@ static void await_replaced(uint32_t active, uint32_t started)
 	      "who stands in");
 }
 
-/* Nobody counts it, it has nothing, its word says parked. */
+/* It is counted nowhere, it has nothing, and its word is parked. */
 static void await_asleep(uint32_t index)
 {
 	AWAIT(wp_load_acquire(&group->workers[index].home.carrier.word) == WP_PARKED_FUTEX,
@@ -99,7 +99,7 @@ CASE(many)
 	close_placed();
 }
 
-/* Nobody says that it blocks: a monitor sees that. */
+/* No thread marks itself as blocking; the monitor finds it. */
 CASE(watched)
 {
 	wp_vthread_config config = {.run = nothing};
@@ -118,7 +118,7 @@ CASE(watched)
 	close_placed();
 }
 
-/* Who ends, and has not said that it goes on, is replaced no more. */
+/* A step ends without unmarking its carrier: the replacement ends, too. */
 CASE(ends)
 {
 	wp_vthread_config config = {.run = blocks_and_ends, .carrier = WP_VTHREAD_HERE};
@@ -130,8 +130,8 @@ CASE(ends)
 	close_placed();
 }
 
-/* A thread whose home is a replacement parks, and goes on when that is dormant; one that is pinned
- * there does so there. */
+/* A thread at home on a replacement parks, and goes on when that is an idle spare. A thread that is
+ * pinned there does so there. */
 static int parks_pinned(void *arg)
 {
 	check(wp_vthread_settle() >= CARRIERS, "a home");
@@ -171,7 +171,7 @@ CASE(kept)
 	kept(true);
 }
 
-/* A close finds them active. */
+/* A close finds the spares active. */
 CASE(closed)
 {
 	uint32_t back = 0;
@@ -208,8 +208,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 					 : __real_pthread_create(thread, attributes, body, arg);
 }
 
-/* No thread is to be had: what is moved waits for the next one who may run it. The next marks find
- * threads again. */
+/* No thread can be started. A moved task waits for the next carrier that may run it. The next marks
+ * find threads again. */
 CASE(refused)
 {
 	wp_vthread_config config = {.run = nothing};

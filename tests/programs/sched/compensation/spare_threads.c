@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_threads.c CASE - spare OS threads that carry on while pinned parks block a carrier. Prints what is
- * lost.
+ * spare_threads.c CASE - spare OS threads that carry on while pinned parks block a carrier. Prints
+ * what is lost.
  *
- * Why it works  `turns` is plain: threads of one carrier take turns at it, whichever OS thread runs
- *               them, so two that carry at once are a race, and lose an increment. */
+ * Why it works  `turns` is plain. The threads of one carrier take turns at it, on whatever OS
+ *               thread they run. So two OS threads that carry at once are a race, and lose an
+ *               increment. */
 #include "../../vthreads_case.h"
 #include "../../case_main.h"
 
@@ -38,7 +39,7 @@ static int unparks(void *arg)
 	return 0;
 }
 
-/* One carrier: who unparks the one that blocks it is queued there. */
+/* One carrier: the thread that unparks the blocking one is queued there. */
 CASE(compensated)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
@@ -56,7 +57,7 @@ CASE(compensated)
 	close_group();
 }
 
-/* Without one nobody is run. */
+/* Without a spare, no other thread runs. */
 CASE(alone)
 {
 	int64_t some_ms = 100;
@@ -116,7 +117,7 @@ CASE(many)
 	pass_around(2);
 }
 
-/* It is stopped while a thread of it is blocked: ends with that one. */
+/* The group is stopped while one of its threads blocks. It ends with that thread. */
 CASE(stopped)
 {
 	int64_t some_ms = 200;
@@ -131,7 +132,7 @@ CASE(stopped)
 	wp_group_free(group);
 }
 
-/* Overflows are reported on spares as well. */
+/* Stack overflows are reported on spares as well. */
 static __attribute__((noinline)) uint64_t deep(uint64_t n)
 {
 	volatile uint64_t here[64] = {n};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement.c CASE - groups that count loads: where threads start, what moves, what is counted. Prints
- * what is lost.
+ * group_placement.c CASE - groups that count loads: the carriers on which threads start, the tasks
+ * that move, the counts. Prints what is lost.
  *
- * Why it works  A holder has its carrier until main lets go of it, or until others have run.
- *               Whoever is to be asleep is counted as idle before a case goes on. */
+ * Why it works  A holder occupies its carrier until main releases it, or until others have run. A
+ *               carrier that is to be asleep is counted as idle before a case goes on. */
 #include <signal.h>
 
 #include "group_placement_case.h"
 #include "../../case_main.h"
 
-/* Of two carriers the one with less, whatever is counted. */
+/* Of two carriers the one with the lower load, whatever is counted. */
 CASE(chosen)
 {
 	for (int form = 0; form < 4; form++) {
@@ -37,7 +37,7 @@ CASE(chosen)
 	}
 }
 
-/* Tasks without stacks are placed, too; and handed to a carrier, where that is said. */
+/* Tasks without stacks are placed, too, and handed to a carrier if one is named. */
 static enum wp_step note_step(wp_task *task)
 {
 	wp_store_relaxed(&ran_on, (uint32_t)wp_group_running(group));
@@ -62,8 +62,8 @@ CASE(task)
 	close_placed();
 }
 
-/* What is queued behind a task that is to block is run by the others; they sleep, and steal
- * nothing. The tasks wait for one another: so each carrier has one. */
+/* The tasks queued behind a task that is to block run on the other carriers, which sleep, and steal
+ * nothing. The tasks wait for one another, so each carrier has one. */
 static void moved(uint32_t carriers, bool at_dequeue, bool has_poller)
 {
 	wp_vthread *holder, *others[2];
@@ -94,7 +94,7 @@ CASE(moved)
 CASE_CALL(both, moved(3, false, false))
 CASE_CALL(poller, moved(2, false, true))
 
-/* One that comes, or goes on, while its home is marked is run by another carrier. */
+/* A task that comes, or goes on, while its home is marked is run by another carrier. */
 CASE(late)
 {
 	wp_vthread_config config = {.run = parks_once};
@@ -135,7 +135,7 @@ CASE(stolen)
 	}
 }
 
-/* It says nothing, and does not end: somebody else sees that. */
+/* It marks nothing, and does not end; the monitor finds it. */
 CASE(watched)
 {
 	for (int form = 0; form < 4; form++) {
@@ -155,7 +155,7 @@ CASE(watched)
 	}
 }
 
-/* A step that says that it blocks, and ends: its mark ends with it. */
+/* A step marks itself as blocking, and ends: its mark ends with it. */
 CASE(ends)
 {
 	for (int form = 0; form < 2; form++) {
@@ -169,7 +169,7 @@ CASE(ends)
 	}
 }
 
-/* Each is marked: what starts waits for the first that goes on. */
+/* Every carrier is marked. A started task waits for the first that goes on. */
 CASE(nobody)
 {
 	wp_vthread_config config = {.run = notes_carrier, .carrier = WP_VTHREAD_HERE};
@@ -189,7 +189,7 @@ CASE(nobody)
 	close_placed();
 }
 
-/* A carrier that was woken for a moved task is told of one of its own before it looks. */
+/* A carrier that was woken for a moved task gets one of its own before it looks. */
 static pthread_t carries; /* carrier 1 */
 static wp_atomic(uint32_t) is_stuck, goes_on, is_bound;
 
@@ -239,7 +239,7 @@ CASE(first)
 	close_placed();
 }
 
-/* What was moved is run once or handed back, not both, nor neither. */
+/* Each moved task runs once or is handed back, not both, nor neither. */
 CASE(closed)
 {
 	wp_vthread_config config = {.run = counts_run};
@@ -260,7 +260,7 @@ CASE(closed)
 	check(back + wp_load_relaxed(&met) == MANY, "a moved task");
 }
 
-/* An OS thread starts many, while two of three carriers are held: some are for the third. */
+/* An OS thread starts many tasks, while two of three carriers are held: some are for the third. */
 CASE(spread)
 {
 	wp_vthread_config config = {.run = counts_run, .carrier = WP_VTHREAD_HERE};

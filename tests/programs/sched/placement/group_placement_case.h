@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement_case.h - a group that counts loads, who holds its carriers, and what must be 0 in
- * the end; for placed.c, placed_storm.c. */
+ * group_placement_case.h - a group that counts loads, holders of its carriers, and the counts that
+ * must be 0 in the end; for placed.c, placed_storm.c. */
 #include "io/descriptor.h"
 #include "sched/placement/group_placement.h"
 #include "../../vthreads_case.h"
@@ -17,8 +17,8 @@ static void open_placed(wp_group_config config)
 	wp_store_relaxed(&met, 0);
 }
 
-/* No task is counted anywhere, no carrier is marked, spare carriers are dormant; what was
- * moved was taken. */
+/* No task is counted anywhere, no carrier is marked, spare carriers are idle, and moved tasks were
+ * taken. */
 static void close_placed(void)
 {
 	wp_placement *placement = &group->placed->placement;
@@ -42,7 +42,7 @@ static inline uint64_t load_of(uint32_t index)
 	return wp_group_counts(group, index).load;
 }
 
-/* Carriers that sleep, and are not dormant. */
+/* Carriers that sleep, and are not idle spares. */
 static inline uint32_t idle(void)
 {
 	wp_placement *placement = &group->placed->placement;
@@ -59,7 +59,7 @@ static inline void await_idle(uint32_t many)
 	AWAIT(idle() == many, "who is to be idle");
 }
 
-/* Who has run there is off the count, which is after its end is known. */
+/* A task leaves the count after its end is known. */
 static inline void await_unloaded(uint32_t index)
 {
 	AWAIT(load_of(index) == 0, "a carrier without a load");
@@ -70,7 +70,7 @@ static inline void await_done(wp_task *task)
 	AWAIT(wp_task_is_done(task), "a task");
 }
 
-/* Has its carrier until main lets go of it. */
+/* Occupies its carrier until main releases it. */
 static int holds(void *blocks)
 {
 	wp_fetch_add_release(&ready, 1);
@@ -85,7 +85,7 @@ static int holds(void *blocks)
 	return 0;
 }
 
-/* It runs. */
+/* Returns when it runs. */
 static inline wp_vthread *hold(int carrier, bool blocks)
 {
 	wp_vthread_config config = {
@@ -115,7 +115,7 @@ static inline int parks_once(void *arg)
 	return notes_carrier(arg);
 }
 
-/* Ends when as many are there as are to meet. */
+/* Ends when enough threads are there. */
 static inline int meets(void *arg)
 {
 	wp_fetch_add_release(&met, 1);

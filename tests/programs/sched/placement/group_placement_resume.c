@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * group_placement_resume.c CASE - groups that place a task where it goes on. Prints what is lost.
  *
- * Why it works  A holder has carrier 0 until main lets go of it: whoever was parked there goes on
- *               at carrier 1, or not before. */
+ * Why it works  A holder occupies carrier 0 until main releases it. A thread that was parked there
+ *               goes on at carrier 1, or not before. */
 #include "group_placement_case.h"
 #include "../../case_main.h"
 
@@ -25,7 +25,7 @@ static int parks_once_here(void *arg)
 	return 0;
 }
 
-/* Carrier 0 has more than carrier 1 may have; what is there is counted in each form. */
+/* Carrier 0 has more than carrier 1 may have; its load is counted in each form. */
 static wp_vthread *load_first(wp_vthread *fillers[2])
 {
 	wp_vthread_config fill = {.run = nothing, .is_pinned = true};
@@ -42,7 +42,7 @@ static void let_go(wp_vthread *holder, wp_vthread *fillers[2])
 	join_all(fillers, 2, "who waited");
 }
 
-/* It goes on where less is, which is its home then. */
+/* It goes on where the load is lower, and that is its new home. */
 CASE(resumed)
 {
 	for (int form = 0; form < 2; form++) {
@@ -63,7 +63,7 @@ CASE(resumed)
 	}
 }
 
-/* Who is pinned goes on at home. */
+/* A pinned thread goes on at home. */
 CASE(pinned)
 {
 	wp_vthread_config config = {.run = parks_once_here, .is_pinned = true};
@@ -114,7 +114,7 @@ CASE(timer)
 	close_placed();
 }
 
-/* A plain task: it is on the list where it started, and off it when it has ended. */
+/* A plain task is listed where it started, and leaves the list when it has ended. */
 static wp_atomic(uint32_t) steps;
 
 static enum wp_step park_step(wp_task *task)
@@ -147,7 +147,8 @@ CASE(task)
 	close_placed();
 }
 
-/* Tasks that were queued elsewhere than they are listed: run once or handed back, not both. */
+/* Tasks that were queued on another carrier than the one that lists them run once or are handed
+ * back, not both. */
 static enum wp_step park_or_end(wp_task *task)
 {
 	if (task->name == NULL) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement_storm.c POLICY AT_DEQUEUE RESUMES STEALING CARRIERS ROUNDS SEED - threads start others,
- * park, yield, and block, at once; placed anew where they go on, if RESUMES; a monitor watches
- * them, where AT_DEQUEUE is 1. In the end nothing is counted, nor marked. Prints what is lost. */
+ * group_placement_storm.c POLICY AT_DEQUEUE RESUMES STEALING CARRIERS ROUNDS SEED - threads start
+ * others, park, yield, and block, at once. If RESUMES, they are placed anew where they go on. If
+ * AT_DEQUEUE is 1, a monitor watches them. In the end no task is counted, and no carrier is marked.
+ * Prints what is lost. */
 #include "../../chance.h"
 #include "group_placement_case.h"
 
@@ -33,7 +34,7 @@ static void block(uint32_t how)
 	if (how == 0)
 		start_child(false);
 	if (how < 3)
-		wp_group_unblock(); /* else its step ends, some time */
+		wp_group_unblock(); /* otherwise its step ends at some time */
 }
 
 static int acts(void *arg)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement.c CASE - whom submitters choose, and what is counted. Prints what is lost.
+ * placement.c CASE - the carriers that submitters choose, and the counts. Prints what is lost.
  *
  *   cycles POLICY AT_DEQUEUE CARRIERS TASKS SEED   threads submit, run, steal, block at once
  *
- * Why it works  Queues are numbers that are pushed to and popped from by read-modify-writes. In the
- *               end nothing is queued, and each count is to be 0. */
+ * Why it works  Queues are numbers, and pushes and pops are read-modify-writes of them. In the end
+ *               nothing is queued, and each count must be 0. */
 #include "../../case.h"
 #include "../../chance.h"
 #include "sched/placement/placement.h"
@@ -39,7 +39,7 @@ static void load(uint32_t carrier, uint32_t many)
 		wp_placement_submitted(&placement, carrier);
 }
 
-/* Equal loads: each carrier gets about as many as any other. */
+/* Equal loads: each carrier gets about as many tasks as any other. */
 CASE(ties)
 {
 	for (enum wp_placement_policy policy = WP_PLACE_TWO_CHOICES; policy < WP_PLACE_POLICIES;
@@ -56,7 +56,7 @@ CASE(ties)
 	}
 }
 
-/* Of two carriers the one with less is chosen each time, so both were read. */
+/* Of two carriers the one with the lower load is chosen each time, so both were read. */
 CASE(two)
 {
 	uint64_t random = 1;
@@ -67,7 +67,7 @@ CASE(two)
 		check(wp_placement_choose(&placement, 0, &random) == 0, "that two are read");
 }
 
-/* The least of all, whoever has it; a load below 0 is one of 0. */
+/* The lowest load, on whatever carrier; a load below 0 counts as 0. */
 CASE(least)
 {
 	uint32_t chosen[4] = {0};
@@ -89,7 +89,7 @@ CASE(least)
 		check(chosen[carrier] > DRAWS / 8, "that a load below 0 is none that is less");
 }
 
-/* Each but one is marked, then each. */
+/* All but one are marked, then all. */
 CASE(marked)
 {
 	for (enum wp_placement_policy policy = WP_PLACE_HOME; policy < WP_PLACE_POLICIES; policy++)
@@ -188,7 +188,7 @@ static bool is_over(void)
 	return wp_load_acquire(&ran) == SUBMITTERS * tasks || wp_clock_ns() > deadline_ns;
 }
 
-/* Idle until somebody wakes it, for a global task or for its own; or for a while, and then it may
+/* Idle until it is woken, for a global task or for its own; or for a while, and then it may
  * steal. */
 static void rest(uint32_t carrier, uint32_t turns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement_clusters.c SEED - carriers in clusters, loads and marks as drawn: who may be chosen.
- * Prints what is lost.
+ * placement_clusters.c SEED - carriers in clusters, with random loads and marks: the carriers that
+ * may be chosen. Prints what is lost.
  *
- * Why it works  Nothing changes while one chooses, so who may be chosen is known. */
+ * Why it works  Nothing changes during a choice, so the carriers that may be chosen are known. */
 #include "../../case.h"
 #include "../../chance.h"
 #include "sched/placement/placement.h"
@@ -16,7 +16,7 @@ static uint32_t cluster_of[MOST], load_of[MOST];
 static bool is_marked[MOST];
 static uint64_t drawn;
 
-/* As many clusters, each of one carrier at least; with `marks`, some are marked. */
+/* `many` clusters of at least one carrier each; with `marks`, some are marked. */
 static void make(uint32_t many, bool marks)
 {
 	uint32_t end = 0;
@@ -55,7 +55,7 @@ static uint32_t free_in(uint32_t cluster, uint32_t *load)
 	return many;
 }
 
-/* No cluster has less by carrier, or nobody of it is to be had. */
+/* No cluster has a lower load per carrier, or all carriers of it are marked. */
 static bool is_lesser(uint32_t cluster)
 {
 	uint32_t load, here = free_in(cluster, &load), load_there, there;
@@ -93,7 +93,8 @@ static void with_marks(void)
 	}
 }
 
-/* Of two that are drawn the lesser one: so never the one of its cluster with more than any. */
+/* Of two that are drawn, the one with the lower load: so never the one that has the highest of its
+ * cluster. */
 static bool has_most(uint32_t chosen)
 {
 	uint32_t others = 0;
