@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of judges: what compiles scenarios, and the explorer of programs as text."""
+"""Shared by the tests of judges: compiled scenarios, and the explorer of programs as text."""
 
 from __future__ import annotations
 

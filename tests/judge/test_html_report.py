@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as HTML pages: whole, on their own, and refused before any work where they cannot be."""
+"""HTML reports are whole and self-contained, and an impossible one is refused before any work."""
 
 from __future__ import annotations
 

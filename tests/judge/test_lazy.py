@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each judge's package gives the judge as a function, and loads it only then.  Serves no spec."""
+"""Each judge's package has the judge as a function, and loads it on use.  Serves no spec."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ for name in sys.argv[1:]:
 
 
 def judges() -> list[str]:
-    """Return the folders whose `run` has a function of the folder's name."""
+    """Return the folders with a module `run` that has a function of the folder's name."""
     return [
         file.parent.name for file in sorted(FOLDER.glob("*/run.py"))
         if any(isinstance(node, ast.FunctionDef) and node.name == file.parent.name

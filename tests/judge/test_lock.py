@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``verdicts.lock``: CI takes from it what is not due, and judges all that it does not hold."""
+"""``verdicts.lock``: CI takes rows from it that are not due, and judges rows that it lacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOT_DUE = tuple(set(range(QUARTERS)) - {ROW.quarter})
 
 @pytest.fixture(autouse=True)
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep what is judged here apart; what is compiled is shared with other tests."""
+    """Keep the results of these tests apart; compiled programs are shared with other tests."""
     monkeypatch.setenv(store.FRESH, "")
     monkeypatch.setenv(verdicts.CI, "")
     monkeypatch.setattr(store, "_folder", lambda: tmp_path / "judged")
@@ -136,7 +136,7 @@ def test_a_fresh_verdict_that_the_file_contradicts_is_said(
 ) -> None:
     rows = Rows(locked(file, ROW), due)
     rows.judged("check", "MCToy", INPUTS, "ok", {"states": 4}, {"depth": 9}, holds=True)
-    rows.judged("check", "MCToy", INPUTS, "ok", {}, holds=True)  # cut short: nothing is counted
+    rows.judged("check", "MCToy", INPUTS, "ok", {}, holds=True)  # cut short, without counts
     rows.judged("check", "MCToy", OTHER, "ok", {"states": 5}, holds=True)
     assert rows.contradictions == ()
     rows.judged("check", "MCToy", INPUTS, "ok", {"states": 5}, holds=True)
@@ -231,7 +231,7 @@ def test_a_full_audit_that_holds_writes_the_file_and_another_leaves_it(
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Build]:
-    """Name what is compiled, or found compiled."""
+    """Return the names of programs that were compiled, or found compiled."""
     found: list[Build] = []
     program = Builder.program
 
@@ -275,7 +275,7 @@ def test_what_is_taken_is_not_built_and_reported_as_it_was(file: Path, built: li
 
 
 @pytest.mark.slow
-@pytest.mark.alone  # a bare buffer shows on both cores at once
+@pytest.mark.alone  # bare store buffering needs both cores at once
 def test_samples_are_taken_and_nothing_is_built_for_them(file: Path, built: list[Build]) -> None:
     scenario = buffering(file.parent)
     options = StressOptions(seconds=4.0, opt=("O2",))

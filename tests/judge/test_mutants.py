@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/mutants: the defects of each rule, and what becomes of them in a kernel of one file."""
+"""tools/mutants: the defects of each rule, and their fate in a kernel of one file."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_edit_moves_no_line_and_comments_and_directives_have_none() -> None:
 
 
 def test_the_whole_kernel_is_read() -> None:
-    # A function that the parser does not know would have no defects, silently.
+    # A function that the parser does not know would silently have no defects.
     kernel = locations.sources() / "kernel"
     texts = {path.name: path.read_text() for path in kernel.rglob("*.[ch]")}
     found = {m.function for name, text in texts.items() for m in mutants(name, text)}
@@ -221,8 +221,8 @@ def test_an_order_that_its_site_keeps_is_explained() -> None:
 
 @pytest.mark.slow
 def test_python_tests_judge_a_library_that_has_the_defect(tmp_path: Path) -> None:
-    # One of a file that they read machines with, and one that none of them comes to. For the first
-    # they ran again without it, and held.
+    # One of a file with which they read machines, and one that none of them reaches. For the first
+    # one they ran again without it, and held.
     root, builds = locations.sources(), locations.cache() / "mutants"
     files = ("base/topology.c", "sched/trace.c")
     texts = {name: (root / "kernel" / name).read_text() for name in files}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof orders`: a needed order is killed, a needless one must be explained."""
+"""`wakeproof orders`: a needed order is killed, and a needless one must be explained."""
 
 from __future__ import annotations
 
@@ -180,7 +180,8 @@ def test_a_needed_order_is_killed_and_a_needless_one_is_not() -> None:
         label: by_label[label].mutants[0].kill for label in ("orders.6", "orders.7", "orders.8")
     }
     assert {label: kill and kill.model for label, kill in kills.items()} == {
-        "orders.6": Model.RC11,  # a light fence is none on x86: only the compiler's order goes
+        # A light fence is no instruction on x86: only the compiler's order is lost.
+        "orders.6": Model.RC11,
         "orders.7": Model.TSO,
         "orders.8": Model.TSO,
     }

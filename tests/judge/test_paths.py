@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests made from TLC's graphs: every edge in some path, followed by the code, missed by twins."""
+"""Tests from TLC's graphs: some path has each edge, the code follows it, and a twin does not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ Edge = tuple[int, int, int]
 
 
 def graph(seen: str, *edges: Edge) -> Graph:
-    """Return a graph: a state per letter of `seen`, the first initial; source, target, label."""
+    """Return a graph with a state per letter of `seen`, the first one initial.
+
+    An edge is a source, a target and a label.
+    """
     found = Graph(starts=[0])
     for letter in seen:
         found.add_state(letter)
@@ -59,7 +62,7 @@ def test_a_plan_takes_hidden_steps_and_looks_ahead() -> None:
     spec = graph("xyz", (0, 1, A), (1, 2, B))
     code = graph("xxyyz", (0, 1, HIDDEN), (1, 2, A), (1, 3, A), (3, 4, B))
     plan = Planner(spec, code).plan([0, 1])
-    assert plan.steps == ((0, 2), (3,))  # not the edge to state 2, where B is not possible
+    assert plan.steps == ((0, 2), (3,))  # without the edge to state 2, in which B is impossible
     assert plan.fails_at is None
 
 
@@ -68,7 +71,7 @@ def test_a_plan_takes_hidden_steps_and_looks_ahead() -> None:
     [
         graph("xy", (0, 1, A)),  # B is missing
         graph("xyx", (0, 1, A), (1, 2, B)),  # and then it looks different
-        graph("xyzz", (0, 1, A), (1, 2, HIDDEN), (2, 3, B)),  # a hidden step is seen
+        graph("xyzz", (0, 1, A), (1, 2, HIDDEN), (2, 3, B)),  # a hidden step is visible
     ],
 )
 def test_a_code_that_cannot_is_told_where(code: Graph) -> None:
@@ -102,7 +105,8 @@ def test_the_command_says_how_much_was_covered_and_where_a_twin_left(wakeproof: 
     own, code, spec = json.loads(run.stdout)["results"]
     assert (own["concept"], own["holds"], own["failures"]) == ("biased_lock", True, [])
     assert f"{own['paths']:,} paths" in run.stderr
-    assert "spec takes Claim s" in code["failures"][0]  # fails by state: it has the site's name
+    # Fails by state: it has the name of the site.
+    assert "spec takes Claim s" in code["failures"][0]
     assert "; and is 1; code is 0" in code["failures"][0]
     assert "code cannot" in spec["failures"][0]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes: none outlives its job, and a cut-off run is told from one that ended."""
+"""Child processes: none outlives its job; a run that was cut off differs from one that ended."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_program_that_does_not_exist_is_named() -> None:
 
 
 def is_alive(pid: str, patience_s: float = 5.0) -> bool:
-    """Say whether the process still runs; one that was killed may take a moment to go."""
+    """Return true if the process still runs; a killed one may take a moment to go."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         try:

@@ -1,8 +1,8 @@
 """Our own scenarios: with each compiler, under each sanitizer, and as AArch64 under qemu-user.
 
-Sanity mode: a few blocks of each. What real cores show is for `make stress`; this is about the
-code.  A commit has one quarter of the files, which its hash chooses, and a few under qemu; `make
-builds` has all of them, each sanitizer with each compiler.
+Sanity mode runs a few blocks of each. Outcomes of real cores are for `make stress`; these tests are
+about the code.  A commit has one quarter of the files, which its hash chooses, and a few under
+qemu. `make builds` has all of them, each sanitizer with each compiler.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def due(quarter: int) -> list[Path]:
 
 
 def chosen() -> list[Path]:
-    """Return the files of the commit's quarter; all where no commit says which."""
+    """Return the files of the commit's quarter; all files if there is no commit."""
     found = lock.quarter_of(locations.sources())
     return declared.find() if IS_LONG or found is None else due(found[0])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results stored by content: what is the same is not judged twice, and all else is."""
+"""Results are stored by content: unchanged inputs are not judged twice, and changed ones are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def entry_in(folder: Path) -> Path:
 
 
 def rewrite(entry: Path, before: str, after: str, *, hashed: bool) -> None:
-    """Change the text of an entry; `hashed`: and its hash, as a forger would."""
+    """Change the text of an entry; `hashed`: also its hash, as a forger would."""
     text, _, own = entry.read_text().rstrip("\n").rpartition("\n")
     assert before in text
     text = text.replace(before, after)

@@ -1,4 +1,4 @@
-"""Twins: each defect in the sources is declared, and none is in the product."""
+"""Each defect in the sources is declared as a twin, and the product has none."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     unexplored |= {*test_placement.CLUSTERS, "group_placement_resumes_home"}
     unexplored |= {*test_local.TWINS, *test_placed.TWINS, *test_pool.TWINS, *test_replacement.TWINS}
     unexplored |= {*test_local_group.TWINS, *test_timers.TWINS}
-    # Tests of programs name others, some by what follows the concept's name.
+    # Tests of programs name others, some only by the part after the concept's name.
     programs = texts("tests", "**/*.py")
     unexplored |= {
         name for name, twin in edits.items()

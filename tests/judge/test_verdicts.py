@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of an audit: judged again exactly when something has changed that they rest on."""
+"""The rows of an audit are judged again exactly when an input of theirs has changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BUILDS = [Build(twin=twin, kind=kind) for twin in (None, "idle_set_plain_set")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep what is judged here apart; what is compiled is shared with other tests."""
+    """Keep the results of these tests apart; compiled programs are shared with other tests."""
     monkeypatch.setenv(store.FRESH, "")
     monkeypatch.setattr(store, "_folder", lambda: tmp_path / "judged")
     return tmp_path / "judged"
@@ -61,7 +61,7 @@ def test_a_program_has_one_identity_in_two_checkouts_of_the_same_sources(
     before = identities(one, monkeypatch)
     assert len(set(before)) == len(before)
     assert identities(other, monkeypatch) == before
-    monkeypatch.setenv("WAKEPROOF_CI", "1")  # which makes warnings errors, and no other program
+    monkeypatch.setenv("WAKEPROOF_CI", "1")  # which makes warnings errors, and changes no program
     assert identities(other, monkeypatch) == before
 
 
@@ -120,14 +120,15 @@ def test_code_is_a_judge_s_module_and_all_that_it_imports_of_other_judges() -> N
     assert whole != store.code_hash("conform/run.py", without=("conform/maps",))
     assert whole != store.code_hash(
         "conform/run.py", without=("conform/bisimulation.py",)
-    )  # by way of others
+    )  # indirectly
     assert whole == store.code_hash("conform/run.py", without=("linear/run.py",))
-    tasks = store.code_hash("explore/tasks.py")  # what packages import for types is no code
+    # Modules that packages import for types only are no code.
+    tasks = store.code_hash("explore/tasks.py")
     assert tasks == store.code_hash("explore/tasks.py", without=("explore/run.py",))
 
 
 def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return the hashes of what some comparisons and checks rest on, by the name of each."""
+    """Return the hashes of the inputs of some comparisons and checks, by name."""
     monkeypatch.setattr(locations, "sources", lambda: root)
     compared: list[tuple[str, bool, str | None]] = [
         ("biased_lock", False, None), ("biased_lock", False, "biased_lock_no_cas"),

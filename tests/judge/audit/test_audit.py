@@ -1,4 +1,4 @@
-"""The audit: a claim without a row, a judge or a twin fails; so does a twin seen wrongly."""
+"""The audit fails for a claim without a row, a judge or a twin, and for a wrongly seen twin."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ TOY_CODE = "/* [toy.10] upholds Toy!Seen. */ /* [toy.1] upholds\n * Toy!Seen: it
 
 
 def tree(root: Path) -> Path:
-    """Write a tree with a module of three claims; return the module."""
+    """Write a tree with a module of three claims, and return the module."""
     for name, text in (
         ("specs/toy.models.toml", TABLE),
         ("specs/Toy.tla", TOY),
@@ -416,7 +416,7 @@ def test_an_environment_that_lacks_a_tool_ends_the_audit_at_once_by_its_name(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("WAKEPROOF_JAVA", raising=False)
-    if lacks == "ld":  # a compiler that is there, and cannot link
+    if lacks == "ld":  # a compiler that exists and cannot link
         (tmp_path / "cc").unlink()
         (tmp_path / "cc").symlink_to("/bin/false")
     if lacks == "java":

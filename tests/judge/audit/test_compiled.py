@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit compiles every program before a judge runs: one that does not compile ends it."""
+"""The audit compiles every program before a judge runs, and ends if one does not compile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wakeproof.judge.stress.run import StressOptions
 from wakeproof.judge.traces import run as traces
 from wakeproof.judge.verdicts import Rows
 
-pytestmark = pytest.mark.slow  # the hashes of all that is judged take a second
+pytestmark = pytest.mark.slow  # the hashes of everything that is judged take a second
 EXPLORED = Build(kind="explored")
 RECORDED = Build(kind="recorded")
 OPTIONS = StressOptions(mode="quick", opt=STRESSED).checked()
@@ -36,7 +36,7 @@ RUNS = 100
 
 
 def declared(file: Path, *_: object) -> tuple[list[Scenario], list[object]]:
-    """Return one scenario for each file, as if it said so."""
+    """Return one scenario for each file, as if the file declared it."""
     one = Scenario(
         file, file.stem, "", "", 2, 1, False, 1, (), 0, frozenset(), 0,
     )  # fmt: skip
@@ -44,7 +44,7 @@ def declared(file: Path, *_: object) -> tuple[list[Scenario], list[object]]:
 
 
 def every(rows: Rows, builder: Builder) -> list[Program]:
-    """Return all that an audit with these `rows` compiles."""
+    """Return everything that an audit with these `rows` compiles."""
     return [
         *compiled.programs(rows, builder, RUNS),
         *native.programs(OPTIONS, rows, builder, compiled.LISTED),

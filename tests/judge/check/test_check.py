@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `check` against a toy spec: what it must accept, and each way in which it must fail."""
+"""The judge `check` against a toy spec: the cases that it must accept, and each way to fail."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ALL = ["Toy!Small", "Toy!Ends", "Toy!Sometimes"]
 PASSING: dict[str, object] = {"module": "Toy", "claims": ALL, "states": 4, "depth": 3}
 
 
-# What every twin needs: a passing configuration that checks the same claim.  Large: never run here.
+# Every twin needs a passing configuration with the same claim.  This one is large: it never runs.
 SIBLING = {"module": "Toy", "set": "full", "claims": [*ALL, "Toy!Slow"]}
 
 
@@ -204,7 +204,7 @@ def test_an_interrupt_between_two_starts_waits_for_no_run(monkeypatch: pytest.Mo
     class Interrupted(ThreadPoolExecutor):
         def submit(self, fn: Callable[..., object], /, *arguments: object) -> Future[object]:  # type: ignore[override]
             super().submit(fn, *arguments)
-            time.sleep(0.5)  # it has begun
+            time.sleep(0.5)  # the run has begun
             raise KeyboardInterrupt
 
     monkeypatch.setattr(specs, "ThreadPoolExecutor", Interrupted)

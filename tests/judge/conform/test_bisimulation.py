@@ -29,7 +29,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 def hidden(graph: Graph) -> list[list[int]]:
-    """Return where invisible steps lead that do not change what is observed."""
+    """Return the targets of invisible steps that do not change the observation."""
     edges = list(zip(graph.source, graph.target, graph.label, strict=True))
     return [
         [t for s, t, label in edges if s == state and label == INVISIBLE
@@ -46,7 +46,7 @@ def closure(steps: list[list[int]], state: int) -> list[int]:
 
 
 def is_simulated(graph: Graph, related: set[tuple[int, int]], p: int, q: int) -> bool:
-    """Say whether q can do what p can, and diverges where p does (GLT 2009, condition D4)."""
+    """Return true if q can do what p can, and diverges where p does (GLT 2009, condition D4)."""
     edges = list(zip(graph.source, graph.target, graph.label, strict=True))
     steps = hidden(graph)
     for source, target, label in edges:
@@ -119,7 +119,7 @@ def test_an_example_ends_where_one_side_lacks_what_the_other_has(a: Graph, b: Gr
 
 
 def two(*edges: Edge, waits: bool = False) -> Partition:
-    """Compare a state that does nothing with a graph of those edges."""
+    """Compare a state without steps with a graph of those edges."""
     still, moving = Graph(), Graph()
     still.add_state("same")
     still.starts = moving.starts = [0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform`: the compiled code equals its spec, and a defect on either side is seen."""
+"""`wakeproof conform`: the compiled code equals its spec, and a defect on either side is found."""
 
 from __future__ import annotations
 

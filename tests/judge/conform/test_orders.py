@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison takes from the code's memory orders, and from what its calls return."""
+"""The memory orders of the code and the results of its calls, as a comparison uses them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OR, LOCAL = 5, 15
 
 
 def access(kind: int, order: int, fail_order: int = 1, before: int = 1, thread: int = 0) -> Step:
-    """Return an access of the parker's word, which is `before`; the data are 2 and 1."""
+    """Return an access of the parker's word, which holds `before`; the data are 2 and 1."""
     site = Position(kind, "PK", parker.WORD, 0, 1, order, fail_order)
     dump = Dump(
         threads=3,
@@ -33,7 +33,7 @@ def access(kind: int, order: int, fail_order: int = 1, before: int = 1, thread: 
     [
         (ACQUIRE, RELAXED, 1, (2, 1)),
         (RELAXED, ACQUIRE, 1, (0, 0)),
-        (ACQUIRE, RELAXED, 0, (0, 0)),  # it fails: the order of a failure counts
+        (ACQUIRE, RELAXED, 0, (0, 0)),  # it fails: the order of the failure counts
         (RELAXED, ACQUIRE, 0, (2, 1)),
         (RELEASE, RELAXED, 1, (0, 0)),
     ],
@@ -49,7 +49,7 @@ def test_a_park_sees_what_the_order_of_its_access_makes_visible(
     ("kind", "order", "carried"),
     [
         (OR, RELEASE, (2, 1)),
-        (OR, RELAXED, (0, 1)),  # the release sequence goes on
+        (OR, RELAXED, (0, 1)),  # the release sequence continues
         (STORE, RELEASE, (2, 0)),
         (STORE, RELAXED, (0, 0)),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform --spec-twins`: a twin of a spec differs from the code, or says why not."""
+"""`wakeproof conform --spec-twins`: a twin of a spec differs from the code, or has a reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arbiter finds the sum of what the actors left, in the explorer as on real cores.
+"""An arbiter finds the sum of the actors' results, in the explorer as on real cores.
 
-WAKEPROOF_TRUST=2 compares both runs of every scenario that has an arbiter (minutes: each file is
-compiled for both); else some of them.  `audit` compares all that it runs.
+WAKEPROOF_TRUST=2 compares both runs of every scenario with an arbiter, which takes minutes because
+each file is compiled for both. Otherwise only some are compared.  `audit` compares all that it
+runs.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ SOME = ("idle_set.c", "latch.c", "parker.c", "reserve.c")
 
 
 def outside(seen: StressReport, file: Path, models: tuple[Model, ...]) -> dict[str, set[str]]:
-    """Return what real cores showed and no execution gives, by scenario; only where all are known.
+    """Return outcomes of real cores without an execution, by scenario, if all executions are known.
 
-    A compiler may reorder relaxed accesses, as RC11 says and TSO does not.
+    A compiler may reorder relaxed accesses, which RC11 allows and TSO does not.
     """
     found = {}
     reports = explore([file], options=ExploreOptions(models=models, seconds=20.0), twins=False)

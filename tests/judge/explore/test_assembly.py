@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inline assembly is modelled or refused by its line; so are orders and files that are none."""
+"""Inline assembly is modelled, or refused by its line; so are invalid orders and files."""
 
 from __future__ import annotations
 

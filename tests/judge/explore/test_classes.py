@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bad outcome says how it broke: lost wakeup, deadlock, livelock, lost work; who, and where."""
+"""A bad outcome has a class: lost wakeup, deadlock, livelock, lost work; with thread and place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def both(take: str, first: str, second: str, give: str) -> str:
     return "thread" + "".join(steps) + "\n"
 
 
-# Each with the class, and what must be said of it.
+# Each with its class, and the sentence that must be printed.
 ASLEEP = {
     "a cycle of holders": (
         both(LOCK, "a", "b", UNLOCK) + both(LOCK, "b", "a", UNLOCK), "deadlock",
@@ -122,7 +122,7 @@ def test_who_sleeps_for_ever_is_told_apart(symptom: str, model: Model, tmp_path:
     assert outcome.broken is not None
     assert outcome.broken.name == name
     evidence = "; ".join(outcome.broken.evidence)
-    if model is not Model.RC11:  # which lists as few steps in another order
+    if model is not Model.RC11:  # which lists equally few steps in another order
         assert said.format(name="p") in evidence
     [message] = report.messages
     assert f"{name}: forbidden outcome asleep" in message

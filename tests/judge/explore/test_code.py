@@ -1,4 +1,4 @@
-"""The code of actors: what the explorer sees of it, and what it refuses, each with its reason."""
+"""The code of actors: what the explorer sees, and what it refuses, each with its reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STRESS_TEST(own, .claim = "None.", .upholds = "None!None", .state_size = sizeof(
 
 
 def own(file: Path, code: str, *orders: tuple[str, int, str]) -> ExploreReport:
-    """Explore a user's file whose first actor does `code`."""
+    """Explore a user's file in which the first actor runs `code`."""
     file.parent.mkdir(exist_ok=True)
     file.write_text(OWN.replace("ONE", code))
     return explore([file], None, ExploreOptions(models=(Model.TSO,), orders=orders))
@@ -89,7 +89,7 @@ def test_code_that_cannot_be_explored_is_refused_with_the_reason(name: str, mess
 PLAIN = {
     "plain_same": {"0", "7"},
     "plain_add": {"0", "14"},
-    "plain_tail": {"18"},  # 9 bytes, up to the state's last, read by both
+    "plain_tail": {"18"},  # 9 bytes, up to the last one of the state, read by both
     "plain_of_atomic": {"0", "7"},  # written by an atomic, read plainly, ordered by the flag
     "plain_race": {"race"},
     "plain_overlap": {"0", "1792"},  # a byte of the word that is read
@@ -204,7 +204,7 @@ def test_a_wait_is_a_fence_however_it_ends(linux: bool) -> None:
     assert scenario.status == HELD
     for judged in scenario.judged:
         late = {text for text in judged.result.texts if text.startswith("0,0")}
-        weak = judged.model is Model.RC11 and not linux  # there it orders nothing
+        weak = judged.model is Model.RC11 and not linux  # there the fence orders nothing
         assert (judged.model, late) == (judged.model, {"0,0,0", "0,0,1"} if weak else set())
 
 
@@ -213,7 +213,7 @@ def test_a_heavy_fence_fails_where_that_is_asked_for(failing: int) -> None:
     options = ExploreOptions(engine="both", failing_heavy=failing)
     guard = [locations.sources() / "stress" / "scenarios" / "wakeup" / "guard.c"]
     [scenario] = explore(guard, "^guard_asymmetric$", options, twins=False).scenarios
-    for judged in scenario.judged:  # it does not read that its fence failed
+    for judged in scenario.judged:  # it ignores that its fence failed
         lost = failing == 1 and judged.model is not Model.SC
         assert ("0,0" in judged.result.texts, judged.result.exhaustive) == (lost, True)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof explore` and `replay` as a user types them."""
+"""`wakeproof explore` and `replay`, as a user types them."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 def _wait_for_explorer(parent: int) -> list[int]:
-    """Return the explorers of `parent`, waiting until there is one."""
+    """Wait for explorers of `parent`, and return them."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
         children = Path(f"/proc/{parent}/task").glob("*/children")

@@ -1,4 +1,4 @@
-"""Random copies of structs and bytes: what the explorer sees of them is what the machine does."""
+"""Random copies of structs and bytes: the explorer sees of them what the machine does."""
 
 from __future__ import annotations
 

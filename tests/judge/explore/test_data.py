@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs as data: how they are written, what the explorer makes of them, and its report.
+"""Small programs as data: their language, their exploration, and its report.
 
-Exact counts of many programs: test_published.py.  Here each field of a result is seen once.
+Exact counts of many programs are in test_published.py.  Here each field of a result occurs once.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ def test_results_come_in_the_order_of_the_programs(explorer: Explorer) -> None:
     found = litmus.explore(programs, (SC, RC11), GRAPHS, explorer=explorer)
     assert [each[RC11].texts for each in found] == [{str(n)} for n in range(300)]
     assert [each[SC].program for each in found] == [f"p{n}" for n in range(300)]
-    assert found[0][SC].outcomes[0].example == ()  # left out: thousands of programs
+    # Left out, because there are thousands of programs.
+    assert found[0][SC].outcomes[0].example == ()
 
 
 def test_an_example_names_thread_operation_location_and_what_was_read(explorer: Explorer) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing that a scenario declares is left out in silence: actors, outcomes, warnings."""
+"""Nothing that a scenario declares is dropped silently: actors, outcomes, warnings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RUNS = '{"1", ACCEPTABLE, "it ran"}, {"0", FORBIDDEN, "it was left out"}'
 
 @pytest.fixture(autouse=True)
 def warnings_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's own flags, which CI's are not: its CFLAGS, and -Werror, which it implies."""
+    """A user's own flags, which CI does not have: CFLAGS, and -Werror, which CI implies."""
     for name in ("CFLAGS", "WAKEPROOF_CI"):
         monkeypatch.delenv(name, raising=False)
 

@@ -1,4 +1,4 @@
-"""The two engines: published numbers, and that they agree on compiled code."""
+"""The two engines have the published numbers, and agree on compiled code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wakeproof.judge.stress.grading import HELD
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = STATES
-SMALL = {  # and how many scenarios there are, at least
+SMALL = {  # and the least number of scenarios
     "parker": 5, "guard": 10, "mpsc": 4, "biased_lock": 2, "idle_set": 4, "carrier(?!_tasks)": 8,
     "search_(fragments|internal|reenqueue|unstealable)": 10,
 }  # fmt: skip
@@ -40,7 +40,8 @@ def test_drepper_s_mutexes_have_their_published_states_edges_and_depths(name: st
     if expected["verdict"] == "ok":
         assert not bad
     else:
-        same = {"lost_wakeup": "asleep", "race": "assertion"}  # two in the critical section do race
+        # Two threads in the critical section do race.
+        same = {"lost_wakeup": "asleep", "race": "assertion"}
         assert expected["verdict"] in {same.get(kind, kind) for kind in bad}
     if "depth" in expected:
         found = bad.get("race") or bad.get("asleep") or bad["lost_wakeup"]
@@ -53,7 +54,7 @@ Mutex2 = tuple[int, tuple[tuple[str, int], ...]]
 
 
 def steps_of_mutex2(state: Mutex2) -> Iterator[Mutex2]:
-    """Say what Drepper's mutex 2 can do in a state, an operation at a time."""
+    """Return the steps of Drepper's mutex 2 in a state, one operation at a time."""
     word, threads = state
     for at, (comes, old) in enumerate(threads):
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large is it? Estimates before and during a run, against programs whose size is known."""
+"""Estimates of the size, before and during a run, for programs of known size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_published_counts_are_estimated_within_a_factor_of_two(
 
 
 def test_a_size_beyond_all_exploring_is_estimated(explorer: litmus.Explorer) -> None:
-    # 3 threads of 4 additions: (12)! / (4!)^3 ways to interleave them, and each is an execution.
+    # 3 threads of 4 additions have (12)! / (4!)^3 interleavings, and each is an execution.
     text = "program adds\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 4) * 3
     known = math.factorial(12) // math.factorial(4) ** 3
     about, _, _ = estimated(explorer, text).size

@@ -42,7 +42,8 @@ WHOLE = (("0,0", "FORBIDDEN"), ("1,1", "REQUIRED"), ("0,1", "ACCEPTABLE"))
         (result(Model.RC11, "1,1", "0,0"), VIOLATED, "forbidden outcome 0,0"),
         (result(Model.RC11, "1,1", "5,5"), VIOLATED, "covered by no grade"),
         (result(Model.RC11, "0,1"), VIOLATED, "required outcome 1,1 is not reachable"),
-        (result(Model.SC, "0,1"), HELD, None),  # what real cores must show need not be SC
+        # An outcome that real cores must show need not be SC.
+        (result(Model.SC, "0,1"), HELD, None),
         (result(Model.RC11, "0,1", exhaustive=False), NOT_JUDGED, "time limit"),
         (result(Model.SC, exhaustive=False), NOT_JUDGED, "no execution came to its end"),
         (result(Model.SC), VIOLATED, "no execution came to its end"),  # nothing was judged

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold of the explorer's answers whatever the axioms are."""
+"""Laws that hold for the explorer's answers whatever the axioms are."""
 
 from __future__ import annotations
 

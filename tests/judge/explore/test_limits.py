@@ -50,7 +50,7 @@ def only(explorer: litmus.Explorer, text: str, options: ExploreOptions) -> Resul
 
 
 def preemptions(events: Sequence[Event]) -> int:
-    """Count switches away from a thread that has steps left: nobody blocks in these programs."""
+    """Count switches away from a thread that has steps left; no thread blocks in these programs."""
     return sum(
         a.thread != b.thread and any(e.thread == a.thread for e in events[at + 1 :])
         for at, (a, b) in enumerate(itertools.pairwise(events))
@@ -82,7 +82,8 @@ def test_a_growing_bound_without_time_says_how_far_it_came(explorer: litmus.Expl
     text = LITMUS["F4_n4"]
     whole = only(explorer, text, replace(STATES, models=(Model.TSO,)))
     options = replace(STATES, models=(Model.TSO,), grows=True, max_executions=whole.states)
-    grown = only(explorer, text, options)  # with who ran last there are more states than that
+    # With the last thread in the state, there are more states than that.
+    grown = only(explorer, text, options)
     assert (grown.exhaustive, grown.stopped) == (False, "preemptions")
     assert grown.preemptions >= 0
     assert grown.coverage == f"bounded: preemptions, at most {grown.preemptions}"
@@ -108,13 +109,14 @@ def test_pct_finds_a_bug_of_depth_two_as_often_as_its_bound_says(explorer: litmu
     count = next(outcome.count for outcome in found.outcomes if outcome.text == "1")
     assert count / many >= found.pct_bound
     assert f"{found.pct_samples:,} of them find it with p >= 1/{2 * found.depth}" in found.coverage
-    assert 0 < found.pct_samples < many  # the first walk did not know how long walks are
+    assert 0 < found.pct_samples < many  # the first walk did not know the length of walks
 
 
 def test_pct_states_no_bound_before_the_longest_walk_is_known(explorer: litmus.Explorer) -> None:
     found = only(explorer, LOST, replace(STATES, sample=1, pct_depth=2))
     assert (found.pct_bound, found.pct_samples, found.coverage) == (0, 0, "sampled")
-    again = only(explorer, LOST, replace(STATES, sample=2, pct_depth=2))  # all walks are as long
+    # All walks have the same length.
+    again = only(explorer, LOST, replace(STATES, sample=2, pct_depth=2))
     assert (again.pct_samples, again.depth) == (1, found.depth)
 
 
@@ -148,10 +150,11 @@ def test_the_memory_limit_ends_the_search_and_says_so(
 
 
 def peak_kb(program: Path, tmp_path: Path, threads: int) -> tuple[int, int]:
-    """Return the executions of so many threads that add, and the most memory that it took.
+    """Return the executions of so many threads that add, and the peak of memory.
 
-    What the system says of an ended child counts ours, from before it was another program: so the
-    explorer is asked while it waits for room in a full pipe to say what it found.
+    The system's account of an ended child includes our own memory, from before the child executed
+    another program. So the explorer is measured while it waits, with its result, for room in a full
+    pipe.
     """
     file = tmp_path / "adds.txt"
     file.write_text("program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * threads)

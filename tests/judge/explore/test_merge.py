@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of compiled code that behave equally are one: fewer states, nothing else changes."""
+"""Positions of compiled code that behave equally are merged: fewer states, and no other change."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ over:
   r3 = 0
 """
 )
-KERNEL = {  # scenarios, at least; of the states with positions that are kept, at most so many
+# Least number of scenarios; largest share of the states that positions kept apart would have.
+KERNEL = {
     "semaphore": (5, 0.3), "mutex": (7, 0.3), "latch": (2, 0.3), "wait_queue(?!_leave)": (5, 0.3),
     "timer": (7, 0.7), "local_queue(?!_carrier)": (14, 0.8), "vthread": (16, 0.98),
     "descriptor": (8, 0.6), "scope": (13, 0.7), "carrier_tasks": (19, 0.6), "reserve": (6, 0.75),
@@ -90,7 +91,7 @@ def test_nothing_but_the_number_of_states_differs_from_positions_that_are_kept(
         assert merged[model].exhaustive == kept[model].exhaustive
         assert merged[model].states <= kept[model].states
         lengths = [{f.text: len(f.example) for f in r[model].outcomes} for r in (merged, kept)]
-        if name != "turns":  # shortest ways are as long
+        if name != "turns":  # shortest paths keep their length
             assert lengths[0] == lengths[1]
     assert merged[Model.SC].states < kept[Model.SC].states
 
@@ -99,7 +100,7 @@ def test_nothing_but_the_number_of_states_differs_from_positions_that_are_kept(
 def test_a_counterexample_of_merged_positions_is_an_execution_of_the_code(
     name: str, twin: str
 ) -> None:
-    """Replay makes no position one: its schedule must do by itself."""
+    """Replay merges no positions, so its schedule must work without."""
     for model, result in run(name, twin or None).items():
         for outcome in result.outcomes:
             again = run(name, twin or None, replay=outcome.schedule)[model]

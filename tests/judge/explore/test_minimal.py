@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counterexamples of the graph engine: the fewest threads, then steps, then switches; saved."""
+"""Counterexamples of graphs have the fewest threads, then steps, then switches; saved ones, too."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_lost_update_is_shown_with_two_switches(explorer: litmus.Explorer, mod
     first = example(explorer, LOST_UPDATE, model, "1", "")
     smallest = example(explorer, LOST_UPDATE, model, "1", "1")
     assert switches(smallest.example) == 2
-    assert switches(first.example) > 2  # else this says nothing about looking for fewer
+    assert switches(first.example) > 2  # otherwise the test says nothing about a search for fewer
     assert len(smallest.example) == len(first.example) == 8
     assert smallest.count == first.count
 
@@ -109,7 +109,7 @@ thread
 
 
 def test_no_order_of_the_same_steps_has_fewer_switches(explorer: litmus.Explorer) -> None:
-    # Every interleaving of the saved steps that keeps program order and who reads from whom.
+    # Every interleaving of the saved steps that keeps program order and reads-from.
     events = example(explorer, LOST_UPDATE, Model.SC, "1", "1").example
     by_thread = [[e for e in events if e.thread == thread] for thread in range(2)]
     least = 99

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an exploration can be asked for: limits are kept, words of the command line read."""
+"""The options of an exploration: limits are kept, and words of the command line are read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One search of graphs by several processes: each execution once, nothing lost quietly."""
+"""One search of graphs by several processes: each execution once, and nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def explored(explorer: litmus.Explorer, text: str, model: Model, jobs: int) -> R
 def test_several_processes_find_what_one_does_in_the_same_order(
     explorer: litmus.Explorer, text: str, model: Model
 ) -> None:
-    # Counts, order of outcomes and their examples: all of it, but the time and the memory.
+    # Everything but time and memory is equal: counts, order of outcomes, and their examples.
     alone = explored(explorer, text, model, 1)
     assert alone.exhaustive
     for jobs in (2, 3):
@@ -56,7 +56,7 @@ def test_eight_threads_that_add_have_40320_executions_in_two_processes(
 ) -> None:
     found = explored(explorer, ADDS, Model.RC11, 2)
     assert (found.executions, found.exhaustive) == (40320, True)
-    assert {outcome.count for outcome in found.outcomes} == {5040}  # each place of thread 7
+    assert {outcome.count for outcome in found.outcomes} == {5040}  # one for each place of thread 7
 
 
 def test_a_limit_of_executions_is_one_limit_for_all(explorer: litmus.Explorer) -> None:
@@ -74,7 +74,7 @@ def started(program: Path, tmp_path: Path, seconds: float) -> subprocess.Popen[s
 
 
 def workers(job: subprocess.Popen[str]) -> list[int]:
-    """Return the processes that share the search, waiting until there are two."""
+    """Wait until two processes share the search, and return them."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         found = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
@@ -85,7 +85,7 @@ def workers(job: subprocess.Popen[str]) -> list[int]:
 
 
 def gone(pids: list[int]) -> bool:
-    """Say whether none of the processes runs, waiting for those that are ending."""
+    """Wait for processes that are ending. Return true if none of them runs."""
     end = time.monotonic() + 30
     while any(Path(f"/proc/{pid}/exe").exists() for pid in pids) and time.monotonic() < end:
         time.sleep(0.02)
@@ -121,7 +121,7 @@ def test_outcomes_found_before_the_time_was_over_are_kept(program: Path, tmp_pat
 
 def test_what_one_process_learns_late_is_known_to_all_in_the_end() -> None:
     # 10! / 2^4 orders of additions. In 16 of them a plain word is written that was taken for
-    # constant until then: the exploration starts again, shared out again.
+    # constant until then, so the exploration starts again, and is shared again.
     file = Path(__file__).parents[1] / "scenarios" / "shared.c"
     options = ExploreOptions(models=(Model.RC11,), seconds=0)
     result = explore([file], None, options, jobs=2).scenarios[0].judged[0].result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published numbers and verdicts of litmus programs are the explorer's, the axioms' and z3's."""
+"""The explorer, the axioms and z3 have the published numbers and verdicts of litmus programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from wakeproof.judge.oracle.graph import Switches
 EXPECTED = {
     name: row
     for name, row in COUNTS.items()
-    if not name.startswith("F")  # futex calls and loops: not for the oracles
+    if not name.startswith("F")  # the oracles know no futex calls and loops
 }
-LOOPS = ("N04", "N05", "N06")  # programs with loops: for the explorer alone
+LOOPS = ("N04", "N05", "N06")  # programs with loops, for the explorer only
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -27,7 +27,7 @@ def test_published_counts_are_the_axioms_and_the_explorer_s(name: str) -> None:
     explored = graphs([program])[0]
     for model in Model:
         assert ("race" in explored[model].verdicts) == row["race"]
-        if not row["race"]:  # else what is racy is no complete execution for the explorer
+        if not row["race"]:  # the explorer does not count a racy execution as complete
             assert explored[model].executions == row[model.value]
     if name in LOOPS or (row["rc11"] > 1000 and TRUST == 1):
         return

@@ -44,7 +44,7 @@ def by_states(text: str, model: Model = Model.SC, **options: int) -> Result:
 
 @st.composite
 def guarded(draw: st.DrawFn) -> Program:
-    """Draw programs in which what is read by a step decides about the plain accesses behind it."""
+    """Draw programs in which the value that a step reads decides about later plain accesses."""
 
     def one(*among: str) -> str:
         return draw(st.sampled_from(among))
@@ -105,7 +105,7 @@ def test_a_race_of_an_interleaving_is_one_of_c11(drawn: list[str], made: list[st
         ("store p 1 plain\nstore x 1 release|r0 = load x acquire\nif r0 == 0 goto end\n"
          "r1 = load p plain\nend:", False),
         ("store x 1 release\nstore p 1 plain|r0 = load x acquire\nr0 = load x acquire\n"
-         "if r0 == 0 goto end\nr1 = load p plain\nend:", True),  # behind the step that hands over
+         "if r0 == 0 goto end\nr1 = load p plain\nend:", True),  # after the step that hands over
         ("store p 1 plain\nr0 = load y relaxed|r0 = load p plain\nr1 = load y relaxed", True),
         ("r0 = load p plain|r0 = load p plain", False),
         ("store x 1 plain|r0 = load x relaxed", True),  # one of them is atomic
@@ -128,7 +128,7 @@ def test_what_a_step_orders_does_not_race(operations: str, is_racy: bool, model:
 def test_a_thread_may_come_to_one_place_after_many_different_accesses() -> None:
     held, racy = (explored(name, Model.TSO) for name in ("scattered", "scattered_race"))
     (result,) = (judged.result for judged in held.scenarios[0].judged)
-    assert held.scenarios[0].status == HELD  # 128 sets of places: more than lie beside a position
+    assert held.scenarios[0].status == HELD  # 128 sets of places: more than fit beside a position
     assert result.states > 2 * 128
     assert "race" in racy.scenarios[0].judged[0].result.verdicts
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A schedule gives one execution of the state engine again, and no other is looked at."""
+"""A schedule repeats one execution of the state engine, and no other one is explored."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_outcome_is_found_again_by_its_schedule(
 def test_a_program_that_spins_is_among_them(explorer: litmus.Explorer) -> None:
     [stuck] = run(explorer, SPINS, Model.SC).outcomes
     assert stuck.verdict == "stuck"
-    assert "|" in stuck.schedule  # from here on, again and again
+    assert "|" in stuck.schedule  # from here on, in a cycle
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A counterexample names what it shows: variables, actors, lines; and its counts are true."""
+"""A counterexample names its variables, actors and lines; and its counts are true."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_variables_of_one_spelling_are_told_apart(model: Model) -> None:
         (cell, row.number) for row in table for cell in row.cells if cell.endswith(" relaxed")
     ]
     writes = {cell.split(" ")[0]: number for cell, number in stores if " = 1 " in cell}
-    for cell, row in reads.items():  # old exactly where its own variable was written before
+    for cell, row in reads.items():  # old exactly where an earlier step wrote its own variable
         assert row.is_stale == (writes[cell.split(" ")[1]] < row.number)
 
 
@@ -116,7 +116,7 @@ def test_what_ends_a_process_is_the_last_step_of_a_schedule(name: str) -> None:
     ],
 )
 def test_a_count_is_of_all_that_ended_well_or_not(engine: str, verdict: str, said: str) -> None:
-    """Of 12 executions that ended well, 16 cannot be a race."""
+    """Of 12 executions that ended well, 16 cannot race."""
     found = (Found(verdict, verdict, 16, ()), Found("0", "ended", 12, ()))
     result = Result("p", Model.SC, engine, 2, found, 12, 0, 0, 0, 99, 0, 0, exhaustive=True,
                     stopped="", error="", seconds=0.0, bytes=0)  # fmt: skip

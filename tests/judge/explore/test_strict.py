@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was not explored whole is not called held, in words always, in the exit code if strict."""
+"""An incomplete exploration is not called held: always in words, under strict in the exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wakeproof.judge.stress.grading import HELD
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 ADDERS = "thread\n" + "  r0 = add x 1 seq_cst\n  r0 = add y 1 seq_cst\n" * 2
-LARGE = f"program large\n{ADDERS * 4}observe x\n"  # 1,1 million executions
+LARGE = f"program large\n{ADDERS * 4}observe x\n"  # 1.1 million executions
 
 
 def explored(folder: Path, text: str = LARGE, **options: object) -> ExploreReport:

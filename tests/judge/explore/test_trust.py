@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the explorer can be trusted: four judges that share no code must agree.
+"""The explorer can be trusted because four judges that share no code agree.
 
     graphs.c    executions and outcomes       oracle.py       the same, from the axioms
     states.c    outcomes under SC and TSO     oracle/smt.py   outcomes, by z3
 
-Here on random programs and on every smallest one; on published ones: test_published.py.
+Here on random programs and on every smallest one; on published ones in test_published.py.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def test_graphs_are_the_axioms_executions_of_classic_shapes() -> None:
 @pytest.mark.parametrize("switch", ["c11_release_sequence", "paper_scb"])
 def test_graphs_are_the_axioms_executions_in_older_flavours(switch: str) -> None:
     flavour = {switch: True}
-    shapes = ("Wx Wy Wy|Ry Rx", "Wx Wy|Uy|Ry Rx", "Wx Wy|Uy Ry|Wy Rx")  # where flavours differ
+    # Shapes in which the flavours differ.
+    shapes = ("Wx Wy Wy|Ry Rx", "Wx Wy|Uy|Ry Rx", "Wx Wy|Uy Ry|Wy Rx")
     programs = [str(program) for program in classics(shapes)]
     axioms = {Model.RC11: oracle_models.rc11}
     older, newer = (graphs(programs, (Model.RC11,), **options) for options in (flavour, {}))

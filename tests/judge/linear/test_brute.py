@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of histories beside one that tries everything: any short history, the same verdict."""
+"""The judge of histories and a brute force that tries everything agree on any short history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wakeproof.judge.linear.spec import CALL, RETURN, Automaton, Event, Spec
 
 THREADS = 3
 
-# Brute force: every order of the points of all operations, each kept within its operation.
+# Brute force: every order of the linearization points, each of them within its operation.
 
 Op = tuple[str, int, int | None, int, int]  # operation, argument, result, call, return
 
@@ -32,7 +32,7 @@ def operations(events: list[Event]) -> list[Op]:
 
 
 def orders(ops: list[Op], per_push: int, done: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Yield orders of points (numbers of operations) that have every finished operation's."""
+    """Yield the orders of points (numbers of operations) that contain all finished operations."""
     points = [per_push if op[0] == "push" else 1 for op in ops]
     open_ = [n for n in range(len(ops)) if done.count(n) < points[n]]
     if all(ops[n][2] is None for n in open_):

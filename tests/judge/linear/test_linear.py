@@ -48,7 +48,7 @@ OVERLAPPING = "0 push 1 | 1 push 2 | 0 push -> 0 | 1 push -> 0 | "
         (PUSHED_1_THEN_2 + "1 pop 0 | 1 pop -> 2", False),  # and yet sequentially consistent
         ("0 push 1 | 1 pop 0 | 1 pop -> 1", True),  # the push has not returned
         (OVERLAPPING + "0 pop 0 | 1 pop 0 | 0 pop -> 2 | 1 pop -> 2", False),
-        # Nothing taken.
+        # Nothing was taken.
         ("0 pop 0 | 0 pop -> 0", True),
         (PUSHED_1_THEN_2 + "2 pop 0 | 2 pop -> 0", False),
         ("0 push 1 | 1 pop 0 | 1 pop -> 0 | 0 push -> 0", True),
@@ -89,8 +89,8 @@ HELD = "0 acquire 0 | 0 acquire -> 0 | "
     [
         (HELD + "1 try 0 | 1 try -> 0", True, True),
         (HELD + "1 try 0 | 1 try -> 1", False, False),  # two holders
-        ("1 try 0 | 1 try -> 0", False, False),  # refused, and nobody has it
-        ("0 acquire 0 | 1 try 0 | 1 try -> 0", True, True),  # the owner has drawn
+        ("1 try 0 | 1 try -> 0", False, False),  # refused, although no thread has it
+        ("0 acquire 0 | 1 try 0 | 1 try -> 0", True, True),  # the owner has its ticket
         (HELD + "0 release 0 | 0 release -> 0 | 1 try 0 | 1 try -> 0", False, True),
         (HELD + "1 release 0 | 1 release -> 0", False, False),  # not the holder
         (HELD + "0 release 0 | 0 release -> 0 | 0 acquire 0 | 0 acquire -> 0", True, True),
@@ -107,8 +107,8 @@ KEPT_THEN_PUSHED = "0 keep 1 | 0 keep -> 1 | 0 push 2 | 0 push -> 0 | "
     ("text", "verdict"),
     [
         (KEPT_THEN_PUSHED + "0 pop 0 | 0 pop -> 1", True),
-        (KEPT_THEN_PUSHED + "0 pop 0 | 0 pop -> 2", False),  # the slot comes first
-        (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 2", True),  # and is nothing for a thief
+        (KEPT_THEN_PUSHED + "0 pop 0 | 0 pop -> 2", False),  # the slot is served first
+        (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 2", True),  # and a thief cannot take it
         (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 1", False),
         (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 0", False),
         (KEPT_THEN_PUSHED + "0 keep 3 | 0 keep -> 1", False),  # it is in use
@@ -127,9 +127,9 @@ THREE = "".join(f"0 push {n} | 0 push -> {n // 3} | " for n in (1, 2, 3))
     ("text", "verdict"),
     [
         (THREE + "2 take 0 | 2 take -> 1", True),
-        (THREE + "2 take 0 | 2 take -> 0", False),  # it has come
+        (THREE + "2 take 0 | 2 take -> 0", False),  # the task was there
         (THREE + "0 pop 0 | 0 pop -> 2", True),
-        (THREE + "1 steal 0 | 1 steal -> 1", False),  # it has left
+        (THREE + "1 steal 0 | 1 steal -> 1", False),  # the task was gone
         (THREE.removesuffix("0 push -> 1 | ") + "2 take 0 | 2 take -> 0", True),
         (THREE.replace("push -> 1", "push -> 0") + "0 pop 0 | 0 pop -> 2", False),
         ("1 steal 0 | " + THREE.replace("push -> 1", "push -> 0") + "1 steal -> 1", True),
@@ -143,7 +143,7 @@ def test_histories_of_an_overflow_have_their_known_verdicts(text: str, verdict: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", ["fenced", "asked", "overflow"])  # the audit has all
+@pytest.mark.parametrize("scenario", ["fenced", "asked", "overflow"])  # the audit has all of them
 def test_the_kernel_is_linearizable_and_its_twins_are_not(scenario: str) -> None:
     found = linear.linear(scenario, slow=False)
     for result in found.results:

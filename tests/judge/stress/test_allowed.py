@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real cores show against the sets that the models allow; each way to differ is seen once."""
+"""Outcomes of real cores against the sets that the models allow; each way to differ occurs once."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_an_outcome_that_cannot_grade_is_named(outcomes: tuple[Outcome, ...], me
 def test_a_claim_needs_a_module_and_a_name() -> None:
     with pytest.raises(UsageError, match="upholds is 'Served': give \"Module!Claim\""):
         check([replace(RACE, upholds="Served")], [])
-    check([replace(RACE, upholds="")], [])  # who has no spec
+    check([replace(RACE, upholds="")], [])  # it has no spec
 
 
 @pytest.mark.parametrize(

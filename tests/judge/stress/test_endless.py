@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An actor that never ends is found and said, and the run ends near the time that was asked for."""
+"""An actor that never ends is found and reported, and the run ends near the requested time."""
 
 from __future__ import annotations
 

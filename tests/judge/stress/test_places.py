@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where actors run (judge/stress/places.py), on machines that sysfs is made to describe."""
+"""The places of actors (judge/stress/places.py), on machines that a fake sysfs describes."""
 
 from __future__ import annotations
 

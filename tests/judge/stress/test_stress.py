@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `stress`: every way to fail is seen once, on scenarios of its own (judge/scenarios)."""
+"""The judge `stress`: every way to fail occurs once, on its own scenarios (judge/scenarios)."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_ctrl_c_leaves_no_process_behind(
 
 
 def _wait_for(option: str, parent: int) -> list[int]:
-    """Return the processes of `parent` with this option, waiting until there is one."""
+    """Wait for processes of `parent` with this option, and return them."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
         children = Path(f"/proc/{parent}/task").glob("*/children")
@@ -237,7 +237,7 @@ def _wait_for(option: str, parent: int) -> list[int]:
 
 
 def _arguments(pid: int) -> list[bytes]:
-    """Return the arguments of a process; none if it has ended."""
+    """Return the arguments of a process; none if the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many configurations in one JVM: as if each had its own, and a machine that errs is noticed."""
+"""Many configurations in one JVM behave as if each had its own; a machine that errs is found."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_run_in_a_shared_jvm_says_all_that_one_of_its_own_says(
         files = tmp_path / f"{module}.tla", tmp_path / f"{name}.cfg"
         alone[name] = one_by_one(children, *files, *options)
         assert alone[name].outcome is outcome
-    for name in [*made, *reversed(made)]:  # each after each other's leavings
+    for name in [*made, *reversed(made)]:  # each one after the remains of each other one
         module, option, _ = made[name]
         config = tmp_path / f"{name}.cfg"
         shared = tlc.run_shared(
@@ -94,7 +94,7 @@ def test_a_run_in_a_shared_jvm_says_all_that_one_of_its_own_says(
 
 
 def toys(folder: Path) -> Path:
-    """Write a folder of specs: a pass and a twin, temporal both, and a pass and a twin, safe."""
+    """Write a folder of specs: a pass and a twin, both temporal, and a pass and a twin, both safe."""
     entries: dict[str, object] = {
         "Holds.cfg": PASSING,
         "Unfair.cfg": {"module": "Toy", **twin_of("Toy!Ends", 2)},
@@ -150,7 +150,7 @@ def test_what_took_long_or_is_large_has_a_jvm_of_its_own(
 
 
 def broken(folder: Path, answer: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a machine that does `answer` for each request; it logs its starts."""
+    """Write a machine that does `answer` for each request, and logs its starts."""
     child = folder / "broken_child.py"
     child.write_text(f"""
 import json, os, sys, time
@@ -170,7 +170,7 @@ ANSWERS = "say('ready')\nfor line in sys.stdin:\n    request = json.loads(line)\
 
 
 def said_of(report: CheckReport) -> dict[str, str]:
-    assert report.holds  # each was run again, and what that gave counts
+    assert report.holds  # each was run again, and the second result counts
     return {result.entry.name: result.runner for result in report.results}
 
 
@@ -212,7 +212,7 @@ def test_a_machine_that_keeps_what_a_temporal_run_has_left_is_caught(
     child.write_text(text.replace("tlc.reset()", "pass").replace('request["fresh"]', "False"))
     assert child.read_text() != text
     monkeypatch.setattr(jvm, "CHILD", child)
-    # To name what the twin violates, its properties are checked apart: the first run's error stays.
+    # To name the violated one, properties are checked apart; the error of the first run stays.
     said = said_of(check("Unfair", specs=toys(tmp_path)))
     assert said == {"Unfair": "violates Sometimes, Ends instead of Toy!Ends"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of TLC's configurations: what is made of them, and what is refused, by its name."""
+"""Tables of TLC's configurations: the files that are made of them, and errors with their names."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ spec = [
 
 
 def toy(root: Path, *edits: tuple[str, str], twin: str = EDIT) -> Path:
-    """Write a module, its table with pieces replaced, and its twin; return the specs' folder."""
+    """Write a module, its table with pieces replaced, and its twin. Return the specs' folder."""
     text = TABLE
     for old, new in edits:
         assert text.count(old) == 1

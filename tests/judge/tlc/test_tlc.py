@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading TLC: a verdict only where TLC gave one, and counterexamples that people can follow."""
+"""Reading TLC: a verdict only if TLC gave one, and counterexamples that people can follow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java for TLC: its classes come from an archive; where none can be made TLC runs all the same."""
+"""TLC's classes come from an archive for Java; without an archive TLC runs as well."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def test_a_java_that_makes_no_archive_runs_without(
     monkeypatch.setattr(toolchain, "find", lambda: Toolchain(Path("/bin/false"), 11, JAR))
     monkeypatch.setattr(locations, "cache", lambda: tmp_path)
     assert toolchain.shared_classes.__wrapped__() == ()
-    assert list(tmp_path.glob("*tlc-*")) == []  # no archive, and no folder where it was made
+    assert list(tmp_path.glob("*tlc-*")) == []  # no archive, and no folder in which it was made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform --traces`: which lies are told, and which are found without the spec."""
+"""`wakeproof conform --traces`: lies that are told, and those that are found without the spec."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_lies_come_again_from_the_same_seed_and_change_what_is_judged() -> None:
 
 
 def test_a_lie_that_the_table_finds_or_does_not_see_is_counted_and_not_told() -> None:
-    drawn = [TAKEN[0], replace(TAKEN[1], result=7), *TAKEN[1:]]  # a turn that nobody has
+    drawn = [TAKEN[0], replace(TAKEN[1], result=7), *TAKEN[1:]]  # a turn that no thread has
     found = tampered(BIASED_LOCK_TRACES, [Round(1, [drawn, LOST, []], [True] * 3)], 9, 1)
     assert not any(lie.lie == DROPPED for lie in found.traces)
     assert found.by_table[DROPPED] > 0

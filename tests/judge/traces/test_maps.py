@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables of traces say beside the specs: own values, due calls, tickets, halves."""
+"""The tables of traces beyond the specs: own values, due calls, tickets, halves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODE, CELL = 512, 256
 
 
 def events(*told: tuple[object, ...], thread: int = 0) -> list[Event]:
-    """Return events one after the other: site, result, operand, place, whether it happened."""
+    """Return events in order: site, result, operand, place, and whether it happened."""
     rows = [(*row, *(0, 0, 0, True)[len(row) - 1 :]) for row in told]
     return [Event(thread, 10 * n + 1, 10 * n + 9, str(site), int(str(place)), int(str(operand)),
                   int(str(result)), happened=bool(happened))
@@ -102,7 +102,7 @@ def test_a_call_on_another_word_or_that_nothing_asks_for_is_named() -> None:
     assert rendezvous.disagrees(events(("futex_wake", 1, 1, LOCK))) == (
         0, "no step: another event is due"
     )  # fmt: skip
-    assert rendezvous.disagrees(events(("lock.3", 0, 0, LOCK)))  # nobody had the lock
+    assert rendezvous.disagrees(events(("lock.3", 0, 0, LOCK)))  # no thread had the lock
     assert rendezvous.disagrees(events(*WAIT[:3], ("futex_wait", 0, 4, COND)))
 
 
@@ -182,7 +182,7 @@ def test_a_twins_line_has_the_name_of_the_site_that_it_stands_for() -> None:
     reads_next = site_names(
         labels.read(locations.sources()), kernel, scenario, "biased_lock_reads_next"
     )
-    assert reads_next == product  # its line has the number of the product's
+    assert reads_next == product  # its line has the number of the product's line
 
 
 HALVES = {

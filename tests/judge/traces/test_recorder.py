@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on real cores as ``stress/recorder`` records them: complete, ordered, if asked for."""
+"""Runs on real cores that ``stress/recorder`` has recorded are complete, and ordered on request."""
 
 from __future__ import annotations
 

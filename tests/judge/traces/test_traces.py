@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof conform --traces`: runs on real cores are behaviours of the specs; lies are not."""
+"""`wakeproof conform --traces`: runs on real cores are behaviours of the specs, lies are not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def ticket_graph() -> Replay:
-    """A part of BiasedLock: the owner in and out."""
+    """A part of BiasedLock: the owner acquires and releases."""
     idle = '/\\ thread = [owner |-> "idle"] /\\ my = [owner |-> -3]'
     texts = [idle, idle.replace("idle", "wait").replace("-3", "0"), idle.replace("idle", "inside")]
     actions: list[Action] = [("Acquire", ()), ("Enter", ()), ("Release", ("owner",))]
