@@ -3,7 +3,7 @@
 
 `make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
 With WAKEPROOF_CI=1 the commit's hash chooses a quarter of the tests that rotate: the cases of slow
-tests that have several, and what is marked `rotates`.
+tests that have several, and tests that are marked `rotates`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.support.virtual import PATIENCE_S, Owner
 from wakeproof import CarrierGroup, VirtualThread, locations
 from wakeproof.judge import lock
 
-# A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
+# A shell starts background jobs with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A test that is about a judge asks it, and not what it said before.
+# A test of a judge needs a new verdict, not a stored one.
 os.environ["WAKEPROOF_FRESH"] = "1"
 
 # A slow machine is no defect.
@@ -73,12 +73,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         try:
             return (yield)
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # for a forked child that is left as well
+            fcntl.flock(lock, fcntl.LOCK_UN)  # releases it for a forked child that is left as well
 
 
 @pytest.fixture
 def wakeproof() -> Command:
-    """Run the installed `wakeproof`; variables given by name join the environment."""
+    """Run the installed `wakeproof`; the given variables are added to the environment."""
     program = Path(sys.executable).with_name("wakeproof")
 
     def ended(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -89,7 +89,7 @@ def wakeproof() -> Command:
 
 @pytest.fixture
 def compiled(tmp_path: Path) -> Compiled:
-    """Compile programs/**/NAME.c with the kernel, in a build, with flags; say how to run it."""
+    """Compile programs/**/NAME.c with the kernel, in a build, with flags; return the command."""
 
     def compiled(name: str, build: str, *more: str) -> list[str]:
         return compiling.build(tmp_path, name, build, *more)
@@ -99,7 +99,7 @@ def compiled(tmp_path: Path) -> Compiled:
 
 @pytest.fixture
 def group() -> Iterator[CarrierGroup]:
-    """Two carriers, to which nothing is left in the end."""
+    """Two carriers, on which nothing may be left in the end."""
     group = CarrierGroup(2)
     yield group
     assert group.close(10) == []
@@ -115,7 +115,7 @@ def owner(request: pytest.FixtureRequest, group: CarrierGroup) -> Owner:
 
 @pytest.fixture(scope="session")
 def smt() -> Any:
-    """Return the oracle that needs z3: without z3 only its own tests fail."""
+    """Return the oracle that needs z3, so that only its own tests fail without z3."""
     return importlib.import_module("wakeproof.judge.oracle.smt")
 
 
@@ -129,7 +129,7 @@ def either_group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Make pollers that are closed after what a test names behind it: its group."""
+    """Make pollers that are closed after the fixture behind this one in a test, its group."""
     made: list[One] = []
 
     def make(*at: Eventfd | Pair, **how: object) -> One:

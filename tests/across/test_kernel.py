@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel as compiled: what fences become, what is exported, how the bindings find it."""
+"""The kernel as compiled: the instructions of fences, the exported names, and the bindings."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_no_kernel_file_has_an_mfence_and_the_submit_path_has_its_lock(
 @NEEDS_OBJDUMP
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_asymmetric_hot_path_has_no_fence(compiler: str, tmp_path: Path) -> None:
-    # An awake poller costs a load; only the claim, behind a branch, is a locked exchange.
+    # An awake poller costs a load. Only the claim, behind a branch, is a locked exchange.
     code = emitted(compiler, tmp_path)["asymmetric"]
     assert not re.search(r"\block\b|fence", code), code
     assert code.count("xchg ") - code.count("xchg %ax,%ax") == 1, code
@@ -118,7 +118,7 @@ def test_the_library_exports_what_is_declared_and_no_twin(
 def test_sanitizers_find_nothing_in_the_inbox(
     compiler: str, sanitizer: str, tmp_path: Path
 ) -> None:
-    # One item for each readiness: a wake that is not written leaves the consumer asleep.
+    # One item for each readiness: if a wake is not written, the consumer sleeps on.
     program = Path(__file__).parents[1] / "programs" / "queue" / "inbox.c"
     flags = ["-std=c11", "-O1", "-g", "-Werror", f"-fsanitize={sanitizer}", "-pthread"]
     includes = [f"-I{KERNEL}", f"-I{Path(build.__file__).parent}"]

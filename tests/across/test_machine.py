@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of a machine, what a pool makes of its CPUs, and used memory: machine.c."""
+"""The topology that is read, the CPUs that a pool reserves, and used memory: machine.c."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.running import run
 pytestmark = COMPILES
 CASES = ("order", "lists", "named", "reserved", "used", "unmarked")
 WRAPPED = "-Wl,--wrap=sched_getaffinity"
-TWINS = [  # case, file, what stands there, and what is put there
+TWINS = [  # case, file, the old text, and the new text
     ("order", "topology.c", "order = compare(left->package, right->package);", "order = 0;"),
     ("lists", "topology.c", "last <= first", "last < first"),
     ("named", "topology.c", "file->path = path;", ";"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another thread does between two steps of one: programs/across/meanwhile.c."""
+"""The actions of another thread between two steps of one: programs/across/meanwhile.c."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRAPPED = [
         "wp_placement_suspect",
     )
 ]
-TWINS = {  # file, what stands there, and what is put there
+TWINS = {  # file, the old text, and the new text
     "handed": (
         "mutex.c",
         "is_granted(waiter)) {\n\t\twp__mutex_has(mutex, waiter);\n",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All at once, at random: threads that pass, pins with spares, scopes, dumps, closes; mixed.c.
+"""All at once, at random: threads that yield, pins with spares, scopes, dumps, closes; mixed.c.
 
-SpareThread.tla, Dump.tla, Scope.tla, Group.tla, each judged alone elsewhere: what they do to one
-another is judged here.  `make soak`: 60 s each; $WAKEPROOF_SOAK_SEED repeats a seed.
+SpareThread.tla, Dump.tla, Scope.tla and Group.tla are judged alone elsewhere; this test judges
+their effects on one another.  `make soak`: 60 s each; $WAKEPROOF_SOAK_SEED repeats a seed.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) ->
 @pytest.mark.parametrize("twin", TWINS)
 def test_a_defect_of_one_is_seen_among_all(twin: str, compiled: Compiled) -> None:
     mixed = compiled("mixed", "delayed", f"-DWP_TWIN_{twin}=1")
-    with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
+    # It never ends, which is an accepted failure, too.
+    with contextlib.suppress(subprocess.TimeoutExpired):
         ended = run(mixed, "60", SEED, "5", "private", timeout_s=4 * PATIENCE_S)
         assert ended.returncode != 0

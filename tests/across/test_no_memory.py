@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starts without memory says so and leaves nothing: programs/across/no_memory.c."""
+"""A start without memory reports that and leaves nothing: programs/across/no_memory.c."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done where the system refuses a call: refused.c, and ring.c."""
+"""The kernel's reaction where the system refuses a call: refused.c, and ring.c."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RING_WRAPPED = [
         "io_uring_submit",
     )
 ]
-TWINS = {  # file, what stands there, and what is put there
+TWINS = {  # file, the old text, and the new text
     "stacks": ("stack.c", "reserve_some(pool, config)) {\n\t\tfree(pool);\n\t\treturn WP_SYSTEM;",
                "reserve_some(pool, config)) {\n\t\tfree(pool);\n\t\treturn WP_OK;"),
     "guard": ("stack.c", "\twp__stack_guard_return(1);\n", ""),

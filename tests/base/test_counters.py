@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of steal domains, each count moved by a situation made for it.
+"""Statistics of steal domains: each count is moved by a situation made for it.
 
 Spec: specs/sched/Search.tla, EveryStartSearchMatchedByOneStop: searches that begin come to an end.
 """
@@ -28,7 +28,7 @@ def now(group: CarrierGroup) -> DomainStatistics:
 
 
 def until(moved: Callable[[], int], again: Callable[[], object]) -> int:
-    """Repeat a race until it moves the count; return how often."""
+    """Repeat a race until it moves the count, and return how often."""
     end = time.monotonic() + PATIENCE_S
     tries = 0
     while not moved():
@@ -51,7 +51,7 @@ MOVES = [
 
 
 def moves(kernel: Path, program: Path) -> list[str]:
-    """Compile programs/base/counters.c with that kernel; return what it prints."""
+    """Compile programs/base/counters.c with that kernel, and return its output."""
     files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/lock", "base/membarrier",
                                          "sched/carrier", "sched/local_queue_carrier",
                                          "sched/run_queues",
@@ -117,7 +117,7 @@ def test_a_sibling_with_nothing_to_do_steals_by_a_probe() -> None:
 
 
 def test_a_sibling_about_to_sleep_steals_by_its_recheck() -> None:
-    # Of its two siblings one has the longer queue, all pinned: the probe comes back with nothing.
+    # The sibling with the longer queue has only pinned tasks: the probe returns with nothing.
     with CarrierGroup(3, work_stealing=True) as group, held(*group) as (_, _, go_on):
         for _ in range(3):
             group[0].factory(pinned=True)(int)
@@ -128,7 +128,8 @@ def test_a_sibling_about_to_sleep_steals_by_its_recheck() -> None:
 
 
 def test_a_helper_that_comes_too_late_was_woken_for_nothing() -> None:
-    # Whoever submits to itself and returns takes its own task, often before the helper is awake.
+    # A thread that submits to itself and returns takes its own task, often before the helper is
+    # awake.
     with CarrierGroup(2, work_stealing=True) as group:
 
         def parent() -> None:

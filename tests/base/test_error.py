@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernel/base/error.h against wakeproof.errors: every code has a text and a meaning in Python."""
+"""kernel/base/error.h and wakeproof.errors: every code has a text and a meaning in Python."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_siblings_that_are_numbered_side_by_side_come_after_all_cores(tmp_path: 
 
 
 def test_clusters_of_one_socket_have_neighbouring_numbers(tmp_path: Path) -> None:
-    # Sockets that take turns in the numbering of CPUs, two clusters each.
+    # Sockets that alternate in the numbering of CPUs, two clusters each.
     write(tmp_path, "online", "0-7\n")
     for cpu in range(8):
         write(tmp_path, f"cpu{cpu}/topology/physical_package_id", 7000 + cpu % 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wakeproof.topology: what is malformed, impossible or not there is named."""
+"""wakeproof.topology: malformed, impossible and missing input is named."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench's form, never its time: ratios and verdicts from given samples, every row, peers.
+"""The form of the bench, never its time: ratios and verdicts of given samples, every row, peers.
 
 Serves no spec: docs/inside/performance.md.
 """
@@ -57,7 +57,7 @@ def samples(ours: list[float], peer: list[float], name: str = "ring") -> Samples
 
 
 def test_a_ratio_of_times_is_the_median_of_the_rounds_ratios() -> None:
-    # The medians alone would say 20/10; the rounds say 1, 2, 4.
+    # The medians alone would give 20/10; the rounds give 1, 2, 4.
     found = grade(TIMES, samples([10.0, 20.0, 40.0], [10.0, 10.0, 10.0]))
     assert (found.ours, found.peer, found.ratio) == (20.0, 10.0, 2.0)
     assert (found.low, found.high) == (1.5, 3.0)
@@ -208,9 +208,10 @@ def test_a_hand_off_between_sleeping_carriers_is_one_wake_and_no_step_strays() -
     with Children() as children:
         counts = run_row(program.build(children), "pingpong_asleep", 8)["counts"]
     for side in ("ours", "pinned"):
-        assert 0.25 <= max(counts["wakes"][side]) <= 1  # or the other was still awake
+        assert 0.25 <= max(counts["wakes"][side]) <= 1  # or the other one was still awake
         assert counts["strays"][side] == [0] * 8
-    if len(os.sched_getaffinity(0)) > 1:  # free ones are stolen: what steps that stray look like
+    # Free ones are stolen, which shows the form of steps on other carriers.
+    if len(os.sched_getaffinity(0)) > 1:
         assert max(counts["strays"]["stealing"]) > 0.1
 
 

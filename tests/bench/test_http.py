@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP bench's form, never its time: where servers run, what is counted, judged and printed.
+"""The form of the HTTP bench, never its time: places of servers, counts, verdicts and output.
 
 Serves no spec: docs/inside/bench-http.md.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP bench as it runs, beside toy servers: what it measures, how it fails, how it ends.
+"""The HTTP bench as it runs, beside toy servers: its measures, its failures, and its end.
 
 Serves no spec: docs/inside/bench-http.md.
 """
@@ -132,7 +132,7 @@ def test_an_end_leaves_no_process_and_no_result(tmp_path: Path, how: signal.Sign
         assert "written" not in job.stdout.read()
         assert job.wait(PATIENCE_S) != 0
     deadline = time.monotonic() + PATIENCE_S
-    while commands_with(tag):  # after SIGKILL the kernel ends them, a moment later
+    while commands_with(tag):  # after SIGKILL the system ends them a moment later
         assert time.monotonic() < deadline
 
 

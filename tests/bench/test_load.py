@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load generator: when a request counts from, and that no answer is forgotten.
+"""The load generator: the time from which a request counts, and that no answer is forgotten.
 
 Serves no spec: docs/inside/bench-http.md, ``bench/http/client.h``.
 """
@@ -69,11 +69,11 @@ def late(found: dict[str, Any]) -> int:
 def test_a_stall_is_charged_for_every_request_that_was_due_meanwhile(
     children: Children, tmp_path: Path
 ) -> None:
-    # 300 ms at 500 a second: those due in the first 200 ms wait at least 100.
+    # 300 ms at 500 a second: requests that are due in the first 200 ms wait at least 100.
     found = ask(children, compile_load(tmp_path), "stalls", "--rate", str(RATE))
     assert late(found) >= 50
     assert sum(count for _, count in found["latency"]) == found["answered"] == COUNTED
-    if servers.can_sort():  # HdrHistogram is there
+    if servers.can_sort():  # HdrHistogram is installed
         assert sample.percentiles_ms(found["latency"])[2] >= 100
 
 
@@ -85,7 +85,7 @@ def test_counted_from_the_send_a_stall_hides_as_the_twin_shows(
     assert text.count("conn->due_ns = due;") == 1
     (copy / "client.c").write_text(text.replace("conn->due_ns = due;", "conn->due_ns = now;"))
     found = ask(children, compile_load(tmp_path, here=copy), "stalls", "--rate", str(RATE))
-    assert late(found) <= 5 * CONNECTIONS  # one per connection, and what the machine adds
+    assert late(found) <= 5 * CONNECTIONS  # one per connection, and the delays of the machine
 
 
 @pytest.mark.parametrize("kind", ["address", "thread"])
@@ -110,7 +110,7 @@ def test_what_is_no_answer_is_an_error_and_the_connection_is_opened_again(
 
 def test_what_is_never_answered_is_as_late_as_the_end(children: Children, tmp_path: Path) -> None:
     found = ask(children, compile_load(tmp_path), "is silent", "--rate", str(RATE), "--drain", "0")
-    # One per connection went out before the warm-up was over; the others never had one.
+    # One per connection went out before the warm-up was over; the others were never sent.
     assert (found["answered"], found["errors"], found["unanswered"]) == (0, 0, COUNTED)
     assert sum(count for _, count in found["latency"]) == COUNTED
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench's peers: what is absent says so and fails nothing; what is there prints its numbers.
+"""The peers of the bench: an absent one reports that and fails nothing; the others print numbers.
 
 Serves no spec: docs/inside/performance.md.
 """
@@ -140,7 +140,8 @@ def run(command: list[str], row: str, operations: int) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("side", ["boost", "jdk"])  # a process per row; Go and tokio build too long
+# A process per row; Go and Tokio take too long to build.
+@pytest.mark.parametrize("side", ["boost", "jdk"])
 def test_a_scheduler_prints_nanoseconds_for_each_of_its_rows(side: str) -> None:
     built, missing = build(side)
     if side in missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of placement: what is simulated is so and can fail, what is real is sane.
+"""The rows of placement: simulated ones are deterministic and can fail, real ones are sane.
 
 Serves no spec: docs/inside/performance.md.  Never times.
 """
@@ -66,9 +66,9 @@ def test_what_is_simulated_is_spread_but_by_the_twin(name: str) -> None:
     assert set(found["samples"]) == {*POLICIES, *(f"{s}_dequeue" for s in OF_LOADS), "one", "zero"}
     for count in ("queue", "work"):
         spread = counted(found, count)
-        assert spread.pop("zero") == carriers  # all to carrier 0: as uneven as can be
+        assert spread.pop("zero") == carriers  # all to carrier 0: as uneven as possible
         if name.startswith("burst"):
-            assert spread.pop("home") == carriers  # who submits keeps them all
+            assert spread.pop("home") == carriers  # the submitting carrier keeps them all
         assert all(1 <= value < carriers * 0.95 for value in spread.values()), spread
     late, most = found["samples"], counted(found, "most")
     assert late["zero"] == max(late.values())
@@ -89,7 +89,7 @@ def test_a_group_spreads_its_bursts_and_says_how(name: str) -> None:
     spread = counted(found, "work")
     assert all(1 <= value <= 2 for value in [*spread.values(), *counted(found, "queue").values()])
     if name == "group_off":
-        assert spread["home"] == 2  # nobody steals: carrier 0 runs what it has submitted
+        assert spread["home"] == 2  # no stealing: carrier 0 runs all tasks that it has submitted
         assert max(spread[side] for side in BY_LOAD) < 1.95
     for side, half in counted(found, "p50").items():
         p99, most = found["samples"][side][0] / 1e3, counted(found, "most")[side]

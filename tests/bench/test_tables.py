@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench tables of pages: each row that the command above prints now.  Serves no spec."""
+"""Bench tables of pages have each row that the command above them prints.  Serves no spec."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP examples, driven by clients that others wrote, by hand.
+"""The HTTP examples, driven by independent clients and by hand.
 
-Each server runs in a build of its own; whatever its sanitizer finds fails the last of its tests.
+Each server runs in a build of its own; a finding of its sanitizer fails the last of its tests.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def replies(sock: socket.socket, *methods: str) -> list[tuple[int, bytes]]:
 
 
 def refused(server: Server, request: bytes) -> int:
-    """Send it; say how it was refused before the connection was closed."""
+    """Send it, and return how it was refused before the connection was closed."""
     with server.connect() as sock:
         sock.sendall(request)
         ((status, _),) = replies(sock, "GET")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP examples when something fails, or ends, or is too much: docs/guide/http.md.
+"""The HTTP examples under failures, ends and overload: docs/guide/http.md.
 
 Each fault has a twin: the same server with one defect, which the same test must see.
 """
@@ -23,9 +23,10 @@ from tests.support.running import run
 from tests.support.serving import HELLO, VARIANTS, Server, get
 
 pytestmark = COMPILES
-TSAN_MOST = 5000  # "Thread limit (8128 threads) exceeded": fibers count, too
-WAVE = 2000  # requests at once: each has a descriptor for the backend, too
-SPINS_S = 0.06  # CPU in half a second: who spins has more on a busy machine, too; who waits none
+TSAN_MOST = 5000  # "Thread limit (8128 threads) exceeded": fibers count as threads, too
+WAVE = 2000  # requests at once; each also has a descriptor for the backend
+# CPU in half a second: a spinning server has more even on a busy machine, a waiting one has none.
+SPINS_S = 0.06
 TWIN = "-DWP_TWIN_http_{}=1"
 
 
@@ -42,7 +43,7 @@ def backend(folder: Path) -> Iterator[Server]:
 
 
 def outlives(folder: Path, variant: str, *more: str) -> list[int]:
-    """Say what one client is told while the backend is there, not there, and there again."""
+    """Return the replies to one client while the backend is there, gone, and there again."""
     command = serving.compiled(folder, "backend", "plain")
     with ExitStack() as first, ExitStack() as stack:
         backend = first.enter_context(serving.running(command))
@@ -55,7 +56,7 @@ def outlives(folder: Path, variant: str, *more: str) -> list[int]:
         said += [get(client)[0]]
         again.stop()
         stack.enter_context(serving.running(command, "--port", backend.port))
-        return [*said, get(client)[0]]  # over a connection that was kept, and has ended
+        return [*said, get(client)[0]]  # over a kept connection that the backend has closed
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -68,7 +69,7 @@ def test_a_kept_connection_that_is_told_as_failed_is_seen(folder: Path) -> None:
 
 
 def answered_at_the_end(folder: Path, variant: str, *more: str) -> list[tuple[int, bytes]]:
-    """Ask on many connections and end the server: what do they hear?"""
+    """Ask on many connections, end the server, and return the replies."""
     command = serving.compiled(folder, "backend", "plain")
     with ExitStack() as stack:
         backend = stack.enter_context(serving.running(command, "--think-ms", 100))
@@ -97,7 +98,7 @@ def test_an_end_that_drops_requests_is_seen(folder: Path) -> None:
 def exhausted(
     folder: Path, variant: str, backend: Server, *more: str
 ) -> Iterator[tuple[Server, list[socket.socket]]]:
-    """Connect, and ask, more often than it has descriptors."""
+    """Connect and ask more often than the server has descriptors."""
     with ExitStack() as stack:
         given = serving.echo(folder, variant, backend.port, *more, files=64)
         server = stack.enter_context(given)
@@ -108,9 +109,9 @@ def exhausted(
 
 
 def cost_s(server: Server) -> float:
-    """Say what half a second costs it."""
+    """Return the CPU time of half a second."""
     before = server.cpu_s()
-    time.sleep(0.5)  # what is measured
+    time.sleep(0.5)  # the measured time
     return server.cpu_s() - before
 
 
@@ -125,7 +126,7 @@ def test_without_descriptors_it_waits_and_goes_on(
         for sock in socks:  # in the order in which it accepts
             assert replies(sock, "GET")[0][0] == 404
             sock.close()
-        while server.get()[0] == 502:  # it closes the last of them by and by
+        while server.get()[0] == 502:  # it closes the last of them gradually
             pass
         assert server.get() == (200, HELLO)
 
@@ -166,7 +167,7 @@ def test_a_poller_is_woken_once_per_sleep_at_most(folder: Path, mode: str, backe
     counts = server.counts
     assert (counts["requests"], counts["accepted"], counts["carriers"]) == (50, 50, 2)
     assert 0 < counts["wakeups"] <= counts["sleeps"] <= counts["looks"]
-    assert counts["events"] >= 50 * 4  # of a client and of two calls, at the least
+    assert counts["events"] >= 50 * 4  # at least those of a client and of two calls
     assert "depth_most" in counts
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any bytes, to the parser and the connection of the HTTP examples: docs/guide/http.md.
+"""Arbitrary bytes, to the parser and the connection of the HTTP examples: docs/guide/http.md.
 
-`make fuzz-http` does so for a minute with libFuzzer; here a few seconds at random, with a seed.
+`make fuzz-http` does this for a minute with libFuzzer; here a few seconds at random, with a seed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WRAPS = ["wp_io_new", "wp_io_free", "wp_io_read", "wp_io_write", "http_write"]
 
 
 def fuzzed(tmp_path: Path, seconds: int, *more: str) -> subprocess.CompletedProcess[str]:
-    """Give a connection random bytes, for so long."""
+    """Give a connection random bytes for that time."""
     examples = [serving.EXAMPLES / f"{part}.c" for part in ("http", "connection")]
     program = locations.sources() / "tests" / "programs" / "examples" / "http_fuzz.c"
     wraps = [f"-Wl,--wrap={name}" for name in WRAPS]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategies that drive selectors: strategy_server.h; Guard.tla, Strategy.tla.
 
-The backend is this test: it sees a request, and replies when the server's threads all wait.
+The backend is this test: it sees a request, and replies when all threads of the server wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)
 STRATEGIES = ("produce-consume", "produce-execute-consume", "execute-produce-consume", "adaptive")
 HANDING = STRATEGIES[1:]
 TWIN = "-DWP_TWIN_strategy_server_{}=1"
-NEVER_S = 2  # how long a twin may take over what it never does
+NEVER_S = 2  # how long a twin has for what it never does
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(
     folder: Path, strategy: str, *more: object
 ) -> Iterator[tuple[Server, socket.socket, socket.socket]]:
-    """Start a server; give it, its backend's listener, and a client that came while it slept."""
+    """Start a server; return it, its backend's listener, and a client that came while it slept."""
     with socket.create_server(("127.0.0.1", 0)) as backend:
         backend.settimeout(PATIENCE_S)
         options = ("--mode", "strategy", "--strategy", strategy, "--stats", *more)
@@ -104,7 +104,7 @@ def test_a_selector_that_sleeps_hears_of_updates(folder: Path, strategy: str) ->
     assert (counts["requests"], counts["accepted"]) == (4, 1)
     assert sum(tasks) == counts["events"] >= 4
     assert 0 < counts["wakeups"] <= counts["sleeps"] <= counts["looks"]
-    if strategy in HANDING:  # its join, and three times read
+    if strategy in HANDING:  # its join, and three reads
         assert counts["wakeups"] >= 4
 
 
@@ -125,7 +125,7 @@ def test_a_client_has_one_task_at_a_time(folder: Path, strategy: str) -> None:
         with line:
             heard(line)
             client.sendall(GET % b"/")
-            assert server.get("/none")[0] == 404  # the selector has looked since
+            assert server.get("/none")[0] == 404  # the selector has looked since then
             await_sleep(server)
             backend.settimeout(0)
             with pytest.raises(BlockingIOError):
@@ -154,7 +154,7 @@ KINDS = {
     ("produce-execute-consume", "non-blocking"): "consumed",
     ("execute-produce-consume", "non-blocking"): "consumed",
     ("adaptive", "non-blocking"): "consumed",
-    ("adaptive", "blocking"): "executed",  # nobody is reserved of two threads
+    ("adaptive", "blocking"): "executed",  # no thread is reserved of two
     ("adaptive", "either"): "tagged",
 }
 

@@ -32,7 +32,7 @@ def output(command: list[str], case: str) -> str:
 
 
 def dumps(text: str) -> list[dict[str, Any]]:
-    """Return the dumps, one behind the other."""
+    """Return the dumps, one after the other."""
     found, at = [], 0
     while at < len(text):
         one, end = json.JSONDecoder().raw_decode(text, at)
@@ -54,7 +54,7 @@ def each_state_is_shown(command: list[str]) -> None:
         "unstarted": ("new", "carrier-0", None),
         "step": ("parked", "carrier-0", None),
         "another": ("parked", "carrier-0", None),
-    }  # neither the one that ended nor the one that was given back unstarted
+    }  # neither the ended one nor the one that was given back unstarted
     assert len({thread["tid"] for thread in root["threads"]}) == len(said) == len(root["threads"])
     stack = functions(said["parked"]["stack"])
     at = stack.index("parks_here")

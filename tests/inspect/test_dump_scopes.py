@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `wakeproof.dump` makes of unusual trees of scopes.  Dump.tla."""
+"""`wakeproof.dump` of unusual trees of scopes.  Dump.tla."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wakeproof import CarrierGroup, Scope
 
 
 def test_scopes_that_nest_without_end_are_shown(group: CarrierGroup) -> None:
-    # A runaway recursion is what one dumps for: a dump of its own was one.
+    # A runaway recursion is a reason for a dump. A dump of it was itself a runaway recursion.
     with ExitStack() as opened:
         scopes = [opened.enter_context(Scope(group=group)) for _ in range(2000)]
         scopes[-1].fork(wakeproof.park)

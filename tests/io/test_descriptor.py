@@ -79,7 +79,7 @@ def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     assert run(command, TWINS[twin]).returncode != 0
 
 
-SLEEPS = {  # function of the kernel or the system: which argument says how long
+SLEEPS = {  # function of the kernel or the system: the argument that has the duration
     "wp_futex_wait": -1, "wp_cond_wait": -1, "wp_carrier_sleep_until": -1,
     "wp_parker_park_until": -1, "wp_vthread_park_until": -1, "wp__vthread_park_pinned": -1,
     "epoll_wait": 3, "epoll_pwait": 3, "epoll_pwait2": 3, "poll": 2, "ppoll": 2, "select": 4,
@@ -104,7 +104,7 @@ def arguments(text: str) -> list[str]:
 
 
 def safety_timeouts(text: str) -> list[str]:
-    """Return the sleeps that end at a time of their own."""
+    """Return the sleeps with an end of their own."""
     plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return [
         call.group(0)
@@ -114,7 +114,7 @@ def safety_timeouts(text: str) -> list[str]:
 
 
 def test_no_sleep_in_the_kernel_has_a_safety_timeout() -> None:
-    """A sleep ends for a wake or for a deadline that somebody gave."""
+    """A sleep ends for a wake, or for a deadline of the caller."""
     files = locations.kernel_files()
     texts = {file.name: file.read_text() for file in files}
     assert {name: found for name, text in texts.items() if (found := safety_timeouts(text))} == {}

@@ -21,7 +21,7 @@ LINES = 300
 
 @pytest.fixture(params=["ring", "pool"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With io_uring, if it is there, and without; of which is no warning."""
+    """With io_uring, if it is there, and without, which gives no warning."""
     monkeypatch.setattr("wakeproof._runtime.file._warned", ["."])
     if request.param == "pool":
         monkeypatch.setenv("WAKEPROOF_NO_URING", "1")
@@ -148,7 +148,7 @@ def test_a_close_hands_back_who_reads(tmp_path: Path) -> None:
     left = group.close(0)
     assert sorted(one.name for one in left) == sorted(reader.name for reader in readers)
     os.write(writer, b"x")
-    assert os.read(writer, 1) == b"x"  # nobody else has read it
+    assert os.read(writer, 1) == b"x"  # no other thread has read it
     os.close(writer)
 
 

@@ -22,7 +22,7 @@ from wakeproof.errors import StateError, UsageError
 
 
 def held(pool: QueuedThreadPool, gate: threading.Event, count: int) -> list[Future[Any]]:
-    """Have so many calls run, which wait for the gate."""
+    """Submit this many calls, which wait for the gate."""
     futures = [pool.submit(gate.wait, PATIENCE_S) for _ in range(count)]
     until(lambda: all(future.running() for future in futures))
     return futures
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_the_wait_of_a_shutdown() -> None:
     held(pool, gate, 1)
 
     def interrupts() -> None:
-        while not gate.is_set():  # CPython may sleep beside a signal that has just come
+        while not gate.is_set():  # CPython may sleep although a signal has just come
             os.kill(os.getpid(), signal.SIGINT)
             gate.wait(PATIENCE_S / 6)
 

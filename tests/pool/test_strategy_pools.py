@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategies over pools, and by script: the cases that specs/README.md lists.
 
-strategy_pools.c has each strategy over each pool, strategy_scripts.c one thread
-that plays all, or two.  Each runs one case and prints what is lost.
+strategy_pools.c has each strategy over each pool. In strategy_scripts.c one thread plays all roles,
+or two do.  Each runs one case and prints what is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SCRIPTS = (
     *("idle", "non_blocking", "late", "overtaken", "asked", "dispatched"),
     *("early", "relied", "refused", "nothing", "ends"),
 )
-# Declared in stress/: here each is seen by one thread.
+# Declared in stress/; here one thread is enough to see each.
 TWINS = {
     "strategy_hands_alone": ("strategy_scripts", "refused"),
     "strategy_start_first": ("strategy_scripts", "early"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies over pools, against specs/pool/Strategy.tla: who produces, who runs, who is told."""
+"""Strategies over pools, against specs/pool/Strategy.tla: producers, runners, notifications."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_each_task_is_run_once_in_each_mode(mode: Mode, kind: Kind, pool: Execut
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_comes_one_by_one_is_run(mode: Mode, pool: Executor) -> None:
-    # The producer blocks, and so it must not be in the way of a task: the calls come from outside.
+    # The producer blocks, and must not be in the way of a task: so the calls come from outside.
     given: queue.SimpleQueue[int] = queue.SimpleQueue()
     tasks = Tasks()
 
@@ -126,14 +126,14 @@ def test_a_task_that_fails_leaves_the_role_as_it_is(pool: Executor) -> None:
     gate.set()
     until(lambda: strategy.is_idle)
     first.join(PATIENCE_S)
-    assert [type(error) for _, error in tasks.failed] == [KeyError]  # nobody produced beside it
+    assert [type(error) for _, error in tasks.failed] == [KeyError]  # no other thread produced
 
 
 @pytest.mark.parametrize("kind", ["blocking", "either"])
 def test_what_may_block_goes_to_the_executor_of_virtual_threads(
     kind: Kind, group: CarrierGroup
 ) -> None:
-    # It has no reserved thread then, so nobody ever leaves production for a task.
+    # It then has no reserved thread, so no thread leaves production for a task.
     tasks = Tasks(50)
     with (
         VirtualThreadPool(4, group=group) as virtual,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pool refuses or cancels, against specs/pool/Strategy.tla (RejectionIsReported)."""
+"""Tasks that a pool refuses or cancels, against specs/pool/Strategy.tla (RejectionIsReported)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_pool_that_refuses_is_reported(mode: Mode, pool: Executor) -> None:
 
 
 class Holds(Executor):
-    """Runs nothing until it is told to, or to cancel."""
+    """Runs and cancels calls only on request."""
 
     def __init__(self) -> None:
         self.given: deque[tuple[Future[Any], Callable[..., Any], Any]] = deque()
@@ -62,7 +62,7 @@ def test_what_a_pool_cancels_is_reported_and_leaves_no_start_pending(mode: Mode)
     strategy = ExecutionStrategy(mode, tasks.produce, holds, failed=tasks.told)
     strategy.dispatch()
     strategy.dispatch()
-    assert len(holds.given) == 1  # who comes will produce
+    assert len(holds.given) == 1  # the next thread will produce
     holds.cancel()
     assert (tasks.calls, strategy.is_idle) == (0, True)
     strategy.dispatch()  # it asks again
@@ -81,7 +81,8 @@ def test_what_a_pool_cancels_is_reported_and_leaves_no_start_pending(mode: Mode)
 def test_a_helper_that_comes_late_does_nothing() -> None:
     tasks, holds = Tasks(2), Holds()
     strategy = ExecutionStrategy("execute-produce-consume", tasks.produce, holds, failed=tasks.told)
-    strategy.produce()  # leaves for each task, comes back: the same one is to come all the time
+    # It leaves for each task, and comes back: one and the same start is to come all the time.
+    strategy.produce()
     assert len(holds.given) == 1
     assert len(tasks.ran) == 2
     calls = tasks.calls
@@ -112,7 +113,7 @@ class Here(Executor):
 @pytest.mark.parametrize("mode", MODES)
 def test_an_executor_without_threads_runs_one_task_after_the_other(mode: Mode) -> None:
     ran: list[int] = []
-    numbers = iter(range(3000))  # inside one another they would be too deep
+    numbers = iter(range(3000))  # nested, they would be too deep
     strategy = ExecutionStrategy(
         mode, lambda: next((partial(ran.append, at) for at in numbers), None), Here(cancels=False)
     )

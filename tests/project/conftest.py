@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the project's own tests: what is installed, once for all of them."""
+"""Shared by the project's own tests: installations, made once for all of them."""
 
 from tests.support.installed import judging, light, prefix, unpacked
 

@@ -20,7 +20,7 @@ BASE_PYTHON = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info[1]}"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with the set-up script only: enough for everything that comes before the install."""
+    """A folder with only the set-up script: enough for everything before the installation."""
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "bootstrap.py", tmp_path / "tools")
     shutil.copy(ROOT / "requirements.txt", tmp_path)

@@ -177,7 +177,7 @@ def test_an_interrupted_judge_leaves_no_process(
 
 
 def wait_for_tlc(parent: int, many: int, timeout_s: float = 600.0) -> list[str]:
-    """Return the ids of the TLC runs that `parent` has started, as soon as there are so many."""
+    """Return the ids of the TLC runs that `parent` has started, as soon as there are that many."""
     deadline = time.monotonic() + timeout_s
     pause = threading.Event()
     while not pause.wait(0.01) and time.monotonic() < deadline:
@@ -191,7 +191,7 @@ def wait_for_tlc(parent: int, many: int, timeout_s: float = 600.0) -> list[str]:
 
 
 def runs_tlc(command: str) -> bool:
-    """Say whether it is a JVM for one configuration, or one for many."""
+    """Return true if it is a JVM for one configuration, or one for many."""
     return "tlc2.TLC" in command or "jvm_child.py" in command
 
 
@@ -213,7 +213,7 @@ def test_a_module_runs_by_hand_with_tla_tlc(tmp_path: Path) -> None:
         text=True, check=False, timeout=300,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-600:] + ended.stderr[-600:]
-    assert f" {smallest.states} " in ended.stdout  # of its table
+    assert f" {smallest.states} " in ended.stdout  # those of its table
 
 
 def passing(specs: Path) -> list[manifest.Entry]:

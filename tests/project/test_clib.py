@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed C library: what it exports, its headers in C and C++, and how it is found."""
+"""The installed C library: its exports, its headers in C and C++, and how it is found."""
 
 from __future__ import annotations
 

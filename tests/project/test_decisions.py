@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/inside/decisions.md and docs/guide/limits.md name is there: files, twins, claims."""
+"""docs/inside/decisions.md and docs/guide/limits.md name existing files, twins and claims."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package in an empty environment: light, and each command that needs an extra says so.
 
-How it is installed: tests/support/installed.py.
+The installation itself is in tests/support/installed.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from tests.support.cases import COMPILES
 from tests.support.installed import REAL, ROOT, Installed, checked, run
 
-MOST_BYTES = 5_000_000  # of ours, without extras
+MOST_BYTES = 5_000_000  # of our own code, without extras
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 pytestmark = COMPILES

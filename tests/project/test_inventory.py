@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/inventory: what is lost or changed is named, unless the table of names explains it."""
+"""tools/inventory names each loss and each change, unless the table of names explains it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from wakeproof import locations
 
 ROOT = Path(__file__).resolve().parents[2]
-FEWEST = 4  # names: two or three that agree may do so by chance
+FEWEST = 4  # of names; two or three may agree by chance
 BUILDS = ("Makefile", "examples/rules.mk", "tools/library/rules.mk", "setup.py",
           "python/wakeproof/_native/build.py")  # fmt: skip
 SOURCES = ("kernel/*/**/*.c", "kernel/*/**/*.S", "stress/**/*.c")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: ne
 
 
 def lists(root: Path) -> Iterator[tuple[frozenset[str], str]]:
-    """Give the names of each list that a module or class keeps, and where it stands."""
+    """Return the names in each list of a module or class, and its place."""
     for folder in ("python/wakeproof", "tools"):
         for file in sorted((root / folder).rglob("*.py")):
             tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -50,7 +50,7 @@ def listed_twice(root: Path) -> list[str]:
 
 
 def listed_sources(root: Path) -> list[str]:
-    """Return the files of the kernel and of the judges' C that a build names: they are globs."""
+    """Return the files of the kernel and of the judges' C that a build names; builds use globs."""
     sources = {path.name for pattern in SOURCES for path in root.glob(pattern)}
     texts = {name: (root / name).read_text(encoding="utf-8") for name in BUILDS}
     return [

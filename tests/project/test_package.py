@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `import wakeproof` offers by itself.  No spec: names, not behaviour."""
+"""The names that `import wakeproof` offers by itself.  No spec: names, not behaviour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_each_name_is_listed_and_there(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_modules_that_the_documentation_names_need_no_import() -> None:
-    # wakeproof.coroutine and wakeproof.joiner were there only after something else had loaded them.
+    # wakeproof.coroutine and wakeproof.joiner were there only after another import of them.
     script = """
 import wakeproof
 async def body():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every block of code in README, Start and Guide runs as written.
 
-From an empty folder, with what is installed.
+It runs in an empty folder, with the installed package.
 
 A block with `title="NAME"` is that file. In a `console` block each line after `$ ` is a command,
-and the lines below it are what the command prints: a line `...` stands for any lines, `...` within
-a line for any text. A `text` block shows what some command of the page printed. A `sh` block holds
-what a developer types in a checkout: its targets and extras must exist.
+and the lines below it are its output: a line `...` stands for any lines, `...` within a line for
+any text. A `text` block shows the output of some command of the page. A `sh` block holds commands
+for a developer in a checkout: its targets and extras must exist.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def blocks(page: str) -> Iterator[tuple[str, str, str]]:
 
 
 def is_printed(shown: str, printed: str) -> bool:
-    """Say whether the lines that a page shows are those that a command printed."""
+    """Return true if the lines that a page shows are those that a command printed."""
 
     def pattern(line: str) -> str:
         return r"\s*" + ".*".join(map(re.escape, " ".join(line.split()).split("..."))) + r"\s*"
@@ -67,7 +67,7 @@ def is_printed(shown: str, printed: str) -> bool:
 
 
 class Reader:
-    """Types what a page says, in an empty folder."""
+    """Types the commands of a page, in an empty folder."""
 
     def __init__(self, folder: Path, installed: Installed, prefix: Path) -> None:
         self.folder = folder

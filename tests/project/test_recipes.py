@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/contributing: a copy changed as a page says works, and what is forgotten is named.
+"""docs/contributing: a copy changed as a page says works, and a forgotten step is named.
 
-A page says which file a block of code is: a line with its name before the block. A block of `diff`
-changes a text that occurs once in that file; any other block is a new file.
+A page names the file of a block of code in a line before the block. A block of `diff` changes a
+text that occurs once in that file; any other block is a new file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def copied(root: Path, *folders: str) -> Path:
 
 
 def follow(page: str, root: Path, *, without: str = "", only: str = "") -> None:
-    """Change the copy as the page says, but for the file that is forgotten; or that file alone."""
+    """Change the copy as the page says, without the forgotten file; or change only that file."""
     blocks = BLOCK.findall((PAGES / f"{page}.md").read_text(encoding="utf-8"))
     assert blocks, f"{page}.md changes nothing"
     assert not without or without in [name for name, _, _ in blocks]
@@ -257,7 +257,7 @@ UNDECLARED = (
 
 
 def judged(tmp_path: Path, page: str, *, without: str = "") -> Path:
-    """Copy what judges read, and follow the page."""
+    """Copy the files that judges read, and follow the page."""
     root = copied(tmp_path, "kernel", "specs", "stress", "examples", "tools", "python/wakeproof")
     (root / "build/cache").mkdir(parents=True)
     (root / "build/cache/tla").symlink_to(locations.cache() / "cache/tla")  # TLC
@@ -266,20 +266,20 @@ def judged(tmp_path: Path, page: str, *, without: str = "") -> Path:
 
 
 def tool(root: Path, name: str, code: int = 0) -> str:
-    """Run a script of tools/ on the copy; return what it prints."""
+    """Run a script of tools/ on the copy, and return its output."""
     environment = {"PYTHONPATH": str(root / "python")}
     run = ran(sys.executable, f"tools/{name}.py", cwd=root, code=code, **environment)
     return run.stdout + run.stderr
 
 
 def checked(root: Path, pattern: str) -> list[dict[str, object]]:
-    """Have TLC judge configurations of such a name; return the results."""
+    """Have TLC judge the configurations of that name, and return the results."""
     found = json.loads(wakeproof(root, "check", "-t", pattern, "--json").stdout)
     return list(found["results"])
 
 
 def explored(root: Path, scenario: str) -> str:
-    """Return what the explorer says of a scenario and its twins, with all other files away."""
+    """Return the explorer's results for a scenario and its twins, without all other files."""
     for file in (root / "stress/scenarios").rglob("*.c"):
         if f"STRESS_TEST({scenario}," not in file.read_text():
             file.unlink()
@@ -424,7 +424,7 @@ DRIVERS = "kernel/io/descriptor_poller.h"
 
 
 def with_driver(root: Path, without: str = "") -> Path:
-    """Copy what the driver needs, and follow the page."""
+    """Copy the files that the driver needs, and follow the page."""
     copied(root, "kernel", "stress", "tests/programs")
     follow("poller-driver", root, without=without)
     return root

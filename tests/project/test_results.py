@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make results`: whole pages, of what a release's commands printed.  Serves no spec."""
+"""`make results`: whole pages, from the output of a release's commands.  Serves no spec."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CI leaves out a test only if another commit's CI runs it."""
+"""CI leaves out a test only if the CI run of another commit has it."""
 
 from __future__ import annotations
 

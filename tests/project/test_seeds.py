@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/inside/seeds.md names is there.  Serves no spec."""
+"""docs/inside/seeds.md names only existing things.  Serves no spec."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def words(*folders: str) -> frozenset[str]:
 
 
 def is_there(name: str) -> bool:
-    """Whether a claim, path, command, Python name or C name is there."""
+    """Return true if a claim, path, command, Python name or C name exists."""
     module, _, claim = name.partition("!")
     if claim:
         files = Path(ROOT, "specs").rglob(f"*{module}*.tla")
@@ -54,7 +54,7 @@ def is_there(name: str) -> bool:
 
 
 def names() -> list[str]:
-    """Return what the tables' second column names, and code font in the text."""
+    """Return the names in the second column of the tables, and those in code font in the text."""
     text = Path(ROOT, TABLES).read_text("utf-8")
     ours = [line.split(" | ")[1] if line.startswith("| ") else line for line in text.splitlines()
             if not line.startswith(("|-", "#"))]  # fmt: skip

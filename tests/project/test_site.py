@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site: it builds without warnings, leads nowhere else, and answers questions.
+"""The documentation site: it builds without warnings, has no dead links, and answers questions.
 
-Sphinx warns of a link, an anchor or a name of C that leads nowhere; a warning is an error.
+Sphinx warns of a link, an anchor or a C name without a target; a warning is an error.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_the_search_answers(site: Path, question: str, page: str) -> None:
 def search(site: Path, question: str) -> dict[str, int]:
     """Return the pages that have every word of a question, as the site's own search finds them.
 
-    With each, how many words stand in its titles.  A word that stands nowhere is found within
+    Each comes with the number of words in its titles.  A word that occurs nowhere is found within
     others.
     """
     from sphinx.search.en import SearchEnglish

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU time that cgroups grant: `wakeproof doctor` shows it, groups size themselves by it."""
+"""The CPU time that cgroups grant: `wakeproof doctor` shows it, and groups are sized by it."""
 
 from __future__ import annotations
 

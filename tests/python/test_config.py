@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wakeproof.config: arguments, else variables, else defaults; a bad value is named."""
+"""wakeproof.config: arguments, then variables, then defaults; a bad value is named."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_one_that_waits_in_a_blocked_queue_is_stolen_between_steps(group: Carrie
 
 def _spin_until(thread: VirtualThread) -> None:
     while thread.is_alive():
-        pass  # the carrier is busy: a sibling must help
+        pass  # the carrier is busy, so a sibling must help
 
 
 def test_what_it_raises_has_the_threads_name(group: CarrierGroup) -> None:

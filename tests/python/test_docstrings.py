@@ -14,7 +14,7 @@ import pytest
 import wakeproof
 
 LONGEST_S = 1.0
-NOT_IMPORTED = {"__main__"}  # its import is the command
+NOT_IMPORTED = {"__main__"}  # importing it runs the command
 FOLDERS = {"": wakeproof.__path__, "_runtime.": [f"{wakeproof.__path__[0]}/_runtime"]}
 MODULES = ["wakeproof"] + [
     f"wakeproof.{prefix}{found.name}"
@@ -33,7 +33,7 @@ EXAMPLES = [test for module in MODULES for test in examples_of(module)]
 
 
 def needs_an_example(name: str) -> bool:
-    # An exception is raised by wakeproof, and caught by its name: the example of the raiser serves.
+    # The function that raises an exception has the example for it.
     public = getattr(wakeproof, name)
     return not (inspect.isclass(public) and issubclass(public, BaseException))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a `ThreadPoolExecutor` is wanted, ours will do: arguments, attributes, names, libraries."""
+"""Our pools can stand in for `ThreadPoolExecutor`: arguments, attributes, names, libraries."""
 
 from __future__ import annotations
 

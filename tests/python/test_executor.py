@@ -33,7 +33,7 @@ def test_each_call_has_a_thread_of_its_own() -> None:
 
 
 def test_keywords_are_the_callables_own() -> None:
-    # It kept `name` for the thread, and refused `group`.
+    # It took `name` for the thread, and refused `group`.
     async def waits(*given: int, **more: str) -> object:
         await coroutine.yield_now()
         return given, more
@@ -77,7 +77,7 @@ def test_a_shutdown_that_cancels_interrupts() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_callback_that_exits_leaves_nobody_waiting() -> None:
-    # A shutdown that had come behind the callback waited for ever.
+    # A shutdown that came after the callback waited for ever.
     with CarrierGroup(1) as group:
         executor = VirtualThreadExecutor(group)
         future = executor.submit(wakeproof.park)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program, told the same by `concurrent.futures` and by ours: results, errors, cancellation."""
+"""One program has the same results, errors and cancellation in `concurrent.futures` and ours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def carriers() -> Iterator[CarrierGroup]:
 
 @pytest.fixture(params=["thread per task", "virtual", "queued"])
 def ours(request: pytest.FixtureRequest, carriers: CarrierGroup) -> Make:
-    """Make one that runs so many at once."""
+    """Make a pool that runs this many calls at once."""
     if request.param == "virtual":
         return partial(VirtualThreadPool, group=carriers)
     if request.param == "queued":
@@ -48,14 +48,14 @@ def ours(request: pytest.FixtureRequest, carriers: CarrierGroup) -> Make:
 
 @pytest.fixture
 def bounded(ours: Make) -> Make:
-    """Make one that has a bound."""
+    """Make a pool that has a bound."""
     if isinstance(ours(1), VirtualThreadExecutor):
         pytest.skip("a thread for each call: none is pending, so none can be cancelled")
     return ours
 
 
 def outcome(future: Future[Any]) -> object:
-    """Return what there is to know of a future that is done."""
+    """Return the outcome of a future that is done."""
     assert future.done()
     assert not future.running()
     if future.cancelled():

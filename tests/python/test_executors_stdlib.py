@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that CPython has of its ThreadPoolExecutor, over ours; from the installed interpreter.
+"""CPython's own tests of ThreadPoolExecutor, over ours; from the installed interpreter.
 
-Where the interpreter has none: `apt-get install libpython3.11-testsuite` (its version), or name the
-folder of a `test` package of it in WAKEPROOF_STDLIB_TESTS.  `make test-stdlib` runs all that apply;
-`make test` leaves out those that take seconds, or in which the clock decides.
+If the interpreter has no tests: `apt-get install libpython3.11-testsuite` (its version), or name
+the folder of a `test` package of that version in WAKEPROOF_STDLIB_TESTS.  `make test-stdlib` runs
+all that apply; `make test` leaves out tests that take seconds, or that depend on the clock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDERS = (
     os.environ.get("WAKEPROOF_STDLIB_TESTS", ""),
     f"/usr/lib/python{sys.version_info[0]}.{sys.version_info[1]}/test",
 )
-HOMES = {  # where newer ones are
+HOMES = {  # where newer versions have them
     "ThreadPoolExecutorTest": "test_thread_pool",
     "ThreadPoolShutdownTest": "test_shutdown",
     "ThreadPoolWaitTests": "test_wait",
@@ -99,7 +99,7 @@ def thread_per_task(max_workers: int = 5) -> Executor:  # noqa: ARG001 - it has 
 
 
 def found(name: str) -> Any:
-    """Return that class of theirs; None: there is none."""
+    """Return their class of that name; None: there is none."""
     import test
 
     test.__path__ += [folder for folder in FOLDERS if folder and folder not in test.__path__]
@@ -112,7 +112,7 @@ def found(name: str) -> Any:
 
 
 def adopted(theirs: Any, make: Any, without: set[str]) -> type[unittest.TestCase]:
-    """Return `theirs` over what `make` makes."""
+    """Return `theirs` over the result of `make`."""
     members: dict[str, Any] = {"executor_type": staticmethod(make), "__module__": __name__}
     members |= dict.fromkeys(without, None)  # no test
     return type(f"{make.__name__}_{theirs.__name__}", (theirs,), members)

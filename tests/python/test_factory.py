@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factories of virtual threads, and where what they make runs."""
+"""Factories of virtual threads, and the carriers of their threads."""
 
 from __future__ import annotations
 

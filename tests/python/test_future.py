@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A future that a virtual thread waits for: it parks, and its carrier goes on.
+"""A virtual thread that waits for a future parks, and its carrier goes on.
 
-One carrier without stealing: whoever blocks it hangs, and so its test would.
+One carrier without stealing: a thread that blocks it would hang, and so would its test.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def test_each_of_our_futures_parks_who_waits(make: str, one: CarrierGroup) -> No
             "virtual": VirtualThreadExecutor(other).submit,
         }
         waits = VirtualThread(held, submits[make], group=one).start()
-        opens = VirtualThread(gate.set, group=one).start()  # on the carrier of who waits
+        opens = VirtualThread(gate.set, group=one).start()  # on the carrier of the waiting thread
         assert opens.join(PATIENCE_S)
         assert waits.result(PATIENCE_S) == (True, None)
 
@@ -151,7 +151,7 @@ def test_a_wait_for_several_parks(pool: Executor) -> None:
     def outer() -> object:
         futures = [pool.submit(pow, 2, power) for power in range(5)]
         done = sorted(future.result(0) for future in as_completed(futures, PATIENCE_S))
-        if is_of_one:  # who parks has its only permit
+        if is_of_one:  # the parked thread has its only permit
             return done, True, True
         held = pool.submit(wakeproof.park, PATIENCE_S)
         quick = pool.submit(int)
@@ -256,7 +256,7 @@ def test_a_virtual_thread_that_shuts_down_a_pool_of_os_threads_parks(one: Carrie
 
 @pytest.mark.slow
 def test_asyncio_in_a_virtual_thread_awaits_calls_of_the_default_pool() -> None:
-    # Its loop blocks a carrier in the system; the other one takes what is queued there.
+    # Its loop blocks a carrier in the system; the other one takes the tasks queued there.
     said = run("""
         import asyncio
         from wakeproof import CarrierGroup, VirtualThread, VirtualThreadPool, default_group

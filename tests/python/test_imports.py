@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program loads with wakeproof: nothing of the judges, and no package of an extra."""
+"""The modules that a program loads with wakeproof: none of the judges, and none of an extra."""
 
 from __future__ import annotations
 

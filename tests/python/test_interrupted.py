@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C: what is parked is interrupted at once; what blocks in the system is named meanwhile."""
+"""Ctrl-C: parked threads are interrupted at once; one that blocks in the system is named."""
 
 from __future__ import annotations
 
 import pytest
 from tests.support.holding import whole
 
-# The main thread is interrupted as soon as `ready` says so.
+# The main thread is interrupted as soon as `ready` is printed.
 BEFORE = """
 import io, os, signal, sys, threading, wakeproof
 from wakeproof import *
@@ -45,7 +45,7 @@ threading.Thread(target=opens, daemon=True).start()
 
 
 def program(body: str, each_s: float = 60) -> list[str]:
-    """Run it; what a second is there, in which a thread may clean up, takes `each_s`."""
+    """Run it; `each_s` takes the place of the second in which a thread may clean up."""
     made = whole(BEFORE + body, str(each_s))
     assert (made.returncode, made.stderr) == (0, "")
     return made.stdout.splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python keeps by OS thread, each virtual thread has for itself: threading.local, RLock.
+"""State that Python keeps by OS thread is the virtual thread's own: threading.local, RLock.
 
 Serves ``_native/own.c``, ``_runtime/rlock.py``.
 """
@@ -45,7 +45,7 @@ took_before, gave_before = lock_before.acquire, lock_before.release
 
 
 class Value:
-    """Can be referred to weakly."""
+    """An object that can be referred to weakly."""
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_coroutines_values_go_with_it_from_carrier_to_carrier() -> None:
     with CarrierGroup(2, work_stealing=True) as group:
         pinned = group[0].factory(pinned=True)
         thread = VirtualThread(body, group=group[0])
-        pinned(thread.start).result(PATIENCE_S)  # while the other one sleeps, as a rule
+        pinned(thread.start).result(PATIENCE_S)  # usually while the other one sleeps
         until(lambda: thread.state == "parked")
         go_on = threading.Event()
         pinned(lambda: (thread.unpark(), go_on.wait(PATIENCE_S)))
@@ -235,14 +235,14 @@ def test_a_thread_that_a_close_hands_back_lets_go_of_them() -> None:
 
 
 def test_a_local_that_dies_leaves_nothing_in_parked_threads(group: CarrierGroup) -> None:
-    # Until Python 3.12 a later one of the same address would find what is left, and crash.
+    # Until Python 3.12 a later one at the same address would find the remains, and crash.
     refs: list[Any] = []
     shared = [threading.local()]
 
     def body() -> int:
         keeps(shared[0], refs, ends)
         park()
-        later = [threading.local() for _ in range(200)]  # one of them where it was, as a rule
+        later = [threading.local() for _ in range(200)]  # usually one of them is at the old address
         found = 0
         for one in later:
             found += hasattr(one, "it")
@@ -288,7 +288,7 @@ def test_a_local_that_dies_in_a_virtual_thread_leaves_nothing_in_its_carrier(
 
 
 def test_a_running_loop_is_its_own_threads(group: CarrierGroup) -> None:
-    # asyncio remembers the last loop it was asked for, by the number of the thread state.
+    # asyncio remembers the last loop that was asked for, by the number of the thread state.
     async def main() -> object:
         return asyncio.get_running_loop()
 

@@ -27,7 +27,7 @@ MOST = 3
 
 
 class Cycle:
-    """What one example does with a pool, from two threads."""
+    """The actions of one example on a pool, from two threads."""
 
     def __init__(self, pool: Executor, look: Callable[[], None]) -> None:
         self.pool, self.look = pool, look
@@ -37,7 +37,7 @@ class Cycle:
         self.wrong: list[BaseException] = []
 
     def call(self, key: int, step: Step) -> None:
-        self.ran[key] += 1  # each key is one call's
+        self.ran[key] += 1  # each key belongs to one call
         if step == "hold":
             self.gate.acquire()
         if step == "fail":
@@ -62,7 +62,7 @@ class Cycle:
             self.wrong.append(error)
 
     def run(self, steps: tuple[list[Step], list[Step]]) -> int:
-        """Return how many calls have run; all is over then."""
+        """Return how many calls have run, when all is over."""
         sides = [threading.Thread(target=self.go, args=side) for side in enumerate(steps)]
         for thread in sides:
             thread.start()
@@ -114,7 +114,7 @@ def test_a_pool_of_virtual_threads_balances(
 
 
 class Loses(VirtualThreadPool):
-    """A twin: who fails keeps its permit."""
+    """A twin: a call that fails keeps its permit."""
 
     def _leave(self, call: Any, *, is_counted: bool) -> None:
         if call.future.exception(0) is not None:

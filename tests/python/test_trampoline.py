@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Greenlets of a carrier: callables use them one after the other, and leave nothing in them.
 
-Serves specs/thread/VThread.tla: what a step of a Python thread is.
+Serves specs/thread/VThread.tla: the step of a Python thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ word: contextvars.ContextVar[object] = contextvars.ContextVar("word")
 
 
 class Value:
-    """Can be referred to weakly."""
+    """An object that can be referred to weakly."""
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_forked_child_knows_that_it_is_another_process() -> None:
 def test_an_exception_is_named_once_and_may_take_no_name(
     group: CarrierGroup, is_coroutine: bool
 ) -> None:
-    # One that took none came out as another, and its greenlet counted as alive for ever.
+    # One without arguments came out as another, and its greenlet counted as alive for ever.
     class BareError(Exception):
         def add_note(self, _: str) -> None:
             raise TypeError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mypy --strict says of a user's program: wrong calls are found, results have types."""
+"""mypy --strict on a user's program: wrong calls are found, and results have types."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exception of a virtual thread that nobody asks for is printed, once, as that of any thread."""
+"""An exception of a virtual thread that nobody asks for is printed once, as that of any thread."""
 
 from __future__ import annotations
 

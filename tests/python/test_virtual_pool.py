@@ -109,7 +109,7 @@ def test_coroutine_functions_are_bounded_as_well(pool: VirtualThreadPool) -> Non
 
 
 def test_who_waits_is_on_no_carrier() -> None:
-    # It has no stack yet: another carrier goes on with it when its own one is blocked.
+    # It has no stack yet, so another carrier runs it when its own one is blocked.
     gate = threading.Event()
     with (
         CarrierGroup(2, work_stealing=True) as group,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a pool of virtual threads ends, as Semaphore.tla (PermitBalance) and Python say."""
+"""The end of a pool of virtual threads, as in Semaphore.tla (PermitBalance) and in Python."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bounded run queue: specs/queue/LocalQueue.tla, and the bugs that specs/README.md lists.
 
-programs/queue/local_queue.c runs one case and prints what is lost,
-or what each step of a script gives.
+programs/queue/local_queue.c runs one case and prints what is lost, or the result of each step of a
+script.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TASKS = {"plain": 100000, "delayed": 5000, "address": 10000, "thread": 3000}
 
 
 class Model:
-    """The same, one step after the other; 0: no task."""
+    """The same queue, one step after the other; 0: no task."""
 
     def __init__(self) -> None:
         self.slot, self.pushed, self.turn = 0, 0, 0
@@ -38,7 +38,7 @@ class Model:
         self.others: list[int] = []
 
     def step(self, letter: str) -> int:
-        """Return what the program prints."""
+        """Return the output of the program."""
         return {
             "p": self.push, "k": self.keep, "o": self.pop, "s": self.steal, "h": self.hand_over,
             "t": lambda: _first(self.stolen), "g": lambda: _first(self.others),

@@ -24,7 +24,7 @@ class Thing:
 
 
 class Push:
-    """A put in two steps, with the bubble between them open for as long as a test likes."""
+    """A put in two steps, with the bubble between them open as long as a test likes."""
 
     def __init__(self, queue: MpscQueue[int], number: int) -> None:
         self.queue, self.number, self.published = queue, number, False
@@ -41,7 +41,7 @@ def is_readable(queue: MpscQueue[int]) -> bool:
 
 
 class MpscMachine(RuleBasedStateMachine):
-    """MpscQueue against its spec, a chain of pushes.  Rules carry the names of its actions."""
+    """MpscQueue against its spec, a chain of pushes.  Rules have the names of its actions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class MpscMachine(RuleBasedStateMachine):
             assert not is_readable(self.queue)
 
     def can_take(self) -> bool:
-        # The first, unless its successor is in the bubble: then it is hostage.
+        # The first, unless its successor is in the bubble: then the stalled push hides it.
         return bool(self.chain) and all(push.published for push in self.chain[:2])
 
     @invariant()
@@ -99,7 +99,7 @@ def queue() -> Iterator[MpscQueue[object]]:
 
 
 def test_what_goes_in_comes_out_in_order(queue: MpscQueue[object]) -> None:
-    # Fifo, NoLoss: the same objects, None and equal ones included.
+    # Fifo, NoLoss: the same objects, including None and equal ones.
     things = [None, Thing(), 1, True, Thing(), None]
     for thing in things:
         queue.put(thing)
@@ -109,7 +109,7 @@ def test_what_goes_in_comes_out_in_order(queue: MpscQueue[object]) -> None:
 
 
 def test_each_producer_finds_its_order_kept(queue: MpscQueue[object]) -> None:
-    # Fifo, with real producers; nothing is lost and nobody sleeps beside an item.
+    # Fifo, with real producers; nothing is lost, and the consumer does not sleep beside an item.
     def produce(name: int) -> None:
         for number in range(1000):
             queue.put((name, number))

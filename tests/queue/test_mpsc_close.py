@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of an MpscQueue: nothing leaks, nobody sleeps on, every put is in or refused."""
+"""The end of an MpscQueue: nothing leaks, no thread sleeps on, every put is in or refused."""
 
 from __future__ import annotations
 

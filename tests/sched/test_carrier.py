@@ -28,7 +28,8 @@ turns 1 disorder 0
 @pytest.mark.slow
 @IN_CHECKOUT
 def test_token_idle_set_search_and_turns_by_hand(compiled: Compiled) -> None:
-    # A token is one; a bit is set or not; of 200 carriers the idle one is found; no queue waits.
+    # There is one token; a bit is set or not; of 200 carriers the idle one is found; no queue
+    # starves.
     command = compiled("by_hand", "plain", "-O0")
     ended = run(command)
     assert (ended.stdout, ended.stderr, ended.returncode) == (BY_HAND, "", 0)
@@ -73,7 +74,7 @@ def test_whoever_wakes_the_thread_of_an_idle_carrier_changes_nothing() -> None:
             parks = group[0].counts.parks
             for _ in range(1000):
                 signal.pthread_kill(thread, signal.SIGUSR1)
-                assert os.read(reader, 1)  # it has come: the next is one of its own
+                assert os.read(reader, 1)  # it has come; the next is one of its own
             assert group.submit(int).result(PATIENCE_S) == 0
             assert group[0].counts.parks - parks <= 2  # before and after that task
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a task belongs and where it runs, against specs/sched/Group.tla: HomeReturn, OneCarrier."""
+"""The home of a task and the carrier that runs it, against Group.tla: HomeReturn, OneCarrier."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_thread_that_a_task_starts_inherits_neither() -> None:
 
 
 def test_a_child_of_a_stolen_task_is_at_home_where_its_parent_runs() -> None:
-    # The parent's home is not inherited: it is the carrier that is busy.
+    # The home of the parent is not inherited, although its carrier is busy.
     with CarrierGroup(2, work_stealing=True) as group:
 
         def parent() -> tuple[Place, Future[Place]]:

@@ -59,7 +59,7 @@ def test_a_task_that_submits_keeps_its_child_on_its_own_carrier() -> None:
 
 
 def test_a_task_behind_a_long_one_is_run_by_an_idle_sibling() -> None:
-    # Search!WorkConservation, on real threads: nobody else would run it.
+    # Search!WorkConservation, on real threads: no other carrier would run it.
     go_on, begun = threading.Event(), Future[Carrier | None]()
     with CarrierGroup(2, work_stealing=True) as group:
 
@@ -141,7 +141,7 @@ def test_a_bad_value_is_named_with_what_is_allowed(arguments: dict[str, Any], sa
 
 
 def in_child(what: Callable[[], object]) -> str:
-    """Fork, call `what` there; return what it raised, or its result."""
+    """Fork, call `what` there, and return the exception, or the result."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:

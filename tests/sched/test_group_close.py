@@ -39,7 +39,7 @@ def test_a_close_waits_for_what_was_accepted_and_refuses_what_comes_later() -> N
 
 
 def test_a_close_that_cancels_hands_back_what_is_queued() -> None:
-    # NoTaskLost: each task ran or was handed back, none both.
+    # NoTaskLost: each task ran or was handed back, and none both.
     group, go_on = CarrierGroup(1), threading.Event()
     begun = threading.Event()
     group.submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
@@ -149,7 +149,7 @@ def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPa
 def test_an_unpark_of_what_was_handed_back_queues_nothing(
     build: str, twin: str, pushed: int, compiled: Compiled
 ) -> None:
-    # BackIsLeftAlone; and its user may start it again.  One that was queued may still have run.
+    # BackIsLeftAlone; its user may start it again.  One that was queued may still have run.
     ended = run(compiled("handed_back", build, *filter(None, [twin])))
     assert (ended.returncode, ended.stderr) == (0, "")
     found = re.fullmatch(
@@ -189,7 +189,7 @@ def test_ctrl_c_ends_a_close_that_waits() -> None:
         "import os, signal, threading\nfrom wakeproof import CarrierGroup\n"
         "go_on = threading.Event()\n"
         "def task():\n"
-        "    while not go_on.is_set():\n"  # CPython may sleep beside a signal
+        "    while not go_on.is_set():\n"  # CPython may sleep although a signal has come
         "        os.kill(os.getpid(), signal.SIGINT)\n        go_on.wait(10)\n"
         "group = CarrierGroup(1)\n"
         "try:\n    group.submit(task)\n    group.close()\n"

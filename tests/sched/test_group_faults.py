@@ -34,7 +34,7 @@ with CarrierGroup(2) as group:
 def test_a_start_that_is_refused_a_thread_leaves_nothing_running(
     build: str, compiled: Compiled
 ) -> None:
-    # Signals end its wait for the threads that it has: it must wait again, not free them.
+    # Signals end its wait for the threads that it has. It must wait again, and not free them.
     ended = run(compiled("no_threads", build, "-Wl,--wrap=pthread_create"))
     refused = "{} threads: code -6, errno EAGAIN, group 0, left running 0\n"
     last = "5 threads: code 0, errno -, group 1, left running 0\n"
@@ -88,7 +88,7 @@ with CarrierGroup(1) as group:
 def test_a_child_that_a_task_forks_ends_where_the_task_returns(
     where: str, callback: str, child: str, status: int, says: str
 ) -> None:
-    # EachRunsOnce: the child has copies of what is queued, and runs none of it.
+    # EachRunsOnce: the child has copies of the queued tasks, and runs none of them.
     code = FORKS.format(where=where, callback=callback, child=child)
     ended = run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", code])
     assert ended.returncode == 0, ended.stderr

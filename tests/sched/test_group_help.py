@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers that are all occupied but one, in C: Search.tla's WorkConservation under load.
+"""All carriers but one are occupied, in C: Search.tla's WorkConservation under load.
 
-Each build for half of $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED repeats
-a seed.
+Each build for half of $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED repeats a
+seed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a group is made of, clusters and rings of events: programs/sched/made.c."""
+"""The parts of a group, clusters and rings of events: programs/sched/made.c."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.running import run
 pytestmark = COMPILES
 CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
-TWINS = [  # case, build, file, what stands there, and what is put there
+TWINS = [  # case, build, file, the old text, and the new text
     ("clusters", "plain", "group_placement.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
     ("rings", "plain", "trace.c", "&traces->rings[ring], as", "&traces->rings[0], as"),
     ("rings", "plain", "trace.c", "copied < room", "copied <= room"),

@@ -52,6 +52,6 @@ def test_the_soak_reports_a_defect_with_its_seed(
     # A lost task or wake is a round without end, never mere latency.
     soak = compiled("soak", build, f"-DWP_TWIN_{twin}=1")
     ended = run(soak, str(TWIN_S), SEED, str(TWIN_PATIENCE_S), timeout_s=2 * TWIN_S)
-    if ended.returncode > 0:  # else it crashed, which is a report as well
+    if ended.returncode > 0:  # otherwise it crashed, which is a report as well
         assert re.match(rf"seed {SEED}, round \d+ .*: .*({says})", ended.stdout), ended.stdout
     assert ended.returncode != 0, f"seed {SEED}: {ended.stdout}"

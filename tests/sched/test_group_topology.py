@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier groups in a topology: pinned or floating, named, and whom they help."""
+"""Carrier groups in a topology: pinned or floating, named, and helped by distance."""
 
 from __future__ import annotations
 

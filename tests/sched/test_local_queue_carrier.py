@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose run queues are bounded: LocalQueueCarrier.tla and LocalQueue.tla, wired.
+"""Groups with bounded run queues: LocalQueueCarrier.tla and LocalQueue.tla, wired.
 
 programs/sched/local_queue_group.c and local_queue_next.c run one case and print what is lost.
 """

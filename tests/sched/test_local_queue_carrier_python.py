@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups with bounded run queues, from Python: the option, and what its counts say."""
+"""Groups with bounded run queues, from Python: the option and its counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RING = 256  # kernel/queue/local_queue.h
 
 
 def submits(group: CarrierGroup, many: int) -> list[int]:
-    """Submit so many from within one task, to its own carrier; return what they give."""
+    """Submit this many from within one task, to its own carrier; return their results."""
 
     def root() -> list[Future[int]]:
         return [group.submit(int, number) for number in range(many)]

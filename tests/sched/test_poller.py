@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pollers of carriers: specs/sched/Poller.tla, and the cases that specs/README.md lists.
 
-pollers.c and pollers_two.c run one case, with pollers that have a stack or have none, and
-print what is lost.
+pollers.c and pollers_two.c run one case, with pollers that have a stack or have none, and print
+what is lost.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def test_a_close_waits_for_others_and_then_ends_the_poller(one: One) -> None:
 
 @pytest.mark.slow
 def test_a_close_sleeps_until_a_wakeup_has_returned() -> None:
-    # CloseEnds: the poller is awake long before whoever has woken it is back; CPU time, not wall.
+    # CloseEnds: the poller is awake long before its waker has returned; CPU time, not wall.
     class Late(Eventfd):
         def wake(self) -> None:
             super().wake()
@@ -179,7 +179,7 @@ def test_ctrl_c_in_a_registration_leaves_none_or_one_that_its_carrier_names(
 
 
 class Big:
-    """What a poller works with."""
+    """The data of a poller."""
 
     def wakeup(self) -> None: ...
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pollers whose body is Python's: specs/sched/Poller.tla, in the three forms that a poller has."""
+"""Pollers with bodies in Python: specs/sched/Poller.tla, in the three forms of a poller."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_work_ends_a_sleep_in_the_system_with_one_wakeup(
 def test_a_carrier_that_is_awake_needs_no_wakeup(one: One, either_group: CarrierGroup) -> None:
     one.register(either_group[0])
     begun, over = threading.Event(), threading.Event()
-    start = either_group[0].factory(pinned=True)  # nobody else is to be woken for one
+    start = either_group[0].factory(pinned=True)  # no other is to be woken for one
     holds = start(lambda: (begun.set(), over.wait(PATIENCE_S)))
     assert begun.wait(PATIENCE_S)
     before = one.wakeups
@@ -73,7 +73,7 @@ def test_work_runs_while_the_poller_is_descheduled_in_its_park(
     for _ in range(50):
         run_on(either_group, int)
     until(lambda seen=one.aside: one.aside > seen + 2)
-    assert one.unasked == 0  # its park was over when it came back
+    assert one.unasked == 0  # its park was over when it returned
     assert either_group.close(PATIENCE_S) == []
 
 
@@ -112,7 +112,7 @@ def test_a_poller_may_park_itself_as_any_thread(either_group: CarrierGroup) -> N
     looks: list[bool] = []
 
     def body(poller: Poller) -> None:
-        while True:  # a close interrupts its park, or maybe_yield tells it
+        while True:  # a close interrupts its park, or maybe_yield reports it
             looks.append(poller.maybe_yield(True))
             park()
 
@@ -133,7 +133,7 @@ def long_task(over: threading.Event) -> None:
 
 
 def help_wanted(group: CarrierGroup, turns: int) -> None:
-    """Put work behind a long task of the first carrier that ends only with it."""
+    """Queue work behind a long task of the first carrier, which ends only with that work."""
     for _ in range(turns):
         over = threading.Event()
         first = group[0].submit(long_task, over)

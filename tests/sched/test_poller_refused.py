@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes no poller of Python, and who may not use one: specs/sched/Poller.tla."""
+"""Invalid pollers of Python, and threads that may not use one: specs/sched/Poller.tla."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wakeups of Python: whatever they raise no wake is lost; specs/sched/Poller.tla."""
+"""Wakeups of Python: no wake is lost, whatever they raise; specs/sched/Poller.tla."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_ctrl_c_in_a_wakeup_is_raised_and_the_wakeup_not_lost(make: Make) -> Non
 
     def wakeup() -> None:
         for _ in first:
-            signal.raise_signal(signal.SIGINT)  # the handler raises here, before it has woken
+            # The handler raises here, before it has woken the poller.
+            signal.raise_signal(signal.SIGINT)
         one.wakeup()
 
     def wakes_until_interrupted() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a task may wait, and in what order a carrier polls: programs/sched/run_queues.c."""
+"""The places where a task may wait, and the order of a carrier's poll: run_queues.c."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = {
     "ring": "with a ring: what its poller stole, the next slot; then ring, queue and inbox in turn",
     "left": "a close finds all that is left",
 }
-TWINS = {  # case, what stands there, and what is put there
+TWINS = {  # case, the old text, and the new text
     "private": (
         "\tif (task != NULL) {\n\t\tcarrier->next = NULL;",
         "\tif (task != NULL && false) {",

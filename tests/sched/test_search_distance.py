@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CarrierGroup: who helps whom, by steal domain and by distance."""
+"""CarrierGroup: the carrier that helps another one, by steal domain and by distance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_domain_is_a_cluster_or_everybody(
 
 
 def hold(group: CarrierGroup, first: Carrier, go_on: threading.Event) -> Carrier:
-    """Occupy `first`, or who steals from it, until `go_on`; return who it is."""
+    """Occupy `first`, or the carrier that steals from it, until `go_on`; return that carrier."""
     begun: Future[Carrier | None] = Future()
 
     def wait() -> None:
@@ -69,7 +69,7 @@ def test_under_cluster_only_a_sibling_of_the_cluster_helps() -> None:
 
 
 def await_parks(since: dict[Carrier, int]) -> None:
-    """Return when each has slept, or is about to, once more than so often."""
+    """Return when each has slept, or is about to, once more than before."""
     while any(one.counts.parks <= parks for one, parks in since.items()):
         time.sleep(0.001)
 

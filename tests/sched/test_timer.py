@@ -30,7 +30,7 @@ armed after the end 0
 
 
 class Program:
-    """Tells the timers of programs/sched/timer.c what to do, line by line."""
+    """Drives the timers of programs/sched/timer.c, line by line."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -49,7 +49,7 @@ class Program:
 
 
 class TimerMachine(RuleBasedStateMachine):
-    """A list of deadlines beside the heap.  Rules carry the names of the spec's actions."""
+    """A list of deadlines beside the heap.  Rules have the names of the spec's actions."""
 
     command: list[str]
 
@@ -75,7 +75,7 @@ class TimerMachine(RuleBasedStateMachine):
     def due(self, now: int) -> None:
         fired = self.program.ask(f"d {now}")
         deadlines = [self.armed.pop(number) for number in fired]
-        assert deadlines == sorted(deadlines)  # timers of one deadline fire in any order
+        assert deadlines == sorted(deadlines)  # timers with equal deadlines fire in any order
         assert all(deadline <= now for deadline in deadlines)
         assert all(deadline > now for deadline in self.armed.values())
 
@@ -126,7 +126,7 @@ def test_a_timer_that_is_armed_for_ever_is_not_the_first_of_any(program: Program
 
 @IN_CHECKOUT
 def test_deadlines_at_both_ends_of_time_do_not_wrap(program: Program) -> None:
-    # A difference of the two is no number of 64 bits: JDK-8314759.
+    # The difference of the two does not fit 64 bits: JDK-8314759.
     assert program.ask(f"a 1 {FOREVER - 1}") == [1]
     assert program.ask(f"a 2 {-(2**63)}") == [1]
     assert program.ask("d 0") == [2]

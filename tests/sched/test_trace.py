@@ -39,7 +39,7 @@ def test_without_being_asked_a_group_keeps_no_events() -> None:
 
 
 def test_every_submission_and_every_step_is_one_event() -> None:
-    # NoInventedEvent: as many as the carriers counted.
+    # NoInventedEvent: as many as the carriers have counted.
     with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=1 << 12)) as group:
         run(group, 300)
     events = group.events()
@@ -84,7 +84,7 @@ def test_a_steal_names_home_thief_and_kind() -> None:
 
 
 def test_events_may_be_read_while_carriers_write_and_have_known_names_and_times() -> None:
-    # A ring of 16 is overwritten all the time. That none is torn: scenarios/base/event_ring.c.
+    # A ring of 16 is overwritten all the time. scenarios/base/event_ring.c shows that none is torn.
     with CarrierGroup(1, tracing=Tracing(events=16)) as group:
         seen: list[Event] = []
         while len(seen) < 500:

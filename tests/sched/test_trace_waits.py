@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose events they are, what threads waited for, and the switch: specs/sched/Trace.tla."""
+"""The owners of events, the reasons of waits, and the switch: specs/sched/Trace.tla."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_steal_by_the_loop_is_from_the_loop() -> None:
 
 
 def wait_for_all(group: CarrierGroup) -> tuple[list[str], int]:
-    """Have a thread "waiter" wait for one thing after the other; return what for."""
+    """Have a thread "waiter" wait for one thing after the other; return the reasons."""
     mutex, semaphore = w.Mutex(), w.Semaphore(0)
     condition, channel = w.Condition(), w.Channel[int](1)
     left, right = io.socketpair(group=group)
@@ -247,7 +247,7 @@ def test_one_switch_is_for_all_groups_and_for_those_to_come() -> None:
 
 @pytest.mark.slow
 def test_the_switch_may_be_turned_while_carriers_write() -> None:
-    # RingsAreThere: larger rings, while those of before are written.
+    # RingsAreThere: larger rings, while the earlier ones are written.
     with CarrierGroup(2, work_stealing=True) as group:
         stop = threading.Event()
 

@@ -31,7 +31,7 @@ def run(group: CarrierGroup, fn: Callable[[], object]) -> object:
 
 
 def test_an_unpark_before_the_park_is_not_lost(group: CarrierGroup) -> None:
-    # UnparkNotLost, and PermitAtMostOne: three are one.
+    # UnparkNotLost, and PermitAtMostOne: three unparks give one permit.
     def body() -> tuple[bool, bool]:
         for _ in range(3):
             myself().unpark()
@@ -55,7 +55,7 @@ def test_an_unpark_before_the_start_is_kept(group: CarrierGroup) -> None:
 
 
 def test_a_park_whose_time_is_over_takes_no_permit(group: CarrierGroup) -> None:
-    # StaleTimerHarmless: nor does its timer end the next park.
+    # StaleTimerHarmless: its timer does not end the next park either.
     def body() -> tuple[bool, bool, bool]:
         timed_out = park(0.001)
         myself().unpark()
@@ -100,7 +100,7 @@ def test_a_join_that_is_woken_leaves_no_permit(group: CarrierGroup) -> None:
 def test_a_wake_that_finds_the_time_over_leaves_no_permit(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch, twin: bool
 ) -> None:
-    # The setter has taken the waiter off the list, and wakes it only after that has given up.
+    # The setter has taken the waiter off the list, and wakes it only after the waiter has given up.
     def body() -> tuple[bool, bool]:
         signal = Signal()
         turns = signal.turns(myself())
@@ -176,7 +176,8 @@ def test_a_time_that_makes_no_sense_is_refused(group: CarrierGroup, bad: Any) ->
 
 
 def test_a_sleep_of_no_time_lets_others_run(group: CarrierGroup) -> None:
-    # It hung: who slept for 0 s until another thread of its carrier had run, ran for ever.
+    # It hung: a thread that slept for 0 s until another thread of its carrier had run, ran for
+    # ever.
     seen: list[int] = []
 
     def waits() -> None:

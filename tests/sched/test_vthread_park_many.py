@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python virtual threads that take turns and wake one another, against specs/thread/VThread.tla."""
+"""Python virtual threads that take turns and wake one another, against VThread.tla."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def group() -> Iterator[CarrierGroup]:
 
 
 def test_deep_stacks_of_several_threads_keep_apart(group: CarrierGroup) -> None:
-    # They take turns on one C stack, also below C code: each finds its own as it was.
+    # They take turns on one C stack, also below C code; each finds its own as it was.
     def deep(n: int, depth: int) -> list[int]:
         if depth == 0:
             return sorted(range(20), key=lambda k: (wakeproof.yield_now(), -k * n)[1])
@@ -58,7 +58,7 @@ def test_300_threads_wake_one_another_in_a_chain(group: CarrierGroup) -> None:
 
 
 def test_threads_that_yield_take_turns(group: CarrierGroup) -> None:
-    # YieldFair: nobody is overtaken twice.
+    # YieldFair: no thread is overtaken twice.
     order: list[int] = []
 
     def body(n: int) -> None:
@@ -86,7 +86,7 @@ def test_every_sleeper_wakes(group: CarrierGroup) -> None:
 
 
 def test_an_unparker_in_another_thread_is_never_missed(group: CarrierGroup) -> None:
-    # UnparkNotLost, between a carrier and an OS thread: each round needs the last one's wake.
+    # UnparkNotLost, between a carrier and an OS thread: each round needs the wake of the last one.
     rounds, came = 300, threading.Semaphore(0)
 
     def body() -> None:

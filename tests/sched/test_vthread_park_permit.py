@@ -21,7 +21,7 @@ from wakeproof import (
 
 
 class PermitMachine(RuleBasedStateMachine):
-    """A thread's permit against its spec: one Boolean.  Rules carry the names of VThread.tla."""
+    """A thread's permit against its spec: one Boolean.  Rules have the names of VThread.tla."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -69,7 +69,7 @@ def test_each_twin_is_seen(compiled: Compiled, twin: str) -> None:
     assert run(command, TWINS[twin], timeout_s=20).returncode != 0
 
 
-BROKEN = [  # program, case, file, what stands there, and what is put there
+BROKEN = [  # program, case, file, the old text, and the new text
     ("vthreads", "again", "vthread_start.c", "\tbody->is_started = false; /*", "\t/*"),
     (
         "vthreads",

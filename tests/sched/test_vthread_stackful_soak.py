@@ -47,6 +47,7 @@ def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> 
     ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "group_settled_shared"],
 )
 def test_the_soak_sees_a_defect(twin: str, compiled: Compiled) -> None:
-    soak = compiled("vsoak", "delayed", f"-DWP_TWIN_{twin}=1")  # a window that is seldom hit else
+    # A window that is seldom hit otherwise.
+    soak = compiled("vsoak", "delayed", f"-DWP_TWIN_{twin}=1")
     ended = run(soak, "60", SEED, "5", "1000", "stealing", timeout_s=5 * PATIENCE_S)
     assert ended.returncode != 0, ended.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a carrier does that has nothing to run, or little: programs/sched/idle.c."""
+"""A carrier that has nothing to run, or little: programs/sched/idle.c."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES = {
 WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("wp__search_around", "wp__worker_park", "wp__worker_probe")
 ]
-TWINS = {  # file, what stands there, and what is put there
+TWINS = {  # file, the old text, and the new text
     "woken": (
         "run_queues.c",
         "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",

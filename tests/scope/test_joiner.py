@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scope's joiner makes of its subtasks, against specs/scope/Scope.tla, which is to come.
+"""The results that a scope's joiner makes of its subtasks, against specs/scope/Scope.tla.
 
 Its claims are named in each test; owners are the main thread and a virtual one.
 """
@@ -33,7 +33,7 @@ def test_all_successful_gives_results_in_the_order_of_forks(
 
 
 def test_results_of_a_cancelled_scope_are_not_made_up(owner: Owner, group: CarrierGroup) -> None:
-    # NoResultAfterCancel: who had not ended seemed to have returned None.
+    # NoResultAfterCancel: a subtask that had not ended seemed to have returned None.
     def body() -> None:
         with Scope(joiner.all_successful_or_raise(), group=group) as scope:
             scope.fork(ends_when_interrupted, [])
@@ -72,7 +72,7 @@ def test_the_first_failure_cancels_the_others(
 
 
 def test_one_of_many_failures_wins(owner: Owner, group: CarrierGroup) -> None:
-    # FirstFailureWins: one on_complete alone says true.
+    # FirstFailureWins: only one on_complete returns true.
     said: list[bool] = []
 
     class Counts(joiner._FirstFailure):

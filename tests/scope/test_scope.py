@@ -77,7 +77,7 @@ def test_a_fork_after_the_join_or_outside_the_block_is_refused(
 
 
 def test_who_forks_must_join(owner: Owner, group: CarrierGroup) -> None:
-    # ForkedImpliesJoined; an exception of the block goes first.
+    # ForkedImpliesJoined; an exception of the block comes first.
     def body() -> None:
         with pytest.raises(StateError, match="forked, but not joined"), Scope(group=group) as scope:
             scope.fork(wakeproof.park)

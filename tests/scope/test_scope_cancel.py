@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes that are cancelled, late or interrupted, against specs/scope/Scope.tla, which is to come.
+"""Scopes that are cancelled, late or interrupted, against specs/scope/Scope.tla.
 
 Its claims are named in each test; owners are the main thread and a virtual one.
 """
@@ -191,7 +191,7 @@ def test_the_twin_whose_last_subtask_is_silent_is_seen(
 def test_the_twin_that_lets_forks_in_after_a_cancel_is_seen(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # ChildrenWithinScope: the close finds nobody to wait for.
+    # ChildrenWithinScope: the close finds no thread to wait for.
     monkeypatch.setattr(ScopeChildren, "enter", lambda *_: True)
     with Scope(joiner.await_all(), group=group) as scope:
         subtask = scope.fork(wakeproof.park)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes and executors whose owner is the main thread, between two signals.
+"""Scopes and executors owned by the main thread, between two signals.
 
 specs/scope/Scope.tla: JoinWakes, ChildrenWithinScope.
 """
@@ -97,5 +97,5 @@ def test_a_signal_handler_may_shut_an_executor_down() -> None:
 
 
 def test_ctrl_c_while_threads_are_started_leaves_nobody_to_wait_for() -> None:
-    # It hung within 0.5 s: who was counted in, and then not started, was waited for.
+    # It hung within 0.5 s: a thread was counted, and then not started, and was waited for.
     assert run(INTERRUPTS) == "done\n"

@@ -41,7 +41,7 @@ def test_a_binding_ends_with_its_block_whatever_it_raises() -> None:
 
 
 def test_bindings_that_end_out_of_order_are_told_and_leave_nothing() -> None:
-    # The outer one came back when the inner one ended, and stayed for ever.
+    # The outer binding came back when the inner one ended, and stayed for ever.
     outer, inner = user.bind("ada"), user.bind("bob")
     outer.__enter__()
     inner.__enter__()

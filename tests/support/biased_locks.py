@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a ticket lock, as threads on real cores record them."""
+"""Events of a biased lock, as threads on real cores record them."""
 
 from __future__ import annotations
 

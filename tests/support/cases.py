@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of programs/ that run one case, say nothing if it holds, and else what is lost."""
+"""Programs of programs/ that run one case and print nothing if it holds, or else what is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EACH_BUILD = pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def hold(
     command: list[str], cases: Iterable[str | Iterable[str]], *, cwd: Path | None = None
 ) -> None:
-    """Run each case, a word or several, or a word and its claim: none may say anything."""
+    """Run each case, one or several words, or a word and its claim: none may print anything."""
     for case in cases:
         ended = run(command, *([case] if isinstance(case, str) else case), cwd=cwd)
         claim = cases[case] if isinstance(cases, Mapping) else ""
@@ -28,14 +28,14 @@ def hold(
 
 
 def fails(command: list[str], *case: str) -> None:
-    """Run a case of a defect: it must fail, and say that something is lost."""
+    """Run a case of a defect: it must fail, and print what is lost."""
     ended = run(command, *case)
     assert ended.returncode != 0, ended
     assert "lost" in ended.stdout, ended
 
 
 def loses(command: list[str], *case: str, what: str = "") -> None:
-    """Run a case of a defect: it must end by itself, and begin with what is lost."""
+    """Run a case of a defect: it must end by itself, and print first what is lost."""
     ended = run(command, *case)
     assert ended.returncode == 1, ended
     assert ended.stdout.startswith(f"lost {what}"), ended

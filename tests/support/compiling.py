@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles C programs of tests with the kernel: an object that several tests need, once."""
+"""Compiles C programs of tests with the kernel. An object that several tests need is made once."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 def program_file(name: str) -> Path:
-    """Return programs/LAYER/NAME.c: no two layers have a program of one name."""
+    """Return programs/LAYER/NAME.c. No two layers have a program of one name."""
     [file] = PROGRAMS.rglob(f"{name}.c")
     return file
 
 
 def build(folder: Path, name: str, kind: str, *more: str) -> list[str]:
-    """Compile programs/**/NAME.c and the kernel in a build, with flags; say how to run it.
+    """Compile programs/**/NAME.c and the kernel in a build, with flags; return the command.
 
     A twin's flag is for the files that have the twin, a definition or an optimisation for NAME.c.
     """
@@ -51,9 +51,9 @@ def _command(target: Path, kind: str) -> list[str]:
 def link(
     folder: Path, name: str, kind: str, programs: list[Path], *more: str, kernel: bool = True
 ) -> Path:
-    """Link these files in place of NAME.c in `folder`; what others wrote may have warnings.
+    """Link these files in place of NAME.c in `folder`; files of other authors may have warnings.
 
-    A file of a copy of the kernel is taken in place of the kernel's own. What `-I` names comes
+    A file of a copy of the kernel takes the place of the kernel's own. Folders after `-I` come
     first for these files.
     """
     sources = Sources(locations.sources())
@@ -86,9 +86,9 @@ def link(
             first = [f"-I{overlay}"]
             if str(file) in edited:
                 compiled = overlay / twins.place(file, locations.sources())
-                first += [f"-I{file.parent}"]  # for what it includes from beside it
+                first += [f"-I{file.parent}"]  # for files that it includes from its own folder
         is_used |= bool(own or first)
-        own += ["-Wno-error"] if own or first else []  # of what a defect leaves unused
+        own += ["-Wno-error"] if own or first else []  # for names that a defect leaves unused
         own += [flag for flag in defined if is_own and flag not in places]
         own += ["-w"] if OTHERS in file.parts else []
         own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
@@ -103,7 +103,7 @@ def link(
 
 
 def _is_among(path: Path, kernel: Path, programs: list[Path]) -> bool:
-    """Say whether one of the programs is a copy of that file of the kernel."""
+    """Return true if one of the programs is a copy of that file of the kernel."""
     end = f"/kernel/{path.relative_to(kernel)}"
     return any(str(program).endswith(end) for program in programs)
 
@@ -111,7 +111,7 @@ def _is_among(path: Path, kernel: Path, programs: list[Path]) -> bool:
 def broken(
     folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str
 ) -> list[str]:
-    """Build NAME.c with a kernel in which `old`, which is once in one of its files, is `new`."""
+    """Build NAME.c with a kernel in which `old`, once in one of its files, is replaced by `new`."""
     kernel = locations.sources() / "kernel"
     [whole] = kernel.rglob(file)
     text = whole.read_text()
@@ -124,7 +124,7 @@ def broken(
 
 
 def _object(command: list[str], stem: str, key: str) -> Path:
-    """Return what the command makes, made now if it does not exist."""
+    """Return the file that the command makes; it is made if it does not exist."""
     target = locations.cache() / "tests" / f"{stem}-{key}.o"
     if not target.exists():
         target.parent.mkdir(exist_ok=True)

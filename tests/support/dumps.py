@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a dump in JSON: that of the JDK's thread dump, and states, carriers and stacks."""
+"""The shape of a dump in JSON: the JDK's thread dump, with states, carriers and stacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STATES = {"new", "queued", "given", "running", "parked", "pinned", "closed"}
 
 
 def checked(whole: dict[str, Any]) -> dict[str, Any]:
-    """Return the dump, which has the shape."""
+    """Return the dump, after checking its shape."""
     assert list(whole) == ["threadDump"]
     dump: dict[str, Any] = whole["threadDump"]
     assert int(dump["processId"]) > 0
@@ -53,7 +53,7 @@ def _check_stack(stack: list[str]) -> None:
 
 
 def said_of(dump: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return what is said of the one thread of that name."""
+    """Return the entry of the one thread of that name."""
     listed = [one for container in dump["threadContainers"] for one in container["threads"]]
     (said,) = [one for one in listed if one["name"] == name]
     return dict(said)

@@ -41,13 +41,13 @@ def needs_aarch64() -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """A built program, and what starts it."""
+    """A built program, and its command."""
 
     command: tuple[str, ...]
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*self.command, *arguments]
-        environment = {**os.environ, "TSAN_OPTIONS": "atexit_sleep_ms=0"}  # else a second each
+        environment = {**os.environ, "TSAN_OPTIONS": "atexit_sleep_ms=0"}  # otherwise a second each
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
         )
@@ -65,7 +65,7 @@ def build(
     folder: Path, name: str, kind: str = "plain", compiler: str = "cc", flags: Sequence[str] = (),
     kernel: Path = KERNEL,
 ) -> Program:  # fmt: skip
-    """Compile what is C, once per folder; assemble and link. A flag may name a twin."""
+    """Compile the C files, once per folder; assemble and link. A flag may name a twin."""
     named = [flag.removeprefix(TWIN).split("=")[0] for flag in flags if flag.startswith(TWIN)]
     overlay = twins.overlay_of(*named) if named else None
     warnings = [] if named else WARNINGS  # a defect may leave something unused
@@ -94,7 +94,7 @@ def build(
 
 
 def broken(folder: Path, file: str, old: str, new: str) -> Path:
-    """Return a copy of the kernel in which `old`, which is there once, is `new`."""
+    """Return a copy of the kernel in which `old`, which occurs there once, is `new`."""
     kernel = shutil.copytree(KERNEL, folder / "kernel")
     [broken_file] = kernel.rglob(file)
     text = broken_file.read_text()

@@ -16,7 +16,7 @@ from wakeproof import VirtualThreadPool
 
 
 def holds(pool: VirtualThreadPool, count: int = 2) -> list[Future[Any]]:
-    """Have so many calls run, which park."""
+    """Submit this many calls, which park."""
     futures = [pool.submit(wakeproof.park) for _ in range(count)]
     until(lambda: all(future.running() for future in futures))
     return futures
@@ -34,7 +34,7 @@ def whole(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(text: str) -> str:
-    """Run it as a program, which must say nothing on stderr and end with 0."""
+    """Run it as a program, which must print nothing on stderr and end with 0."""
     made = whole(text)
     assert (made.returncode, made.stderr) == (0, "")
     return made.stdout

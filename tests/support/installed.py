@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package in environments of their own, and the C library in a prefix of its own.
 
-Quick: what the wheel's Python part holds, with the native part of this environment.  With
+Quick: the wheel's Python part, with the native part of this environment.  With
 WAKEPROOF_REGISTRY=1, as `make test-package` sets it, the wheel is built from the source archive and
 installed from the registry.
 """
@@ -102,7 +102,7 @@ def light(tmp_path_factory: pytest.TempPathFactory, unpacked: Path) -> Installed
 
 @pytest.fixture(scope="session")
 def judging(tmp_path_factory: pytest.TempPathFactory, light: Installed) -> Installed:
-    """wakeproof[judge]; quick: the light one, and beside it what this environment holds."""
+    """wakeproof[judge]; quick: the light one, with the packages of this environment."""
     made = environment(tmp_path_factory.mktemp("judging"))
     if REAL:
         wheel = next((light.folder / "wheels").glob("*.whl"))

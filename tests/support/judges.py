@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judges side by side: the two engines of the explorer, and where they differ from the axioms.
+"""The judges side by side: the two engines of the explorer, and their differences from the axioms.
 
 WAKEPROOF_TRUST=20 takes twenty times as many random programs.
 """
@@ -22,7 +22,7 @@ from wakeproof.judge.oracle.models import AXIOMS, Axioms
 
 TRUST = int(os.environ.get("WAKEPROOF_TRUST", "1"))
 EXPLORER = litmus.Explorer()
-ORDERLY = (Model.SC, Model.TSO)  # what states.c knows
+ORDERLY = (Model.SC, Model.TSO)  # the models of states.c
 Explored = dict[Model, Result]
 
 
@@ -59,9 +59,9 @@ def ended(result: Result) -> dict[str, int]:
 
 
 def difference(expected: oracle.Result, got: Result) -> str:
-    """Say how the explorer's answer differs; "": not at all.
+    """Return how the explorer's answer differs; "": not at all.
 
-    A race and a failed assertion end the exploration of what follows: then only they are compared,
+    A race and a failed assertion end the exploration at that point. Then only these are compared,
     and that no outcome is invented.
     """
     if got.error or not got.exhaustive or got.duplicates:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs to compare judges on: with all observed, and changed a little."""
+"""Small programs for comparing judges: with everything observed, and with small changes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Pair:
 
 
 class One:
-    """A poller; `aside`: how often descheduled; `unasked`: and took itself for parked."""
+    """A poller. `aside`: times it was descheduled; `unasked`: times it took itself for parked."""
 
     def __init__(self, at: Eventfd | Pair | None = None, **how: Any) -> None:
         self.at = Eventfd() if at is None else at
@@ -71,7 +71,7 @@ class One:
         self.looks = self.tries = self.blocks = self.wakeups = self.aside = self.unasked = 0
         self.had_io: bool = how.pop("had_io", True)
         self.spins: bool = how.pop("spins", False)
-        self.leaves: bool = how.pop("leaves", False)  # never says that it is back
+        self.leaves: bool = how.pop("leaves", False)  # it never reports that it is back
         self.resumes: VirtualThread | None = how.pop("resumes", None)
         self.steps_aside: bool = how.pop("steps_aside", False)
         assert not how
@@ -89,7 +89,8 @@ class One:
             self.looks += 1
             if self.spins:
                 continue
-            self.tries += 1  # also one that finds work may have been seen by who brought it
+            # A poller that finds work may also have been seen by the thread that brought it.
+            self.tries += 1
             if self.leaves:
                 self.parked(poller, bool(poller.try_park()))
                 continue
@@ -103,7 +104,7 @@ class One:
         if self.steps_aside:  # descheduled: the others run
             self.aside += 1
             wakeproof.sleep(0.001)
-            wakeproof.yield_now()  # the time may be over before it is asleep
+            wakeproof.yield_now()  # the time may be over before it sleeps
             self.unasked += poller.can_park()
             return
         if self.resumes is not None:

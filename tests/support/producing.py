@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of strategies that count what became of them, and the pools they go to."""
+"""Tasks of strategies that count their fates, and the pools for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POOLS: dict[str, Callable[[], AbstractContextManager[Executor]]] = {
 
 
 class Tasks:
-    """So many, each of which counts that it has run; finds out if two threads produce."""
+    """Tasks that count their runs, and find out if two threads produce."""
 
     def __init__(self, count: int = 0) -> None:
         self.left = deque(range(count))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs that an oracle can enumerate: loop-free, without futex calls.
+"""Random programs that an oracle can enumerate: without loops and futex calls.
 
-A value names its store wherever it can, so outcomes tell executions apart; every register and every
+A value names its store where possible, so outcomes distinguish executions. Every register and every
 location is observed.
 """
 
@@ -45,7 +45,7 @@ MIXTURES = (
 
 @dataclass(frozen=True)
 class Kinds:
-    """What random programs may have in them."""
+    """The features that random programs may have."""
 
     plain: bool = True
     fences: tuple[str, ...] = FENCES
@@ -132,7 +132,7 @@ class _Draw:
 
 
 def candidates(program: Program) -> int:
-    """Return roughly how many ways there are to choose what is read and what is overwritten."""
+    """Return roughly the number of ways to choose sources of reads and places of writes."""
     reads, writes = Counter[str](), Counter[str]()
     updates = Counter[str]()
     for thread in program.threads:

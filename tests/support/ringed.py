@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests need io_uring; in CI liburing has to be there."""
+"""The tests that need io_uring; in CI liburing must be there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests run in CI: all, but of those that rotate a quarter, by the commit's hash."""
+"""The tests that run in CI: a quarter of the rotating ones, by the commit hash, and all others."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from wakeproof.judge import lock
 
 @functools.cache
 def due() -> tuple[int, str] | None:
-    """Return the quarter of rotating tests that runs, and the commit that chose it; None: all."""
+    """Return the quarter of rotating tests that runs, and its commit; None: all run."""
     return lock.quarter_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
 
 
 def is_due(item: pytest.Item, found: tuple[int, str] | None) -> bool:
-    """Say whether a test runs in the quarter that was found."""
+    """Return true if a test runs in that quarter."""
     return found is None or not is_rotating(item) or found[0] == lock.quarter(item.nodeid)
 
 
 def is_rotating(item: pytest.Item) -> bool:
-    """Say whether a test is one case of several of a slow test, or is marked `rotates`."""
+    """Return true if a test is one case of several of a slow test, or is marked `rotates`."""
     is_case = hasattr(item, "callspec") and item.get_closest_marker("slow") is not None
     return is_case or item.get_closest_marker("rotates") is not None

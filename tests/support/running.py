@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program, and returns what it printed, and its exit code."""
+"""Runs a program, and returns its output and its exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run(
     text: str | None = None,
     **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command, with `text` as its input and variables beside those of the environment."""
+    """Run a command, with `text` as its input and variables added to those of the environment."""
     return subprocess.run(
         [*command, *more], input=text, env={**os.environ, **variables}, cwd=cwd,
         capture_output=True, text=True, check=False, timeout=timeout_s,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP servers of examples/, compiled and started, for the tests of these."""
+"""HTTP servers of examples/, compiled and started, for their tests."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ HELLO = b"the backend says hello\n"
 
 
 def llhttp() -> list[Path]:
-    """Return its sources, fetched now if they are not there."""
+    """Return its sources, which are fetched if they are not there."""
     subprocess.run([sys.executable, str(locations.sources() / "tools" / "llhttp.py")], check=True)
     return sorted((locations.cache() / "llhttp" / "src").glob("*.c"))
 
 
 @functools.cache
 def compiled(folder: Path, name: str, kind: str, *more: str) -> list[str]:
-    """Compile an example in a build; say how to run it."""
+    """Compile an example in a build; return its command."""
     parts = [EXAMPLES / f"{part}.c" for part in (name, *PARTS)]
     parts += [EXAMPLES / f"{part}.c" for part in ECHO if name == "echo_server"]
     include = f"-I{locations.cache() / 'llhttp' / 'include'}"
@@ -50,7 +50,7 @@ def compiled(folder: Path, name: str, kind: str, *more: str) -> list[str]:
 
 
 class Server:
-    """One that runs: its port, its process, and when it has ended what it has counted."""
+    """A running server: its port, its process, and after its end its counts."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process, self.counts = process, {}
@@ -74,7 +74,7 @@ class Server:
         return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """End it by a signal, and see that nothing is wrong."""
+        """End it by a signal, and check that nothing is wrong."""
         self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate(timeout=PATIENCE_S)
         assert (err, self.process.returncode) == ("", 0)
@@ -89,7 +89,7 @@ def get(client: http.client.HTTPConnection, path: str = "/") -> tuple[int, bytes
 
 @contextmanager
 def running(command: list[str], *options: object, files: int = 0) -> Iterator[Server]:
-    """Start one; `files`: how many descriptors it may have, 0: as many as we."""
+    """Start one; `files`: how many descriptors it may have; 0: as many as this process."""
 
     def limit() -> None:
         if files:
@@ -129,7 +129,7 @@ VARIANTS = {
 
 @contextmanager
 def echo(folder: Path, variant: str, backend: int, *more: object, **given: int) -> Iterator[Server]:
-    """Start one of `VARIANTS` with that backend; options that begin with -D are the compiler's."""
+    """Start one of `VARIANTS` with that backend. Options with -D are for the compiler."""
     kind, *options = VARIANTS[variant]
     defined = [str(one) for one in more if str(one).startswith("-D")]
     options += [one for one in more if str(one) not in defined]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of known shapes: the classics in which the models differ, and every smallest one."""
+"""Programs of known shapes: the classics in which models differ, and every smallest one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SKELETONS = (
 
 @dataclass(frozen=True)
 class Orders:
-    """From which orders to draw: each program mixes few, or it would rarely show anything."""
+    """The orders to draw from. Each program mixes few, or it would rarely show anything."""
 
     loads: tuple[str, ...]
     stores: tuple[str, ...]
@@ -53,7 +53,7 @@ class Orders:
 
 
 def smallest(*, updates: bool = False, fences: bool = False) -> Iterator[Program]:
-    """Yield all programs of two threads with two operations on x and y, but for symmetric ones.
+    """Yield all programs of two threads with two operations on x and y, except symmetric ones.
 
     Loads and stores of each order; on request exchanges, and a seq_cst fence in between.
     """
@@ -109,7 +109,7 @@ def _classic(plans: list[list[str]], orders: Iterator[str]) -> Program:
 
 
 def _can_differ(pair: tuple[tuple, ...]) -> bool:
-    """Say whether the two threads have a conflict; else each runs as if alone."""
+    """Return true if the two threads conflict; otherwise each runs as if alone."""
     return any(
         a[2] == b[2] and (a[0], b[0]) != ("load", "load") for a in pair[0][:2] for b in pair[1][:2]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long soaks live, and from which seed."""
+"""The duration of soaks, and their seed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 
 def number(name: str, most: int, default: int) -> int:
-    """Return what that variable says, `default` if it is empty or not set.
+    """Return the value of that variable, `default` if it is empty or not set.
 
     Raises:
-        UsageError: it is no number of that range; conftest.py asks before anything runs.
+        UsageError: it is no number of that range; conftest.py checks it before anything runs.
     """
     text = os.environ.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most))

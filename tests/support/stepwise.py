@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every interleaving of a small program, each plain access a step of its own: does it race?
+"""Every interleaving of a small program, with each plain access a step of its own: does it race?
 
 Written without a look at the state engine, which takes plain accesses together with the step before
-them.  A race here is what the words say: a state in which the next steps of two threads touch one
-place, one of them writes, one of them is plain.
+them.  A race here is the literal definition: a state in which the next steps of two threads touch
+one place, one of them writes, and one of them is plain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Places = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Thread:
-    """Where a thread is, its registers, and the stores that are still in its buffer."""
+    """The position of a thread, its registers, and the stores that are still in its buffer."""
 
     at: int = 0
     registers: Places = ()
@@ -51,7 +51,7 @@ class Moment:
 
 
 def races(program: Program, *, has_buffers: bool) -> bool:
-    """Say whether an execution under SC (TSO: `has_buffers`) comes to a race."""
+    """Return true if an execution under SC (TSO: `has_buffers`) reaches a race."""
     first = Moment(tuple(Thread() for _ in program.threads), tuple(program.initial.items()))
     seen, left = {first}, [first]
     while left:
@@ -70,7 +70,7 @@ def _value(thread: Thread, operand: Operand) -> int:
 
 
 def _next(program: Program, number: int, thread: Thread) -> tuple[int, Operation] | None:
-    """Return the next operation that is a step, and where it stands."""
+    """Return the next operation that is a step, and its place."""
     operations, at = program.threads[number].operations, thread.at
     while at < len(operations):
         operation = operations[at]
@@ -96,7 +96,7 @@ def _must_drain(operation: Operation) -> bool:
 
 
 def _access(moment: Moment, thread: Thread, operation: Operation) -> tuple[str, bool, bool] | None:
-    """Return place, whether it is written, whether the access is plain."""
+    """Return the place, whether it is written, and whether the access is plain."""
     if isinstance(operation, Fence) or (_must_drain(operation) and thread.buffer):
         return None
     writes = not isinstance(operation, Load)

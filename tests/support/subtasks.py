@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What subtasks do in tests of scopes."""
+"""The bodies of subtasks in tests of scopes."""
 
 from __future__ import annotations
 

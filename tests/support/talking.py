@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that talk over sockets of wakeproof.io, for the tests of these."""
+"""Threads that talk over sockets of wakeproof.io, for their tests."""
 
 from __future__ import annotations
 

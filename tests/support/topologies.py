@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fake machines under a root of their own, and a topology of one's own."""
+"""Fake machines under a root of their own, and a custom topology."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wakeproof import CarrierGroup
 
 @dataclass(frozen=True)
 class Machine:
-    """Cores are numbered first, then their siblings, as Linux does it on most servers."""
+    """Cores are numbered first, then their siblings, as Linux does on most servers."""
 
     sockets: int = 1
     clusters: int = 1  # of each socket
@@ -68,7 +68,7 @@ def build(root: Path, machine: Machine) -> Path:
 
 
 class Halves:
-    """A topology of one's own: two clusters that take turns; one carrier is pinned, at most."""
+    """A custom topology: two clusters that alternate; at most one carrier is pinned."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads in tests: who runs, who is held, and until when one waits for another."""
+"""Virtual threads in tests: the current one, held carriers, and how long to wait for another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parked(thread: VirtualThread, state: str = "parked") -> VirtualThread:
 
 
 def until(is_so: Callable[[], object]) -> None:
-    """Wait until it is so."""
+    """Wait until the condition holds."""
     end = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < end, "what is awaited never came"
@@ -35,7 +35,7 @@ def until(is_so: Callable[[], object]) -> None:
 
 @contextlib.contextmanager
 def held(*carriers: Carrier) -> Iterator[list[threading.Event]]:
-    """Occupy the carriers, each by a task that nobody can steal, until its event is set."""
+    """Occupy each carrier by a task that no thief can take, until its event is set."""
     events = [threading.Event() for _ in carriers]
     for carrier, go_on in zip(carriers, events, strict=True):
         begun = threading.Event()
@@ -49,16 +49,16 @@ def held(*carriers: Carrier) -> Iterator[list[threading.Event]]:
 
 
 def myself() -> VirtualThread:
-    """Return the virtual thread that calls."""
+    """Return the calling virtual thread."""
     thread = wakeproof.current()
     assert thread is not None
     return thread
 
 
 def interrupt(process: subprocess.Popen[str]) -> str:
-    """Send Ctrl-C until the process has ended, and return what it printed.
+    """Send Ctrl-C until the process has ended, and return its output.
 
-    CPython may put its main thread to sleep beside a signal that has just come: the next wakes it.
+    CPython may put its main thread to sleep although a signal has just come; the next one wakes it.
     """
     for _ in range(6):
         process.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutex, semaphore and channel in split form, for tests: a waiter is memory, nobody sleeps."""
+"""Mutex, semaphore and channel in split form, for tests: a waiter is memory, no thread sleeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GRANTED = 2
 
 
 class Waiter(ctypes.Structure):
-    """struct wp_waiter of kernel/thread/wait_queue.h; zeroed it is an OS thread's."""
+    """struct wp_waiter of kernel/thread/wait_queue.h; a zeroed one belongs to an OS thread."""
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("next", "prev", "line", "thread", "push", "value")),
@@ -29,7 +29,7 @@ class Waiter(ctypes.Structure):
 
 
 class Sync(ctypes.Structure):
-    """Room for any of the three; zeroed it is a free mutex, a semaphore without permits."""
+    """Room for any of the three; zeroed it is a free mutex, or a semaphore without permits."""
 
     _fields_ = (("words", ctypes.c_uint32 * 2), ("rest", ctypes.c_uint64 * 16))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's channel against Channel.tla: nothing lost, in order, nobody waits for nothing."""
+"""Python's channel against Channel.tla: nothing lost, in order, no waiter waits in vain."""
 
 from __future__ import annotations
 

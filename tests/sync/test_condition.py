@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's condition against specs/sync/Condition.tla, virtual and OS threads in one line."""
+"""Python's condition against specs/sync/Condition.tla, virtual and OS threads in one queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wakeproof.errors import UsageError, WrongThreadError
 
 
 def test_a_notify_reaches_who_waits_longest(group: CarrierGroup) -> None:
-    # NoLostSignal, and nobody else is woken.
+    # NoLostSignal, and no other thread is woken.
     condition, woken = Condition(), list[int]()
 
     def wait(index: int) -> None:
@@ -79,7 +79,7 @@ def test_a_condition_needs_its_mutex_and_gives_up_in_time(group: CarrierGroup) -
         with pytest.raises(WrongThreadError, match="Mutex: nobody does"):
             call()
     with condition:
-        for bad in (-1, 1.5, "1", sys.maxsize):  # the last one took as long as it is large
+        for bad in (-1, 1.5, "1", sys.maxsize):  # the last one was accepted, and took that long
             with pytest.raises(UsageError, match="allowed: 0 to 1048576, or notify_all"):
                 condition.notify(bad)  # type: ignore[arg-type]
         assert condition.wait_for(lambda: True, 10**400) is True

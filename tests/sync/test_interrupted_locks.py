@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in a `with` block of Mutex, Condition or Semaphore leaves it free, wherever it comes."""
+"""Ctrl-C in a `with` block of Mutex, Condition or Semaphore leaves it free, whenever it comes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wakeproof import Condition, Mutex, Semaphore
 from wakeproof._runtime.locks import ARE_WHOLE
 
 TRIES, LIMIT_S = 400, 5.0
-SOON_S = 0.0002  # in which a loop of nothing but the block enters it some hundred times
+SOON_S = 0.0002  # in which a loop of only the block enters it some hundred times
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def first_taken(enter: Callable[[], object], is_free: Callable[[], bool]) -> int
 
 
 def made(what: str) -> tuple[Mutex | Condition | Semaphore, Mutex | Semaphore]:
-    """Return what the block is of, and what it takes."""
+    """Return the object of the block, and a function that takes it."""
     if what == "semaphore":
         semaphore = Semaphore(1)
         return semaphore, semaphore

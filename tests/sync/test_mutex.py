@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's mutex against specs/sync/Mutex.tla; what it shares with condition and semaphore."""
+"""Python's mutex against specs/sync/Mutex.tla; and the parts shared with its relatives."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_interrupt_ends_a_wait(group: CarrierGroup, what: str) -> None:
 
 
 def test_a_signal_handler_runs_while_the_main_thread_waits() -> None:
-    # And what it raises ends the wait: Ctrl-C does.
+    # An exception that it raises ends the wait: Ctrl-C does.
     mutex, semaphore, condition = Mutex(), Semaphore(0), Condition()
     threading.Thread(target=mutex.acquire).start()
     while not mutex.locked():
@@ -151,7 +151,7 @@ def test_a_signal_handler_runs_while_the_main_thread_waits() -> None:
 
 
 def test_a_close_takes_its_threads_out_of_line() -> None:
-    # Or what others give would go to a thread that never runs again.
+    # Otherwise the things that others give would go to a thread that never runs again.
     mutex, semaphore, condition = Mutex(), Semaphore(0), Condition()
     mutex.acquire()
     group = CarrierGroup(1)

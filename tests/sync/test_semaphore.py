@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's semaphore against specs/sync/Semaphore.tla, virtual and OS threads in one line."""
+"""Python's semaphore against specs/sync/Semaphore.tla, virtual and OS threads in one queue."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_permits_that_make_no_sense_are_refused(bad: int) -> None:
 def test_a_grant_that_comes_with_the_timeout_is_taken(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # PermitBalance: or the permit is lost.  The twin returns what the park said.
+    # PermitBalance: otherwise the permit is lost.  The twin returns the result of the park.
     semaphore = Semaphore(0)
 
     def late(*_: object) -> int:

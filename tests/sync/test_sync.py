@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual threads and OS threads at the same objects: WaitQueue.tla, Mutex.tla and their like.
 
-programs/sync/sync.c draws what they do, disturbs them, and prints what is lost.
+programs/sync/sync.c draws their actions, disturbs them, and prints what is lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutex, semaphore, channel against plain models: specs/sync/Mutex.tla, Semaphore.tla, Channel.tla.
 
-In split form many waiters are one test's: each step has one right result, the order included.
+In split form one test has many waiters, so each step has one right result, including the order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KERNEL = library()
 
 
 class SemaphoreMachine(RuleBasedStateMachine):
-    """Permits and a line.  Rules carry the names of the actions in Semaphore.tla."""
+    """Permits and a queue.  Rules have the names of the actions in Semaphore.tla."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class SemaphoreMachine(RuleBasedStateMachine):
 
 
 class MutexMachine(RuleBasedStateMachine):
-    """Held or not, a line, passes.  Rules carry the names of the actions in Mutex.tla."""
+    """Held or not, a queue, bypasses.  Rules have the names of the actions in Mutex.tla."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ class MutexMachine(RuleBasedStateMachine):
 
 
 class ChannelMachine(RuleBasedStateMachine):
-    """Slots and two lines.  Rules carry the names of the actions in Channel.tla."""
+    """Slots and two queues.  Rules have the names of the actions in Channel.tla."""
 
     @rule(capacity=st.integers(0, 3))
     @precondition(lambda self: not hasattr(self, "channel"))

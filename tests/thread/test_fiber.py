@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fibers: what a switch keeps, what a backtrace shows, what sanitizers are told; fiber.h.
+"""Fibers: the registers that a switch keeps, backtraces, and reports to sanitizers; fiber.h.
 
-No spec: whoever switches owns both sides.  Each check has a twin: the same assembly without one
-register, say.  programs/thread/fiber.c prints what was lost.
+No spec: the side that switches owns both sides.  Each check has a twin, for example the same
+assembly without one register.  programs/thread/fiber.c prints what is lost.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def test_gdb_walks_a_running_fiber_down_to_its_entry(x86: Path) -> None:
 
 @X86
 def test_gdb_walks_the_switch_itself_at_each_instruction(x86: Path) -> None:
-    # From the thread's own side over to the fiber's beginning.
+    # From the thread's own side over to the beginning of the fiber.
     steps = ["stepi", "bt"] * 40
     told = gdb(fibers.build(x86, "fiber"), "break wp__fiber_jump", "run", *steps)
     stacks = [frames(part) for part in re.split(r"^(?=#0)", told, flags=re.MULTILINE)[1:]]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stack overflow names its virtual thread and dies of its signal; kernel/thread/overflow.h.
 
-No spec: signals.  overflow.c has the cases, watch.c those that nobody dies of;
-each check has a twin, the kernel with one line changed.
+No spec: signals.  overflow.c has the cases, watch.c those in which no process dies. Each check has
+                   a twin, the kernel with one line changed.
 """
 
 from __future__ import annotations

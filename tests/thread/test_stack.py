@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The slab of stacks: layout, reuse, limits, trimming, threads; kernel/thread/stack.h.
 
-No spec: what is shared stands under a lock.  Each check has a twin, the kernel with one line
-changed; programs/thread/stack.c says what is not as promised.
+No spec: shared data is under a lock.  Each check has a twin, the kernel with one line changed;
+programs/thread/stack.c prints each broken promise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CASES = ("layout", "colours", "reuse", "exhausted", "invalid", "trimming", "thre
 SYSTEM = ("refused", "mappings", "locked", "small_pages")  # of programs/thread/stack_system.c
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")
 WARNED = "wakeproof: from here on stacks have no guard page"
-PARKED_MOST = 4400  # bytes, page tables included: a page of stack, and 304 for all else
+PARKED_MOST = 4400  # bytes, page tables included: a page of stack, and 304 for everything else
 
 CONTROL = "config->control_bytes"
 TWINS = {
@@ -76,7 +76,7 @@ def test_sanitizers_find_nothing_in_it(kind: str, tmp_path: Path) -> None:
 
 
 def test_it_is_as_promised_on_aarch64(tmp_path: Path) -> None:
-    # qemu-user accepts MADV_GUARD_INSTALL and does nothing: what is best there is mprotect.
+    # qemu-user accepts MADV_GUARD_INSTALL and does nothing; the best method there is mprotect.
     fibers.needs_aarch64()
     program = fibers.build(tmp_path, "stack", compiler=fibers.AARCH64)
     for case in CASES:

@@ -16,7 +16,7 @@ CASES = {
     "highest": "the highest word of a stack is read, and none above it",
     "far": "a function whose registers are saved too far for a row ends the walk",
 }
-TWINS = [  # case, file, what stands there, and what is put there
+TWINS = [  # case, file, the old text, and the new text
     ("lowest", "unwind.c", "sp < low ||", "sp <= low ||"),
     ("lowest", "unwind.c", "sp < low ||", "low == 0 ||"),
     ("lowest", "unwind.c", "if (sp % WORD != 0 ||", "if ("),

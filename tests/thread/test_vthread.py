@@ -62,7 +62,8 @@ def test_it_stays_on_its_home(group: CarrierGroup) -> None:
 
 
 def test_one_that_was_not_begun_is_stolen_and_settles() -> None:
-    # StaysSettled: its first carrier is blocked; it goes on where it began, when that is free too.
+    # StaysSettled: its first carrier is blocked; it goes on where it began, when that is free
+    # again.
     group = CarrierGroup(2, work_stealing=True)
 
     def child() -> list[object]:
@@ -185,7 +186,7 @@ def test_one_without_a_callable_says_so_once() -> None:
 def test_what_the_kernel_has_once_is_not_copied(
     group: CarrierGroup, copies: Callable[[object], object]
 ) -> None:
-    # A copied thread was freed twice: two new ones had one handle then.
+    # A copied thread was freed twice; then two new ones had one handle.
     one = VirtualThread(int, group=group)
     for unique in (one, group, Mutex(), Condition(), Semaphore(), Channel[int]()):
         with pytest.raises(TypeError, match="cannot be copied or pickled: there is one"):

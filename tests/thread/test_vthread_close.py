@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a close, a fork and the end of Python virtual threads leave; specs/thread/VThread.tla."""
+"""The state after a close, a fork and the end of Python virtual threads; VThread.tla."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wakeproof import (
 
 
 def finish_steps(group: CarrierGroup) -> None:
-    """Return when each carrier has come back from the step that it was in."""
+    """Return when each carrier has returned from its current step."""
     for carrier in group:
         assert carrier.factory(pinned=True)(int).join(PATIENCE_S)
 
@@ -55,7 +55,7 @@ def test_a_close_hands_back_one_that_has_settled_elsewhere(state: str) -> None:
 
 def test_what_has_ended_is_let_go_of(group: CarrierGroup) -> None:
     class Big:
-        """What the thread worked with."""
+        """The data of the thread."""
 
     big = Big()
     gone = weakref.ref(big)
@@ -150,7 +150,7 @@ def test_a_close_out_of_time_tells_what_runs_on() -> None:
     queued = group[0].factory(name="waits", pinned=True)(int)
     assert group.close(0) == [Unfinished("on", "running"), Unfinished("waits", "queued")]
     go_on.set()
-    assert group.close(cancel=True) == []  # it was queued before the stop, in one queue with it
+    assert group.close(cancel=True) == []  # it was queued before the stop, in the same queue
     assert (thread.state, queued.state) == ("terminated", "terminated")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closes of groups whose threads stand in lines that outlive them, and frees: WaitQueueLeave."""
+"""Groups are closed and freed while their threads stand in queues that outlive them."""
 
 from __future__ import annotations
 

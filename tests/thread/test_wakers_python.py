@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that a close hands back while they stand in lines, or have a Mutex: WaitQueueLeave."""
+"""Threads that a close hands back while they wait in queues, or hold a Mutex: WaitQueueLeave."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wakeproof import (
 
 
 def close_with(*bodies: Callable[[], object]) -> None:
-    """Close a group whose threads wait in those, each for good."""
+    """Close a group while its threads wait in those, each for ever."""
     group = CarrierGroup(1)
     for body in bodies:
         parked(VirtualThread(body, group=group).start())

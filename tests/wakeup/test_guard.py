@@ -23,11 +23,11 @@ BOTH: tuple[Fences, Fences] = ("symmetric", "asymmetric")
 
 
 class IdleFailedError(Exception):
-    """What the poller's own question may raise."""
+    """An exception of the poller's own check."""
 
 
 class GuardMachine(RuleBasedStateMachine):
-    """WakeupGuard against its spec.  Rules carry the names of actions in Guard.tla."""
+    """WakeupGuard against its spec.  Rules have the names of actions in Guard.tla."""
 
     def __init__(self) -> None:
         super().__init__()

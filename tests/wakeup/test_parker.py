@@ -31,7 +31,7 @@ def alarms(handler: Callable[[], object], every_s: float) -> Iterator[None]:
 
 
 class ParkerMachine(RuleBasedStateMachine):
-    """Parker against its spec: two Booleans.  Rules carry the names of actions in Parker.tla."""
+    """Parker against its spec: two Booleans.  Rules have the names of actions in Parker.tla."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class ParkerMachine(RuleBasedStateMachine):
 
     @rule()
     def end_wait(self) -> None:
-        # Arm, Wait, and at once the end of the wait: the deadline has passed.
+        # Arm, Wait, and at once the end of the wait, because the deadline has passed.
         self.expect(timeout_s=1e-9)
 
     def expect(self, timeout_s: float) -> None:
@@ -70,7 +70,7 @@ TestParkerMachine = pytest.mark.slow(ParkerMachine.TestCase)
 
 
 def test_an_unpark_before_the_park_is_not_lost() -> None:
-    # UnparkNotLost: the signal may come before anyone waits for it.
+    # UnparkNotLost: the signal may come before any thread waits for it.
     parker = Parker()
     assert parker.unpark()
     assert parker.park(timeout_s=0)

@@ -94,7 +94,7 @@ def test_a_run_in_a_shared_jvm_says_all_that_one_of_its_own_says(
 
 
 def toys(folder: Path) -> Path:
-    """Write a folder of specs: a pass and a twin, both temporal, and a pass and a twin, both safe."""
+    """Write a folder of specs: a pass and a twin of liveness, and a pass and a twin of safety."""
     entries: dict[str, object] = {
         "Holds.cfg": PASSING,
         "Unfair.cfg": {"module": "Toy", **twin_of("Toy!Ends", 2)},

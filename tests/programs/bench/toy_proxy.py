@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for a server and for its backend: answers by itself, as --how says.
+"""Stands in for a server and for its backend: it answers by itself, as --how says.
 
-Counts as ours do: one line of JSON when it is ended.
+It counts as the real ones do, and prints one line of JSON when it is ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Toy(asyncio.Protocol):
     def data_received(self, _data: bytes) -> None:
         Toy.requests += 1
         if Toy.how == "stalls" and Toy.requests == STALLS_AT:
-            time.sleep(STALL_S)  # everybody waits: that is the point
+            time.sleep(STALL_S)  # all requests wait, on purpose
         if Toy.how == "refuses":
             self.transport.write(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
         elif Toy.how == "closes" and Toy.requests % 10 == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forbid membarrier by a seccomp filter, then use guards and a group; exit 77: not possible."""
+"""Forbid membarrier by a seccomp filter, then use guards and a group; exit 77: impossible here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALLOW, FAIL = 0x7FFF0000, 0x00050000 | errno.EPERM
 
 
 def forbid(number: int) -> bool:
-    """Make the system call `number` fail with EPERM; False: this process may not filter."""
+    """Make the system call `number` fail with EPERM. False: this process may not filter."""
     program = (
         (LOAD_WORD, 0, 0, 0),  # the system call's number
         (JUMP_IF_EQUAL, 0, 1, number),
@@ -39,7 +39,7 @@ def say(*words: object) -> None:
 
 
 def main() -> int:
-    """Print what guards say that were made before and after."""
+    """Print the results of guards that were made before and after."""
     number = MEMBARRIER.get(platform.machine())
     early = WakeupGuard(lambda: None, fences="asymmetric")
     rendezvous = RendezvousGuard(fences="asymmetric")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers that block: `wakeproof.blocking`, `Compensation.monitor_ms`, what is counted.
+"""Carriers that block: `wakeproof.blocking`, `Compensation.monitor_ms`, and the counts.
 
-A holder has carrier 0 until the test lets go of it; so what runs meanwhile runs on carrier 1.
+A holder occupies carrier 0 until the test releases it, so other tasks run on carrier 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTHING = PlacementStatistics(0, 0, 0, 0, 0, 0, 0)
 
 
 class Holder:
-    """A task of carrier 0: blocks when it is told to, and ends when it is let go."""
+    """A task of carrier 0: it blocks on request, and ends when it is released."""
 
     def __init__(self, group: CarrierGroup) -> None:
         self.runs, self.to_block, self.blocks, self.ends = (threading.Event() for _ in range(4))

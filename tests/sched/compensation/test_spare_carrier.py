@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose marked carriers are replaced: SpareCarrier.tla, in the wiring.
+"""Groups in which spares replace marked carriers: SpareCarrier.tla, in the wiring.
 
 programs/sched/compensation/spare_carrier.c runs one case and prints what is lost.
 """

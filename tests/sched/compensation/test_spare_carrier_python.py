@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Compensation.spare_carriers`: they run for those that block.  Serves SpareCarrier.tla."""
+"""`Compensation.spare_carriers` run in place of blocked carriers.  Serves SpareCarrier.tla."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups that place tasks by load: specs/sched/placement/Placement.tla, in the wiring.
 
-placed.c and placed_resume.c run one case, placed_storm.c threads that do all of it at
-once; all print what is lost: a load that is not 0 in the end is.
+placed.c and placed_resume.c run one case, placed_storm.c threads that do everything at once. All
+print what is lost, for example a load that is not 0 in the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CASES = (
     *("stolen", "ends", "nobody", "first", "closed", "watched", "spread"),
 )
 STORMS = [
-    (*form, stealing, carriers)  # form: policy, what is counted, placed anew where it goes on?
+    (*form, stealing, carriers)  # form: policy, what is counted, placed anew on resume?
     for form, stealing, carriers in itertools.product(("100", "211", "201"), "01", "13")
 ]
 RESUMES = ("resumed", "pinned", "timer", "task", "closed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Placement`: where tasks and threads start that are given no carrier."""
+"""`Placement`: the carriers on which tasks and threads without a given carrier start."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placement: specs/sched/placement/Placement.tla, and the bugs that specs/README.md lists.
 
-placement.c runs one case, placement_clusters.c what its seed draws; both print what is
-lost.
+placement.c runs one case, placement_clusters.c a case drawn from its seed; both print what is lost.
 """
 
 from __future__ import annotations
