@@ -25,8 +25,8 @@ typedef struct explore_options {
 	/* RC11: as in the paper, program order is in scb only between nodes at different
 	 * locations. */
 	bool paper_scb;
-	/* Wait and wake are full fences, as in Linux. Default: they order nothing but the look at
-	 * the queue, because its lock empties an x86 store buffer. */
+	/* Wait and wake are full fences, as in Linux. Default: they order only the look at the
+	 * queue. The lock of the queue empties an x86 store buffer. */
 	bool linux_futex;
 	bool timeouts; /* a wait with a deadline may time out */
 	int spurious;  /* most spurious wakeups per wait */

@@ -7,8 +7,8 @@
  *   at(thread, position)              the step that the thread wants to take there
  *   next(thread, position, value)     its position after that step returned `value`
  *
- * For example, the thread `r0 = load x; store y r0` has three positions: before the load, before
- * the store of each value that the load returned, and the end.
+ * For example, the thread `r0 = load x; store y r0` has one position before the load. For each
+ * value that the load returns it has one before the store, and one at the end.
  *
  * Why it works  Between two shared operations a thread is a function of its own stack and of the
  *               last value returned to it. A position is a number that names the bytes of the
