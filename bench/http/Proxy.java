@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 
 /**
  * The proxy on virtual threads: one per connection, with blocking sockets. It parses as little as
- * the load generator needs, so what it costs is the threads' and the sockets' and no framework's.
+ * the load generator needs, so its cost is that of threads and sockets, not of a framework.
  */
 final class Proxy {
     private static final byte[] REQUEST = bytes("GET / HTTP/1.1\r\nHost: backend\r\n\r\n");

@@ -13,7 +13,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * The rows of bench/vthread.c and bench/sync.c with the JDK's virtual threads: {@code Peers ROW
  * OPERATIONS CPU..} prints nanoseconds of the process's CPU time per operation, or an object with
- * what else it counted.
+ * its other counts.
  */
 final class Peers {
 	static final int MANY = 64, SLOTS = 64, PARKED = 4096, WARM = 3;
@@ -81,7 +81,7 @@ final class Peers {
 		}).join();
 	}
 
-	/** Half of them from each of two. */
+	/** Half of the threads are started by each of two. */
 	static void many() throws InterruptedException {
 		Work half = () -> {
 			Thread[] all = new Thread[ops / 2];
@@ -157,7 +157,7 @@ final class Peers {
 			spun ^= k;
 	}
 
-	/** The least that the process may say it takes: what lives in its heap, after a collection. */
+	/** A lower bound of the memory of the process: the live objects in its heap, after a collection. */
 	static double bytes() {
 		for (int k = 0; k < 3; k++)
 			System.gc();

@@ -16,7 +16,7 @@ namespace fibers = boost::fibers;
 
 static const int MANY = 64, SLOTS = 64;
 
-// Stacks are reused, or a start would be mostly the system's.
+// Stacks are reused, because a start would otherwise measure mostly the system.
 static fibers::pooled_fixedsize_stack stacks;
 
 static double cpu()
@@ -50,7 +50,7 @@ static void yields(long ops)
 	both(half, half);
 }
 
-// A turn to and fro: park and unpark are not for users.
+// A turn to and fro; park and unpark are not public.
 static void turns(long ops)
 {
 	fibers::unbuffered_channel<int> there, back;

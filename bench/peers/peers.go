@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The rows of bench/peers.c and bench/vthread.c in Go: `peers ROW OPERATIONS CPU..` prints
-// nanoseconds per operation, or an object with what else it counted.
+// nanoseconds per operation, or an object with its other counts.
 package main
 
 import (

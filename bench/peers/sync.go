@@ -75,7 +75,7 @@ func contendFar(ops int) float64 {
 	return float64(cpu()-start) / float64(ops/many*many)
 }
 
-// residentKb is what the process takes of the machine's memory.
+// residentKb is the resident memory of the process.
 func residentKb() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -94,7 +94,7 @@ func residentKb() float64 {
 	return sum
 }
 
-// memory starts goroutines that park, and says by the way what each takes.
+// memory starts goroutines that park, and reports the time and the memory of each.
 func memory(ops int) (ns float64, bytes float64) {
 	runtime.GOMAXPROCS(1)
 	gate := make(chan struct{})

@@ -13,7 +13,7 @@ use crate::{cpu, one_worker, two_workers};
 
 const MANY: usize = 64;
 
-/// Items from one task to another; tokio has no channel without slots.
+/// Passes items from one task to another; tokio has no channel without slots.
 fn pass(ops: usize, slots: usize, runtime: Runtime) -> f64 {
     let (sender, mut receiver) = mpsc::channel::<usize>(slots);
     let start = cpu();
@@ -74,7 +74,7 @@ where
     (cpu() - start) / (ops / tasks * tasks) as f64
 }
 
-/// Nobody else wants it.
+/// No other task wants it.
 pub fn free(ops: usize) -> f64 {
     contend(ops, 1, one_worker(), || async {})
 }
@@ -93,7 +93,7 @@ pub fn on_two(ops: usize) -> f64 {
     })
 }
 
-/// What the process takes of the machine's memory.
+/// The resident memory of the process.
 fn resident_kb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let kb = |line: &str| -> f64 { line.split_whitespace().nth(1).unwrap().parse().unwrap() };
