@@ -157,7 +157,7 @@ final class Peers {
 			spun ^= k;
 	}
 
-	/** A lower bound of the memory of the process: the live objects in its heap, after a collection. */
+	/** A lower bound of its memory: the live objects in its heap, after a collection. */
 	static double bytes() {
 		for (int k = 0; k < 3; k++)
 			System.gc();

@@ -3,9 +3,9 @@
  *
  *   owner                              unparker, twice       closer
  *   again and again: end, park with    write data            close
- *   a deadline, or park without one    unpark
- *   left; until a park returns that
- *   the parker is closed
+ *   a deadline, or with a past one;    unpark
+ *   until a park returns that the
+ *   parker is closed
  *
  *   The results of a park and of an unpark are reported by steps that touch no memory.
  *
