@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,11 @@ from wakeproof.judge import lock, store, verdicts
 from wakeproof.judge.audit import command
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.conform import run as conform
+from wakeproof.judge.explore import explorer
 from wakeproof.judge.explore import run as explore
 from wakeproof.judge.lock import QUARTERS, Lock, Row
 from wakeproof.judge.orders import run as orders
+from wakeproof.judge.process import Children
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.grading import HELD
 from wakeproof.judge.stress.run import StressOptions
@@ -345,6 +348,41 @@ def test_what_does_not_hold_is_judged_again_whatever_the_file_says(file: Path) -
     assert [row.date for row in again.all if row.judge == "orders" and row.verdict == "killed"]
     assert not any(row.date for row in again.all
                    if row.judge == "orders" and row.verdict == "killed")  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_site_that_is_due_is_judged_by_the_scenarios_that_the_file_records(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = explorer.run_test, set[str]()
+
+    def noted(children: Children, program: Path, name: str, *rest: Any, **sites: bool) -> Any:
+        asked.add(name)
+        return real(children, program, name, *rest, **sites)
+
+    monkeypatch.setattr(explorer, "run_test", noted)
+
+    def judged(rows: Rows) -> tuple[set[str], list[str]]:
+        asked.clear()
+        found = orders.orders([SCENARIOS / "orders.c"], "orders.[12]$", rows=rows)
+        return set(asked), [site.status for site in found.sites]
+
+    first = Rows()
+    every, statuses = judged(first)
+    killers = {mutant[1][0] for row in first.all for mutant in row.detail}
+    assert killers < every
+    again = Rows(locked(file, *first.all), range(QUARTERS))
+    assert judged(again) == (killers, statuses)
+    assert again.contradictions == ()
+
+    [other, *_] = sorted(every - killers)
+    for row in first.all:
+        for mutant in row.detail:
+            mutant[1][0] = other
+    wrong = Rows(locked(file, *first.all), range(QUARTERS))
+    assert judged(wrong)[0] == {other}
+    assert len(wrong.contradictions) == len(first.all)
+    assert judged(Rows(locked(file, first.all[0]), range(QUARTERS))) == (every, statuses)
 
 
 def _bad(result: list[object]) -> list[object]:

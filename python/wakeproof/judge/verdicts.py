@@ -55,6 +55,10 @@ class Rows:
         """Return whether `name` is judged now."""
         return self._before(judge, name, inputs) is None
 
+    def locked(self, judge: str, name: str, inputs: Inputs) -> Row | None:
+        """Return the row of the lock on the same inputs, even if CI judges it again now."""
+        return None if self._due is None else self._known.find(judge, name, store.key(inputs))
+
     def judged(
         self,
         judge: str,

@@ -26,6 +26,7 @@ from wakeproof.judge.explore import grading as explore_grading
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.report import Judged
 from wakeproof.judge.labels import LabelledSite
+from wakeproof.judge.lock import Row
 from wakeproof.judge.orders import sites as orders_sites
 from wakeproof.judge.orders.report import (
     EXPLAINED,
@@ -42,6 +43,7 @@ from wakeproof.judge.orders.sites import ONE_WEAKER, Mutant
 from wakeproof.judge.process import Children
 from wakeproof.judge.replay.run import sources_hash
 from wakeproof.judge.scenarios import Scenario
+from wakeproof.judge.store import Inputs
 from wakeproof.judge.stress.grading import VIOLATED
 from wakeproof.judge.verdicts import Rows
 
@@ -133,13 +135,16 @@ class _Audit:
     def report(self, files: list[Path], sites: Sequence[LabelledSite]) -> OrdersReport:
         started = time.monotonic()
         self._labels = labels.read(locations.sources(), files)
-        known = self._known(files, sites)
+        known = self._reports(files, sites, self._rows.find) if self._rows else {}
         mutants = [
             Mutant(site, weaker)
             for site in sites if site.label not in known
             for weaker in ONE_WEAKER[site.order]
         ]  # fmt: skip
-        baselines = self._baselines(files, mutants) if mutants else []
+        again = [site for site in sites if site.label not in known and ONE_WEAKER[site.order]]
+        locked = self._reports(files, again, self._rows.locked) if self._rows else {}
+        runs = _runs(locked.values()) if len(locked) == len(again) else None
+        baselines = self._baselines(files, mutants, runs) if mutants else []
         broken = [b for b in baselines if b.error]
         self._usable = [b for b in baselines if not b.error]
         self._done, self._total = 0, len(mutants)
@@ -156,14 +161,17 @@ class _Audit:
         unusable = tuple(f"{b.scenario.name} {b.model.label}: {b.error}" for b in broken)
         return OrdersReport(reports, unusable, self._runs, time.monotonic() - started)
 
-    def _known(
-        self, files: list[Path], sites: Sequence[LabelledSite]
+    def _reports(
+        self,
+        files: list[Path],
+        sites: Sequence[LabelledSite],
+        find: Callable[[str, str, Inputs], Row | None],
     ) -> dict[str, tuple[MutantReport, ...]]:
-        """Return the kept reports by label."""
+        """Return by label the good reports that `find` finds."""
         found = {}
-        for site in sites if self._rows is not None else ():
+        for site in sites:
             inputs = self._inputs(files, site.label, site.file, site.order, site.kept)
-            row = self._rows and self._rows.find("orders", site.label, inputs)
+            row = find("orders", site.label, inputs)
             known = tuple(mutant_of(one) for one in row.detail) if row else ()
             if known and _report(site, known).status in GOOD:
                 found[site.label] = known
@@ -181,7 +189,7 @@ class _Audit:
                     holds=is_whole and site.status in GOOD,
                 )  # fmt: skip
 
-    def _inputs(self, files: list[Path], *site: str) -> dict[str, str]:
+    def _inputs(self, files: list[Path], *site: str) -> Inputs:
         """Return the inputs of a verdict on a site: all scenarios, as any may reach the site."""
         if not self._identities:
             build = Build(kind="explored")
@@ -193,8 +201,14 @@ class _Audit:
             "code": store.code_hash("orders/run.py"),
         }
 
-    def _baselines(self, files: list[Path], mutants: Sequence[Mutant]) -> list[_Baseline]:
-        """Run every scenario as it is, under each model that some mutant needs."""
+    def _baselines(
+        self, files: list[Path], mutants: Sequence[Mutant], runs: set[tuple[str, Model]] | None
+    ) -> list[_Baseline]:
+        """Run every scenario as it is, under each model that some mutant needs.
+
+        `runs`: of these scenarios, each under its model, and of no other.  The lock records them:
+        on the same inputs no other scenario reaches a site.
+        """
         self._progress("compiling", 0, 0)
 
         def listed(file: Path) -> list[Scenario]:
@@ -204,7 +218,10 @@ class _Audit:
 
         every = [scenario for listing in self._each(listed, files) for scenario in listing]
         models = {model for mutant in mutants for model in mutant.models}
-        wanted = [(s, model) for s in every for model in Model if model in models]
+        wanted = [
+            (s, model) for s in every for model in Model
+            if model in models and (runs is None or (s.name, model) in runs)
+        ]  # fmt: skip
         self._done, self._total = 0, len(wanted)
         return self._each(self._baseline, wanted)
 
@@ -287,6 +304,12 @@ class _Audit:
             except BaseException:  # Ctrl-C, or a file that does not compile: the rest is given up
                 self._children.kill_all()
                 raise
+
+
+def _runs(reports: Iterable[tuple[MutantReport, ...]]) -> set[tuple[str, Model]]:
+    """Return each scenario and model by which these reports judged a mutant."""
+    judged = (one for report in reports for mutant in report for one in (*mutant.runs, mutant.kill))
+    return {(one.scenario, one.model) for one in judged if one}
 
 
 def _report(site: LabelledSite, mutants: tuple[MutantReport, ...]) -> SiteReport:
