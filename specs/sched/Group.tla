@@ -169,7 +169,7 @@ Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
   \cup {x \in Carriers \X {0} : t \in {private[x[1]][i] : i \in DOMAIN private[x[1]]}}
 
-\* At most one carrier has the task or one queue holds it.
+\* A task is in at most one place: with one carrier, or in one queue.
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
 
 \* A queue holds only tasks whose home is the carrier of the queue. This is so even if the tasks

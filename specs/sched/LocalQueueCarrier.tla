@@ -277,6 +277,6 @@ NothingStrands ==
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Victims : Waits(x)
 
-\* While the slot has a task, its carrier runs no other task.
+\* While a carrier's slot has a task, the carrier runs no other task.
 SlotIsNext == \A c \in Carriers : slot[c] => at[c].pc # "run"
 =============================================================================

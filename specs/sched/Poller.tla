@@ -292,7 +292,8 @@ FairSpec ==
 \* its way.
 BlockOnlyIfParked == Is("selecting") => place["owner"] = "PARKED_POLLER" /\ word # "RUNNING"
 
-\* A poller that is back from its system call has ended the carrier's park.
+\* While the poller does its own work, before it parks the carrier and after it has ended that park,
+\* the carrier's word is RUNNING.
 PollerParkPaired == Is("poll") => word = "RUNNING"
 
 \* While the word says that the carrier is parked, the carrier runs nothing. This is so in whichever
@@ -303,7 +304,7 @@ RunsOnlyWhenRunning == Is("loop") \/ Is("run") => word = "RUNNING"
 IsComing == \E w \in Wakers : pc[w] \in {"word", "cas"}
 
 \* The carrier does not sleep, in its poller or on its futex, while it has work, unless a waker is
-\* coming.
+\* on its way.
 NoMissedSubmission == HasOwn /\ IsAsleep /\ word \in Parked => IsComing
 
 \* A waker is about to make the system call for this place.

@@ -199,7 +199,8 @@ Runners == {c \in Carriers : pc[c] = "run"}
 \* The threads that are about to queue the task.
 Pushers == {t \in Threads : pc[t] \in {"push", "publish"}}
 
-\* At most one carrier runs the task, and at most one thread queues it.
+\* The task is in at most one place: in a queue, with the carrier that runs it, or with the thread
+\* that queues it. While it runs, its word is BUSY.
 OneCarrier ==
   /\ cells + Cardinality({c \in Carriers : pc[c] = "begin"}) + Cardinality(Runners \cup Pushers) <= 1
   /\ Runners # {} => word = "BUSY"
