@@ -3,7 +3,7 @@
 (* A guard lets a thread sleep without missing a wakeup. One thread, the   *)
 (* poller, takes items from a queue and sleeps while the queue is empty.   *)
 (* Other threads, the producers, push items. If the poller sleeps or is    *)
-(* about to sleep, one of the producers must wake it.                      *)
+(* about to sleep when items are pushed, a producer must wake it.          *)
 (*                                                                         *)
 (* The poller first announces that it will block: it sets the flag         *)
 (* `asleep`. It then checks the queue again, and blocks only if the queue  *)
@@ -11,7 +11,7 @@
 (* poller leaves: it resets the flag. A producer pushes its item and then  *)
 (* signals: it reads the flag, and if the flag is set, it resets the flag  *)
 (* by an atomic exchange. The producer whose exchange returns 1 claims the *)
-(* announcement and sends a wakeup; no other producer sends one.           *)
+(* announcement and sends a wakeup. No other producer sends one.           *)
 (*                                                                         *)
 (* The literature calls this an event count. Ours is for one waiter. The   *)
 (* handshake is Dekker's: each side stores, then fences, then loads what   *)
@@ -22,12 +22,12 @@
 (* membarrier, which acts as a full fence on every processor that runs a   *)
 (* thread of this process. The light fence restrains only the compiler.    *)
 (*                                                                         *)
-(* A wakeup is sticky if it is kept when it comes before the poller        *)
-(* blocks, as an eventfd keeps it. A condition variable loses such a       *)
-(* wakeup, so the poller and the producers need a lock. Their meeting      *)
-(* under the lock is called a rendezvous: the poller reads the flag again  *)
-(* and begins to wait under the lock, and a producer claims the            *)
-(* announcement and sends the wakeup under the same lock.                  *)
+(* A wakeup may come before the poller blocks. An eventfd keeps such a     *)
+(* wakeup, which is therefore called sticky. A condition variable loses    *)
+(* it, so the poller and the producers need a lock. Their meeting under    *)
+(* the lock is called a rendezvous: the poller reads the flag again and    *)
+(* begins to wait under the lock, and a producer claims the announcement   *)
+(* and sends the wakeup under the same lock.                               *)
 (*                                                                         *)
 (* Example    Poll finds the queue empty, Announce sets `asleep` to 1,     *)
 (*            Fence passes, and Check finds the queue still empty.         *)
@@ -43,11 +43,12 @@
 (*            is one step: the poller takes the lock and reads the flag;   *)
 (*            the poller gives the lock back and begins to wait; a         *)
 (*            producer signals the condition and gives the lock back.      *)
-(* Memory     "SC": each store lands in memory at once. "TSO": a store to  *)
-(*            `asleep` or a push first waits in the buffer of its thread;  *)
-(*            all other steps act on memory at once. An exchange and a     *)
-(*            full fence wait until the buffer of their own thread is      *)
-(*            empty. The heavy fence waits for the buffers of all threads. *)
+(* Memory     A store lands when it reaches memory. "SC": each store lands *)
+(*            at once. "TSO": a store to `asleep` or a push first waits in *)
+(*            the buffer of its thread; all other steps act on memory at   *)
+(*            once. An exchange and a full fence wait until the buffer of  *)
+(*            their own thread is empty. The heavy fence waits for the     *)
+(*            buffers of all threads.                                      *)
 (* Promises   NoLostWakeup, WakeIsClaimed (safety); Served (liveness).     *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
@@ -77,7 +78,7 @@ VARIABLES
              \* WP_GUARD_NAP_NS
   rc,        \* with a rendezvous: why the poller's last wait ended
   producer,  \* producer[p]: the next step of producer p
-  pending,   \* the producers whose processors the heavy fence of the poller has not reached yet
+  pending,   \* the producers that the poller's heavy fence has not reached yet
   token,     \* with sticky wakeups: TRUE if a wakeup has been sent and no block has consumed it
   lock,      \* with a rendezvous: the thread that holds the lock, or "free"
   answers    \* ghost: the number of answers to the last announcement. A claim by a producer is an
@@ -93,7 +94,7 @@ vars     == <<Cells, poller, Theirs, Blocking, answers>>
 Order == <<"announce", "fence", "check", "block">>
 After(step) == Order[1 + CHOOSE i \in 1 .. Len(Order) - 1 : Order[i] = step]
 
-\* The producers that the heavy fence has to reach.
+\* The producers that the heavy fence has to reach; and whether producers use the light fence.
 Heavy       == IF Fences = "symmetric" THEN {} ELSE Producers
 LightSignal == Fences # "symmetric"
 
@@ -175,7 +176,7 @@ Announce ==                     \* [guard.1] wp_guard_announce
   /\ answers' = 0
   /\ UNCHANGED <<Theirs, Blocking>>
 
-\* The heavy fence reaches the processor of producer p, when all stores of p have landed.
+\* The heavy fence reaches producer p. This step waits until all stores of p have landed.
 Reach(p) ==                     \* [guard.9]
   /\ poller = "fence"
   /\ Drained("poller")
@@ -184,7 +185,7 @@ Reach(p) ==                     \* [guard.9]
   /\ pending' = pending \ {p}
   /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
 
-\* The poller passes its full fence, or its heavy fence ends after it has reached every processor.
+\* The poller passes its full fence. A heavy fence has reached every producer before it ends here.
 Fence ==                        \* [guard.2] [guard.9]
   /\ Go("fence", After("fence"))
   /\ Drained("poller")
@@ -245,7 +246,7 @@ End(why) ==
           /\ rc' = why
   /\ UNCHANGED <<Cells, Theirs, nap, token, lock, answers>>
 
-\* A nap ends at its deadline. This step needs no member of Ends.
+\* A nap ends at its deadline, whatever Ends is.
 NapEnds == nap /\ End("timeout")
 
 \* `Says` is 1 if the call that leaves tells the poller that no producer has claimed, and else 0.
