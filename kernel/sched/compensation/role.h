@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * role.h - the role of a carrier, which one OS thread at a time holds, and the OS threads that may
- * take roles; all under one lock. For spare_thread.c and worker.c alone; spare_thread.h says what
- * it is for.
+ * role.h - the role of a carrier: the right to run the carrier's loop. One OS thread at a time
+ * holds it. A thread that is about to block lends the role to a spare thread. All of this is under
+ * one lock. Only spare_thread.c and worker.c use it; spare_thread.h says what it is for.
  *
  *   holder of the role                     a spare thread
- *   lend: offered, or free for a waiter    next: takes an offer
- *   take_back: not taken yet? has it         give: is asked for; or stop: the last ends it
- *     else ask; wait until it is free        next
+ *   lend: offer the role, or free it for   next: take an offered role; run the carrier
+ *     a lender that waits for it             a lender asks for the role: give it
+ *   take_back: not taken yet? withdraw it    or a stop was read: stop; the last holder
+ *     else ask; wait until it is free          ends the carrier
+ *                                            next
  *
  *   a role is  held          One thread runs the loop of the carrier, or a task on its stack.
  *              `is_offered`  Its lender blocks, and any spare thread may take the role.
  *              `is_free`     The holder has given the role up, and a lender takes it back.
  *
  * Why it works  Each step from state to state is under the lock. `waiting` counts a thread from the
- *               step by which it gives a role up, not from its arrival at `next`, because the next
- *               holder of the role may need it before that.
+ *               step by which it gives a role up, and not only from its arrival at `next`, because
+ *               the next holder of the role may need it before that.
  * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, KeepsIfAlone,
  *               StopIsLast, OthersRun.
  * Evidence      make check-specs T=SpareThread, make stress T=spare_thread,
@@ -24,17 +26,18 @@
 
 #include "base/futex.h"
 
-/* The role of one carrier, under the lock of the spares, except is_wanted: the role's holder. */
+/* The role of one carrier. It is under the lock of the spares, except is_wanted, which only the
+ * role's holder uses. */
 typedef struct wp_role {
 	struct wp_role *next; /* the next offered role */
 	wp_cond freed;
 	bool is_offered, is_free;
-	bool is_wanted;   /* the holder is to give it up at its next turn */
+	bool is_wanted;   /* the holder must give it up at its next turn */
 	uint32_t lent;    /* lenders that have not taken it back */
-	uint32_t wanting; /* of these: waiting for it now */
+	uint32_t wanting; /* those that wait for it now */
 } wp_role;
 
-/* The OS threads of a group, and the roles on offer. Zeroed is none. */
+/* The OS threads of a group, and the roles on offer. A zeroed one has none. */
 typedef struct wp_roles {
 	wp_lock lock;
 	wp_cond some;
@@ -75,9 +78,8 @@ WP_INLINE void wp__role_free(wp_role *role)
 	wp_cond_signal(&role->freed);
 }
 
-/* Returns true if a spare thread is there for one more offer. If none is left, it starts a thread,
- * if it may.
- * [under the lock | may start a thread] */
+/* Returns true if a spare thread is there for one more offer. If none is left, the call starts a
+ * thread, if it may. [under the lock | may start a thread] */
 WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void *arg)
 {
 	if (roles->waiting > roles->offers)
@@ -88,8 +90,9 @@ WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void 
 	return true;
 }
 
-/* Lends the role, before its holder blocks. Returns true if lent, to be taken back, and false if no
- * thread is left to take it, so the caller keeps it. [the role's holder | may start a thread] */
+/* Lends the role, before its holder blocks. Returns true if it lent the role; the caller must take
+ * it back later. Returns false if no thread is left to take it, so that the caller keeps it. [the
+ * role's holder | may start a thread] */
 WP_INLINE bool wp__role_lend(wp_roles *roles, wp_role *role, bool (*add)(void *arg), void *arg)
 {
 	bool is_lent = true;
@@ -119,8 +122,9 @@ WP_INLINE void wp__role_await(wp_roles *roles, wp_role *role, void (*tell)(void 
 	role->wanting--;
 }
 
-/* Takes the role back, when its lender no longer blocks; the lender holds it when this returns.
- * `tell` makes the holder call wp__role_asked, and runs outside the lock. [the lender | blocks] */
+/* Takes the role back, when its lender no longer blocks. When this returns, the lender holds the
+ * role. `tell` makes the holder call wp__role_asked, and runs outside the lock. [the lender |
+ * blocks] */
 WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(void *arg),
 				  void *arg)
 {
@@ -135,15 +139,16 @@ WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(v
 	wp_lock_release(&roles->lock);
 }
 
-/* Notes that a lender wants the role back. [the role's holder, at a turn of its loop | wait-free]
+/* Records that a lender wants the role back. [the role's holder, at a turn of its loop | wait-free]
  */
 WP_INLINE void wp__role_asked(wp_role *role)
 {
 	role->is_wanted = true;
 }
 
-/* Returns true if the holder may poll. It may not when another thread has read the stop meanwhile:
- * tasks that pin in turn would never let the carrier end. [the role's holder | wait-free] */
+/* Returns true if the holder may poll. It may not if another thread has read the stop meanwhile:
+ * otherwise tasks that pin in turn would never let the carrier end. [the role's holder | wait-free]
+ */
 WP_INLINE bool wp__role_polls(bool has_stop)
 {
 	return !has_stop;
@@ -160,7 +165,7 @@ WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 }
 
 /* Gives the role up, when the stop was read. Returns true if the carrier has ended, and false if a
- * lender of the role is to end it. [the role's holder, at a turn of its loop | blocks shortly] */
+ * lender of the role will end it. [the role's holder, at a turn of its loop | blocks shortly] */
 WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 {
 	bool is_last;
@@ -174,8 +179,8 @@ WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 	return is_last;
 }
 
-/* Waits for the next role of a thread that has none. Returns NULL if the thread is to end. [an OS
- * thread of the group | blocks] */
+/* Waits until the calling thread, which has no role, gets one. Returns NULL if the thread must end.
+ * [an OS thread of the group | blocks] */
 WP_INLINE wp_role *wp__role_next(wp_roles *roles)
 {
 	wp_role *role;

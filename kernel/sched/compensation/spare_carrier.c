@@ -29,7 +29,8 @@ void wp_spare_carrier_fence(void)
 	wp_fence_seq_cst();
 }
 
-/* Its flags, blocked or idle spare; 0: eligible. [under the lock | wait-free] */
+/* Returns the carrier's flags, blocked or idle spare; 0 means eligible. [under the lock |
+ * wait-free] */
 static uint32_t flags_of(const wp_spare_carriers *all, uint32_t carrier)
 {
 	/* [spare_carrier.2] relaxed: ordered by the lock, which every thread that changes it takes
@@ -37,7 +38,7 @@ static uint32_t flags_of(const wp_spare_carriers *all, uint32_t carrier)
 	return (uint32_t)wp_load_relaxed(&all->placement->slots[carrier].word);
 }
 
-/* The number of eligible carriers. [under the lock | wait-free] */
+/* Returns the number of eligible carriers. [under the lock | wait-free] */
 static uint32_t eligible(const wp_spare_carriers *all)
 {
 	uint32_t many = 0;
@@ -47,9 +48,9 @@ static uint32_t eligible(const wp_spare_carriers *all)
 	return many;
 }
 
-/* Finds an idle spare: with a thread and no blocked step, if there is one; else with a thread; else
- * the first one without a thread. It returns the placement's count if there is none. [under the
- * lock | wait-free] */
+/* Finds an idle spare. One that has a thread and no blocked step is preferred, then another one
+ * that has a thread, then the first one without a thread. Returns the placement's count if there is
+ * none. [under the lock | wait-free] */
 static uint32_t find_dormant(const wp_spare_carriers *all)
 {
 	uint32_t end = all->carriers + all->counts.started, found = end;

@@ -47,7 +47,8 @@ void wp__spare_thread_lend(wp_loan *loan)
 			wp__role_lend(&mine->group->spares.roles, &mine->role, start, mine->group);
 }
 
-/* The timer of a request: notes it. [the role's holder, at a turn of its loop | wait-free] */
+/* Runs when the timer of a request fires, and records the request. [the role's holder, at a turn of
+ * its loop | wait-free] */
 static wp_task *asked(wp_timer *timer)
 {
 	wp_loan *loan = (wp_loan *)(void *)((char *)timer - offsetof(wp_loan, timer));
@@ -97,7 +98,7 @@ void wp__spare_thread_give(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 
-	/* The thread that gets the role polls nothing before it goes on. */
+	/* The thread that gets the role polls nothing before it continues its task. */
 	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
 	wp__role_give(&mine->group->spares.roles, &mine->role);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "sched/run_queues.h"
 
-/* The random state of a thread that carries nothing. [any thread | wait-free] */
+/* Returns the random state of a thread that runs no carrier. [any thread | wait-free] */
 static uint64_t *random_of_thread(void)
 {
 	static _Thread_local uint64_t random;
@@ -218,7 +218,7 @@ static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
 	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
 }
 
-/* The clusters are those of the group's topology, also where nobody steals, and one more for its
+/* The clusters are those of the group's topology, even if no carrier steals, and one more for the
  * spare carriers. `seats` has twice as many entries as the placement has carriers. */
 static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t carriers,
 			  uint32_t *seats)

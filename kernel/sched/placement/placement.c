@@ -41,11 +41,11 @@ bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 	return (before & WP_PLACEMENT_UNWANTED) == 0;
 }
 
-/* Adds to the load; returns the word before. [any thread | wait-free] */
+/* Adds to the load. Returns the word of before. [any thread | wait-free] */
 static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
 {
 	/* [placement.2] release; pairs policy.1, placement.11; upholds Monitor!MarkIsOfWhoRuns: a
-	 * monitor that flags the carrier after a step has ended sees that end. For the rest
+	 * monitor that flags the carrier after a step has ended sees that end. For the load itself
 	 * atomicity is enough: each task that is counted is counted off once. */
 	return wp_fetch_add_release(&placement->slots[carrier].word, many * ONE);
 }

@@ -8,8 +8,8 @@
 #include "sched/placement/policy_two_choices.h"
 
 /* `choose` returns a carrier among `all` that was eligible when its word was read, or
- * WP_PLACE_GLOBAL. home: the caller's choice; *random: the caller's xorshift64 state, not 0. [any
- * thread | wait-free] */
+ * WP_PLACE_GLOBAL. `home` is the caller's choice; *random is the caller's xorshift64 state, not 0.
+ * [any thread | wait-free] */
 typedef struct wp__policy {
 	const char *name;
 	uint32_t (*choose)(const wp_placement *placement, wp__among all, uint32_t home,

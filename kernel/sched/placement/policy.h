@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy.h - placement policies: the carrier that a task is to go to, by the loads and flags that
- * are read at the time (placement.h).
+ * policy.h - placement policies. A policy chooses the carrier for a task by the loads and flags
+ * that it reads at that time (placement.h).
  *
  * A policy      is one file, policy_<name>.h, one constant here, and one entry in the table of
  *               policy.c.
- * Not promised  That the chosen carrier has the least load: other threads choose, too.
+ * Not promised  The chosen carrier may not have the least load, because other threads choose, too.
  * Spec          specs/sched/placement/Placement.tla: Choose. Evidence as placement.h. */
 #ifndef WP_POLICY_H
 #define WP_POLICY_H
@@ -29,8 +29,8 @@ enum wp_placement_policy {
 	WP_PLACE_POLICIES = 4, /* how many there are */
 };
 
-/* The name of a policy, as users type it; NULL: there is no such policy. [any thread | wait-free]
- */
+/* Returns the name of a policy, as users type it, or NULL if there is no such policy. [any thread |
+ * wait-free] */
 const char *wp_placement_policy_name(uint32_t policy);
 /* cdef: end */
 
@@ -46,8 +46,8 @@ typedef struct wp_placement_tally {
 
 /* One cache line per carrier: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	/* High half: load. Low half, flags: 1, 2: blocked, set by its task or by the monitor; 4: an
-	 * idle spare. */
+	/* The high half is the load. The low half has flags: 1 and 2: blocked, set by its task or
+	 * by the monitor; 4: an idle spare. */
 	_Alignas(WP_LINE) wp_atomic(uint64_t) word;
 	wp_placement_tally tally;
 } wp_placement_slot;
@@ -58,15 +58,15 @@ typedef struct wp_placement {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* tasks; may be below 0 */
 	_Alignas(WP_LINE) wp_placement_slot *slots;   /* by carrier */
 	uint32_t count, clusters;
-	wp_atomic(uint32_t) reach; /* carriers from here on are idle spares, and are not chosen */
-	/* the carriers, cluster by cluster; of each cluster: where the next begins */
+	wp_atomic(uint32_t) reach; /* carriers from here on are idle spares */
+	/* the carriers, cluster by cluster; and for each cluster where the next one begins */
 	const uint32_t *members, *ends;
 	enum wp_placement_policy policy;
 	bool at_dequeue;
 	bool is_watched; /* there is a monitor, whose flag the end of a step must see */
 } wp_placement;
 
-/* The word of a carrier: load and flags. [any thread | wait-free] */
+/* Returns the word of a carrier: load and flags. [any thread | wait-free] */
 WP_INLINE uint64_t wp__placement_look(const wp_placement *placement, uint32_t carrier)
 {
 	/* [policy.1] relaxed: a value that is stale costs a worse choice, or a queue that is moved
@@ -83,14 +83,14 @@ WP_INLINE uint32_t wp__placement_high(uint64_t word)
 	return high > 0 ? (uint32_t)high : 0;
 }
 
-/* Sets the clusters: `members` lists the carriers of one cluster after the other, and `ends` says
- * for each cluster where the next begins in it. Both arrays outlive the placement. [before it is
- * shared | wait-free] */
+/* Sets the clusters. `members` lists the carriers of one cluster after the other, and `ends` has
+ * for each cluster the place where the next one begins. Both arrays must outlive the placement.
+ * [before it is shared | wait-free] */
 void wp_placement_clusters(wp_placement *placement, const uint32_t *members, const uint32_t *ends,
 			   uint32_t clusters);
 
-/* Chooses a carrier that was eligible when its word was read, or WP_PLACE_GLOBAL. *random: the
- * caller's xorshift64 state, not 0. [any thread | wait-free] */
+/* Chooses a carrier that was eligible when its word was read, or returns WP_PLACE_GLOBAL. *random
+ * is the caller's xorshift64 state, not 0. [any thread | wait-free] */
 uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint64_t *random);
 
 #endif

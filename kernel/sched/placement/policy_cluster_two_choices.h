@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy_cluster_two_choices.h - a placement policy: two clusters are drawn at random, and in the
- * one with the lower load per carrier two carriers; it chooses the less loaded of these. With one
- * cluster it is policy_two_choices.h.
+ * policy_cluster_two_choices.h - a placement policy. It draws two clusters at random and takes the
+ * one with the lower load per carrier; in it, it draws two carriers and chooses the less loaded
+ * one. With one cluster it is policy_two_choices.h.
  *
- * The load of a cluster is the sum over its eligible carriers, divided by their number; a cluster
- * without any is passed over. If all carriers inside have become blocked meanwhile, any eligible
- * carrier is taken. */
+ * The load of a cluster is the sum over its eligible carriers, divided by their number. A cluster
+ * without eligible carriers is passed over. If all carriers of the chosen cluster have become
+ * blocked meanwhile, any eligible carrier is taken. */
 #ifndef WP_POLICY_CLUSTER_TWO_CHOICES_H
 #define WP_POLICY_CLUSTER_TWO_CHOICES_H
 
@@ -18,7 +18,7 @@ WP_INLINE wp__among wp__among_of(const wp_placement *placement, uint32_t cluster
 	return (wp__among){placement->members + first, placement->ends[cluster] - first};
 }
 
-/* The number of eligible carriers of a cluster, and the sum of their loads. [any thread |
+/* Returns the number of eligible carriers of a cluster, and the sum of their loads. [any thread |
  * wait-free] */
 WP_INLINE uint32_t wp__among_weigh(const wp_placement *placement, wp__among among, uint64_t *load)
 {
@@ -35,7 +35,7 @@ WP_INLINE uint32_t wp__among_weigh(const wp_placement *placement, wp__among amon
 	return count;
 }
 
-/* The choice, where there are several clusters. [any thread | wait-free] */
+/* The choice, if there are several clusters. [any thread | wait-free] */
 WP_INLINE uint32_t wp__place_in_cluster(const wp_placement *placement, wp__among all,
 					uint64_t *random)
 {

@@ -7,7 +7,7 @@
 
 #include "sched/placement/policy.h"
 
-/* A set of carriers to choose from. members NULL: the first `count` carriers. */
+/* A set of carriers to choose from. If `members` is NULL, it is the first `count` carriers. */
 typedef struct wp__among {
 	const uint32_t *members;
 	uint32_t count;
@@ -18,8 +18,8 @@ WP_INLINE uint32_t wp__among_at(wp__among among, uint32_t place)
 	return among.members == NULL ? place : among.members[place];
 }
 
-/* The load by which carriers are compared; UINT32_MAX for a carrier that is not eligible. [any
- * thread | wait-free] */
+/* Returns the load by which carriers are compared; UINT32_MAX for a carrier that is not eligible.
+ * [any thread | wait-free] */
 WP_INLINE uint32_t wp__place_weight(const wp_placement *placement, uint32_t carrier)
 {
 	uint64_t word = wp__placement_look(placement, carrier);
@@ -28,7 +28,7 @@ WP_INLINE uint32_t wp__place_weight(const wp_placement *placement, uint32_t carr
 	return is_unwanted ? UINT32_MAX : wp__placement_high(word);
 }
 
-/* All carriers that are not idle spares at the end. [any thread | wait-free] */
+/* Returns the set of all carriers except the idle spares at the end. [any thread | wait-free] */
 WP_INLINE wp__among wp__among_all(const wp_placement *placement)
 {
 	/* [policy_draw.1] relaxed: a value that is stale costs a worse choice; pairs
@@ -36,7 +36,7 @@ WP_INLINE wp__among wp__among_all(const wp_placement *placement)
 	return (wp__among){NULL, wp_load_relaxed(&placement->reach)};
 }
 
-/* A random number below `below`, by xorshift64. [the state's owner | wait-free] */
+/* Returns a random number below `below`, by xorshift64. [the state's owner | wait-free] */
 WP_INLINE uint32_t wp__place_draw(uint64_t *random, uint32_t below)
 {
 	*random ^= *random << 13;
@@ -45,7 +45,7 @@ WP_INLINE uint32_t wp__place_draw(uint64_t *random, uint32_t below)
 	return (uint32_t)((*random >> 32) * below >> 32);
 }
 
-/* A random number other than `first`, below `below` >= 2. */
+/* Returns a random number other than `first`, below `below` >= 2. */
 WP_INLINE uint32_t wp__place_draw_other(uint64_t *random, uint32_t below, uint32_t first)
 {
 	uint32_t second = wp__place_draw(random, below - 1);
@@ -53,9 +53,9 @@ WP_INLINE uint32_t wp__place_draw_other(uint64_t *random, uint32_t below, uint32
 	return second + (second >= first);
 }
 
-/* Scans from `first` on for the carrier with the least load, the first one among equals; it stops
- * at a carrier with a load of no more than `enough`. WP_PLACE_GLOBAL: none is eligible. [any thread
- * | wait-free] */
+/* Scans from `first` on for the carrier with the least load, and among equals for the first one. It
+ * stops at a carrier with a load of no more than `enough`. Returns WP_PLACE_GLOBAL if none is
+ * eligible. [any thread | wait-free] */
 WP_INLINE uint32_t wp__place_scan(const wp_placement *placement, wp__among among, uint32_t first,
 				  uint32_t enough)
 {
@@ -78,8 +78,8 @@ WP_INLINE uint32_t wp__place_scan(const wp_placement *placement, wp__among among
 	return found;
 }
 
-/* The less loaded of two carriers drawn at random; if neither is eligible, the next one that is.
- * [any thread | wait-free] */
+/* Returns the less loaded of two carriers that are drawn at random; if neither is eligible, the
+ * next one that is. [any thread | wait-free] */
 WP_INLINE uint32_t wp__place_of_two(const wp_placement *placement, wp__among among,
 				    uint64_t *random)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * policy_least_loaded.h - a placement policy: the carrier with the least load.
  *
- * The scan begins at a random carrier. Otherwise the first among equals would get all tasks that
- * come before its new load is seen. The scan ends at a carrier that has no load. */
+ * The scan begins at a random carrier. If it always began at the first carrier, that one would get
+ * all tasks that come before its new load is seen. The scan ends at a carrier that has no load. */
 #ifndef WP_POLICY_LEAST_LOADED_H
 #define WP_POLICY_LEAST_LOADED_H
 
