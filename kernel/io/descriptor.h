@@ -8,9 +8,10 @@
  *                                             free
  *                                             close; then [descriptor.1] users + 1, set FREED
  *   at the end of each
- *   [descriptor.3] the last user, and CLOSING?
+ *   [descriptor.3] is this the last user, and CLOSING set?
  *     no:  [descriptor.2] users - 1
- *     yes: off the poller; close(2); [descriptor.4] users - 1; unused now, and FREED: retire it
+ *     yes: take it off the poller; close(2); [descriptor.4] users - 1; if there are no users now,
+ *          and FREED is set: retire it, which means that the poller frees its memory later
  *
  * Usage         wp_io_start(group, 0);
  *               wp_io_new(group, socket, &io);
@@ -19,21 +20,22 @@
  *               wp_io_free(io);
  *
  * Why it works  As soon as a descriptor is closed its number may name another file. So the last
- *               call under way closes it, while that call is still counted, and the memory goes
- *               with the last user. The descriptor is registered once, edge-triggered, with the
- *               poller of one carrier: the home of the thread that made it, even if another carrier
- *               runs that thread now. So the thread is resumed at home. An event may still lie in
- *               the poller's array when the memory is freed. Therefore the memory goes to the
- *               poller [descriptor_poller.1], which frees it between two rounds
- *               [descriptor_poller.2]. OS threads may call as well; they sleep in a futex.
+ *               call that is under way closes it, while that call is still counted, and the memory
+ *               goes with the last user.
+ *               The descriptor is registered once, edge-triggered, with the poller of one carrier:
+ *               the home of the thread that made it, even if another carrier runs that thread now.
+ *               So the thread is resumed at home. When the memory is to be freed, an event may
+ *               still lie in the poller's array. Therefore the memory goes to the poller
+ *               [descriptor_poller.1], which frees it between two rounds [descriptor_poller.2]. OS
+ *               threads may call as well; they sleep in a futex.
  * Prior art     Go's internal/poll.FD, where fdMutex also keeps a count and a closing bit in one
  *               word, so that the last call closes.
  * What parks    read, write, accept, connect, and your own calls by wp_io_call, on sockets, pipes,
  *               terminals, eventfds, timerfds and pidfds. A driver refuses other descriptors, such
  *               as regular files, with WP_UNSUPPORTED. getaddrinfo, open and fsync do not park:
  *               they block the carrier.
- * Group's end   The close of a group ends, with WP_CLOSED, every wait at a descriptor of the
- *               group's pollers, also for OS threads and threads of other groups, and every wait
+ * Group's end   The close of a group ends every wait at a descriptor of the group's pollers with
+ *               WP_CLOSED, also for OS threads and threads of other groups. It also ends every wait
  *               that would begin later (descriptor_poller.h). Calls that need not wait still work,
  *               until wp_io_close. A thread that a close hands back is in no call and no wait queue
  *               any more.
@@ -55,9 +57,9 @@ enum { WP_IO_CLOSING = 1, WP_IO_FREED = 2, WP_IO_USER = 4 };
 
 enum wp_io_side { WP_IO_READ = 0, WP_IO_WRITE = 1 };
 
-/* users: descriptor.1 to descriptor.4. next: under the lock of the poller's list; after retirement,
- * the thread that retires it. back: under that lock. fd: written by the thread that makes it and
- * the thread that closes it. The other fields are written once, when it is made. */
+/* `users` is written by descriptor.1 to descriptor.4; `next` under the lock of the poller's list,
+ * and after retirement by the thread that retires it; `back` under that lock; `fd` by the thread
+ * that makes it and the thread that closes it; the other fields once, when it is made. */
 typedef struct wp_io {
 	int fd;
 	wp_atomic(uint32_t) users; /* calls under way, CLOSING, FREED */
@@ -67,20 +69,20 @@ typedef struct wp_io {
 } wp_io;
 
 /* cdef: begin */
-/* Starts a poller on each carrier of the group; they end with its close. `idle_spins`: how often
- * each looks for events before it blocks; usually 0. Returns WP_OK; WP_ALREADY: every carrier has
- * one; WP_SYSTEM and errno: call it again for the carriers that lack one; WP_FORBIDDEN: a carrier
- * has another kind of poller; WP_UNSUPPORTED: the group has spare carriers; else as
- * wp_poller_register. [one thread at a time | system calls] */
+/* Starts a poller on each carrier of the group; they end with its close. `idle_spins` is how often
+ * each poller looks for events before it blocks; usually it is 0. Returns WP_OK. WP_ALREADY: every
+ * carrier has one. WP_SYSTEM and errno: call it again for the carriers that lack one. WP_FORBIDDEN:
+ * a carrier has another kind of poller. WP_UNSUPPORTED: the group has spare carriers. Other results
+ * are those of wp_poller_register. [one thread at a time | system calls] */
 WP_API int wp_io_start(wp_group *group, uint32_t idle_spins);
 
-/* Counters of the poller of one carrier; they never decrease. When nothing goes on, wakeups <=
- * sleeps. */
+/* Counters of the poller of one carrier; they never decrease. When nothing is in progress, wakeups
+ * <= sleeps. */
 typedef struct wp_poll_counts {
 	uint64_t looks;   /* system calls for events, whether they blocked or not */
 	uint64_t events;  /* events of descriptors that these calls returned */
 	uint64_t sleeps;  /* times that the poller parked its carrier to block */
-	uint64_t wakeups; /* sleeps that another thread ended, by a write to the eventfd */
+	uint64_t wakeups; /* sleeps that another thread ended by a write to the eventfd */
 } wp_poll_counts;
 
 /* All counts are 0 before wp_io_start. [any thread, but not during wp_io_start | wait-free; counts
@@ -88,47 +90,49 @@ typedef struct wp_poll_counts {
 WP_API wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
 /* cdef: end */
 
-/* Takes over a descriptor and makes it non-blocking. Returns WP_OK; WP_UNSUPPORTED: the driver
- * refuses such descriptors; WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called;
+/* Takes over a descriptor and makes it non-blocking. Returns WP_OK. WP_UNSUPPORTED: the driver
+ * refuses such descriptors. WP_SYSTEM and errno. WP_MISUSED: wp_io_start has not been called.
  * WP_CLOSED: the group is closed. On failure the caller keeps the descriptor. [any thread | system
  * calls] */
 WP_API int wp_io_new(wp_group *group, int fd, wp_io **io);
 
 /* cdef: begin */
-/* Refuses new calls and ends those under way with WP_CLOSED; the last of them closes the
- * descriptor. Returns WP_OK, or WP_CLOSED if it was closed before. [any thread | system calls] */
+/* Closes the descriptor: refuses new calls and ends those under way with WP_CLOSED; the last of
+ * them calls close(2). Returns WP_OK, or WP_CLOSED if it was closed before. [any thread | system
+ * calls] */
 WP_API int wp_io_close(wp_io *io);
 
 /* Closes the descriptor if it is open. Its memory is freed with the last call under way. No call
  * may begin after this one has begun. [any thread | system calls] */
 WP_API void wp_io_free(wp_io *io);
 
-/* Brackets a call of your own: the descriptor stays open from enter to exit. Returns false if it is
- * closed. If the group of a thread is closed while the thread waits in a call of this header, the
- * close ends that call on its behalf; it cannot end yours, so call exit in the thread's `left`.
- * [any thread | lock-free; exit may make system calls] */
+/* The first begins and the second ends a call of your own; the descriptor stays open in between.
+ * The first returns false if the descriptor is closed. If the group of a thread is closed while the
+ * thread waits in a call of this header, the close ends that call for the thread. It cannot end
+ * your own call, so call exit in the thread's `left`. [any thread | lock-free; exit may make system
+ * calls] */
 WP_API bool wp_io_enter(wp_io *io);
 WP_API void wp_io_exit(wp_io *io);
 /* cdef: end */
 
 /* Calls `attempt` until it does not fail with EAGAIN, and in between waits until that direction is
- * ready. Returns WP_OK and the result; WP_SYSTEM and errno; WP_TIMEOUT or WP_INTERRUPTED;
- * WP_CLOSED: the descriptor is closed, or the call would wait and the group of its poller is
- * closed. The deadline counts only where the call would wait. [any thread | parks] */
+ * ready. Returns WP_OK and the result; WP_SYSTEM and errno; WP_TIMEOUT; WP_INTERRUPTED; or
+ * WP_CLOSED if the descriptor is closed, or if the call would wait and the group of its poller is
+ * closed. The deadline counts only if the call must wait. [any thread | parks] */
 WP_API int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg),
 		      void *arg, int64_t deadline_ns, int64_t *result);
 
 /* Reads some bytes; 0: the end of the stream. [as wp_io_call] */
 WP_API int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done);
-/* Writes all bytes, or on failure the first *done of them. On a socket, a broken pipe is an error
- * and not a signal. [as wp_io_call] */
+/* Writes all bytes. If it fails, *done is how many of them it has written. On a socket, a broken
+ * pipe is an error and not a signal. [as wp_io_call] */
 WP_API int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns,
 		       size_t *done);
 /* Accepts a connection as a close-on-exec, non-blocking descriptor. [as wp_io_call] */
 WP_API int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd);
-/* If the connection queue of a unix-domain socket is full it waits, as connect(2) does. The system
- * has no event for that, so the call tries again after 1 ms, and later after up to 32 ms. [as
- * wp_io_call] */
+/* Connects. If the connection queue of a unix-domain socket is full it waits, as connect(2) does.
+ * The system has no event for that, so the call tries again after 1 ms, and later after longer
+ * times up to 32 ms. [as wp_io_call] */
 WP_API int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length,
 			 int64_t deadline_ns);
 
@@ -144,22 +148,23 @@ WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_io_poller *poller)
 	wp_ready_init(&io->ready[WP_IO_WRITE]);
 }
 
-/* Counts a user. `flags`: 0 for a call; or CLOSING, or CLOSING with FREED, which is never refused.
- * Returns false if the descriptor is closing. [any thread | lock-free] */
+/* Counts a user. `flags` is 0 for a call; or CLOSING, or CLOSING with FREED, which is never
+ * refused. Returns false if the descriptor is closing. [any thread | lock-free] */
 WP_INLINE bool wp__io_begin(wp_io *io, uint32_t flags)
 {
 	uint32_t users = 0;
 
-	/* [descriptor.1] relaxed: atomicity is enough: a call under way keeps it open; pairs
-	 * descriptor.2, descriptor.3, descriptor.4; upholds Descriptor!FdIsOurs. */
+	/* [descriptor.1] relaxed: atomicity is enough, because a call under way keeps the
+	 * descriptor open; pairs descriptor.2, descriptor.3, descriptor.4; upholds
+	 * Descriptor!FdIsOurs. */
 	while (!wp_cas_relaxed(&io->users, &users, (users + WP_IO_USER) | flags))
 		if (users & WP_IO_CLOSING && !(flags & WP_IO_FREED))
 			return false;
 	return true;
 }
 
-/* Ends a use. Returns true if the caller is the last user of a closing descriptor, and must close
- * it, if it is not closed yet, and then call wp__io_leave. [a counted user | lock-free] */
+/* Ends a use. Returns true if the caller is the last user of a closing descriptor. The caller must
+ * then close it, if it is not closed yet, and call wp__io_leave. [a counted user | lock-free] */
 WP_INLINE bool wp__io_end(wp_io *io)
 {
 	for (;;) {
@@ -177,8 +182,8 @@ WP_INLINE bool wp__io_end(wp_io *io)
 	}
 }
 
-/* Ends the use that closed the descriptor. Returns true if the caller is the last user of all, and
- * must retire the memory. [a user for which wp__io_end returned true | wait-free] */
+/* Ends the use that closed the descriptor. Returns true if the caller is the last user of all; it
+ * must then retire the memory. [a user for which wp__io_end returned true | wait-free] */
 WP_INLINE bool wp__io_leave(wp_io *io)
 {
 	/* [descriptor.4] acq_rel; pairs descriptor.1, descriptor.2, descriptor.3, descriptor.4;
@@ -190,16 +195,16 @@ WP_INLINE bool wp__io_leave(wp_io *io)
 }
 
 /* Ends the call of a waiting thread after its group was closed: the waiter leaves its queue and is
- * no longer counted. Returns as wp__io_end. [the close of the thread's group | as wp__ready_leave]
- */
+ * no longer counted. Returns what wp__io_end returns. [the close of the thread's group | as
+ * wp__ready_leave] */
 WP_INLINE bool wp__io_abandon(wp_waiter *waiter)
 {
 	wp__ready_leave(waiter);
 	return wp__io_end(waiter->value);
 }
 
-/* The `leave` of such a waiter: wp__io_abandon, and the last user closes the descriptor. [as
- * wp__io_abandon | system calls] */
+/* The `leave` of such a waiter (wait_queue.h): calls wp__io_abandon, and if this was the last user,
+ * closes the descriptor. [as wp__io_abandon | system calls] */
 void wp__io_left(wp_waiter *waiter);
 
 /* Waits as wp__ready_wait does. The caller has set the waiter's `why`; its other fields are set

@@ -26,7 +26,8 @@ static void drop_by_group(wp_carrier_io *io)
 	wp__io_poller_free((wp_io_poller *)(void *)io);
 }
 
-/* False: no driver could be opened; errno says why. [any thread | system calls] */
+/* Opens a driver. Returns false and sets errno if no driver could be opened. [any thread | system
+ * calls] */
 static bool open_driver(wp_io_poller *poller)
 {
 	for (uint32_t at = 0; at < WP__DRIVERS_COUNT && poller->waits == NULL; at++) {
@@ -36,8 +37,8 @@ static bool open_driver(wp_io_poller *poller)
 	return poller->waits != NULL;
 }
 
-/* Opens the first file driver that the system allows; with none, `no_files` says why. [any thread |
- * system calls] */
+/* Opens the first file driver that the system allows. If it allows none, `no_files` says why. [any
+ * thread | system calls] */
 static void open_files(wp_io_poller *poller)
 {
 	for (uint32_t at = 0; at < WP__FILE_DRIVERS_COUNT && poller->files == NULL; at++) {

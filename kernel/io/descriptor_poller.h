@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * descriptor_poller.h - the poller of a carrier that waits for descriptors.
  *
- * A driver collects the events (wp_driver in sched/poller.h). Where the system has a way, the
- * poller also has operations on files done (file_queue.h).
+ * A driver collects the events (wp_driver in sched/poller.h). If the system can do it, the poller
+ * also submits operations on files (file_queue.h).
  *
  *   poller, one round                         a thread that frees a descriptor
  *   collect events at once; wake waiters      remove it from the driver
  *     (readiness.h)                           [descriptor_poller.1] push it onto `retired`
  *   [descriptor_poller.2] free all `retired`
- *   a turn of the files (file_queue.h)        a thread that makes one, under the list's lock
- *   other threads run; if none could:         over? refuse it; else list it
- *     park, check, block until the carrier's
- *     timer or the wakeup; unpark; wake       a thread that closes one, under that lock
- *     waiters                                 take it off the list
- *   its end, under the list's lock
- *     over := true; shut each listed one
+ *   a turn of the files (file_queue.h)        a thread that makes a descriptor, under the
+ *   other threads run; if none could:         list's lock
+ *     park, check, block until the carrier's  over? refuse it; else list it
+ *     timer or the wakeup; unpark; wake       a thread that closes a descriptor, under that
+ *     waiters                                 lock
+ *   its end, under the list's lock            take it off the list
+ *     over := true; shut each listed
+ *     descriptor
  *
  * Why it works  The wakeup is an eventfd that the driver waits for as well, so a signal also ends a
  *               wait that has yet to begin. Waiters are woken only when the carrier is RUNNING
- *               again, because a wake pushes the thread. The retired descriptors are taken after
- *               the events of one round were handled and before the next are collected, so the
- *               array holds no event of them. A descriptor that is retired later is freed with the
- *               poller. The poller itself is freed by the last of its holders: its group and each
- *               descriptor [descriptor_poller.3] [descriptor_poller.4].
- *               A poller ends with its carrier, and after that no events are reported. So its end
- *               shuts each of its descriptors, which wakes their waiters on any thread. A listed
- *               descriptor is not retired, so the walk finds it alive; a later one is refused.
+ *               again, because a wake pushes the thread.
+ *               The poller takes the retired descriptors after it has handled the events of one
+ *               round and before it collects the next ones, so the array holds no event of them. A
+ *               descriptor that is retired later is freed with the poller. The poller itself is
+ *               freed by the last of its holders, which are its group and each descriptor
+ *               [descriptor_poller.3] [descriptor_poller.4].
+ *               A poller ends with its carrier, and after that no events are reported. Therefore
+ *               its end shuts each of its descriptors, which wakes their waiters on any thread. A
+ *               listed descriptor is not retired, so the walk through the list finds it alive; a
+ *               later one is refused.
  * Prior art     Go's netpoll and Tokio's I/O driver use one edge-triggered epoll for all threads;
  *               here each carrier has its own.
  * Driver        One file, driver_<name>.c, which ends with WP_DRIVER(name), and an entry in
@@ -57,16 +60,17 @@ enum { WP_DRIVERS(WP__DRIVER_IS_LISTED) WP__DRIVERS_COUNT };
 #define WP__DRIVER_IS_SOMEWHERE(name) extern const wp_driver wp__driver_##name;
 WP_DRIVERS(WP__DRIVER_IS_SOMEWHERE)
 
-/* Writers: retired: descriptor_poller.1, descriptor_poller.2; holders: descriptor_poller.3,
- * descriptor_poller.4; looks, events, sleeps: the poller; wakeups: any thread that wakes it; first,
- * is_over: any thread under the lock. The other fields are written once, when it is made. */
+/* `retired` is written by descriptor_poller.1 and descriptor_poller.2; `holders` by
+ * descriptor_poller.3 and descriptor_poller.4; `looks`, `events` and `sleeps` by the poller;
+ * `wakeups` by any thread that wakes it; `first` and `is_over` by any thread under the lock; the
+ * other fields once, when it is made. */
 typedef struct wp_io_poller {
 	wp_carrier_io of_carrier; /* must be first: the worker has its address */
 	const wp_driver *driver;
 	void *waits; /* state of the driver */
 	int event;   /* the eventfd that wakes it */
 	uint32_t idle_spins;
-	wp_file_queue *files; /* NULL: none, and no_files says why */
+	wp_file_queue *files; /* NULL: there is none, and no_files says why */
 	const char *no_files;
 	wp_atomic(uint64_t) looks, events, sleeps; /* counters.h; see wp_poll_counts */
 	_Alignas(WP_LINE) wp_atomic(wp_io *) retired;
@@ -79,17 +83,18 @@ typedef struct wp_io_poller {
 
 _Static_assert(offsetof(wp_io_poller, of_carrier) == 0, "a worker has its address");
 
-/* The poller of that carrier, or NULL before wp_io_start. [any thread | wait-free] */
+/* Returns the poller of that carrier, or NULL before wp_io_start. [any thread | wait-free] */
 wp_io_poller *wp__io_poller_of(struct wp_carrier_tasks *home);
 
 /* Gives up one hold. The last holder frees the poller and what was retired. [a holder | frees
  * memory] */
 void wp__io_poller_free(wp_io_poller *poller);
 
-/* Registers a descriptor. Returns WP_OK; WP_CLOSED: the poller has ended; WP_UNSUPPORTED; WP_SYSTEM
- * and errno. [any thread | a system call] */
+/* Registers a descriptor. Returns WP_OK; WP_CLOSED if the poller has ended; WP_UNSUPPORTED; or
+ * WP_SYSTEM and errno. [any thread | a system call] */
 int wp__io_poller_add(wp_io_poller *poller, wp_io *io);
-/* Removes a descriptor from list and driver, and closes it. [any thread | system calls] */
+/* Removes a descriptor from the list and from the driver, and closes it. [any thread | system
+ * calls] */
 void wp__io_poller_remove(wp_io_poller *poller, wp_io *io);
 
 /* Adds a descriptor to the list. Returns false if the poller has ended. [any thread | blocks
@@ -121,8 +126,8 @@ WP_INLINE void wp__io_poller_unlist(wp_io_poller *poller, wp_io *io)
 	wp_lock_release(&poller->lock);
 }
 
-/* Ends the reporting of events: each present or later waiter at one of the descriptors gets
- * WP_CLOSED. [the poller, at its end, its carrier RUNNING | pushes threads] */
+/* Ends the reporting of events. Each present or later waiter at one of the descriptors gets
+ * WP_CLOSED. [the poller, at its end, while its carrier is RUNNING | pushes threads] */
 WP_INLINE void wp__io_poller_end(wp_io_poller *poller)
 {
 	wp_lock_acquire(&poller->lock);
@@ -137,8 +142,9 @@ WP_INLINE void wp__io_poller_end(wp_io_poller *poller)
 /* [a holder | wait-free] */
 WP_INLINE void wp__io_poller_hold(wp_io_poller *poller)
 {
-	/* [descriptor_poller.3] relaxed: atomicity is enough: the caller has a hold already, its
-	 * own or another's; pairs descriptor_poller.4; upholds Descriptor!EventIsAlive. */
+	/* [descriptor_poller.3] relaxed: atomicity is enough, because the caller has a hold
+	 * already, its own or that of another holder; pairs descriptor_poller.4; upholds
+	 * Descriptor!EventIsAlive. */
 	wp_fetch_add_relaxed(&poller->holders, 1);
 }
 

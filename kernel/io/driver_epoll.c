@@ -19,7 +19,7 @@ enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
 typedef struct epoll {
 	int fd;
-	bool has_ns; /* sleeps to the nanosecond, not the millisecond; writer: the poller */
+	bool has_ns; /* it can sleep to the nanosecond; writer: the poller */
 } epoll;
 
 /* The thread that gets an event of a descriptor sees what was written before the descriptor was
@@ -33,8 +33,8 @@ typedef struct epoll {
 #define AFTER_WAIT(epoll) ((void)0)
 #endif
 
-/* Whether the system can sleep to the nanosecond. Some kernels have milliseconds only, and some
- * system-call filters refuse epoll_pwait2. [any thread | system calls] */
+/* Returns whether the system can sleep to the nanosecond. Some Linux kernels have milliseconds
+ * only, and some system-call filters refuse epoll_pwait2. [any thread | system calls] */
 static bool has_ns(int fd)
 {
 	struct timespec now = {0};
@@ -89,7 +89,8 @@ static void driver_remove(void *waits, int fd)
 		  NULL); /* another process may have a copy of it */
 }
 
-/* Waits for events until a time. Where the system has milliseconds only, up to one longer. */
+/* Waits for events until a time. If the system has milliseconds only, it may wait up to one
+ * millisecond longer. */
 static int sleep_until(epoll *of, int64_t until_ns, struct epoll_event *events)
 {
 	int64_t left_ns = until_ns - wp_clock_ns();

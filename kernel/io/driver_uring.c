@@ -12,7 +12,7 @@
 #include <liburing.h>
 
 enum {
-	ENTRIES = 64,  /* of one submission; more go in several */
+	ENTRIES = 64,  /* entries of one submission; more take several submissions */
 	RESULTS = 128, /* completions that fit before they are read */
 };
 
@@ -39,7 +39,7 @@ static const char *text(int failed)
 	}
 }
 
-/* Returns 0; or -errno, and leaves nothing open. */
+/* Makes a ring. Returns 0; or -errno, and leaves nothing open. */
 static int make(struct io_uring *ring, int event)
 {
 	int code = io_uring_queue_init(ENTRIES, ring, MANNERS);
@@ -90,7 +90,7 @@ static const uint8_t codes[] = {
 	[WP_FILE_SYNC] = IORING_OP_FSYNC,
 };
 
-/* Fills the next submission entry; there must be room for it. */
+/* Fills the next submission entry. There must be room for it. */
 static void prepare(wp_file_queue *queue, wp_file_op *op, bool is_begun)
 {
 	struct io_uring_sqe *entry = io_uring_get_sqe(queue->system);
@@ -125,13 +125,13 @@ static uint32_t reap_entered(wp_file_queue *queue)
 	return count;
 }
 
-/* Finishes all that have completed. Returns true if at least one had. */
+/* Finishes all operations that have completed. Returns true if there was at least one. */
 static bool reap(wp_file_queue *queue)
 {
 	uint32_t count = reap_entered(queue);
 	bool did = count != 0;
 
-	/* The ring was full. Completions that the kernel kept back send no event of their own. */
+	/* The ring was full. Completions that Linux kept back send no event of their own. */
 	while (count >= RESULTS) {
 		io_uring_get_events(queue->system);
 		count = reap_entered(queue);

@@ -35,7 +35,7 @@ static int refuse(const char *why)
 	return WP_UNSUPPORTED;
 }
 
-/* The carrier to wake after a request; NULL: the calling one, which is awake. */
+/* Returns the carrier to wake after a request, or NULL if it is the calling one, which is awake. */
 static wp_carrier *away(wp_carrier_tasks *home)
 {
 	return (wp_carrier_tasks *)(void *)wp__worker_self() == home ? NULL : &home->carrier;
@@ -73,7 +73,7 @@ const char *wp_file_lacks(wp_group *group)
 	return NULL;
 }
 
-/* Does the operation by the system call that the ring would do. Returns its result, or -1 and
+/* Does the operation by the system call that the ring would do. Returns its result, or -1 and sets
  * errno. */
 static int64_t attempt(const wp_file_op *op)
 {
@@ -111,8 +111,8 @@ static int wait(wp_file_op *op, int64_t deadline_ns)
 				  op->fd < 0 ? 0 : (uint32_t)op->fd);
 }
 
-/* Until the end the system may write into the caller's memory, so an interrupt does not end this
- * wait. */
+/* The system may write into the caller's memory until the operation ends, so an interrupt does not
+ * end this wait. */
 static void wait_for_end(wp_file_op *op)
 {
 	bool was_interrupted = false;

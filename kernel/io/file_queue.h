@@ -2,33 +2,34 @@
  * file_queue.h - operations on files, which the poller of a thread's home submits to the system.
  *
  *   caller, on any carrier                    poller of its home, each turn (descriptor_poller.c)
- *   lock; over? refused                       its event came: for each completed operation
- *     else append to the list                   lock; ended := true; unlock
+ *   lock; over? refuse it                     its event came: for each completed operation
+ *     else append it to the list                lock; ended := true; unlock
  *          [file_queue.1] asked := 1            open its latch, unless it is listed
  *   unlock; wake that carrier (timer.h)       [file_queue.2] asked? for each listed operation
- *   wait for the latch                          lock; off the list; unlock
- *   deadline: lock; ended? done                 ended: open its latch
- *     else cancelled := true; append            begun: tell the system to cancel it
- *          [file_queue.1] asked := 1            cancelled: open its latch
- *   unlock; wake it; wait for the latch         else: submit it
- *                                             [file_queue.2] check once more before it blocks
+ *   wait for the latch                          lock; take it off the list; unlock
+ *   deadline: lock; ended? done                 it has ended: open its latch
+ *     else cancelled := true; append it         it has begun: tell the system to cancel it
+ *          [file_queue.1] asked := 1            it is cancelled: open its latch
+ *   unlock; wake that carrier; wait for         else: submit it
+ *     the latch                               [file_queue.2] check once more before it blocks
  *
  * Why it works  Only the poller uses the system's ring, and only its carrier runs the poller. So
  *               the ring needs no lock, and completions are reported at home. Each completion
  *               signals the event that is also the poller's wakeup, so the poller waits in one
- *               place. A request from another carrier ends the poller's sleep in the way that
+ *               place. A request from another carrier ends the poller's sleep in the way in which
  *               arming a timer does: either the poller sees the request before it blocks, or the
  *               requester sees the carrier's word parked [timer.9] [carrier.6].
  *               The system writes into the caller's memory until the operation has ended. So a
- *               caller that is interrupted, or reaches its deadline, cancels the operation and
- *               waits on. The latch of an operation, which may lie on a stack, is touched last. Its
- *               one link is in use while it is listed; if it ends meanwhile, the poller opens its
- *               latch when it takes the operation off the list.
- *               At its end the poller cancels what the system still has and waits for it. Only then
- *               does a close hand back the waiting threads.
+ *               caller that is interrupted, or reaches its deadline, cancels the operation and then
+ *               waits for its end. The latch of an operation, which may lie on a stack, is touched
+ *               last. While an operation is listed, its only link is in use. If it ends meanwhile,
+ *               the poller opens its latch when it takes the operation off the list.
+ *               At its end the poller cancels the operations that the system still has and waits
+ *               for them. Only then does a close hand back the waiting threads.
  * Prior art     Linux's io_uring; Tokio and Go let an OS thread block in each file operation
  *               instead.
- * Not promised  That a cancelled operation ends soon: on a disk it ends when the disk has answered.
+ * Not promised  A cancelled operation may take long to end: on a disk it ends when the disk has
+ *               answered.
  * Spec          specs/io/FileQueue.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
  *               IoCompletionAtHome, CancelEnds.
  * Driver        One file, driver_<name>.c, which ends with WP_FILE_DRIVER(name), and an entry in
@@ -45,9 +46,9 @@
 
 enum wp_file_what { WP_FILE_OPEN, WP_FILE_READ, WP_FILE_WRITE, WP_FILE_SYNC };
 
-/* 64 bytes, in memory of the caller. next, is_*, has_ended and result are under the queue's lock;
- * the caller sets the others before it asks. When `done` is open the queue has finished with the
- * operation, and `result` is the caller's. */
+/* 64 bytes, in memory of the caller. `next`, the is_ fields, has_ended and result are under the
+ * queue's lock; the caller sets the other fields before it asks. When `done` is open the queue no
+ * longer uses the operation, and the caller may read `result`. */
 typedef struct wp_file_op {
 	struct wp_file_op *next; /* the next listed operation */
 	wp_latch done;
@@ -60,8 +61,8 @@ typedef struct wp_file_op {
 	bool is_listed, is_begun, is_cancelled, has_ended;
 } wp_file_op;
 
-/* asked: file_queue.1, file_queue.2. first, last, is_over: under the lock. The others: the poller.
- */
+/* `asked` is used by file_queue.1 and file_queue.2; `first`, `last` and `is_over` are under the
+ * lock; only the poller uses the other fields. */
 typedef struct wp_file_queue {
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_atomic(uint32_t) asked; /* 1: the list is not empty */
@@ -70,21 +71,22 @@ typedef struct wp_file_queue {
 	const struct wp_file_driver *driver;
 	void *system;              /* state of the driver */
 	uint32_t inside;           /* operations that the system has */
-	wp_atomic(uint64_t) begun; /* all that it ever was given */
+	wp_atomic(uint64_t) begun; /* all operations that it was given so far */
 } wp_file_queue;
 
-/* A driver: how operations reach the system. Every function must be there. */
+/* A driver is the code by which operations reach the system. It has each of these functions. */
 typedef struct wp_file_driver {
-	/* Each completion must signal `event`. Returns NULL on failure, and a text in *why. [any
-	 * thread | system calls] */
+	/* Opens a queue. Each completion must signal `event`. Returns NULL on failure, and then
+	 * *why is a text. [any thread | system calls] */
 	wp_file_queue *(*open)(int event, const char **why);
 	/* [after the poller has ended, or if it never began | system calls] */
 	void (*close)(wp_file_queue *queue);
-	/* Finishes what has completed, if `is_told` of an event, and submits what is listed. True:
-	 * there was something to do. [the poller, its carrier RUNNING | pushes threads] */
+	/* Finishes what has completed, if `is_told` says that the event came, and submits what is
+	 * listed. Returns true if there was something to do. [the poller, while its carrier is
+	 * RUNNING | pushes threads] */
 	bool (*turn)(wp_file_queue *queue, bool is_told);
-	/* True: there is something to submit, so the poller must not block. [the poller |
-	 * wait-free] */
+	/* Returns true if there is something to submit, so that the poller must not block. [the
+	 * poller | wait-free] */
 	bool (*is_wanted)(wp_file_queue *queue);
 	/* Admits no new operation, and waits for those that the system has. [the poller | blocks]
 	 */
@@ -130,12 +132,12 @@ WP_INLINE void wp__file_queue_set_asked(wp_file_queue *queue, uint32_t asked)
 /* Returns true if an operation is listed. [the poller | wait-free] */
 WP_INLINE bool wp__file_queue_is_asked(wp_file_queue *queue)
 {
-	/* [file_queue.2] relaxed: ordered by [carrier.6] before it blocks; elsewhere a value that
-	 * is stale costs a turn; pairs file_queue.1; upholds FileQueue!OpNotLost. */
+	/* [file_queue.2] relaxed: ordered by [carrier.6] before the poller blocks; elsewhere a
+	 * value that is stale costs a turn; pairs file_queue.1; upholds FileQueue!OpNotLost. */
 	return wp_load_relaxed(&queue->asked) != 0;
 }
 
-/* Counts one more entry that the system has; only the poller gives it any. [the poller] */
+/* Counts one more entry that the system has. Only the poller gives it entries. [the poller] */
 WP_INLINE void wp__file_queue_enter(wp_file_queue *queue)
 {
 	queue->inside++;
@@ -154,16 +156,16 @@ WP_INLINE void wp__file_queue_list(wp_file_queue *queue, wp_file_op *op)
 	wp__file_queue_set_asked(queue, 1);
 }
 
-/* Wakes that carrier, without a task for it; NULL: nothing to wake. [any thread | a system call if
- * the carrier sleeps] */
+/* Wakes that carrier, without a task for it. NULL: there is no carrier to wake. [any thread | a
+ * system call if the carrier sleeps] */
 WP_INLINE void wp__file_queue_nudge(wp_carrier *away)
 {
 	if (away != NULL)
 		wp_timers_nudge(away);
 }
 
-/* Lists an operation. Returns false if the queue is over. `away`: the carrier of the queue; NULL:
- * the caller runs on it. [any thread | blocks shortly] */
+/* Lists an operation. Returns false if the queue is over. `away` is the carrier of the queue, or
+ * NULL if the caller runs on it. [any thread | blocks shortly] */
 WP_INLINE bool wp__file_queue_ask(wp_file_queue *queue, wp_file_op *op, wp_carrier *away)
 {
 	bool is_over;
@@ -193,8 +195,8 @@ WP_INLINE void wp__file_queue_cancel(wp_file_queue *queue, wp_file_op *op, wp_ca
 	wp__file_queue_nudge(away);
 }
 
-/* Takes the first operation off the list; NULL: the list is empty. One that has not begun and must
- * not begin is marked as ended. [under the lock] */
+/* Takes the first operation off the list. Returns NULL if the list is empty. An operation that has
+ * not begun and must not begin is marked as ended. [under the lock] */
 WP_INLINE wp_file_op *wp__file_queue_pop(wp_file_queue *queue)
 {
 	wp_file_op *op = queue->first;
@@ -212,8 +214,9 @@ WP_INLINE wp_file_op *wp__file_queue_pop(wp_file_queue *queue)
 	return op;
 }
 
-/* Returns the next operation to submit or, if *is_begun, to cancel; NULL: no more. Opens the
- * latches of those that have ended. [the poller, its carrier RUNNING | pushes threads] */
+/* Returns the next operation to submit or, if *is_begun, to cancel. Returns NULL if there are no
+ * more. Opens the latches of operations that have ended. [the poller, while its carrier is RUNNING
+ * | pushes threads] */
 WP_INLINE wp_file_op *wp__file_queue_take(wp_file_queue *queue, bool *is_begun)
 {
 	for (;;) {
