@@ -10,10 +10,10 @@
 #include "thread/snapshot.h"
 #include "thread/unwind.h"
 
-enum { LOOKS = 4 }; /* at a thread that keeps moving; then it is shown as running */
+enum { LOOKS = 4 }; /* looks at a thread that keeps moving; then it is shown as running */
 
-/* Other threads may write meanwhile what is read here, and the stack holds the poisoned zones of
- * other frames. So the sanitizers are switched off. */
+/* Other threads may write at the same time to what is read here, and the stack holds the poisoned
+ * zones of other frames. So the sanitizers are switched off. */
 #define UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 struct walk {
@@ -98,9 +98,9 @@ UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_
 		read_stack(&walk->rows, stack, (uintptr_t)now->fiber.sp, shown);
 }
 
-/* The home of the thread; NULL: it is not made yet, or has ended. The home is set last when a
- * thread is made, and the word says that it has ended. The home is read once, because the memory
- * may belong to another thread by now, which is just being made. */
+/* Returns the home of the thread; NULL if the thread is not made yet, or has ended. The home is set
+ * last when a thread is made, and the word says that it has ended. The home is read once, because
+ * the memory may by now belong to another thread, which is just being made. */
 UNWATCHED static const wp_carrier_tasks *home_of(const wp_body *body, uint32_t word)
 {
 	const volatile wp_body *now = body;
@@ -108,7 +108,7 @@ UNWATCHED static const wp_carrier_tasks *home_of(const wp_body *body, uint32_t w
 	return (word & WP_VTHREAD_STATE) == WP_TASK_DONE ? NULL : now->thread.task.home;
 }
 
-/* Returns true if there is a thread, and `shown` describes it. */
+/* Reads one thread. Returns true if there is a thread, and `shown` describes it. */
 static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 {
 	for (int look = 0; look < LOOKS; look++) {

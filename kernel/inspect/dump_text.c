@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 
-enum { LINE = 256, SPREAD = 4 }; /* bytes of a line; low bits of addresses that differ little */
+enum { LINE = 256, SPREAD = 4 }; /* bytes of a line; the low bits of addresses that differ little */
 
-/* Returns 0, or -1 and errno. */
+/* Returns 0, or -1 and sets errno. */
 static int write_all(int fd, const char *text, size_t bytes)
 {
 	while (bytes > 0) {
@@ -69,7 +69,7 @@ void wp__dump_print(wp_dump_out *out, const char *format, ...)
 	put(out, line, bytes < LINE ? (size_t)bytes : LINE - 1);
 }
 
-/* The length in bytes of the UTF-8 character that begins here; 0: there is none. */
+/* Returns the length in bytes of the UTF-8 character that begins here; 0 if there is none. */
 static size_t character(const unsigned char *text)
 {
 	size_t bytes = text[0] < 0x80   ? 1
@@ -109,7 +109,8 @@ void wp__dump_quote(wp_dump_out *out, const char *text)
 
 static void name_it(wp_dump_symbol *symbol, uintptr_t address)
 {
-	/* One byte back, because the call may be a function's last instruction. */
+	/* This looks one byte before the return address, because the call may be a function's last
+	 * instruction. */
 	uintptr_t call = address - 1;
 	const char *file;
 	Dl_info found;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_text.h - the output of a dump: text written by the page, and names of addresses.
+ * dump_text.h - the output of a dump: it collects text in a page and writes whole pages, and it
+ * finds the names of addresses.
  *
  * For dump_text.c and dump_write.c only. */
 #ifndef WP_DUMP_TEXT_H
@@ -31,7 +32,7 @@ typedef struct wp_dump_out {
 
 /* Writes what is left on the page. */
 void wp__dump_flush(wp_dump_out *out);
-/* As printf, at most one line. */
+/* Like printf, for at most one line. */
 void wp__dump_print(wp_dump_out *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Prints a JSON string; bytes that are not UTF-8 become U+FFFD. */

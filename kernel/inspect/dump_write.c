@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dump_write.c - writes a dump as text or JSON; see dump.h.
  *
- * It writes first single threads, up to a limit, then the stacks, each with the threads that share
- * it. Not explored, because it writes. */
+ * It first writes the threads one by one, up to a limit, and then the stacks, each with the threads
+ * that share it. Not explored, because it writes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@ enum { BUCKETS = 2 * WP_DUMP_STACKS };
 static const char *const states[] = {"new",    "queued", "given", "running",
 				     "parked", "pinned", "closed"};
 
-/* Threads that have the same state and the same stack. count 0: the bucket is free. */
+/* Threads that have the same state and the same stack. If count is 0, the bucket is free. */
 typedef struct same {
 	uint64_t hash, count;
 	enum wp_dump_state state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search.c - an idle carrier for a victim, and another look after each release of the token. The
- * essay on the three fences is in carrier.h. */
+ * search.c - finds an idle carrier that steals from a victim, and looks again after each release of
+ * the token. The essay on the three fences is in carrier.h. */
 #include "sched/search.h"
 
 #include "base/futex.h"
@@ -15,8 +15,8 @@ void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 		wp_futex_wake(&carrier->word, 1);
 }
 
-/* Returns true if this carrier was idle and is on its way; the token goes with the wake. [the
- * token's holder] */
+/* Wakes a carrier for the search. Returns true if the carrier was idle and will come; the token
+ * then goes with the wake. [the token's holder] */
 static bool recruit(wp_carrier *helper, uint32_t victim)
 {
 	/* [search.2] relaxed: ordered by idle_set.3, [carrier.7] or [search.7]; pairs carrier.1;
@@ -24,15 +24,15 @@ static bool recruit(wp_carrier *helper, uint32_t victim)
 	uint32_t word = wp_load_relaxed(&helper->word), place = word;
 
 	/* [search.1] acq_rel; pairs carrier.1, carrier.2, carrier.5; upholds
-	 * Search!SearchingImpliesToken: the carrier that reads the victim in its exit holds the
-	 * token; otherwise as carrier.3. */
+	 * Search!SearchingImpliesToken: the carrier that reads the victim at its exit holds the
+	 * token; for the rest as carrier.3. */
 	if (!wp__is_parked(word) || !wp_cas_acq_rel(&helper->word, &word, WP_SEARCHING + victim))
 		return false;
 	wp__carrier_wake(helper, place);
 	return true;
 }
 
-/* Tries the idle carriers from..end-1. [the token's holder | as recruit_any] */
+/* Tries the idle carriers `from` to end - 1. [the token's holder | as recruit_any] */
 static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uint32_t end)
 {
 	for (uint32_t first = from - from % WP_IDLESET_BITS; first < end;
@@ -60,8 +60,8 @@ static bool recruit_any(wp_domain *domain, uint32_t victim)
 	       recruit_among(domain, victim, 0, nearest);
 }
 
-/* Returns true if the carrier's word says parked, too. With the bit alone a lone searcher could
- * spin for ever. [any thread | wait-free] */
+/* Returns true if the carrier's idle bit is set and its word says parked, too. With the bit alone,
+ * a lone searcher could spin for ever. [any thread | wait-free] */
 static bool is_idle(wp_domain *domain, uint32_t index)
 {
 	/* [search.4] relaxed: ordered by [search.7]; pairs carrier.1; upholds
@@ -98,8 +98,9 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 	return false;
 }
 
-/* The siblings of a carrier in the order of distance, for step = 1, 2 ..: first its cluster,
- * starting after itself, then the others, starting after its cluster. [any thread | wait-free] */
+/* Returns the siblings of a carrier in the order of distance, for step = 1, 2 and so on. First come
+ * those of its cluster, from the one after itself on; then come the others, from the one after its
+ * cluster on. [any thread | wait-free] */
 static uint32_t sibling_at(wp_carrier *carrier, uint32_t step)
 {
 	uint32_t first = carrier->near_first, near = carrier->near_end - first;

@@ -9,8 +9,8 @@
 
 static _Thread_local wp_scope *below; /* innermost scope of an OS thread */
 
-/* Where the caller keeps its innermost scope. Not inline: a virtual thread may move to another OS
- * thread, so no caller may keep the address of this one's variable. */
+/* Returns where the caller stores its innermost scope. It is not inline: a virtual thread may move
+ * to another OS thread, so a caller must not keep the address of this OS thread's variable. */
 static __attribute__((noinline)) wp_scope **innermost(void)
 {
 	wp_vthread *thread = wp_vthread_current();
@@ -183,7 +183,7 @@ static int run_subtask(void *arg)
 	return failure;
 }
 
-/* Counts in a subtask, which has a new thread, and starts it. */
+/* Counts a subtask, which has a new thread, and starts it. */
 static int start(wp_scope *scope, wp_subtask *subtask)
 {
 	wp_vthread *thread = subtask->member.thread;
@@ -224,7 +224,7 @@ int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), v
 	return code;
 }
 
-/* The result of a join; no outcome is recorded any more. */
+/* Returns the result of a join. No outcome is recorded any more. */
 static int verdict(wp_scope *scope, bool is_late)
 {
 	const wp_scope_children *children = &scope->children;

@@ -21,8 +21,8 @@ static void discard(wp_scope_children *children, wp_member *member)
 		member->next->prev = member->prev;
 }
 
-/* Takes the owner off the queue, if it waits, and grants it. [under the lock, which is released
- * here] */
+/* Takes the owner off the queue, if it waits, and grants it. [under the lock, which this function
+ * releases] */
 static void release_and_wake(wp_scope_children *children)
 {
 	wp_waiter *waiter = children->line.first;
@@ -143,8 +143,8 @@ bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *ca
 		wp_lock_release(&children->lock);
 		return false;
 	}
-	/* [scope_children.1] relaxed: ordered by the lock, under which readers that must not miss
-	 * it look; pairs scope_children.2; upholds Scope!NoForkRunsAfterCancel. */
+	/* [scope_children.1] relaxed: ordered by the lock, which a reader takes if it must not miss
+	 * this store; pairs scope_children.2; upholds Scope!NoForkRunsAfterCancel. */
 	wp_store_relaxed(&children->is_cancelled, 1);
 	children->is_late = is_late;
 	interrupt_all(children, caller);
@@ -152,7 +152,8 @@ bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *ca
 	return true;
 }
 
-/* See wait_queue.h. The owner was given nothing that it would have to return. */
+/* The `leave` of the owner's waiter (wait_queue.h). The owner was given nothing that it would have
+ * to return. */
 static void leave_wait(wp_waiter *waiter)
 {
 	wp_scope_children *children = waiter->object;
