@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nonblocking_tag.c - see nonblocking_tag.h. Not explored, because it asks which thread calls. */
+ * nonblocking_tag.c - see nonblocking_tag.h. Not explored, because its results depend on the thread
+ * that calls. */
 #include "pool/nonblocking_tag.h"
 
 #include "sched/vthread_start.h"

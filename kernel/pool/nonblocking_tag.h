@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nonblocking_tag.h - tags an OS thread that must not block just now.
  *
- * Why it works  The tag belongs to the OS thread. A virtual thread has none: it parks, and may go
- *               on in another OS thread.
+ * Why it works  The tag belongs to the OS thread. A virtual thread has none: it parks, and may
+ *               continue in another OS thread.
  * Prior art     Jetty's Invocable.invokeNonBlocking.
  * Spec          specs/pool/Strategy.tla: NonBlockingRespected.
  * Evidence      tests/pool/test_strategy.py. */

@@ -19,7 +19,7 @@ static wp_job *job_at(wp_pool *pool, uint64_t at)
 	return &pool->jobs[(pool->head + at) & (pool->room - 1)];
 }
 
-/* False: there is no memory. [under the lock] */
+/* Doubles the ring. Returns false if there is no memory. [under the lock] */
 static bool grow(wp_pool *pool)
 {
 	wp_job *jobs = malloc(2 * pool->room * sizeof(*jobs));
@@ -74,8 +74,8 @@ static void unlink_resting(wp_pool *pool, wp_pool_thread *one)
 	pool->resting--;
 }
 
-/* Chooses the thread that has rested least, which the caller must unpark after the lock; NULL: no
- * thread rests. [under the lock] */
+/* Chooses the thread that has rested for the shortest time. The caller must unpark it after it has
+ * released the lock. Returns NULL if no thread rests. [under the lock] */
 static wp_pool_thread *choose(wp_pool *pool)
 {
 	wp_pool_thread *one = pool->top;
@@ -172,8 +172,8 @@ static int64_t idle_until(wp_pool *pool, int64_t now_ns)
 		       : now_ns + pool->config.idle_ns;
 }
 
-/* Sleeps until it is chosen (true) or the time is over (false). [a thread, under the lock, which is
- * released while it sleeps | blocks] */
+/* Sleeps until the thread is chosen (returns true) or the time is over (returns false). [a thread,
+ * under the lock, which is released while it sleeps | blocks] */
 static bool rest(wp_pool *pool, wp_pool_thread *self, int64_t until_ns)
 {
 	bool is_over;
@@ -216,8 +216,8 @@ static void leave(wp_pool *pool, wp_pool_thread *self)
 	wp_cond_signal(&pool->left);
 }
 
-/* Accounts for what the thread did before: it was coming, or it has finished a job. [a thread,
- * under the lock] */
+/* Updates the counts for what the thread did before: it was coming, or it has finished a job. [a
+ * thread, under the lock] */
 static void arrive(wp_pool *pool, wp_pool_thread *self)
 {
 	if (self->state == WP_POOL_COMING)

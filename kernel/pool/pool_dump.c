@@ -74,7 +74,7 @@ int wp_pool_unlease(wp_pool *pool, uint32_t threads)
 	return code;
 }
 
-/* The text so far, and the length that it would have uncut. */
+/* The text so far, and the length that it would have if it were not cut. */
 typedef struct sheet {
 	char *text;
 	size_t bytes, length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_new.c - see pool.h: a pool from its config to its end, and its reserve.
+ * pool_new.c - see pool.h: how a pool is made and ended, and its reserve.
  *
  * Not explored, because it allocates. */
 #define _GNU_SOURCE
@@ -44,7 +44,8 @@ static void run_handed(void *arg, void *task)
 	wp_pool_tag(RESERVED);
 }
 
-/* The size of the reserve; for -1, as many as are likely to be of use. [before it is shared] */
+/* Returns the size of the reserve. For -1, it is the number of threads that are likely to be
+ * useful. [before it is shared] */
 static uint32_t reserved_of(const wp_pool_config *config)
 {
 	uint32_t many = 1, enough = config->max / 8;

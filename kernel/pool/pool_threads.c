@@ -121,7 +121,7 @@ int wp_pool_wait(wp_pool *pool, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Waits on when a signal handler interrupts the wait. */
+/* Waits, and continues to wait if a signal handler interrupts the wait. */
 static int wait_on(wp_pool *pool, int64_t deadline_ns)
 {
 	int code;

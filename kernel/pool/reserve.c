@@ -61,7 +61,7 @@ static void hand(wp_reserved *thread, void *task)
 /* Also called when a started thread begins, or its start was refused. */
 void wp_reserve_drop(wp_reserve *reserve)
 {
-	/* [reserve.4] relaxed: atomicity is enough, as it is only a number; pairs reserve.1;
+	/* [reserve.4] relaxed: atomicity is enough, because it is only a number; pairs reserve.1;
 	 * upholds Reserve!PendingBound. */
 	wp_fetch_add_relaxed(&reserve->pending, (uint32_t)-1);
 }
@@ -74,7 +74,7 @@ int wp__reserve_start(wp_reserve *reserve)
 	do
 		if (pending >= reserve->config.max_pending)
 			return WP_REFUSED;
-	/* [reserve.1] relaxed: atomicity is enough, as it is only a number; pairs reserve.4;
+	/* [reserve.1] relaxed: atomicity is enough, because it is only a number; pairs reserve.4;
 	 * upholds Reserve!PendingBound. */
 	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
 	code = reserve->config.start(reserve->config.arg);

@@ -38,7 +38,7 @@ void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config)
 /* [any thread | wait-free] */
 static uint64_t look(const wp_strategy *strategy)
 {
-	/* [strategy.7] relaxed: a value that is stale costs a failing step, or one thread that is
+	/* [strategy.7] relaxed: a word that is stale costs a step that fails, or one thread that is
 	 * started for nothing; pairs strategy.1, strategy.2, strategy.3, strategy.4, strategy.5,
 	 * strategy.6, strategy.8, strategy.9; upholds Strategy!NoLostProduction: a thread that
 	 * relies on the word also writes it. */
@@ -46,7 +46,8 @@ static uint64_t look(const wp_strategy *strategy)
 }
 
 /* Takes the role of producer, which is free, and sets the word to `next` apart from the state.
- * Returns false if look again. [any thread | wait-free] */
+ * Returns false if the word has changed; the caller must then look again. [any thread | wait-free]
+ */
 static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	next = with_state(next, WP_STRATEGY_PRODUCING);
@@ -56,8 +57,8 @@ static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 	return wp_cas_acquire(&strategy->word, word, next);
 }
 
-/* Requests production by writing the word, even if it does not change. Returns false if look again.
- * [any thread | wait-free] */
+/* Requests production by writing the word, even if the word stays the same. Returns false if the
+ * word has changed; the caller must then look again. [any thread | wait-free] */
 static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	/* [strategy.1] release; pairs strategy.2, strategy.3, strategy.4, strategy.7, strategy.8;
@@ -75,7 +76,7 @@ static void count_start(wp_strategy *strategy)
 	wp_fetch_add_relaxed(&strategy->word, ONE);
 }
 
-/* Arrives; `begun`: ONE if the caller was started and counted, else 0. Returns true if the caller
+/* Arrives. `begun` is ONE if the caller was started and counted, else 0. Returns true if the caller
  * is the producer now. Returns false if the present producer will look once more. [any thread |
  * lock-free] */
 static bool enter(wp_strategy *strategy, uint64_t begun)
@@ -94,8 +95,8 @@ static bool enter(wp_strategy *strategy, uint64_t begun)
 	}
 }
 
-/* Comes back after a task that may have blocked. Returns true if there was no producer, so the
- * caller is it again. [a thread that left the role | lock-free] */
+/* Comes back after a task that may have blocked. Returns true if there was no producer, so that the
+ * caller is the producer again. [a thread that left the role | lock-free] */
 static bool enter_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
@@ -106,7 +107,7 @@ static bool enter_again(wp_strategy *strategy)
 	return false;
 }
 
-/* Called when there was no task. Returns true if produce once more, and false if the caller has
+/* Called when there was no task. Returns true if the caller must try once more, and false if it has
  * left the role. [the producer | lock-free] */
 static bool look_again(wp_strategy *strategy)
 {
@@ -130,8 +131,8 @@ static bool look_again(wp_strategy *strategy)
 }
 
 /* Leaves the role of producer. Returns true if a started thread will follow. Returns false if none
- * was pending, and the caller must start the one that is counted here. [the producer | lock-free]
- */
+ * was pending; the caller must then start the thread that this call has counted. [the producer |
+ * lock-free] */
 static bool leave(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -180,8 +181,8 @@ static bool start_one(const wp_strategy_config *config)
 					   : config->start(config->arg) == WP_OK;
 }
 
-/* Hands the role over. Returns true if another thread produces, or will. Returns false if the
- * caller is still, or again, the producer. [the producer | as start] */
+/* Hands the role over. Returns true if another thread produces, or will produce. Returns false if
+ * the caller still is, or is again, the producer. [the producer | as start] */
 static bool hand_over(wp_strategy *strategy)
 {
 	const wp_strategy_config *config = &strategy->config;
@@ -213,8 +214,8 @@ static void run_tagged(void *arg)
 	tagged->config->run(tagged->config->arg, tagged->task);
 }
 
-/* Runs a task or has it run. Returns true if the caller is the producer still, or again. [the
- * producer] */
+/* Runs a task, or gives it to another thread. Returns true if the caller still is, or is again, the
+ * producer. [the producer] */
 static bool consume(wp_strategy *strategy, void *task, bool is_tagged)
 {
 	const wp_strategy_config *config = &strategy->config;

@@ -50,8 +50,7 @@ struct wp_timers;
 typedef struct wp_timer {
 	struct wp_timer *child, *next, **back;
 	int64_t deadline_ns;
-	wp_atomic(struct wp_timers *)
-		armed; /* the timers in which it is armed; NULL: it is not armed */
+	wp_atomic(struct wp_timers *) armed; /* where it is armed; NULL: it is not armed */
 	/* Called when the deadline has passed. Returns the task that must now be pushed to its
 	 * home, or NULL. It must not arm or cancel a timer. [the carrier, under the lock |
 	 * lock-free] */

@@ -59,7 +59,7 @@ enum wp_scope_policy {
 typedef struct wp_scope_config {
 	const char *name; /* must outlive the scope; NULL: none */
 	enum wp_scope_policy policy;
-	int64_t deadline_ns; /* CLOCK_MONOTONIC; cancels a scope not joined by then; 0, WP_FOREVER: none */
+	int64_t deadline_ns;     /* CLOCK_MONOTONIC, cancels if not joined; 0, WP_FOREVER: none */
 	wp_vthread_config forks; /* for each fork; run, step, arg and left are ignored */
 } wp_scope_config;
 

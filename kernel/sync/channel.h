@@ -57,8 +57,7 @@ typedef struct wp_channel {
 	wp_wait_queue senders, receivers;
 	uint32_t handed;       /* items handed to waiting receivers so far */
 	wp_returned *returned; /* returned items, oldest first */
-	wp_returned
-		own; /* the record of the first returned item; those of later ones are allocated */
+	wp_returned own;       /* of the first returned item; later ones are allocated */
 } wp_channel;
 
 /* Makes an empty channel. `slots` is the caller's memory for `capacity` pointers, or NULL if
