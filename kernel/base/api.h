@@ -2,7 +2,7 @@
  * api.h - the marks of public functions, and how a public type looks from C and from C++.
  *
  *   WP_API int wp_mutex_lock(wp_mutex *mutex);            a public function
- *   WP_API_INLINE bool wp_guard_leave(wp_guard *guard)    a public function, inline in the kernel
+ *   WP_API_INLINE bool wp_guard_leave(wp_guard *guard)    a public function, inline in the library
  *
  * Why it works  The library is compiled with -fvisibility=hidden, so it exports the marked
  *               functions and nothing else. tools/public_headers.py makes the headers of

@@ -13,7 +13,7 @@
  *               token orders its holders. Everything else is counted off the hot path: a submission
  *               that finds no idle carrier touches no counter.
  * Not promised  Counts that are read together do not belong to one moment.
- * Explored      The explorer and the recorder (instrument.h) build the kernel without counts,
+ * Explored      The explorer and the recorder (instrument.h) build this library without counts,
  *               because counts would multiply the states.
  * Spec          None.
  * Evidence      tests/base/test_counters.py; tests/programs/sched/soak.h checks that the counts

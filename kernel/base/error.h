@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * error.h - every code that a kernel function returns, and its meaning, in one table.
+ * error.h - every code that a function of this library returns, and its meaning, in one table.
  *
  *   negative   a failure; in Python, an exception class of its own
  *   0          done
@@ -55,7 +55,7 @@ enum wp_error {
 	WP_IDLE = 5,
 };
 
-/* The meaning of a code, never NULL. [any thread | wait-free] */
+/* Returns the meaning of a code, never NULL. [any thread | wait-free] */
 WP_API const char *wp_error_text(int code);
 /* cdef: end */
 

@@ -117,7 +117,8 @@ typedef struct wp_event_ring_switch {
 	wp_atomic(void *) to;
 } wp_event_ring_switch;
 
-/* A cheap first check, before an event is collected. [any thread | wait-free] */
+/* Returns true if the switch is on. It is a cheap first check, before a thread collects an event.
+ * [any thread | wait-free] */
 WP_INLINE bool wp_event_ring_is_on(wp_event_ring_switch *at)
 {
 	/* [event_ring.12] relaxed: a value that is stale costs an event, or an event that is

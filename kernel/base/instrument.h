@@ -9,7 +9,7 @@
  *     stress/explorer/instrument.h          a call of the explorer, which decides when it
  *                                           takes effect, as the model allows
  *
- * Why it works  Each access of the kernel to shared memory is one of these macros, and so is each
+ * Why it works  Each access of this library to shared memory is one of these macros, and so is each
  *               call of futex and eventfd. So a judge that replaces the macros sees everything that
  *               threads can see of one another. The explorer sees plain accesses through the hooks
  *               of -fsanitize=thread. A judge may also define a smaller size here

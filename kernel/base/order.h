@@ -82,7 +82,7 @@
 #endif
 #ifdef __SANITIZE_THREAD__
 #pragma GCC diagnostic ignored \
-	"-Wtsan" /* gcc: "not supported"; no kernel data is published by a fence */
+	"-Wtsan" /* gcc: "not supported"; no data of this library is published by a fence */
 #endif
 WP_INLINE void wp__fence_seq_cst(void)
 {

@@ -47,7 +47,7 @@ enum {
  *   GIVEN    Its scheduler has queued it or runs it.
  *   RUNNING  A carrier runs it.
  *   PARKED   It is on no carrier.
- *   PINNED   It sleeps on its carrier, unless a spare carrier goes on there.
+ *   PINNED   It sleeps on its carrier, unless a spare thread runs that carrier.
  *   CLOSED   It was parked when its group was closed. */
 enum wp_dump_state {
 	WP_DUMP_NEW,
@@ -58,7 +58,7 @@ enum wp_dump_state {
 	WP_DUMP_PINNED,
 	WP_DUMP_CLOSED,
 };
-/* "new", "queued" and so on. [any thread | wait-free] */
+/* Returns the name of a state: "new", "queued" and so on. [any thread | wait-free] */
 WP_API const char *wp_dump_state_name(enum wp_dump_state state);
 
 typedef struct wp_dump_thread {

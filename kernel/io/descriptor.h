@@ -24,8 +24,8 @@
  *               goes with the last user.
  *               The descriptor is registered once, edge-triggered, with the poller of one carrier:
  *               the home of the thread that made it, even if another carrier runs that thread now.
- *               So the thread is resumed at home. When the memory is to be freed, an event may
- *               still lie in the poller's array. Therefore the memory goes to the poller
+ *               So the thread is resumed at home. When nothing uses the memory any more, an event
+ *               may still lie in the poller's array. Therefore the memory goes to the poller
  *               [descriptor_poller.1], which frees it between two rounds [descriptor_poller.2]. OS
  *               threads may call as well; they sleep in a futex.
  * Prior art     Go's internal/poll.FD, where fdMutex also keeps a count and a closing bit in one
@@ -211,8 +211,8 @@ void wp__io_left(wp_waiter *waiter);
  * anew for each wait. [a counted user | parks] */
 int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
 		 int64_t deadline_ns, bool *is_told);
-/* wp_io_call for a caller that is counted already and brings its waiter. [a counted user | parks]
- */
+/* Like wp_io_call, for a caller that is counted already and brings its waiter. [a counted user |
+ * parks] */
 int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter,
 		int64_t (*attempt)(int fd, void *arg), void *arg, int64_t deadline_ns,
 		int64_t *result);

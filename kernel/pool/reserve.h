@@ -84,8 +84,8 @@ int wp_reserve_init(wp_reserve *reserve, const wp_reserve_config *config, wp_res
  * call; never blocks] */
 bool wp_reserve_try(wp_reserve *reserve, void *task);
 
-/* What a started thread calls: it runs tasks until it is not needed any more. [a thread of the pool
- * | blocks] */
+/* A started thread calls this. It runs tasks until the thread is not needed any more. [a thread of
+ * the pool | blocks] */
 void wp_reserve_run(wp_reserve *reserve);
 
 /* Tells the reserve that an accepted start will not happen, because the pool has dropped it. [the

@@ -94,7 +94,7 @@ WP_INLINE uint64_t wp__local_queue_between(uint64_t head, uint64_t tail)
 	return wp__local_queue_after(tail - head, 0);
 }
 
-/* The owner's own tail. [its owner | wait-free] */
+/* Returns the owner's tail. [its owner | wait-free] */
 WP_INLINE uint64_t wp__local_queue_tail(wp_local_queue *local)
 {
 	/* [local_queue.14] relaxed, atomicity is enough: the owner reads its own word; pairs
@@ -315,8 +315,8 @@ WP_INLINE wp_mpsc_node *wp__local_queue_copy_half(wp_local_queue *victim, uint64
 	return wp__local_queue_copy(victim, head);
 }
 
-/* The number of tasks to steal: half of them, but at least one, and no more than the thief's ring
- * has room for. */
+/* Returns the number of tasks to steal: half of them, but at least one, and no more than the
+ * thief's ring has room for. */
 WP_INLINE uint64_t wp__local_queue_share(uint64_t many, uint64_t room)
 {
 	uint64_t half = many - many / 2;

@@ -72,7 +72,7 @@ WP_API_INLINE void wp_mpsc_init(wp_mpsc *queue)
 	wp_init(&queue->tail, &queue->first);
 }
 
-/* Step one of a push: reserves a place in the order. [any thread | wait-free] */
+/* The first step of a push: reserves a place in the order. [any thread | wait-free] */
 WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	/* [mpsc.1] relaxed: ordered by mpsc.2, which hands the cell on; pairs mpsc.5; upholds
@@ -84,7 +84,8 @@ WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 	return wp_exchange_acq_rel(&queue->tail, &node->next);
 }
 
-/* Step two: from here on the consumer can find the node. [the thread that reserved | wait-free] */
+/* The second step of a push: publishes the node, so that the consumer can find it. [the thread that
+ * reserved | wait-free] */
 WP_INLINE void wp__mpsc_publish(wp_mpsc_cell *cell, wp_mpsc_node *node)
 {
 	/* [mpsc.3] release; pairs mpsc.4, mpsc.5, mpsc.9; upholds Mpsc!NoLoss: what the node

@@ -7,7 +7,7 @@
  *   RUNNING          PARKED_FUTEX   owner, store                 [carrier.1] will sleep at the word
  *   RUNNING          PARKED_POLLER  owner, store                 [carrier.1] will block in a poller
  *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] there is work for it
- *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] it is to steal from
+ *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] it must steal from
  *                                                                carrier v, with the token
  *   any but RUNNING  RUNNING        owner, one exchange          [carrier.2]
  *
@@ -58,7 +58,7 @@
  *   PARKED_FUTEX   The carrier sleeps at the word, or is about to.
  *   PARKED_POLLER  The carrier's poller blocks in the system, or is about to.
  *   WAKING         A submitter or a timer has claimed the wake: the carrier polls its own queues.
- *   SEARCHING + v  A searcher has claimed the wake: the carrier is to steal from carrier v, and
+ *   SEARCHING + v  A searcher has claimed the wake: the carrier must steal from carrier v, and
  *                  holds the token of the domain. */
 enum {
 	WP_RUNNING = 0,

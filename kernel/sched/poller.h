@@ -105,7 +105,7 @@ typedef struct wp_poller {
 	wp_atomic(uint32_t) woken;
 	uint32_t claimed;              /* wakeups that its parks have seen claimed */
 	bool is_parked;                /* try_park has returned WP_OK, and the park is not over */
-	bool is_closing;               /* the carrier is to stop, so the poller is to end */
+	bool is_closing;               /* the carrier must stop, so the poller must end */
 	bool has_returned;             /* its step has returned WP_STEP_DONE */
 	uint64_t runs;                 /* the carrier's runs when the poller yielded last */
 	struct wp_vthread *registered; /* its thread; NULL: there is no poller */
@@ -144,8 +144,8 @@ WP_API int64_t wp_poller_until(void);
  * most] */
 WP_API int wp_poller_unpark(void);
 
-/* The number of pollers of the group that block without wp_poller_try_park. [any thread | blocks
- * shortly] */
+/* Returns the number of pollers of the group that block without wp_poller_try_park. [any thread |
+ * blocks shortly] */
 WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 

@@ -29,13 +29,14 @@
  *                    taking; rest
  *   a close          4, 2, 6, 7, 3, 5; before that it returns 1 to the tasks' homes
  *
- *   private   wp__carrier_has_private: what its owner alone pushes and takes
- *   own       wp__carrier_has_own: what others may push, or take: the recheck before a sleep
+ *   private   wp__carrier_has_private: there is a task that only its owner pushes and takes
+ *   own       wp__carrier_has_own: there is a task that others may push or take: the
+ *             recheck before a sleep
  *   both      wp__carrier_has_runnable: there is something to run here
  *   some      wp__carrier_has_some: siblings may take something here
- *   hit       wp__carrier_is_hit: as some, except for the one task that its carrier was woken for
- *   rest      wp__group_placement_rest: no tasks are moved, or the carrier is to take none
- *   called    wp__worker_is_called: the loop is to look up, for 1 or to give up its role
+ *   hit       wp__carrier_is_hit: as some, but not the one task that its carrier was woken for
+ *   rest      wp__group_placement_rest: no task was moved, or the carrier may take none
+ *   called    wp__worker_is_called: the loop must stop polling, for 1 or to give up its role
  *
  * Two more places are never polled. A step keeps at most one task until it ends (`kept`,
  * carrier_tasks.h). A carrier that has read its stop sets aside for the close what its poller does

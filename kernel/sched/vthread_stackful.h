@@ -34,7 +34,7 @@ typedef struct wp_body {
 	wp_fiber *under;
 	wp_latch done;
 	wp_timer timer;
-	uint32_t armed_for; /* number of the park that the timer is to end */
+	uint32_t armed_for; /* number of the park that the timer ends */
 	uint32_t pins;
 	bool is_timed; /* the timer was armed for the current park */
 	wp_group *group;

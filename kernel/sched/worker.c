@@ -267,7 +267,7 @@ void *wp__worker_begin(void *arg)
 
 __attribute__((noinline)) wp_worker *wp__worker_self(void)
 {
-	__asm__ __volatile__("" ::: "memory"); /* a virtual thread may go on in another OS thread */
+	__asm__ __volatile__("" ::: "memory"); /* a virtual thread may change its OS thread */
 	return self;
 }
 

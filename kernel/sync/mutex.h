@@ -12,17 +12,21 @@
  * are waiters, this is a bypass. The queue has a lock of its own, which is called the queue's lock
  * here and is held only for an instant.
  *
- *   lock                                         unlock
- *   [mutex.1] word is 0: set LOCKED; done        [mutex.4] word is LOCKED: clear it; done
- *   [mutex.2] free, but there are waiters:       there are waiters, and passes is below its limit:
- *             set LOCKED, add 1 to passes; done    [mutex.5] WOKEN is set: clear LOCKED; done
- *   held, under the queue's lock:                  [mutex.6] else, under the queue's lock: clear
- *     [mutex.3] set QUEUED, join the queue                   LOCKED, set WOKEN, wake the first
- *   park; then, under the queue's lock:                      waiter; done
- *     [mutex.7] first, and free: set LOCKED,     there are waiters, and passes is at its limit:
- *               leave the queue; done              [mutex.13] under the queue's lock: keep LOCKED,
- *     [mutex.8] first, and held: clear WOKEN                  remove the first waiter, which now
- *     park again                                              holds the mutex, and wake it; done
+ *   lock                                       unlock
+ *   [mutex.1] the word is 0: set LOCKED; done  [mutex.4] the word is LOCKED: set it to 0; done
+ *   [mutex.2] the mutex is free, but has       there are waiters, and passes is below its limit:
+ *             waiters: set LOCKED, add 1 to      [mutex.5] WOKEN is set: clear LOCKED; done
+ *             passes; done                       [mutex.6] else, under the queue's lock: clear
+ *   the mutex is held:                                     LOCKED, set WOKEN, wake the first
+ *     [mutex.3] under the queue's lock: set                waiter; done
+ *               QUEUED, join the queue         there are waiters, and passes is at its limit:
+ *     park; then, under the queue's lock:        [mutex.13] under the queue's lock: keep LOCKED,
+ *     [mutex.7] this waiter is first, and the               remove the first waiter, which now
+ *               mutex is free: set LOCKED,                  holds the mutex, and wake it; done
+ *               leave the queue; done
+ *     [mutex.8] this waiter is first, and the
+ *               mutex is held: clear WOKEN
+ *     park again
  *
  * In wp_mutex_lock_until a waiter gives up when its deadline passes or when it is interrupted: a
  * virtual thread by wp_vthread_interrupt, an OS thread by a signal handler. It then leaves the
@@ -74,7 +78,8 @@
  *               assumes that each thread gets the queue's lock eventually, which wp_lock does not
  *               promise (futex.h).
  * Evidence      make check-specs T=Mutex checks the spec, make stress T=mutex runs this code on
- *               real cores, and wakeproof conform -t mutex compares the two. */
+ *               real cores, and wakeproof conform -t mutex compares the two.
+ * Comments      guard.h explains the tags in brackets, and the comments of atomic operations. */
 #ifndef WP_MUTEX_H
 #define WP_MUTEX_H
 

@@ -319,7 +319,7 @@ uint64_t wp_stacks_trim(wp_stacks *pool)
 {
 	uint64_t bytes = 0;
 
-	/* The number of turns is bounded, because other threads go on giving stacks back. */
+	/* The number of turns is bounded, because other threads continue to give stacks back. */
 	for (uint32_t left = wp_stacks_count(pool); left > 0; left--) {
 		wp_lock_acquire(&pool->lock);
 		if (pool->used_count == 0)

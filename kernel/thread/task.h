@@ -25,10 +25,10 @@
  *   BUSY | NOTIFIED   As BUSY, and its next park will be refused.      its queue or its runner
  *   DONE, CANCELLED   It has ended.                                    its user
  *
- * Why it works  The thread that owes the task a push is always a single one: the thread that
- *               started the task, the thread that popped it, or the one unparker that found it
- *               parked and not notified. A park and an unpark meet in the word: one of them comes
- *               second and sees the other. All changes of the word but the last are
+ * Why it works  At each moment one thread at the most must push the task (it owes the task a push):
+ *               the thread that started the task, the thread that popped it, or the unparker that
+ *               found it parked and not notified. A park and an unpark meet in the word: one of
+ *               them comes second and sees the other. All changes of the word but the last are
  *               read-modify-writes, so a run acquires all that the last run and every unparker
  *               before it released.
  * Not promised  There is not one run for each unpark: several unparks before the same run count as

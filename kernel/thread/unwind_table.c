@@ -69,7 +69,7 @@ static int64_t whole(reader *in)
 	return (int64_t)number(in, true);
 }
 
-/* The size of a pointer in that encoding; 0 if the encoding is not supported. */
+/* Returns the size of a pointer in that encoding; 0 if the encoding is not supported. */
 static size_t pointer_bytes(uint8_t encoding)
 {
 	static const size_t bytes[] = {8, 0, 2, 4, 8, 0, 0, 0};

@@ -101,7 +101,7 @@ WP_INLINE uint32_t wp__vthread_look(wp_vthread *thread)
 	return wp_load_relaxed(&thread->task.word);
 }
 
-/* The number of the park that comes next, or is in progress. [its runner | wait-free] */
+/* Returns the number of the park that comes next, or is in progress. [its runner | wait-free] */
 WP_INLINE uint32_t wp__vthread_number(wp_vthread *thread)
 {
 	return wp__vthread_look(thread) / WP_VTHREAD_NUMBER;
@@ -193,13 +193,13 @@ WP_INLINE enum wp_owed wp__vthread_time_out(wp_vthread *thread, uint32_t number)
 	return wp__vthread_end_park(thread, number, WP_VTHREAD_LATE);
 }
 
-/* The word for BUSY in the next park, without a permit. */
+/* Returns the word for BUSY in the next park, without a permit. */
 WP_INLINE uint32_t wp__vthread_next(uint32_t word)
 {
 	return word / WP_VTHREAD_NUMBER * WP_VTHREAD_NUMBER + WP_VTHREAD_NUMBER + WP_TASK_BUSY;
 }
 
-/* Notes how a park ended. [its runner | wait-free] */
+/* Records how a park ended. [its runner | wait-free] */
 WP_INLINE void wp__vthread_ended(wp_vthread *thread, uint32_t word)
 {
 	thread->was_unparked = (word & WP_VTHREAD_PERMIT) != 0;

@@ -291,7 +291,7 @@ WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 	unsigned turns = 0;
 
 	/* [wait_queue.3] acquire; pairs wait_queue.2; upholds WaitQueue!UntouchedAfterGrant: the
-	 * granter has done with the waiter, and what it gave is seen. */
+	 * granter no longer uses the waiter, and the waiter sees what it was given. */
 	while (wp_load_acquire(&waiter->state) != WP_WAITER_GRANTED)
 		wp_wait_a_turn(&turns);
 }

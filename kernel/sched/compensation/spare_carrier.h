@@ -74,7 +74,7 @@ void wp_spare_carriers_settle(wp_spare_carriers *all);
 /* Starts no more threads from now on. [the close | blocks shortly] */
 void wp_spare_carriers_end(wp_spare_carriers *all);
 
-/* The counts. [any thread | blocks shortly] */
+/* Returns the counts. [any thread | blocks shortly] */
 wp_spare_carrier_group wp_spare_carriers_counts(wp_spare_carriers *all);
 
 /* Returns true if the carrier is an idle spare, and takes no task of the group's queue. [any thread

@@ -2,7 +2,7 @@
  * placement.h - task placement (load balancing at submission). It counts the load of each carrier,
  * flags carriers that are blocked, and chooses a carrier by loads and flags.
  *
- *   submitter                              a task that is to block
+ *   submitter                              a task that will block
  *   [policy.1] read loads, choose          [placement.3] flag its carrier as blocked
  *   push it there                          move the carrier's queue to the global one:
  *   [placement.1] load++; if the carrier       pop; [placement.2] load -= what it moved;
