@@ -87,8 +87,8 @@ def carriers(topology: Literal["linux"] | None) -> Finding:
         return Finding(part, False, str(error))
     names = [seats.name(carrier) for carrier in range(chosen.carriers)]
     shown = [*names[:_SHOWN], "..", names[-1]] if len(names) > _SHOWN + 1 else names
-    floating = ", floating" if None in seats.cores else ""
-    return Finding(part, True, f"{len(names)}{floating}: {', '.join(shown)}")
+    pinned = ", not pinned" if None in seats.cores else ""
+    return Finding(part, True, f"{len(names)}{pinned}: {', '.join(shown)}")
 
 
 def _syscall(number: int, *arguments: int) -> tuple[int, int]:

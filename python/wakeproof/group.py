@@ -43,14 +43,15 @@ class CarrierGroup(Unique):
     """A group of carriers, which run tasks and virtual threads.
 
     A *carrier* is a permanent OS thread of the group, with its own run queue.  A *task* is a
-    callable that was given to `submit`; if it waits, its carrier is blocked and runs nothing else.
-    A *virtual thread* (`VirtualThread`) may wait: while it is *parked*, which means that it waits,
-    its carrier runs other work.
+    callable that was given to `submit`; if it waits, its carrier is *blocked*, and runs nothing
+    else.  A *virtual thread* (`VirtualThread`) may wait without that: it *parks*, and its carrier
+    runs other work until the wait is over.
 
-    A task is queued first at one carrier, its *home*.  A task for a given carrier
-    (`Carrier.submit`) has that carrier as its home; `submit` says where the other tasks go.
-    Without work stealing a task runs at its home.  With work stealing, a carrier that has nothing
-    to run is *idle* and may take a queued task from a *sibling*, another carrier of its group.
+    A task is queued first at one carrier, its *home*.  A task that is given to `Carrier.submit` has
+    that carrier as its home; `submit` describes the home of other tasks.  A task runs at its home,
+    with two exceptions.  With work stealing, a carrier that has nothing to run is *idle*, and may
+    take a queued task from a *sibling*, another carrier of its group.  If the home is blocked,
+    other carriers may take its queued tasks (`Compensation`).
 
     As a context manager the group closes at the end of the block, and waits for all tasks and
     virtual threads first.

@@ -266,9 +266,9 @@ class Seats:
         for _ in range(self._size):
             self._bound.acquire()
         if self._refused:
-            first = min(self._refused)
+            why = self._refused[min(self._refused)]
             warnings.warn(
-                f"{len(self._refused)} of {self._size} carriers float: {self._refused[first]}",
+                f"{len(self._refused)} of {self._size} carriers are not pinned: {why}",
                 TopologyWarning,
                 stacklevel=3,
             )

@@ -120,7 +120,7 @@ def test_doctor_says_where_carriers_would_sit(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "7")
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "none")
     first = ", ".join(f"carrier-{n}" for n in range(4))
-    assert doctor.carriers(None).value == f"7, floating: {first}, .., carrier-6"
+    assert doctor.carriers(None).value == f"7, not pinned: {first}, .., carrier-6"
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
     assert re.fullmatch(r"1: carrier-0-cluster0-core\d+", doctor.carriers("linux").value)
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier groups in a topology: pinned or floating, named, and helped by distance."""
+"""Carrier groups in a topology: pinned or not, their names, and the siblings that they help."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_more_carriers_than_cpus_float_with_one_warning() -> None:
         group = CarrierGroup(many, topology="linux", work_stealing=True, stealing=CLUSTER)
     with group:
         assert str(told[0].message) == (
-            f"{many} of {many} carriers float: {many} carriers, {len(ALLOWED)} CPUs"
+            f"{many} of {many} carriers are not pinned: {many} carriers, {len(ALLOWED)} CPUs"
         )
         assert len(told) == 1
         assert told[0].filename == __file__
@@ -81,7 +81,7 @@ def test_a_cpu_that_is_not_there_is_one_warning_and_the_carriers_float(tmp_path:
     online.parent.mkdir(parents=True)
     online.write_text("8000-8001\n")
     topology = LinuxTopology(2, root=tmp_path, allowed=[8000, 8001])
-    told = r"^2 of 2 carriers float: pin to CPU 8000: Invalid argument$"
+    told = r"^2 of 2 carriers are not pinned: pin to CPU 8000: Invalid argument$"
     with pytest.warns(TopologyWarning, match=told):
         group = CarrierGroup(2, topology=topology)
     with group:
@@ -107,7 +107,7 @@ with CarrierGroup(1, topology="linux") as group:
 """
     ended = python(script)
     assert ended.stdout == "None None 0 4\n", ended.stderr
-    assert ended.stderr.count("TopologyWarning: 1 of 1 carriers float: pin to CPU") == 1
+    assert ended.stderr.count("TopologyWarning: 1 of 1 carriers are not pinned: pin to CPU") == 1
     assert "Operation not permitted" in ended.stderr
 
 
@@ -129,7 +129,7 @@ def test_a_topology_of_ones_own_is_asked_on_each_carriers_thread() -> None:
 
 
 def test_a_carrier_that_is_refused_floats_and_keeps_its_cluster() -> None:
-    told = r"^2 of 4 carriers float: carrier 1 may not sit$"
+    told = r"^2 of 4 carriers are not pinned: carrier 1 may not sit$"
     with pytest.warns(TopologyWarning, match=told) as all_told:
         group = CarrierGroup(4, topology=Halves(bind=refuse_odd))
     with group:
@@ -166,7 +166,7 @@ def test_a_name_that_is_too_long_for_the_system_is_never_cut() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*carriers float:wakeproof.errors.TopologyWarning")
+@pytest.mark.filterwarnings("ignore:.*carriers are not pinned:wakeproof.errors.TopologyWarning")
 def test_idle_carriers_use_no_cpu_when_they_exceed_the_cpus() -> None:
     many = 4 * len(ALLOWED)
     with CarrierGroup(many, topology="linux", work_stealing=True) as group:
