@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class CarrierGroup(Unique):
-    """A group of carriers, which run tasks and virtual threads.
+    """A scheduler: a group of carriers, which run tasks and virtual threads.
 
     A *carrier* is a permanent OS thread of the group, with its own run queue.  A *task* is a
     callable that was given to `submit`; if it waits, its carrier is *blocked*, and runs nothing
@@ -259,7 +259,7 @@ class CarrierGroup(Unique):
         """Record events from now on, and keep the newest ones of each carrier.
 
         Steps and waits that have begun before this call are not recorded.  A virtual thread that
-        was made before has no name in later events, unless you gave it a name.
+        was made while tracing was off has no name in events, unless you gave it a name.
 
         Args:
             events: how many events of each carrier are kept, 1 to 1,048,576, rounded up to a power

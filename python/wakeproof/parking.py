@@ -43,7 +43,7 @@ def current() -> VirtualThread | None:
 
 
 def park(timeout_s: float | None = None) -> bool:
-    """Take the permit of the calling virtual thread, and wait until there is one.
+    """Wait until the calling virtual thread has its permit, and take the permit.
 
     Each `VirtualThread` has one permit, which `VirtualThread.unpark` gives.  While the thread waits
     it is parked: its carrier, the OS thread that runs it, does other work.
@@ -116,9 +116,9 @@ def sleep(seconds: float) -> None:
 def yield_now() -> None:
     """Let other work run first, and then continue.
 
-    A virtual thread (`VirtualThread`) goes to the end of the queue of its carrier, the OS thread
-    that runs it.  In a `pinned` section and in a coroutine function this call does nothing.  In an
-    OS thread it lets another OS thread run.
+    A virtual thread (`VirtualThread`) is queued again at its carrier, the OS thread that runs it,
+    and the carrier runs what was queued there before.  In a `pinned` section and in a coroutine
+    function this call does nothing.  In an OS thread it lets another OS thread run.
 
     Threads: any thread may call it.
 

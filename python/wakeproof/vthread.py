@@ -78,7 +78,7 @@ class VirtualThread(Handle, Generic[T]):
     Threads: `start` belongs to the thread that made it; any thread may call all other methods.
 
     A virtual thread that is parked when its group is closed never continues.  A `Mutex` that it
-    holds becomes free, and its next `Mutex.acquire` raises AbandonedError.  The permits of a
+    holds becomes free, and the next `acquire` of the mutex raises AbandonedError.  The permits of a
     `Semaphore` and all other locks of the thread stay taken.  The thread's ``finally`` blocks do
     not run if `fn` is a plain callable, and what is on its stack stays in memory.  A coroutine is
     closed as Python does it: its ``finally`` blocks run in the thread that closes the group, and

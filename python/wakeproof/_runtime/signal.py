@@ -70,7 +70,10 @@ class Signal:
                 raise
 
     def call(self, callback: Callable[[], object]) -> None:
-        """Register a callback, which the thread that sets the event calls."""
+        """Register a callback, which the thread that sets the event calls.
+
+        Register it before another thread can set the event; this is not checked.
+        """
         self._waiters.append(callback)
 
     def wait(self, timeout_s: float | None = None) -> bool:
