@@ -79,10 +79,11 @@ class DomainStatistics:
     """Searches, steals and wakes of one steal domain since its `CarrierGroup` was made.
 
     A *steal domain* is a set of carriers (OS threads of the group) that may steal tasks from one
-    another.  A submission to a carrier that is awake *searches* for a helper: it wakes an idle
-    carrier of the domain, if there is one, which then steals.  Only one search is in progress at a
-    time.  All numbers count events; they may be a few events apart if they are read while the
-    carriers run.  Once the group is quiet, ``searches == no_idle + directed + fruitless``.
+    another.  If a submission goes to a carrier that is awake, and another carrier seems to be idle,
+    the submitter *searches* for a helper: it wakes an idle carrier of the domain, which steals.
+    Only one search is in progress at a time.  All numbers count events; they may be a few events
+    apart if they are read while the carriers run.  Once the group is quiet, ``searches == no_idle +
+    directed + fruitless``.
 
     Attributes:
         carriers: the indices of its carriers.

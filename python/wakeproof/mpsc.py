@@ -150,7 +150,7 @@ class MpscQueue(Generic[T]):
         return lib.wp_mpsc_has_published(lib.wp__inbox_mpsc(self._inbox))
 
     def is_quiescent(self) -> bool:
-        """Return whether all objects were taken and no put is in progress."""
+        """Return whether all objects were taken and no put is in progress; if so, close at will."""
         return lib.wp_mpsc_is_quiescent(lib.wp__inbox_mpsc(self._inbox))
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class QueuedThreadPoolStatistics:
         reserved: threads that wait for `QueuedThreadPool.try_execute`.
         ready: idle and reserved threads.
         leased: threads that a lease keeps away from calls (`QueuedThreadPool.lease`).
-        utilized: all other threads, those that run calls.
+        utilized: all other threads.
         max_leased: threads that are promised to leases and to the reserve.
         queued: calls that no thread has taken yet.
         accepted: jobs that the pool has accepted.

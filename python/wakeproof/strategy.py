@@ -180,10 +180,11 @@ class ExecutionStrategy(Unique):
 
 
 def is_non_blocking() -> bool:
-    """Return whether the caller must not block now, because its thread is to produce tasks.
+    """Return whether the caller must not block now.
 
-    An `ExecutionStrategy` sets this for the tasks that its producer runs.  It is False in a virtual
-    thread (`VirtualThread`), which parks instead of blocking.
+    It is True in `invoke_non_blocking`, and in some of the tasks that the producer of an
+    `ExecutionStrategy` runs.  It is False in a virtual thread (`VirtualThread`), which parks and
+    does not block.
 
     Threads: any thread may call it.
 

@@ -38,7 +38,7 @@ def _cost(carriers: int) -> list[Row]:
 
 
 def _p99(program: str, name: str, at_most: float | None = 1.0) -> list[Row]:
-    """Return the row of the 99th percentile of waiting times, compared with the policy "home".
+    """Return rows of the 99th percentile of waiting times, compared with the policy "home".
 
     The goal is that a policy which compares loads is not worse than "home" without stealing.
     """

@@ -163,7 +163,10 @@ def _calm(against: str) -> Row:
 
 
 def _written(side: str) -> list[Row]:
-    """Return rows of writes: unified on one carrier makes none, split mode two for each request."""
+    """Return the rows of writes to eventfds, by which one carrier wakes another.
+
+    Unified on one carrier wakes none; in split mode a request goes from one to the other twice.
+    """
     return [
         Row(f"eventfd writes per sleep, {side}", FIXED, side, side, "", WRITES, 1.0, count=WRITES),
         Row("- beyond one per sleep, no time to sleep", MOST, side, side, "", WRITES, 0.0,

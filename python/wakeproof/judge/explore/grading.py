@@ -51,7 +51,7 @@ def judge_program(file: str, name: str, results: Sequence[Result]) -> ScenarioRe
 
 
 def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labels) -> TwinReport:
-    """Return whether the models that killed the twin are those that its declaration names."""
+    """Grade a twin: the models that kill it must be those that its declaration names."""
     failures: list[str] = []
     doubts: list[str] = []
     expected: dict[str, str] = {}

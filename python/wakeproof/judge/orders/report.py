@@ -106,7 +106,7 @@ class SiteReport:
 
     @property
     def status(self) -> str:
-        """Return whether every weaker order is killed, or explained, or survives."""
+        """Return the status of the site: its weaker orders are killed, explained, or neither."""
         if not self.mutants:
             return RELAXED
         if all(mutant.kill for mutant in self.mutants):

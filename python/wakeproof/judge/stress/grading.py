@@ -142,7 +142,7 @@ def judge_allowed(report: _Report, sets: Sequence[Computed], is_x86: bool) -> _R
 def judge_twin(
     twin: Twin, of: Scenario, runs: Sequence[Run], cpus_allowed: int, is_x86: bool
 ) -> TwinReport:
-    """Return whether the judges that saw the twin are those that its declaration names."""
+    """Grade a twin: the judges that see it must be those that its declaration names."""
     failures = [f"{run.build}: {run.failure}" for run in runs if run.failure]
     doubts: list[str] = []
     expected, shown, samples = {}, Counter[str](), Counter[str]()
