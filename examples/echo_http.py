@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     import wakeproof
 
 HEAD_MOST = 16384  # bytes of target and headers of one request
-CALL_PATIENCE_S = 60.0  # for a call to the backend
+CALL_PATIENCE_S = 60.0  # the time limit of a call to the backend
 
 
 class TooLargeError(Exception):
-    """A request's target and headers have more than HEAD_MOST bytes."""
+    """The target and headers of a request have more than HEAD_MOST bytes."""
 
 
 @dataclass
 class Request:
-    """A request that is complete."""
+    """A complete request."""
 
     method: bytes
     target: bytes
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass
 class Requests:
-    """The requests that the parser of a connection has found. httptools calls its on_* methods."""
+    """The requests that the parser of one connection has found; httptools calls on_*."""
 
     target: bytes = b""
     head_bytes: int = 0
@@ -47,11 +47,11 @@ class Requests:
         self.parser = httptools.HttpRequestParser(self)
 
     def on_message_begin(self) -> None:
-        """Begin an empty request."""
+        """Begin a new request."""
         self.target, self.head_bytes, self.is_begun = b"", 0, True
 
     def on_url(self, part: bytes) -> None:
-        """Add a part of the target."""
+        """Add a part to the target."""
         self.target += part
         self.count(len(part))
 
@@ -60,19 +60,19 @@ class Requests:
         self.count(len(name) + len(value))
 
     def on_message_complete(self) -> None:
-        """Keep the request for the reply."""
+        """Add the request to those that are complete."""
         method, keeps_alive = self.parser.get_method(), self.parser.should_keep_alive()
         self.complete.append(Request(method, self.target, keeps_alive))
         self.is_begun = False
 
     def count(self, size: int) -> None:
-        """Raise an error if target and headers are too long."""
+        """Count bytes of target and headers, and refuse more than HEAD_MOST."""
         self.head_bytes += size
         if self.head_bytes > HEAD_MOST:
             raise TooLargeError
 
     def feed(self, data: bytes) -> HTTPStatus | None:
-        """Parse the bytes. Return the refusal if they are not HTTP, or too long."""
+        """Parse `data`; return the status with which to refuse it, or None if it is valid."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserCallbackError:
@@ -90,33 +90,33 @@ class Reply:
     is_complete: bool = False
 
     def on_body(self, part: bytes) -> None:
-        """Add a part of the body."""
+        """Add a part to the body."""
         self.body += part
 
     def on_message_complete(self) -> None:
-        """Mark the reply as complete."""
+        """Note that the reply is complete."""
         self.is_complete = True
 
 
 class Backend:
-    """Calls over kept connections. Threads of a carrier reuse the connections of that carrier."""
+    """Calls a backend over kept connections; each carrier has connections of its own."""
 
     def __init__(self, address: tuple[str, int], group: wakeproof.CarrierGroup) -> None:
         self.address, self.group = address, group
         self.idle: dict[int, list[io.Socket]] = {home.index: [] for home in group}
 
     def get(self) -> tuple[int, bytes]:
-        """Return status and body; if the call fails, 502 and the reason."""
+        """Return the status and the body of a call; if it fails, 502 and the reason."""
         try:
             return self.exchanged()
         except (OSError, httptools.HttpParserError) as error:
             return HTTPStatus.BAD_GATEWAY, f"the backend: {error}\n".encode()
 
     def exchanged(self) -> tuple[int, bytes]:
-        """Call over a kept connection, and replace it if the backend has closed it meanwhile.
+        """Make a call over a kept connection, or over a new one if no kept one works.
 
         Raises:
-            OSError: there is no backend, or the connection broke.
+            OSError: there is no backend, or the connection breaks.
             httptools.HttpParserError: the reply is not HTTP.
         """
         home = self.group.home()
@@ -129,7 +129,7 @@ class Backend:
 
     @staticmethod
     def exchange(sock: io.Socket, idle: list[io.Socket]) -> tuple[int, bytes]:
-        """Call once, and keep the connection if another call may follow."""
+        """Make one call, and keep the connection if another call may follow."""
         reply, is_kept = Reply(), False
         parser = httptools.HttpResponseParser(reply)
         try:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server on virtual threads, with handlers that call a backend as if that blocked.
+"""An HTTP server on virtual threads: each handler calls a backend as if the call blocked.
 
     build/examples/backend --port 9000 --think-ms 1 &
     build/venv/bin/python examples/echo_server.py --port 8080 --backend 127.0.0.1:9000 &
     curl http://127.0.0.1:8080/ http://127.0.0.1:8080/parallel
 
-GET / replies with the backend's reply. GET /parallel calls the backend twice at once, in a scope,
-and adds the numbers of the carriers that did.  Each connection has a virtual thread.  SIGINT or
-SIGTERM ends the server when every request that was read is answered.
+GET / returns the backend's reply.  GET /parallel calls the backend twice at the same time, in a
+scope, and returns the numbers of the carriers that ran the calls.  Each connection has a virtual
+thread.  SIGINT or SIGTERM ends the server after the requests in progress are answered.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from http import HTTPStatus
 
 from echo_http import Backend, Request, Requests
 
-# All imports are here, because an import fails when no descriptor is free.
+# Import everything now: an import needs a file descriptor, and later none may be left.
 from wakeproof import CarrierGroup, Scope, VirtualThread, io, sleep
 
-PATIENCE_S = 30.0  # for the rest of a request, and for sending a reply
-RETRY_S = 0.02  # between two accepts while no descriptor is free
-LINGER_S = 1.0  # a close with unread bytes would reset the connection and lose the last reply
+PATIENCE_S = 30.0  # the time limit for the rest of a request, and for sending a reply
+RETRY_S = 0.02  # the wait before the next accept if no descriptor is left
+LINGER_S = 1.0  # how long to read before a close: a close with unread bytes loses the last reply
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Server:
-    """Accepts on every carrier. A connection stays on the carrier that accepted it."""
+    """Accepts on every carrier; a connection stays on the carrier that accepted it."""
 
     def __init__(self, group: CarrierGroup, port: int, backend: Backend) -> None:
         self.group, self.backend, self.is_stopping = group, backend, False
@@ -64,13 +64,13 @@ class Server:
             if self.answer_all(sock):
                 self.linger(sock)
         except OSError:
-            pass  # the connection was reset, or too slow
+            pass  # the client has reset the connection, or is too slow
         finally:
             sock.close()
             self.open.pop(sock, None)
 
     def answer_all(self, sock: io.Socket) -> bool:
-        """Return true if this side ends the connection."""
+        """Answer all requests of a connection; return whether the server ends the connection."""
         requests = Requests()
         while True:
             sock.settimeout(PATIENCE_S if requests.is_begun else None)
@@ -89,7 +89,7 @@ class Server:
                 return True
 
     def answer(self, request: Request) -> tuple[int, bytes]:
-        """Return status and body."""
+        """Return the status and the body of the reply."""
         if request.method not in (b"GET", b"HEAD", b"POST"):
             return HTTPStatus.METHOD_NOT_ALLOWED, b"GET, HEAD and POST only\n"
         path = request.target.split(b"?")[0]
@@ -100,7 +100,7 @@ class Server:
         return HTTPStatus.NOT_FOUND, b"there are / and /parallel\n"
 
     def parallel(self) -> tuple[int, bytes]:
-        """Call twice at once, in a scope with forks that stay with their home."""
+        """Call the backend twice at the same time, in a scope; return the status and the body."""
 
         def half() -> tuple[int, int, bytes]:
             return self.index(), *self.backend.get()
@@ -131,7 +131,7 @@ class Server:
 
     @staticmethod
     def linger(sock: io.Socket) -> None:
-        """Read on until the other side has closed, but not for long."""
+        """Read until the client has closed the connection, for at most LINGER_S seconds."""
         sock.shutdown(socket.SHUT_WR)
         sock.settimeout(LINGER_S)
         until = time.monotonic() + LINGER_S
@@ -139,7 +139,7 @@ class Server:
             pass
 
     def stop(self) -> None:
-        """Accept no more connections, and wait until every request that was read is answered."""
+        """Accept no more connections, and wait until the requests in progress are answered."""
         self.is_stopping = True
         self.listener.close()
         for acceptor in self.acceptors:
@@ -167,7 +167,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Serve until a signal comes."""
+    """Serve until SIGINT or SIGTERM."""
     chosen = arguments()
     ends = signal.SIGINT, signal.SIGTERM
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)

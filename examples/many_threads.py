@@ -10,7 +10,7 @@ count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 
 
 def wait_and_say(number: int) -> int:
-    """Park until another thread unparks this thread."""
+    """Park until another thread unparks this one."""
     wakeproof.park()
     return number
 

@@ -3,8 +3,8 @@
 
     python examples/own_poller.py [PIPES]
 
-No thread waits beside the carrier, because the carrier itself sleeps in ``select``.  A thread that
-gives it work meanwhile ends the sleep by a write to an eventfd.
+No additional OS thread waits for the pipes: the carrier itself sleeps in ``select``.  A thread that
+gives work to the carrier meanwhile ends the sleep by a write to an eventfd.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from wakeproof import CarrierGroup, Poller, VirtualThread
 
 
 class Waits:
-    """The waiting thread of each descriptor. All run on one carrier, so nothing is locked."""
+    """The virtual threads that wait, by descriptor.
+
+    All of them run on one carrier, one at a time, so no lock is needed.
+    """
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
@@ -27,13 +30,13 @@ class Waits:
         self.sleeps = self.wakeups = 0
 
     def until_readable(self, fd: int) -> None:
-        """Park the calling virtual thread."""
+        """Park the calling virtual thread until the descriptor is readable."""
         self.selector.register(fd, selectors.EVENT_READ, wakeproof.current())
-        while fd in self.selector.get_map():  # a park may return for an older permit
+        while fd in self.selector.get_map():  # a park may return because of an older permit
             wakeproof.park()
 
     def look(self, seconds: float | None) -> bool:
-        """Wake the threads with readable descriptors. Return true if there was any."""
+        """Wake the threads with a readable descriptor; return whether anything was readable."""
         found = self.selector.select(seconds)
         for key, _ in found:
             if key.data is None:
@@ -44,7 +47,10 @@ class Waits:
         return bool(found)
 
     def body(self, poller: Poller) -> None:
-        """Look, let others run, and sleep while there is nothing to run; a close ends the loop."""
+        """Check the descriptors, let other threads run, and sleep when there is nothing to run.
+
+        The close of the group ends this loop by a PollerClosedError.
+        """
         while True:
             poller.maybe_yield(self.look(0))
             with poller.try_park() as parked:
@@ -53,24 +59,24 @@ class Waits:
                     self.look(poller.until())
 
     def wakeup(self) -> None:
-        """End the sleep, also one that is about to begin."""
+        """End the sleep of the poller, also one that is about to begin."""
         self.wakeups += 1
         os.eventfd_write(self.event, 1)
 
     def close(self) -> None:
-        """Close the eventfd. The poller has ended, so no thread uses it any more."""
+        """Close what `wakeup` uses; no thread is in `wakeup` once the poller has ended."""
         self.selector.close()
         os.close(self.event)
 
 
 def read(waits: Waits, fd: int) -> bytes:
-    """Read a message, as a virtual thread."""
+    """Read a message, in a virtual thread."""
     waits.until_readable(fd)
     return os.read(fd, 100)
 
 
 def main(count: int) -> None:
-    """Write to each pipe from outside, and have a virtual thread read it."""
+    """Write to each pipe in the main thread; a virtual thread for each pipe reads the message."""
     waits, pipes = Waits(), [os.pipe() for _ in range(count)]
     with CarrierGroup(1) as group:
         thread = group[0].register_poller(waits.wakeup, waits.body, name="selector")
@@ -78,7 +84,7 @@ def main(count: int) -> None:
         for number, (_, fd) in enumerate(pipes):
             os.write(fd, b"%d" % number)
         messages = [int(reader.result()) for reader in readers]
-    thread.result()  # an exception in the thread is raised again here
+    thread.result()  # raises an error that the poller has raised
     waits.close()
     for fd in (fd for pair in pipes for fd in pair):
         os.close(fd)

@@ -16,7 +16,7 @@ BAD = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
 
 
 class Backend(asyncio.Protocol):
-    """A kept connection: one request at a time. Its client gets the body."""
+    """A kept connection: it has one request at a time, and gives the body to the client."""
 
     def __init__(self, idle: deque[Backend]) -> None:
         self.idle = idle

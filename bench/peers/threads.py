@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads, coroutine functions, asyncio's tasks and gevent's greenlets at the same work.
+"""Virtual threads, coroutine functions, asyncio's tasks and gevent's greenlets do the same work.
 
-``threads.py python_ROW SIDE OPERATIONS`` prints nanoseconds of the process's CPU time for each.
-Each side works on one OS thread.  ROW: ``yield`` (two make way for each other), ``join`` (one by
-one), ``many_N`` (all at once), ``turns_N`` (all at once, each makes way once).
+``threads.py python_ROW SIDE OPERATIONS`` prints nanoseconds of CPU time for each operation.  Each
+side works on one OS thread.  ROW: ``yield`` (two threads yield to each other), ``join`` (threads
+one by one), ``many_N`` (all at once), ``turns_N`` (all at once, and each yields once).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Callable
 
 
 def nothing() -> None:
-    """Be a callable that ends at once."""
+    """Return immediately."""
 
 
 async def nothing_async() -> None:
-    """Be a coroutine function that ends at once."""
+    """Return immediately, as a coroutine function."""
 
 
 def ours(row: str, ops: int) -> None:
-    """Do it with `wakeproof.VirtualThread`, from a virtual thread, on one carrier."""
+    """Do the work of `row` with virtual threads, from a virtual thread, on one carrier."""
     from wakeproof import CarrierGroup, VirtualThread, yield_now
 
     def yields() -> None:
@@ -49,7 +49,7 @@ def ours(row: str, ops: int) -> None:
 
 
 def coroutines(row: str, ops: int) -> None:
-    """Do it with coroutine functions as virtual threads, on one carrier."""
+    """Do the work of `row` with coroutine functions as virtual threads, on one carrier."""
     from wakeproof import CarrierGroup, VirtualThread, coroutine
 
     async def yields() -> None:
@@ -78,7 +78,7 @@ def coroutines(row: str, ops: int) -> None:
 
 
 def asyncio(row: str, ops: int) -> None:
-    """Do it with tasks of the standard library's event loop."""
+    """Do the work of `row` with tasks of the standard library's event loop."""
     from asyncio import create_task, run, sleep
 
     async def yields() -> None:
@@ -106,7 +106,7 @@ def asyncio(row: str, ops: int) -> None:
 
 
 def gevent(row: str, ops: int) -> None:
-    """Do it with greenlets of gevent's hub."""
+    """Do the work of `row` with greenlets of gevent's hub."""
     from gevent import joinall, sleep, spawn
 
     def yields() -> None:
@@ -127,7 +127,7 @@ def gevent(row: str, ops: int) -> None:
 
 
 def main(name: str, side: str, ops: int) -> None:
-    """Run it once to warm up, unless it lasts long enough, and once for its time."""
+    """Do the work once to warm up, unless it takes long, and once more to measure it."""
     work = {"ours": ours, "coroutines": coroutines, "asyncio": asyncio, "gevent": gevent}[side]
     row = name.split("_")[1]
     if not name.endswith("_100k"):
