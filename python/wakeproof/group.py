@@ -268,7 +268,7 @@ class CarrierGroup(Unique):
 
         Raises:
             UsageError: `events` is out of range.
-            SystemCallError: there is not enough memory for so many events.
+            SystemCallError: there is not enough memory for this number of events.
         """
         self._check_process()
         trace.on(self._native, events)

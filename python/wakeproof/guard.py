@@ -125,7 +125,7 @@ class WakeupGuard:
         Returns what `idle` returned.  True: block now, for at most `max_block_s`, then call `exit`.
         False, or an exception of `idle`: the announcement is withdrawn before this returns.  If a
         producer has already seen the announcement, it has called the transport, or is about to;
-        that wakeup stays in the transport, and the next block returns at once.
+        that wakeup stays in the transport, and the next block returns immediately.
         """
         may_block = False
         try:

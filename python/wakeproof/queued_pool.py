@@ -210,7 +210,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
     def try_execute(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T] | None:
-        """Run ``fn(*args, **kwargs)`` at once on a reserved thread, and return its future.
+        """Run ``fn(*args, **kwargs)`` immediately, on a reserved thread, and return its future.
 
         A reserved thread is one that the pool keeps free for this method.  Returns None if none is
         free; the pool may then prepare one for a later call.

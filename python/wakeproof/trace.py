@@ -209,7 +209,7 @@ def switch_on(events: int | None = None) -> None:
 
     Raises:
         UsageError: `events` is not from 1 to 1,048,576.
-        SystemCallError: there is not enough memory for so many events.
+        SystemCallError: there is not enough memory for this number of events.
     """
     _wanted[:] = [ASKED_FOR if events is None else _power("events", events, 1)]
     for group in _own():

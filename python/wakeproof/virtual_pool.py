@@ -49,7 +49,7 @@ class VirtualThreadPoolStatistics:
     """The calls of a pool; ``submitted == ended + running + waiting`` once the pool is quiet.
 
     Attributes:
-        max_tasks: the most calls that may run at once; None: no limit.
+        max_tasks: the most calls that may run at the same time; None: no limit.
         submitted: calls that were accepted.
         ended: accepted calls that have run, were cancelled, or could not be started.
         running: calls that have a permit now.
@@ -75,7 +75,7 @@ class VirtualThreadPoolStatistics:
 
 
 class VirtualThreadPool(ThreadPoolExecutor):
-    """A pool that runs each call in a new virtual thread, a limited number at once.
+    """A pool that runs each call in a new virtual thread, and limits how many run at a time.
 
     It behaves as `concurrent.futures.ThreadPoolExecutor`, except that its threads are virtual
     (`VirtualThread`) and are not reused.  A virtual thread runs on a carrier, an OS thread of its
@@ -86,7 +86,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
     submission.  The interpreter waits for all calls when it exits.
 
     Args:
-        max_workers: the most calls that run at once, 1 to `wakeproof.semaphore.MOST`; default 200;
+        max_workers: the most calls that run at a time, 1 to `wakeproof.semaphore.MOST`; default 200;
             None: no limit.
         thread_name_prefix: the names of its threads are this, "_" and a number; default: names as
             `VirtualThread` gives.
@@ -181,7 +181,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
     def try_execute(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any] | None:
-        """Run the call as `submit` does, if there is a permit at once.
+        """Run the call as `submit` does, if a permit is free now.
 
         Returns None if there is no permit, or if the pool was shut down.
         """

@@ -36,7 +36,7 @@ def either(name: str, value: T, other: str, same: T) -> T | None:
 
 
 def bound(given: object, most: int) -> int:
-    """Return how many calls may run at once.
+    """Return how many calls may run at the same time.
 
     Raises:
         UsageError: the number is out of range; the message is the one of Python's own pool.
