@@ -86,8 +86,8 @@ class VirtualThreadPool(ThreadPoolExecutor):
     submission.  The interpreter waits for all calls when it exits.
 
     Args:
-        max_workers: the most calls that run at a time, 1 to `wakeproof.semaphore.MOST`; default 200;
-            None: no limit.
+        max_workers: the most calls that run at a time, 1 to `wakeproof.semaphore.MOST`;
+            default 200; None: no limit.
         thread_name_prefix: the names of its threads are this, "_" and a number; default: names as
             `VirtualThread` gives.
         initializer: a callable that each thread, and so each call, first calls with `initargs`.  If
