@@ -134,6 +134,7 @@ def test_sanitizers_find_nothing_in_the_inbox(
     assert (ran.stdout, ran.returncode) == (told, 0), ran.stderr
 
 
+@pytest.mark.rotates
 @IN_CHECKOUT
 @pytest.mark.slow
 def test_without_pythons_headers_the_library_serves_as_well(tmp_path: Path) -> None:

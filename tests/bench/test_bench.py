@@ -191,6 +191,7 @@ def test_a_measuring_time_must_be_positive(seconds: float) -> None:
         bench.bench("parker", seconds)
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_every_row_is_in_the_program_with_its_sides() -> None:
     with Children() as children:

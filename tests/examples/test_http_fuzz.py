@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.support import compiling, serving
 from tests.support.cases import COMPILES
 from tests.support.running import run
@@ -33,6 +34,7 @@ def fuzzed(tmp_path: Path, seconds: int, *more: str) -> subprocess.CompletedProc
     return run(command)
 
 
+@pytest.mark.rotates
 def test_any_bytes_are_answered_the_same_however_they_are_cut(tmp_path: Path) -> None:
     ended = fuzzed(tmp_path, 3)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout

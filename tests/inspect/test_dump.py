@@ -134,6 +134,7 @@ def test_the_twin_that_forgets_registers_loses_frames(compiled: Compiled) -> Non
         each_state_is_shown(compiled("dump", "plain", *MORE, "-DWP_TWIN_unwind_forgets"))
 
 
+@pytest.mark.rotates
 def test_frames_are_found_on_aarch64(tmp_path: Path) -> None:
     fibers.needs_aarch64()
     program, sources = tmp_path / "dump-aarch64", locations.sources()

@@ -260,6 +260,7 @@ def of_lock(file: Path, first: Rows) -> Rows:
     return Rows(locked(file, *first.all), ())
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_what_is_taken_is_not_built_and_reported_as_it_was(file: Path, built: list[Build]) -> None:
     scenario = buffering(file.parent)
@@ -277,6 +278,7 @@ def test_what_is_taken_is_not_built_and_reported_as_it_was(file: Path, built: li
     assert explore.explore([scenario], rows=Rows(lock.read(file), range(QUARTERS))).ok()
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 @pytest.mark.alone  # bare store buffering needs both cores at once
 def test_samples_are_taken_and_nothing_is_built_for_them(file: Path, built: list[Build]) -> None:
@@ -300,6 +302,7 @@ def test_samples_are_taken_and_nothing_is_built_for_them(file: Path, built: list
     assert {row.date for row in third.all} == {""}
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_recorded_runs_are_taken_and_nothing_is_built_for_them(
     file: Path, built: list[Build]
@@ -324,6 +327,7 @@ def lacking(judge: Callable[..., object], first: Rows, file: Path) -> Rows:
     return rows
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_what_does_not_hold_is_judged_again_whatever_the_file_says(file: Path) -> None:
     scenario = buffering(file.parent)

@@ -219,6 +219,7 @@ def test_an_order_that_its_site_keeps_is_explained() -> None:
     assert not kept_orders("toy.c", fence, [lost])
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_python_tests_judge_a_library_that_has_the_defect(tmp_path: Path) -> None:
     # One of a file with which they read machines, and one that none of them reaches. For the first

@@ -80,6 +80,7 @@ def test_a_code_that_cannot_is_told_where(code: Graph) -> None:
     assert (plan.fails_at, plan.steps) == (1, ((0,),))
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_code_follows_every_edge_of_its_spec_and_twins_do_not() -> None:
     found = paths_tests.paths("^parker$")
@@ -91,6 +92,7 @@ def test_the_code_follows_every_edge_of_its_spec_and_twins_do_not() -> None:
     assert {twin.twin.partition(":")[0] for twin in twins} == {"spec", "code"}
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_what_is_done_as_plain_memory_under_a_lock_is_part_of_the_step() -> None:
     own, *twins = paths_tests.paths("^wait_queue$").results
@@ -98,6 +100,7 @@ def test_what_is_done_as_plain_memory_under_a_lock_is_part_of_the_step() -> None
     assert [twin.holds for twin in twins] == [True] * 4
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_command_says_how_much_was_covered_and_where_a_twin_left(wakeproof: Command) -> None:
     run = wakeproof("conform", "--paths", "-t", "biased_lock", "--json")

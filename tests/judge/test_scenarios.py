@@ -97,6 +97,7 @@ def test_each_compiler_builds_without_a_warning(wakeproof: Command, compiler: st
     sanity(wakeproof, chosen(), CC=compiler, WAKEPROOF_CI="1")
 
 
+@pytest.mark.rotates
 def test_the_aarch64_build_holds_under_qemu(wakeproof: Command) -> None:
     needs("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")
     needs("qemu-aarch64", "qemu-user")

@@ -93,6 +93,7 @@ def test_what_nobody_asked_for_in_a_month_is_removed(folder: Path) -> None:
     assert store.look(INPUTS) is None
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_check_asks_tlc_again_when_the_spec_has_changed_and_not_before(tmp_path: Path) -> None:
     first, second = judge(tmp_path, "none", PASSING), judge(tmp_path, "none", PASSING)
@@ -104,6 +105,7 @@ def test_check_asks_tlc_again_when_the_spec_has_changed_and_not_before(tmp_path:
     assert judge(tmp_path, "jump", PASSING).wrong == "violates Small"
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_check_compares_what_is_kept_with_the_manifest_of_today(tmp_path: Path) -> None:
     assert judge(tmp_path, "jump", twin_of("Toy!Small", 3)).holds
@@ -113,6 +115,7 @@ def test_check_compares_what_is_kept_with_the_manifest_of_today(tmp_path: Path) 
     assert (other.since, other.wrong) == ("", "trace: 3, the table says 4")
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_check_sees_a_change_of_a_module_that_another_extends(tmp_path: Path) -> None:
     (tmp_path / "Base.tla").write_text("---- MODULE Base ----\nOne == 1\n====\n")

@@ -379,6 +379,7 @@ def test_a_declaration_that_names_no_judge_is_an_error(tmp_path: Path) -> None:
         twins_listed.read(tmp_path)
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_command_lists_twins_and_shows_one() -> None:
     def run(*words: str) -> str:

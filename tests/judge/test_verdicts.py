@@ -180,6 +180,7 @@ def test_a_change_of_a_source_changes_what_rests_on_it_alone(
     assert changed == {name for name in before if re.match(pattern, name)}
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_a_comparison_and_a_check_of_histories_come_back_as_they_were() -> None:
     first, second = Rows(), Rows()
@@ -193,6 +194,7 @@ def test_a_comparison_and_a_check_of_histories_come_back_as_they_were() -> None:
     assert [row.counts for row in first.all] == [row.counts for row in second.all]
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_a_site_s_order_is_judged_again_when_a_scenario_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "orders.c"
@@ -217,6 +219,7 @@ def explored(file: Path, rows: Rows) -> ExploreReport:
     return explore.explore([file], rows=rows)
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_a_scenario_is_explored_again_when_it_has_changed_and_not_before(tmp_path: Path) -> None:
     file = tmp_path / "buffering.c"
@@ -237,6 +240,7 @@ def test_a_scenario_is_explored_again_when_it_has_changed_and_not_before(tmp_pat
     assert [row.counts for row in third.all] == [row.counts for row in first.all]
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_what_is_violated_is_explored_each_time(tmp_path: Path) -> None:
     file = tmp_path / "buffering.c"

@@ -83,6 +83,7 @@ def test_no_python_at_all_is_one_line_that_names_the_package() -> None:
     assert "wakeproof: no nopython3: install Python 3.11 or newer (Debian: apt" in run.stderr
 
 
+@pytest.mark.rotates
 def test_a_failed_installation_is_not_trusted_by_the_next_run(checkout: Path) -> None:
     (checkout / "requirements.txt").write_text(
         "no-such-package-of-wakeproof==1.0 --hash=sha256:0\n"
@@ -104,6 +105,7 @@ def test_an_environment_that_is_up_to_date_is_left_alone() -> None:
     assert [stamp.stat().st_mtime_ns for stamp in stamps] == before
 
 
+@pytest.mark.rotates
 def test_the_wheel_carries_specs_headers_and_scenarios_and_can_judge(tmp_path: Path) -> None:
     source = tmp_path / "source"
     ignore = shutil.ignore_patterns("build", ".*", "*.so", "*.cdef", "__pycache__", "*.egg-info")

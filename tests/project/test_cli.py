@@ -203,6 +203,7 @@ def read(path: Path | str) -> str:
         return ""
 
 
+@pytest.mark.rotates
 def test_a_module_runs_by_hand_with_tla_tlc(tmp_path: Path) -> None:
     specs = models.own()
     smallest = min(passing(specs), key=lambda entry: entry.states or 0)

@@ -51,6 +51,7 @@ def declared(folder: Path) -> set[str]:
     return {name for text in texts for name in re.findall(r"^WP_API [^(]*?\b(\w+)\(", text, re.M)}
 
 
+@pytest.mark.rotates
 def test_the_shared_library_exports_what_the_headers_declare_and_nothing_else(prefix: Path) -> None:
     names = exported(prefix / "lib" / "libwakeproof.so")
     assert names == declared(prefix / "include" / "wakeproof")

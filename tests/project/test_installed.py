@@ -87,6 +87,7 @@ def test_without_extras_each_other_command_names_its_extra(light: Installed) -> 
     assert light("-m", "wakeproof", "--version").stdout == f"wakeproof {PROJECT['version']}\n"
 
 
+@pytest.mark.rotates
 def test_with_the_extra_an_installed_package_judges(judging: Installed) -> None:
     version = judging("-m", "wakeproof", "--version")
     assert version.stdout == f"wakeproof {PROJECT['version']}\n"

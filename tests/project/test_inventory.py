@@ -342,6 +342,7 @@ def test_the_defect_of_a_configuration_follows_the_underscore() -> None:
     assert of_judges.twin_of(replace(entry, config="MCGuard.cfg", expect="ok")) is None
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_tree_s_inventory_has_what_others_count() -> None:
     folder = ROOT / "stress" / "scenarios"

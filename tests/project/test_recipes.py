@@ -159,6 +159,7 @@ print("random" in {row.ours for row in ROWS if row.program == "placement_group_o
 """
 
 
+@pytest.mark.rotates
 def test_a_policy_is_in_groups_rows_of_the_bench_and_tests_which_list_none(tmp_path: Path) -> None:
     root = copied(tmp_path, "kernel", "tests/programs", "python/wakeproof")
     follow("placement-policy", root)
@@ -300,6 +301,7 @@ CLAIM = {
 }
 
 
+@pytest.mark.rotates
 def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: Path) -> None:
     root = judged(tmp_path, "claim")
     assert "0 broken" in tool(root, "pairs")
@@ -368,6 +370,7 @@ def test_a_twin_that_names_no_scenario_is_named(
 LOCK = "kernel/sync/rwlock.h"
 
 
+@pytest.mark.rotates
 def test_a_primitive_is_in_its_own_files_and_judges_and_public_headers_find_it(
     tmp_path: Path,
 ) -> None:

@@ -154,6 +154,7 @@ def test_a_close_out_of_time_tells_what_runs_on() -> None:
     assert (thread.state, queued.state) == ("terminated", "terminated")
 
 
+@pytest.mark.rotates
 def test_groups_and_threads_that_hold_one_another_are_freed() -> None:
     for _ in range(20):
         group = CarrierGroup(1)

@@ -61,6 +61,7 @@ def test_nothing_is_lost_while_groups_come_and_go(build: str, compiled: Compiled
     assert all(did[what] > 0 for what in ("groups", "back", "ended")), did
 
 
+@pytest.mark.rotates
 def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
     flags = ("-DWP_TWIN_wait_queue_leave_stays=1", "-DPATIENCE_S=2")
     soak = compiled("wait_queue_leave_soak", "plain", *flags)

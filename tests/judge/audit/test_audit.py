@@ -333,6 +333,7 @@ def test_claims_without_a_sentence_are_an_error_that_names_each(tmp_path: Path) 
         claims.read(tmp_path)
 
 
+@pytest.mark.rotates
 def test_the_claims_are_printed_without_a_judge(wakeproof: Command) -> None:
     ended = wakeproof("audit", "--claims")
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -113,6 +113,7 @@ def test_the_compiler_s_words_come_with_the_file_and_the_rest_is_stopped(
     assert len(asked) < len(wanted)
 
 
+@pytest.mark.rotates
 def test_what_the_judges_ask_for_is_among_what_was_compiled(
     builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +152,7 @@ def test_every_file_of_the_judges_is_among_what_is_compiled(
     assert all(file.is_file() for file in files)
 
 
+@pytest.mark.rotates
 def test_what_no_row_needs_that_is_judged_now_is_not_compiled(
     builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

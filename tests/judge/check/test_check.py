@@ -122,6 +122,7 @@ def test_a_violated_liveness_property_is_named_although_tlc_does_not(tmp_path: P
     assert result.tlc.stuttering
 
 
+@pytest.mark.rotates
 def test_a_twin_that_violates_another_liveness_property_than_it_names_fails(tmp_path: Path) -> None:
     result = judge(tmp_path, "unfair", twin_of("Toy!Sometimes", 2))
     assert result.wrong == "violates Ends instead of Toy!Sometimes"

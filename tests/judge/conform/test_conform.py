@@ -16,6 +16,7 @@ from wakeproof.judge.conform.maps import CONCEPTS
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_code_and_spec_are_equal_and_their_twins_are_not() -> None:
     found = conform.conform("^biased_lock$")  # the smallest; `make audit` compares them all
@@ -41,6 +42,7 @@ def test_an_unknown_concept_is_named() -> None:
         conform.conform("nothing")
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_command_prints_what_was_compared(wakeproof: Command) -> None:
     run = wakeproof("conform", "-t", "biased_lock", "--no-twins", "--json")

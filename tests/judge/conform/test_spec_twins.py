@@ -57,6 +57,7 @@ def test_a_concept_whose_twins_are_too_large_is_refused_with_the_reason() -> Non
         conform_twins.spec_twins("^mpsc three$")
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_twins_of_a_nap_are_seen_and_a_missing_or_wrong_reason_fails(
     monkeypatch: pytest.MonkeyPatch,
@@ -190,6 +191,7 @@ def test_a_virtual_thread_that_was_told_stays_so_until_a_park_says_so() -> None:
     assert (parked.parks, parked.yields) == (vthread.PARKS - 1, vthread.YIELDS)
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_a_parker_that_keeps_its_permit_has_a_finite_graph_that_differs(
     monkeypatch: pytest.MonkeyPatch,

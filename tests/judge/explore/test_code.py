@@ -57,6 +57,7 @@ def own(file: Path, code: str, *orders: tuple[str, int, str]) -> ExploreReport:
     return explore([file], None, ExploreOptions(models=(Model.TSO,), orders=orders))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -121,6 +122,7 @@ COPIES = {
 }
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("compiler", ["gcc", CLANG])
 @pytest.mark.parametrize("name", [*PLAIN, *COPIES])
 def test_plain_memory_is_seen_as_it_is_or_refused(

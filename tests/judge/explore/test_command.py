@@ -135,6 +135,7 @@ def test_the_report_as_json_says_how_much_was_explored(wakeproof: Command, progr
     ]  # fmt: skip
 
 
+@pytest.mark.rotates
 def test_a_counterexample_is_found_again_by_token_and_by_file(
     wakeproof: Command, programs: Path, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_progress_says_how_much_how_many_and_how_long() -> None:
     assert size_of(at | {"estimate": 0.0}) == "1,000 executions"
 
 
+@pytest.mark.rotates
 def test_a_long_run_estimates_its_size_while_it_goes(
     explorer: litmus.Explorer,
 ) -> None:

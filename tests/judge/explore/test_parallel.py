@@ -111,6 +111,7 @@ def test_processes_do_not_outlive_the_one_that_started_them(program: Path, tmp_p
     assert gone(pids)
 
 
+@pytest.mark.rotates
 def test_outcomes_found_before_the_time_was_over_are_kept(program: Path, tmp_path: Path) -> None:
     with started(program, tmp_path, 1.5) as job:
         output, _ = job.communicate(timeout=60)
@@ -119,6 +120,7 @@ def test_outcomes_found_before_the_time_was_over_are_kept(program: Path, tmp_pat
     assert sum(outcome["count"] for outcome in found["outcomes"]) == found["executions"] > 0
 
 
+@pytest.mark.rotates
 def test_what_one_process_learns_late_is_known_to_all_in_the_end() -> None:
     # 10! / 2^4 orders of additions. In 16 of them a plain word is written that was taken for
     # constant until then, so the exploration starts again, and is shared again.

@@ -60,6 +60,7 @@ def test_a_twins_counterexample_is_saved_and_found_again(
         assert "buffering_no_fence" in ended.stdout
 
 
+@pytest.mark.rotates
 def test_a_weaker_order_is_put_in_by_label_and_breaks_the_claim() -> None:
     labels = explore_labels.read(locations.sources())
     orders = tuple((file, line, "relaxed") for file, line in labels.lines("parker.1"))

@@ -39,6 +39,7 @@ ORDERLY_AXIOMS = {model: AXIOMS[model] for model in ORDERLY}
 ASYMMETRIC = Kinds(plain=False, fences=("light", "heavy", "seq_cst"))
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 @many(60)
 @given(batches())
@@ -60,6 +61,7 @@ def test_graphs_are_the_axioms_executions_with_asymmetric_fences(programs: list[
     assert not differences(programs, graphs(programs))
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_graphs_are_the_axioms_executions_of_classic_shapes() -> None:
     programs = [str(program) for program in classics()]
@@ -114,6 +116,7 @@ def test_z3_finds_the_outcomes_of_the_axioms(smt: Any, program: Program) -> None
         assert smt.outcomes(str(program), model) == expected.outcomes.keys()
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 @many(15)
 @given(small(replace(ASYMMETRIC, assume=True)))
@@ -122,6 +125,7 @@ def test_z3_finds_the_outcomes_of_graphs(smt: Any, program: Program) -> None:
         assert smt.outcomes(str(program), model) == ended(result).keys()
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_every_smallest_program_agrees() -> None:
     programs = [str(program) for program in smallest()]

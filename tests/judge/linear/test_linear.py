@@ -160,6 +160,7 @@ def test_a_case_whose_returns_do_not_occur_says_nothing() -> None:
     )
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_command_prints_the_shortest_history(wakeproof: Command) -> None:
     run = wakeproof("linear", "-t", "biased_lock", "--json")

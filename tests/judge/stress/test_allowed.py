@@ -118,6 +118,7 @@ def test_what_the_compiler_reorders_is_said_with_its_flags(
     assert "O2" in standing.builds
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 @pytest.mark.alone
 def test_store_buffering_is_allowed_by_tso_and_seen(judged: dict[str, ScenarioReport]) -> None:
@@ -224,6 +225,7 @@ def test_a_file_that_can_never_be_explored_says_why_and_fails_nowhere(
     assert "calls calloc, free, which the explorer does not model" in found[0].coverage
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_table_and_the_json_have_the_class_of_each_outcome(wakeproof: Command) -> None:
     common = ("stress", str(SCENARIOS / "allowed.c"), "-t", "message", "--seconds", "0.05")

@@ -63,6 +63,7 @@ def test_a_twin_that_nobody_shows_or_that_the_wrong_judge_shows_fails() -> None:
     assert "neither in seen_by" in twins["violated_undeclared"].messages[0]
 
 
+@pytest.mark.rotates
 @pytest.mark.alone
 def test_store_buffering_is_seen_without_fences_and_not_with_them() -> None:
     both = StressOptions(seconds=0.2, opt=("O0", "O3"), seed=7)
@@ -106,6 +107,7 @@ def test_numbers_of_any_size_are_counted() -> None:
     assert [row.outcome for row in report.rows] == ["-5,1000000,42"]
 
 
+@pytest.mark.rotates
 def test_what_a_scenario_takes_it_gives_back() -> None:
     # AddressSanitizer's leak check: init and fini balance, also after a rescue.
     options = StressOptions(seconds=0.05, opt=("O2",), delayed=False, sanitizer="address")
@@ -178,6 +180,7 @@ def test_a_bad_option_is_refused_with_what_is_allowed(options: StressOptions, me
         stress([SCENARIOS / "many.c"], None, options)
 
 
+@pytest.mark.rotates
 def test_the_command_line_grades_writes_junit_and_says_so_in_its_exit_code(
     wakeproof: Command, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def own(folder: Path) -> dict[str, tuple[str, str, Outcome]]:
     return {name: (m, option.get(name, ""), outcome) for name, (m, _, outcome) in made.items()}
 
 
+@pytest.mark.rotates
 def test_a_run_in_a_shared_jvm_says_all_that_one_of_its_own_says(
     children: Children, machines: Machines, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def test_small_configurations_share_a_jvm(tmp_path: Path, monkeypatch: pytest.Mo
     assert (report.holds, report.runner_defects) == (True, ())
 
 
+@pytest.mark.rotates
 def test_of_our_own_specs_both_kinds_agree_with_the_manifest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,6 +130,7 @@ def test_of_our_own_specs_both_kinds_agree_with_the_manifest(
     assert check("^MC(BiasedLock|Guard_(light_light|retract_forgets_work|wait_once))$").holds
 
 
+@pytest.mark.rotates
 def test_alone_no_jvm_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tlc, "run_shared", never)
     assert check(specs=toys(tmp_path), alone=True).holds
@@ -174,6 +177,7 @@ def said_of(report: CheckReport) -> dict[str, str]:
     return {result.entry.name: result.runner for result in report.results}
 
 
+@pytest.mark.rotates
 def test_a_machine_that_says_holds_of_everything_is_caught_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +208,7 @@ def test_a_machine_that_says_holds_beside_an_error_is_caught(
     assert said_of(check("Safe", specs=toys(tmp_path))) == {"Safe": "The file ended."}
 
 
+@pytest.mark.rotates
 def test_a_machine_that_keeps_what_a_temporal_run_has_left_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +222,7 @@ def test_a_machine_that_keeps_what_a_temporal_run_has_left_is_caught(
     assert said == {"Unfair": "violates Sometimes, Ends instead of Toy!Ends"}
 
 
+@pytest.mark.rotates
 def test_a_machine_that_ends_in_the_middle_is_noticed_and_the_next_run_gets_a_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +232,7 @@ def test_a_machine_that_ends_in_the_middle_is_noticed_and_the_next_run_gets_a_ne
     assert starts.read_text() == "xxxx"
 
 
+@pytest.mark.rotates
 def test_a_machine_that_cannot_start_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +264,7 @@ def test_what_a_shared_jvm_said_wrongly_is_told_and_counted(
     assert summary(report)["results"][0]["runner"].startswith("the twin was not caught")
 
 
+@pytest.mark.rotates
 def test_after_a_run_that_takes_too_long_the_others_get_a_new_machine(
     machines: Machines, tmp_path: Path
 ) -> None:

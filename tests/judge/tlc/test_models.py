@@ -123,6 +123,7 @@ def test_a_twin_with_an_edit_has_its_modules_and_settings_in_a_folder_of_its_own
     assert models.folder(tmp_path / "specs") not in (made, other)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("alone", [False, True])
 def test_tlc_judges_the_edited_module_of_a_twin_and_the_plain_one_of_others(
     tmp_path: Path, alone: bool
@@ -228,6 +229,7 @@ def test_the_files_are_made_anew_only_where_a_text_has_changed(tmp_path: Path) -
     assert (other / "MCToy.cfg").read_text().startswith("\\* Up to three.")
 
 
+@pytest.mark.rotates
 def test_tlc_judges_them_and_what_it_measured_is_written_where_it_stood(tmp_path: Path) -> None:
     assert check(specs=toy(tmp_path)).holds
     wrong = toy(tmp_path, ("states = 4", "states = 5"), ("trace = 3", "trace = 4"))
@@ -259,6 +261,7 @@ def test_numbers_go_into_a_row_that_had_none(tmp_path: Path) -> None:
     assert '\njump = { like = "MCToyFull", breaks = "Small", trace = 7, seconds = 2.5 }\n' in text
 
 
+@pytest.mark.rotates
 def test_what_was_made_from_tables_is_judged_and_cannot_be_updated(tmp_path: Path) -> None:
     made = models.export(toy(tmp_path), tmp_path / "out")
     assert check("^MCToy", specs=made).holds

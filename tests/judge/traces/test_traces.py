@@ -38,6 +38,7 @@ def ticket_graph() -> Replay:
     return Replay(BIASED_LOCK_TRACES, StateGraph(texts, [0], edges), actions)
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_real_runs_are_behaviours_a_twins_are_not_and_lies_are_found(wakeproof: Command) -> None:
     run = wakeproof("conform", "-t", "biased_lock", "--traces", "60", "--json")
