@@ -343,7 +343,7 @@ def test_the_claims_are_printed_without_a_judge(wakeproof: Command) -> None:
     assert rows[-1] == f"{len(promised)} claims"
     found = json.loads(wakeproof("audit", "--claims", "--json").stdout)["claims"]
     [one] = [claim for claim in found if claim["name"] == "Guard!WakeIsClaimed"]
-    assert one["sentence"].startswith("One producer pays for one sleep")
+    assert one["sentence"].startswith("Each announcement gets one answer")
     assert {"guard.6", "guard_claim"} <= {*one["code"], *one["scenarios"]}
     for other in (["--strict"], ["--mode", "tough"]):
         mixed = wakeproof("audit", "--claims", *other)
