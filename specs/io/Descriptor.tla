@@ -366,7 +366,7 @@ CloseWakesWaiter == shut => line = <<>>
 \* When the poller has ended because its group was closed, no reader waits for a descriptor of this
 \* poller.
 EndWakesWaiter == pc["home"] = "gone" => line = <<>>
-\* The end of a poller touches no descriptor that has left its list.
+\* A poller that ends accesses no descriptor that has left its list.
 EndWalksListed == IsWalked => listed = "yes"
 
 \* No call uses a descriptor's number after the number was closed.
