@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * search.h - the search token of a steal domain. A search is the attempt to wake an idle carrier so
- * that it steals from a busy one, the victim. A thread needs the token for it, so at most one
- * search is in flight.
+ * search.h - the search token (nSearching) of a steal domain. A search is the attempt to wake an
+ * idle carrier so that it steals from a busy one, the victim. A thread needs the token for it, so
+ * at most one search is in flight.
  *
  *   searcher                                      searcher that finds the token taken
  *   [search.5] compare-and-swap(token, 0, 1)      [search.5] fails: leave the task to the holder

@@ -50,7 +50,7 @@ static bool take_or_mark(wp_mutex *mutex)
 
 		if (wp__mutex_pass(mutex))
 			return true;
-		/* [mutex.10] relaxed: a LOCKED that is stale costs a failed attempt at mutex.3.
+		/* [mutex.10] relaxed: a LOCKED bit that is stale costs a failed attempt at mutex.3.
 		 * QUEUED is never stale here, because it changes only under the queue's lock; pairs
 		 * mutex.4; upholds Mutex!NoLostSignal. */
 		word = wp_load_relaxed(&mutex->word);
@@ -194,9 +194,9 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
 	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
-	/* [mutex.17] relaxed: a LOCKED that is stale costs a failed attempt at mutex.7 or mutex.8.
-	 * WOKEN is never stale here, because it changes only under the queue's lock; pairs mutex.5;
-	 * upholds Mutex!NoLostSignal. */
+	/* [mutex.17] relaxed: a LOCKED bit that is stale costs a failed attempt at mutex.7 or
+	 * mutex.8. WOKEN is never stale here, because it changes only under the queue's lock; pairs
+	 * mutex.5; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {

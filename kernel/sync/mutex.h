@@ -31,7 +31,8 @@
  * In wp_mutex_lock_until a waiter gives up when its deadline passes or when it is interrupted: a
  * virtual thread by wp_vthread_interrupt, an OS thread by a signal handler. It then leaves the
  * queue. If it was the first waiter and WOKEN is set, it wakes the next waiter, because the unlock
- * woke only the first one.
+ * woke only the first one. If an unlock finds the queue empty after it has taken the queue's lock,
+ * because the last waiter has just left, it releases that lock and unlocks the mutex by mutex.5.
  *
  *   word     meaning                                     changed by
  *   LOCKED   A thread holds the mutex.                   the thread that locks or unlocks the mutex
