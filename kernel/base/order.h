@@ -2,7 +2,7 @@
  * order.h - the one place that includes <stdatomic.h>: the name of an operation ends in its memory
  * order.
  *
- *   hot side                        rare side
+ *   hot side, which runs often      rare side, which runs rarely
  *   store; wp_fence_light; load     store; wp_fence_heavy; load
  *
  * Why it works  Only the combinations of operation and order that are in use exist, so a reader

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker_idle.c - an idle carrier looks for work: it steals, or sleeps. Apart from worker.c, whose
- * loop calls it, so that a test can stand between the two (tests/sched/test_worker_idle.py). */
+ * worker_idle.c - an idle carrier looks for work: it steals, or sleeps. It is not in worker.c,
+ * whose loop calls it, so that a test can stand between the two (tests/sched/test_worker_idle.py).
+ */
 #include "sched/placement/group_placement.h"
 #include "sched/run_queues.h"
 #include "sched/worker_trace.h"
