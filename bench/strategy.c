@@ -12,9 +12,10 @@
  * All tasks are there at once, except in the last rows. A pool has the row's number of threads,
  * wherever the system puts them. It is opened before and closed after the measurement.
  *
- *   threads    that the pool has started handed tasks that a producer ran while another
- *   switches   of context, voluntary or not                  one was to produce
- *   executed   tasks that the pool has run */
+ *   threads    that the pool has started
+ *   switches   of context, voluntary or not
+ *   executed   tasks that the pool has run
+ *   handed     tasks that a producer ran while another one was to produce */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 #include <time.h>

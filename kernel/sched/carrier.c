@@ -205,7 +205,7 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
 {
-	/* [carrier.5] relaxed: a word that is stale costs one system call, never a missed wake;
+	/* [carrier.5] relaxed: a word that is stale costs one system call, never a lost wakeup;
 	 * pairs carrier.3, search.1, timer.11; upholds Carrier!WakeReachesSleeper: the system
 	 * compares the word again when it queues the thread. */
 	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)

@@ -2,9 +2,8 @@
  * dump.c - see dump.h. One line per item, with fields separated by spaces, in this order:
  *
  *   s ASLEEP P0 P1 ... V0 V1 ...              a state, numbered from 0: one bit per sleeping
- *                                             thread,
- *                                             the position of each thread, the value of each
- *                                             location
+ *                                             thread, the position of each thread, the value of
+ *                                             each location
  *   e TO THREAD VALUE                         an edge out of it, and the value that the step
  *                                             returned
  *   d TO THREAD VALUE                         the same: a buffered store of the thread drains

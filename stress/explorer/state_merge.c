@@ -3,9 +3,10 @@
  * Hopcroft and Karp's test for the equivalence of automata (1971): suppose that two positions are
  * equal, unite their classes, and suppose the same of the positions to which each value leads them.
  *
- *   two positions, from the latest on they have the same step, and every value that was met at one
- *   of them leads both to positions that are equal or supposed to be equal: they are merged
- *   otherwise                             everything that was supposed is taken back
+ *   two positions, from the latest on    they have the same step, and every value that was met at
+ *                                        one of them leads both to positions that are equal or
+ *                                        supposed to be: they are merged
+ *   otherwise                            everything that was supposed is taken back
  *
  * For example, two positions that differ in a dead stack slot, and take the same loads and stores
  * from there on, become one.

@@ -3,10 +3,10 @@
  * from a descriptor until a deadline; the system and its poller; and a closer, which closes and
  * frees the descriptor.
  *
- *   reader                    system             poller                        closer
- *   begin; wp__io_call; end   data + 1, and an all retired: free begin, CLOSING; shut; end
- *   the last: close it          edge, while it   an edge: take it, and wake    begin, FREED; end
- *                               is open            a reader
+ *   reader                    system             poller              closer
+ *   begin; wp__io_call; end   data + 1, and an   all retired: free   begin, CLOSING; shut; end
+ *   the last: close it          edge, while it   an edge: take it,   begin, FREED; end
+ *                               is open            and wake a reader
  *
  * Why it works  The system's part of the descriptor is one word: the data that can be read, whether
  *               an event is pending, and whether the number is this file's. The readers are OS

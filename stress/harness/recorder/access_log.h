@@ -3,9 +3,8 @@
  * all threads.
  *
  *   thread, at each shared access          reader of the rings, when the thread has ended
- *   begin := clock++                       if the end of one event lies before the begin of
- *                                          another,
- *   the access                             it came first; two that overlap came in either order
+ *   begin := clock++                       if one event ends before another begins, it came first;
+ *   the access                             two that overlap came in either order
  *   end := clock++
  *
  * Why it works  The clock is one counter of the process, and only acq_rel read-modify-writes
