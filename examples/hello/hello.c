@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hello.c - one virtual thread, against the installed library: cc hello.c $(pkg-config --cflags --libs wakeproof) */
+ * hello.c - one virtual thread, linked with the installed library:
+ *
+ *   cc hello.c $(pkg-config --cflags --libs wakeproof) */
 #include <stdio.h>
 #include <wakeproof/wakeproof.h>
 
