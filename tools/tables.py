@@ -1,64 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the bench tables of a page again: `build/venv/bin/python tools/tables.py docs/PAGE.md`.
+"""Runs the bench tables of a page again: `build/venv/bin/python tools/tables.py docs/PAGE.md`.
 
-A table is a block of code that starts with the bench's head line.  It has the output of the last
-command `build/venv/bin/wakeproof bench ..` above it, from that line on, without the legend.  Run
-this on a quiet machine, because the page is rewritten.
+A table is a Markdown table that starts with the bench's head; it has the rows of the last
+`wakeproof bench -t 'REGEX'` that the page names above it, and the line below it counts the goals.
+Run it on a quiet machine: the page is rewritten.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from wakeproof.bench import SHOWN, BenchReport, bench
+from wakeproof.cli.bench import COLUMNS, cells, summary
 from wakeproof.locations import write_atomically
 
-COMMAND = "build/venv/bin/wakeproof bench"
-HEAD, LEGEND = "row  ", "ratio: ours/peer"  # where a table starts; what follows its rows
-COLUMNS = "132"
-BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+HEAD = "".join(f"| {name.strip('>')} " for name in COLUMNS[:-1]) + "|"
+RULE = "".join("|---:" if name.startswith(">") else "|---" for name in COLUMNS[:-1]) + "|"
+TABLE = re.compile(
+    r"`wakeproof bench -t '?(?P<regex>[^`']+)'?`|"
+    rf"^{re.escape(HEAD)}\n(?:\|.*\n)*(?:\n\d+ goals: .*\n)?",
+    re.MULTILINE,
+)
 
 
-def tables(page: str) -> list[tuple[str, str]]:
-    """Return each table of a page, after the command that prints it."""
-    found, command = [], ""
-    for block in BLOCK.findall(page):
-        if block.startswith(HEAD):
-            found.append((command, block))
-        elif block.startswith(COMMAND):
-            command = block.splitlines()[0]
-    return found
+def tables(page: str) -> Iterator[tuple[str, str]]:
+    """Yield each table of a page, after the regular expression that selects its rows."""
+    regex = ""
+    for found in TABLE.finditer(page):
+        if found["regex"]:
+            regex = found["regex"]
+        else:
+            yield regex, found[0]
 
 
-def cut(printed: str) -> str:
-    """Return the table in what a bench has printed, and the line that counts its goals."""
-    lines = [line.rstrip() for line in printed.splitlines()]
-    first = next(at for at, line in enumerate(lines) if line.startswith(HEAD))
-    legend = next(at for at, line in enumerate(lines) if line.startswith(LEGEND))
-    count = next(line for line in lines[legend:] if re.match(r"\d+ goals: ", line))
-    return "\n".join([*lines[first:legend], count, ""])
+def table(report: BenchReport) -> str:
+    """Return the rows as Markdown, and the line that counts the goals."""
+    rows = [HEAD, RULE]
+    for result in report.results:
+        *values, goal, verdict = map(str, cells(result))
+        row = "".join(f"| {cell} " for cell in (*values, f"{goal} {verdict}".strip()))
+        rows.append(f"{row}|".replace("|  |", "| |"))
+    judged = any(result.verdict != SHOWN for result in report.results)
+    return "\n".join([*rows, *["", f"{summary(report)}."] * judged, ""])
 
 
-def renewed(page: str, run: Callable[[str], str]) -> str:
-    """Return the page with each table as its command prints it now."""
-    for command, table in tables(page):
-        page = page.replace(table, cut(run(command)), 1)
+def renewed(page: str, run: Callable[[str], BenchReport]) -> str:
+    """Return the page with the rows of each table as they are measured now."""
+    for regex, last in tables(page):
+        page = page.replace(last, table(run(regex)), 1)
     return page
 
 
-def _run(command: str) -> str:
-    print(command, file=sys.stderr)
-    return subprocess.run(shlex.split(command), env={**os.environ, "COLUMNS": COLUMNS}, check=True,
-                          stdout=subprocess.PIPE, text=True).stdout  # fmt: skip
+def _run(regex: str) -> BenchReport:
+    print(f"wakeproof bench -t {regex}", file=sys.stderr)
+    return bench(regex)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     for name in map(Path, sys.argv[1:]):
-        write_atomically(name, renewed(name.read_text(), _run))
+        write_atomically(name, renewed(name.read_text(encoding="utf-8"), _run))

@@ -1,54 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench tables of pages have each row that the command above them prints.  Serves no spec."""
+"""Bench tables of pages have each row that the command above them measures.  Serves no spec."""
 
 from __future__ import annotations
 
-import runpy
-import shlex
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tools.tables import HEAD, renewed, tables
 
 from wakeproof import locations
 from wakeproof.bench import MET, Result, measure
 from wakeproof.bench.measure import BenchReport
-from wakeproof.cli.bench import show
-from wakeproof.judge import report
 
-TOOL = runpy.run_path(str(locations.sources() / "tools" / "tables.py"))
-tables: Callable[[str], list[tuple[str, str]]] = TOOL["tables"]
-renewed: Callable[[str, Callable[[str], str]], str] = TOOL["renewed"]
+GUIDE = locations.sources() / "docs" / "guide"
+PAGES = {"io": 1, "placement": 4, "strategies": 1}
 
 
-def page() -> str:
-    return (locations.sources() / "docs" / "guide" / "placement.md").read_text()
+def page(name: str) -> str:
+    return Path(GUIDE, f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_the_tables_of_placement_have_the_rows_that_their_commands_print() -> None:
-    found = tables(page())
-    assert len(found) == 4
-    for command, table in found:
-        rows = measure.select(shlex.split(command)[-1])
-        lines = table.split("\n\n")[0].splitlines()[1:]
-        assert len(lines) == len(rows), command
+@pytest.mark.parametrize(("name", "several"), PAGES.items())
+def test_the_tables_of_a_page_have_the_rows_that_their_commands_print(
+    name: str, several: int
+) -> None:
+    found = list(tables(page(name)))
+    assert len(found) == several == page(name).count(HEAD)
+    for regex, table in found:
+        rows = measure.select(regex)
+        lines = table.split("\n\n")[0].splitlines()[2:]
+        assert len(lines) == len(rows), regex
         for line, row in zip(lines, rows, strict=True):
-            assert line.startswith(f"{row.name} "), command
+            assert line.startswith(f"| {row.name} | "), regex
             assert row.goal in line
 
 
-def test_a_table_is_put_where_the_last_one_was(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(command: str) -> str:
-        (row, *_) = measure.select(shlex.split(command)[-1])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_table_is_put_where_the_last_one_was(name: str) -> None:
+    def run(regex: str) -> BenchReport:
+        (row, *_) = measure.select(regex)
         result = Result(row, ours=424242.0, peer=1.0, ratio=1.0, low=1.0, high=1.0, verdict=MET)
-        show(report.console(), BenchReport((result,), "x86_64", "cc", (0,)))
-        return capsys.readouterr().out
+        return BenchReport((result,), "x86_64", "cc", (0,))
 
-    before = page()
+    before = page(name)
     after = renewed(before, run)
-    assert after.count("424242.0") == len(tables(before)) == len(tables(after))
-    for (command, _), (same, table) in zip(tables(before), tables(after), strict=True):
-        assert command == same
-        assert table.splitlines()[0].startswith("row ")
-        assert table.splitlines()[-1].startswith("1 goals: 1 met")
-        assert "stored" not in table
+    assert after.count("| 424242.0 |") == PAGES[name]
+    assert [regex for regex, _ in tables(before)] == [regex for regex, _ in tables(after)]
+    assert all("\n\n1 goals: 1 met" in table for _, table in tables(after))
     assert renewed(after, run) == after

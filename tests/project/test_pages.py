@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of code in README, Start and Guide runs as written.
+"""Every block of code in README, Start, Guide and Judging runs as written.
 
 It runs in an empty folder, with the installed package.
 
@@ -21,25 +21,13 @@ import pytest
 from tests.support.cases import COMPILES
 from tests.support.installed import ROOT, Installed
 
-EXCERPTS = {
-    "guide/http.md": "starts servers that a checkout builds",
-    "guide/io.md": "shows lines of programs, and a table of a benchmark",
-    "guide/placement.md": "has tables that `make tables` writes",
-    "guide/pools.md": "shows lines of programs",
-    "guide/strategies.md": "starts a server that a checkout builds, and has a table of a benchmark",
-    "judging/audit.md": "shows lines of an audit, which takes a quarter of an hour",
-    "judging/conformance.md": "its commands run on the kernel's own specifications",
-    "judging/mutants.md": "its commands need a checkout",
-    "judging/traces.md": "its commands run on the kernel's own specifications",
-}
-"""Pages whose blocks are not run, and why."""
 FOLDERS = ("start", "guide", "judging")
 PAGES = [
     str(page.relative_to(ROOT))
     for folder in FOLDERS
     for page in sorted(Path(ROOT, "docs", folder).glob("*.md"))
-    if f"{folder}/{page.name}" not in EXCERPTS
 ]
+RULES = [ROOT / "Makefile", *ROOT.glob("*/rules.mk"), *ROOT.glob("*/*/rules.mk")]
 MOST_WORDS = 1_200
 
 pytestmark = COMPILES
@@ -102,12 +90,14 @@ class Reader:
                 printed = self.types(command)
                 assert is_printed(shown, printed), f"{command}\n{printed}"
         elif language == "sh":
-            targets = re.findall(r"^make (\w+)", text, re.M)
-            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-            assert [name for name in targets if f"\n{name}:" not in makefile] == []
+            targets = re.findall(r"^make ([\w-]+)", text, re.M)
+            rules = "".join(path.read_text(encoding="utf-8") for path in RULES)
+            assert [name for name in targets if f"\n{name}:" not in rules] == []
             installs = re.findall(r"^pip install (\S+)", text, re.M)
             assert {*installs} <= {".", "'.[judge]'", "'.[bench]'"}
-            assert targets or installs
+            programs = re.findall(r"\bexamples/\w+\.py\b", text)
+            assert [name for name in programs if not (ROOT / name).exists()] == []
+            assert targets or installs or programs
         else:
             assert language == "text", f"a block of {language!r} is not run"
 
@@ -148,10 +138,6 @@ def test_every_block_of_a_page_runs_as_written(
 )
 def test_a_page_that_shows_something_else_fails(shown: str, printed: str, is_so: bool) -> None:
     assert is_printed(shown, printed) is is_so
-
-
-def test_a_page_that_is_not_run_is_there() -> None:
-    assert [page for page in EXCERPTS if not (ROOT / "docs" / page).exists()] == []
 
 
 def test_readme_is_one_that_is_read() -> None:

@@ -55,7 +55,7 @@ def _how(program: str) -> list[Row]:
         Row(f"- {name}", program, "adaptive", side, STRATEGIES[side], unit, count=count)
         for name, count, unit, side in (
             ("run by the pool", "executed", PERCENT, "epc"),
-            ("run by who handed over", "handed", PERCENT, "epc"),
+            ("run after handing over", "handed", PERCENT, "epc"),
             ("context switches, each", "switches", SWITCHES, "epc"),
             ("threads started", "threads", THREADS, "pec"),
         )
@@ -96,7 +96,7 @@ ROWS = (
     Row("a poller's look, idle", "poller_look", "ours", "call", "the system call"),
     Row("task to a carrier asleep in its poller", "poller_start", "ours", "futex",
         "asleep in a futex", US),
-    *_adaptive("tasks that never block, as told: adaptive", "strategy_told", KOPS, at_least=0.9),
+    *_adaptive("tasks declared non-blocking: adaptive", "strategy_told", KOPS, at_least=0.9),
     *_adaptive("tasks that might block, and never do", "strategy_never", KOPS),
     *_how("strategy_never"),
     *_adaptive("tasks of which one in ten blocks", "strategy_some", KOPS, at_least=0.9),
@@ -105,7 +105,7 @@ ROWS = (
     *_how("strategy_always"),
     *_adaptive("a task to a producer asleep, until it runs", "strategy_soon", US),
     *_how("strategy_soon"),
-    *_adaptive("- that never blocks, as told", "strategy_soon_told", US, at_most=1.1),
+    *_adaptive("- declared non-blocking", "strategy_soon_told", US, at_most=1.1),
     *_local("bounded queue push+pop, batches of 64", "local_batch"),
     *_local("- a turn of 64 that yield", "local_turn"),
     *_local("- one at a time", "local_ping"),

@@ -62,10 +62,14 @@ def show(screen: Console, found: BenchReport) -> None:
         if result.verdict == SHORT and result.row.why:
             screen.print(f"{result.row.name}: {result.row.why}", markup=False, soft_wrap=True)
     screen.print(LEGEND, markup=False)
-    cpus = ",".join(map(str, found.cpus))
-    screen.print(f"\n{found.summary} ({found.machine}, CPUs {cpus}, {found.compiler})",
-                 markup=False)  # fmt: skip
+    screen.print(f"\n{summary(found)}", markup=False)
     screen.print(f"stored in {locations.cache() / 'bench'}", markup=False)
+
+
+def summary(found: BenchReport) -> str:
+    """Return the line that counts the goals and names the machine."""
+    cpus = ",".join(map(str, found.cpus))
+    return f"{found.summary} ({found.machine}, CPUs {cpus}, {found.compiler})"
 
 
 def cells(result: Result) -> list[object]:
