@@ -4,9 +4,10 @@
     make results              all of them
     make results T=bench      one: audit, claims, bench or bench-http
 
-A page has the output of its command, the version, the day and the machine. The pages are moved to
-docs/results/ when all commands have succeeded. If one fails, docs/results/ stays as it was, and
-build/results/ has the pages of the commands before it.
+A page has the output of its command, the version, the day and the machine. The benchmark's page
+begins with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
+commands have succeeded. If one fails, docs/results/ stays as it was, and build/results/ has the
+pages of the commands before it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tools import plots
+from tools.plots import Plot
+
 import wakeproof
+from wakeproof import locations
 from wakeproof.locations import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +36,8 @@ PARTS = {
     "bench-http": "an HTTP proxy beside others (docs/inside/bench-http.md says how)",
 }
 """Targets of make, and what they print."""
+BENCHED = locations.cache() / "bench" / "bench.json"
+"""Where `make bench` stores what it has measured."""
 COLUMNS = "220"  # the widest table is not broken
 CACHED = "stored in "  # the line that names a file of this machine
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "T")  # meant for this run alone
@@ -57,11 +64,14 @@ def run(part: str) -> str:
     return ended.stdout
 
 
-def page(part: str, printed: str, made: str) -> str:
-    """Return the page of a part: its command, its version and machine, and its output."""
+def page(part: str, printed: str, made: str, drawn: Sequence[Plot] = ()) -> str:
+    """Return the page of a part: its command, its version and machine, its plots, its output."""
     lines = [line.rstrip() for line in printed.splitlines() if not line.startswith(CACHED)]
     text = "\n".join(lines).strip("\n")
-    return f"# `make {part}`: {PARTS[part]}\n\n{made}\n\n```\n{text}\n```\n"
+    shown = [f"# `make {part}`: {PARTS[part]}\n\n{made}\n", *(plot.markdown() for plot in drawn)]
+    if drawn:
+        shown.append("## The table\n")
+    return "\n".join([*shown, f"```\n{text}\n```\n"])
 
 
 def write(parts: Sequence[str], folder: Path, staged: Path, call: Callable[[str], str]) -> None:
@@ -72,16 +82,21 @@ def write(parts: Sequence[str], folder: Path, staged: Path, call: Callable[[str]
     """
     made = made_of()
     staged.mkdir(parents=True, exist_ok=True)
+    names = []
     for part in parts:
         print(f"results: make {part}", file=sys.stderr)
         printed = call(part)
         if not printed.strip():
             raise FailedError(f"`make {part}` printed nothing")
-        write_atomically(staged / f"{part}.md", page(part, printed, made))
+        drawn = plots.plots(plots.stored(BENCHED)) if part == "bench" else []
+        for plot in drawn:
+            write_atomically(staged / f"{plot.name}.svg", plot.svg)
+        write_atomically(staged / f"{part}.md", page(part, printed, made, drawn))
+        names += [*(f"{plot.name}.svg" for plot in drawn), f"{part}.md"]
     folder.mkdir(parents=True, exist_ok=True)
-    for part in parts:
-        (staged / f"{part}.md").replace(folder / f"{part}.md")
-        print(f"results: {folder / part}.md", file=sys.stderr)
+    for name in names:
+        (staged / name).replace(folder / name)
+        print(f"results: {folder / name}", file=sys.stderr)
 
 
 def made_of() -> str:

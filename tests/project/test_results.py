@@ -8,10 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tools import results
+from tools import plots, results
 
 import wakeproof
 from wakeproof import locations
+from wakeproof.bench import Result
+from wakeproof.bench.measure import BenchReport
+from wakeproof.bench.table import ROWS
+from wakeproof.judge import report
 
 MAKEFILE = (locations.sources() / "Makefile").read_text()
 
@@ -23,15 +27,57 @@ def test_each_part_is_a_target_of_make() -> None:
 
 def test_a_page_has_what_was_printed_the_version_the_day_and_the_machine(tmp_path: Path) -> None:
     printed = "\nrow  ratio   \n\n1 goals: 1 met\nstored in /somewhere/of/mine\n"
-    results.write(["bench"], tmp_path / "results", tmp_path / "staged", lambda _: printed)
+    results.write(["audit"], tmp_path / "results", tmp_path / "staged", lambda _: printed)
     (page,) = (tmp_path / "results").iterdir()
     title, made, block = page.read_text().split("\n\n", 2)
-    assert page.name == "bench.md"
-    assert title.startswith("# `make bench`: ")
+    assert page.name == "audit.md"
+    assert title.startswith("# `make audit`: ")
     assert made.startswith(f"wakeproof {wakeproof.__version__}, ")
     assert time.strftime("%Y-%m") in made
     assert re.search(r"\d+ CPUs allowed \(.+\), Linux \d", made)
     assert block == "```\nrow  ratio\n\n1 goals: 1 met\n```\n"
+
+
+def measured(ratio: float) -> BenchReport:
+    """Return a benchmark in which ours takes so many times as long as each peer."""
+    found = [Result(row, ours=8.0 * ratio, peer=8.0, ratio=ratio, low=ratio / 2, high=ratio * 2)
+             for row in ROWS]  # fmt: skip
+    return BenchReport(tuple(found), "x86_64", "cc", (0,))
+
+
+@pytest.mark.slow  # a second for each picture, of a browser's engine
+def test_the_page_of_the_benchmark_has_plots_for_a_phone_in_both_colour_schemes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "BENCHED", tmp_path / "bench.json")
+    results.BENCHED.write_text(report.to_json(measured(0.25)))
+    folder = tmp_path / "results"
+    results.write(["bench"], folder, tmp_path / "staged", lambda _: "row  ratio\n")
+    page = (folder / "bench.md").read_text()
+    pictures = dict(re.findall(r"^!\[(.+)\]\((.+)\)$", page, re.MULTILINE))
+    assert {*pictures.values()} == {path.name for path in folder.glob("*.svg")}
+    assert len(pictures) == 4
+    assert page.endswith("## The table\n\n```\nrow  ratio\n```\n")
+    for alt, name in pictures.items():
+        svg = (folder / name).read_text()
+        assert float(re.findall(r'width="([\d.]+)"', svg)[0]) < 390
+        assert "prefers-color-scheme: dark" in svg
+        assert "http" not in svg.replace("http://www.w3.org/", "")
+        assert len(alt) > 50
+    assert "from 4 times as fast as" in page
+    assert "yield: 8 ns with 1, 2 ns with 1,000" in page
+
+
+def test_a_rate_that_is_larger_is_faster_and_a_time_that_is_larger_is_slower() -> None:
+    (plot, *_) = plots.plots([result for result in measured(0.25).results
+                              if result.row.program in ("flow_1", "fiber")])  # fmt: skip
+    assert "faster in 1 of 2" in plot.alt
+    assert "0.25 times as fast as moodycamel" in plot.alt
+    assert "4 times as fast as Boost.Context" in plot.alt
+
+
+def test_nothing_is_drawn_of_a_benchmark_that_measured_nothing_of_it() -> None:
+    assert plots.plots([]) == []
 
 
 @pytest.mark.parametrize("second", ["", "fails"])
@@ -49,8 +95,8 @@ def test_no_page_changes_when_a_command_fails_or_prints_nothing(
             raise results.FailedError(second)
         return ""
 
-    with pytest.raises(results.FailedError, match=second or "`make bench` printed nothing"):
-        results.write(["audit", "bench"], folder, tmp_path / "staged", run)
+    with pytest.raises(results.FailedError, match=second or "`make claims` printed nothing"):
+        results.write(["audit", "claims"], folder, tmp_path / "staged", run)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {"audit.md": "of before"}
     assert "as printed" in (tmp_path / "staged" / "audit.md").read_text()
 

@@ -57,7 +57,7 @@ ROWS = (
     *_beside("Python: yield", "python_yield"),
     *_beside("Python: start and join, one by one", "python_join"),
     *_beside("Python: start and join, 10,000 at once", "python_many_10k"),
-    *_beside("Python: the same, 100,000", "python_many_100k"),
+    *_beside("Python: start and join, 100,000 at once", "python_many_100k"),
     *_beside("Python: start, yield, join, 10,000 at once", "python_turns_10k"),
-    *_beside("Python: the same, 100,000", "python_turns_100k"),
+    *_beside("Python: start, yield, join, 100,000 at once", "python_turns_100k"),
 )

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the benchmark: our speed beside each peer's, and what a larger number of threads costs.
+
+A plot is an SVG of a phone's width, which a wider screen scales.  Its colours follow the reader's
+colour scheme, and it has a ground of its own, so that it can be read on a page of either scheme.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+
+from wakeproof.bench import Result
+from wakeproof.bench.rows import Row
+
+WIDTH = 300  # with the axis, the width of a phone
+PEERS = ("Go", "tokio", "JDK 25", "Boost.Fiber", "Boost.Context", "moodycamel")
+PYTHONS = ("gevent", "asyncio")
+THREADS = {"1k": 1_000, "100k": 100_000, "1m": 1_000_000}
+COLOURS = ["#3b7dd8", "#d9822b", "#2e9d62", "#b65fcf", "#8a8f98", "#d1495b"]  # on white and black
+STYLE = """<style>
+text { fill: #222 } .ground { fill: #fff }
+@media (prefers-color-scheme: dark) { text { fill: #ddd } .ground { fill: #131416 } }
+</style>"""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture: the name of its file, its heading, its sentence, and the same without a screen."""
+
+    name: str
+    title: str
+    text: str
+    alt: str
+    svg: str
+
+    def markdown(self) -> str:
+        """Return what a page says of it."""
+        return f"## {self.title}\n\n{self.text}\n\n![{self.alt}]({self.name}.svg)\n"
+
+
+def stored(file: Path) -> list[Result]:
+    """Return the results that `wakeproof bench` has stored."""
+    found = json.loads(file.read_text(encoding="utf-8"))["results"]
+    return [Result(**{**each, "row": Row(**each["row"])}) for each in found]
+
+
+def plots(results: Sequence[Result]) -> list[Plot]:
+    """Return the pictures of a benchmark; one for which nothing was measured is left out."""
+    drawn = [
+        _speeds("bench-peers", "Speed beside other runtimes", results, PEERS),
+        _speeds("bench-python", "Speed beside Python's other threads", results, PYTHONS),
+        _costs("bench-threads", "Cost of a switch among many threads", "virtual threads",
+               list(_switches(results))),
+        _costs("bench-placement", "Cost of a placement among many carriers", "carriers",
+               list(_placements(results))),
+    ]  # fmt: skip
+    return [plot for plot in drawn if plot is not None]
+
+
+def _speeds(name: str, title: str, results: Sequence[Result], peers: Sequence[str]) -> Plot | None:
+    """Draw how many times as fast as each peer a row is, with the quartiles."""
+    values, heads = [], dict[str, str]()
+    for result in results:
+        row = result.row
+        if not row.name.startswith("- "):
+            heads.setdefault(row.program, row.name)
+        is_named = row.program in heads and row.name in (heads[row.program], "- the same")
+        if not is_named or row.against not in peers or row.count or not result.ratio:
+            continue
+        spread = sorted(
+            ratio if row.is_rate else 1 / ratio
+            for ratio in (result.low, result.ratio, result.high)
+        )  # fmt: skip
+        values.append({"row": heads[row.program].removeprefix("Python: "), "peer": row.against,
+                       **dict(zip(("low", "speed", "high"), spread, strict=True))})  # fmt: skip
+    if not values:
+        return None
+    least = min(1, *(each["low"] for each in values)) / 1.2
+    rows = {"field": "row", "type": "nominal", "sort": None, "axis": None}
+    speed = {"type": "quantitative", "scale": {"type": "log", "domainMin": least},
+             "axis": {"labelOverlap": True},
+             "title": "times as fast (right of 1: wakeproof is faster)"}  # fmt: skip
+    peer = _kinds("peer", peers, columns=3)
+    spec = {
+        "data": {"values": values},
+        "width": WIDTH,
+        "height": {"step": 34},
+        "layer": [
+            {"mark": {"type": "rule", "strokeDash": [4, 3], "color": "#8a8f98"},
+             "encoding": {"x": {"datum": 1, **speed}}},
+            {"data": {"values": [{"row": row} for row in dict.fromkeys(
+                each["row"] for each in values)]},
+             "mark": {"type": "text", "align": "left", "dy": -11},
+             "encoding": {"y": rows, "text": {"field": "row", "type": "nominal"},
+                          "x": {"datum": least, **speed}}},
+            {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
+             "encoding": {"y": rows, "color": peer["color"], "x": {"field": "low", **speed},
+                          "x2": {"field": "high"}}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
+             "encoding": {"y": rows, **peer,
+                          "x": {"field": "speed", **speed}}},
+        ],
+    }  # fmt: skip
+    text = (
+        "A point is the median of the rounds in which both sides took turns, and the bar has the "
+        "quartiles. Rows that stand under another row of the table are not drawn."
+    )
+    svg = _drawn(spec)
+    values.sort(key=lambda each: each["speed"])
+    ends = " to ".join(f"{each['speed']:.2g} times as fast as {each['peer']} ({each['row']})"
+                       for each in (values[0], values[-1]))  # fmt: skip
+    faster = sum(each["speed"] >= 1 for each in values)
+    alt = f"{title}: wakeproof is faster in {faster} of {len(values)} comparisons, from {ends}"
+    return Plot(name, title, text, f"{alt}.", svg)
+
+
+def _switches(results: Iterable[Result]) -> Iterable[tuple[str, int, float]]:
+    for result in results:
+        row = result.row
+        if row.program in ("scale_yield", "scale_turn") and row.peer == "1":
+            what = "yield" if row.program == "scale_yield" else "hand-over in a ring"
+            if row.ours == "1k":
+                yield what, 1, result.peer
+            yield what, THREADS[row.ours], result.ours
+
+
+def _placements(results: Iterable[Result]) -> Iterable[tuple[str, int, float]]:
+    for result in results:
+        several = re.fullmatch(r"placement_(\d+)", result.row.program)
+        if several and not result.row.count:
+            yield result.row.ours.replace("_", " "), int(several[1]), result.ours
+
+
+def _costs(name: str, title: str, of: str, costs: Sequence[tuple[str, int, float]]) -> Plot | None:
+    """Draw nanoseconds over a number, both in logarithms."""
+    if not costs:
+        return None
+    kinds = list(dict.fromkeys(kind for kind, _, _ in costs))
+    log = {"type": "quantitative", "scale": {"type": "log"}}
+    spec = {
+        "data": {"values": [dict(zip(("kind", "several", "ns"), one, strict=True))
+                            for one in costs]},
+        "width": WIDTH,
+        "height": 200,
+        "mark": {"type": "line", "point": {"size": 50}},
+        "encoding": {
+            "x": {"field": "several", "title": of, "type": "quantitative",
+                  "scale": {"type": "log", "nice": False},
+                  "axis": {"format": "~s", "tickCount": 6, "labelOverlap": True}},
+            "y": {"field": "ns", "title": "nanoseconds", **log},
+            **_kinds("kind", kinds, columns=1),
+        },
+    }  # fmt: skip
+    alt = f"{title}. " + "; ".join(
+        f"{kind}: " + ", ".join(f"{ns:.3g} ns with {several:,}" for each, several, ns in costs
+                                if each == kind) for kind in kinds
+    )  # fmt: skip
+    return Plot(name, title, f"Nanoseconds for one, by the number of {of}.", f"{alt}.",
+                _drawn(spec))  # fmt: skip
+
+
+def _kinds(field: str, names: Sequence[str], columns: int) -> dict[str, Any]:
+    """Return the channels that tell series apart: by colour, and by shape without colours."""
+    both = {"field": field, "type": "nominal",
+            "legend": {"orient": "top", "title": None, "columns": columns}}  # fmt: skip
+    domain = {"domain": list(names)}
+    return {"color": {**both, "scale": {**domain, "range": COLOURS[: len(names)]}},
+            "shape": {**both, "scale": domain}}  # fmt: skip
+
+
+def _drawn(spec: dict[str, Any]) -> str:
+    """Return the SVG, in the reader's colour scheme."""
+    config = {
+        "font": "sans-serif",
+        "view": {"stroke": None},
+        "axis": {"gridColor": "#8a8f98", "gridOpacity": 0.25, "domainColor": "#8a8f98",
+                 "tickColor": "#8a8f98", "labelFontSize": 11, "titleFontSize": 11,
+                 "titleFontWeight": "normal"},
+        "legend": {"labelFontSize": 11},
+        "text": {"fontSize": 11},
+    }  # fmt: skip
+    svg = vl_convert.vegalite_to_svg({**spec, "config": config, "padding": 8}, vl_version="5.20")
+    head, ground, rest = re.split(r"(<rect )", svg, maxsplit=1)
+    return f'{head}{STYLE}{ground}class="ground" {rest}\n'
