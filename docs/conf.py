@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT))
 project = "wakeproof"
 html_title = "wakeproof"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["wakeproof.css"]
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
@@ -61,4 +63,5 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx what is here."""
     app.connect("source-read", _caption)
     app.add_lexer("tla", TextLexer)
+    app.add_lexer("console", TextLexer)  # or a table whose head begins with "#" is a command
     app.add_search_language(English)

@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "audit": "every claim, and what each judge says of it",
     "claims": "every claim in words, with its code and scenarios",
-    "bench": "speed beside peers and limits (docs/inside/performance.md says why)",
-    "bench-http": "an HTTP proxy beside others (docs/inside/bench-http.md says how)",
+    "bench": "speed beside peers and limits",
+    "bench-http": "an HTTP proxy beside others",
 }
 """Targets of make, and what they print."""
 BENCHED = locations.cache() / "bench" / "bench.json"

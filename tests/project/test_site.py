@@ -11,9 +11,11 @@ import re
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.browsing import BROWSES, Browser, window
 from tests.support.cases import COMPILES
 from tools.public_headers import KERNEL, Kernel
 
@@ -138,3 +140,60 @@ def search(site: Path, question: str) -> dict[str, int]:
         *(pages("terms", word) | pages("titleterms", word) for word in words)
     )
     return {page: sum(page in pages("titleterms", word) for word in words) for page in has_all}
+
+
+SEEN = (
+    "index",
+    "start/race",
+    "guide/concepts",
+    "guide/io",
+    "guide/placement",
+    "judging/counterexample",
+    "judging/audit",
+    "inside/layers",
+    "reference/python",
+    "reference/c/sync",
+)
+"""The front page, and of each kind of page the one that is hardest to show on a phone."""
+SHOWN_WIDTH = "return document.documentElement.scrollWidth"
+
+
+@pytest.fixture(scope="module", params=[390, 1280])
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+            ) -> Iterator[Browser]:  # fmt: skip
+    """A window as wide as a phone's, and one as wide as a desktop's."""
+    with window(request.param, 1_200, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@BROWSES
+@pytest.mark.parametrize("page", SEEN)
+def test_a_page_fits_its_window_and_is_whole_by_itself(
+    site: Path, browser: Browser, page: str
+) -> None:
+    browser.open(site / f"{page}.html")
+    picture = f"{page.replace('/', '-')}-{browser.width}.png"
+    browser.photograph(locations.cache() / "screens" / picture)
+    assert browser.run(SHOWN_WIDTH) == browser.width
+    top, bottom = browser.run(
+        "const box = document.querySelector('h1').getBoundingClientRect();"
+        "return [box.top, box.bottom]"
+    )
+    assert 0 <= top < bottom < 400, "the heading is not seen"
+    assert browser.errors() == []
+    assert [url for url in browser.requests() if url.startswith(("http", "ws"))] == []
+
+
+@BROWSES
+def test_a_page_that_does_not_fit_or_asks_for_something_is_seen(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<meta name="viewport" content="width=device-width"><div style="width: 3000px">wide</div>'
+        '<script src="http://127.0.0.1:9/none.js"></script>'
+    )
+    browser.open(page)
+    assert browser.run(SHOWN_WIDTH) >= 3000 > browser.width
+    assert any("ERR_" in error for error in browser.errors())
+    assert "http://127.0.0.1:9/none.js" in browser.requests()

@@ -30,10 +30,13 @@ def _kernel() -> Kernel:
 
 
 def _words(comment: str) -> str:
-    """Return a comment's text on one line, without markup."""
+    """Return a comment's text on one line, without markup but for names in backticks."""
     inside = " ".join(part.strip() for part in COMMENT.findall(comment))
     line = re.sub(r"\s+\*?\s*", " ", inside.replace("\n * ", " ").replace("\n *", " ")).strip()
-    return re.sub(r"([\\*`_|])", r"\\\1", line)
+    parts = re.split(r"`([^`]+)`", line)
+    parts[::2] = [re.sub(r"([\\*`_|])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [f"``{name}``" for name in parts[1::2]]
+    return "".join(parts)
 
 
 def _functions(chunks: list[Chunk]) -> Iterator[str]:

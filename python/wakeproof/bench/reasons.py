@@ -29,12 +29,12 @@ COLD = (
     "last round; the limit's row says what one such line takes"
 )
 WITH_OS = (
-    "two locked instructions for the channel's lock, which OS threads may want as well, and a "
-    "waiter that is made whether it is needed or not"
+    "two locked instructions for the channel's lock, which OS threads may take as well, and a "
+    "waiter that is prepared whether it is needed or not"
 )
 LOOKING = (
-    "who is first in line is told to look on its own carrier, and finds the mutex passed; in Go "
-    "and the JDK it comes back where it was woken, when the other has stopped"
+    "the first waiter looks for the mutex on its own carrier, and finds that another thread has "
+    "taken it; in Go and the JDK a waiter goes on where it was woken, when the other has stopped"
 )
 CALLED = "each step is a call from the kernel into Python; gevent's loop stays in C and greenlet"
 IN_C = "asyncio's tasks and its loop are C; ours are Python over the kernel's thread"
