@@ -129,4 +129,29 @@ Fairness ==
   /\ \A t \in Threads : WF_vars(Release(t))
 
 Spec == Init /\ [][Next]_vars /\ Fairness     \* it runs for ever: no state is an intended end
+
+(* The inductive invariant, from which the claims follow for any number of stealers. *)
+
+\* A stealer never waits, and the owner never claims.
+IndTypes ==
+  /\ \A s \in Stealers : thread[s] # "wait"
+  /\ thread[Owner] # "claim"
+
+One(condition) == IF condition THEN 1 ELSE 0
+Inside == \E t \in Threads : thread[t] = "inside"
+
+\* A ticket is out for the thread inside and for an owner that waits, and no other is.
+TicketsOut == next = One(Inside) + One(thread[Owner] = "wait")
+
+\* An owner that waits has the ticket behind the thread inside, or the next one if none is.
+OwnersTurn == thread[Owner] = "wait" => my[Owner] = One(Inside)
+
+\* What a stealer has read is `serving` as it is, or older, so a claim succeeds only where no ticket
+\* is out.
+ReadIsOld == \A s \in Stealers : my[s] <= 0
+
+\* A stealer has taken one step of its try exactly if it is about to claim.
+TriesCounted == \A s \in Stealers : tried[s] = One(thread[s] = "claim")
+
+IndInv == IndTypes /\ SingleConsumer /\ TicketsOut /\ OwnersTurn /\ ReadIsOld /\ TriesCounted
 =============================================================================

@@ -53,6 +53,7 @@ TypeOK ==
   /\ held \in [Carriers -> BOOLEAN]
   /\ at \in [Threads -> [pc : Places, arg : Victims \cup {None}, todo : SUBSET Victims,
                          seen : SUBSET Victims]]
+  /\ budget \in [spawn : 0 .. Spawns, yield : 0 .. Yields]
 
 (* A carrier runs tasks, polls, parks and helps. *)
 
@@ -272,4 +273,30 @@ PublishedIsTaken ==
   \A x \in Carriers :
     HasPublished(queue[x], IsHole) ~>
       (~HasPublished(queue[x], IsHole) \/ \A c \in Carriers : held[c])
+
+(* The inductive invariant, from which the claims of the token follow for any number of carriers,  *)
+(* submitters, submissions and yields.                                                             *)
+
+\* The steps of a carrier that parks, and those with a carrier or victim as their argument.
+IndParks == {"bit", "own", "own_inbox", "look", "look_tail", "look_inbox", "look_word", "asleep",
+             "clear", "leave"}
+IndForVictim ==
+  {"publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search", "snapshot",
+   "recruit", "serve", "serve_pop", "steal", "steal_pop", "pop", "scan_tail", "scan_inbox",
+   "scan_word", "look_tail", "look_inbox", "look_word"}
+
+\* What the variables hold.
+IndTypes ==
+  /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
+  /\ idle \subseteq Carriers
+  /\ token \in {0, 1}
+  /\ \A t \in Threads : at[t].todo \subseteq Victims /\ at[t].arg \in Victims \cup {None}
+
+\* Where a step has a victim, it is one.
+HasVictim == \A t \in Threads : at[t].pc \in IndForVictim => at[t].arg \in Victims
+
+\* A carrier whose word does not say that it runs is on its way to sleep, or from it.
+NotRunningParks == \A c \in Carriers : word[c] # "RUNNING" => at[c].pc \in IndParks
+
+IndInv == IndTypes /\ HasVictim /\ NotRunningParks /\ EveryStartSearchMatchedByOneStop
 =============================================================================

@@ -19,6 +19,7 @@ CONSTANTS
 
 ASSUME BoundsAreBounds == {Spawns, Yields, Backlog} \subseteq Nat /\ Pinners \subseteq Submitters
 ASSUME SomebodyMayHelp == Endless \subseteq Carriers /\ Cardinality(Carriers) > 1
+ASSUME ThreadsDiffer == \A c \in Carriers : c \notin Submitters
 
 VARIABLES
   word,    \* carrier -> "RUNNING", "PARKED" (in either place), "WAKING", or the victim that the

@@ -77,4 +77,83 @@ InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "cancel" =>
 \* again and again. This assumes that each thread that waits for the lock of the list gets that lock
 \* eventually.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
+
+(* The inductive invariant, from which the claims follow for any number of threads. *)
+
+\* Numbers are natural.
+IndTypes == word.passes >= 0 /\ bypass >= 0
+
+\* The steps of a thread in line, and of one that is granted the mutex.
+InLineAt  == {"wait", "asleep", "back", "look", "check", "late", "cancel", "renew", "renewed"}
+GrantedAt == {"wait", "asleep", "back", "look", "check", "late", "cancel", "await"}
+UnderLock == {"decide", "mark", "taken", "renew", "renewed", "check", "cancel", "gone", "serve",
+              "freed", "told", "handed"}
+
+\* One thread has the lock of the list, the one that is at such a step.
+LockIsHeld == \A t \in Threads : pc[t] \in UnderLock <=> lock = t
+
+\* The word is marked while there is a line, and before, while the mutex is locked, by a thread that
+\* is about to join it.
+MarkedIsLine ==
+  /\ line # <<>> => word.queued
+  /\ word.queued /\ line = <<>> => word.locked /\ \E t \in Threads : pc[t] = "mark"
+
+\* Each thread in line waits, and was not granted the mutex.
+LineWaits ==
+  \A i \in 1 .. Len(line) :
+    /\ line[i] \in Threads
+    /\ pc[line[i]] \in InLineAt
+    /\ said[line[i]] # "granted"
+
+\* No thread is in line twice, and one that renews its state is in line.
+LineIsDistinct == \A i, j \in 1 .. Len(line) : i # j => line[i] # line[j]
+RenewsInLine == \A t \in Threads : pc[t] \in {"renew", "renewed"} => InLine(t)
+
+\* A thread that begins to lock was not granted the mutex.
+BeginsUngranted ==
+  \A t \in Threads : pc[t] \in {"begin", "lock", "decide", "mark"} => said[t] # "granted"
+
+\* A thread that is about to be granted the mutex waits for it, is in line no more, and has not been
+\* told yet.
+GrantIsAwaited ==
+  \A t \in Threads : pc[t] \in {"handed", "grant"} =>
+    /\ target[t] \in Threads
+    /\ pc[target[t]] \in GrantedAt
+    /\ said[target[t]] # "granted"
+    /\ \A i \in 1 .. Len(line) : line[i] # target[t]
+
+\* The ghost counts no more passes than the word does, and these have a bound.
+PassesCounted == bypass <= word.passes /\ word.passes <= Passes
+
+\* A free mutex with a line is left to newcomers only while passes are left.
+FreeHasPasses == ~word.locked /\ word.queued => word.passes < Passes
+
+\* While the word says that the first of the line was woken, the first looks, or goes to look, or a
+\* thread is about to make it look.
+WokenLooks ==
+  word.woken =>
+    /\ line # <<>>
+    /\ \/ pc[Head(line)] \in {"back", "look", "check", "late", "cancel"}
+       \/ \E t \in Threads : pc[t] = "freed"
+       \/ pc[Head(line)] = "wait" /\ said[Head(line)] = "look"
+       \/ /\ pc[Head(line)] = "asleep"
+          /\ \E t \in Threads : pc[t] \in {"told", "wake"} /\ target[t] = Head(line)
+
+\* A free mutex with a line has its first waiter woken.
+FreeIsWoken == ~word.locked /\ line # <<>> => word.woken
+
+IndInv ==
+  /\ IndTypes
+  /\ MutualExclusion
+  /\ LockIsHeld
+  /\ MarkedIsLine
+  /\ LineWaits
+  /\ LineIsDistinct
+  /\ RenewsInLine
+  /\ BeginsUngranted
+  /\ GrantIsAwaited
+  /\ PassesCounted
+  /\ FreeHasPasses
+  /\ WokenLooks
+  /\ FreeIsWoken
 =============================================================================

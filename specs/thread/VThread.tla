@@ -196,4 +196,65 @@ InterruptNotLost ==
 
 \* A thread that has joined the virtual thread sees that it is done, and everything that it did.
 TerminationVisible == pc[Joiner] = "done" => state = "DONE"
+
+(* The inductive invariant, from which the claims follow for any number of carriers, unparkers,    *)
+(* unparks, parks and yields.                                                                      *)
+
+\* What the variables hold, and which steps each kind of thread takes.
+IndTypes ==
+  /\ state \in {"PARKED", "BUSY", "PINNED", "DONE", "CANCELLED"}
+  /\ cells \in {0, 1}
+  /\ timer \in Nat
+  /\ due \in Nat
+  /\ number \in Nat
+  /\ number >= 1
+  /\ \A c \in Carriers : pc[c] \notin {"wake", "due", "notify", "done"}
+  /\ \A u \in Unparkers : pc[u] \in {"idle", "push", "publish", "wake"}
+  /\ pc[Interrupter] \in {"idle", "notify", "push", "publish", "wake"}
+  /\ pc[Timer] \in {"idle", "due", "push", "publish", "wake"}
+  /\ pc[Canceller] \in {"idle", "done"}
+  /\ pc[Joiner] \in {"idle", "done"}
+
+\* A thread in flight is on no stack, and it is queued or runs, or was woken from its park.
+FlightIsFree == InFlight => On = {} /\ (state = "BUSY" \/ (state = "PARKED" /\ permit # {}))
+
+\* A parked thread is on no carrier's stack.
+ParkedIsOff == state = "PARKED" => On = {}
+
+\* What the word says, by the step of the carrier that has the thread on its stack.
+WordOfStep ==
+  \A c \in Carriers :
+    /\ pc[c] \in {"cancel", "run", "flag", "look", "armed", "park", "refused", "pin"} =>
+         state = "BUSY"
+    /\ pc[c] = "refused" => permit # {}
+    /\ pc[c] = "pinned" => state = "PINNED"
+    /\ pc[c] = "end" => state \in {"BUSY", "PINNED"}
+    /\ pc[c] = "latch" => state = "DONE"
+
+\* Only a pinned thread sleeps on its carrier, and its carrier has it on its stack.
+SleeperIsPinned == asleep => \E c \in Carriers : pc[c] = "pinned"
+PinnedIsMounted == state = "PINNED" => \E c \in Carriers : pc[c] \in {"pinned", "end"}
+
+\* Once a thread was interrupted and told so, a park that has passed the flag is refused, and the
+\* thread neither stays parked nor pinned.
+FlagIsSeen ==
+  interrupted /\ pc[Interrupter] # "notify" =>
+    /\ \A c \in Carriers : pc[c] \in {"look", "armed", "park", "pin"} => permit # {}
+    /\ state \in {"PARKED", "PINNED"} => permit # {}
+
+IndInv ==
+  /\ IndTypes
+  /\ SubmitOncePerRunnable
+  /\ NoConcurrentMount
+  /\ FlightIsFree
+  /\ ParkedIsOff
+  /\ WordOfStep
+  /\ PermitOnlyConsumedByPark
+  /\ ParkedImpliesNoPermit
+  /\ SleeperIsPinned
+  /\ PinnedIsMounted
+  /\ PinnedUnparkReachesCarrier
+  /\ StaleTimerHarmless
+  /\ FlagIsSeen
+  /\ TerminationVisible
 =============================================================================

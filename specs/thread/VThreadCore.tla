@@ -17,6 +17,7 @@ CONSTANTS
   Yields      \* the number of times that it may yield
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Parks, Yields} \subseteq Nat
+ASSUME ThreadsDiffer == \A c \in Carriers : c \notin Unparkers
 
 VARIABLES
   state,       \* task.word: "PARKED", "BUSY" (queued or running), "PINNED" (parked without leaving

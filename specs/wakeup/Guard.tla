@@ -103,6 +103,7 @@ TypeOK ==
   /\ asleep \in {0, 1}
   /\ queue \subseteq Producers
   /\ pending \subseteq Producers
+  /\ buffer \in [Threads -> Seq(({"asleep"} \X {0, 1}) \cup ({"queue"} \X Producers))]
   /\ \A t \in Threads : Len(buffer[t]) <= 2
   /\ poller \in {"poll", "announce", "fence", "check", "block", "wait", "waiting", "woken", "leave",
                  "unlock"}
@@ -372,6 +373,117 @@ Fairness   ==
   /\ LockIsFair
 
 Spec == Init /\ [][Next]_vars /\ Fairness
+
+(* The inductive invariant, from which the claims follow for any number of producers. *)
+
+\* The values of the variables, and who may have stores that have not landed.
+IndTypes ==
+  /\ asleep \in {0, 1}
+  /\ queue \subseteq Producers
+  /\ pending \subseteq Heavy
+  /\ rc \in {"ok", "timeout", "interrupted"}
+  /\ lock \in Threads \cup {"free"}
+
+\* The poller is on its way to sleep: between its last look at the queue and the end of its sleep.
+\* An interrupted poller may go back there.
+Resting == poller \in {"block", "wait", "waiting", "woken"} \/ (poller = "unlock" /\ rc = "interrupted")
+
+\* The announcement is made and not yet taken back.
+Announced == poller \in {"fence", "check", "leave"} \/ Resting
+
+\* Under SC every store has landed. Under TSO a producer has at most one store in its buffer, the
+\* item that it has published, and a full fence of its own has let it land.
+StoreOfProducer ==
+  \A p \in Producers :
+    \/ Drained(p)
+    \/ /\ Memory = "TSO"
+       /\ Len(buffer[p]) = 1
+       /\ buffer[p][1][1] = "queue"
+       /\ buffer[p][1][2] = p
+       /\ producer[p] \in (IF LightSignal THEN {"look", "claim", "done"} ELSE {"fence"})
+
+\* The poller has at most the announcement in its buffer, and only until its fence, or where the
+\* heavy fence has failed.
+StoreOfPoller ==
+  \/ Drained("poller")
+  \/ /\ Memory = "TSO"
+     /\ Len(buffer["poller"]) = 1
+     /\ buffer["poller"][1][1] = "asleep"
+     /\ buffer["poller"][1][2] = 1
+     /\ asleep = 0
+     /\ answers = 0
+     /\ pending = Heavy
+     /\ poller = "fence" \/ (nap /\ poller \in {"check", "block", "leave"})
+
+\* The heavy fence is on its way only while the poller waits for it, and only one that may fail
+\* makes the poller nap.
+FenceIsPollers ==
+  /\ poller # "fence" => pending = Heavy
+  /\ nap => Fences = "failing" /\ Announced /\ poller # "fence"
+
+\* A sticky signal needs no lock, and a rendezvous no token.
+SignalsDiffer ==
+  IF Signals = "sticky"
+  THEN lock = "free" /\ rc = "ok" /\ poller \notin {"wait", "waiting", "woken", "unlock"}
+  ELSE ~token
+
+\* The lock of a rendezvous belongs to the producer that owes the wakeup, or to the poller that has
+\* confirmed its announcement.
+LockHasOwner ==
+  /\ \A p \in Producers : Locking => (lock = p <=> producer[p] = "owes")
+  /\ lock = "poller" => poller \in {"wait", "leave", "unlock"} /\ Drained("poller")
+  /\ poller \in {"wait", "unlock"} => lock = "poller"
+
+\* What the wait returned counts until the poller unlocks, and a poller that waits has seen its
+\* announcement unclaimed.
+ReturnIsRead ==
+  /\ rc # "ok" => poller \in {"woken", "unlock"} \/ (poller = "leave" /\ lock = "poller")
+  /\ poller = "wait" => asleep = 1
+  /\ poller = "leave" /\ lock = "poller" => rc = "timeout" \/ (rc = "ok" /\ asleep = 0)
+
+\* A poller that is awake has taken its announcement back, and knows of the one claim of it.
+AwakeIsAnswered == ~Announced => asleep = 0 /\ answers = 1
+
+\* An announcement that has landed was either claimed once, or stands.
+ClaimedOnce == Announced /\ Drained("poller") => answers + asleep = 1
+
+\* The producer that has claimed the announcement wakes the poller: it has sent the wakeup, or will.
+ClaimIsPaid ==
+  Drained("poller") /\ asleep = 0 =>
+    /\ Signals = "sticky" /\ poller \in {"fence", "check", "block"} =>
+         token \/ \E p \in Producers : producer[p] = "owes"
+    /\ poller = "waiting" => \E p \in Producers : producer[p] = "owes"
+
+\* A producer that is done before the announcement lands has its store reached by the heavy fence.
+FenceReaches ==
+  asleep = 1 /\ poller = "fence" =>
+    \A p \in Producers : producer[p] = "done" /\ ~Drained(p) => p \in pending
+
+\* After the fence no store of a producer that is done is on its way, unless the poller naps.
+StoresHaveLanded ==
+  asleep = 1 /\ (poller = "check" \/ Resting) /\ ~nap =>
+    \A p \in Producers : producer[p] = "done" => Drained(p)
+
+\* Work that comes after the poller's last look has a producer that still looks at the
+\* announcement, unless the poller naps.
+WorkIsSeen ==
+  asleep = 1 /\ Resting /\ ~nap /\ queue # {} =>
+    \E p \in Producers : producer[p] \in {"fence", "look", "claim"}
+
+IndInv ==
+  /\ IndTypes
+  /\ StoreOfProducer
+  /\ StoreOfPoller
+  /\ FenceIsPollers
+  /\ SignalsDiffer
+  /\ LockHasOwner
+  /\ ReturnIsRead
+  /\ AwakeIsAnswered
+  /\ ClaimedOnce
+  /\ ClaimIsPaid
+  /\ FenceReaches
+  /\ StoresHaveLanded
+  /\ WorkIsSeen
 =============================================================================
 A twin is an edit of this module that makes a defect, and a claim must fail for each twin. Two
 details of the code have no twin, because all claims hold without them. The first is that

@@ -280,4 +280,32 @@ Next ==
 \* No thread has to unpark or to close, but a thread that owes a wakeup sends it.
 Fairness == WF_vars(Owner) /\ \A t \in Threads : WF_vars(Wake(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
+
+(* The inductive invariant, from which the claims follow for any number of unparkers. *)
+
+\* Only the closer closes.
+IndTypes == \A u \in Unparkers : thread[u] # "close"
+
+One(condition) == IF condition THEN 1 ELSE 0
+
+\* The word holds a permit exactly if one more was given than taken.
+PermitCounted == credit = One(PERMIT \in word)
+
+\* The word is PARKED while the owner waits or sleeps, and otherwise only until the owner leaves.
+ParkedWhileAsleep ==
+  IF owner \in {"wait", "asleep"} THEN PARKED \in word ELSE PARKED \in word => owner = "leave"
+
+\* While the owner sleeps beside a permit or a close, a wakeup is on its way.
+SleepIsEnded == owner = "asleep" /\ (PERMIT \in word \/ CLOSED \in word) => WakeComes
+
+\* The data of an unpark is carried by the word until the owner has seen it.
+DueIsCarried == \A u \in Unparkers : due[u] <= carried[u] \/ due[u] <= seen[u]
+
+IndInv ==
+  /\ IndTypes
+  /\ PermitCounted
+  /\ ParkedWhileAsleep
+  /\ SleepIsEnded
+  /\ DueIsCarried
+  /\ HappensBefore
 =============================================================================

@@ -20,7 +20,9 @@ _OTHER_SECTIONS = {
     "SPECIFICATION", "INIT", "NEXT", "CONSTANT", "CONSTANTS", "SYMMETRY", "VIEW", "CONSTRAINT",
     "CONSTRAINTS", "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS",
 }  # fmt: skip
-NO_CLAIMS = {"TypeOK"}
+INVARIANT = "IndInv"
+"""The inductive invariant of a module that is proved, unless a row [[prove]] names another."""
+NO_CLAIMS = {"TypeOK", INVARIANT}
 """Invariants that every configuration checks and that state no claim."""
 
 

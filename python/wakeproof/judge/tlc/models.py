@@ -29,6 +29,13 @@ section is a configuration, by its name::
     [twins]                                        # MCGuard_no_fence must violate what it breaks
     no_fence = { like = "MCGuardThree", breaks = "NoLostWakeup", trace = 12, seconds = 1.1 }
 
+    [[prove]]                                      # for any number of threads (`wakeproof prove`)
+    modes = { Memory = '"SC"' }                    # the other constants may be anything
+    claims = ["NoLostWakeup"]
+
+Each configuration that checks invariants, and is no twin, checks the inductive invariant of the
+rows ``[[prove]]`` as well.
+
 The twin's defect, an edit of the module's text and a sentence, is in ``stress/twins/`` (`twins`).
 
 The tables are the source of TLC's files (`folder`): a flat folder of all modules, a ``.cfg`` for
@@ -54,7 +61,7 @@ from typing import Any, Final
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge.tlc.manifest import NO_CLAIMS
+from wakeproof.judge.tlc.manifest import INVARIANT, NO_CLAIMS
 from wakeproof.judge.twins import edits as twins
 from wakeproof.judge.twins.edits import Twin
 
@@ -62,9 +69,10 @@ SUFFIX: Final = ".models.toml"
 NO_SENTENCE: Final = "lacks defect, a sentence that says what is wrong"
 KEPT_S: Final = 86400.0
 """The seconds that the files of earlier texts stay."""
-_HEAD: Final = ("module", "extends", "about", "definitions", "defaults", "twins")
+_HEAD: Final = ("module", "extends", "about", "definitions", "defaults", "twins", "prove")
 _SHARED: Final = ("specification", "symmetry", "constants", "invariants", "properties")
 _ROW: Final = ("about", "like", "set", "workers", "budget_s", "claims", "measured")
+_PROVE: Final = ("modes", "claims", "invariant", "types")
 _MEASURED: Final = ("states", "depth", "seconds")
 _MEASURED_TWIN: Final = ("trace", "seconds")
 _PARTS: Final = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
@@ -136,6 +144,7 @@ class Table:
     extends: tuple[str, ...]
     about: str
     definitions: str
+    prove: tuple[Mapping[str, Any], ...] = ()  # the rows of [[prove]] (`prove/subjects.py`)
     models: dict[str, Model] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -164,8 +173,13 @@ def read(file: Path) -> Table:
     _check(f"{file.name}: defaults", defaults, _SHARED)
     empty = {"symmetry": "", "constants": {}, "invariants": [], "properties": []}
     table = Table(
-        file, raw["module"], tuple(raw["extends"]), raw["about"], raw.get("definitions", "")
-    )
+        file, raw["module"], tuple(raw["extends"]), raw["about"], raw.get("definitions", ""),
+        tuple(raw.get("prove", ())),
+    )  # fmt: skip
+    for number, row in enumerate(table.prove, 1):
+        _check(f"{file.name}: prove {number}", row, _PROVE)
+        if "claims" not in row:
+            raise UsageError(f"{file.name}: prove {number}: lacks claims")
     base = {"specification": "Spec", **empty, **defaults}
     for name, row in raw.items():
         if name in _HEAD:
@@ -203,12 +217,16 @@ def _model(
     constants = {**inherited["constants"], **row.get("constants", {})}
     own = {key: row[key] for key in _SHARED if key in row}
     merged = {**inherited, **own, "constants": constants}
+    if merged["invariants"] and "breaks" not in row:
+        proved = (one.get("invariant", INVARIANT) for one in table.prove)
+        merged["invariants"] = list(dict.fromkeys((*merged["invariants"], *proved)))
     return Model(name, table.module, row.get("about", ""), merged, row)
 
 
 def _check(where: str, values: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
     kinds: dict[str, type] = {"constants": dict, "measured": dict, "workers": int}
-    kinds |= dict.fromkeys(("invariants", "properties", "claims"), list)
+    kinds |= dict.fromkeys(("invariants", "properties", "claims", "types"), list)
+    kinds["modes"] = dict
     for key, value in values.items():
         if key not in allowed:
             raise UsageError(f"{where}: unknown key {key}; allowed: {', '.join(allowed)}")

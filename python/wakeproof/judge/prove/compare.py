@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text that is proved is the text that is checked: the translation's steps against TLC's.
+
+Each state of TLC's dump of a small configuration is put into the terms of the proof.  From each the
+paths must lead to the states to which TLC goes, to all of them and to no others; Init must be true
+of TLC's initial states alone; and each conjunct of the invariant must be true.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from wakeproof.errors import JudgeError
+from wakeproof.judge.process import Children
+from wakeproof.judge.prove.evaluate import Scope
+from wakeproof.judge.prove.interpret import Model, Table, fill
+from wakeproof.judge.prove.obligations import Problem
+from wakeproof.judge.prove.shapes import Function, Plain, Record, Sequence, Shape, Threads
+from wakeproof.judge.prove.smt import THREAD
+from wakeproof.judge.tlc import dot
+from wakeproof.judge.tlc import run as tlc
+from wakeproof.judge.tlc.dot import StateGraph
+
+TIMEOUT_S: Final = 300.0
+
+
+def dumped(home: Path, module: str, constants: Mapping[str, str], children: Children) -> StateGraph:
+    """Return TLC's graph of a module in the folder `home` for these constants.
+
+    Raises:
+        JudgeError: TLC failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="wakeproof-prove-") as folder:
+        private = Path(folder)
+        for file in home.glob("*.tla"):
+            shutil.copy(file, private)
+        config = private / f"{module}.cfg"
+        lines = [f"  {name} = {value}" for name, value in constants.items()]
+        text = "\n".join(["INIT Init", "NEXT Next", *(["CONSTANTS"] * bool(lines)), *lines, ""])
+        config.write_text(text, encoding="utf-8")
+        result = tlc.run(
+            private / f"{module}.tla", config, children=children, timeout_s=TIMEOUT_S,
+            options=("-deadlock", "-dump", "dot,actionlabels", str(private / "graph")),
+        )  # fmt: skip
+        if result.outcome is not tlc.Outcome.OK:
+            raise JudgeError(f"{module}: TLC: {result.outcome.value} {result.message}".strip())
+        with (private / "graph.dot").open(encoding="utf-8") as stream:
+            return dot.read(stream)
+
+
+def differences(problem: Problem, constants: Mapping[str, str], graph: StateGraph) -> Iterator[str]:
+    """Yield in which states the translation and TLC differ, in words; nothing if they agree."""
+    values = {name: dot.value(text) for name, text in constants.items()}
+    free = {name: value for name, value in values.items() if name not in problem.subject.modes}
+    states = [graph.state(number) for number in range(len(graph.texts))]
+    threads = {one for value in free.values() if isinstance(value, frozenset) for one in value}
+    for state in states:
+        for name, shape in problem.shapes.items():
+            threads |= set(_threads(shape, state[name]))
+    universe = tuple(sorted(threads))
+    known = {_frozen(state): number for number, state in enumerate(states)}
+    after: dict[int, set[int]] = defaultdict(set)
+    for source, target, _ in graph.edges:
+        after[source].add(target)
+    first = problem.evaluator.formula(
+        problem.module.named(problem.subject.init).body, Scope(problem.state)
+    )
+    for number, state in enumerate(states):
+        model = Model(universe, _table(problem, free, state), problem.evaluator.selections)
+        where = f"state {number}: {graph.texts[number]}"
+        if model.evaluate(first) != (number in graph.starts):
+            yield f"{where}: Init is {model.evaluate(first)}"
+        for conjunct, holds in zip(problem.conjuncts, _conjuncts(problem), strict=True):
+            if not model.evaluate(holds):
+                yield f"{where}: {conjunct.name} is false"
+        mine: set[int] = set()
+        for path in problem.paths:
+            for successor in model.successors(path):
+                found = known.get(_frozen(successor))
+                if found is None or found not in after[number]:
+                    action = path.action.name if path.action else ""
+                    yield f"{where}: TLC does not take {action} to {successor}"
+                else:
+                    mine.add(found)
+        for target in after[number] - mine:
+            yield f"{where}: the translation does not go to {graph.texts[target]}"
+
+
+def _conjuncts(problem: Problem) -> Iterator[Any]:
+    yield from problem.before[len(problem.before) - len(problem.conjuncts) :]
+
+
+def _table(problem: Problem, free: Mapping[str, Any], state: Mapping[str, Any]) -> Table:
+    table: Table = {}
+    for name, value in free.items():
+        if isinstance(value, frozenset):
+            table.update({(name, (one,)): True for one in value})
+        else:
+            table[name, ()] = value
+    for name, shape in problem.shapes.items():
+        fill(table, shape, name, state[name])
+    return table
+
+
+def _threads(shape: Shape, value: Any) -> Iterator[str]:
+    """Yield the threads in a value."""
+    match shape:
+        case Plain(sort=sort):
+            if sort == THREAD:
+                yield value
+        case Threads(sort=sort):
+            if sort == THREAD:
+                yield from value
+        case Function():
+            for at, one in value.items() if isinstance(value, dict) else ():
+                if shape.sort == THREAD:
+                    yield at
+                yield from _threads(shape.result, one)
+        case Record():
+            for name, part in shape.fields.items():
+                yield from _threads(part, value[name])
+        case Sequence():
+            for one in value:
+                yield from _threads(shape.item, one)
+
+
+def _frozen(value: Any) -> Any:
+    """Return a value as one that can be a key; a function without a domain is the empty tuple."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(one)) for key, one in value.items()) or ()
+    if isinstance(value, tuple):
+        return tuple(map(_frozen, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(_frozen, value)), "set"
+    return value

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge `prove`: each claim of a subject follows from an inductive invariant, for any number.
+
+z3 and cvc5 must both refute every obligation.  A twin that violates a proved claim must break the
+proof, at a conjunct that says more than a type: otherwise the invariant does not rest on what the
+twin takes away.  That the twin is a defect is shown by TLC's trace, for the state in which a proof
+breaks may be one that is never reached.
+
+What was judged is kept under a hash of all inputs (`verdicts`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from wakeproof import locations
+from wakeproof.errors import UsageError
+from wakeproof.judge import store
+from wakeproof.judge.lock import Row
+from wakeproof.judge.process import Children
+from wakeproof.judge.prove import modules, solvers, subjects
+from wakeproof.judge.prove.modules import OutsideFragmentError
+from wakeproof.judge.prove.obligations import Obligation, Problem
+from wakeproof.judge.prove.shown import Failure, failure
+from wakeproof.judge.prove.solvers import TIMEOUT_S, Answer, Solver
+from wakeproof.judge.prove.subjects import Subject, TwinOf
+from wakeproof.judge.results import Results
+from wakeproof.judge.tlc import models, toolchain
+from wakeproof.judge.verdicts import Rows
+
+PROVED: Final = "proved"
+TWIN_S: Final = 10.0
+"""For one obligation of a twin: it must find a counterexample, which is quick."""
+EXAMPLES: Final = 12
+"""The steps that are tried for one that the invariant enables."""
+LONGEST_S: Final = 600.0
+"""The most seconds for one obligation."""
+SHOWN: Final = 5
+"""The obligations that are shown of those that failed."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One subject: what the solvers say of its obligations."""
+
+    name: str
+    module: str
+    claims: tuple[str, ...]
+    verdict: str  # "proved", "proved by z3 alone", or what is wrong
+    obligations: int = 0
+    skipped: int = 0  # that nothing a step changes could break
+    paths: int = 0
+    conjuncts: tuple[str, ...] = ()
+    z3_s: float = 0.0
+    cvc5_s: float = 0.0
+    enumerated: int = 0  # which cvc5 proved only with another way of choosing instances
+    alone: tuple[str, ...] = ()  # "z3: Claim keeps Paid": what one solver alone has proved
+    failures: tuple[Failure, ...] = ()
+    since: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Say whether both solvers have proved all."""
+        return self.verdict == PROVED
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One twin: where it breaks the proof, or why no proof addresses it."""
+
+    name: str  # "Guard_no_fence"
+    claim: str
+    verdict: str  # "breaks WorkIsSeen", or what is wrong
+    is_addressed: bool = True
+    breaks: bool = False
+    failures: tuple[Failure, ...] = ()
+    since: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Say whether the twin breaks the proof as it must, if it must."""
+        return self.breaks or not self.is_addressed
+
+
+class ProveReport(Results[Proof | Broken]):
+    """All subjects and twins."""
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """Return the subjects."""
+        return tuple(one for one in self.results if isinstance(one, Proof))
+
+    @property
+    def twins(self) -> tuple[Broken, ...]:
+        """Return the twins."""
+        return tuple(one for one in self.results if isinstance(one, Broken))
+
+
+Progress = Callable[[Proof | Broken], None]
+
+
+@dataclass
+class _Work:
+    """What one job shares: solvers, rows, and what is proved by its text's hash."""
+
+    children: Children
+    z3: Solver
+    cvc5: Solver
+    rows: Rows
+    proved: set[str] = field(default_factory=set)
+
+
+def prove(
+    pattern: str | None = None, *, twins: bool = True, specs: Path | None = None,
+    progress: Progress | None = None, rows: Rows | None = None, timeout_s: float = TIMEOUT_S,
+) -> ProveReport:  # fmt: skip
+    """Prove the subjects whose name matches `pattern` (None: all), and break the proofs by twins.
+
+    Args:
+        pattern: regular expression, any case, found anywhere in a subject's name.
+        twins: also the twins of the claims.
+        specs: folder with tables (None: our own).
+        progress: called after each result.
+        rows: what is in them is not judged again, and new ones are added (None: the store's).
+        timeout_s: for one obligation and solver.
+
+    Raises:
+        UsageError: nothing matches, or a module is outside the fragment.
+        MissingToolError: no Java, no TLC, or no solver.
+    """
+    tables = specs or locations.sources() / "specs"
+    chosen = list(subjects.every(tables, pattern))
+    solvers.versions()
+    made = models.folder(tables)
+    begin = time.monotonic()
+    results: list[Proof | Broken] = []
+
+    def add(result: Proof | Broken) -> None:
+        results.append(result)
+        if progress:
+            progress(result)
+
+    with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
+        work = _Work(children, z3, cvc5, rows or Rows())
+        for table in dict.fromkeys(one.file for one, _ in chosen):
+            own = [(one, subject) for one, subject in chosen if one.file == table]
+            problems: dict[str, Problem] = {}
+            for _, subject in own:
+                add(_proof(work, made, subject, problems, timeout_s))
+            if twins:
+                for twin in subjects.twins(own[0][0], [subject for _, subject in own]):
+                    add(_twin(work, made, twin, own[0][1].module, problems))
+    return ProveReport(tuple(results), time.monotonic() - begin)
+
+
+def prove_own(
+    module: Path, config: Path | None = None, *, timeout_s: float = TIMEOUT_S
+) -> ProveReport:
+    """Prove a user's own module, which has an IndInv, for the invariants that its .cfg lists.
+
+    Raises:
+        UsageError: a file is missing, or the module is outside the fragment.
+        MissingToolError: no Java, no TLC, or no solver.
+    """
+    if module.suffix != ".tla" or not module.is_file():
+        raise UsageError(f"{module}: there is no such .tla file")
+    config = config or module.with_suffix(".cfg")
+    if not config.is_file():
+        raise UsageError(f"{config}: there is no such file: it gives constants and invariants")
+    subject = subjects.of_config(module, config)
+    solvers.versions()
+    begin = time.monotonic()
+    with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
+        work = _Work(children, z3, cvc5, Rows())
+        problem = Problem(modules.read(module.absolute(), children), subject)
+        found = _judged(work, problem, timeout_s)
+    return ProveReport((found,), time.monotonic() - begin)
+
+
+def inputs_of(made: Path, module: str, subject: Subject) -> dict[str, str]:
+    """Return all on which a verdict depends, each with its content."""
+    named = {name: f"solver {version}" for name, version in solvers.versions().items()}
+    return {
+        **{f"module {name}": text for name, text in models.modules(made, module).items()},
+        **named, "TLC": store.file_hash(toolchain.find().jar),
+        "subject": repr(replace(subject, modes=dict(sorted(subject.modes.items())),
+                                sets=frozenset(), numbers=frozenset(), switches=frozenset())),
+        "free": " ".join(sorted([*subject.sets, *subject.numbers, *subject.switches])),
+        **store.code("prove/*.py"),
+    }  # fmt: skip
+
+
+def _problem(work: _Work, made: Path, subject: Subject) -> Problem:
+    return Problem(modules.read(made / f"{subject.module}.tla", work.children), subject)
+
+
+def _proof(
+    work: _Work, made: Path, subject: Subject, problems: dict[str, Problem], timeout_s: float
+) -> Proof:
+    inputs = inputs_of(made, subject.module, subject)
+    row = work.rows.find("prove", subject.name, inputs)
+    if row is not None and row.more:
+        return _proof_of(row)
+    problem = problems[subject.name] = _problem(work, made, subject)
+    found = _judged(work, problem, timeout_s)
+    counts = {"obligations": found.obligations, "skipped": found.skipped, "paths": found.paths}
+    work.rows.judged(
+        "prove", subject.name, inputs, found.verdict, counts, None, asdict(found),
+        holds=found.holds,
+    )  # fmt: skip
+    return found
+
+
+def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
+    """Ask both solvers for each obligation, at the same time."""
+    subject = problem.subject
+    obligations = list(problem.obligations())
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            asked = [
+                pool.submit(_answers, solver, obligations, timeout_s)
+                for solver in (work.z3, work.cvc5)
+            ]
+            by_z3, by_cvc5 = (one.result() for one in asked)
+        except BaseException:
+            work.children.kill_all()  # or leaving the pool would wait for the solvers
+            raise
+    failed = []
+    alone: list[tuple[str, str]] = []
+    contradicted = ""
+    for obligation, one, other in zip(obligations, by_z3, by_cvc5, strict=True):
+        answers = {"z3": one.answer, "cvc5": other.answer}
+        if set(answers.values()) == {"unsat"}:
+            work.proved.add(obligation.digest)
+        elif set(answers.values()) == {"sat", "unsat"}:
+            contradicted = obligation.what
+        elif "unsat" in answers.values():
+            by = next(name for name, answer in answers.items() if answer == "unsat")
+            alone.append((by, obligation.what))
+        else:
+            failed.append((obligation, one if one.answer == "sat" else other))
+    shown = []
+    for obligation, answer in failed[:SHOWN]:
+        if answer.answer == "sat":
+            answer = work.z3.ask(obligation.text, timeout_s, wants_model=True)
+        shown.append(failure(problem, obligation, answer))
+    verdict = _verdict(failed, {by for by, _ in alone})
+    if contradicted:
+        verdict = f"z3 and cvc5 contradict one another: {contradicted}"
+    if verdict.startswith(PROVED) and not _has_example(work, problem, timeout_s):
+        verdict = "says nothing: no state is known that satisfies the invariant and has a next step"
+    return Proof(
+        subject.name, subject.module, subject.claims, verdict, len(obligations), problem.skipped,
+        len(problem.paths), tuple(dict.fromkeys(one.name for one in problem.conjuncts)),
+        sum(one.seconds for one in by_z3), sum(one.seconds for one in by_cvc5),
+        sum(bool(one.by) for one in by_cvc5), tuple(f"{by}: {what}" for by, what in alone),
+        tuple(shown),
+    )  # fmt: skip
+
+
+def _answers(solver: Solver, obligations: Sequence[Obligation], timeout_s: float) -> list[Answer]:
+    return [solver.ask(one.text, timeout_s) for one in obligations]
+
+
+def _verdict(failed: list[tuple[Obligation, Answer]], alone: set[str]) -> str:
+    if failed:
+        unknown = sum(answer.answer != "sat" for _, answer in failed)
+        some = f", {unknown} of them unknown to both solvers" if unknown else ""
+        return f"not proved: {len(failed)} obligations fail{some}"
+    if not alone:
+        return PROVED
+    return f"{PROVED} by {' or '.join(sorted(alone))} alone"
+
+
+def _has_example(work: _Work, problem: Problem, timeout_s: float) -> bool:
+    """Say whether some state satisfies the invariant and has a step that changes it."""
+    for number, (_, printer) in enumerate(problem.example()):
+        if number == EXAMPLES:
+            break
+        if work.z3.ask(printer.text(), timeout_s).answer == "sat":
+            return True
+    return False
+
+
+def _twin(
+    work: _Work, made: Path, twin: TwinOf, module: str, problems: dict[str, Problem]
+) -> Broken:
+    name = f"{module}_{twin.defect}"
+    if twin.subject is None:
+        return Broken(name, twin.claim, twin.why, is_addressed=False)
+    home = models.home(made, module, twin.defect)
+    inputs = inputs_of(home, module, twin.subject) | {
+        f"right {one}": text for one, text in models.modules(made, module).items()
+    }
+    row = work.rows.find("prove", name, inputs)
+    if row is not None and row.more:
+        return _broken_of(row)
+    if twin.subject.name not in problems:
+        problems[twin.subject.name] = _problem(work, made, twin.subject)
+    right = {one.digest for one in problems[twin.subject.name].obligations()}
+    try:
+        found = _broken(work, name, twin, _problem(work, home, twin.subject), right)
+    except OutsideFragmentError as error:
+        found = Broken(name, twin.claim, f"cannot be translated: {error}")
+    work.rows.judged(
+        "prove", name, inputs, found.verdict, None, None, asdict(found), holds=found.holds
+    )
+    return found
+
+
+def _broken(work: _Work, name: str, twin: TwinOf, problem: Problem, right: set[str]) -> Broken:
+    """Ask for what the twin changes until a conjunct breaks that is no type."""
+    seen: list[Failure] = []
+    for obligation in problem.obligations():
+        if obligation.digest in right:
+            continue  # the same formula as of the spec that is right
+        answer = work.z3.ask(obligation.text, TWIN_S, wants_model=True)
+        if answer.answer == "unsat":
+            continue
+        seen.append(failure(problem, obligation, answer))
+        if answer.answer == "sat" and not obligation.is_type:
+            verdict = f"breaks {obligation.conjunct}"
+            return Broken(name, twin.claim, verdict, breaks=True, failures=(seen[-1],))
+    if not seen:
+        return Broken(name, twin.claim, "the proof holds all the same")
+    kinds = {one.answer for one in seen if not one.is_type}
+    what = "no counterexample was found" if kinds else "breaks no more than a type"
+    return Broken(name, twin.claim, what, failures=tuple(seen[:SHOWN]))
+
+
+def _failures(rows: list[dict[str, Any]]) -> Iterator[Failure]:
+    for one in rows:
+        before = tuple((name, value) for name, value in one["before"])
+        changes = tuple((name, old, new) for name, old, new in one["changes"])
+        yield Failure(**{**one, "before": before, "changes": changes})
+
+
+def _proof_of(row: Row) -> Proof:
+    values = {**row.more, "since": row.date, "failures": tuple(_failures(row.more["failures"]))}
+    for name in ("claims", "conjuncts", "alone"):
+        values[name] = tuple(values[name])
+    return Proof(**values)
+
+
+def _broken_of(row: Row) -> Broken:
+    failures = tuple(_failures(row.more["failures"]))
+    return Broken(**{**row.more, "since": row.date, "failures": failures})

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A solver in a process of its own: ``python -m wakeproof.judge.prove.solver_child z3``.
+
+Reads one request a line, a JSON object with a text of SMT-LIB, and writes one answer a line.  The
+process is killed when the time is over, or with the command.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+NUMBERS = range(-1, 9)
+"""The arguments of sort Int for which a counterexample says what a function is."""
+
+CVC5_TRIES: tuple[tuple[dict[str, str], float], ...] = (
+    ({}, 0.3),
+    ({"enum-inst": "true"}, 0.4),
+    ({"finite-model-find": "true"}, 0.15),
+    ({"mbqi": "true"}, 0.15),
+)
+"""How cvc5 chooses instances of quantifiers, tried in turn, and the share of the time for each."""
+
+
+def ask_z3(text: str, timeout_ms: int, wants_model: bool) -> dict[str, Any]:
+    """Return z3's answer, with a finite part of its model."""
+    import z3  # type: ignore[import-untyped]
+
+    solver = z3.Solver()
+    solver.set("timeout", timeout_ms)
+    solver.from_string(text.replace("(check-sat)", ""))
+    answer = str(solver.check())
+    if answer != "sat" or not wants_model:
+        return {"answer": answer}
+    return {"answer": answer, **_model(z3, solver.model())}
+
+
+def _model(z3: Any, model: Any) -> dict[str, Any]:
+    elements = {str(sort): list(model.get_universe(sort)) for sort in model.sorts()}
+    universes = {sort: list(map(str, found)) for sort, found in elements.items()}
+    functions: dict[str, list[list[Any]]] = {}
+    for declared in model.decls():
+        domains = []
+        for at in range(declared.arity()):
+            sort = declared.domain(at)
+            domains.append(elements.get(str(sort), [z3.IntVal(one) for one in NUMBERS]))
+        rows = functions[str(declared)] = []
+        for arguments in itertools.islice(itertools.product(*domains), 4000):
+            value = model.eval(declared(*arguments), model_completion=True)
+            rows.append([[_plain(z3, one) for one in arguments], _plain(z3, value)])
+    return {"universes": universes, "functions": functions}
+
+
+def _plain(z3: Any, value: Any) -> Any:
+    if z3.is_int_value(value):
+        return value.as_long()
+    if z3.is_true(value) or z3.is_false(value):
+        return z3.is_true(value)
+    return str(value)
+
+
+def ask_cvc5(text: str, timeout_ms: int, _: bool) -> dict[str, Any]:
+    """Return cvc5's answer, and which way of choosing instances found it; never a model."""
+    answer = "unknown"
+    for options, share in CVC5_TRIES:
+        answer = _cvc5(text, max(1, int(timeout_ms * share)), options)
+        if answer in ("sat", "unsat"):
+            return {"answer": answer, "by": ", ".join(options)}
+    return {"answer": "unknown", "why": answer}
+
+
+def _cvc5(text: str, timeout_ms: int, options: dict[str, str]) -> str:
+    import cvc5  # type: ignore[import-untyped]
+
+    terms = cvc5.TermManager()  # which must outlive the solver
+    solver = cvc5.Solver(terms)
+    solver.setOption("tlimit-per", str(timeout_ms))
+    for name, value in options.items():
+        solver.setOption(name, value)
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
+    symbols, said = parser.getSymbolManager(), ""
+    while not (command := parser.nextCommand()).isNull():
+        said += str(command.invoke(solver, symbols))
+    return said.strip()
+
+
+def _requests() -> Iterator[dict[str, Any]]:
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def main(name: str) -> None:
+    """Answer requests until there are no more."""
+    ask = {"z3": ask_z3, "cvc5": ask_cvc5}[name]
+    for request in _requests():
+        begin = time.monotonic()
+        try:
+            found = ask(request["text"], request["timeout_ms"], request["model"])
+        except Exception as error:
+            found = {"answer": "unknown", "why": f"{type(error).__name__}: {error}"}
+        found["seconds"] = time.monotonic() - begin
+        sys.stdout.write(json.dumps(found) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""z3 and cvc5, each in a process of its own that this job cannot leave behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from types import TracebackType
+from typing import Any, Final
+
+from wakeproof.errors import MissingToolError
+from wakeproof.judge.process import Children
+
+PACKAGES: Final[Mapping[str, str]] = {"z3": "z3-solver", "cvc5": "cvc5"}
+"""Each solver's package."""
+TIMEOUT_S: Final = 20.0
+"""For one obligation: the slowest takes a second on a quiet machine."""
+_LATE_S: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a solver says of one text: "unsat", "sat" or "unknown"."""
+
+    answer: str
+    seconds: float = 0.0
+    why: str = ""  # of "unknown"
+    by: str = ""  # the option with which it was found, if not the usual ones
+    universes: Mapping[str, list[str]] = field(default_factory=dict)
+    functions: Mapping[str, list[list[Any]]] = field(default_factory=dict)
+
+
+def versions() -> dict[str, str]:
+    """Return the version of each solver.
+
+    Raises:
+        MissingToolError: one is not installed.
+    """
+    found = {}
+    for name, package in PACKAGES.items():
+        try:
+            found[name] = installed(package)
+        except PackageNotFoundError:
+            raise MissingToolError(
+                f"no {name}: pip install {package}, or wakeproof[judge]"
+            ) from None
+    return found
+
+
+class Solver:
+    """One solver's process; it is started when it is first asked.
+
+    Threads: one at a time.
+    """
+
+    def __init__(self, name: str, children: Children) -> None:
+        self.name = name
+        self._children = children
+        self._child: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Solver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._end()
+
+    def ask(self, text: str, timeout_s: float = TIMEOUT_S, *, wants_model: bool = False) -> Answer:
+        """Return the solver's answer to a text, within `timeout_s` seconds.
+
+        Raises:
+            JudgeError: the job was ended meanwhile.
+        """
+        if self._child is None:
+            command = [sys.executable, "-m", "wakeproof.judge.prove.solver_child", self.name]
+            self._child = self._children.start(command, asked=True)
+        child = self._child
+        assert child.stdin is not None
+        assert child.stdout is not None
+        request = {"text": text, "timeout_ms": int(timeout_s * 1000), "model": wants_model}
+        late = threading.Timer(timeout_s + _LATE_S, self._children.kill, [child])
+        late.start()
+        said = []
+        try:
+            child.stdin.write(json.dumps(request) + "\n")
+            child.stdin.flush()
+            for line in child.stdout:
+                if line.startswith("{"):
+                    return Answer(**json.loads(line))
+                said.append(line.strip())
+        except BrokenPipeError:
+            pass
+        finally:
+            late.cancel()
+        self._end()
+        return Answer("unknown", timeout_s, "; ".join(said[-2:]) or "the solver's process ended")
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._children.forget(self._child)
+            self._child = None
