@@ -298,5 +298,16 @@ HasVictim == \A t \in Threads : at[t].pc \in IndForVictim => at[t].arg \in Victi
 \* A carrier whose word does not say that it runs is on its way to sleep, or from it.
 NotRunningParks == \A c \in Carriers : word[c] # "RUNNING" => at[c].pc \in IndParks
 
-IndInv == IndTypes /\ HasVictim /\ NotRunningParks /\ EveryStartSearchMatchedByOneStop
+\* A carrier that pushes to a queue pushes to its own, and it puts back only the task that it held.
+PushesToItself ==
+  \A c \in Carriers :
+    /\ at[c].pc \in {"publish", "alone"} => at[c].arg = c
+    /\ at[c].pc = "alone" => ~held[c]
+
+IndInv ==
+  /\ IndTypes
+  /\ HasVictim
+  /\ NotRunningParks
+  /\ PushesToItself
+  /\ EveryStartSearchMatchedByOneStop
 =============================================================================

@@ -242,8 +242,21 @@ FlagIsSeen ==
     /\ \A c \in Carriers : pc[c] \in {"look", "armed", "park", "pin"} => permit # {}
     /\ state \in {"PARKED", "PINNED"} => permit # {}
 
+\* What was written for the next run, and by which threads. The word carries what all others than
+\* carriers wrote, and what the carrier wrote that parked the thread; the cell carries what the
+\* carrier wrote that queued it.
+WritesAreCarried ==
+  /\ \A t \in writes : t \in Carriers \/ t \in carried["word"]
+  /\ ~told /\ ~HasEnded => \A t \in writes : t \in Carriers
+  /\ \A c \in On : \A t \in writes : t \in Carriers => t = c
+  /\ state = "PARKED" => writes \subseteq carried["word"]
+  /\ state = "BUSY" /\ cells > 0 => \A t \in writes : t \in Carriers => t \in carried["cell"]
+  /\ state = "BUSY" =>
+       \A h \in Holders : \A t \in writes : t \in Carriers => t = h /\ pc[h] # "begin"
+
 IndInv ==
   /\ IndTypes
+  /\ WritesAreCarried
   /\ SubmitOncePerRunnable
   /\ NoConcurrentMount
   /\ FlightIsFree

@@ -133,6 +133,8 @@ class Problem:
         for name, value in self.evaluator.constants.items():
             if isinstance(value, values.SetValue) and name in self.subject.sets:
                 todo += [smt.negation(values.member(one, value)) for one in strings]
+            elif name in self.subject.elements:
+                todo += [smt.negation(values.equal(one, value)) for one in strings]
         printer.add(todo)
         return printer
 
@@ -267,6 +269,8 @@ def constants(module: Module, subject: Subject) -> dict[str, Value]:
             found[name] = smt.symbol(name, INT)
         elif name in subject.switches:
             found[name] = smt.symbol(name, BOOL)
+        elif name in subject.elements:
+            found[name] = smt.symbol(name, THREAD)
         else:
             raise UsageError(
                 f"{module.name}: {name} is a constant, and the configuration gives it no value"

@@ -177,22 +177,22 @@ def prove_own(
     begin = time.monotonic()
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
         work = _Work(children, z3, cvc5, Rows())
-        problem = Problem(modules.read(module.absolute(), children), subject)
+        text = modules.read(module.absolute(), children)
+        types = tuple(name for name in ("TypeOK", "IndTypes") if text.has(name))
+        problem = Problem(text, replace(subject, types=types or (subject.invariant,)))
         found = _judged(work, problem, timeout_s)
     return ProveReport((found,), time.monotonic() - begin)
 
 
 def inputs_of(made: Path, module: str, subject: Subject) -> dict[str, str]:
     """Return all on which a verdict depends, each with its content."""
-    named = {name: f"solver {version}" for name, version in solvers.versions().items()}
     return {
         **{f"module {name}": text for name, text in models.modules(made, module).items()},
-        **named, "TLC": store.file_hash(toolchain.find().jar),
-        "subject": repr(replace(subject, modes=dict(sorted(subject.modes.items())),
-                                sets=frozenset(), numbers=frozenset(), switches=frozenset())),
-        "free": " ".join(sorted([*subject.sets, *subject.numbers, *subject.switches])),
+        **{name: f"solver {version}" for name, version in solvers.versions().items()},
+        "TLC": store.file_hash(toolchain.find().jar),
+        "subject": subject.key,
         **store.code("prove/*.py"),
-    }  # fmt: skip
+    }
 
 
 def _problem(work: _Work, made: Path, subject: Subject) -> Problem:

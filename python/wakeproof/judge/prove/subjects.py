@@ -6,11 +6,11 @@ It stands beside the spec, as rows ``[[prove]]`` of ``specs/**/*.models.toml``::
     [[prove]]
     modes = { Memory = '"SC"', Ends = '{"ok", "timeout"}' }   # constants with a fixed value
     claims = ["NoLostWakeup"]                                 # invariants, or [][A]_v
-    invariant = "IndInv"                                      # unless it is IndInv
     types = ["TypeOK"]                                        # which say the type of variables
 
-Every other constant may be anything of its kind, which the table's own bounds show: a set of
-threads, a number, or TRUE and FALSE.
+The inductive invariant is ``IndInv``, of named conjuncts; those in `types` say no more than which
+values a variable has.  Every other constant may be anything of its kind, which the table's own
+bounds show: a set of threads, a number, TRUE and FALSE, or one element.
 """
 
 from __future__ import annotations
@@ -38,17 +38,26 @@ class Subject:
     sets: frozenset[str]
     numbers: frozenset[str]
     switches: frozenset[str]
+    elements: frozenset[str]
     claims: tuple[str, ...]
-    invariant: str = INVARIANT
     types: tuple[str, ...] = ("TypeOK",)
     init: str = "Init"
     next: str = "Next"
+
+    invariant = INVARIANT
 
     @property
     def name(self) -> str:
         """Return the module and its modes: ``Guard Memory=SC Fences=symmetric``."""
         shown = (f"{name}={_shown(value)}" for name, value in self.modes.items())
         return " ".join((self.module, *shown))
+
+    @property
+    def key(self) -> str:
+        """Return all that it says, in one order."""
+        kinds = (self.sets, self.numbers, self.switches, self.elements)
+        free = [sorted(kind) for kind in kinds]
+        return repr((self.name, free, self.claims, self.types, self.init, self.next))
 
 
 def _shown(value: object) -> str:
@@ -80,24 +89,21 @@ def of_table(table: Table) -> list[Subject]:
         modes = {name: _value(f"{table.file.name}: prove: {name}", text)
                  for name, text in row.get("modes", {}).items()}  # fmt: skip
         free = {name: str(text) for name, text in bounds.items() if name not in modes}
-        found.append(subject(
-            module, modes, free, claims=tuple(row["claims"]),
-            invariant=row.get("invariant", INVARIANT), types=tuple(row.get("types", ("TypeOK",))),
-        ))  # fmt: skip
+        types = tuple(row.get("types", ("TypeOK",)))
+        found.append(subject(module, modes, free, claims=tuple(row["claims"]), types=types))
     return found
 
 
 def subject(
     module: str, modes: Mapping[str, Any], free: Mapping[str, str], *, claims: tuple[str, ...],
-    invariant: str = INVARIANT, types: tuple[str, ...] = ("TypeOK",),
-    init: str = "Init", next_: str = "Next",
+    types: tuple[str, ...] = ("TypeOK",), init: str = "Init", next_: str = "Next",
 ) -> Subject:  # fmt: skip
     """Return a subject; `free` has the constants that may be anything, each with one value.
 
     Raises:
         UsageError: a constant that is not fixed is a string.
     """
-    kinds: dict[str, set[str]] = {"set": set(), "number": set(), "switch": set()}
+    kinds: dict[str, set[str]] = {kind: set() for kind in ("set", "number", "switch", "element")}
     for name, text in free.items():
         kinds[_kind(module, name, text)].add(name)
     return Subject(
@@ -106,8 +112,8 @@ def subject(
         frozenset(kinds["set"]),
         frozenset(kinds["number"]),
         frozenset(kinds["switch"]),
+        frozenset(kinds["element"]),
         claims,
-        invariant,
         types,
         init,
         next_,
@@ -122,6 +128,8 @@ def _kind(module: str, name: str, text: str) -> str:
         return "number"
     if isinstance(value, frozenset) and '"' not in text:
         return "set"
+    if isinstance(value, str) and '"' not in text:
+        return "element"
     raise UsageError(f"{module}: {name} = {text} is a mode: fix it, for it is no set of threads")
 
 

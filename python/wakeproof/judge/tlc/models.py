@@ -33,8 +33,8 @@ section is a configuration, by its name::
     modes = { Memory = '"SC"' }                    # the other constants may be anything
     claims = ["NoLostWakeup"]
 
-Each configuration that checks invariants, and is no twin, checks the inductive invariant of the
-rows ``[[prove]]`` as well.
+Each configuration that checks invariants, and is no twin, then checks the inductive invariant
+``IndInv`` as well.
 
 The twin's defect, an edit of the module's text and a sentence, is in ``stress/twins/`` (`twins`).
 
@@ -72,7 +72,7 @@ KEPT_S: Final = 86400.0
 _HEAD: Final = ("module", "extends", "about", "definitions", "defaults", "twins", "prove")
 _SHARED: Final = ("specification", "symmetry", "constants", "invariants", "properties")
 _ROW: Final = ("about", "like", "set", "workers", "budget_s", "claims", "measured")
-_PROVE: Final = ("modes", "claims", "invariant", "types")
+_PROVE: Final = ("modes", "claims", "types")
 _MEASURED: Final = ("states", "depth", "seconds")
 _MEASURED_TWIN: Final = ("trace", "seconds")
 _PARTS: Final = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
@@ -87,6 +87,7 @@ class Model:
     about: str  # in one sentence: the bounds, or the defect of a twin, which its edits' table has
     settings: Mapping[str, Any]  # of `_SHARED`
     row: Mapping[str, Any]  # what stands in its own section, or row
+    is_proved: bool = False  # the table has rows [[prove]], and so an inductive invariant
 
     @property
     def defect(self) -> str:
@@ -103,8 +104,11 @@ class Model:
         if self.settings["symmetry"]:
             lines.append(f"SYMMETRY {self.settings['symmetry']}")
         for section in ("invariants", "properties"):
-            if self.settings[section]:
-                lines += [section.upper(), *(f"  {name}" for name in self.settings[section])]
+            names = list(self.settings[section])
+            if section == "invariants" and names and self.is_proved and not self.defect:
+                names.append(INVARIANT)
+            if names:
+                lines += [section.upper(), *(f"  {name}" for name in names)]
         return "\n".join(lines) + "\n"
 
     def entry(self) -> dict[str, Any]:
@@ -217,10 +221,7 @@ def _model(
     constants = {**inherited["constants"], **row.get("constants", {})}
     own = {key: row[key] for key in _SHARED if key in row}
     merged = {**inherited, **own, "constants": constants}
-    if merged["invariants"] and "breaks" not in row:
-        proved = (one.get("invariant", INVARIANT) for one in table.prove)
-        merged["invariants"] = list(dict.fromkeys((*merged["invariants"], *proved)))
-    return Model(name, table.module, row.get("about", ""), merged, row)
+    return Model(name, table.module, row.get("about", ""), merged, row, bool(table.prove))
 
 
 def _check(where: str, values: Mapping[str, Any], allowed: tuple[str, ...]) -> None:

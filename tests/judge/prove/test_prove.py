@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof prove`: both solvers, what breaks a proof, and what proves nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.conftest import Command
+
+from wakeproof import locations
+from wakeproof.judge.process import Children
+from wakeproof.judge.prove import run as judge
+from wakeproof.judge.prove import subjects
+from wakeproof.judge.prove.solvers import Solver
+from wakeproof.judge.tlc import models
+
+from .toys import written
+
+pytestmark = pytest.mark.slow  # each test starts SANY and solvers
+
+TRIVIAL = "(set-logic ALL)(declare-fun p () Bool)(assert p)(assert (not p))(check-sat)"
+
+
+def test_both_solvers_prove_a_right_lock_for_any_number_of_threads(tmp_path: Path) -> None:
+    (proof,) = judge.prove_own(written(tmp_path)).proofs
+    assert proof.verdict == "proved"
+    assert proof.obligations > proof.paths > 0
+    assert proof.conjuncts == (
+        "IndTypes", "HolderIsIn", "LineWaits", "LineIsDistinct", "IndInv",
+    )  # fmt: skip
+
+
+def test_a_wrong_lock_is_shown_by_the_step_that_breaks_a_conjunct(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    config = file.with_suffix(".cfg")
+    config.write_text(config.read_text(encoding="utf-8").replace("right", "wrong"), "utf-8")
+    (proof,) = judge.prove_own(file).proofs
+    assert proof.verdict.startswith("not proved")
+    (failed,) = (one for one in proof.failures if one.conjunct == "HolderIsIn")
+    assert failed.has_example
+    assert failed.step.startswith("Take(t")
+    changed = {name: (old, new) for name, old, new in failed.changes}
+    assert changed["holder"][0] != changed["holder"][1]
+
+
+def test_what_no_state_satisfies_proves_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, ("Threads # {}", "Threads # {} /\\ Threads = {}"))
+    (proof,) = judge.prove_own(file).proofs
+    assert proof.verdict.startswith("says nothing: no state is known")
+
+
+def test_a_solver_that_dies_gives_no_answer_and_the_next_text_is_asked_anew() -> None:
+    with Children() as children, Solver("z3", children) as solver:
+        assert solver.ask(TRIVIAL).answer == "unsat"
+        child = solver._child
+        assert child is not None
+        children.kill(child)
+        assert solver.ask(TRIVIAL).answer == "unknown"
+        assert solver.ask(TRIVIAL).answer == "unsat"
+
+
+@pytest.mark.parametrize("name", ["z3", "cvc5"])
+def test_a_solver_that_cannot_read_a_text_does_not_know(name: str) -> None:
+    with Children() as children, Solver(name, children) as solver:
+        answer = solver.ask("(assert nonsense)(check-sat)")
+        assert answer.answer == "unknown"
+        assert answer.why
+
+
+def test_each_twin_of_a_proved_claim_breaks_the_proof_at_more_than_a_type() -> None:
+    found = judge.prove("^BiasedLock")
+    assert found.holds, found
+    assert {twin.name for twin in found.twins if twin.breaks} == {
+        "BiasedLock_no_cas", "BiasedLock_no_wait", "BiasedLock_stealer_retries",
+        "BiasedLock_stealer_waits",
+    }  # fmt: skip
+    assert {twin.name for twin in found.twins if not twin.is_addressed} == {
+        "BiasedLock_lazy_stealer", "BiasedLock_owner_cas"
+    }  # fmt: skip
+    assert all(failed.changes for twin in found.twins for failed in twin.failures)
+
+
+def test_every_twin_of_a_proved_module_is_addressed_or_says_why() -> None:
+    specs = locations.sources() / "specs"
+    for table in models.tables(specs):
+        own = subjects.of_table(table)
+        for twin in subjects.twins(table, own) if own else ():
+            assert (twin.subject is None) == bool(twin.why)
+            claim = any(twin.claim in subject.claims for subject in own)
+            assert claim == (twin.subject is not None), (table.module, twin.defect, twin.why)
+
+
+def test_answers_of_one_solver_alone_are_shown_as_such() -> None:
+    assert judge._verdict([], {"z3"}) == "proved by z3 alone"
+    assert judge._verdict([], set()) == "proved"
+
+
+def test_the_command_proves_a_module_of_ones_own(wakeproof: Command, tmp_path: Path) -> None:
+    ended = wakeproof("prove", str(written(tmp_path)), "--json")
+    assert ended.returncode == 0, ended.stderr
+    (proof,) = json.loads(ended.stdout)["proofs"]
+    assert proof["verdict"] == "proved"
+    assert proof["claims"] == ["Exclusive"]
