@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs
+.PHONY: help test judges audit audit-full explore explore-full prove conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed, and print claim x judge  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -42,6 +42,9 @@ explore: venv ## Explore every interleaving and reordering of the scenarios  [T=
 
 explore-full: venv ## Explore the two-carrier search without a bound on loops: minutes, 1 GB
 	$(Q)$(BIN)/wakeproof explore --parallel -t search_two --model sc,tso --loop-bound 0 --seconds 0
+
+prove: venv ## Safety for any number of threads: inductive invariants by z3 and cvc5  [T=REGEX]
+	$(Q)$(BIN)/wakeproof prove $(if $(T),-t '$(T)')
 
 conform: venv ## Compare the state graphs of code and specs  [T=REGEX]
 	$(Q)$(BIN)/wakeproof conform $(if $(T),-t '$(T)')
