@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mutex.c - the functions of the mutex that are not inline. mutex.h explains the protocol and its
- * terms (waiter, bypass, QUEUED, WOKEN). */
+ * terms (waiter, bypass, QUEUED, WOKEN), wait_queue.h the grant, and wakers.h the wake. */
 #include "sync/mutex.h"
 
 void wp_mutex_init(wp_mutex *mutex)
@@ -25,7 +25,7 @@ void wp__vthread_abandon_held(wp_vthread *thread)
 
 bool wp__mutex_pass(wp_mutex *mutex)
 {
-	/* [mutex.9] relaxed: a word that is stale costs a failed attempt at mutex.2, or a wait in
+	/* [mutex.9] relaxed: a value that is stale costs a failed attempt at mutex.2, or a wait in
 	 * the queue; pairs mutex.2; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
@@ -50,13 +50,13 @@ static bool take_or_mark(wp_mutex *mutex)
 
 		if (wp__mutex_pass(mutex))
 			return true;
-		/* [mutex.10] relaxed: a LOCKED bit that is stale costs a failed attempt at mutex.3.
-		 * QUEUED is never stale here, because it changes only under the queue's lock; pairs
-		 * mutex.4; upholds Mutex!NoLostSignal. */
+		/* [mutex.10] relaxed; pairs mutex.4; upholds Mutex!NoLostSignal. A LOCKED bit that
+		 * is stale costs a failed attempt at mutex.3. QUEUED is never stale here, because
+		 * it changes only under the queue's lock. */
 		word = wp_load_relaxed(&mutex->word);
 		if (word & WP_MUTEX_QUEUED)
 			return false;
-		/* [mutex.3] relaxed: atomicity is enough, because this step passes no data to
+		/* [mutex.3] relaxed: atomicity is enough, because this step publishes no data to
 		 * another thread; pairs mutex.4, mutex.15, mutex.16; upholds Mutex!NoLostSignal:
 		 * the unlock sees that there is a waiter. */
 		if (word & WP_MUTEX_LOCKED &&
@@ -87,7 +87,7 @@ void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter)
 
 /* Ends the wait of a thread that will not run again, because its group is closed. Takes the
  * thread's waiter out of the queue; or, if the waiter was given the mutex before, unlocks the
- * mutex. [the close of the group, which calls it as `leave` of the waiter (wait_queue.h)] */
+ * mutex. [the close of the group, by the waiter's function pointer `leave` (wait_queue.h)] */
 static void leave(wp_waiter *waiter)
 {
 	wp_mutex *mutex = waiter->object;
@@ -109,8 +109,8 @@ bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
 
 /* Tells the first waiter to try to take the mutex, and prepares its wake. The caller must release
  * the queue's lock, and then perform the wake. The waiter cannot leave the queue before that
- * release, so until then the group of the waiter exists. The wake keeps the group after the
- * release, because it counts the caller as a thread that still uses the group (wakers.h). [the
+ * release, so until then the group of the waiter exists. After the release the group still exists,
+ * because wp__wake_prepare has counted the caller as a thread that uses the group (wakers.h). [the
  * holder, or a waiter that leaves; under the queue's lock] */
 static void tell(wp_waiter *first, wp_wake *wake)
 {
@@ -194,9 +194,9 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
 	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
-	/* [mutex.17] relaxed: a LOCKED bit that is stale costs a failed attempt at mutex.7 or
-	 * mutex.8. WOKEN is never stale here, because it changes only under the queue's lock; pairs
-	 * mutex.5; upholds Mutex!NoLostSignal. */
+	/* [mutex.17] relaxed; pairs mutex.5; upholds Mutex!NoLostSignal. A LOCKED bit that is stale
+	 * costs a failed attempt at mutex.7 or mutex.8. WOKEN is never stale here, because it
+	 * changes only under the queue's lock. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
@@ -209,7 +209,7 @@ static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 		}
 		if (!(word & WP_MUTEX_WOKEN))
 			return false;
-		/* [mutex.8] relaxed: atomicity is enough, because this step passes no data to
+		/* [mutex.8] relaxed: atomicity is enough, because this step publishes no data to
 		 * another thread; pairs mutex.5, mutex.16; upholds Mutex!NoLostSignal: the next
 		 * unlock sees that it must wake the waiter again. */
 		if (wp_cas_relaxed(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_WOKEN))

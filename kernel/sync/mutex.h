@@ -3,36 +3,14 @@
  * threads that wait for it (barging), but only a bounded number of times (bounded bypass).
  *
  * A carrier is an OS thread that runs many virtual threads, one at a time. A virtual thread that
- * must wait parks: it leaves its carrier, and the carrier then runs another virtual thread. An OS
- * thread that parks blocks in a futex wait.
+ * must wait parks: it leaves its carrier, and the carrier then runs another virtual thread. When an
+ * OS thread parks, it blocks in a futex wait.
  *
  * A mutex is free or held. A thread that finds it held joins the queue of the mutex and parks; it
  * is then a waiter. In the queue it is represented by a wp_waiter (wait_queue.h). A newcomer is a
  * thread that wants the mutex and is not in the queue. If a newcomer takes the mutex while there
  * are waiters, this is a bypass. The queue has a lock of its own, which is called the queue's lock
- * here and is held only for an instant.
- *
- *   lock                                       unlock
- *   [mutex.1] the word is 0: set LOCKED; done  [mutex.4] the word is LOCKED: set it to 0; done
- *   [mutex.2] the mutex is free, but has       there are waiters, and passes is below its limit:
- *             waiters: set LOCKED, add 1 to      [mutex.5] WOKEN is set: clear LOCKED; done
- *             passes; done                       [mutex.6] else, under the queue's lock: clear
- *   the mutex is held:                                     LOCKED, set WOKEN, wake the first
- *     [mutex.3] under the queue's lock: set                waiter; done
- *               QUEUED, join the queue         there are waiters, and passes is at its limit:
- *     park; then, under the queue's lock:        [mutex.13] under the queue's lock: keep LOCKED,
- *     [mutex.7] this waiter is first, and the               remove the first waiter, which now
- *               mutex is free: set LOCKED,                  holds the mutex, and wake it; done
- *               leave the queue; done
- *     [mutex.8] this waiter is first, and the
- *               mutex is held: clear WOKEN
- *     park again
- *
- * In wp_mutex_lock_until a waiter gives up when its deadline passes or when it is interrupted: a
- * virtual thread by wp_vthread_interrupt, an OS thread by a signal handler. It then leaves the
- * queue. If it was the first waiter and WOKEN is set, it wakes the next waiter, because the unlock
- * woke only the first one. If an unlock finds the queue empty after it has taken the queue's lock,
- * because the last waiter has just left, it releases that lock and unlocks the mutex by mutex.5.
+ * here and is held only for an instant. The field `word` consists of three bits and a count:
  *
  *   word     meaning                                     changed by
  *   LOCKED   A thread holds the mutex.                   the thread that locks or unlocks the mutex
@@ -40,7 +18,30 @@
  *   WOKEN    The first waiter was woken, and has not     any thread, under the queue's lock
  *            yet tried to take the mutex.
  *   passes   The number of bypasses since a waiter       mutex.2 adds 1; set to 0 when a waiter
- *            last took the mutex.                        takes the mutex or the queue becomes empty
+ *            last took the mutex. Its limit is           takes the mutex or the queue becomes empty
+ *            WP_MUTEX_BYPASSES.
+ *
+ *   lock                                       unlock
+ *   [mutex.1] if word is 0: set LOCKED; done   [mutex.4] if word is LOCKED: set it to 0; done
+ *   [mutex.2] if the mutex is free, but has    if there are waiters, and passes < its limit:
+ *             waiters: set LOCKED, add 1 to      [mutex.5] if WOKEN is set: clear LOCKED; done
+ *             passes; done                       [mutex.6] else, under the queue's lock: clear
+ *   if the mutex is held:                                  LOCKED, set WOKEN, wake the first
+ *     [mutex.3] under the queue's lock: set                waiter; done
+ *               QUEUED, join the queue         if there are waiters, and passes = its limit:
+ *     park; then, under the queue's lock:        [mutex.13] under the queue's lock: keep LOCKED,
+ *     [mutex.7] if this waiter is first, and                remove the first waiter, which now
+ *               the mutex is free: set                      holds the mutex, and wake it; done
+ *               LOCKED, leave the queue; done
+ *     [mutex.8] if this waiter is first, and
+ *               the mutex is held: clear WOKEN
+ *     park again
+ *
+ * In wp_mutex_lock_until a waiter gives up after its deadline or when it is interrupted: a virtual
+ * thread by wp_vthread_interrupt, an OS thread by a signal handler. It then leaves the queue. If it
+ * was the first waiter and WOKEN is set, it wakes the next waiter, because the unlock woke only the
+ * first one. The last waiter may leave just before an unlock takes the queue's lock. The unlock
+ * then finds the queue empty. It releases the queue's lock, and unlocks the mutex by mutex.5.
  *
  * Usage         if (wp_mutex_lock(&mutex) == WP_ABANDONED)
  *                       repair();              the last holder ended while it held the mutex
@@ -49,12 +50,13 @@
  *
  * Why it works  While there are waiters, a thread holds the mutex, or the first waiter is awake (or
  *               about to be woken) and will try to take the mutex. So it never happens that the
- *               mutex is free and all its waiters sleep. Barging is allowed because a woken waiter
- *               may need long until it runs, and a newcomer can use the mutex meanwhile. Each
- *               bypass is counted in the same atomic step in which the newcomer takes the mutex.
- *               After WP_MUTEX_BYPASSES bypasses, the next unlock does not make the mutex free, but
- *               gives it to the first waiter. So waiters get the mutex in the order of the queue,
- *               and at most WP_MUTEX_BYPASSES newcomers take it before the first waiter gets it.
+ *               mutex is free and all its waiters sleep. Barging is allowed because it may be long
+ *               until a woken waiter runs, and a newcomer can use the mutex meanwhile. Each bypass
+ *               is counted in the same atomic step in which the newcomer takes the mutex. After
+ *               WP_MUTEX_BYPASSES bypasses, the next unlock does not make the mutex free, but gives
+ *               it to the first waiter. So at most WP_MUTEX_BYPASSES newcomers take the mutex
+ *               before the first waiter gets it. Waiters get it in the order of the queue, because
+ *               only the first one takes it (mutex.7) or is given it (mutex.13).
  * Prior art     In parking_lot and in WebKit's WTF::Lock newcomers barge too. Go's sync.Mutex gives
  *               the mutex to a waiter that has waited for 1 ms. A limit that counts bypasses, as
  *               here, can be checked by a model checker; a limit in milliseconds cannot.
@@ -63,10 +65,9 @@
  *               when the group of the thread (the carriers that may run it) is closed before the
  *               thread has ended. The next wp_mutex_lock or wp_mutex_lock_until that takes an
  *               abandoned mutex returns WP_ABANDONED; after wp_mutex_try_lock,
- *               wp_mutex_was_abandoned returns true. Only the first caller learns that the mutex
- *               was abandoned. That caller holds the mutex, and must check whether the data that
- *               the mutex guards are consistent. The end of an OS thread that holds a mutex is not
- *               detected.
+ *               wp_mutex_was_abandoned returns true. Only the first of these calls reports it. Its
+ *               caller holds the mutex, and must check whether the data that the mutex guards are
+ *               consistent. The end of an OS thread that holds a mutex is not detected.
  * Not promised  The mutex is not recursive. An unlock by a thread that does not hold the mutex is
  *               an error that is detected only if the mutex is free. If a thread unlocks a mutex
  *               that a virtual thread holds, while that virtual thread locks or unlocks any mutex,
@@ -86,10 +87,10 @@
 
 #include "thread/wait_queue.h"
 
-/* Bits of the word. The bits from WP_MUTEX_PASS on are the number `passes`. */
+/* The bits of `word`. The bits from WP_MUTEX_PASS on are the count `passes`. */
 enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PASS = 8 };
 
-/* The limit of passes. Until a woken waiter runs, other threads can execute a few hundred short
+/* The limit of `passes`. Until a woken waiter runs, other threads can execute a few hundred short
  * critical sections. With a lower limit, the mutex would be given to a waiter more often, and each
  * time would cost a context switch. With a higher limit, the first waiter would wait longer than it
  * must. */
@@ -97,10 +98,11 @@ enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PA
 #define WP_MUTEX_BYPASSES 256
 #endif
 
-/* 48 bytes. A mutex whose bytes are all 0 is free. `word` is read and written at mutex.1 to
- * mutex.19. `line` is the queue, and `lock` is the queue's lock. Only the thread that holds the
- * mutex reads and writes the other fields. A mutex must not be deallocated while a virtual thread
- * holds it, because it is in the list of that thread. */
+/* 48 bytes. A mutex whose bytes are all 0 is free. `word` is accessed at mutex.1 to mutex.10 and at
+ * mutex.13 to mutex.19. `line` is the queue, and `lock` is the queue's lock. Only the holder
+ * accesses the other fields. If the holder is a virtual thread that has ended or whose group is
+ * closed, the thread that unlocks the mutex in its place accesses them. Unlock a mutex before you
+ * deallocate it, because it may be in the list of a virtual thread that holds it. */
 typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;
@@ -123,7 +125,7 @@ bool wp__mutex_pass(wp_mutex *mutex);
 int wp__mutex_unlock_queued(wp_mutex *mutex);
 
 /* Records that the virtual thread `thread` holds the mutex. NULL stands for an OS thread, which is
- * not recorded. [the new holder, or the thread that gives it the mutex | wait-free] */
+ * not recorded. [the new holder, or the close of its group | wait-free] */
 WP_INLINE void wp__mutex_taken(wp_mutex *mutex, wp_vthread *thread)
 {
 	if (thread == NULL)
@@ -133,8 +135,8 @@ WP_INLINE void wp__mutex_taken(wp_mutex *mutex, wp_vthread *thread)
 	thread->held = mutex;
 }
 
-/* Removes the mutex from its holder's list. The holder calls this right before it unlocks the
- * mutex. [the holder | walks the list of the mutexes that it holds] */
+/* Removes the mutex from its holder's list, right before it is unlocked. [the caller of
+ * wp_mutex_unlock | walks the list of the mutexes that the holder has] */
 WP_INLINE void wp__mutex_untaken(wp_mutex *mutex)
 {
 	wp_mutex **at;
@@ -161,8 +163,8 @@ WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 
 /* cdef: begin */
 /* Takes the mutex if it is free. Returns true if the caller now holds the mutex. The caller should
- * then call wp_mutex_was_abandoned, unless no holder of this mutex can end without an unlock. [any
- * thread | lock-free: it retries if the word changes] */
+ * then call wp_mutex_was_abandoned. It may omit that call if every holder of this mutex is certain
+ * to unlock it. [any thread | lock-free: it retries if `word` changes] */
 WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
 	if (!wp__mutex_try(mutex))
@@ -182,9 +184,11 @@ WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 	return was_abandoned;
 }
 
-/* Unlocks the mutex. Returns WP_OK, or WP_FORBIDDEN if no thread holds the mutex. As soon as
- * another thread can take the mutex, this call does not touch it any more. So the thread that takes
- * it may also deallocate it. [the holder | blocks shortly if there are waiters] */
+/* Unlocks the mutex. Returns WP_OK, or WP_FORBIDDEN if no thread holds the mutex. Before this call
+ * returns, another thread may lock, unlock and then deallocate the mutex, provided that no third
+ * thread uses it. This call touches the mutex for the last time when it clears LOCKED, or, if it
+ * wakes a waiter, when it releases the queue's lock. Until that release the waiter cannot end its
+ * wait. [the holder | blocks shortly if there are waiters] */
 WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 {
 	uint32_t word = WP_MUTEX_LOCKED;
@@ -197,9 +201,9 @@ WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 	return wp__mutex_unlock_queued(mutex);
 }
 
-/* The next four functions lock the mutex in steps, for a caller that must not block in a C
- * function, such as a Python coroutine. The caller begins; if it must wait, it parks and checks in
- * a loop. `waiter` represents the caller in the queue. */
+/* The next four functions lock the mutex in steps. They are for callers that must not block inside
+ * a C function; a Python coroutine is one. The caller begins; if it must wait, it parks and checks
+ * in a loop. `waiter` represents the caller in the queue. */
 
 /* Begins. Returns true if the caller now holds the mutex. Returns false if the waiter has joined
  * the queue; its thread must then park. [the waiter's thread | blocks shortly] */
@@ -217,12 +221,12 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter);
 
 /* Gives up, in place of a check. Returns true if the waiter has left the queue without the mutex.
  * Returns false if the waiter was given the mutex before it could leave, so that its thread now
- * holds the mutex. [the waiter's thread | blocks shortly] */
+ * holds the mutex. [the waiter's thread, or the close of its group | blocks shortly] */
 bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter);
 /* cdef: end */
 
-/* Records that the waiter's thread holds the mutex and that its wait is over. [the waiter's thread
- * | wait-free] */
+/* Records that the waiter's thread holds the mutex and that its wait is over. [the waiter's thread,
+ * or the close of its group | wait-free] */
 void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter);
 
 /* All the steps: begins, and parks and checks in a loop. Returns WP_OK if the waiter's thread holds

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard.h - lets one thread sleep until work is pushed, and never lets it sleep while work waits.
- * The usual name is eventcount; this one serves a single sleeper.
+ * guard.h - lets one thread sleep while there is no work, and wakes it when work is pushed. The
+ * usual name is eventcount; this one serves a single sleeper.
  *
  * The sleeper is called the poller. It takes work from a queue, and when the queue is empty it
  * blocks, for example in a read of an eventfd. The threads that push work into the queue are called
@@ -10,7 +10,8 @@
  * The guard is a flag, `asleep`, and two fences. The poller announces its sleep: it sets the flag,
  * and then checks the queue once more. A producer pushes its work and then reads the flag. If the
  * flag is set, the producer clears it. The producer has then claimed the wakeup, which means that
- * it must wake the poller.
+ * it must wake the poller. The labels in brackets stand at the same operations in the code; guard.3
+ * is in the code of the caller.
  *
  *   poller                                  producer (any number of threads)
  *   announce:                               push work, into the caller's queue
@@ -28,23 +29,23 @@
  *                       if (wp_guard_signal(&guard))
  *                               wake();                for example, write to the eventfd
  *
- * Fences        A guard uses one of two pairs of fences. In the symmetric pair both sides pass a
- *               seq_cst fence (guard.2, guard.4). In the asymmetric pair the poller passes a heavy
- *               fence (guard.9) in place of guard.2, and each producer a light fence (guard.8) in
- *               place of guard.4. The heavy fence is the system call membarrier(2), which makes
- *               every running thread of the process pass a full fence. The light fence restrains
- *               only the compiler. The heavy fence costs microseconds for each sleep, and the light
- *               fence saves about 2 ns for each push, so the asymmetric pair is for pollers that
- *               sleep rarely.
+ * Fences        A guard uses one of two pairs of fences. In the symmetric pair both sides execute a
+ *               seq_cst fence (guard.2, guard.4). In the asymmetric pair the poller executes a
+ *               heavy fence (guard.9) in place of guard.2, and each producer a light fence
+ *               (guard.8) in place of guard.4. The heavy fence is the system call membarrier(2),
+ *               which makes every running thread of the process execute a full fence. The light
+ *               fence restrains only the compiler. The heavy fence costs microseconds for each
+ *               sleep, and the light fence saves about 2 ns for each push, so the asymmetric pair
+ *               is for pollers that sleep rarely.
  * Wakeups       A wakeup may come before the poller blocks. A sticky wakeup is then kept, and the
  *               block ends at once. A write to an eventfd is sticky, and so is the permit of a
  *               parker (parker.h). For sticky wakeups use wp_guard. The signal of a condition
  *               variable is not sticky: it is lost if no thread waits. For such signals use
  *               wp_rendezvous, which is a guard with a lock and a condition variable. Its poller
- *               takes the lock, reads `asleep` again (guard.12) and waits. Its producer takes the
- *               same lock, claims the wakeup (guard.11) and signals.
- * Why it works  Each side stores, passes its fence, and then loads what the other side stores. The
- *               fences are totally ordered, so at least one side reads the other's store: the
+ *               takes the lock, and waits only if `asleep` is still 1 (guard.12). Its producer
+ *               takes the same lock, claims the wakeup (guard.11) and signals.
+ * Why it works  Each side stores, executes its fence, and then loads what the other side stores.
+ *               The fences are totally ordered, so at least one side reads the other's store: the
  *               poller sees the work, or the producer sees the flag. guard.6 is an exchange, so
  *               only one producer claims the wakeup. guard.7 is an exchange too: in one step it
  *               withdraws the announcement and learns whether a producer has claimed the wakeup. A
@@ -55,22 +56,23 @@
  *               wakeup came. Such a wakeup is redundant and harmless. The threads must be of one
  *               process: futex and membarrier are called in the forms that serve a single process.
  *               In a rendezvous, a producer may have to wait long for the lock: wp_lock (futex.h)
- *               lets other threads take it before a thread that waits for it.
+ *               lets newcomers take it before a thread that waits for it.
  * Prior art     folly's EventCount and ck_ec serve any number of sleepers, and have a counter. For
  *               one sleeper, one bit is enough.
  * Spec          specs/wakeup/Guard.tla has three claims. NoLostWakeup: when the poller sleeps and
- *               work waits, some producer is about to look at the flag or to wake the poller.
- *               WakeIsClaimed: an announcement is answered by one wakeup at most, and leave reports
- *               whether there was one. Served: queued work is taken eventually. For a rendezvous,
- *               Served assumes that each producer gets the lock eventually.
+ *               work waits, some producer is about to look at the flag or to wake the poller, or
+ *               the sleep ends after WP_GUARD_NAP_NS. WakeIsClaimed: for each announcement one
+ *               producer at most claims the wakeup, and leave reports whether one did. Served:
+ *               queued work is taken eventually. For a rendezvous, Served assumes that each
+ *               producer gets the lock eventually.
  * Evidence      make check-specs T=Guard checks the spec, and make stress T=guard runs this code.
  *               Each of them also runs the twin guard_no_fence, a copy without guard.2 and guard.4,
  *               and must find a lost wakeup in it.
  * Comments      A tag such as [any thread | wait-free] says who may call a function, and whether
  *               the call may block. A comment such as "[guard.7] acquire; pairs guard.6; upholds
- *               Guard!NoLostWakeup" belongs to an atomic operation. It gives the label of the
- *               operation, its memory order, the label of the operation in another thread that it
- *               works together with, and the claim of Guard.tla that it is needed for. */
+ *               Guard!NoLostWakeup" belongs to an atomic operation. It gives the operation's label;
+ *               its memory order; after "pairs", the label of its counterpart in another thread;
+ *               and after "upholds", the claim of Guard.tla that needs the operation. */
 #ifndef WP_GUARD_H
 #define WP_GUARD_H
 
@@ -80,9 +82,9 @@
 /* The pair of fences that a guard uses. wp_guard_init sets it once. */
 enum wp_guard_fences { WP_GUARD_SYMMETRIC, WP_GUARD_ASYMMETRIC };
 
-/* If the heavy fence fails, the poller may miss a wakeup. It must then block for no longer than
- * this time before it checks its queue again. So new work may wait for 1 ms, and a poller without
- * work makes a thousand system calls each second. */
+/* If the heavy fence fails, a wakeup may be lost. The poller must then block for no longer than this
+ * time before it checks its queue again. So new work may wait for 1 ms, and a poller without work
+ * makes a thousand system calls each second. */
 /* cdef: begin */
 #define WP_GUARD_NAP_NS 1000000
 /* cdef: end */
@@ -102,9 +104,9 @@ WP_API int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences);
 
 /* cdef: begin */
 /* Announces that the poller is about to block. The poller must then check its queue. If there is
- * work, it calls wp_guard_leave; if there is none, it blocks, and calls wp_guard_leave afterwards.
- * Returns WP_OK, or WP_UNSUPPORTED if the heavy fence failed; the poller may then block for
- * WP_GUARD_NAP_NS at most.
+ * work, it calls wp_guard_leave; if there is none, it blocks, and calls wp_guard_leave afterwards
+ * (wp_rendezvous_block does both). Returns WP_OK, or WP_UNSUPPORTED if the heavy fence failed;
+ * the poller may then block for WP_GUARD_NAP_NS at most.
  * A producer may call this function too, if it has claimed a wakeup and then failed to send it. The
  * call sets the flag again, so that the next producer claims the wakeup and sends it. At worst the
  * poller gets one redundant wakeup.
@@ -127,7 +129,7 @@ WP_INLINE void wp__guard_producer_fence(const wp_guard *guard)
 {
 	if (guard->fences == WP_GUARD_ASYMMETRIC)
 		/* [guard.8] light; pairs guard.9; upholds Guard!NoLostWakeup: the poller's heavy
-		 * fence makes this thread pass a full fence too. */
+		 * fence makes this thread execute a full fence too. */
 		wp_fence_light();
 	else
 		/* [guard.4] seq_cst fence; pairs guard.2; upholds Guard!NoLostWakeup: the push of
@@ -153,7 +155,7 @@ WP_API_INLINE bool wp_guard_signal(wp_guard *guard)
 /* cdef: end */
 
 /* A guard with its own lock and condition variable, for wakeups that are not sticky. 16 bytes. The
- * comment of each field's type says which threads write the field. */
+ * comments of wp_guard, wp_lock and wp_cond say which threads write these fields. */
 typedef struct wp_rendezvous {
 	wp_guard guard;
 	wp_lock lock;
@@ -167,7 +169,7 @@ WP_API int wp_rendezvous_init(wp_rendezvous *rendezvous, enum wp_guard_fences fe
 /* cdef: begin */
 /* The poller calls this after it has called wp_guard_announce and has found no work. Blocks until a
  * producer claims the wakeup, or until deadline_ns (a time of wp_clock_ns), and then withdraws the
- * announcement as wp_guard_leave does. Returns WP_OK if a producer claimed the wakeup, else
+ * announcement, in place of wp_guard_leave. Returns WP_OK if a producer claimed the wakeup, else
  * WP_TIMEOUT. [the poller | blocks] */
 WP_API int wp_rendezvous_block(wp_rendezvous *rendezvous, int64_t deadline_ns);
 

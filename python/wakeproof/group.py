@@ -42,10 +42,10 @@ T = TypeVar("T")
 class CarrierGroup(Unique):
     """A scheduler: a group of carriers, which run tasks and virtual threads.
 
-    A *carrier* is a permanent OS thread of the group, with its own run queue.  A *task* is a
-    callable that was given to `submit`; if it waits, its carrier is *blocked*, and runs nothing
-    else.  A *virtual thread* (`VirtualThread`) may wait without that: it *parks*, and its carrier
-    runs other work until the wait is over.
+    A *carrier* is a permanent OS thread of the group, with its own run queue.  A *task*, in this
+    class, is a callable that was given to `submit`.  It cannot park: if it waits, its carrier is
+    *blocked*, and runs nothing else.  If a *virtual thread* (`VirtualThread`) waits, it *parks*,
+    and its carrier runs other work until the wait is over.
 
     A task is queued first at one carrier, its *home*.  A task that is given to `Carrier.submit` has
     that carrier as its home; `submit` describes the home of other tasks.  A task runs at its home,
@@ -53,8 +53,9 @@ class CarrierGroup(Unique):
     take a queued task from a *sibling*, another carrier of its group.  If the home is blocked,
     other carriers may take its queued tasks (`Compensation`).
 
-    As a context manager the group closes at the end of the block, and waits for all tasks and
-    virtual threads first.
+    As a context manager the group calls `close` at the end of the block, with ``cancel=True`` if
+    the block raised an exception.  After Ctrl-C it interrupts its virtual threads, waits for one
+    second, and then cancels what is not running.
 
     Args:
         carriers: the number of carriers, 1 to 1,024; default: the number of CPUs that this process
@@ -71,8 +72,8 @@ class CarrierGroup(Unique):
 
     An argument that is not given is taken from the environment, if its variable is set: `carriers`
     from WAKEPROOF_CARRIERS, and `Compensation.monitor_ms` from WAKEPROOF_COMPENSATION_MONITOR_MS.
-    The other variables are named in the same way, except that `Tracing` has no variable for its
-    field: the command ``wakeproof trace`` sets WAKEPROOF_TRACE.
+    The other variables are named in the same way, with one exception: the variable for `Tracing` is
+    WAKEPROOF_TRACE, a folder for traces, and the command ``wakeproof trace`` sets it.
 
     Threads: any thread may call all methods, except that a carrier must not close its own group.
     After `os.fork` the child process must not use the group: a method that needs the carriers
@@ -121,8 +122,8 @@ class CarrierGroup(Unique):
         self._pid = _process.pid
         self._closed, self._life = False, [True]  # [True] until the group is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # the open descriptors of this group
-        # Whether this group has made the pollers of those descriptors, and how often a poller looks
-        # in vain before it blocks.
+        # Whether this group has made its pollers, which wait for events of those descriptors, and
+        # how often a poller looks for events in vain before it blocks.
         self._has_pollers, self._idle_spins = False, chosen.idle_spins
         self._native = native(chosen, self._seats)
         self._all = tuple(Carrier(self, index) for index in range(count + more))
@@ -167,9 +168,10 @@ class CarrierGroup(Unique):
     def _end(self) -> None:
         """Close the group after Ctrl-C.
 
-        Parked threads are interrupted.  While some thread has not ended, a line each second names
-        what the close waits for.  After a second Ctrl-C this function stops waiting, and the group
-        is closed when the interpreter exits.
+        The virtual threads are interrupted, and the close waits for one second.  Then it cancels
+        what is not running.  While something still runs, a line each second names what the close
+        waits for.  After a second Ctrl-C this function stops waiting, and the group is closed when
+        the interpreter exits.
         """
         for thread in self._threads():
             thread.interrupt()
@@ -202,8 +204,9 @@ class CarrierGroup(Unique):
     def home(self) -> Carrier | None:
         """Return the home of the caller; None if this group does not run the caller.
 
-        If the home differs from what `running` returns, the task was stolen.  A task that a stolen
-        task submits has the carrier that `running` returns as its home.
+        A task keeps its home when another carrier takes it; `running` then returns that carrier.
+        If such a task submits a new task, the home of the new task is that carrier, too.  A virtual
+        thread, except a coroutine, makes the carrier that begins to run it its home for good.
         """
         return self._carrier(lib.wp_group_home)
 
@@ -225,8 +228,8 @@ class CarrierGroup(Unique):
 
         The home of the task is the carrier that runs the caller.  If no carrier of this group runs
         the caller, each carrier is the home of such a task in turn.  If the `Placement` of the
-        group compares loads, it chooses the home instead.  A task is not a virtual thread: if it
-        waits, it blocks its carrier; use `factory` for calls that wait.
+        group compares loads, it chooses the home instead.  A task that waits blocks its carrier;
+        use `factory` for calls that wait.
 
         Raises:
             ClosedError: the group is closed, or being closed.
@@ -258,8 +261,10 @@ class CarrierGroup(Unique):
     def trace_on(self, events: int | None = None) -> None:
         """Record events from now on, and keep the newest ones of each carrier.
 
-        Steps and waits that have begun before this call are not recorded.  A virtual thread that
-        was made while tracing was off has no name in events, unless you gave it a name.
+        Steps and waits that have begun before this call are not recorded.  A *step* is what a
+        carrier runs at one go: a whole task, or a virtual thread until it parks, yields or ends.  A
+        virtual thread that was made while tracing was off has no name in events, unless you gave it
+        a name.
 
         Args:
             events: how many events of each carrier are kept, 1 to 1,048,576, rounded up to a power
@@ -276,8 +281,8 @@ class CarrierGroup(Unique):
     def trace_off(self) -> None:
         """Record no more events; `events` still returns those that are there.
 
-        A later `trace_on` with a larger number drops them.  With the same number it continues, and
-        new events overwrite the oldest ones.
+        A later `trace_on` with a larger number drops them.  With the same number, recording
+        continues, and new events overwrite the oldest ones.
         """
         self._check_process()
         lib.wp_group_trace_off(self._native)
@@ -295,18 +300,19 @@ class CarrierGroup(Unique):
 
         Args:
             timeout_s: how many seconds to wait, 0 or more; default None: wait without a limit.
-            cancel: True: wait only for what is running; queued tasks and parked virtual threads
-                are cancelled without a wait for them.  Default False.
+            cancel: True: wait only until each carrier has ended its current task, or until its
+                current virtual thread has ended, parked or yielded.  Default False.
 
-        When `timeout_s` is over, what is running has 0.1 s more to end.  There are two outcomes:
+        When `timeout_s` is over, what is running has 0.1 s more.  There are two outcomes:
 
-        - If nothing runs after that, the group is closed.  Queued tasks and parked virtual threads
-          never run again: the futures of the tasks are cancelled, and `VirtualThread.result` raises
-          ClosedError.
-        - If something still runs, the group is not closed yet, and nothing is cancelled.  Call
-          `close` again: it waits for what runs, and cancels what has not begun by then.
+        - If nothing runs after the wait, the group is closed.  Tasks that are still queued and
+          virtual threads that have not ended are cancelled.  They never run again: the futures of
+          the tasks are cancelled, and `VirtualThread.result` raises ClosedError.
+        - If something still runs, the group is not closed yet, and nothing has been cancelled yet.
+          Call `close` again: from now on each call waits as with ``cancel=True``, and cancels the
+          rest when nothing runs any more.
 
-        Returns what has not ended, as `Unfinished`; an empty list: everything has.
+        Returns what has not ended, as `Unfinished`.  An empty list means that everything has ended.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.

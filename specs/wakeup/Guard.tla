@@ -10,8 +10,8 @@
 (* is still empty. After it has blocked, or if it has found work, the      *)
 (* poller leaves: it resets the flag. A producer pushes its item and then  *)
 (* signals: it reads the flag, and if the flag is set, it resets the flag  *)
-(* by an atomic exchange. The producer whose exchange returns 1 claims the *)
-(* announcement and sends a wakeup. No other producer sends one.           *)
+(* by an atomic exchange. The producer whose exchange returns 1 has        *)
+(* claimed the wakeup: it sends one, and no other producer does.           *)
 (*                                                                         *)
 (* The literature calls this an event count. Ours is for one waiter. The   *)
 (* handshake is Dekker's: each side stores, then fences, then loads what   *)
@@ -24,25 +24,24 @@
 (*                                                                         *)
 (* A wakeup may come before the poller blocks. An eventfd keeps such a     *)
 (* wakeup, which is therefore called sticky. A condition variable loses    *)
-(* it, so the poller and the producers need a lock. Their meeting under    *)
-(* the lock is called a rendezvous: the poller reads the flag again and    *)
-(* begins to wait under the lock, and a producer claims the announcement   *)
-(* and sends the wakeup under the same lock.                               *)
+(* it, so a guard with a condition variable has a lock, too. Such a guard  *)
+(* is called a rendezvous. Under the lock the poller reads the flag again  *)
+(* and begins to wait, and a producer claims the wakeup and sends it.      *)
 (*                                                                         *)
 (* Example    Poll finds the queue empty, Announce sets `asleep` to 1,     *)
-(*            Fence passes, and Check finds the queue still empty.         *)
+(*            Fence follows, and Check finds the queue still empty.        *)
 (*            Producer p takes the steps Push, SignalFence, Look (which    *)
 (*            reads 1), Claim (which resets `asleep`) and Wake (which      *)
 (*            makes `token` TRUE). Block finds the token and returns at    *)
 (*            once. Leave finds that `asleep` is 0, so a producer has      *)
-(*            claimed the announcement. Poll takes the item of p.          *)
+(*            claimed the wakeup. Poll takes the item of p.                *)
 (* Code       kernel/wakeup/guard.h, guard.c: [guard.1]..[guard.12];       *)
 (*            kernel/base/lock.c: [lock.1]..[lock.5].                      *)
 (* Abstracts  the queue to a set of items that is read in one step, and an *)
 (*            eventfd to the Boolean `token`. Each of three pairs of calls *)
 (*            is one step: the poller takes the lock and reads the flag;   *)
-(*            the poller gives the lock back and begins to wait; a         *)
-(*            producer signals the condition and gives the lock back.      *)
+(*            the poller releases the lock and begins to wait; a producer  *)
+(*            signals the condition and releases the lock.                 *)
 (* Memory     A store lands when it reaches memory. "SC": each store lands *)
 (*            at once. "TSO": a store to `asleep` or a push first waits in *)
 (*            the buffer of its thread; all other steps act on memory at   *)
@@ -60,8 +59,8 @@ CONSTANTS
               \* [guard.9] and a light fence [guard.8]; "failing": the asymmetric fences, of which
               \* the heavy one may fail
   Signals,    \* "sticky" or "rendezvous", as said above
-  Ends        \* the set of things, other than a wakeup, that may end a block: "ok" (a spurious
-              \* wakeup), "timeout" (the deadline), "interrupted" (a Unix signal handler)
+  Ends        \* why a block may end although no producer has sent a wakeup; a set of "ok" (for no
+              \* reason), "timeout" (the deadline) and "interrupted" (a Unix signal handler)
 
 ASSUME KnownModel ==
   /\ Memory \in {"SC", "TSO"}
@@ -82,9 +81,9 @@ VARIABLES
   token,     \* with sticky wakeups: TRUE if a wakeup has been sent and no block has consumed it
   lock,      \* with a rendezvous: the thread that holds the lock, or "free"
   answers    \* ghost: the number of answers to the last announcement. A claim by a producer is an
-             \* answer; so is a return that tells the poller that no producer has claimed.
+             \* answer; so is a return that tells the poller that no producer claimed the wakeup.
 
-\* Groups of variables that a step leaves alone.
+\* Groups of variables, for the UNCHANGED of the steps.
 Cells    == <<asleep, queue, buffer>>
 Theirs   == <<producer, pending>>
 Blocking == <<nap, rc, token, lock>>
@@ -126,8 +125,9 @@ Init ==
   /\ lock = "free"
   /\ answers = 1
 
-(* Memory. Whenever a thread reads a location that it also writes, its own buffer is empty. So   *)
-(* every read is a read of memory, and no read has to look into a buffer.                        *)
+(* Memory. The buffer of a producer has only pushes, and producers do not read the queue. The    *)
+(* buffer of the poller has only stores to `asleep`, and is empty when the poller reads `asleep` *)
+(* (Confirm, Leave). So every read is a read of memory, and none has to look into a buffer.      *)
 
 \* A store of `value` to `cell` lands in memory.
 Land(cell, value) ==
@@ -186,7 +186,7 @@ Reach(p) ==                     \* [guard.9]
   /\ pending' = pending \ {p}
   /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
 
-\* The poller passes its full fence. A heavy fence has reached every producer before it ends here.
+\* The poller's full fence ends. If it is the heavy fence, it has reached every producer before.
 Fence ==                        \* [guard.2] [guard.9]
   /\ Go("fence", After("fence"))
   /\ Drained("poller")
@@ -217,10 +217,10 @@ Block ==
   /\ token' = FALSE
   /\ UNCHANGED <<Cells, Theirs, nap, rc, lock, answers>>
 
-\* With a rendezvous, the poller takes the lock, at first and after each wait, and reads the flag.
-\* It waits if the flag is still set and no deadline or handler has ended its last wait. If it does
-\* not wait, it leaves under the lock; but if a handler has ended the wait, it only gives the lock
-\* back.
+\* With a rendezvous, the poller takes the lock and reads the flag, before its first wait and after
+\* each wait. It waits, or waits again, if the flag is set and its last wait was not ended by a
+\* deadline or a handler. Otherwise it leaves under the lock; but after a handler it only releases
+\* the lock.
 Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_block
   /\ poller \in {"block", "woken"}
   /\ Signals = "rendezvous"
@@ -232,7 +232,7 @@ Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_bl
         /\ rc' = IF waits THEN "ok" ELSE rc
   /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
 
-\* In one step the poller gives the lock back and begins to wait for the condition variable.
+\* In one step the poller releases the lock and begins to wait for the condition variable.
 Wait ==                         \* [lock.4] [lock.3] wp_cond_wait
   /\ Go("wait", "waiting")
   /\ lock' = "free"
@@ -247,17 +247,18 @@ End(why) ==
           /\ rc' = why
   /\ UNCHANGED <<Cells, Theirs, nap, token, lock, answers>>
 
-\* A nap ends at its deadline, whatever Ends is.
+\* A nap ends at its deadline, even if "timeout" is not in Ends.
 NapEnds == nap /\ End("timeout")
 
-\* `Says` is 1 if the call that leaves tells the poller that no producer has claimed, and else 0.
-\* wp_guard_leave tells what its exchange read. wp_rendezvous_block, which leaves under the lock,
-\* tells it only after a timeout.
+\* The poller leaves by a call of wp_guard_leave or wp_rendezvous_block. `Says` is 1 if that call
+\* returns that no producer has claimed the wakeup, and else 0. wp_guard_leave returns what its
+\* exchange read. wp_rendezvous_block, which leaves under the lock, returns WP_OK, so that `Says` is
+\* 0, unless its last wait ended by a timeout.
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0
         ELSE asleep
 
 \* The poller leaves: it resets the flag with an exchange, which also tells it whether a producer
-\* has claimed the announcement.
+\* has claimed the wakeup.
 Leave ==                        \* [guard.7] wp_guard_leave
   /\ Exchange("poller")
   /\ answers' = answers + Says
@@ -265,7 +266,7 @@ Leave ==                        \* [guard.7] wp_guard_leave
   /\ nap' = FALSE
   /\ UNCHANGED <<Theirs, rc, token, lock>>
 
-\* The poller gives the lock back, and its call returns. If a handler has ended the wait, the poller
+\* The poller releases the lock, and its call returns. If a handler has ended the wait, the poller
 \* may block again or leave; otherwise it has left already, and polls.
 Unlock ==                       \* [lock.3]
   /\ \E to \in IF rc = "interrupted" THEN {"block", "leave"} ELSE {"poll"} : Go("unlock", to)
@@ -283,8 +284,8 @@ Push(p) ==
   /\ Store(p, "queue", p)
   /\ UNCHANGED <<poller, pending, Blocking, answers>>
 
-\* The producer passes its full fence. The light fence [guard.8] is no step: the processor executes
-\* no instruction for it.
+\* The producer executes its full fence. The light fence [guard.8] is no step: the processor
+\* executes no instruction for it.
 SignalFence(p) ==               \* [guard.4]
   /\ Step(p, "fence", "look")
   /\ Drained(p)
@@ -299,7 +300,7 @@ Look(p) ==                      \* [guard.5] [guard.10]
 Locking == Signals = "rendezvous"
 
 \* The producer resets the flag with an exchange. If the exchange returns 1, the producer has
-\* claimed the announcement and owes the poller a wakeup.
+\* claimed the wakeup, and owes it to the poller.
 Claim(p) ==                     \* [guard.6], or [lock.1] [lock.2] [guard.11]
   /\ Locking => lock = "free"
   /\ LET owes == asleep = 1
@@ -310,7 +311,7 @@ Claim(p) ==                     \* [guard.6], or [lock.1] [lock.2] [guard.11]
   /\ UNCHANGED <<poller, pending, nap, rc, token>>
 
 \* The producer sends the wakeup: it writes to the eventfd, or it signals the condition variable and
-\* gives the lock back.
+\* releases the lock.
 Wake(p) ==                      \* with a rendezvous: [lock.5] [lock.3]
   /\ Step(p, "owes", "done")
   /\ poller' = IF poller = "waiting" THEN "woken" ELSE poller
@@ -319,7 +320,7 @@ Wake(p) ==                      \* with a rendezvous: [lock.5] [lock.3]
   /\ UNCHANGED <<Cells, pending, nap, rc, answers>>
 
 (* What must hold. *)
-\* The poller sleeps until it gets a wakeup, or until its block ends for another reason.
+\* The poller is blocked, and no wakeup that was sent is about to end its block.
 Sleeps   == poller = "waiting" \/ (poller = "block" /\ Signals = "sticky" /\ ~token)
 
 \* There is work: a pushed item that has not been taken, whether or not its push has landed.
@@ -332,14 +333,14 @@ InFlight == \E p \in Producers : producer[p] \notin {"push", "done"}
 \* exempt, because it ends by itself.
 NoLostWakeup == Sleeps /\ Work /\ ~nap => InFlight
 
-\* Each announcement gets one answer: either exactly one producer claims it and sends a wakeup, or
-\* the call that leaves tells the poller that no producer has claimed.
+\* Each announcement gets one answer: either exactly one producer claims the wakeup, or the call by
+\* which the poller leaves returns that no producer has claimed it.
 WakeIsClaimed == answers <= 1 /\ (poller = "poll" => answers = 1)
 
 \* Work is eventually taken, even if the poller can only nap. With a rendezvous this holds only for
 \* a lock that lets a waiting producer in eventually, which the lock of lock.c does not guarantee:
-\* see LockIsFair. Each producer pushes only once, so there is no more work once these items are
-\* taken.
+\* see LockIsFair. `~Work` means that no work is left. That is the right goal, because each producer
+\* pushes one item only.
 Served == Work ~> ~Work
 
 \* The intended end, which is no deadlock: all work is taken, and the poller sleeps for good.
@@ -485,7 +486,7 @@ IndInv ==
   /\ StoresHaveLanded
   /\ WorkIsSeen
 =============================================================================
-A twin is an edit of this module that makes a defect, and a claim must fail for each twin. Two
-details of the code have no twin, because all claims hold without them. The first is that
+A twin is a copy of this module with a defect, and a claim must fail in each twin. Two details of
+the code have no twin, because all claims hold without them. The first is that
 wp_rendezvous_block leaves while it holds the lock; the exchange in Leave would suffice. The second
 is that the poller looks at the queue after a nap; the Check before its next block would suffice.
