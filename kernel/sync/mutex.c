@@ -25,7 +25,7 @@ void wp__vthread_abandon_held(wp_vthread *thread)
 
 bool wp__mutex_pass(wp_mutex *mutex)
 {
-	/* [mutex.9] relaxed: a value that is stale costs a failed attempt at mutex.2, or a wait in
+	/* [mutex.9] relaxed: a word that is stale costs a failed attempt at mutex.2, or a wait in
 	 * the queue; pairs mutex.2; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
@@ -316,7 +316,7 @@ int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
 }
 
 /* Returns what a successful lock returns: WP_ABANDONED if an earlier holder ended while it held the
- * mutex and no thread has been told yet, and else WP_OK. [the holder | wait-free] */
+ * mutex and no call has reported that yet, and else WP_OK. [the holder | wait-free] */
 static int said(wp_mutex *mutex)
 {
 	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;

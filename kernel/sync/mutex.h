@@ -44,7 +44,7 @@
  * then finds the queue empty. It releases the queue's lock, and unlocks the mutex by mutex.5.
  *
  * Usage         if (wp_mutex_lock(&mutex) == WP_ABANDONED)
- *                       repair();              the last holder ended while it held the mutex
+ *                       repair();              an earlier holder ended while it held the mutex
  *               change_what_it_guards();
  *               wp_mutex_unlock(&mutex);
  *
@@ -65,9 +65,9 @@
  *               when the group of the thread (the carriers that may run it) is closed before the
  *               thread has ended. The next wp_mutex_lock or wp_mutex_lock_until that takes an
  *               abandoned mutex returns WP_ABANDONED; after wp_mutex_try_lock,
- *               wp_mutex_was_abandoned returns true. Only the first of these calls reports it. Its
- *               caller holds the mutex, and must check whether the data that the mutex guards are
- *               consistent. The end of an OS thread that holds a mutex is not detected.
+ *               wp_mutex_was_abandoned returns true. Only the first of these calls reports it. The
+ *               caller then holds the mutex, and must check whether the data that the mutex guards
+ *               are consistent. The end of an OS thread that holds a mutex is not detected.
  * Not promised  The mutex is not recursive. An unlock by a thread that does not hold the mutex is
  *               an error that is detected only if the mutex is free. If a thread unlocks a mutex
  *               that a virtual thread holds, while that virtual thread locks or unlocks any mutex,
@@ -110,7 +110,7 @@ typedef struct wp_mutex {
 	wp_vthread *holder;         /* NULL: the mutex is free, or an OS thread holds it */
 	struct wp_mutex *next_held; /* the next mutex in the holder's list */
 	bool is_abandoned;          /* an earlier holder ended while it held the mutex, and no
-				     * thread has been told yet */
+				     * call has reported that yet */
 } wp_mutex;
 
 /* Makes a free mutex. [one thread, before the mutex is shared | wait-free] */
@@ -173,8 +173,8 @@ WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 	return true;
 }
 
-/* Returns true if an earlier holder ended while it held the mutex and no thread has been told yet.
- * The next call returns false. [the holder | wait-free] */
+/* Returns true if an earlier holder ended while it held the mutex, and no call has reported that
+ * yet. The next call returns false. [the holder | wait-free] */
 WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 {
 	bool was_abandoned = mutex->is_abandoned;

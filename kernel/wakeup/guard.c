@@ -29,7 +29,7 @@ static int poller_fence(const wp_guard *guard)
 		return WP_OK;
 	}
 	/* [guard.9] heavy; pairs guard.8; upholds Guard!NoLostWakeup: this thread and every running
-	 * producer pass a full fence. */
+	 * producer execute a full fence. */
 	return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;
 }
 

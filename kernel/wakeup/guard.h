@@ -66,8 +66,8 @@
  *               queued work is taken eventually. For a rendezvous, Served assumes that each
  *               producer gets the lock eventually.
  * Evidence      make check-specs T=Guard checks the spec, and make stress T=guard runs this code.
- *               Each of them also runs the twin guard_no_fence, a copy without guard.2 and guard.4,
- *               and must find a lost wakeup in it.
+ *               Each of them also runs the twin guard_no_fence, a copy of the spec or of the code
+ *               without guard.2 and guard.4, and must find a lost wakeup in it.
  * Comments      A tag such as [any thread | wait-free] says who may call a function, and whether
  *               the call may block. A comment such as "[guard.7] acquire; pairs guard.6; upholds
  *               Guard!NoLostWakeup" belongs to an atomic operation. It gives the operation's label;
@@ -82,9 +82,9 @@
 /* The pair of fences that a guard uses. wp_guard_init sets it once. */
 enum wp_guard_fences { WP_GUARD_SYMMETRIC, WP_GUARD_ASYMMETRIC };
 
-/* If the heavy fence fails, a wakeup may be lost. The poller must then block for no longer than this
- * time before it checks its queue again. So new work may wait for 1 ms, and a poller without work
- * makes a thousand system calls each second. */
+/* If the heavy fence fails, a wakeup may be lost. The poller must then block for no longer than
+ * this time before it checks its queue again. So new work may wait for 1 ms, and a poller without
+ * work makes a thousand system calls each second. */
 /* cdef: begin */
 #define WP_GUARD_NAP_NS 1000000
 /* cdef: end */

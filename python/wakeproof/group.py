@@ -54,8 +54,8 @@ class CarrierGroup(Unique):
     other carriers may take its queued tasks (`Compensation`).
 
     As a context manager the group calls `close` at the end of the block, with ``cancel=True`` if
-    the block raised an exception.  After Ctrl-C it interrupts its virtual threads, waits for one
-    second, and then cancels what is not running.
+    the block raised an exception.  After Ctrl-C it first interrupts its virtual threads; after one
+    second it cancels what is not running.
 
     Args:
         carriers: the number of carriers, 1 to 1,024; default: the number of CPUs that this process
@@ -170,8 +170,8 @@ class CarrierGroup(Unique):
 
         The virtual threads are interrupted, and the close waits for one second.  Then it cancels
         what is not running.  While something still runs, a line each second names what the close
-        waits for.  After a second Ctrl-C this function stops waiting, and the group is closed when
-        the interpreter exits.
+        waits for.  If Ctrl-C is pressed again, this function stops waiting, and the group is closed
+        when the interpreter exits.
         """
         for thread in self._threads():
             thread.interrupt()
@@ -205,8 +205,8 @@ class CarrierGroup(Unique):
         """Return the home of the caller; None if this group does not run the caller.
 
         A task keeps its home when another carrier takes it; `running` then returns that carrier.
-        If such a task submits a new task, the home of the new task is that carrier, too.  A virtual
-        thread, except a coroutine, makes the carrier that begins to run it its home for good.
+        If such a task submits a new task, the home of the new task is that carrier.  When a virtual
+        thread that is not a coroutine begins, the carrier that runs it becomes its home for good.
         """
         return self._carrier(lib.wp_group_home)
 
@@ -281,7 +281,7 @@ class CarrierGroup(Unique):
     def trace_off(self) -> None:
         """Record no more events; `events` still returns those that are there.
 
-        A later `trace_on` with a larger number drops them.  With the same number, recording
+        A later `trace_on` with a larger number drops them.  With any other number, recording
         continues, and new events overwrite the oldest ones.
         """
         self._check_process()
@@ -306,8 +306,8 @@ class CarrierGroup(Unique):
         When `timeout_s` is over, what is running has 0.1 s more.  There are two outcomes:
 
         - If nothing runs after the wait, the group is closed.  Tasks that are still queued and
-          virtual threads that have not ended are cancelled.  They never run again: the futures of
-          the tasks are cancelled, and `VirtualThread.result` raises ClosedError.
+          virtual threads that have not ended do not run any more: the futures of the tasks are
+          cancelled, and `VirtualThread.result` raises ClosedError.
         - If something still runs, the group is not closed yet, and nothing has been cancelled yet.
           Call `close` again: from now on each call waits as with ``cancel=True``, and cancels the
           rest when nothing runs any more.

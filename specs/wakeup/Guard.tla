@@ -59,8 +59,8 @@ CONSTANTS
               \* [guard.9] and a light fence [guard.8]; "failing": the asymmetric fences, of which
               \* the heavy one may fail
   Signals,    \* "sticky" or "rendezvous", as said above
-  Ends        \* why a block may end although no producer has sent a wakeup; a set of "ok" (for no
-              \* reason), "timeout" (the deadline) and "interrupted" (a Unix signal handler)
+  Ends        \* the reasons for which a block may end without a wakeup from a producer: any of "ok"
+              \* (a spurious end), "timeout" (the deadline), "interrupted" (a Unix signal handler)
 
 ASSUME KnownModel ==
   /\ Memory \in {"SC", "TSO"}
@@ -125,9 +125,10 @@ Init ==
   /\ lock = "free"
   /\ answers = 1
 
-(* Memory. The buffer of a producer has only pushes, and producers do not read the queue. The    *)
-(* buffer of the poller has only stores to `asleep`, and is empty when the poller reads `asleep` *)
-(* (Confirm, Leave). So every read is a read of memory, and none has to look into a buffer.      *)
+(* Memory. A producer's buffer contains only pushes, and producers do not read the queue. The    *)
+(* poller's buffer contains only stores to `asleep`, and it is empty when the poller reads       *)
+(* `asleep` (Confirm, Leave). So every read is a read of memory, and none has to look into a     *)
+(* buffer.                                                                                       *)
 
 \* A store of `value` to `cell` lands in memory.
 Land(cell, value) ==
@@ -359,7 +360,7 @@ Producer(p) == Push(p) \/ SignalFence(p) \/ Look(p) \/ Claim(p) \/ Wake(p)
 Others == \E p \in Producers : Producer(p)
 Next == Poller \/ Drains \/ Others \/ FenceFails \/ (\E why \in Ends : End(why)) \/ Finished
 
-\* With a rendezvous, the poller may take the lock and give it back again and again while a producer
+\* With a rendezvous, the poller may take and release the lock again and again while a producer
 \* waits for it. We assume a lock that lets a producer in eventually. The lock of lock.c does not
 \* guarantee this, because newcomers may barge in front of a thread that waits. We also assume that
 \* a nap ends at its deadline however many signal handlers run, because the deadline is absolute.
