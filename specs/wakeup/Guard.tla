@@ -378,7 +378,7 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* The inductive invariant, from which the claims follow for any number of producers. *)
 
-\* The values of the variables, and who may have stores that have not landed.
+\* The values of the variables. Only producers that the heavy fence has to reach are in `pending`.
 IndTypes ==
   /\ asleep \in {0, 1}
   /\ queue \subseteq Producers
@@ -386,15 +386,15 @@ IndTypes ==
   /\ rc \in {"ok", "timeout", "interrupted"}
   /\ lock \in Threads \cup {"free"}
 
-\* The poller is on its way to sleep: between its last look at the queue and the end of its sleep.
-\* An interrupted poller may go back there.
+\* The poller has checked the queue for the last time before its sleep, and the sleep has not ended.
+\* An interrupted poller may block again, so its sleep has not ended either.
 Resting == poller \in {"block", "wait", "waiting", "woken"} \/ (poller = "unlock" /\ rc = "interrupted")
 
-\* The announcement is made and not yet taken back.
+\* The poller has announced its sleep, and has not left.
 Announced == poller \in {"fence", "check", "leave"} \/ Resting
 
-\* Under SC every store has landed. Under TSO a producer has at most one store in its buffer, the
-\* item that it has published, and a full fence of its own has let it land.
+\* Under SC every store has landed. Under TSO the buffer of a producer contains at most one store,
+\* the push of its item, and this store has landed when the producer's full fence ends.
 StoreOfProducer ==
   \A p \in Producers :
     \/ Drained(p)
@@ -404,8 +404,8 @@ StoreOfProducer ==
        /\ buffer[p][1][2] = p
        /\ producer[p] \in (IF LightSignal THEN {"look", "claim", "done"} ELSE {"fence"})
 
-\* The poller has at most the announcement in its buffer, and only until its fence, or where the
-\* heavy fence has failed.
+\* The buffer of the poller contains at most the announcement. The announcement has landed when the
+\* poller's fence ends, unless the heavy fence has failed.
 StoreOfPoller ==
   \/ Drained("poller")
   \/ /\ Memory = "TSO"
@@ -417,57 +417,58 @@ StoreOfPoller ==
      /\ pending = Heavy
      /\ poller = "fence" \/ (nap /\ poller \in {"check", "block", "leave"})
 
-\* The heavy fence is on its way only while the poller waits for it, and only one that may fail
-\* makes the poller nap.
+\* The heavy fence reaches producers only while the poller executes it. The poller naps only if that
+\* fence may fail, and only between its fence and its leave.
 FenceIsPollers ==
   /\ poller # "fence" => pending = Heavy
   /\ nap => Fences = "failing" /\ Announced /\ poller # "fence"
 
-\* A sticky signal needs no lock, and a rendezvous no token.
+\* With sticky wakeups the lock is not used, and with a rendezvous the token is not used.
 SignalsDiffer ==
   IF Signals = "sticky"
   THEN lock = "free" /\ rc = "ok" /\ poller \notin {"wait", "waiting", "woken", "unlock"}
   ELSE ~token
 
-\* The lock of a rendezvous belongs to the producer that owes the wakeup, or to the poller that has
-\* confirmed its announcement.
+\* With a rendezvous, the lock is held by the producer that owes the wakeup, or by the poller after
+\* its step Confirm.
 LockHasOwner ==
   /\ \A p \in Producers : Locking => (lock = p <=> producer[p] = "owes")
   /\ lock = "poller" => poller \in {"wait", "leave", "unlock"} /\ Drained("poller")
   /\ poller \in {"wait", "unlock"} => lock = "poller"
 
-\* What the wait returned counts until the poller unlocks, and a poller that waits has seen its
-\* announcement unclaimed.
+\* The reason for which a wait ended is kept until the poller releases the lock. When the poller is
+\* about to wait under the lock, the flag is set.
 ReturnIsRead ==
   /\ rc # "ok" => poller \in {"woken", "unlock"} \/ (poller = "leave" /\ lock = "poller")
   /\ poller = "wait" => asleep = 1
   /\ poller = "leave" /\ lock = "poller" => rc = "timeout" \/ (rc = "ok" /\ asleep = 0)
 
-\* A poller that is awake has taken its announcement back, and knows of the one claim of it.
+\* While no sleep is announced, the flag is 0, and the last announcement has got one answer.
 AwakeIsAnswered == ~Announced => asleep = 0 /\ answers = 1
 
-\* An announcement that has landed was either claimed once, or stands.
+\* After an announcement has landed, either the flag is set, or one producer has claimed the wakeup.
 ClaimedOnce == Announced /\ Drained("poller") => answers + asleep = 1
 
-\* The producer that has claimed the announcement wakes the poller: it has sent the wakeup, or will.
+\* The producer that has claimed the wakeup has sent it, or owes it.
 ClaimIsPaid ==
   Drained("poller") /\ asleep = 0 =>
     /\ Signals = "sticky" /\ poller \in {"fence", "check", "block"} =>
          token \/ \E p \in Producers : producer[p] = "owes"
     /\ poller = "waiting" => \E p \in Producers : producer[p] = "owes"
 
-\* A producer that is done before the announcement lands has its store reached by the heavy fence.
+\* If a producer is done and its push has not landed, the heavy fence has yet to reach the producer.
 FenceReaches ==
   asleep = 1 /\ poller = "fence" =>
     \A p \in Producers : producer[p] = "done" /\ ~Drained(p) => p \in pending
 
-\* After the fence no store of a producer that is done is on its way, unless the poller naps.
+\* After the poller's fence, the push of each producer that is done has landed, unless the poller
+\* naps.
 StoresHaveLanded ==
   asleep = 1 /\ (poller = "check" \/ Resting) /\ ~nap =>
     \A p \in Producers : producer[p] = "done" => Drained(p)
 
-\* Work that comes after the poller's last look has a producer that still looks at the
-\* announcement, unless the poller naps.
+\* If the queue is not empty after the poller's last check and the flag is set, some producer is
+\* about to look at the flag or to claim the wakeup, unless the poller naps.
 WorkIsSeen ==
   asleep = 1 /\ Resting /\ ~nap /\ queue # {} =>
     \E p \in Producers : producer[p] \in {"fence", "look", "claim"}
