@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A concurrency kernel whose wakeups are proven not to be missed.
+"""A concurrency library whose wakeups are proven not to be lost.
 
 The bindings are loaded when one of their names is first used, so the judges run without them.
 
