@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.random_programs import Kinds, small
 
 from wakeproof.judge.explore import litmus
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.oracle import run as oracle
 from wakeproof.judge.oracle.graph import Switches
@@ -41,7 +41,7 @@ def batches(kinds: Kinds | None = None) -> st.SearchStrategy[list[str]]:
 
 
 def graphs(
-    programs: Sequence[str], models: Sequence[Model] = tuple(Model), **options: bool
+    programs: Sequence[str], models: Sequence[Model] = MODELS, **options: bool
 ) -> list[Explored]:
     chosen = ExploreOptions(
         engine="graphs", timeouts=False, check_duplicates=True, seconds=10.0, **options

@@ -13,7 +13,7 @@ import pytest
 
 from wakeproof.judge.explore.classes import ASLEEP as ASLEEP_FOR_EVER
 from wakeproof.judge.explore.classes import classify
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Found
 from wakeproof.judge.explore.run import ExploreReport, explore
 
@@ -132,7 +132,7 @@ def test_who_sleeps_for_ever_is_told_apart(symptom: str, model: Model, tmp_path:
 @pytest.mark.parametrize("symptom", STUCK)
 def test_who_goes_on_for_ever_is_told_apart(symptom: str, tmp_path: Path) -> None:
     program, name, said, is_graph = STUCK[symptom]
-    models = tuple(Model) if is_graph else (Model.SC, Model.TSO)
+    models = MODELS if is_graph else (Model.SC, Model.TSO)
     for judged_ in judged(tmp_path, program, *models).scenarios[0].judged:
         [outcome] = [o for o in judged_.outcomes if o.found.text == "stuck"]
         assert outcome.broken is not None

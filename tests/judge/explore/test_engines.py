@@ -9,7 +9,7 @@ import pytest
 from tests.support.litmus import LITMUS, STATES
 
 from wakeproof.judge.explore import litmus
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.explore.run import ExploreReport, explore
 from wakeproof.judge.stress.grading import HELD
@@ -134,7 +134,7 @@ def test_litmus_of_compiled_code_tells_the_models_apart() -> None:
     assert not weak["litmus_fenced", "rc11"]
     assert not weak["litmus_update_is_no_fence", "tso"]
     assert weak["litmus_update_is_no_fence", "rc11"]
-    assert all("2,1" not in seen["litmus_independent_reads", model.value] for model in Model)
+    assert all("2,1" not in seen["litmus_independent_reads", model.value] for model in MODELS)
 
 
 def test_seven_threads_that_add_have_5040_executions_each_once() -> None:

@@ -12,7 +12,7 @@ from tests.support.litmus import permuted, stronger
 from tests.support.random_programs import Kinds, small
 
 from wakeproof.judge.explore.litmus_program import Program
-from wakeproof.judge.explore.options import Model
+from wakeproof.judge.explore.options import MODELS, Model
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_a_stronger_order_adds_nothing(program: Program) -> None:
 @given(batches(Kinds(plain=False)))
 def test_weaker_models_allow_what_stronger_ones_do(programs: list[str]) -> None:
     for explored in graphs(programs):
-        sc, tso, rc11 = (explored[model] for model in Model)
+        sc, tso, rc11 = (explored[model] for model in MODELS)
         assert sc.texts <= tso.texts <= rc11.texts
         assert sc.executions <= tso.executions <= rc11.executions
 

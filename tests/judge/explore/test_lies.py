@@ -11,7 +11,7 @@ from tests.support.judges import difference, differences, disagreements, graphs,
 from tests.support.litmus import LITMUS
 from tests.support.shapes import SKELETONS, classics
 
-from wakeproof.judge.explore.options import Model
+from wakeproof.judge.explore.options import MODELS, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.oracle import models as oracle_models
 from wakeproof.judge.oracle import run as oracle
@@ -52,7 +52,7 @@ def test_wrong_axioms_are_found_out_by_races(monkeypatch: pytest.MonkeyPatch) ->
     assert not differences([program], explored)
     monkeypatch.setattr(Frame, "hb", property(lambda frame: frame.po))
     found = differences([program], explored)
-    assert len(found) == len(Model)
+    assert len(found) == len(MODELS)
     assert "expected ['race'], got []" in found[0]
 
 
@@ -64,7 +64,7 @@ def test_engines_that_disagree_are_found_out() -> None:
 
 
 def test_z3_with_the_wrong_model_is_found_out(smt: Any) -> None:
-    found = [smt.outcomes(SB, model) for model in Model]
+    found = [smt.outcomes(SB, model) for model in MODELS]
     assert found[0] != found[1] == found[2] == graphs([SB])[0][Model.TSO].texts
 
 
@@ -90,6 +90,6 @@ def _miscounted(result: Result) -> Result:
 )
 def test_an_explorer_that_lies_is_found_out(wrong) -> None:
     expected, got = oracle.explore(SB), graphs([SB])[0]
-    for model in Model:
+    for model in MODELS:
         assert not difference(expected[model], got[model])
         assert difference(expected[model], wrong(got[model]))

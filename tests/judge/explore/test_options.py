@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from wakeproof.errors import UsageError
-from wakeproof.judge.explore.options import ExploreOptions, Model, bytes_of, models_of, sample_of
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, bytes_of, models_of, sample_of
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_bad_option_is_refused_with_what_is_allowed(
 
 
 def test_words_of_the_command_line_are_read() -> None:
-    assert models_of("all") == models_of("tso,sc, rc11") == tuple(Model)
+    assert models_of("all") == models_of("tso,sc, rc11") == MODELS
     assert sample_of("random") == (10_000, 0)
     assert sample_of("pct:d=3") == (10_000, 3)
     assert sample_of("pct:d=2,n=50") == (50, 2)

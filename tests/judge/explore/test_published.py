@@ -9,7 +9,7 @@ import pytest
 from tests.support.judges import TRUST, difference, graphs
 from tests.support.litmus import COUNTS, LITMUS, VERDICTS
 
-from wakeproof.judge.explore.options import Model
+from wakeproof.judge.explore.options import MODELS, Model
 from wakeproof.judge.oracle import run as oracle
 from wakeproof.judge.oracle.graph import Switches
 
@@ -25,7 +25,7 @@ LOOPS = ("N04", "N05", "N06")  # programs with loops, for the explorer only
 def test_published_counts_are_the_axioms_and_the_explorer_s(name: str) -> None:
     row, program = EXPECTED[name], LITMUS[name]
     explored = graphs([program])[0]
-    for model in Model:
+    for model in MODELS:
         assert ("race" in explored[model].verdicts) == row["race"]
         if not row["race"]:  # the explorer does not count a racy execution as complete
             assert explored[model].executions == row[model.value]
@@ -40,10 +40,10 @@ def test_published_verdicts_are_the_axioms_and_the_explorer_s(name: str) -> None
     row, program = VERDICTS[name], LITMUS[name]
     explored = graphs([program])[0]
     if name in LOOPS:
-        assert all((row["bad"] in explored[model].texts) == row[model.value] for model in Model)
+        assert all((row["bad"] in explored[model].texts) == row[model.value] for model in MODELS)
         return
     axioms = oracle.explore(program)
-    for model in Model:
+    for model in MODELS:
         can_be = axioms[model].outcomes.keys() | ({"race"} if axioms[model].is_racy else set())
         assert (row["bad"] in can_be) == row[model.value]
         if not axioms[model].is_racy:
@@ -73,5 +73,5 @@ def test_published_counts_of_older_flavours(
 @pytest.mark.parametrize("name", [name for name in VERDICTS if name[0] in "VW"])
 def test_published_verdicts_are_z3_s(smt: Any, name: str) -> None:
     row, program = VERDICTS[name], LITMUS[name]
-    for model in Model:
+    for model in MODELS:
         assert smt.is_reachable(program, model, row["bad"]) == row[model.value]

@@ -24,7 +24,7 @@ from wakeproof.judge.explore.litmus_program import (
     Thread,
     Update,
 )
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.explore.run import ExploreReport, explore
 from wakeproof.judge.stress.grading import HELD, VIOLATED
@@ -33,7 +33,7 @@ RACES = Path(__file__).parents[1] / "scenarios" / "races.c"
 
 
 def explored(name: str, *models: Model, engine: str = "auto") -> ExploreReport:
-    options = ExploreOptions(models=models or tuple(Model), engine=engine)
+    options = ExploreOptions(models=models or MODELS, engine=engine)
     return explore([RACES], f"^{name}$", options, twins=False)
 
 
@@ -136,7 +136,7 @@ def test_a_thread_may_come_to_one_place_after_many_different_accesses() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lost_update", "volatile_buffering", "reader", "volatile_spin"])
 def test_a_race_is_no_success_under_any_model(name: str) -> None:
-    for model in Model:
+    for model in MODELS:
         (scenario,) = explored(name, model).scenarios
         assert (scenario.status, scenario.judged[0].result.verdicts) == (VIOLATED, {"race"})
 

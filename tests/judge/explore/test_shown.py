@@ -9,7 +9,7 @@ import pytest
 
 from wakeproof.judge.explore import trace as explore_trace
 from wakeproof.judge.explore.names import distinct
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Found, Result, Site
 from wakeproof.judge.explore.run import ExploreReport, explore
 from wakeproof.judge.explore.trace import Row, operation
@@ -20,9 +20,7 @@ FILE = Path(__file__).parents[1] / "scenarios" / "shown.c"
 
 
 def explored(name: str, *models: Model, engine: str = "auto") -> ExploreReport:
-    return explore(
-        [FILE], f"^{name}$", ExploreOptions(models=models or tuple(Model), engine=engine)
-    )
+    return explore([FILE], f"^{name}$", ExploreOptions(models=models or MODELS, engine=engine))
 
 
 def line_of(mark: str) -> str:

@@ -24,14 +24,16 @@ class Model(Enum):
     SC = "sc"
     TSO = "tso"
     RC11 = "rc11"
+    ARMV8 = "armv8"  # by enumeration, in ``explore/armv8.py``
 
     @property
     def label(self) -> str:
         """Return the name as reports print it."""
-        return self.value.upper()
+        return "ARMv8" if self is Model.ARMV8 else self.value.upper()
 
 
-MODELS = tuple(Model)
+MODELS = (Model.SC, Model.TSO, Model.RC11)
+"""The models of the explorer, which are those that `all` names."""
 
 
 @dataclass(frozen=True)

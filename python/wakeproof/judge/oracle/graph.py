@@ -9,7 +9,7 @@ otherwise.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +25,18 @@ Identity = tuple[int, int]
 
 
 @dataclass(frozen=True)
+class Dependencies:
+    """The earlier reads that an operation needs, as its instructions have them."""
+
+    address: frozenset[Identity] = frozenset()
+    data: frozenset[Identity] = frozenset()
+    control: frozenset[Identity] = frozenset()
+
+
+NONE = Dependencies()
+
+
+@dataclass(frozen=True)
 class Event:
     """The effect of one operation; an update that took place is two events, a read and a write."""
 
@@ -34,6 +46,8 @@ class Event:
     source: Identity | None = None  # the write that it read
     written: int | None = None
     update: str = ""  # "read", "write": half of an update; "failed": an update that only read
+    other_order: str = ""  # of a compare-and-swap: that of the other ending, failure or success
+    needs: Dependencies = NONE
 
     @property
     def reads(self) -> bool:
@@ -61,6 +75,8 @@ class Frame:
     def __init__(self, events: tuple[Event, ...], switches: Switches) -> None:
         self.events = events
         self.switches = switches
+        self.kept: dict[Hashable, Relation] = {}
+        """Other relations of these events, which a model keeps here."""
 
     def where(self, test: Callable[[Event], bool]) -> int:
         """Return the set of events that pass a test, as bits."""

@@ -35,7 +35,7 @@ def tso(graph: Graph, *, fences: bool = True) -> bool:
         return False
     frame = graph.frame
     order = _preserved(frame, fences) | (frame.rf & frame.external) | graph.mo | graph.fr
-    return _can_drain(order, _drains(frame) if fences else [])
+    return can_drain(order, drains(frame) if fences else [])
 
 
 @lru_cache(maxsize=4)  # the same for every mo of a frame
@@ -54,7 +54,7 @@ def _preserved(frame: Frame, fences: bool) -> Relation:
     return frame.po - frame.pairs(is_lost)
 
 
-def _drains(frame: Frame) -> list[tuple[int, list[int]]]:
+def drains(frame: Frame) -> list[tuple[int, list[int]]]:
     """Return each heavy fence with the events of each thread that has its buffer emptied."""
     numbers: dict[int, list[int]] = {}
     for n, event in enumerate(frame.events):
@@ -68,8 +68,8 @@ def _drains(frame: Frame) -> list[tuple[int, list[int]]]:
     ]
 
 
-def _can_drain(order: Relation, drains: list[tuple[int, list[int]]]) -> bool:
-    """Return whether heavy fences fit into the order: each has events before and after it."""
+def can_drain(order: Relation, drains: list[tuple[int, list[int]]]) -> bool:
+    """Say whether heavy fences fit in: each divides other threads into before and after."""
     if not order.is_acyclic or not drains:
         return order.is_acyclic
     (fence, events), *rest = drains
@@ -77,7 +77,7 @@ def _can_drain(order: Relation, drains: list[tuple[int, list[int]]]) -> bool:
     least = max((k + 1 for k in range(size) if later[events[k]] >> fence & 1), default=0)
     most = min((k for k in range(size) if later[fence] >> events[k] & 1), default=size)
     return any(
-        _can_drain(order | _divided(len(later), fence, events, k), rest)
+        can_drain(order | _divided(len(later), fence, events, k), rest)
         for k in range(least, most + 1)
     )
 

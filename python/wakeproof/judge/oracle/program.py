@@ -230,20 +230,3 @@ class Local:
     def jump(self, at: int) -> Local:
         """Return the state at another place."""
         return Local(at, self.registers)
-
-
-def settle(thread: tuple[Line, ...], local: Local) -> Local:
-    """Take local instructions until a shared one, a condition that fails, or the end."""
-    while local.at < len(thread):
-        line = thread[local.at]
-        a, b = line.a.of(local.registers), line.b.of(local.registers)
-        holds = line.operator in COMPARE and COMPARE[line.operator](a, b)
-        if line.what == "local":
-            local = local.set(line.into, COMPUTE[line.operator](a, b)).jump(local.at + 1)
-        elif line.what == "goto" or (line.what == "if" and holds):
-            local = local.jump(line.target)
-        elif line.what == "if" or (line.what in ("assume", "assert") and holds):
-            local = local.jump(local.at + 1)
-        else:
-            break
-    return local

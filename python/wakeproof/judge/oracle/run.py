@@ -1,26 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """The oracle: all executions of a small loop-free program, directly from the axioms.
 
-The oracle is independent of the explorer that it judges: it has its own parser, its own enumeration
-(without revisits: a read takes any write that is there, in every order in which threads can read)
-and its own axioms.  It makes every choice of reads-from and modification order, and then checks
-whether the model allows the choice.
+Independent of the explorer that it judges: its own parser, its own enumeration (no revisits: reads
+take any write that is there, in every order in which threads can read), its own axioms.  Every
+choice of reads-from and modification order is made and then asked whether the model has it.
+
+With *load buffering* a read may also guess a value that another thread writes later.  A guess is
+needed where program order and reads-from form a cycle, and only there: the threads go on without
+one as long as any of them can.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore.options import Model
 from wakeproof.judge.oracle.graph import Event, Frame, Graph, Identity, Switches
+from wakeproof.judge.oracle.machine import READS, Machine, Step, Text
 from wakeproof.judge.oracle.models import AXIOMS, Axioms
-from wakeproof.judge.oracle.program import CASES, Line, Local, Program, parse, settle
+from wakeproof.judge.oracle.program import CASES, Program, parse
 
-READS = ("load", "exchange", "add", "or", "and", *CASES)
+GUESSED = -2
+"""The thread of a source that is not known yet; its place is the guessed value."""
+MOST_STEPS = 24
+MOST_STATES = 200_000
+MOST_PLACES = 20_000
+
+
+class TooLargeError(UsageError):
+    """The program has more executions than an enumeration can visit."""
 
 
 @dataclass
@@ -38,173 +50,329 @@ def explore(
     program: str | Program,
     models: Mapping[Model, Axioms] = AXIOMS,
     switches: Switches | None = None,
+    *,
+    buffering: bool = False,
 ) -> dict[Model, Result]:
-    """Return the result of each model.
+    """Return what each model allows.  With `buffering`, models may have load buffering.
 
     Raises:
-        UsageError: the program is wrong, has loops, or has an operation without support here.
+        UsageError: the program is wrong, has loops, or uses what the oracle does not have.
+        TooLargeError: it is too large.
     """
-    if isinstance(program, str):
-        program = parse(program)
+    machine = Text(parse(program) if isinstance(program, str) else program)
     results = {model: Result() for model in models}
-    for state in _finals(program):
-        frame = Frame(_events(program, state), switches or Switches())
-        for graph in _graphs(program, frame):
-            for model, has in models.items():
-                if has(graph):
-                    _add(results[model], program, state, graph)
+    for execution in executions(machine, switches, buffering=buffering):
+        for model, has in models.items():
+            if has(execution.graph):
+                _add(results[model], machine, execution)
     return results
 
 
-def _add(result: Result, program: Program, state: _State, graph: Graph) -> None:
-    result.is_racy |= graph.frame.has_race
-    if state.has_failed(program):
+@dataclass(frozen=True)
+class Execution:
+    """One way in which the threads can read from each other and overwrite each other."""
+
+    state: State
+    graph: Graph
+    has_failed: bool  # an assertion ended it
+
+    def outcome(self, machine: Machine) -> str:
+        """Return what is observed at the end."""
+        memory = list(machine.initial)
+        for n, event in enumerate(self.graph.frame.events):
+            if event.written is not None and not self.graph.mo.rows[n]:
+                memory[event.location] = event.written
+        return machine.outcome(self.state.places, memory)
+
+
+def executions(
+    machine: Machine, switches: Switches | None = None, *, buffering: bool = False
+) -> Iterator[Execution]:
+    """Yield every coherent execution, each once.
+
+    Raises:
+        TooLargeError: the machine is too large for this.
+    """
+    for state in _finals(machine, _Futures(machine) if buffering else None):
+        frame = Frame(_events(machine, state), switches or Switches())
+        failed = any(step is not None and step.what == "assert" for step in state.steps(machine))
+        for graph in _graphs(machine, frame):
+            yield Execution(state, graph, failed)
+
+
+def _add(result: Result, machine: Machine, execution: Execution) -> None:
+    has_race = execution.graph.frame.has_race
+    result.is_racy |= has_race
+    if execution.has_failed:
         result.fails = True
         return
-    memory = list(program.initial)
-    for n, event in enumerate(graph.frame.events):
-        if event.written is not None and not graph.mo.rows[n]:
-            memory[event.location] = event.written
     result.executions += 1
-    result.racy += graph.frame.has_race
-    result.outcomes[program.outcome([local.registers for local in state.locals], memory)] += 1
+    result.racy += has_race
+    result.outcomes[execution.outcome(machine)] += 1
 
 
 @dataclass(frozen=True)
-class _State:
-    """Threads in the middle of a run; the events with their values determine the rest."""
+class State:
+    """Threads on their way; the events, with what each has read, determine the rest."""
 
-    locals: tuple[Local, ...]
+    places: tuple[Hashable, ...]
     events: tuple[tuple[Event, ...], ...]
 
-    def line(self, program: Program, thread: int) -> Line | None:
-        """Return the next line of the thread; None: it has ended."""
-        at = self.locals[thread].at
-        return program.threads[thread][at] if at < len(program.threads[thread]) else None
+    def steps(self, machine: Machine) -> list[Step | None]:
+        """Return what each thread does next; None: it has ended."""
+        return [machine.step(thread, place) for thread, place in enumerate(self.places)]
 
-    def has_failed(self, program: Program) -> bool:
-        """Return whether a thread stands at an assertion that does not hold."""
-        lines = (self.line(program, thread) for thread in range(len(self.locals)))
-        return any(line is not None and line.what == "assert" for line in lines)
-
-    def after(self, program: Program, thread: int, done: tuple[Event, ...], local: Local) -> _State:
-        """Return the state in which the thread has `done` these events and is at `local`."""
-        local = settle(program.threads[thread], local.jump(local.at + 1))
-        locals_, events = list(self.locals), list(self.events)
-        locals_[thread] = local
+    def after(self, thread: int, done: tuple[Event, ...], place: Hashable) -> State:
+        """Return the state in which the thread has `done` this and goes on from `place`."""
+        if len(self.events[thread]) >= MOST_STEPS:
+            raise TooLargeError(
+                f"thread {thread} takes more than {MOST_STEPS} steps: it loops, or is too large "
+                "for an enumeration"
+            )
+        places, events = list(self.places), list(self.events)
+        places[thread] = place
         events[thread] += done
-        return _State(tuple(locals_), tuple(events))
+        return State(tuple(places), tuple(events))
+
+    def guesses(self) -> list[Event]:
+        """Return the reads whose source has not come yet."""
+        return [e for events in self.events for e in events if e.source and e.source[0] == GUESSED]
+
+    def resolved(self, guess: Event, source: Identity) -> State:
+        """Return the state in which the guess reads from `source`."""
+        thread, place = guess.identity
+        mine = list(self.events[thread])
+        mine[place] = replace(guess, source=source)
+        return replace(
+            self, events=(*self.events[:thread], tuple(mine), *self.events[thread + 1 :])
+        )
 
 
-def _finals(program: Program) -> Iterator[_State]:
-    """Yield every choice of reads-from with which the threads can end, each once."""
-    start = _State(
-        tuple(settle(thread, Local()) for thread in program.threads), ((),) * len(program.threads)
-    )
+def _finals(machine: Machine, futures: _Futures | None) -> Iterator[State]:
+    """Yield every way in which the threads can read from each other and end, each once."""
+    threads = range(machine.threads)
+    start = State(tuple(machine.start(thread) for thread in threads), ((),) * machine.threads)
     seen, waiting = {start.events}, [start]
     while waiting:
         state = waiting.pop()
-        lines = [state.line(program, thread) for thread in range(len(program.threads))]
-        if any(line is not None and line.what == "assume" for line in lines):
+        steps = state.steps(machine)
+        if any(step is not None and step.what == "assume" for step in steps):
             continue
-        if all(line is None for line in lines) or state.has_failed(program):
+        has_failed = any(step is not None and step.what == "assert" for step in steps)
+        if (has_failed or not any(steps)) and not state.guesses():
             yield state
             continue
-        for following in _following(program, state, lines):
+        for following in _following(machine, state, steps, futures):
             if following.events not in seen:
                 seen.add(following.events)
                 waiting.append(following)
+        if len(seen) > MOST_STATES:
+            raise TooLargeError(
+                f"more than {MOST_STATES:,} ways to read: too large for an enumeration"
+            )
 
 
-def _following(program: Program, state: _State, lines: list[Line | None]) -> Iterator[_State]:
-    # An operation that does not read has no choice, so it comes first: then reads see its writes.
-    for thread, line in enumerate(lines):
-        if line is not None and line.what not in READS:
-            yield _without_reading(program, state, thread, line)
+def _following(
+    machine: Machine, state: State, steps: list[Step | None], futures: _Futures | None
+) -> Iterator[State]:
+    # What does not read has no choice, and comes first: the more writes, the more to read from.
+    for thread, step in enumerate(steps):
+        if step is not None and step.what in ("store", "fence"):
+            yield from _without_reading(machine, state, thread, step)
             return
-    for thread, line in enumerate(lines):
-        if line is not None:
-            yield from _reading(program, state, thread, line)
+    reading = [(thread, step) for thread, step in enumerate(steps) if step and step.what in READS]
+    for thread, step in reading:
+        yield from _reading(machine, state, thread, step, _sources(machine, state, step))
+    for thread, step in reading if futures else ():
+        # Any thread of a cycle may guess.  One that writes nothing else later is in none.
+        if futures and futures.may_guess(thread, state.places[thread], step):
+            values = {
+                value
+                for other, place in enumerate(state.places)
+                if other != thread
+                for location, value in futures.written(other, place)
+                if location == step.location
+            }
+            guesses = [((GUESSED, value), value) for value in sorted(values)]
+            yield from _reading(machine, state, thread, step, guesses)
+            return
 
 
-def _without_reading(program: Program, state: _State, thread: int, line: Line) -> _State:
-    local, identity = state.locals[thread], (thread, len(state.events[thread]))
-    if line.what == "fence":
-        return state.after(program, thread, (Event(identity, line.order),), local)
-    place, value = _place(program, local, line), line.a.of(local.registers)
-    event = Event(identity, line.order, place, written=value)
-    return state.after(program, thread, (event,), local)
+def _without_reading(machine: Machine, state: State, thread: int, step: Step) -> Iterator[State]:
+    identity = (thread, len(state.events[thread]))
+    written = step.a if step.what == "store" else None
+    event = Event(identity, step.order, step.location, written=written, needs=step.needs)
+    place = machine.after(thread, state.places[thread], 1, True, identity)
+    yield from _answered(state, state.after(thread, (event,), place), event)
 
 
-def _reading(program: Program, state: _State, thread: int, line: Line) -> Iterator[_State]:
-    local, identity = state.locals[thread], (thread, len(state.events[thread]))
-    place = _place(program, local, line)
-    done = [event for events in state.events for event in events if event.location == place]
-    taken = {event.source for event in done if event.update == "read"}
-    sources = [((-1, place), program.initial[place])]
-    sources += [(event.identity, event.written) for event in done if event.written is not None]
+def _sources(machine: Machine, state: State, step: Step) -> list[tuple[Identity, int]]:
+    done = [e for events in state.events for e in events if e.location == step.location]
+    found = [((-1, step.location), machine.initial[step.location])]
+    return found + [(e.identity, e.written) for e in done if e.written is not None]
+
+
+def _reading(
+    machine: Machine,
+    state: State,
+    thread: int,
+    step: Step,
+    sources: list[tuple[Identity, int]],
+) -> Iterator[State]:
+    identity = (thread, len(state.events[thread]))
+    taken = {e.source for events in state.events for e in events if e.update == "read"
+             and e.location == step.location}  # fmt: skip
     for source, value in sources:
-        for written in _written(line, local, value):
-            if written is not None and source in taken:
+        for written in step.written(value):
+            if written is not None and source in taken and source[0] != GUESSED:
                 continue
-            after = local.set(line.into, value)
-            if line.what == "cas_weak":
-                after = after.set(7, int(written is not None))
-            yield state.after(program, thread, _done(line, identity, place, source, written), after)
+            took = written is not None
+            place = machine.after(thread, state.places[thread], value, took, identity)
+            done = _done(step, identity, source, written)
+            yield from _answered(state, state.after(thread, done, place), done[-1])
 
 
 def _done(
-    line: Line, identity: Identity, place: int, source: Identity, written: int | None
+    step: Step, identity: Identity, source: Identity, written: int | None
 ) -> tuple[Event, ...]:
-    if line.what == "load":
-        return (Event(identity, line.order, place, source),)
+    place, needs = step.location, step.needs
+    if step.what == "load":
+        return (Event(identity, step.order, place, source, needs=needs),)
+    other = step.fail_order if step.what in CASES else ""
     if written is None:
-        return (Event(identity, line.fail_order, place, source, update="failed"),)
+        return (Event(identity, step.fail_order, place, source, None, "failed", step.order, needs),)
     following = (identity[0], identity[1] + 1)
     return (
-        Event(identity, line.order, place, source, update="read"),
-        Event(following, line.order, place, written=written, update="write"),
+        Event(identity, step.order, place, source, None, "read", other, needs),
+        Event(following, step.order, place, None, written, "write", other, needs),
     )
 
 
-def _written(line: Line, local: Local, old: int) -> list[int | None]:
-    """Return the value that the operation writes over `old`; None: it writes nothing."""
-    operand = line.a.of(local.registers)
-    match line.what:
-        case "load":
-            return [None]
-        case "exchange":
-            return [operand]
-        case "add":
-            return [(old + operand) % 2**64]
-        case "or":
-            return [old | operand]
-        case "and":
-            return [old & operand]
-    if old != line.b.of(local.registers):
-        return [None]
-    return [operand, None] if line.what == "cas_weak" else [operand]
+def _answered(before: State, after: State, event: Event) -> Iterator[State]:
+    """Yield the state after `event`, with each set of earlier guesses that may have meant it."""
+    thread, written = event.identity[0], event.written
+    means = [
+        guess
+        for guess in before.guesses()
+        if guess.identity[0] != thread
+        and (guess.location, guess.source) == (event.location, (GUESSED, written))
+    ]
+    for size in range(len(means) + 1):
+        for chosen in itertools.combinations(means, size):
+            if sum(guess.update == "read" for guess in chosen) > 1:
+                continue  # two updates of one value
+            state = after
+            for guess in chosen:
+                state = state.resolved(guess, event.identity)
+            yield state
 
 
-def _place(program: Program, local: Local, line: Line) -> int:
-    place = line.location + line.index.of(local.registers)
-    if place >= len(program.locations):
-        raise UsageError(f"line {line.number}: an index beyond the last location")
-    return place
+Places = dict[Hashable, tuple[Step | None, set[Hashable]]]
+"""The places that a thread may come to: its step there, and the places that follow."""
 
 
-def _events(program: Program, state: _State) -> tuple[Event, ...]:
+class _Futures:
+    """What threads may write from a place on, whatever they read: more than what they can."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._values: list[set[int]] = []  # that each location may have
+        self._new: set[tuple[int, int]] = set()
+        self._places: list[Places] = []
+        self._found: dict[tuple[int, Hashable], frozenset[tuple[int, int]]] = {}
+        turn = 0
+        while not turn or (self._new and turn <= sum(map(self._writes, range(machine.threads)))):
+            for location, value in self._new:  # a value passes each write at most once
+                self._at(location).add(value)
+            self._new.clear()
+            self._places = [self._walk(thread) for thread in range(machine.threads)]
+            turn += 1
+
+    def _walk(self, thread: int) -> Places:
+        found: Places = {}
+        waiting = [self._machine.start(thread)]
+        while waiting:
+            place = waiting.pop()
+            if place in found:
+                continue
+            if len(found) > MOST_PLACES:
+                raise TooLargeError(
+                    f"thread {thread} has more than {MOST_PLACES:,} places: too large for an "
+                    "enumeration"
+                )
+            step = self._machine.step(thread, place)
+            found[place] = (step, set(self._after(thread, place, step)) if step else set())
+            waiting += found[place][1]
+        return found
+
+    def _after(self, thread: int, place: Hashable, step: Step) -> Iterator[Hashable]:
+        if step.what in ("assume", "assert"):
+            return
+        for value, written in self._effects(step):
+            if written is not None and written not in self._at(step.location):
+                self._new.add((step.location, written))
+            yield self._machine.after(thread, place, value, written is not None, (thread, 0))
+
+    def _effects(self, step: Step) -> Iterator[tuple[int, int | None]]:
+        """Yield what the step may read, with what it writes then."""
+        if step.what not in READS:
+            yield 1, step.a if step.what == "store" else None
+            return
+        for value in self._at(step.location):
+            for written in step.written(value):
+                yield value, written
+
+    def _at(self, location: int) -> set[int]:
+        while len(self._values) <= location:  # compiled code finds its locations as it runs
+            self._values.append({self._machine.initial[len(self._values)]})
+        return self._values[location]
+
+    def _writes(self, thread: int) -> int:
+        """Return how often the thread writes at most."""
+        places = self._places[thread]
+        most = {self._machine.start(thread): 0}
+        for _ in range(MOST_STEPS):
+            following: dict[Hashable, int] = {}
+            for place, count in most.items():
+                step, after = places[place]
+                more = count + (step is not None and step.what not in ("load", "fence"))
+                following |= {to: max(more, following.get(to, 0)) for to in after}
+            if not following:
+                break
+            most = following
+        return max(most.values()) + 1
+
+    def written(self, thread: int, place: Hashable) -> frozenset[tuple[int, int]]:
+        """Return the values that the thread may write, with their locations, from there on."""
+        key = (thread, place)
+        if key not in self._found:
+            found, seen, waiting = set[tuple[int, int]](), {place}, [place]
+            while waiting:
+                step, following = self._places[thread].get(waiting.pop(), (None, set()))
+                effects = self._effects(step) if step else ()
+                found |= {(step.location, to) for _, to in effects if step and to is not None}
+                waiting += following - seen
+                seen |= following
+            self._found[key] = frozenset(found)
+        return self._found[key]
+
+    def may_guess(self, thread: int, place: Hashable, step: Step) -> bool:
+        """Say whether a cycle may pass from this read to a later write elsewhere."""
+        return any(location != step.location for location, _ in self.written(thread, place))
+
+
+def _events(machine: Machine, state: State) -> tuple[Event, ...]:
     initial = [
         Event((-1, place), "plain", place, written=value)
-        for place, value in enumerate(program.initial)
+        for place, value in enumerate(machine.initial)
     ]
     return (*initial, *itertools.chain.from_iterable(state.events))
 
 
-def _graphs(program: Program, frame: Frame) -> Iterator[Graph]:
+def _graphs(machine: Machine, frame: Frame) -> Iterator[Graph]:
     """Yield the frame with each coherent modification order of its locations."""
     choices = []
-    for place in range(len(program.locations)):
+    for place in range(len(machine.initial)):
         writes = [n for n, e in enumerate(frame.events) if e.writes and e.location == place]
         orders = _orders(frame, writes[:1], writes[1:])
         choices.append([order for order in orders if Graph(frame, [order]).is_coherent])
