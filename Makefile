@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full prove conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs herd
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed, and print claim x judge  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -65,7 +65,12 @@ mutants: venv ## Mutation testing of the kernel, by cheap judges: hours for all 
 orders: venv ## Weaken each memory order by one step; a scenario must fail  [T=REGEX of labels]
 	$(Q)$(BIN)/wakeproof orders $(if $(T),-t '$(T)')
 
-soak: venv ## Start, load and close groups for a minute in each build  [S=SECONDS] [SEED=N]
+herd: venv ## herd7 against our memory models: the corpus and N random programs; fetches herd7  [N=1000]
+	$(Q)$(BIN)/python tools/herd.py
+	$(Q)WAKEPROOF_HERD=$(or $(N),1000) $(BIN)/python -m pytest -q -rPs -n 2 \
+	  tests/judge/explore/test_herd.py
+
+soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \
 	  $(BIN)/python -m pytest -q -rP tests/sched/test_group_soak.py tests/sched/test_group_help.py \
 	  tests/sched/test_vthread_stackful_soak.py tests/across/test_mixed.py \

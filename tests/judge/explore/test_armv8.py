@@ -144,8 +144,13 @@ def test_mappings_are_named() -> None:
 # What compilers emit.
 
 SUCCESS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
-FAILURES = {"relaxed": ("relaxed",), "acquire": ("relaxed", "acquire"), "release": ("relaxed",),
-            "acq_rel": ("relaxed", "acquire"), "seq_cst": ("relaxed", "acquire", "seq_cst")}  # fmt: skip
+FAILURES = {
+    "relaxed": ("relaxed",),
+    "acquire": ("relaxed", "acquire"),
+    "release": ("relaxed",),
+    "acq_rel": ("relaxed", "acquire"),
+    "seq_cst": ("relaxed", "acquire", "seq_cst"),
+}
 """Of a compare-and-swap: failures that are not stronger than the success, which C11 wants."""
 COMPILERS = {"gcc": ["aarch64-linux-gnu-gcc"],
              "clang": ["clang", "--target=aarch64-linux-gnu"]}  # fmt: skip
@@ -191,12 +196,12 @@ def _source() -> str:
             lines.append(f"word {name}_{one}(word *p, word v) {{ return {call}; }}")
             lines.append(f"void lost_{name}_{one}(word *p, word v) {{ {call}; }}")
         for fails in FAILURES[one]:
-            for weak in (0, 1):
-                lines.append(
-                    f"word cas{'_weak' * weak}_{one}_{fails}(word *p, word e, word v) {{ "
-                    f"__atomic_compare_exchange_n(p, &e, v, {weak}, {up}, {order(fails.upper())}); "
-                    "return e; }"
-                )
+            to = f"{up}, {order(fails.upper())}"
+            lines += [
+                f"word cas{'_weak' * weak}_{one}_{fails}(word *p, word e, word v) {{ "
+                f"__atomic_compare_exchange_n(p, &e, v, {weak}, {to}); return e; }}"
+                for weak in (0, 1)
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -39,6 +39,8 @@ from wakeproof.judge.oracle.program import (
     parse,
 )
 
+FETCHED = locations.sources() / "build" / "herd" / "herd7"
+"""Where ``tools/herd.py`` puts it."""
 SECONDS = 10.0
 NEVER = 999_999
 SWITCHES = Switches(c11_release_sequence=True, paper_scb=True)
@@ -87,11 +89,10 @@ def find() -> Path:
         MissingToolError: there is none.
     """
     named = os.environ.get("WAKEPROOF_HERD7") or shutil.which("herd7")
-    fetched = locations.sources() / "build" / "herd" / "herd7"
     if named:
         return Path(named)
-    if fetched.exists():
-        return fetched
+    if FETCHED.exists():
+        return FETCHED
     raise MissingToolError("no herd7: `make herd` fetches it, WAKEPROOF_HERD7 names your own")
 
 
@@ -117,10 +118,10 @@ def ask(herd: Path, program: str | Program, model: Model, mapping: Mapping | Non
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise SlowError(f"herd7 took more than {SECONDS:.0f} s") from error
-    return _read(ended.stdout, ended.stderr, names)
+    return read(ended.stdout, ended.stderr, names)
 
 
-def _read(output: str, errors: str, names: list[str]) -> Answer:
+def read(output: str, errors: str, names: list[str]) -> Answer:
     """Return the states that herd7 printed; those in which a store-exclusive failed are none."""
     lines = re.search(r"^States \d+\n((?:.*;\n)*)", output, re.MULTILINE)
     if lines is None or "Warning" in errors:
