@@ -67,7 +67,7 @@ orders: venv ## Weaken each memory order by one step; a scenario must fail  [T=R
 
 herd: venv ## herd7 against our memory models: the corpus and N random programs; fetches herd7  [N=1000]
 	$(Q)$(BIN)/python tools/herd.py
-	$(Q)WAKEPROOF_HERD=$(or $(N),1000) $(BIN)/python -m pytest -q -rPs -n 2 \
+	$(Q)WAKEPROOF_HERD=$(or $(N),1000) $(BIN)/python -m pytest -q -rPs -n 2 -o faulthandler_timeout=0 \
 	  tests/judge/explore/test_herd.py
 
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]

@@ -4,7 +4,8 @@
  *   --program FILE|-     programs as text (data.c), separated by lines `end`
  *   --list, --test NAME  the scenario that was linked, compiled
  *   --model sc,tso,rc11  or all                --engine auto|graphs|states|both
- *   --dump FILE          the graph of states (dump.h), from the state engine
+ *   --dump FILE          the graph of states (dump.h), of the states engine
+ *   --dialog             no search: answers questions about the one program (dialog.h)
  *
  * Why it works  The program is made anew for each model and engine, so no run sees the remains of
  *               another. The exit code is 0 whatever a program shows, because the reader grades
@@ -18,6 +19,7 @@
 #include <time.h>
 
 #include "harness/engine/registry.h"
+#include "dialog.h"
 #include "dump.h"
 #include "options.h"
 #include "overrides.h"
@@ -69,14 +71,19 @@ static explore_program *make(const struct origin *origin, char error[256])
 	return program;
 }
 
-/* Explores again as long as the program learns something that changes it. */
-static void explore(explore_program *program, const explore_options *options,
-		    explore_report *report, bool by_states)
+static void bound(const explore_options *options)
 {
 	explore_turns_most = (uint64_t)options->loop_bound;
 	explore_interrupts_most = (uint64_t)options->spurious;
 	explore_failing_heavy_most = (uint64_t)options->failing_heavy;
 	explore_waits_are_fences = options->model == EXPLORE_TSO || options->linux_futex;
+}
+
+/* Once more as long as the program learns something that changes it. */
+static void explore(explore_program *program, const explore_options *options,
+		    explore_report *report, bool by_states)
+{
+	bound(options);
 	for (;;) {
 		explore_estimate((explore_size){0});
 		if (by_states && dump_file)
@@ -136,13 +143,30 @@ static void run_engine(const struct origin *origin, const explore_options *wante
 		program->destroy(program);
 }
 
-/* Auto: the state engine for SC and TSO, because it visits each state once and sees every loop; the
- * graph engine for RC11. Prints one line per model and engine, always in the same order. */
+static void converse(const struct origin *origin, const explore_options *wanted)
+{
+	explore_options fits = fitted(origin, *wanted, false);
+	char error[256] = "";
+	explore_program *program = make(origin, error);
+
+	if (!program)
+		explore_refuse("--dialog", origin->name, error);
+	bound(&fits);
+	explore_converse(program);
+	program->destroy(program);
+}
+
+/* Auto: states where they know the model, as they visit each once and see every loop; graphs for
+ * RC11. A line per model and engine, always in the same order. */
 static void run(const explore_command *command, const struct origin *origin)
 {
 	enum explore_engine engine = command->engine;
 	explore_options options = command->options;
 
+	if (command->converses) {
+		converse(origin, &options);
+		return;
+	}
 	for (int model = 0; model < MODELS; model++) {
 		bool has_states = model != EXPLORE_RC11;
 

@@ -144,6 +144,8 @@ static bool set_flag(explore_command *command, const char *option)
 {
 	if (!strcmp(option, "--list"))
 		command->lists = true;
+	else if (!strcmp(option, "--dialog"))
+		command->converses = true;
 	else if (!strcmp(option, "--whole"))
 		command->is_whole = true;
 	else if (!strcmp(option, "--bounded"))

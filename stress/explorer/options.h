@@ -11,9 +11,9 @@ enum explore_engine { ENGINE_AUTO, ENGINE_GRAPHS, ENGINE_STATES, ENGINE_BOTH };
 
 typedef struct explore_command {
 	const char *file, *test, *progress;
-	const char *dump; /* the file for the graph of states; NULL: none */
-	bool lists, is_whole, is_bounded;
-	unsigned models; /* one bit per enum explore_model */
+	const char *dump; /* file for the graph of the states engine; NULL: none */
+	bool lists, is_whole, is_bounded, converses;
+	unsigned models; /* bit per enum explore_model */
 	enum explore_engine engine;
 	explore_options options;
 } explore_command;

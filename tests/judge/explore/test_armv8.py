@@ -130,7 +130,7 @@ def test_an_assertion_can_fail_by_load_buffering() -> None:
 
 def test_what_is_too_large_is_refused() -> None:
     text = program(*["r0 = load x relaxed;" * 30] * 2)
-    with pytest.raises(run.TooLargeError, match="takes more than 24 steps"):
+    with pytest.raises(run.OutsideError, match="takes more than 24 steps"):
         outcomes(text, LSE)
 
 

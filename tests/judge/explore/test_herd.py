@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from tests.judge.explore.test_armv8 import NEEDED, program
 from tests.support import herd as beside
+from tests.support.handshakes import HANDSHAKES
 from tests.support.herd import NUMBER, compare, difference, drawn, found
 from tests.support.litmus import LITMUS
 
@@ -20,7 +21,8 @@ from wakeproof.judge.oracle.armv8 import CLAUSES, MAPPINGS, Mapping
 from wakeproof.judge.oracle.program import parse
 
 SAMPLE = ("L01", "L06", "L08a", "L10", "L29", "L40", "L46", "L52", "V03b", "V05b", "W01")
-PROGRAMS = LITMUS if NUMBER else {name: LITMUS[name] for name in SAMPLE}
+SHAKEN = {name: handshake.text() for name, handshake in HANDSHAKES.items()}
+PROGRAMS = LITMUS | SHAKEN if NUMBER else {name: LITMUS[name] for name in SAMPLE}
 DRAWN = NUMBER or 6
 USED = MAPPINGS if NUMBER else (Mapping(), Mapping(pair=True, ldapr=True))
 ALL = pytest.mark.parametrize("model", Model, ids=lambda model: model.value)

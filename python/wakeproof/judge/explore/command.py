@@ -50,8 +50,8 @@ def explore(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Use these memory models: sc, tso, rc11, joined by commas, or all. "
-            "Default: all that the engine has.",
+            help="Use these memory models: sc, tso, rc11, joined by commas, or all of these. "
+            "armv8: of litmus tests, by enumeration. Default: all that the engine has.",
         ),
     ] = None,
     seconds: Annotated[
@@ -115,6 +115,16 @@ def explore(
             rich_help_panel=MODEL,
         ),
     ] = "c++20",
+    mapping: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Choose the instructions of ARMv8: lse+ldar, lse+ldapr, pair+ldar or pair+ldapr "
+            "(an update by one instruction or by an exclusive pair; an acquire load by LDAR or "
+            "LDAPR). all: whatever one of them allows.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "all",
     scb: Annotated[
         str,
         typer.Option(
@@ -194,13 +204,15 @@ def explore(
         ),
     ] = None,
 ) -> None:
-    """Explore every interleaving and reordering under SC, x86-TSO and RC11.
+    """Explore every interleaving and reordering under SC, x86-TSO and RC11; litmus on ARMv8.
 
     Examples:
 
       wakeproof explore                              all scenarios, with their twins
 
       wakeproof explore -t guard --model rc11        one concept under one model
+
+      wakeproof explore litmus.txt --model armv8     load buffering too: ARM's own model
 
       wakeproof explore path/to/race.c               your own race, written with stress.h
 
@@ -227,7 +239,7 @@ def explore(
             "--release-sequence", release_sequence, ("c++20", "c11")
         ) == "c11",
         paper_scb=_one_of("--scb", scb, ("genmc", "paper")) == "paper",
-        max_bytes=bytes_of(max_bytes), seconds=seconds, estimate=estimate,
+        mapping=mapping, max_bytes=bytes_of(max_bytes), seconds=seconds, estimate=estimate,
         orders=tuple(o for text in order or () for o in _orders(text, labels)),
     ).checked()  # fmt: skip
     if save is not None:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge.explore import enumerated
 from wakeproof.judge.explore.explored import shown
-from wakeproof.judge.explore.options import ExploreOptions
+from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Result, parse
 from wakeproof.judge.process import Children
 
@@ -23,6 +24,7 @@ PATIENCE = 10  # times the limit, which is processor time: other work may share 
 GRACE_S = 60.0  # beyond the limit that the explorer keeps by itself
 LOOK_S = 0.5
 LINES_S = 60.0
+_NAME = re.compile(r"^[ \t]*program[ \t]+(\S+)", re.MULTILINE)
 _ADDRESS = re.compile(r"@[0-9a-f]{5,16}\b")
 
 Tick = Callable[[dict[str, float]], None]
@@ -44,7 +46,8 @@ def run_test(
     `bounded`: use the bound on preemptions even if the scenario declares a whole exploration.
     """
     command = [str(program), "--test", test, *["--sites"] * sites, *["--bounded"] * bounded]
-    found = _run(children, command, options, len(options.models), tick)
+    plain = [str(program), "--test", test, *["--bounded"] * bounded]
+    found = _run_models(children, command, options, 1, [(test, plain)], tick)
     return [_with_lines(children, program, result) for result in found]
 
 
@@ -93,9 +96,44 @@ def run_programs(
     with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         file = Path(folder) / "programs.txt"
         file.write_text("\nend\n".join(text.strip("\n") for text in texts) + "\n", "utf-8")
+        alone = []
+        for at, text in enumerate(texts if Model.ARMV8 in options.models else ()):
+            one = Path(folder) / f"{at}.txt"
+            one.write_text(text, "utf-8")
+            named = _NAME.search(text)
+            name = named[1] if named else f"program {at + 1}"
+            alone.append((name, [str(program), "--program", str(one)]))
         command = [str(program), "--program", str(file)]
-        runs = len(options.models) * len(texts)
-        return _run(children, command, options, runs, tick, examples=examples)
+        return _run_models(children, command, options, len(texts), alone, tick, examples=examples)
+
+
+def _run_models(
+    children: Children,
+    command: list[str],
+    options: ExploreOptions,
+    programs: int,
+    alone: list[tuple[str, list[str]]],
+    tick: Tick | None,
+    *,
+    examples: bool = True,
+) -> list[Result]:
+    """Run the explorer's models in one process, then ARMv8's for each program, of its `alone`."""
+    options.checked()
+    models = tuple(model for model in options.models if model is not Model.ARMV8)
+    own = replace(options, models=models)
+    found = (
+        _run(children, command, own, len(models) * programs, tick, examples=examples)
+        if models
+        else []
+    )
+    if len(models) == len(options.models):
+        return found
+    each = len(found) // programs
+    together: list[Result] = []
+    for at, (name, command_alone) in enumerate(alone):
+        together += found[at * each : (at + 1) * each]
+        together.append(enumerated.explore(children, command_alone, name, options))
+    return together
 
 
 def _run(

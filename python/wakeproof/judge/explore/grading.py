@@ -59,7 +59,9 @@ def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labe
     judged = []
     for result in results:
         model = result.model
-        expected[model.value] = expectation(twin, model.value)
+        # What ARMv8 shows of a twin is not declared: it is weaker than RC11 here, stronger there.
+        is_declared = model is not Model.ARMV8
+        expected[model.value] = expectation(twin, model.value) if is_declared else "may"
         is_undeclared = expected[model.value] == "must not"
         bad = tuple(
             Outcome(found, "FORBIDDEN", "betrays the defect", _class_of(of, found, result.outcomes))

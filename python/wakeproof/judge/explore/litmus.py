@@ -46,7 +46,7 @@ def explore(
     """
     texts = [str(program) for program in programs]
     chosen = options or ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
-    chosen = replace(chosen, models=tuple(m for m in MODELS if m in models)).checked()
+    chosen = replace(chosen, models=tuple(m for m in Model if m in models)).checked()
     if not texts:
         return []
     results = (explorer or Explorer()).run(texts, chosen, examples)

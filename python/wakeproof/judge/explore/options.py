@@ -10,6 +10,10 @@ from enum import Enum
 from wakeproof.errors import UsageError
 
 ENGINES = ("auto", "graphs", "states", "both")
+ENUMERATED = "axioms"
+"""The engine of ARMv8, which `auto` takes; it has no other model."""
+MAPPINGS = ("lse+ldar", "lse+ldapr", "pair+ldar", "pair+ldapr", "all")
+"""From C11 to the instructions of ARMv8; ``oracle/armv8.py`` has them."""
 ORDERS = ("plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
 MOST_SECONDS = 1e7
 JOBS = 64
@@ -24,7 +28,7 @@ class Model(Enum):
     SC = "sc"
     TSO = "tso"
     RC11 = "rc11"
-    ARMV8 = "armv8"  # by enumeration, in ``explore/armv8.py``
+    ARMV8 = "armv8"  # of litmus tests, by enumeration: ``explore/enumerated.py``
 
     @property
     def label(self) -> str:
@@ -47,6 +51,7 @@ class ExploreOptions:
     `minimal`: find the smallest example of this outcome, not only a shortest one (graphs).
     `replay`: run one execution only, the one with this schedule (states).
     `orders`: replace the memory orders at these places of the source: (file, line, order).
+    `mapping`: the instructions that ARMv8 takes for C11's operations; ``all``: any of them.
     """
 
     models: tuple[Model, ...] = MODELS
@@ -73,6 +78,7 @@ class ExploreOptions:
     minimal: str = ""
     replay: str = ""
     orders: tuple[tuple[str, int, str], ...] = ()
+    mapping: str = "all"
 
     def checked(self) -> ExploreOptions:
         """Return self.
@@ -81,13 +87,19 @@ class ExploreOptions:
             UsageError: a value is not allowed; the message lists the allowed values.
         """
         if not self.models:
-            raise UsageError("model is empty; allowed: sc, tso, rc11, joined by commas, or all")
-        if self.engine not in ENGINES:
+            raise UsageError(
+                "model is empty; allowed: sc, tso, rc11, armv8, joined by commas, or all"
+            )
+        if Model.ARMV8 in self.models:
+            self._check_enumerated()
+        elif self.engine not in ENGINES:
             raise UsageError(f"engine is {self.engine!r}; allowed: {', '.join(ENGINES)}")
         if self.engine == "states" and Model.RC11 in self.models:
             raise UsageError(
                 "engine states has no model rc11: give --model sc,tso or --engine graphs"
             )
+        if self.mapping not in MAPPINGS:
+            raise UsageError(f"mapping is {self.mapping!r}; allowed: {', '.join(MAPPINGS)}")
         _within("loop bound", self.loop_bound, 0, 1_000_000)
         _within("spurious wakeups", self.spurious, 0, 100)
         _within("failing heavy fences", self.failing_heavy, 0, 100)
@@ -118,6 +130,19 @@ class ExploreOptions:
             if order not in ORDERS:
                 raise UsageError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
         return self
+
+    def _check_enumerated(self) -> None:
+        """Refuse what ARMv8's search by enumeration does not have."""
+        alone = self.models == (Model.ARMV8,)
+        if self.engine not in ("auto", "both") and not (alone and self.engine == ENUMERATED):
+            raise UsageError(
+                f"engine {self.engine} has no model armv8, which is enumerated: leave --engine out"
+            )
+        if self.sample or self.estimate or self.preemptions is not None or self.grows:
+            raise UsageError(
+                "model armv8 is enumerated: it has no samples, no estimate and no bound on "
+                "preemptions"
+            )
 
     def arguments(self, *, examples: bool = True) -> list[str]:
         """Return the explorer's arguments."""
@@ -162,7 +187,7 @@ class ExploreOptions:
 
 
 def models_of(text: str) -> tuple[Model, ...]:
-    """Return the models that `text` names: one, several joined by commas, or ``all``.
+    """Return the models that `text` names: one, several joined by commas, or ``all`` of MODELS.
 
     Raises:
         UsageError: `text` has a word that names no model.
@@ -171,11 +196,11 @@ def models_of(text: str) -> tuple[Model, ...]:
     for word in filter(None, (word.strip().lower() for word in text.split(","))):
         if word == "all":
             found.update(MODELS)
-        elif word in {model.value for model in MODELS}:
+        elif word in {model.value for model in Model}:
             found.add(Model(word))
         else:
-            raise UsageError(f"model is {word!r}; allowed: sc, tso, rc11, all")
-    return tuple(model for model in MODELS if model in found)
+            raise UsageError(f"model is {word!r}; allowed: sc, tso, rc11, armv8, all")
+    return tuple(model for model in Model if model in found)
 
 
 def sample_of(text: str) -> tuple[int, int]:

@@ -80,7 +80,7 @@ def print_execution(screen: Console, one: Counterexample, labels: Labels) -> Non
     name = "" if broken.name == explore_classes.FORBIDDEN else broken.name
     kind = found.text if name in (found.text, "") else f"{found.text} ({name})"
     screen.print(
-        f"{token.name}{twin}, {token.model.upper()}: {kind}, "
+        f"{token.name}{twin}, {Model(token.model).label}: {kind}, "
         f"{len(found.example)} steps, engine {token.engine}",
         markup=False, style="bold",
     )  # fmt: skip
@@ -97,7 +97,7 @@ def print_execution(screen: Console, one: Counterexample, labels: Labels) -> Non
 def print_token(screen: Console, one: Counterexample) -> None:
     """Print the command that shows an execution again."""
     saved = f"  (saved: {one.saved})" if one.saved else ""
-    screen.print(f"{one.token.model.upper()}: wakeproof replay {one.token.text}{saved}",
+    screen.print(f"{Model(one.token.model).label}: wakeproof replay {one.token.text}{saved}",
                  markup=False, soft_wrap=True)  # fmt: skip
 
 

@@ -13,12 +13,15 @@ from wakeproof.errors import JudgeError
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.explore import explorer
 from wakeproof.judge.explore import grading as explore_grading
-from wakeproof.judge.explore.options import JOBS, ExploreOptions, Model
+from wakeproof.judge.explore.options import ENUMERATED, JOBS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Twin
 
 LOOPS = "loops without a shared operation"  # stress/explorer/compiled_run.c
+
+ENGINE_OF = {Model.RC11: "graphs", Model.ARMV8: ENUMERATED}
+"""The models with one engine."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the current run, the steps done, and the steps in all."""
@@ -109,7 +112,7 @@ class Tasks:
         program = self._builder.program(tasks[0].scenario.file, build)
         for task in tasks:
             if endless:
-                engine = "graphs" if task.model is Model.RC11 else endless[0].engine
+                engine = ENGINE_OF.get(task.model, endless[0].engine)
                 found[task] = [replace(endless[0], model=task.model, engine=engine)]
             elif betrayed:
                 found[task] = [replace(betrayed, model=task.model, stopped="inclusion")]
@@ -142,7 +145,7 @@ class Tasks:
     def _engine(self, model: Model) -> str:
         """Return the engine for `model` alone; states are for SC and TSO."""
         engine = self._options.engine
-        return "graphs" if engine == "both" and model is Model.RC11 else engine
+        return ENGINE_OF.get(model, engine) if engine == "both" else engine
 
 
 def size_of(at: dict[str, float]) -> str:

@@ -46,13 +46,15 @@ def rows(found: Found, labels: Labels, model: Model) -> list[Row]:
     for at, event in enumerate(events):
         site = event.site
         label = labels.of(site.file, site.line) if site else ""
+        source = _source(event, at in stale, model)
+        if event.read_from > at and not event.drain:
+            source = f"#{event.read_from + 1}, which comes later: load buffering"
         cells = [""] * threads
         cells[event.thread] = " ".join(filter(None, (label, operation(event))))
         sleeps = found.verdict in ASLEEP and event.kind == "wait" and ends[event.thread] == at
         table.append(Row(
             at + 1, event.thread, label, f"{site.file}:{site.line}" if site else "", tuple(cells),
-            "sleeps for ever" if sleeps else _value(event), _source(event, at in stale, model),
-            at in stale,
+            "sleeps for ever" if sleeps else _value(event), source, at in stale,
         ))  # fmt: skip
     return table
 

@@ -157,14 +157,19 @@ class Frame:
         return (self.po | self.sw).closure
 
     @cached_property
-    def has_race(self) -> bool:
-        """Return whether conflicting accesses, one of them plain, are not ordered by hb."""
+    def races(self) -> Relation:
+        """Conflicting accesses, one of them plain, that hb does not order."""
         conflicts = (
             self.same_location
             & self.external
             & self.pairs(lambda a, b: (a.writes or b.writes) and "plain" in (a.order, b.order))
         )
-        return any((conflicts - self.hb - self.hb.inverse).rows)
+        return conflicts - self.hb - self.hb.inverse
+
+    @property
+    def has_race(self) -> bool:
+        """Say whether there is a race."""
+        return any(self.races.rows)
 
 
 class Graph:

@@ -477,8 +477,12 @@ class _X86(_Assembly):
                     f"{opposite} {beyond}", f"jmp {target}", f"{beyond}:"
                 ]  # fmt: skip
             case "local" if line.operator in _X86_LOCALS:
-                code += [f"movq {value},%rax"]
-                code.append(f"{_X86_LOCALS[line.operator]} {self._operand(line.b)},%rax")
+                code.append(f"movq {value},%rax")
+                right = self._operand(line.b)
+                if line.operator == "-" and line.b.register is None:  # it subtracts registers alone
+                    code.append(f"addq ${-_signed(line.b.number)},%rax")
+                else:
+                    code.append(f"{_X86_LOCALS[line.operator]} {right},%rax")
                 code.append(f"movq %rax,{into}")
             case _:
                 what = line.operator if line.what in ("if", "local") else line.what

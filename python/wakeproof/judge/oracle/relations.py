@@ -56,6 +56,11 @@ class Relation:
         return Relation(rows)
 
     @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs, in order."""
+        return [(a, b) for a, row in enumerate(self.rows) for b in _bits(row)]
+
+    @property
     def maybe(self) -> Relation:
         """The reflexive closure."""
         return Relation([row | 1 << a for a, row in enumerate(self.rows)])

@@ -31,8 +31,8 @@ MOST_STATES = 200_000
 MOST_PLACES = 20_000
 
 
-class TooLargeError(UsageError):
-    """The program has more executions than an enumeration can visit."""
+class OutsideError(UsageError):
+    """An enumeration cannot take this program: it is too large, or has what the search has not."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ def explore(
 
     Raises:
         UsageError: the program is wrong, has loops, or uses what the oracle does not have.
-        TooLargeError: it is too large.
+        OutsideError: it is too large.
     """
     machine = Text(parse(program) if isinstance(program, str) else program)
     results = {model: Result() for model in models}
@@ -91,7 +91,7 @@ def executions(
     """Yield every coherent execution, each once.
 
     Raises:
-        TooLargeError: the machine is too large for this.
+        OutsideError: the machine is too large for this.
     """
     for state in _finals(machine, _Futures(machine) if buffering else None):
         frame = Frame(_events(machine, state), switches or Switches())
@@ -125,7 +125,7 @@ class State:
     def after(self, thread: int, done: tuple[Event, ...], place: Hashable) -> State:
         """Return the state in which the thread has `done` this and goes on from `place`."""
         if len(self.events[thread]) >= MOST_STEPS:
-            raise TooLargeError(
+            raise OutsideError(
                 f"thread {thread} takes more than {MOST_STEPS} steps: it loops, or is too large "
                 "for an enumeration"
             )
@@ -167,7 +167,7 @@ def _finals(machine: Machine, futures: _Futures | None) -> Iterator[State]:
                 seen.add(following.events)
                 waiting.append(following)
         if len(seen) > MOST_STATES:
-            raise TooLargeError(
+            raise OutsideError(
                 f"more than {MOST_STATES:,} ways to read: too large for an enumeration"
             )
 
@@ -296,7 +296,7 @@ class _Futures:
             if place in found:
                 continue
             if len(found) > MOST_PLACES:
-                raise TooLargeError(
+                raise OutsideError(
                     f"thread {thread} has more than {MOST_PLACES:,} places: too large for an "
                     "enumeration"
                 )
