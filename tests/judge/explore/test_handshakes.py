@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.handshakes import HANDSHAKES, NONE, Row, lost, table
+from tests.support.judges import TRUST
 
 from wakeproof import locations
 from wakeproof.judge.explore.options import MODELS, Model
@@ -50,7 +51,10 @@ def test_sequential_consistency_needs_no_order() -> None:
 @pytest.mark.parametrize("name", HANDSHAKES)
 def test_z3_says_the_same(smt: Any, name: str) -> None:
     handshake = HANDSHAKES[name]
-    for row in (row for row in _table() if row.handshake == name):
+    rows = [row for row in _table() if row.handshake == name]
+    if TRUST == 1 and len(handshake.threads) > 2:  # else a minute
+        rows = [row for row in rows if row.weaker in ("", NONE)]
+    for row in rows:
         weaker = {row.label.replace(".", "_"): row.weaker} if row.label else {}
         text = handshake.text(**weaker)
         for model in MODELS:

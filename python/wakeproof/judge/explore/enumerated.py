@@ -95,6 +95,7 @@ class Compiled:
         self.actors = tuple(first["actors"])
         self.state_size: int = first["state_size"]
         self.initial: list[int] = []
+        self.sites: dict[Site, None] = {}  # that a thread came to
         self._failed: Event | None = None
         self._known: dict[str, _Position] = {}
         self._places: dict[tuple[int, int], _Position] = {}
@@ -129,12 +130,6 @@ class Compiled:
         """Return the outcome, and the arbiter's assertion that fails."""
         return execution.outcome(self), self._failed
 
-    @property
-    def sites(self) -> tuple[Site, ...]:
-        """Return the lines that a thread came to."""
-        sites = (position.event.site for position in self._places.values())
-        return tuple(dict.fromkeys(site for site in sites if site is not None))
-
     def shown(self, thread: int, place: Hashable) -> Event:
         """Return the step there as the explorer shows it."""
         assert isinstance(place, int)
@@ -151,6 +146,8 @@ class Compiled:
 
     def _read_position(self, answer: dict[str, Any]) -> _Position:
         event = event_of(answer["step"][0])
+        if event.site:
+            self.sites[event.site] = None
         if event.kind in _OUTSIDE:
             where = f" ({event.site.file}:{event.site.line})" if event.site else ""
             raise oracle.OutsideError(
@@ -225,7 +222,7 @@ class _Search:
             _none(self._name, "", seconds), threads=self._machine.threads, outcomes=found,
             executions=self._executions, exhaustive=not stopped, stopped=stopped,
             actors=self._machine.actors, state_size=self._machine.state_size,
-            sites=self._machine.sites if self._options.orders else (),
+            sites=tuple(self._machine.sites),
         )  # fmt: skip
 
     def _count(self, execution: oracle.Execution) -> None:
