@@ -93,6 +93,7 @@ def test_a_dependency_counts_where_the_compiler_keeps_it(name: str) -> None:
     assert bad not in outcomes(program(first, second), LSE, dependencies=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_a_model_without_one_clause_is_found_out(clause: str) -> None:
     first, second, seen, bad = NEEDED[clause]
@@ -101,6 +102,7 @@ def test_a_model_without_one_clause_is_found_out(clause: str) -> None:
     assert bad in outcomes(text, LSE, clause, dependencies=True)
 
 
+@pytest.mark.slow
 def test_buffering_adds_no_execution_to_models_without_it() -> None:
     programs = [str(one) for at, one in enumerate(classics(SKELETONS[:9])) if at % 8 == 0]
     assert len(programs) > 30
@@ -108,6 +110,7 @@ def test_buffering_adds_no_execution_to_models_without_it() -> None:
         assert run.explore(text, buffering=True) == run.explore(text)
 
 
+@pytest.mark.slow
 def test_what_sc_allows_armv8_allows() -> None:
     for at, one in enumerate(classics(SKELETONS)):
         if at % 80 == 0:
@@ -205,6 +208,7 @@ def _source() -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(("mapping", "march"), [(PAIR, "armv8-a"), (LSE, "armv8-a+lse")])
 def test_the_mapping_is_what_compilers_emit(compiler: str, mapping: Mapping, march: str) -> None:

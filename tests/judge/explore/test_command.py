@@ -41,7 +41,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 ERRORS = {
-    "explore --model arm": "model is 'arm'; allowed: sc, tso, rc11, all",
+    "explore --model arm": "model is 'arm'; allowed: sc, tso, rc11, armv8, all",
     "explore --model ,": "model is empty; allowed: sc, tso, rc11, ",
     "explore --engine fast": "engine is 'fast'; allowed: auto, graphs, states, both",
     "explore --engine states --model all": "engine states has no model rc11: give --model",

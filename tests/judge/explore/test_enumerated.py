@@ -50,6 +50,7 @@ def test_the_explorer_s_programs_are_the_oracle_s() -> None:
             assert {one.text: one.count for one in found.outcomes} == expected.outcomes, name
 
 
+@pytest.mark.slow
 def test_a_mapping_can_be_chosen() -> None:
     text = LITMUS["V03b"]  # SB by exchanges
     by_name = {m.name: texts([text], m.name)[0].texts for m in MAPPINGS}
@@ -60,6 +61,7 @@ def test_a_mapping_can_be_chosen() -> None:
     assert "0,0" in texts([text])[0].texts
 
 
+@pytest.mark.slow
 def test_models_of_the_engines_stand_beside_it() -> None:
     models = (Model.SC, Model.RC11, Model.ARMV8)
     options = ExploreOptions(models=models)

@@ -17,6 +17,8 @@ from wakeproof.judge.oracle.models import AXIOMS
 
 PAGE = locations.sources() / "docs" / "judging" / "armv8.md"
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def _table() -> tuple[Row, ...]:
@@ -47,7 +49,6 @@ def test_sequential_consistency_needs_no_order() -> None:
     assert not [row for row in _table() if Model.SC in row.lost]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", HANDSHAKES)
 def test_z3_says_the_same(smt: Any, name: str) -> None:
     handshake = HANDSHAKES[name]

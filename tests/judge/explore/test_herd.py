@@ -27,6 +27,8 @@ DRAWN = NUMBER or 6
 USED = MAPPINGS if NUMBER else (Mapping(), Mapping(pair=True, ldapr=True))
 ALL = pytest.mark.parametrize("model", Model, ids=lambda model: model.value)
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def _drawn() -> dict[str, str]:
@@ -46,7 +48,7 @@ def test_herd7_agrees_on_random_programs(model: Model) -> None:
     tally = compare(found(), _drawn(), model)
     sys.stdout.write(f"{model.label}, {len(_drawn())} random programs: {tally}\n")
     assert not tally.differ, str(tally)
-    assert tally.same, str(tally)
+    assert tally.same > 100 * len(tally.lost), str(tally)
 
 
 @pytest.mark.parametrize("clause", CLAUSES)
@@ -78,6 +80,23 @@ def test_herd7_finds_out_another_mapping() -> None:
     text = LITMUS["V03b"]  # SB by exchanges
     theirs = herd.ask(found(), text, Model.ARMV8, Mapping(pair=True))
     assert theirs.outcomes - beside.mine(parse(text), Model.ARMV8, Mapping()).outcomes == {"0,0"}
+
+
+def test_what_herd7_misses_is_no_fault_of_ours_if_an_interleaving_has_it() -> None:
+    text = program(
+        "store x 1 plain;fence seq_cst;r0 = add x 2 relaxed",
+        "r0 = cas x 2 5 relaxed relaxed;r1 = cas x 1 6 relaxed relaxed",
+        "r0 = load x plain",
+        observe="0:r0 1:r0 1:r1 2:r0 x",
+    )
+    assert "1,3,3,3,3" in beside.interleavings(parse(text))
+    assert difference(found(), text, Model.SC, Mapping()) in ("", beside.LOST)
+
+
+def test_interleavings_are_sequential_consistency() -> None:
+    for name in ("L01", "L08a", "L29", "L40", "L46", "W01"):
+        ours = beside.mine(parse(LITMUS[name]), Model.SC, Mapping())
+        assert beside.interleavings(parse(LITMUS[name])) == ours.outcomes
 
 
 def test_herd7_finds_out_a_race() -> None:
