@@ -56,7 +56,7 @@ class Handshake:
         return f"program handshake\n{self.initial}{body}observe {self.observe}\n"
 
     def is_lost(self, outcome: str) -> bool:
-        """Say whether a wakeup is lost."""
+        """Return whether a wakeup is lost."""
         return any(fnmatchcase(outcome, bad) for bad in self.bad)
 
 

@@ -94,7 +94,7 @@ def mine(
 def difference(
     tool: Path, text: str, model: Model, mapping: Mapping, axioms: Axioms | None = None
 ) -> str:
-    """Say how the two differ; "": not at all.  Of a racy program RC11 says no more than that."""
+    """Return how the two differ; "": not at all.  Of a racy program RC11 says no more than that."""
     program = parse(text)
     if model is Model.TSO:
         program = herd.without_results_of_adds(program)

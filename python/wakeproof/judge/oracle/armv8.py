@@ -108,7 +108,7 @@ def armv8(graph: Graph, mapping: Mapping, without: str = "") -> bool:
 
 
 def armv8_any(graph: Graph, mappings: Iterable[Mapping] = MAPPINGS) -> bool:
-    """Say whether one of the mappings allows the execution."""
+    """Return whether one of the mappings allows the execution."""
     return any(armv8(graph, mapping) for mapping in mappings)
 
 

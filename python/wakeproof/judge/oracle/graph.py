@@ -168,7 +168,7 @@ class Frame:
 
     @property
     def has_race(self) -> bool:
-        """Say whether there is a race."""
+        """Return whether there is a race."""
         return any(self.races.rows)
 
 

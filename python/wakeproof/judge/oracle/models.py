@@ -69,7 +69,7 @@ def drains(frame: Frame) -> list[tuple[int, list[int]]]:
 
 
 def can_drain(order: Relation, drains: list[tuple[int, list[int]]]) -> bool:
-    """Say whether heavy fences fit in: each divides other threads into before and after."""
+    """Return whether heavy fences fit into the order: each has events before and after it."""
     if not order.is_acyclic or not drains:
         return order.is_acyclic
     (fence, events), *rest = drains

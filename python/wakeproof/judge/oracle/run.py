@@ -53,7 +53,7 @@ def explore(
     *,
     buffering: bool = False,
 ) -> dict[Model, Result]:
-    """Return what each model allows.  With `buffering`, models may have load buffering.
+    """Return the result of each model.  With `buffering`, models may have load buffering.
 
     Raises:
         UsageError: the program is wrong, has loops, or uses what the oracle does not have.
@@ -113,17 +113,17 @@ def _add(result: Result, machine: Machine, execution: Execution) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """Threads on their way; the events, with what each has read, determine the rest."""
+    """Threads in the middle of a run; the events with their values determine the rest."""
 
     places: tuple[Hashable, ...]
     events: tuple[tuple[Event, ...], ...]
 
     def steps(self, machine: Machine) -> list[Step | None]:
-        """Return what each thread does next; None: it has ended."""
+        """Return the next step of each thread; None: it has ended."""
         return [machine.step(thread, place) for thread, place in enumerate(self.places)]
 
     def after(self, thread: int, done: tuple[Event, ...], place: Hashable) -> State:
-        """Return the state in which the thread has `done` this and goes on from `place`."""
+        """Return the state in which the thread has `done` these events and is at `place`."""
         if len(self.events[thread]) >= MOST_STEPS:
             raise OutsideError(
                 f"thread {thread} takes more than {MOST_STEPS} steps: it loops, or is too large "
@@ -149,7 +149,7 @@ class State:
 
 
 def _finals(machine: Machine, futures: _Futures | None) -> Iterator[State]:
-    """Yield every way in which the threads can read from each other and end, each once."""
+    """Yield every choice of reads-from with which the threads can end, each once."""
     threads = range(machine.threads)
     start = State(tuple(machine.start(thread) for thread in threads), ((),) * machine.threads)
     seen, waiting = {start.events}, [start]
@@ -175,7 +175,7 @@ def _finals(machine: Machine, futures: _Futures | None) -> Iterator[State]:
 def _following(
     machine: Machine, state: State, steps: list[Step | None], futures: _Futures | None
 ) -> Iterator[State]:
-    # What does not read has no choice, and comes first: the more writes, the more to read from.
+    # An operation that does not read has no choice, so it comes first: then reads see its writes.
     for thread, step in enumerate(steps):
         if step is not None and step.what in ("store", "fence"):
             yield from _without_reading(machine, state, thread, step)
@@ -357,7 +357,7 @@ class _Futures:
         return self._found[key]
 
     def may_guess(self, thread: int, place: Hashable, step: Step) -> bool:
-        """Say whether a cycle may pass from this read to a later write elsewhere."""
+        """Return whether a cycle may pass from this read to a later write elsewhere."""
         return any(location != step.location for location, _ in self.written(thread, place))
 
 
