@@ -209,4 +209,67 @@ UntouchedAfterOpen ==
 
 \* Every thread that waits eventually returns.
 Served == \A w \in Waiters : pc[w] \in {"wait", "asleep"} ~> pc[w] \in {"in", "out"}
+
+(* The inductive invariant, from which the claims follow for any number of waiters. *)
+
+\* Which steps each kind of thread takes.
+IndTypes ==
+  /\ word \in {"shut", "open"}
+  /\ pc[Opener] \in {"begin", "open", "lock", "publish", "grant", "wake", "out"}
+  /\ \A w \in Waiters : pc[w] \notin {"open", "lock", "publish", "grant"}
+
+\* One thread has the list's lock, the one that is at such a step.
+HasLock == {t \in Waiters \cup {Opener} : pc[t] \in {"push", "remove", "publish"}}
+LockIsHeld ==
+  /\ locked <=> HasLock # {}
+  /\ \A t, u \in HasLock : t = u
+
+\* The opener opens the latch after its work, and from then on it only wakes waiters.
+OpenedByOpener ==
+  /\ pc[Opener] # "begin" => done
+  /\ IF word = "open"
+     THEN /\ pc[Opener] \in {"grant", "wake", "out"}
+          /\ ~locked
+          /\ list = <<>>
+     ELSE /\ pc[Opener] \in {"begin", "open", "lock", "publish"}
+          /\ hand = <<>>
+          /\ granted = {}
+
+\* While the latch is shut, the list has the threads that wait, and no other threads.
+Listed == {"wait", "asleep", "late", "remove"}
+ListWaits ==
+  word = "shut" =>
+    /\ \A i \in 1 .. Len(list) : list[i] \in Waiters /\ pc[list[i]] \in Listed
+    /\ \A w \in Waiters : pc[w] \in Listed => w \in Range(list)
+    /\ \A w \in Waiters : pc[w] \notin {"back", "await", "in"}
+
+\* No thread is in the list, or in the opener's hands, twice.
+IsDistinct ==
+  /\ \A i, j \in 1 .. Len(list) : i # j => list[i] # list[j]
+  /\ \A i, j \in 1 .. Len(hand) : i # j => hand[i] # hand[j]
+
+\* The waiters in the opener's hands wait, until the opener has granted the oldest.
+HandWaits ==
+  /\ pc[Opener] \in {"grant", "wake"} <=> hand # <<>>
+  /\ pc[Opener] = "wake" => Oldest \in granted
+  /\ \A i \in 1 .. Len(hand) :
+       /\ hand[i] \in Waiters
+       /\ hand[i] \in granted => i = Len(hand) /\ pc[Opener] = "wake"
+       /\ hand[i] \notin granted => pc[hand[i]] \in {"wait", "asleep", "late", "await"}
+
+\* Once the latch is open, a thread that waits is granted or in the opener's hands.
+WaitsForGrant ==
+  word = "open" =>
+    \A w \in Waiters :
+      /\ pc[w] \in {"wait", "asleep", "late", "await"} => w \in granted \cup Range(hand)
+      /\ pc[w] = "back" => w \in granted
+
+IndInv ==
+  /\ IndTypes
+  /\ LockIsHeld
+  /\ OpenedByOpener
+  /\ ListWaits
+  /\ IsDistinct
+  /\ HandWaits
+  /\ WaitsForGrant
 =============================================================================

@@ -26,6 +26,7 @@ CONSTANTS
   Yields      \* the number of times that the task may yield
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Yields} \subseteq Nat
+ASSUME ThreadsDiffer == \A c \in Carriers : c \notin Unparkers
 
 VARIABLES
   word,      \* task->word without its bit: "PARKED", "BUSY" (queued or running), "DONE",
@@ -231,4 +232,53 @@ CancelIsAlone ==
   word = "CANCELLED" =>
     /\ cells = 0
     /\ ~told
+
+(* The inductive invariant, from which the claims follow for any number of carriers, unparkers, *)
+(* unparks and yields.                                                                          *)
+
+\* What the variables hold, and which steps each kind of thread takes.
+IndTypes ==
+  /\ word \in {"PARKED", "BUSY", "DONE", "CANCELLED"}
+  /\ cells \in {0, 1}
+  /\ \A t \in Threads \ Carriers : pc[t] \notin {"begin", "run"}
+  /\ pc[Canceller] \notin {"push", "publish"}
+
+\* The task is on its way to a carrier.
+InFlight ==
+  \/ cells > 0
+  \/ Pushers # {}
+  \/ \E c \in Carriers : pc[c] = "begin"
+
+\* A task on its way to a carrier is queued or runs, or an unpark has found it parked.
+FlightHasReason == InFlight => word = "BUSY" \/ (word = "PARKED" /\ notified)
+
+\* A task that is queued, and one that was unparked, is on its way to a carrier or runs.
+BusyIsSomewhere ==
+  /\ word = "BUSY" => InFlight \/ Runners # {}
+  /\ word = "PARKED" /\ notified => InFlight
+
+\* The bit of the word stands until the run that answers the unpark.
+ToldIsNotified == told /\ ~HasEnded => notified
+
+\* What was written for the next run, and by which threads. The word carries what all others than
+\* carriers wrote, and what the carrier wrote that parked the task; the cell carries what the carrier
+\* wrote that queued it.
+WritesAreCarried ==
+  /\ \A t \in writes : t \in Carriers \/ t \in carried["word"]
+  /\ ~told /\ ~HasEnded => \A t \in writes : t \in Carriers
+  /\ \A c \in Runners : \A t \in writes : t \in Carriers => t = c
+  /\ word = "PARKED" => writes \subseteq carried["word"]
+  /\ word = "BUSY" /\ cells > 0 => \A t \in writes : t \in Carriers => t \in carried["cell"]
+  /\ word = "BUSY" =>
+       /\ \A h \in Pushers : \A t \in writes : t \in Carriers => t = h
+       /\ (\E c \in Carriers : pc[c] = "begin") => \A t \in writes : t \notin Carriers
+
+IndInv ==
+  /\ IndTypes
+  /\ OneCarrier
+  /\ FlightHasReason
+  /\ BusyIsSomewhere
+  /\ ToldIsNotified
+  /\ CancelIsAlone
+  /\ WritesAreCarried
 =============================================================================

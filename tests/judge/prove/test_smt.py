@@ -78,7 +78,7 @@ def test_equal_sets_are_seen_without_a_quantifier() -> None:
 
 def test_a_cardinality_is_exact_for_at_most_one_and_unknown_for_more() -> None:
     found = values.whole(THREAD, lambda one: smt.symbol("Threads", BOOL, (one,)))
-    count = values.Count(found, smt.integer(0))
+    count = values.Count((found,), smt.integer(0))
     none = values.compare("=", count, smt.integer(0))
     assert none is smt.negation(none.arguments[0])
     two = values.compare("<=", count, N)

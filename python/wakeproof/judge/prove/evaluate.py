@@ -603,9 +603,7 @@ def _length(domain: SetValue) -> Term | None:
         is_one = all(one is smt.integer(number + 1) for number, one in enumerate(found))
         return smt.integer(len(found)) if is_one else None
     if len(domain.generators) == 1 and (within := domain.generators[0].within) is not None:
-        first = smt.arithmetic("+", within[0], smt.integer(domain.generators[0].shift))
-        last = smt.arithmetic("+", within[1], smt.integer(domain.generators[0].shift))
-        return last if first is smt.integer(1) else None
+        return within[1] if within[0] is smt.integer(1) else None
     return None
 
 
@@ -749,6 +747,8 @@ BUILT_IN: Final[dict[str, Operator]] = {
 
 def _sum(self: Evaluator, node: Apply, scope: Scope) -> Value:
     one, other = self.all_parts(node, scope)
+    if isinstance(one, Count) and isinstance(other, Count):
+        return Count((*one.of, *other.of), smt.arithmetic("+", one.plus, other.plus))
     if isinstance(one, Count):
         return Count(one.of, smt.arithmetic("+", one.plus, _number(other)))
     if isinstance(other, Count):
@@ -810,6 +810,16 @@ def _tail(self: Evaluator, node: Apply, scope: Scope) -> Value:
     return SequenceValue(length, lambda at: sequence.at(smt.arithmetic("+", at, one)))
 
 
+def _part(self: Evaluator, node: Apply, scope: Scope) -> Value:
+    sequence = _sequence(self.part(node, 0, scope))
+    first, last = (_number(self.part(node, number, scope)) for number in (1, 2))
+    before = smt.arithmetic("-", first, smt.integer(1))
+    length = smt.arithmetic("-", last, before)
+    is_none = smt.arithmetic("<", length, smt.integer(0))
+    length = smt.choice(is_none, smt.integer(0), length)
+    return SequenceValue(length, lambda at: sequence.at(smt.arithmetic("+", at, before)))
+
+
 def _append(self: Evaluator, node: Apply, scope: Scope) -> Value:
     sequence, item = _sequence(self.part(node, 0, scope)), self.part(node, 1, scope)
     return _concatenated(sequence, values.items((item,)))
@@ -832,6 +842,8 @@ def _concatenated(one: SequenceValue, other: SequenceValue) -> SequenceValue:
         else:
             second = other.at(smt.arithmetic("-", place, one.length))
         first = smt.arithmetic("<=", place, one.length)
+        if first in (smt.TRUE, smt.FALSE):
+            return one.at(place) if first is smt.TRUE else second
         return values.choice(first, one.at(place), second)
 
     return SequenceValue(smt.arithmetic("+", one.length, other.length), at)
@@ -853,7 +865,7 @@ def _sequences(self: Evaluator, node: Apply, scope: Scope) -> Value:
 
 
 def _cardinality(self: Evaluator, node: Apply, scope: Scope) -> Value:
-    return Count(_listed(self.part(node, 0, scope)), smt.integer(0))
+    return Count((_listed(self.part(node, 0, scope)),), smt.integer(0))
 
 
 LIBRARY: Final[dict[str, Operator]] = {
@@ -862,6 +874,7 @@ LIBRARY: Final[dict[str, Operator]] = {
     "<": _comparison("<"), "\\leq": _comparison("<="), ">": _comparison("<", turned=True),
     "\\geq": _comparison("<=", turned=True), "..": _interval, "Len": _length_of, "Head": _head,
     "Tail": _tail, "Append": _append, "\\o": _concatenation, "SelectSeq": _select,
+    "SubSeq": _part,
     "Seq": _sequences, "Cardinality": _cardinality,
     "IsFiniteSet": lambda *_: smt.TRUE,
 }  # fmt: skip

@@ -152,6 +152,11 @@ class Problem:
         for claim in self.subject.claims:
             yield from self._claim(claim)
 
+    @cached_property
+    def digests(self) -> frozenset[str]:
+        """Return the hashes of all texts."""
+        return frozenset(one.digest for one in self.obligations())
+
     def _at_first(self) -> Iterator[Obligation]:
         start = self.printer(self.assumptions)
         for path in self.initial:

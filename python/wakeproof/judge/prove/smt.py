@@ -253,12 +253,50 @@ def quantified(kind: str, variable: Term, body: Term, within: tuple[Term, Term] 
         within: the least and the greatest number, of a variable of sort Int: the guard is in the
             body, and these are for evaluation in a finite model (`interpret`) alone.
     """
+    if variable.sort == INT:
+        body, within = _recentred(variable, body, within)
     if variable not in body.free:
         if body is (TRUE if kind == "forall" else FALSE):
             return body  # also where nothing is in its range
         if variable.sort != INT and within is None:
             return body
     return _term(kind, BOOL, "", (variable, *(within or ()), body))
+
+
+def _recentred(
+    variable: Term, body: Term, within: tuple[Term, Term] | None
+) -> tuple[Term, tuple[Term, Term] | None]:
+    """Move a variable so that functions are applied to it, and not to it plus a number.
+
+    The places of a tail are those of the whole sequence plus one.  A solver finds instances of
+    `line(i)` among the terms that there are, and none of `line(i + 1)`.
+    """
+    places = {
+        place
+        for one in subterms([body]) if one.op in ("symbol", "made") and variable in one.free
+        for place in one.arguments if variable in place.free
+    }  # fmt: skip
+    moved = {number for base, number in map(shifted, places) if base is variable}
+    if len(moved) != 1 or len(places) != 1 or moved == {0}:
+        return body, within
+    number = moved.pop()
+    body = replaced(body, variable, shift(variable, -number))
+    if within is not None:
+        low, high = (arithmetic("+", one, integer(number)) for one in within)
+        within = low, high
+    return body, within
+
+
+def replaced(term: Term, old: Term, new: Term) -> Term:
+    """Return a term with a variable replaced."""
+    if term is old:
+        return new
+    if old not in term.free:
+        return term
+    arguments = tuple(replaced(one, old, new) for one in term.arguments)
+    if term.op in _FOLD:
+        return arithmetic(term.op, *arguments)
+    return _term(term.op, term.sort, term.name, arguments)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,13 @@ from typing import Any
 NUMBERS = range(-1, 9)
 """The arguments of sort Int for which a counterexample says what a function is."""
 
+Z3_TRIES: tuple[tuple[dict[str, bool], float], ...] = (({}, 0.5), ({"smt.ematching": False}, 0.5))
+"""How z3 chooses instances of quantifiers, tried in turn, and the share of the time for each.
+
+Where terms match quantifiers without end, it finds a model only by the second, which is tried first
+where a model is wanted.
+"""
+
 CVC5_TRIES: tuple[tuple[dict[str, str], float], ...] = (
     ({}, 0.3),
     ({"enum-inst": "true"}, 0.4),
@@ -30,13 +37,18 @@ def ask_z3(text: str, timeout_ms: int, wants_model: bool) -> dict[str, Any]:
     """Return z3's answer, with a finite part of its model."""
     import z3  # type: ignore[import-untyped]
 
-    solver = z3.Solver()
-    solver.set("timeout", timeout_ms)
-    solver.from_string(text.replace("(check-sat)", ""))
-    answer = str(solver.check())
-    if answer != "sat" or not wants_model:
-        return {"answer": answer}
-    return {"answer": answer, **_model(z3, solver.model())}
+    tries = Z3_TRIES[::-1] if wants_model else Z3_TRIES
+    for options, share in tries:
+        solver = z3.Solver()
+        solver.set("timeout", max(1, int(timeout_ms * share)))
+        for name, value in options.items():
+            solver.set(name, value)
+        solver.from_string(text.replace("(check-sat)", ""))
+        answer = str(solver.check())
+        if answer != "unknown":
+            found = {"answer": answer, "by": ", ".join(options)}
+            return found | (_model(z3, solver.model()) if wants_model and answer == "sat" else {})
+    return {"answer": "unknown", "why": solver.reason_unknown()}
 
 
 def _model(z3: Any, model: Any) -> dict[str, Any]:

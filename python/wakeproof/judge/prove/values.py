@@ -54,8 +54,6 @@ class Generator:
     guard: Callable[[Term], Term]
     value: Callable[[Term], Value]
     within: tuple[Term, Term] | None = None
-    shift: int = 0
-    """The elements are the terms plus this number, and nothing else about them is changed."""
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -173,9 +171,9 @@ class NumberOrThread:
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """The cardinality of a set, plus a number: it is only ever compared."""
+    """The sum of the cardinalities of sets, plus a number: it is only ever compared."""
 
-    of: SetValue
+    of: tuple[SetValue, ...]
     plus: Term
 
 
@@ -228,21 +226,11 @@ def interval(low: Term, high: Term) -> SetValue:
     if low.op == high.op == "int":
         return listed(smt.integer(one) for one in range(int(low.name), int(high.name) + 1))
 
-    # A variable that runs over the places of a tail is counted as in the whole sequence: solvers
-    # then find instances of it among the terms that there are.
-    last, number = smt.shifted(high)
-    if number >= 0:
-        last, number = high, 0
-    first = smt.arithmetic("-", low, smt.integer(number))
-
     def guard(one: Term) -> Term:
-        at_least = smt.arithmetic("<=", first, one)
-        return smt.conjunction((at_least, smt.arithmetic("<=", one, last)))
+        at_least = smt.arithmetic("<=", low, one)
+        return smt.conjunction((at_least, smt.arithmetic("<=", one, high)))
 
-    def element(one: Term) -> Value:
-        return smt.shift(one, number)
-
-    return SetValue((Generator(INT, guard, element, (first, last), number),))
+    return SetValue((Generator(INT, guard, itself, (low, high)),))
 
 
 NATURALS: Final = whole(INT, lambda one: smt.arithmetic("<=", smt.integer(0), one))
@@ -274,7 +262,7 @@ def filtered(found: SetValue, test: Callable[[Value], Term]) -> SetValue:
             first = one.guard(term)
             return first if first is smt.FALSE else smt.conjunction((first, test(one.value(term))))
 
-        return Generator(one.sort, guard, one.value, one.within, one.shift)
+        return Generator(one.sort, guard, one.value, one.within)
 
     return SetValue(tuple(narrowed(one) for one in found.generators))
 
@@ -342,8 +330,6 @@ def _generates(one: Generator, value: Value) -> Term:
         guard = one.guard(smt.TRUE)
         return smt.conjunction((guard, equal(value, one.value(smt.TRUE)))) \
             if guard is not smt.FALSE else smt.FALSE  # fmt: skip
-    if one.shift:
-        return one.guard(smt.arithmetic("-", _term(value), smt.integer(one.shift)))
     if one.is_whole:
         if isinstance(value, NumberOrThread):
             part = value.number if one.sort == INT else value.thread
@@ -553,22 +539,22 @@ def compare(op: str, one: Value, other: Value) -> Term:
     return smt.arithmetic(op, _term(one), _term(other))
 
 
-def _at_most(found: SetValue, bound: Term) -> Term:
-    """Return Cardinality(found) <= bound: exact for 0 and 1, and unknown for more."""
+def _at_most(sets: tuple[SetValue, ...], bound: Term) -> Term:
+    """Return whether the sets have `bound` elements or fewer: exact for 0 and 1, else unknown."""
     return smt.conjunction((
         smt.arithmetic("<=", smt.integer(0), bound),
-        smt.implication(_is(bound, 0), smt.negation(_is_inhabited(found))),
-        smt.implication(_is(bound, 1), _has_at_most_one(found)),
-        _unknown(found, bound, 2),
+        smt.implication(_is(bound, 0), smt.negation(_is_inhabited(sets))),
+        smt.implication(_is(bound, 1), _has_at_most_one(sets)),
+        _unknown(sets, bound, 2),
     ))  # fmt: skip
 
 
-def _at_least(found: SetValue, bound: Term) -> Term:
-    """Return Cardinality(found) >= bound: exact for up to 2, and unknown for more."""
+def _at_least(sets: tuple[SetValue, ...], bound: Term) -> Term:
+    """Return whether the sets have `bound` elements or more: exact for up to 2, else unknown."""
     return smt.conjunction((
-        smt.implication(_is(bound, 1), _is_inhabited(found)),
-        smt.implication(_is(bound, 2), smt.negation(_has_at_most_one(found))),
-        _unknown(found, bound, 3),
+        smt.implication(_is(bound, 1), _is_inhabited(sets)),
+        smt.implication(_is(bound, 2), smt.negation(_has_at_most_one(sets))),
+        _unknown(sets, bound, 3),
     ))  # fmt: skip
 
 
@@ -576,7 +562,7 @@ def _is(term: Term, number: int) -> Term:
     return smt.equal(term, smt.integer(number))
 
 
-def _unknown(found: SetValue, bound: Term, least: int) -> Term:
+def _unknown(sets: tuple[SetValue, ...], bound: Term, least: int) -> Term:
     """Return TRUE where the bound is below `least`, and elsewhere an unknown truth value, each new.
 
     It may be what makes a proof fail, never what makes it succeed.  Below a quantifier one value
@@ -585,17 +571,23 @@ def _unknown(found: SetValue, bound: Term, least: int) -> Term:
     is_more = smt.arithmetic("<=", smt.integer(least), bound)
     if is_more is smt.FALSE:
         return smt.TRUE
-    if is_more is smt.TRUE or bound.free or _is_inhabited(found).free:
+    if is_more is smt.TRUE or bound.free or _is_inhabited(sets).free:
         raise UntranslatableError("a cardinality is compared with more than 0 or 1")
     return smt.implication(is_more, skolem(BOOL, "count"))
 
 
-def _is_inhabited(found: SetValue) -> Term:
-    return each(found, lambda _: smt.TRUE, some=True)
+def _is_inhabited(sets: tuple[SetValue, ...]) -> Term:
+    return smt.disjunction(each(one, lambda _: smt.TRUE, some=True) for one in sets)
 
 
-def _has_at_most_one(found: SetValue) -> Term:
-    return each(found, lambda one: each(found, lambda other: equal(one, other)))
+def _has_at_most_one(sets: tuple[SetValue, ...]) -> Term:
+    """Return whether there is at most one element, which is in one of the sets."""
+    single = [each(one, lambda x, one=one: each(one, lambda y: equal(x, y))) for one in sets]  # type: ignore[misc]
+    apart = [
+        each(one, lambda _, other=other: each(other, lambda _: smt.FALSE))  # type: ignore[misc]
+        for one, other in itertools.combinations(sets, 2)
+    ]
+    return smt.conjunction((*single, *apart))
 
 
 def sort_of(found: SetValue) -> str:
