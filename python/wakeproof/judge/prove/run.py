@@ -313,7 +313,9 @@ def _twin(
     return found
 
 
-def _broken(work: _Work, name: str, twin: TwinOf, problem: Problem, right: set[str]) -> Broken:
+def _broken(
+    work: _Work, name: str, twin: TwinOf, problem: Problem, right: frozenset[str]
+) -> Broken:
     """Ask for what the twin changes until a conjunct breaks that is no type."""
     seen: list[Failure] = []
     for obligation in problem.obligations():

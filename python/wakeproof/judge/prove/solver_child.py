@@ -17,6 +17,9 @@ from typing import Any
 NUMBERS = range(-1, 9)
 """The arguments of sort Int for which a counterexample says what a function is."""
 
+MOST_ROWS = 4000
+"""For how many lists of arguments a counterexample says what a function is."""
+
 Z3_TRIES: tuple[tuple[dict[str, bool], float], ...] = (({}, 0.5), ({"smt.ematching": False}, 0.5))
 """How z3 chooses instances of quantifiers, tried in turn, and the share of the time for each.
 
@@ -56,15 +59,33 @@ def _model(z3: Any, model: Any) -> dict[str, Any]:
     universes = {sort: list(map(str, found)) for sort, found in elements.items()}
     functions: dict[str, list[list[Any]]] = {}
     for declared in model.decls():
-        domains = []
-        for at in range(declared.arity()):
-            sort = declared.domain(at)
-            domains.append(elements.get(str(sort), [z3.IntVal(one) for one in NUMBERS]))
+        sorts = (str(declared.domain(at)) for at in range(declared.arity()))
+        domains = (_elements(z3, elements, sort) for sort in sorts)
         rows = functions[str(declared)] = []
-        for arguments in itertools.islice(itertools.product(*domains), 4000):
+        for arguments in itertools.islice(itertools.product(*domains), MOST_ROWS):
             value = model.eval(declared(*arguments), model_completion=True)
+            if not z3.is_const(value):
+                value = model.eval(_expanded(z3, elements, value), model_completion=True)
             rows.append([[_plain(z3, one) for one in arguments], _plain(z3, value)])
     return {"universes": universes, "functions": functions}
+
+
+def _elements(z3: Any, elements: dict[str, list[Any]], sort: str) -> list[Any]:
+    return elements.get(sort) or [z3.IntVal(one) for one in NUMBERS]
+
+
+def _expanded(z3: Any, elements: dict[str, list[Any]], value: Any) -> Any:
+    """Return a value in which z3 has left quantifiers, written out over the elements."""
+    if z3.is_quantifier(value):
+        sorts = [str(value.var_sort(at)) for at in range(value.num_vars())]
+        domains = (_elements(z3, elements, sort) for sort in sorts)
+        parts = [
+            _expanded(z3, elements, z3.substitute_vars(value.body(), *chosen[::-1]))
+            for chosen in itertools.product(*domains)
+        ]
+        return z3.And(parts) if value.is_forall() else z3.Or(parts)
+    parts = [_expanded(z3, elements, one) for one in value.children()]
+    return value.decl()(*parts) if parts else value
 
 
 def _plain(z3: Any, value: Any) -> Any:
@@ -72,7 +93,7 @@ def _plain(z3: Any, value: Any) -> Any:
         return value.as_long()
     if z3.is_true(value) or z3.is_false(value):
         return z3.is_true(value)
-    return str(value)
+    return 0 if z3.is_int(value) else str(value)
 
 
 def ask_cvc5(text: str, timeout_ms: int, _: bool) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def twins(table: Table, among: list[Subject]) -> Iterator[TwinOf]:
         claim = str(model.row["breaks"])
         if claim not in claimed:
             is_state = claim in model.settings["invariants"]
-            why = "no claim that is proved" if is_state else "liveness: no proof addresses it"
+            why = "no claim that is proved" if is_state else "temporal: no proof addresses it"
             yield TwinOf(model.defect, claim, None, why)
             continue
         fitting = [one for one in among if claim in one.claims and _fits(model, one)]
