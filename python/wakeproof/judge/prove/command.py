@@ -140,6 +140,8 @@ def _print_failure(screen: Console, failed: Failure, name: str) -> None:
         screen.print("  no solver knows", markup=False)
         return
     if not failed.before:
+        screen.print("  cvc5 says that there is such a state, and z3 finds none to show",
+                     markup=False)  # fmt: skip
         return
     screen.print(f"  {failed.step or 'at first'} breaks {failed.conjunct}", markup=False)
     state = "; ".join(f"{variable} = {value}" for variable, value in failed.before)

@@ -34,7 +34,7 @@ from wakeproof.judge.tlc import models, toolchain
 from wakeproof.judge.verdicts import Rows
 
 PROVED: Final = "proved"
-TWIN_S: Final = 10.0
+TWIN_S: Final = 20.0
 """For one obligation of a twin: it must find a counterexample, which is quick."""
 EXAMPLES: Final = 12
 """The steps that are tried for one that the invariant enables."""
@@ -322,10 +322,13 @@ def _broken(
         if obligation.digest in right:
             continue  # the same formula as of the spec that is right
         answer = work.z3.ask(obligation.text, TWIN_S)
+        if answer.answer == "unknown":
+            answer = work.cvc5.ask(obligation.text, TWIN_S)
         if answer.answer == "unsat":
             continue
         if answer.answer == "sat":
-            answer = work.z3.ask(obligation.text, TWIN_S, wants_model=True)
+            shown = work.z3.ask(obligation.text, TWIN_S, wants_model=True)
+            answer = shown if shown.answer == "sat" else answer
         seen.append(failure(problem, obligation, answer))
         if answer.answer == "sat" and not obligation.is_type:
             verdict = f"breaks {obligation.conjunct}"

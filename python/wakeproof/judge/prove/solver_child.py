@@ -29,9 +29,9 @@ where a model is wanted.
 
 CVC5_TRIES: tuple[tuple[dict[str, str], float], ...] = (
     ({}, 0.3),
+    ({"mbqi": "true"}, 0.2),
     ({"enum-inst": "true"}, 0.4),
-    ({"finite-model-find": "true"}, 0.15),
-    ({"mbqi": "true"}, 0.15),
+    ({"finite-model-find": "true"}, 0.1),
 )
 """How cvc5 chooses instances of quantifiers, tried in turn, and the share of the time for each."""
 
