@@ -17,6 +17,7 @@ from wakeproof.judge.prove import compare, modules, smt, subjects, values
 from wakeproof.judge.prove.modules import OutsideFragmentError
 from wakeproof.judge.prove.obligations import Problem
 from wakeproof.judge.prove.paths import Path as Way
+from wakeproof.judge.prove.shown import tla
 from wakeproof.judge.prove.solver_child import ask_z3
 from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.dot import StateGraph
@@ -55,12 +56,39 @@ def test_the_translation_of_the_toy_takes_the_steps_of_tlc_and_no_others(toy: To
     assert list(compare.differences(found, CONSTANTS, graph)) == []
 
 
-def test_the_translation_of_a_spec_takes_the_steps_of_tlc_and_no_others(children: Children) -> None:
-    made, constants = models.own(), {"Stealers": "{s1, s2}"}
-    ((_, subject),) = subjects.every(locations.sources() / "specs", "^BiasedLock")
-    graph = compare.dumped(made, "BiasedLock", constants, children)
-    found = Problem(modules.read(made / "BiasedLock.tla", children), subject)
-    assert len(graph.texts) == 95
+SMALL = {
+    "BiasedLock": {"Stealers": "{s1, s2}"},
+    "Guard": {"Producers": "{p1, p2}"},
+    "Latch": {"Waiters": "{a, b}"},
+    "Mutex": {"Threads": "{a, b}", "Leavers": "{b}", "Passes": "1"},
+    "Parker": {"Unparkers": "{u1}", "Rounds": "1", "MayClose": "TRUE"},
+    "Search": {
+        "Carriers": "{c1, c2}", "Submitters": "{s1}", "Endless": "{c2}", "Backlog": "0",
+        "Pinners": "{}", "Spawns": "0", "Yields": "0",
+    },
+    "Task": {"Carriers": "{c1, c2}", "Unparkers": "{u1}", "Unparks": "1", "Yields": "1"},
+    "VThread": {
+        "Carriers": "{c1}", "Unparkers": "{u1}", "Unparks": "1", "Parks": "1", "Yields": "0",
+    },
+}  # fmt: skip
+"""A small configuration of each module that is proved."""
+SUBJECTS = {one.name: one for _, one in subjects.every(locations.sources() / "specs")}
+
+
+def test_every_module_that_is_proved_is_compared() -> None:
+    assert {one.module for one in SUBJECTS.values()} == SMALL.keys()
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_the_translation_of_a_spec_takes_the_steps_of_tlc_and_no_others(
+    name: str, children: Children
+) -> None:
+    made, subject = models.own(), SUBJECTS[name]
+    modes = {constant: tla(value) for constant, value in subject.modes.items()}
+    constants = SMALL[subject.module] | modes
+    graph = compare.dumped(made, subject.module, constants, children)
+    found = Problem(modules.read(made / f"{subject.module}.tla", children), subject)
+    assert len(graph.texts) > 90
     assert list(compare.differences(found, constants, graph)) == []
 
 
