@@ -74,7 +74,7 @@ typedef struct wp_dump_thread {
 } wp_dump_thread;
 
 /* Calls `each` for every thread that was made and has not ended, until `each` returns false.
- * Returns true if all were shown. [any thread, before wp_group_free | blocks shortly] */
+ * Returns true if all were shown. [any thread, before wp_group_free | blocks briefly] */
 WP_API bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread *thread),
 			 void *arg);
 

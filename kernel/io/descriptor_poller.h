@@ -98,7 +98,7 @@ int wp__io_poller_add(wp_io_poller *poller, wp_io *io);
 void wp__io_poller_remove(wp_io_poller *poller, wp_io *io);
 
 /* Adds a descriptor to the list. Returns false if the poller has ended. [any thread | blocks
- * shortly] */
+ * briefly] */
 WP_INLINE bool wp__io_poller_list(wp_io_poller *poller, wp_io *io)
 {
 	bool is_over;
@@ -116,7 +116,7 @@ WP_INLINE bool wp__io_poller_list(wp_io_poller *poller, wp_io *io)
 	return !is_over;
 }
 
-/* [any thread | blocks shortly] */
+/* [any thread | blocks briefly] */
 WP_INLINE void wp__io_poller_unlist(wp_io_poller *poller, wp_io *io)
 {
 	wp_lock_acquire(&poller->lock);

@@ -58,10 +58,10 @@ WP_API const char *wp_file_lacks(wp_group *group);
 /* cdef: end */
 
 /* Gives an operation to the ring of the thread's home. Returns WP_OK if the caller must wait for
- * its latch, else WP_UNSUPPORTED, WP_MISUSED or WP_CLOSED. [the thread | blocks shortly] */
+ * its latch, else WP_UNSUPPORTED, WP_MISUSED or WP_CLOSED. [the thread | blocks briefly] */
 int wp__file_ask(struct wp_carrier_tasks *home, wp_file_op *op);
 /* Asks for the operation to end soon; the caller still waits for its latch. [the thread | blocks
- * shortly] */
+ * briefly] */
 void wp__file_cancel(struct wp_carrier_tasks *home, wp_file_op *op);
 /* Returns true if the operation was cancelled and has not done what was asked. [the thread, after
  * its wait | wait-free] */

@@ -165,7 +165,7 @@ WP_INLINE void wp__file_queue_nudge(wp_carrier *away)
 }
 
 /* Lists an operation. Returns false if the queue is over. `away` is the carrier of the queue, or
- * NULL if the caller runs on it. [any thread | blocks shortly] */
+ * NULL if the caller runs on it. [any thread | blocks briefly] */
 WP_INLINE bool wp__file_queue_ask(wp_file_queue *queue, wp_file_op *op, wp_carrier *away)
 {
 	bool is_over;
@@ -182,7 +182,7 @@ WP_INLINE bool wp__file_queue_ask(wp_file_queue *queue, wp_file_op *op, wp_carri
 }
 
 /* Asks for an operation to end soon; its latch opens when it has. [the thread that asked | blocks
- * shortly] */
+ * briefly] */
 WP_INLINE void wp__file_queue_cancel(wp_file_queue *queue, wp_file_op *op, wp_carrier *away)
 {
 	wp_lock_acquire(&queue->lock);

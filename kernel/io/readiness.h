@@ -50,7 +50,7 @@ WP_INLINE uint32_t wp_ready_look(wp_ready *ready)
 
 /* Call this when the try found nothing ready. Returns WP_OK (try again), WP_CLOSED, or WP_MUST_PARK
  * if the waiter has joined the queue; its thread must then park. [the waiter's thread | blocks
- * shortly] */
+ * briefly] */
 int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter);
 
 /* Takes the waiter of a closed group out of the queue, or wakes the next waiter if this one was
@@ -66,11 +66,11 @@ int wp__ready_wait(wp_ready *ready, wp_waiter *waiter, uint32_t seen, int64_t de
 		   bool *is_told);
 int wp_ready_wait(wp_ready *ready, uint32_t seen, int64_t deadline_ns, bool *is_told);
 
-/* Counts an edge and wakes the first waiter. [the poller | blocks shortly] */
+/* Counts an edge and wakes the first waiter. [the poller | blocks briefly] */
 void wp_ready_tell(wp_ready *ready);
-/* Wakes the next waiter, because there may be more data. [a woken thread | blocks shortly] */
+/* Wakes the next waiter, because there may be more data. [a woken thread | blocks briefly] */
 void wp_ready_pass(wp_ready *ready);
-/* Ends every present and later wait with WP_CLOSED. [any thread | blocks shortly] */
+/* Ends every present and later wait with WP_CLOSED. [any thread | blocks briefly] */
 void wp_ready_shut(wp_ready *ready);
 
 #endif

@@ -119,7 +119,7 @@ WP_API void wp_pool_free(wp_pool *pool);
 
 /* Accepts a job; *job is copied. WP_OK: a thread of the pool will run the job, or the job's `close`
  * will be called. WP_CLOSED: the pool is closed. WP_SYSTEM and errno: there is no memory, or the
- * system refuses the first thread; the job is not accepted. [any thread | blocks shortly; may start
+ * system refuses the first thread; the job is not accepted. [any thread | blocks briefly; may start
  * a thread] */
 WP_API int wp_pool_execute(wp_pool *pool, const wp_job *job);
 
@@ -150,16 +150,16 @@ WP_API int wp_pool_wait(wp_pool *pool, int64_t deadline_ns);
  * wait for them. [any OS thread | blocks, and as the jobs' `close`] */
 WP_API int wp_pool_stop(wp_pool *pool, int64_t deadline_ns);
 
-/* Reads all counts. [any thread | blocks shortly] */
+/* Reads all counts. [any thread | blocks briefly] */
 WP_API void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts);
 
 /* Returns true if few threads are free, or could be started, in addition to those that the queued
- * jobs need. [any thread | blocks shortly] */
+ * jobs need. [any thread | blocks briefly] */
 WP_API bool wp_pool_is_low(wp_pool *pool);
 
 /* The first sets threads aside for a component that keeps them, and the second gives them back.
  * Both return WP_OK. They return WP_MISUSED if no thread would be left, or if fewer threads are
- * leased than would be given back. [any thread | blocks shortly] */
+ * leased than would be given back. [any thread | blocks briefly] */
 WP_API int wp_pool_lease(wp_pool *pool, uint32_t threads);
 WP_API int wp_pool_unlease(wp_pool *pool, uint32_t threads);
 
@@ -172,7 +172,7 @@ WP_API void wp_pool_tag(const char *tag);
 WP_API wp_pool *wp_pool_current(void);
 
 /* Writes one line for the pool and one for each thread, cut to `bytes`, with the end of the string.
- * Returns the uncut length, without that end. [any thread | blocks shortly] */
+ * Returns the uncut length, without that end. [any thread | blocks briefly] */
 WP_API size_t wp_pool_dump(wp_pool *pool, char *text, size_t bytes);
 /* cdef: end */
 
@@ -239,7 +239,7 @@ int wp__pool_start(wp_pool *pool, const wp_job *first);
 /* The `start` of a real pool. [under the lock | system calls] */
 int wp__pool_thread_start(wp_pool *pool, const wp_job *first);
 /* Joins this thread and those that left before it. NULL: there is none. [the thread that took it
- * off the list | blocks shortly] */
+ * off the list | blocks briefly] */
 void wp__pool_thread_join(wp_pool_thread *gone);
 
 #endif

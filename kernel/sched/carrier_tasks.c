@@ -132,7 +132,7 @@ void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 
 /* Parks a thread that was run for its scheduler; a close may sleep until then. It does so under the
  * lock, because the group may be freed as soon as the thread is parked. [its runner | blocks
- * shortly] */
+ * briefly] */
 static bool park_given(wp_vthread *thread)
 {
 	wp_carrier_tasks *home = thread->listed;
@@ -246,7 +246,7 @@ static bool cancel(wp_task *task)
 				: wp__task_cancel(task);
 }
 
-/* Takes a parked task off the list, if no thread is about to push it. [the close | blocks shortly]
+/* Takes a parked task off the list, if no thread is about to push it. [the close | blocks briefly]
  */
 static wp_task *cancel_parked(wp_carrier_tasks *home)
 {

@@ -75,7 +75,7 @@ typedef struct wp_carrier_tasks {
 void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t index);
 
 /* Starts a task that wp_task_init has made and that has no home yet. `self` is the calling carrier,
- * or NULL. Returns WP_OK, or WP_CLOSED if the start was refused. [any thread | blocks shortly] */
+ * or NULL. Returns WP_OK, or WP_CLOSED if the start was refused. [any thread | blocks briefly] */
 int wp_carrier_tasks_start(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_task *task);
 
 /* Returns true if the group counts the tasks that are pushed to this home. [any thread | wait-free]
@@ -107,11 +107,11 @@ void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task);
 wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields);
 
 /* Takes a finished task off its list and ends it. The task may no longer exist afterwards. [its
- * runner | blocks shortly] */
+ * runner | blocks briefly] */
 void wp__carrier_tasks_end(wp_task *task);
 
 /* Arms a timer of this home, and shortens the sleep of its carrier if that is another one. `self`
- * is the calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
+ * is the calling carrier, or NULL. [the timer's user, any thread | blocks briefly] */
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
 			  int64_t deadline_ns);
 
@@ -119,16 +119,16 @@ void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_tim
 enum { WP_HOME_FIRED = 64 };
 
 /* Fires the timers that are due at now_ns, and pushes the tasks that they resume. It fires
- * WP_HOME_FIRED at the most; the next call fires others. [its carrier | blocks shortly] */
+ * WP_HOME_FIRED at the most; the next call fires others. [its carrier | blocks briefly] */
 void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns);
 
 /* Does what the result of a step asks for: end, queue or park the task. [its runner | blocks
- * shortly if the task ends] */
+ * briefly if the task ends] */
 void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step said);
 
 /* Runs one step of a task that `self` has popped or stolen, and does what its result asks for. It
  * is inlined into the carrier's loop, because the processor mispredicts a return behind a switch of
- * stacks. [a carrier's thread | blocks shortly if the task ends] */
+ * stacks. [a carrier's thread | blocks briefly if the task ends] */
 WP_INLINE void wp_carrier_tasks_run(wp_carrier_tasks *self, wp_task *task)
 {
 	bool is_virtual = task->is_virtual;
@@ -182,10 +182,10 @@ WP_INLINE wp_carrier_tasks *wp__carrier_tasks_listed(wp_task *task)
  * thread | wait-free] */
 uint64_t wp_carrier_tasks_runnable(wp_carrier_tasks *home);
 
-/* Returns the number of accepted tasks that have not ended. [any thread | blocks shortly] */
+/* Returns the number of accepted tasks that have not ended. [any thread | blocks briefly] */
 uint64_t wp_carrier_tasks_count(wp_carrier_tasks *home);
 
-/* Refuses all starts from now on. [any thread | blocks shortly] */
+/* Refuses all starts from now on. [any thread | blocks briefly] */
 void wp__carrier_tasks_shut(wp_carrier_tasks *home);
 
 /* Makes the carrier stop: submits a node that only this carrier takes. [the close | as
@@ -203,7 +203,7 @@ int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns);
  * here, parked and not unparked. No carrier of the group may run. A task that was queued keeps its
  * word, so an unparker does not push it again. Returns NULL if there is no such task now. If a list
  * is still not empty then, some thread is about to queue a task, or has queued it at another home.
- * [the close | blocks shortly] */
+ * [the close | blocks briefly] */
 wp_task *wp__carrier_tasks_hand_back(wp_carrier_tasks *home, bool *was_parked);
 
 /* Sleeps while a scheduler holds every task that is listed here. No carrier of the group may run.

@@ -113,7 +113,7 @@ void wp_group_free(wp_group *group)
 }
 
 /* Takes the tasks of one list that can be taken now, and removes them from their wait queues.
- * Returns how many are still listed there. [the close | blocks shortly] */
+ * Returns how many are still listed there. [the close | blocks briefly] */
 static uint64_t take_back_of(wp_carrier_tasks *home, wp_taken *taken)
 {
 	bool was_parked;
@@ -135,7 +135,7 @@ static uint64_t take_back_of(wp_carrier_tasks *home, wp_taken *taken)
 	return wp_carrier_tasks_count(home);
 }
 
-/* Like take_back_of, for all lists. [the close | blocks shortly] */
+/* Like take_back_of, for all lists. [the close | blocks briefly] */
 static uint64_t take_back(wp_group *group)
 {
 	uint64_t left = 0;

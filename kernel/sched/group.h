@@ -123,7 +123,7 @@ WP_API int wp_group_new(wp_group **group, const wp_group_config *config);
 
 /* Frees a group after its close has returned WP_OK. No start, unpark or join may be in progress.
  * The call waits for wakers that still touch a thread of the group which has left its wait queue,
- * and for wp_vthread_run; so do not call it inside wp_vthread_run. [any thread | blocks shortly] */
+ * and for wp_vthread_run; so do not call it inside wp_vthread_run. [any thread | blocks briefly] */
 WP_API void wp_group_free(wp_group *group);
 
 /* Returns the number of carriers, without the spare ones. [any thread | wait-free] */
@@ -142,21 +142,21 @@ WP_API int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
 			  void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
 
 /* Starts a task, made by wp_task_init, on that carrier. Returns WP_OK or WP_CLOSED. [any thread |
- * blocks shortly] */
+ * blocks briefly] */
 WP_API int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 
-/* Like wp_group_start, on a carrier that the group chooses. [any thread | blocks shortly] */
+/* Like wp_group_start, on a carrier that the group chooses. [any thread | blocks briefly] */
 WP_API int wp_group_submit(wp_group *group, wp_task *task);
 
 /* Announces that the calling task is about to block its carrier. Until the unblock, or the end of
  * the step, no task is placed on this carrier, and tasks that are queued there and not pinned move
  * to other carriers. Returns WP_OK. WP_ALREADY: the task has announced it before, and one unblock
  * ends both announcements. WP_FORBIDDEN: the caller is not a task on a carrier that counts loads.
- * [a task | blocks shortly, may wake others] */
+ * [a task | blocks briefly, may wake others] */
 WP_API int wp_group_block(void);
 WP_API void wp_group_unblock(void);
 
-/* Returns the counts of the group's spare carriers. [any thread | blocks shortly] */
+/* Returns the counts of the group's spare carriers. [any thread | blocks briefly] */
 WP_API wp_spare_carrier_group wp_group_spare_carriers(wp_group *group);
 
 /* Unparks the task: it runs once more, even if it parks only later. [any thread, while the task

@@ -140,7 +140,7 @@ int wp_poller_unpark(void)
 }
 
 /* Called when the poller's body has returned. Returns true if no thread is inside its wakeup; its
- * carrier then has no poller any more. [the poller | blocks shortly] */
+ * carrier then has no poller any more. [the poller | blocks briefly] */
 static bool has_left(wp_worker *mine)
 {
 	wp__poller_unpark(mine);
@@ -234,7 +234,7 @@ bool wp__poller_stays(wp_worker *mine)
 	return true;
 }
 
-/* Registers a poller, and counts those that block. [any thread | blocks shortly] */
+/* Registers a poller, and counts those that block. [any thread | blocks briefly] */
 static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thread)
 {
 	wp_group *group = one->group;

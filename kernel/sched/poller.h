@@ -145,7 +145,7 @@ WP_API int64_t wp_poller_until(void);
 WP_API int wp_poller_unpark(void);
 
 /* Returns the number of pollers of the group that block without wp_poller_try_park. [any thread |
- * blocks shortly] */
+ * blocks briefly] */
 WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 

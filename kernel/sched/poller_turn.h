@@ -23,7 +23,7 @@
 
 /* Registers that thread as the carrier's poller. Returns WP_OK; WP_CLOSED; WP_ALREADY if the
  * carrier has a poller; WP_FORBIDDEN if the carrier has none, but `may` is false. [any thread |
- * blocks shortly] */
+ * blocks briefly] */
 WP_INLINE int wp__poller_enter(wp_poller *poller, wp_carrier_tasks *home,
 			       const wp_poller_config *config, struct wp_vthread *thread, bool may)
 {

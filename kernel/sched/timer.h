@@ -81,12 +81,12 @@ WP_INLINE void wp_timer_init(wp_timer *timer, wp_task *(*due)(wp_timer *timer))
 
 /* Arms a timer that is not armed. The timer must stay in place until it has fired or has been
  * cancelled. Returns true if it is the first now; a caller other than the carrier of these timers
- * must then call wp_timers_nudge. [its user, any thread | blocks shortly] */
+ * must then call wp_timers_nudge. [its user, any thread | blocks briefly] */
 bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns);
 
 /* Cancels a timer. Returns true if the timer was armed, and will not fire. Returns false if it has
  * fired, or was never armed. In both cases no thread touches it after the return; if no other
- * canceller is inside, its memory may be reused. [any thread, while it is there | blocks shortly;
+ * canceller is inside, its memory may be reused. [any thread, while it is there | blocks briefly;
  * wait-free if it is not armed] */
 bool wp_timer_cancel(wp_timer *timer);
 
@@ -98,10 +98,10 @@ bool wp_timers_nudge(wp_carrier *carrier);
 bool wp__timers_end_sleep(wp_carrier *carrier);
 
 /* Fires due timers until one returns a task, which the caller must push to its home. Returns NULL
- * if no more timers are due. [the carrier | blocks shortly; wait-free if none is due] */
+ * if no more timers are due. [the carrier | blocks briefly; wait-free if none is due] */
 wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns);
 
-/* Cancels all timers that are armed. [the close | blocks shortly] */
+/* Cancels all timers that are armed. [the close | blocks briefly] */
 void wp_timers_clear(wp_timers *timers);
 
 /* Returns the earliest deadline, or WP_FOREVER if there is none. [any thread | wait-free] */

@@ -95,7 +95,7 @@ void wp_group_trace_off(wp_group *group)
 	wp_lock_release(&group->tracing.lock);
 }
 
-/* Returns the newest rings, or NULL. [any thread | blocks shortly] */
+/* Returns the newest rings, or NULL. [any thread | blocks briefly] */
 static wp_traces *kept_of(wp_group *group)
 {
 	wp_traces *kept;

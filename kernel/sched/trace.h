@@ -85,24 +85,24 @@ typedef struct wp_trace_event {
 /* Switches tracing on, with rings of at least `events` events for each carrier. `events` is a power
  * of two, or 0 for the size of before, which is at first WP_TRACE_USUAL. Rings never get smaller.
  * Earlier events stay, unless the rings get larger; their numbers continue. Returns WP_OK;
- * WP_MISUSED if the number is not valid; or WP_SYSTEM and sets errno. [any thread | blocks shortly,
+ * WP_MISUSED if the number is not valid; or WP_SYSTEM and sets errno. [any thread | blocks briefly,
  * allocates] */
 WP_API int wp_group_trace_on(wp_group *group, uint32_t events);
 
-/* Switches tracing off. The events that are there can still be read. [any thread | blocks shortly]
+/* Switches tracing off. The events that are there can still be read. [any thread | blocks briefly]
  */
 WP_API void wp_group_trace_off(wp_group *group);
 
 /* The first returns the size of each ring, or 0 while tracing is off. The second also returns it
  * after tracing was switched off, and 0 only if tracing never was on. [any thread | the first is
- * wait-free, the second blocks shortly] */
+ * wait-free, the second blocks briefly] */
 WP_API uint32_t wp_group_tracing(wp_group *group);
 WP_API uint32_t wp_group_traced(wp_group *group);
 
 /* Copies events of one ring, from number *number on, as far as there are events and `room`. Returns
  * how many it copied, and advances *number past these and past events that were overwritten. `ring`
  * is a carrier's index, or for all other threads the number of carriers, with spare ones. [any
- * thread | blocks shortly] */
+ * thread | blocks briefly] */
 WP_API uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number,
 			       wp_trace_event *events, uint64_t room);
 

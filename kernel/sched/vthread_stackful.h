@@ -97,9 +97,9 @@ WP_INLINE wp_body *wp__body_chunk(void **chunk)
 }
 
 /* Takes a body. A new one is zeroed; another one is as it was given back. Returns NULL and sets
- * errno if there is none. [any thread | blocks shortly] */
+ * errno if there is none. [any thread | blocks briefly] */
 wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
-/* Gives a body back. [its owner | blocks shortly] */
+/* Gives a body back. [its owner | blocks briefly] */
 void wp__body_give(wp_body *body);
 /* Calls `fini` for each value of the thread (wp_local), and frees the memory of the values. [its
  * runner | as the fini functions] */

@@ -83,7 +83,7 @@ typedef struct wp_vthread_config {
 
 /* Makes a thread; start it next. Returns WP_OK; or WP_SYSTEM and sets errno if there is no memory,
  * or if WP_VTHREAD_SIZES stack sizes exist already, and then nothing is left behind. [any thread |
- * wait-free while its carrier has a stack; else blocks shortly] */
+ * wait-free while its carrier has a stack; else blocks briefly] */
 WP_API int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread);
 
 /* cdef: begin */

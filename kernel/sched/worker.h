@@ -157,7 +157,7 @@ uint32_t wp__group_next(wp_group *group);
 /* Returns the carrier for a task that was submitted without one. [any thread | wait-free] */
 uint32_t wp__group_choose(wp_group *group);
 wp_carrier_tasks *wp__group_home(wp_group *group, uint32_t index);
-/* Like wp_group_start, on that home. [any thread | blocks shortly] */
+/* Like wp_group_start, on that home. [any thread | blocks briefly] */
 int wp__group_start(wp_carrier_tasks *home, wp_task *task);
 
 #endif

@@ -88,17 +88,17 @@ WP_INLINE bool wp__scope_children_may_begin(wp_scope_children *children)
 }
 
 /* Lists a member. Returns false if the scope is cancelled; the member must then not start. [the
- * owner | blocks shortly] */
+ * owner | blocks briefly] */
 bool wp__scope_children_enter(wp_scope_children *children, wp_member *member);
 
 /* Records an outcome. Returns true if it is decisive; the caller must then cancel. [the member |
- * blocks shortly] */
+ * blocks briefly] */
 bool wp__scope_children_record(wp_scope_children *children, wp_member *member,
 			       enum wp_outcome outcome);
 
 /* Ends a membership, because the thread has ended or never started. Returns true if the caller must
  * release the thread, and false if the canceller will. When this returns, the memory of the
- * children may be gone. [the member's runner, or the thread that listed it | blocks shortly] */
+ * children may be gone. [the member's runner, or the thread that listed it | blocks briefly] */
 bool wp__scope_children_leave(wp_scope_children *children, wp_member *member);
 
 /* Cancels the scope. Returns true if this call did it. `caller` is the calling thread, or NULL;
@@ -108,14 +108,14 @@ bool wp__scope_children_cancel(wp_scope_children *children, const wp_vthread *ca
 
 /* Begins the owner's wait. Returns true if no member is left, or if `or_cancelled` is true and the
  * scope is cancelled. Returns false if the owner is queued; it must then park, and begin again.
- * [the owner | blocks shortly] */
+ * [the owner | blocks briefly] */
 bool wp__scope_children_begin(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
 /* The complete wait. Returns WP_OK or WP_INTERRUPTED. [the owner | blocks] */
 int wp__scope_children_wait(wp_scope_children *children, wp_waiter *waiter, bool or_cancelled);
 
 /* Stops the deadline from cancelling the scope. Returns true if it has done so already. [the owner
- * | blocks shortly] */
+ * | blocks briefly] */
 bool wp__scope_children_end(wp_scope_children *children);
 
 #endif

@@ -119,7 +119,7 @@ static wp_waiter *hand_over(wp_channel *channel, void *item)
 }
 
 /* Puts back the item that was given to a receiver which will not run any more. Retries while there
- * is no memory. [the close of its group | blocks shortly, longer if memory is short] */
+ * is no memory. [the close of its group | blocks briefly, longer if memory is short] */
 static void give_back(wp_channel *channel, const wp_waiter *waiter)
 {
 	for (bool is_kept = false; !is_kept;) {

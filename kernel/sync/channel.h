@@ -71,23 +71,23 @@ WP_API void wp_channel_fini(wp_channel *channel);
 
 /* cdef: begin */
 /* Returns WP_OK, WP_CLOSED, or WP_TIMEOUT if the call would have to wait. [any thread | blocks
- * shortly] */
+ * briefly] */
 WP_API int wp_channel_try_send(wp_channel *channel, void *item);
 WP_API int wp_channel_try_receive(wp_channel *channel, void **item);
 
 /* Ends sending. Items in the slots, and items that returned, can still be received. Waiting senders
  * get WP_CLOSED, and their items are not sent. A second close does nothing. [any thread | blocks
- * shortly] */
+ * briefly] */
 WP_API void wp_channel_close(wp_channel *channel);
 
-/* Returns the number of items in the slots plus those that returned. [any thread | blocks shortly]
+/* Returns the number of items in the slots plus those that returned. [any thread | blocks briefly]
  */
 WP_API uint32_t wp_channel_count(wp_channel *channel);
 
 /* Begins. Returns WP_OK, WP_CLOSED or WP_MUST_PARK. WP_MUST_PARK: the waiter is in a queue, and its
  * thread must park. When wp__waiter_check(&channel->lock, waiter) returns that the waiter is
  * granted, waiter->result is WP_OK or WP_CLOSED, and waiter->value is the received item. [any
- * thread | blocks shortly] */
+ * thread | blocks briefly] */
 int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter);
 int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter);
 /* cdef: end */

@@ -47,23 +47,23 @@ WP_API void wp_condition_init(wp_condition *condition);
 /* cdef: begin */
 /* The first wakes the waiter that has waited longest; the second wakes all waiters. A woken waiter
  * first needs the mutex, so it is best to call these while holding the mutex. [any thread | blocks
- * shortly if a thread waits] */
+ * briefly if a thread waits] */
 WP_API void wp_condition_signal(wp_condition *condition);
 WP_API void wp_condition_broadcast(wp_condition *condition);
 
 /* Begins a wait: joins the queue and unlocks the mutex. The caller's thread must park next. All
- * threads that wait at the same time must use the same mutex. [the mutex's holder | blocks shortly]
+ * threads that wait at the same time must use the same mutex. [the mutex's holder | blocks briefly]
  */
 void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter);
 
 /* Checks after a park. Returns true if the waiter was signalled and holds the mutex. Returns false
- * if its thread must park again. [the waiter's thread | blocks shortly] */
+ * if its thread must park again. [the waiter's thread | blocks briefly] */
 bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter);
 
 /* Gives up. Returns true if the waiter was not signalled; it has left the queue, and its thread
  * must lock the mutex. Returns false if the waiter was signalled before. Then it holds the mutex
  * already or is in the queue of the mutex: the thread must call check, and while check returns
- * false, park without a deadline. [the waiter's thread | blocks shortly] */
+ * false, park without a deadline. [the waiter's thread | blocks briefly] */
 bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter);
 /* cdef: end */
 

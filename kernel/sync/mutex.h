@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mutex.h - a mutex for virtual threads and OS threads. A thread may take a free mutex before the
- * threads that wait for it (barging), but only a bounded number of times (bounded bypass).
+ * mutex.h - a mutex for virtual threads and OS threads. While threads wait for the mutex, others
+ * may take it first when it is free (barging), but all of these together only a bounded number of
+ * times before a waiting thread gets it (bounded bypass).
  *
  * A carrier is an OS thread that runs many virtual threads, one at a time. A virtual thread that
  * must wait parks: it leaves its carrier, and the carrier then runs another virtual thread. When an
@@ -23,9 +24,9 @@
  *
  *   lock                                       unlock
  *   [mutex.1] if word is 0: set LOCKED; done   [mutex.4] if word is LOCKED: set it to 0; done
- *   [mutex.2] if the mutex is free, but has    if there are waiters, and passes < its limit:
- *             waiters: set LOCKED, add 1 to      [mutex.5] if WOKEN is set: clear LOCKED; done
- *             passes; done                       [mutex.6] else, under the queue's lock: clear
+ *   [mutex.2] if the mutex is free: set        if there are waiters, and passes < its limit:
+ *             LOCKED, and add 1 to passes if     [mutex.5] if WOKEN is set: clear LOCKED; done
+ *             there are waiters; done            [mutex.6] else, under the queue's lock: clear
  *   if the mutex is held:                                  LOCKED, set WOKEN, wake the first
  *     [mutex.3] under the queue's lock: set                waiter; done
  *               QUEUED, join the queue         if there are waiters, and passes = its limit:
@@ -49,9 +50,9 @@
  *               wp_mutex_unlock(&mutex);
  *
  * Why it works  While there are waiters, a thread holds the mutex, or the first waiter is awake (or
- *               about to be woken) and will try to take the mutex. So it never happens that the
- *               mutex is free and all its waiters sleep. Barging is allowed because it may be long
- *               until a woken waiter runs, and a newcomer can use the mutex meanwhile. Each bypass
+ *               about to be woken) and will try to take the mutex. So a free mutex never has only
+ *               waiters that sleep with no wakeup on its way. Barging is allowed because it may be
+ *               long until a woken waiter runs, and a newcomer can use it meanwhile. Each bypass
  *               is counted in the same atomic step in which the newcomer takes the mutex. After
  *               WP_MUTEX_BYPASSES bypasses, the next unlock does not make the mutex free, but gives
  *               it to the first waiter. So at most WP_MUTEX_BYPASSES newcomers take the mutex
@@ -121,7 +122,7 @@ WP_API void wp_mutex_init(wp_mutex *mutex);
 bool wp__mutex_pass(wp_mutex *mutex);
 
 /* wp_mutex_unlock calls this if the mutex has waiters or is free. Returns what wp_mutex_unlock
- * returns. [the holder | blocks shortly] */
+ * returns. [the holder | blocks briefly] */
 int wp__mutex_unlock_queued(wp_mutex *mutex);
 
 /* Records that the virtual thread `thread` holds the mutex. NULL stands for an OS thread, which is
@@ -188,7 +189,7 @@ WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
  * returns, another thread may lock, unlock and then deallocate the mutex, provided that no third
  * thread uses it. This call touches the mutex for the last time when it clears LOCKED, or, if it
  * wakes a waiter, when it releases the queue's lock. Until that release the waiter cannot end its
- * wait. [the holder | blocks shortly if there are waiters] */
+ * wait. [the holder | blocks briefly if there are waiters] */
 WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 {
 	uint32_t word = WP_MUTEX_LOCKED;
@@ -201,27 +202,27 @@ WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 	return wp__mutex_unlock_queued(mutex);
 }
 
-/* The next four functions lock the mutex in steps. They are for callers that must not block inside
- * a C function; a Python coroutine is one. The caller begins; if it must wait, it parks and checks
- * in a loop. `waiter` represents the caller in the queue. */
+/* The next four functions lock the mutex in steps. They are for threads that must not park inside a
+ * C function; a Python coroutine is one. The thread begins; if it must wait, it parks and checks in
+ * a loop. `waiter` represents the thread in the queue. */
 
 /* Begins. Returns true if the caller now holds the mutex. Returns false if the waiter has joined
- * the queue; its thread must then park. [the waiter's thread | blocks shortly] */
+ * the queue; its thread must then park. [the waiter's thread | blocks briefly] */
 bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter);
 
 /* Begins for another thread, which has parked or is about to park, and whose waiter is `waiter`.
  * Returns true if the mutex was taken for that waiter; the caller must then call wp__waiter_grant,
  * which wakes the thread. Returns false if the waiter has joined the queue. [any thread | blocks
- * shortly] */
+ * briefly] */
 bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter);
 
 /* Checks after a park. Returns true if the waiter's thread now holds the mutex. Returns false if
- * the thread must park again. [the waiter's thread | blocks shortly] */
+ * the thread must park again. [the waiter's thread | blocks briefly] */
 bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter);
 
 /* Gives up, in place of a check. Returns true if the waiter has left the queue without the mutex.
  * Returns false if the waiter was given the mutex before it could leave, so that its thread now
- * holds the mutex. [the waiter's thread, or the close of its group | blocks shortly] */
+ * holds the mutex. [the waiter's thread, or the close of its group | blocks briefly] */
 bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter);
 /* cdef: end */
 

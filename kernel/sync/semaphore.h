@@ -58,7 +58,7 @@ WP_API void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits);
 WP_API bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits);
 
 /* Returns WP_OK. If there would be more than WP_SEMAPHORE_PERMITS_MAX permits, adds none and
- * returns WP_FORBIDDEN. [any thread | blocks shortly if threads wait] */
+ * returns WP_FORBIDDEN. [any thread | blocks briefly if threads wait] */
 WP_API int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits);
 
 /* Returns the number of free permits. Some of them may be needed for threads that wait. [any thread
@@ -66,11 +66,11 @@ WP_API int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits);
 WP_API uint32_t wp_semaphore_permits(wp_semaphore *semaphore);
 
 /* Begins. Returns true if the permits were taken. Returns false if the waiter has joined the queue;
- * its thread must then park, and call wp__waiter_check. [any thread | blocks shortly] */
+ * its thread must then park, and call wp__waiter_check. [any thread | blocks briefly] */
 bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter);
 
 /* Gives up. Returns true if the waiter has left the queue, and false if it was granted the permits
- * before. [the waiter's thread | blocks shortly] */
+ * before. [the waiter's thread | blocks briefly] */
 bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter);
 /* cdef: end */
 

@@ -49,11 +49,11 @@ WP_API_INLINE void wp_latch_init(wp_latch *latch)
 }
 
 /* Opens a latch that has waiters, as latch.1 found, and wakes them.
- * [the opener | blocks shortly] */
+ * [the opener | blocks briefly] */
 void wp__latch_open_queued(wp_latch *latch);
 
 /* Opens the latch. Call it once. Another thread may deallocate the latch before this returns. [one
- * thread | blocks shortly] */
+ * thread | blocks briefly] */
 WP_API_INLINE void wp_latch_open(wp_latch *latch)
 {
 	uintptr_t shut = 0;
@@ -72,10 +72,10 @@ WP_API_INLINE bool wp_latch_is_open(wp_latch *latch)
 }
 
 /* Begins a wait. Returns true if the latch is open. Returns false if the waiter is in line now; its
- * thread must then park. [any thread | blocks shortly] */
+ * thread must then park. [any thread | blocks briefly] */
 bool wp__latch_begin(wp_latch *latch, wp_waiter *waiter);
 
-/* As wp__waiter_check and wp__waiter_cancel. [the waiter's thread | blocks shortly] */
+/* As wp__waiter_check and wp__waiter_cancel. [the waiter's thread | blocks briefly] */
 bool wp__latch_check(wp_latch *latch, wp_waiter *waiter);
 bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter);
 

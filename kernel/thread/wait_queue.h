@@ -299,11 +299,11 @@ WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 /* Checks after a park. Returns true if the waiter is granted. Returns false if it is still in line,
  * now with the number of the next park; then park again. A thread that wants to give up must not
  * call this first, because a grant between the two calls would leave the thread a permit. [the
- * waiter's thread | blocks shortly] */
+ * waiter's thread | blocks briefly] */
 bool wp__waiter_check(wp_lock *lock, wp_waiter *waiter);
 
 /* Gives up: takes the waiter out of the line. Returns true if the waiter was given nothing, and
- * false if it was granted before. [the waiter's thread | blocks shortly] */
+ * false if it was granted before. [the waiter's thread | blocks briefly] */
 bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter);
 
 /* Waits with a waiter that is in line: parks until the waiter is granted (WP_OK), or until it has

@@ -60,11 +60,11 @@
  * Prior art     folly's EventCount and ck_ec serve any number of sleepers, and have a counter. For
  *               one sleeper, one bit is enough.
  * Spec          specs/wakeup/Guard.tla has three claims. NoLostWakeup: when the poller sleeps and
- *               work waits, some producer is about to look at the flag or to wake the poller, or
- *               the sleep ends after WP_GUARD_NAP_NS. WakeIsClaimed: for each announcement one
- *               producer at most claims the wakeup, and leave reports whether one did. Served:
- *               queued work is taken eventually. For a rendezvous, Served assumes that each
- *               producer gets the lock eventually.
+ *               work waits, some producer is about to look at the flag or to wake the poller. If
+ *               the heavy fence has failed, the sleep may instead end by itself, after 1 ms at
+ *               most. WakeIsClaimed: for each announcement one producer at most claims the wakeup,
+ *               and leave reports whether one did. Served: queued work is taken eventually. For a
+ *               rendezvous, Served assumes that each producer gets the lock eventually.
  * Evidence      make check-specs T=Guard checks the spec, and make stress T=guard runs this code.
  *               Each of them also runs the twin guard_no_fence, a copy of the spec or of the code
  *               without guard.2 and guard.4, and must find a lost wakeup in it.

@@ -54,16 +54,17 @@ class CarrierGroup(Unique):
     other carriers may take its queued tasks (`Compensation`).
 
     As a context manager the group calls `close` at the end of the block, with ``cancel=True`` if
-    the block raised an exception.  After Ctrl-C it first interrupts its virtual threads; after one
-    second it cancels what is not running.
+    the block raised an exception.  After Ctrl-C it interrupts its virtual threads, and waits for at
+    most one second until all have ended.  Then it waits only for what is running, and cancels the
+    rest.
 
     Args:
         carriers: the number of carriers, 1 to 1,024; default: the number of CPUs that this process
             may use or the CPU quota of its cgroup, whichever is smaller.
         work_stealing: whether idle carriers take queued tasks from their siblings; default False.
         topology: "linux" pins each carrier to a CPU of its own, see `LinuxTopology`; an object is
-            your own `Topology`; default: no carrier is pinned to a CPU, and all carriers count as
-            one cluster.
+            your own `Topology`; default: no carrier is pinned to a CPU, and all carriers are taken
+            to share one cache.
         stealing: which siblings an idle carrier steals from, see `Stealing`.
         placement: where tasks and virtual threads start, see `Placement`.
         compensation: what the group does about blocked carriers, see `Compensation`.
@@ -78,8 +79,8 @@ class CarrierGroup(Unique):
     Threads: any thread may call all methods, except that a carrier must not close its own group.
     After `os.fork` the child process must not use the group: a method that needs the carriers
     raises ForkedError there.  If a task calls `os.fork`, the child process ends where the task
-    returns, and runs no exit handlers.  The exit code of the child is the argument of `sys.exit`, 1
-    after any other exception, and 0 otherwise.
+    returns, and runs no exit handlers.  If the task called `sys.exit`, its argument is the exit
+    code of the child; after any other exception the code is 1, and otherwise 0.
 
     Raises:
         UsageError: a value is out of range (a ValueError as well).
@@ -168,10 +169,10 @@ class CarrierGroup(Unique):
     def _end(self) -> None:
         """Close the group after Ctrl-C.
 
-        The virtual threads are interrupted, and the close waits for one second.  Then it cancels
-        what is not running.  While something still runs, a line each second names what the close
-        waits for.  If Ctrl-C is pressed again, this function stops waiting, and the group is closed
-        when the interpreter exits.
+        The virtual threads are interrupted, and the close waits for at most one second until all
+        have ended.  Then it waits only for what is running, and cancels the rest.  A line each
+        second names what the close waits for.  If Ctrl-C is pressed again, this function stops
+        waiting, and the group is closed when the interpreter exits.
         """
         for thread in self._threads():
             thread.interrupt()
@@ -205,8 +206,9 @@ class CarrierGroup(Unique):
         """Return the home of the caller; None if this group does not run the caller.
 
         A task keeps its home when another carrier takes it; `running` then returns that carrier.
-        If such a task submits a new task, the home of the new task is that carrier.  When a virtual
-        thread that is not a coroutine begins, the carrier that runs it becomes its home for good.
+        If such a task submits a new task, the home of the new task is that carrier.  A virtual
+        thread has a home from its start, but another carrier may take it before it first runs.  If
+        it runs a plain function, the carrier that first runs it is its home from then on.
         """
         return self._carrier(lib.wp_group_home)
 
@@ -227,9 +229,9 @@ class CarrierGroup(Unique):
         """Run ``fn(*args, **kwargs)`` as a task, and return its future.
 
         The home of the task is the carrier that runs the caller.  If no carrier of this group runs
-        the caller, each carrier is the home of such a task in turn.  If the `Placement` of the
-        group compares loads, it chooses the home instead.  A task that waits blocks its carrier;
-        use `factory` for calls that wait.
+        the caller, the home is the next carrier in turn.  If the `Placement` of the group compares
+        loads, it chooses the home instead.  A task that waits blocks its carrier; use `factory` for
+        calls that wait.
 
         Raises:
             ClosedError: the group is closed, or being closed.

@@ -31,17 +31,19 @@
 (* Example    Poll finds the queue empty, Announce sets `asleep` to 1,     *)
 (*            Fence follows, and Check finds the queue still empty.        *)
 (*            Producer p takes the steps Push, SignalFence, Look (which    *)
-(*            reads 1), Claim (which resets `asleep`) and Wake (which      *)
-(*            makes `token` TRUE). Block finds the token and returns at    *)
-(*            once. Leave finds that `asleep` is 0, so a producer has      *)
-(*            claimed the wakeup. Poll takes the item of p.                *)
+(*            reads 1), Claim (which resets `asleep`) and Wake (which sets *)
+(*            `token`: the eventfd now keeps a wakeup). Block consumes the *)
+(*            wakeup and returns at once. Leave finds that `asleep` is 0,  *)
+(*            so a producer has claimed the wakeup. Poll takes the item.   *)
 (* Code       kernel/wakeup/guard.h, guard.c: [guard.1]..[guard.12];       *)
 (*            kernel/base/lock.c: [lock.1]..[lock.5].                      *)
 (* Abstracts  the queue to a set of items that is read in one step, and an *)
-(*            eventfd to the Boolean `token`. Each of three pairs of calls *)
+(*            eventfd to the Boolean `token`. Each of four pairs of calls  *)
 (*            is one step: the poller takes the lock and reads the flag;   *)
 (*            the poller releases the lock and begins to wait; a producer  *)
-(*            signals the condition and releases the lock.                 *)
+(*            takes the lock and exchanges the flag (and releases the lock *)
+(*            if the flag was not set); a producer signals the condition   *)
+(*            and releases the lock.                                       *)
 (* Memory     A store lands when it reaches memory. "SC": each store lands *)
 (*            at once. "TSO": a store to `asleep` or a push first waits in *)
 (*            the buffer of its thread; all other steps act on memory at   *)
@@ -253,8 +255,8 @@ NapEnds == nap /\ End("timeout")
 
 \* The poller leaves by a call of wp_guard_leave or wp_rendezvous_block. `Says` is 1 if that call
 \* returns that no producer has claimed the wakeup, and else 0. wp_guard_leave returns what its
-\* exchange read. wp_rendezvous_block, which leaves under the lock, returns WP_OK, so that `Says` is
-\* 0, unless its last wait ended by a timeout.
+\* exchange read. wp_rendezvous_block leaves while it holds the lock. If its last wait ended by a
+\* timeout, it too returns what its exchange read; otherwise it returns WP_OK, and `Says` is 0.
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0
         ELSE asleep
 
@@ -376,7 +378,8 @@ Fairness   ==
 
 Spec == Init /\ [][Next]_vars /\ Fairness
 
-(* The inductive invariant, from which the claims follow for any number of producers. *)
+(* The inductive invariant. NoLostWakeup and WakeIsClaimed follow from it, for any number of *)
+(* producers.                                                                                *)
 
 \* The values of the variables. Only producers that the heavy fence has to reach are in `pending`.
 IndTypes ==
@@ -436,8 +439,8 @@ LockHasOwner ==
   /\ lock = "poller" => poller \in {"wait", "leave", "unlock"} /\ Drained("poller")
   /\ poller \in {"wait", "unlock"} => lock = "poller"
 
-\* The reason for which a wait ended is kept until the poller releases the lock. When the poller is
-\* about to wait under the lock, the flag is set.
+\* The reason for which a wait ended is kept until the poller releases the lock. While the poller
+\* holds the lock and is about to wait, the flag is set.
 ReturnIsRead ==
   /\ rc # "ok" => poller \in {"woken", "unlock"} \/ (poller = "leave" /\ lock = "poller")
   /\ poller = "wait" => asleep = 1

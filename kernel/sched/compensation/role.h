@@ -155,7 +155,7 @@ WP_INLINE bool wp__role_polls(bool has_stop)
 }
 
 /* Gives the role up, when a lender has asked for it. [the role's holder, at a turn of its loop |
- * blocks shortly] */
+ * blocks briefly] */
 WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 {
 	wp_lock_acquire(&roles->lock);
@@ -165,7 +165,7 @@ WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 }
 
 /* Gives the role up, when the stop was read. Returns true if the carrier has ended, and false if a
- * lender of the role will end it. [the role's holder, at a turn of its loop | blocks shortly] */
+ * lender of the role will end it. [the role's holder, at a turn of its loop | blocks briefly] */
 WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 {
 	bool is_last;
@@ -196,7 +196,7 @@ WP_INLINE wp_role *wp__role_next(wp_roles *roles)
 	return role;
 }
 
-/* Ends the threads that wait, when all carriers have ended. [the close | blocks shortly] */
+/* Ends the threads that wait, when all carriers have ended. [the close | blocks briefly] */
 WP_INLINE void wp__roles_end(wp_roles *roles)
 {
 	wp_lock_acquire(&roles->lock);

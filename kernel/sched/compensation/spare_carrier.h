@@ -68,13 +68,13 @@ typedef struct wp_spare_carriers {
 void wp_spare_carriers_init(wp_spare_carriers *all, wp_placement *placement, uint32_t carriers);
 
 /* Activates or retires spare carriers after a carrier was blocked or unblocked. [any thread |
- * blocks shortly, may start a thread] */
+ * blocks briefly, may start a thread] */
 void wp_spare_carriers_settle(wp_spare_carriers *all);
 
-/* Starts no more threads from now on. [the close | blocks shortly] */
+/* Starts no more threads from now on. [the close | blocks briefly] */
 void wp_spare_carriers_end(wp_spare_carriers *all);
 
-/* Returns the counts. [any thread | blocks shortly] */
+/* Returns the counts. [any thread | blocks briefly] */
 wp_spare_carrier_group wp_spare_carriers_counts(wp_spare_carriers *all);
 
 /* Returns true if the carrier is an idle spare, and takes no task of the group's queue. [any thread

@@ -58,7 +58,7 @@ static wp_task *asked(wp_timer *timer)
 }
 
 /* Asks for the role by a timer that is due, which the role's holder fires. [the lender | blocks
- * shortly] */
+ * briefly] */
 static void ask(void *arg)
 {
 	wp_loan *loan = arg;

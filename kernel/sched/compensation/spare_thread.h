@@ -77,16 +77,16 @@ void wp__spare_thread_lend(wp_loan *loan);
 void wp__spare_thread_return(wp_loan *loan, wp_task *task);
 
 /* Gives the role up, when a lender has asked for it. [the role's holder, at a turn of its loop |
- * blocks shortly] */
+ * blocks briefly] */
 void wp__spare_thread_give(struct wp_worker *mine);
 /* Gives the role up, when the stop was read. Returns true if the carrier has ended, and false if a
- * lender of the role will end it. [the role's holder, at a turn of its loop | blocks shortly] */
+ * lender of the role will end it. [the role's holder, at a turn of its loop | blocks briefly] */
 bool wp__spare_thread_stop(struct wp_worker *mine);
 /* Waits until the calling thread, which has no role, gets one. Returns NULL if the thread must end.
  * [an OS thread of the group | blocks] */
 struct wp_worker *wp__spare_thread_next(struct wp_group *group);
 
-/* Ends and joins the spare threads, when all carriers have ended. [the close | blocks shortly] */
+/* Ends and joins the spare threads, when all carriers have ended. [the close | blocks briefly] */
 void wp__spare_threads_end(wp_spare_threads *spares);
 
 #endif

@@ -86,7 +86,7 @@ void wp__group_placement_stole(wp_worker *mine, wp_task *task);
 void wp__group_placement_begins(wp_worker *mine);
 void wp__group_placement_ended(wp_worker *mine);
 
-/* Moves the queue of a blocked carrier to the group's queue. [any thread | blocks shortly, may wake
+/* Moves the queue of a blocked carrier to the group's queue. [any thread | blocks briefly, may wake
  * a carrier] */
 void wp__group_placement_move(wp_group_placement *placed, wp_worker *from);
 
@@ -103,10 +103,10 @@ void wp__spare_carrier_group_end(wp_group_placement *placed);
 /* Starts the monitor (monitor.c), if the group has one. Returns 0, or an errno if there is no
  * thread. [the maker of the group | system calls] */
 int wp__monitor_begin(wp_group_placement *placed);
-/* Ends the monitor, and returns when it has ended. [the close | blocks shortly] */
+/* Ends the monitor, and returns when it has ended. [the close | blocks briefly] */
 void wp__monitor_end(wp_group_placement *placed);
 
-/* Takes a moved task, or returns NULL if there is none. [the carrier | blocks shortly, may wake
+/* Takes a moved task, or returns NULL if there is none. [the carrier | blocks briefly, may wake
  * others] */
 wp_mpsc_node *wp__group_placement_take(wp_worker *mine);
 /* Returns true if there are moved tasks. [the carrier | wait-free] */
@@ -127,7 +127,7 @@ WP_INLINE bool wp__worker_is_called(wp_worker *mine)
  * moved tasks. [the carrier | wait-free] */
 bool wp__group_placement_rest(wp_worker *mine);
 
-/* Pushes the moved tasks to their homes, to be handed back. [the close | blocks shortly] */
+/* Pushes the moved tasks to their homes, to be handed back. [the close | blocks briefly] */
 void wp__group_placement_give_back(wp_group_placement *placed);
 
 #endif

@@ -105,7 +105,7 @@ int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task *
 void wp__vthread_steps(int (*step)(uint64_t number));
 
 /* Without a stack; carrier, is_pinned: as wp_vthread_config says; the name is copied. NULL and
- * errno: no memory. [any thread | blocks shortly] */
+ * errno: no memory. [any thread | blocks briefly] */
 wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
 			    bool is_pinned);
 uint64_t wp__vthread_id(wp_vthread *thread); /* its number [any thread | wait-free] */
@@ -132,7 +132,7 @@ void wp__poller_hooks(void (*wakeup)(uint64_t number), void (*left)(uint64_t num
 int wp__poller_register(wp_group *group, uint32_t carrier, uint64_t number, const char *name,
 			bool blocks, wp_vthread **thread);
 
-/* Whose poller that carrier has; 0: none, or one of the kernel's. [any thread | blocks shortly] */
+/* Whose poller that carrier has; 0: none, or one of the kernel's. [any thread | blocks briefly] */
 uint64_t wp__poller_number(wp_group *group, uint32_t carrier);
 
 void wp__thread_name(const char *name); /* the caller's, 15 bytes at most */

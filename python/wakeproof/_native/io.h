@@ -23,7 +23,7 @@ uint32_t wp__io_look(wp_io *io, int side);
 int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns);
 void wp__io_pass(wp_io *io, int side);
 
-/* Of a virtual thread: WP_MUST_PARK: in line, park. [the waiter's thread | blocks shortly] */
+/* Of a virtual thread: WP_MUST_PARK: in line, park. [the waiter's thread | blocks briefly] */
 int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter);
 bool wp__io_check(wp_io *io, int side, wp_waiter *waiter);
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter);
