@@ -62,6 +62,6 @@ def _thread(move: list[tuple[str, str, str]], frequency: Counter[str]) -> str:
     """Guess the thread of a step: the index in the variable that changes most often."""
     if not move:
         return ""
-    place = max(move, key=lambda change: frequency[_variable(change[0])])[0]
+    place = max(move, key=lambda change: (frequency[_variable(change[0])], "[" in change[0]))[0]
     index = re.search(r"\[([^\[\]]*)\]", place)
     return index.group(1) if index else place

@@ -15,10 +15,14 @@ _CLOSING = {"{": "}", "<<": ">>", "(": ")", "[": "]"}
 
 @dataclass(frozen=True)
 class Value:
-    """One value: its printed text on one line, and for a function or record its entries."""
+    """One value: its printed text on one line, and its parts.
+
+    A function or record has entries, a set or sequence has items, anything else has neither.
+    """
 
     text: str
     entries: dict[str, Value] | None = None
+    items: tuple[Value, ...] | None = None
 
 
 def parse(text: str) -> Value:
@@ -42,20 +46,21 @@ def _value(tokens: list[str], at: int) -> tuple[Value, int]:
         return Value(opening.strip('"')), at + 1
     closing, separators = _CLOSING[opening], (",", "@@")
     at += 1
-    items: list[str] = []
+    items: list[Value] = []
     entries: dict[str, Value] = {}
     while tokens[at] != closing:
         item, at = _value(tokens, at)
         if tokens[at] in (":>", "|->"):
             entries[item.text], at = _value(tokens, at + 1)
         else:
-            items.append(item.text)
+            items.append(item)
         if tokens[at] in separators:
             at += 1
     if entries:
         inner = ", ".join(f"{key}: {value.text}" for key, value in entries.items())
         return Value("{" + inner + "}", entries), at + 1
-    return Value(opening + ", ".join(items) + closing), at + 1
+    inner = ", ".join(item.text for item in items)
+    return Value(opening + inner + closing, items=tuple(items)), at + 1
 
 
 def changes(before: Value, after: Value, name: str) -> Iterator[tuple[str, str, str]]:
