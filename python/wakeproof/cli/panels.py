@@ -7,6 +7,7 @@ need first, at most five for each command.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,3 +18,20 @@ BOUNDS = "Bounds and resources"
 OUTPUT = "Output"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+AsPage = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write an HTML page to this file, too.",
+        rich_help_panel=OUTPUT,
+    ),
+]  # fmt: skip
+AsFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Print the report (text), or the counterexamples alone as sequence diagrams that "
+        "GitHub and GitLab draw (mermaid).",
+        rich_help_panel=OUTPUT,
+    ),
+]

@@ -18,7 +18,7 @@ from tests.conftest import Command
 
 from wakeproof import locations
 from wakeproof.errors import MissingToolError, UsageError
-from wakeproof.judge import html_report, report, scenarios
+from wakeproof.judge import report, scenarios
 from wakeproof.judge.audit import claims
 from wakeproof.judge.audit import run as audit
 from wakeproof.judge.audit.command import audit as audit_command
@@ -513,16 +513,6 @@ def test_the_markdown_has_a_row_per_claim_and_a_line_per_problem(specs: Path) ->
     text = to_markdown(judged(specs, (PASSING,), twin=replace(TWIN, seen_by=("stress",))))
     assert "| Toy!Seen | MCToy | 440 | 14 | - | toy | whole | 1,000 |" in text
     assert "- Toy!Seen: no twin in specs/ violates it" in text
-
-
-def test_the_page_has_the_table_and_what_is_wrong(specs: Path, tmp_path: Path) -> None:
-    found = judged(specs, (PASSING,), twin=replace(TWIN, seen_by=("stress",)))
-    html_report.write(
-        tmp_path / "audit.html", "wakeproof audit", lambda screen: show(screen, found)
-    )
-    text = (tmp_path / "audit.html").read_text()
-    assert "claim x judge" in text
-    assert "Toy!Seen: no twin in specs/ violates it" in text
 
 
 def test_a_markdown_file_without_a_folder_is_refused_before_any_judge_runs(

@@ -17,8 +17,8 @@ from wakeproof import errors, locations
 from wakeproof.cli.panels import OUTPUT, AsJson
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import html_report, lock, needs, report, store, verdicts
-from wakeproof.judge.audit import claims, compiled
+from wakeproof.judge import lock, needs, report, store, verdicts
+from wakeproof.judge.audit import claims, collected, compiled
 from wakeproof.judge.audit import run as auditing
 from wakeproof.judge.audit.claims import Claim
 from wakeproof.judge.audit.run import (
@@ -39,6 +39,8 @@ from wakeproof.judge.explore import run as explore
 from wakeproof.judge.linear import run as linear
 from wakeproof.judge.orders import run as orders
 from wakeproof.judge.orders.report import EXPLAINED
+from wakeproof.judge.page import render
+from wakeproof.judge.page.data import schema
 from wakeproof.judge.process import Children
 from wakeproof.judge.stress import allowed, outcome_sets
 from wakeproof.judge.stress import run as native
@@ -99,7 +101,10 @@ def audit(
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write an HTML page to this file, too.", rich_help_panel=OUTPUT
+            metavar="FILE",
+            help="Write the page to this file, and its data and their schema beside it. Default: "
+            "build/audit/index.html.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
 ) -> None:
@@ -132,8 +137,8 @@ def audit(
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
     options = StressOptions(mode=mode, opt=STRESSED).checked()
-    html_report.check_folder("--markdown", markdown)
-    html_report.check_folder("--html", html)
+    render.check_folder("--markdown", markdown)
+    render.check_folder("--html", html)
     needs.require_judges()
     screen = report.console(stderr=as_json)
     root = locations.sources()
@@ -162,18 +167,30 @@ def audit(
     )  # fmt: skip
     if markdown is not None:
         locations.write_atomically(markdown, to_markdown(found))
-    if html is not None:
-        html_report.write(html, "wakeproof audit", lambda to: show(to, found))
     if as_json:
         print(report.to_json(summary(found)))
     else:
         show(screen, found)
+    with screen.status("the page"):
+        page = _write_page(html, found, root)
+    screen.print(f"The page: {page}", markup=False, soft_wrap=True)
     if store.is_fresh() and locations.is_checkout():
         _write_lock(screen, root, found, mode)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
+
+
+def _write_page(html: Path | None, found: AuditReport, root: Path) -> Path:
+    """Write the page, its data and their schema; return the page's file."""
+    page = html or locations.cache() / "audit" / "index.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    data = collected.collected(found, root)
+    locations.write_atomically(page.with_suffix(".json"), data.model_dump_json(indent=1) + "\n")
+    locations.write_atomically(page.with_suffix(".schema.json"), report.to_json(schema()) + "\n")
+    render.write_report(page, data)
+    return page
 
 
 def _write_lock(screen: Console, root: Path, found: AuditReport, mode: str) -> None:

@@ -12,14 +12,19 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, locations
-from wakeproof.cli.panels import BOUNDS, OUTPUT, WHAT, AsJson
+from wakeproof.cli.panels import BOUNDS, OUTPUT, WHAT, AsFormat, AsJson, AsPage
 from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
+from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report
 from wakeproof.judge.check import own_spec
 from wakeproof.judge.check import run as specs
 from wakeproof.judge.check.own_spec import OwnReport
 from wakeproof.judge.check.run import CheckReport, ConfigResult
+from wakeproof.judge.page import of_check, output
+from wakeproof.judge.page.data import Counterexample
+from wakeproof.judge.page.excerpts import Excerpts
+from wakeproof.judge.page.output import Output
 from wakeproof.judge.tlc import counterexample, manifest, models
 from wakeproof.judge.tlc.run import Outcome
 
@@ -108,6 +113,8 @@ def check(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    html: AsPage = None,
+    form: AsFormat = output.TEXT,
 ) -> None:
     """Model-check every spec with TLC; each broken twin must violate the claim it names.
 
@@ -127,13 +134,16 @@ def check(
       wakeproof check --export tla               a folder for the Toolbox or VS Code
 
       wakeproof check my.tla                     your own module, with my.cfg beside it
+
+      wakeproof check my.tla --html my.html      its counterexample in a viewer
     """
+    out = output.checked(html, form, as_json=as_json)
     if files:
         if shown is not None or exported is not None:
             raise UsageError(
                 "--show and --export are for wakeproof's own specs: leave out the file"
             )
-        _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds)
+        _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds, out)
     if shown is not None or exported is not None:
         _give(shown, exported)
     if update and not locations.is_checkout():
@@ -150,10 +160,23 @@ def check(
         pattern, full=full, update=update, alone=alone, jobs=jobs,
         progress=ConfigProgress(screen).show,
     )  # fmt: skip
-    report.end(
-        lambda: summary(found), lambda: _print(screen, found, traced=trace_of is not None),
-        as_json=as_json, holds=found.holds,
+    printed = out.given(
+        screen, "wakeproof check", lambda to: _print(to, found, traced=trace_of is not None),
+        lambda: _counterexamples(found),
     )  # fmt: skip
+    report.end(lambda: summary(found), printed, as_json=as_json, holds=found.holds)
+
+
+def _counterexamples(found: CheckReport) -> list[Counterexample]:
+    """Return every counterexample of our own specs with the sources of its steps."""
+    made, labels = models.own(), explore_labels.read(locations.sources())
+    excerpts = Excerpts()
+    return [
+        excerpts.with_sources(of_check.converted(
+            result, excerpts, models.modules(result.entry.home(made), result.entry.module), labels
+        ))
+        for result in found.results if result.tlc.trace
+    ]  # fmt: skip
 
 
 def _give(shown: str | None, exported: Path | None) -> NoReturn:
@@ -177,6 +200,7 @@ def _check_own(
     deadlock: bool,
     jobs: int | None,
     seconds: float,
+    out: Output,
 ) -> None:
     """Check the user's own module, and end the command."""
     if pattern is not None or full or update or trace_of is not None:
@@ -196,10 +220,20 @@ def _check_own(
             files[0], files[1] if len(files) > 1 else None, deadlock=deadlock, workers=jobs or 1,
             seconds=seconds,
         )  # fmt: skip
-    report.end(
-        lambda: own_summary(found), lambda: _print_own(screen, found), as_json=as_json,
-        holds=found.holds,
+    printed = out.given(
+        screen, f"wakeproof check {found.module.name}", lambda to: _print_own(to, found),
+        lambda: _own_counterexamples(found),
     )  # fmt: skip
+    report.end(lambda: own_summary(found), printed, as_json=as_json, holds=found.holds)
+
+
+def _own_counterexamples(found: OwnReport) -> list[Counterexample]:
+    if not found.result.tlc.trace:
+        return []
+    excerpts, folder = Excerpts(), found.module.absolute().parent
+    modules = models.modules(folder, found.module.stem)
+    one = of_check.converted(found.result, excerpts, modules, name=str(found.module))
+    return [excerpts.with_sources(one)]
 
 
 def _print_own(screen: Console, found: OwnReport) -> None:

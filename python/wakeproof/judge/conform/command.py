@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof.cli.panels import BOUNDS, WHAT, AsJson
+from wakeproof.cli.panels import BOUNDS, WHAT, AsFormat, AsJson, AsPage
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
 from wakeproof.judge.conform import run as judge
 from wakeproof.judge.conform import show_spec_twins as spec_twins
 from wakeproof.judge.conform.run import ConformReport, ConformResult
+from wakeproof.judge.page import of_conform, output
 from wakeproof.judge.paths import show as paths
 from wakeproof.judge.traces import run as tracing
 from wakeproof.judge.traces import show as recorded
@@ -63,6 +64,8 @@ def conform(
             rich_help_panel=BOUNDS,
         ),
     ] = 1,
+    html: AsPage = None,
+    form: AsFormat = output.TEXT,
 ) -> None:
     """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.
 
@@ -84,6 +87,10 @@ def conform(
         raise UsageError(
             "--paths, --traces and --spec-twins each replace the comparison: give one of them"
         )
+    out = output.checked(html, form, as_json=as_json)
+    if (html is not None or form != output.TEXT) and (by_paths or traces or by_spec_twins):
+        raise UsageError("--html and --format are for the comparison: leave out --paths, --traces "
+                         "and --spec-twins, or these options")  # fmt: skip
     if by_spec_twins:
         spec_twins.compare(pattern, as_json=as_json)
     if by_paths:
@@ -99,10 +106,11 @@ def conform(
         report.line(screen, text, good=result.holds)
 
     found = judge.conform(pattern, twins=twins, progress=show)
-    report.end(
-        lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
-        holds=found.holds,
+    printed = out.given(
+        screen, "wakeproof conform", lambda to: _print(to, found),
+        lambda: [of_conform.converted(r) for r in found.results if r.difference],
     )  # fmt: skip
+    report.end(lambda: summary(found), printed, as_json=as_json, holds=found.holds)
 
 
 def _traces(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeproof import locations
-from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsFormat, AsJson, AsPage
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
@@ -27,6 +27,7 @@ from wakeproof.judge.explore.options import (
 )
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.labels import Labels
+from wakeproof.judge.page import of_explore, output
 
 
 def explore(
@@ -203,6 +204,8 @@ def explore(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    html: AsPage = None,
+    form: AsFormat = output.TEXT,
 ) -> None:
     """Explore every interleaving and reordering under SC, x86-TSO and RC11; litmus on ARMv8.
 
@@ -222,6 +225,7 @@ def explore(
 
       wakeproof explore -t search --sample pct:d=3   10000 at random, where all are too many
     """
+    out = output.checked(html, form, as_json=as_json)
     labels = explore_labels.read(locations.sources())
     samples, depth = sample_of(sample) if sample else (0, 0)
     bound, grows = preemptions_of(preemptions) if preemptions is not None else (None, False)
@@ -254,9 +258,12 @@ def explore(
             jobs=len(os.sched_getaffinity(0)) if parallel else jobs,
             save=save or locations.cache() / "explore",
         )  # fmt: skip
+    printed = out.given(
+        screen, "wakeproof explore", lambda to: explore_print.show(to, found, labels),
+        lambda: of_explore.with_sources(found.counterexamples, labels),
+    )  # fmt: skip
     report.end(
-        lambda: summary(found, strict), lambda: explore_print.show(screen, found, labels),
-        as_json=as_json, holds=found.ok(strict),
+        lambda: summary(found, strict), printed, as_json=as_json, holds=found.ok(strict)
     )  # fmt: skip
 
 

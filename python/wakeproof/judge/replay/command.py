@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from wakeproof import errors, locations
-from wakeproof.cli.panels import AsJson
+from wakeproof import locations
+from wakeproof.cli.panels import AsFormat, AsJson, AsPage
 from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report
 from wakeproof.judge.explore import tokens
 from wakeproof.judge.explore.kept import Counterexample
 from wakeproof.judge.explore.show import print_execution
+from wakeproof.judge.page import of_explore, output
 from wakeproof.judge.replay import run as explore_replay
 
 
@@ -27,6 +28,8 @@ def replay(
         ),
     ],
     as_json: AsJson = False,
+    html: AsPage = None,
+    form: AsFormat = output.TEXT,
 ) -> None:
     """Find a counterexample of `explore` again and print it step by step.
 
@@ -37,13 +40,18 @@ def replay(
       wakeproof replay eNoVi0EKwjAQRa...
 
       wakeproof replay build/explore/guard_no_fence-tso-1f2e3d4c.json
+
+      wakeproof replay eNoVi0EKwjAQRa... --html steps.html   in a viewer
     """
+    out = output.checked(html, form, as_json=as_json)
     is_file = token.endswith(".json") or Path(token[:200]).is_file()
     wanted = tokens.load(Path(token)) if is_file else tokens.decode(token)
-    found = explore_replay.replay(wanted)
-    if as_json:
-        print(report.to_json({"identical": True, **asdict(wanted), "execution": asdict(found)}))
-    else:
-        labels = explore_labels.read(locations.sources())
-        print_execution(report.console(), Counterexample(wanted, found), labels)
-    raise typer.Exit(errors.EXIT_HOLDS)
+    found = Counterexample(wanted, explore_replay.replay(wanted))
+    labels = explore_labels.read(locations.sources())
+    printed = out.given(
+        report.console(), f"wakeproof replay: {wanted.name}",
+        lambda to: print_execution(to, found, labels),
+        lambda: of_explore.with_sources([found], labels),
+    )  # fmt: skip
+    summary = {"identical": True, **asdict(wanted), "execution": asdict(found.found)}
+    report.end(lambda: summary, printed, as_json=as_json, holds=True)

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson, AsPage
 from wakeproof.cli.progress import StressProgress
-from wakeproof.judge import html_report, report
+from wakeproof.judge import report
+from wakeproof.judge.page import render
 from wakeproof.judge.stress import allowed, junit
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.allowed import Standing
@@ -127,12 +128,7 @@ def stress(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write an HTML page to this file, too.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
+    html: AsPage = None,
 ) -> None:
     """Run scenarios on this machine's cores and grade the outcomes that they show.
 
@@ -156,8 +152,8 @@ def stress(
         plain=plain or not delayed,
         delayed=delayed or not plain,
     )  # fmt: skip
-    html_report.check_folder("--junit", xml)
-    html_report.check_folder("--html", html)
+    render.check_folder("--junit", xml)
+    render.check_folder("--html", html)
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         found = native.stress(
@@ -166,7 +162,7 @@ def stress(
     if xml is not None:
         junit.write(found, xml, strict)
     if html is not None:
-        html_report.write(html, "wakeproof stress", lambda to: show(to, found))
+        render.write(html, "wakeproof stress", lambda to: show(to, found))
     report.end(
         lambda: summary(found, strict), lambda: show(screen, found), as_json=as_json,
         holds=found.ok(strict),
