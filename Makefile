@@ -16,7 +16,7 @@ C_FOLDERS := bench examples kernel python stress tests
 .PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs herd
 
 ##@ The two commands
-audit: judges venv ## Judge what has changed, and print claim x judge  [FRESH=1: all] [MODE=sanity|quick|default|tough]
+audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
 
 claims: venv ## Print every claim in words, with its code and scenarios

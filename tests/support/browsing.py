@@ -27,6 +27,8 @@ QUIET = [
     "--hide-scrollbars", "--force-color-profile=srgb",
 ]  # fmt: skip
 PATIENCE_S = 120
+KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010",
+        "escape": "\ue00c"}  # fmt: skip
 
 
 class Browser:
@@ -35,13 +37,25 @@ class Browser:
     def __init__(self, session: str, width: int) -> None:
         self.session, self.width = session, width
 
-    def open(self, page: Path) -> None:
-        """Open a file, and wait until it has loaded."""
-        _post(f"{self.session}/url", url=page.as_uri())
+    def open(self, page: Path, place: str = "") -> None:
+        """Open a file, perhaps at a place in it, and wait until it has loaded."""
+        _post(f"{self.session}/url", url=f"{page.as_uri()}{'#' * bool(place)}{place}")
 
     def run(self, script: str) -> Any:
         """Return what a function body in JavaScript returns."""
         return _post(f"{self.session}/execute/sync", script=script, args=[])
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after another; ``KEYS`` has those without a letter."""
+        strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        board = {"type": "key", "id": "keyboard", "actions": strokes}
+        _post(f"{self.session}/actions", actions=[board])
+
+    def prefer(self, scheme: str) -> None:
+        """Be the screen of a reader who prefers this colour scheme."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        _post(f"{self.session}/goog/cdp/execute", cmd="Emulation.setEmulatedMedia",
+              params={"features": features})  # fmt: skip
 
     def photograph(self, file: Path) -> None:
         """Write what the window shows."""

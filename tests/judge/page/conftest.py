@@ -26,7 +26,7 @@ def claim(name: str, **fields: object) -> Claim:
     made: dict[str, object] = {
         "name": name, "kind": "safety", "sentence": "Work is seen.", "status": "holds",
         "strength": "every", "known": ("TLC checked it.",), "open": ("It is not proved.",),
-        "spec": "Toy!Seen", "files": (), "sites": (), "configurations": (), "scenarios": (),
+        "spec": ("Toy!Seen",), "files": (), "sites": (), "configurations": (), "scenarios": (),
         "compared": (), "twins": (), "judged": "now", **fields,
     }  # fmt: skip
     return Claim.model_validate(made)
@@ -55,7 +55,7 @@ TRACE = Counterexample(
 )  # fmt: skip
 GRAPH = StateGraph(
     name="MCToy", about="Two threads.", starts=(0,), edges=((0, 1, "Push"), (1, 1, "Wait")),
-    texts=("queue = 0", "queue = 1"), states=({"queue": "0"}, {"queue": "1"}),
+    states=({"queue": "0"}, {"queue": "1"}),
     places=((0.0, 0.0), (0.0, 40.0)),
 )  # fmt: skip
 

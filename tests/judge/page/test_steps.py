@@ -18,9 +18,10 @@ from wakeproof.judge.labels import Labels
 from wakeproof.judge.linear.cases import CASES
 from wakeproof.judge.linear.check import Row
 from wakeproof.judge.linear.run import LinearResult
-from wakeproof.judge.page import mermaid, of_check, of_conform, of_explore, of_linear
+from wakeproof.judge.page import graphs, mermaid, of_check, of_conform, of_explore, of_linear
 from wakeproof.judge.page.data import Counterexample, Group, Step
 from wakeproof.judge.page.excerpts import Excerpts, definition, labels_in
+from wakeproof.judge.tlc import dot
 from wakeproof.judge.tlc.manifest import Entry
 from wakeproof.judge.tlc.run import Outcome, TlcResult
 from wakeproof.judge.tlc.run import Step as TlcStep
@@ -180,3 +181,20 @@ def test_no_name_ends_a_line_of_a_diagram() -> None:
     assert lines[0] == "%% a #37;#37;{init: {}}#37;#37;"
     assert lines[2:] == ["  participant t0 as a#59; end",
                          "  t0->>t0: 1. #60;b#62;#59; #35; end"]  # fmt: skip
+
+
+def test_a_state_graph_has_a_row_for_each_distance_from_the_start() -> None:
+    lines = [
+        '1 [label="/\\\\ x = 0\\n/\\\\ q = <<\\"a\\">>",style = filled]',
+        '2 [label="/\\\\ x = 1\\n/\\\\ q = <<>>"]',
+        '3 [label="/\\\\ x = 2\\n/\\\\ q = <<>>"]',
+        '1 -> 2 [label="Pop",color="black"];',
+        '1 -> 3 [label="Pop",color="black"];',
+        '3 -> 1 [label="Push",color="black"];',
+    ]
+    graph = graphs.converted(dot.read(lines), "MCToy", "Two items.")
+    assert graph.starts == (0,)
+    assert graph.states[0] == {"x": "0", "q": Group(kind="sequence", items=("a",))}
+    assert graph.edges == ((0, 1, "Pop"), (0, 2, "Pop"), (2, 0, "Push"))
+    assert [y for _, y in graph.places] == [0, graphs.HIGH, graphs.HIGH]
+    assert graph.places[1][0] != graph.places[2][0]

@@ -35,12 +35,22 @@ _WHOLE = ("whole", "bounded")
 """Extents of explorations that saw every execution to their bounds."""
 
 
-def collected(found: AuditReport, root: Path, proofs: Mapping[str, str] = NO_PROOFS) -> data.Report:
+def collected(
+    found: AuditReport,
+    root: Path,
+    proofs: Mapping[str, str] = NO_PROOFS,
+    graphs: tuple[data.StateGraph, ...] = (),
+) -> data.Report:
     """Return the data of the page of an audit of the sources at `root`.
 
-    `proofs`: a sentence for each claim that is proved for any number of threads.
+    Args:
+        found: what the judges said.
+        root: the folder of the sources.
+        proofs: a sentence for each claim that is proved for any number of threads.
+        graphs: state graphs to look at.
     """
-    return _Audit(found, root, proofs).report()
+    report = _Audit(found, root, proofs).report()
+    return report.model_copy(update={"graphs": graphs})
 
 
 _Seen = tuple[bool | None, str, tuple[str, str], str]
@@ -168,9 +178,7 @@ class _Audit:
             strength=self._strength(row, scenarios, compared),
             known=tuple(self._known(row, results, scenarios, compared, [twins[t] for t in own])),
             open=tuple(self._open(row, scenarios)),
-            spec=self.excerpts.of_definition(
-                {module: self._modules.get(module, "")}, name
-            ),
+            spec=self.excerpts.of_claim(module, self._modules.get(module, ""), name),
             files=tuple(code for code in one.code if code not in self._sites),
             sites=tuple(self._site(label) for label in one.code if label in self._sites),
             configurations=tuple(map(self._configuration, results)), scenarios=tuple(scenarios),

@@ -39,12 +39,13 @@ from wakeproof.judge.explore import run as explore
 from wakeproof.judge.linear import run as linear
 from wakeproof.judge.orders import run as orders
 from wakeproof.judge.orders.report import EXPLAINED
-from wakeproof.judge.page import render
+from wakeproof.judge.page import graphs, render
 from wakeproof.judge.page.data import schema
 from wakeproof.judge.process import Children
 from wakeproof.judge.stress import allowed, outcome_sets
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.run import StressOptions
+from wakeproof.judge.tlc import models
 from wakeproof.judge.traces import run as tracing
 from wakeproof.judge.traces import show as recorded
 from wakeproof.judge.verdicts import Rows
@@ -171,11 +172,11 @@ def audit(
         print(report.to_json(summary(found)))
     else:
         show(screen, found)
+    if store.is_fresh() and locations.is_checkout():
+        _write_lock(screen, root, found, mode)
     with screen.status("the page"):
         page = _write_page(html, found, root)
     screen.print(f"The page: {page}", markup=False, soft_wrap=True)
-    if store.is_fresh() and locations.is_checkout():
-        _write_lock(screen, root, found, mode)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)
@@ -186,7 +187,12 @@ def _write_page(html: Path | None, found: AuditReport, root: Path) -> Path:
     """Write the page, its data and their schema; return the page's file."""
     page = html or locations.cache() / "audit" / "index.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    data = collected.collected(found, root)
+    tables = models.tables(root / "specs")
+    about = {name: model.about for table in tables for name, model in table.models.items()}
+    with Children() as children:
+        made = models.folder(root / "specs")
+        small = graphs.of_results(made, found.check.results, about, children)
+    data = collected.collected(found, root, graphs=tuple(small))
     locations.write_atomically(page.with_suffix(".json"), data.model_dump_json(indent=1) + "\n")
     locations.write_atomically(page.with_suffix(".schema.json"), report.to_json(schema()) + "\n")
     render.write_report(page, data)

@@ -21,10 +21,11 @@ from wakeproof.judge.check import own_spec
 from wakeproof.judge.check import run as specs
 from wakeproof.judge.check.own_spec import OwnReport
 from wakeproof.judge.check.run import CheckReport, ConfigResult
-from wakeproof.judge.page import of_check, output
-from wakeproof.judge.page.data import Counterexample
+from wakeproof.judge.page import graphs, of_check, output
+from wakeproof.judge.page.data import Counterexample, StateGraph
 from wakeproof.judge.page.excerpts import Excerpts
 from wakeproof.judge.page.output import Output
+from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import counterexample, manifest, models
 from wakeproof.judge.tlc.run import Outcome
 
@@ -222,7 +223,7 @@ def _check_own(
         )  # fmt: skip
     printed = out.given(
         screen, f"wakeproof check {found.module.name}", lambda to: _print_own(to, found),
-        lambda: _own_counterexamples(found),
+        lambda: _own_counterexamples(found), lambda: _own_graph(found, deadlock=deadlock),
     )  # fmt: skip
     report.end(lambda: own_summary(found), printed, as_json=as_json, holds=found.holds)
 
@@ -234,6 +235,18 @@ def _own_counterexamples(found: OwnReport) -> list[Counterexample]:
     modules = models.modules(folder, found.module.stem)
     one = of_check.converted(found.result, excerpts, modules, name=str(found.module))
     return [excerpts.with_sources(one)]
+
+
+def _own_graph(found: OwnReport, *, deadlock: bool) -> list[StateGraph]:
+    """Return the state graph of a module that holds, if it is small enough to look at."""
+    if not found.holds or found.result.tlc.states > graphs.LARGEST:
+        return []
+    with Children() as children:
+        graph = graphs.dumped(
+            found.module.absolute(), found.config, children, name=found.module.stem,
+            deadlock=deadlock,
+        )  # fmt: skip
+    return [graph] if graph else []
 
 
 def _print_own(screen: Console, found: OwnReport) -> None:

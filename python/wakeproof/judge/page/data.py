@@ -185,7 +185,7 @@ class Claim(_Data):
     strength: Strength
     known: tuple[str, ...]  # sentences: who judged it, to which bounds
     open: tuple[str, ...]  # sentences: what is not shown
-    spec: str  # key of a source
+    spec: tuple[str, ...]  # keys of sources: its definition, and those that it uses
     files: tuple[str, ...]  # of the code, where no site upholds it
     sites: tuple[Site, ...]
     configurations: tuple[Configuration, ...]
@@ -220,7 +220,6 @@ class StateGraph(_Data):
     name: str
     about: str
     states: tuple[dict[str, Value], ...]
-    texts: tuple[str, ...]
     starts: tuple[int, ...]
     edges: tuple[tuple[int, int, str], ...]
     places: tuple[tuple[float, float], ...]  # of the states, in a picture

@@ -18,6 +18,10 @@ _HEAD = re.compile(
     r"^(?:(?P<name>[A-Za-z_]\w*)(?:\([^)]*\)|\[[^]]*\])?\s*==|[A-Z]+\b|\(\*|-{4}|={4})",
     re.MULTILINE,
 )
+_COMMENT = re.compile(r"\\\*[^\n]*|\(\*.*?\*\)|\"[^\"]*\"", re.DOTALL)
+_USED = re.compile(r"\b[A-Z]\w*")
+_WHOLE = {"Init", "Next", "Spec", "Fairness"}
+"""What a module defines as a whole; a claim's page does not repeat it."""
 _LABEL = re.compile(r"\[([a-z]\w*\.\d+)\]")
 _RANGE = re.compile(r"\[([a-z]\w*)\.(\d+)\]\.\.\[\1\.(\d+)\]")
 
@@ -66,6 +70,17 @@ class Excerpts:
                 self.all[key] = Source(name=f"{module} with {twin}", first=first, text=lines)
             return key
         return ""
+
+    def of_claim(self, module: str, text: str, name: str) -> tuple[str, ...]:
+        """Return the keys of a claim's definition and of those of its module that it uses."""
+        keys: dict[str, None] = {}
+        todo = [name]
+        while todo:
+            key = self.of_definition({module: text}, todo.pop(0))
+            if key and key not in keys:
+                keys[key] = None
+                todo += sorted({*_USED.findall(_COMMENT.sub("", self.all[key].text))} - _WHOLE)
+        return tuple(keys)
 
     def with_sources(self, one: Counterexample) -> Counterexample:
         """Return the counterexample with the sources that its steps show."""

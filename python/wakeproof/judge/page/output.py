@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from rich.console import Console
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.page import mermaid, render
-from wakeproof.judge.page.data import Counterexample
+from wakeproof.judge.page.data import Counterexample, StateGraph
 
 TEXT, MERMAID = "text", "mermaid"
 
@@ -29,10 +29,11 @@ class Output:
         title: str,
         show: Callable[[Console], None],
         counterexamples: Callable[[], Iterable[Counterexample]],
+        graphs: Callable[[], Sequence[StateGraph]] = tuple,
     ) -> Callable[[], None]:
         """Write the page, if one is wanted, and return what prints the report."""
         if self.html is not None:
-            render.write(self.html, title, show, counterexamples())
+            render.write(self.html, title, show, counterexamples(), graphs())
         if self.form == TEXT:
             return lambda: show(screen)
         return lambda: _print(screen, counterexamples())

@@ -74,7 +74,7 @@ def _chart(what: str, rows: Sequence[tuple[str, int, str]], *, is_log: bool) -> 
     values = [{"name": name, "count": count, "colour": colour} for name, count, colour in rows]
     most = max(count for _, count, _ in rows)
     powers = [0, *(10**power for power in range(0, 10, 2) if 10**power <= most)]
-    axis = {"values": powers, "format": "~s"} if is_log else {"format": "d", "tickCount": 5}
+    axis = {"values": powers, "format": ","} if is_log else {"format": "d", "tickCount": 5}
     x = {"field": "count", "type": "quantitative", "title": what, "axis": axis,
          "scale": {"type": "symlog" if is_log else "linear"}}  # fmt: skip
     y = {"field": "name", "type": "nominal", "sort": None, "title": None,
@@ -84,6 +84,7 @@ def _chart(what: str, rows: Sequence[tuple[str, int, str]], *, is_log: bool) -> 
     return {
         "data": {"values": values},
         "width": WIDTH, "height": ROW * len(rows),
+        "padding": {"left": 40, "right": 40, "top": 4, "bottom": 4},  # a browser's font may be wide
         "layer": [
             {"mark": {"type": "bar", "height": {"band": 0.7}},
              "encoding": {"x": x, "y": y, "color": colour}},

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -24,7 +24,7 @@ from rich.console import Console
 from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.page import plots
-from wakeproof.judge.page.data import STRENGTHS, Counterexample, Report
+from wakeproof.judge.page.data import STRENGTHS, Counterexample, Report, StateGraph
 from wakeproof.judge.report import WIDE
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -63,8 +63,9 @@ def write(
     title: str,
     show: Callable[[Console], None],
     counterexamples: Iterable[Counterexample] = (),
+    graphs: Sequence[StateGraph] = (),
 ) -> None:
-    """Write what a command prints, and the counterexamples that it found with their viewer."""
+    """Write what a command prints, and what it found with the viewer."""
     screen = Console(record=True, file=io.StringIO(), width=WIDE, highlight=False)
     show(screen)
     printed = screen.export_html(code_format="{code}", inline_styles=True)
@@ -72,9 +73,10 @@ def write(
     sources = {key: source for one in found for key, source in one.sources.items()}
     viewed = {
         "counterexamples": [one.model_copy(update={"sources": {}}) for one in found],
-        "sources": sources, "graphs": (),
+        "sources": sources, "graphs": graphs,
     }  # fmt: skip
-    text = _page("command.html", title=title, viewed=viewed, printed=Markup(printed), found=found)  # noqa: S704  (rich escapes it)
+    text = _page("command.html", title=title, viewed=viewed, found=found, graphs=graphs,
+                 printed=Markup(printed))  # fmt: skip  # noqa: S704  (rich escapes it)
     locations.write_atomically(file, text)
 
 

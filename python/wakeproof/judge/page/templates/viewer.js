@@ -250,16 +250,17 @@
     }
     one.places.forEach(([cx, cy], index) => {
       const dot = make("circle", { cx, cy, r: 5, "data-state": index,
-        class: one.starts.includes(index) ? "start" : "" }, make("title", {}, one.texts[index]));
+        class: one.starts.includes(index) ? "start" : "" }, make("title", {}, line(one.states[index])));
       dot.addEventListener("click", () => go(index + 1));
       svg.append(dot);
     });
+    const texts = one.states.map(line);
     const field = make("input", { type: "search", id: "find-state", autocomplete: "off" });
     const hits = make("output", { for: "find-state" });
     field.addEventListener("input", () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = one.texts.map((line, index) => [line.toLowerCase(), index]).filter(([line]) =>
-        words.length && words.every((word) => line.includes(word))).map(([, index]) => index);
+      const found = texts.map((text, index) => [text.toLowerCase(), index]).filter(([text]) =>
+        words.length && words.every((word) => text.includes(word))).map(([, index]) => index);
       for (const dot of svg.querySelectorAll("circle")) {
         dot.classList.toggle("hit", found.includes(Number(dot.dataset.state)));
       }
@@ -269,6 +270,9 @@
     const label = make("label", { for: "find-state" }, "Find states");
     return [make("div", { class: "graph" }, make("p", { class: "find" }, label, field, hits), svg)];
   }
+
+  const line = (state) => Object.entries(state).map(([name, value]) =>
+    `${name} = ${text(value)}`).join(", ");
 
   function box(places) {
     const [xs, ys] = [places.map(([x]) => x), places.map(([, y]) => y)];
@@ -282,18 +286,18 @@
     for (const mark of lists.querySelectorAll("circle, line")) {
       mark.classList.toggle("now", [mark.dataset.state, mark.dataset.from].includes(String(index)));
     }
-    const line = (number, action, other) => make("li", {},
+    const step = (number, action, other) => make("li", {},
       make("a", { href: link(shown.name, other + 1) }, `${action} ${number} state ${other + 1}`));
     const out = one.edges.filter(([from]) => from === index);
     const into = one.edges.filter(([, to]) => to === index);
     fill("viewer-state", [make("h3", {}, `State ${at}`),
       stateTable(one.states[index], null, []),
       make("h3", {}, "Steps from it"),
-      make("ul", {}, ...out.map(([, to, action]) => line("leads to", action, to))),
+      make("ul", {}, ...out.map(([, to, action]) => step("leads to", action, to))),
       make("h3", {}, "Steps to it"),
-      make("ul", {}, ...into.map(([from, , action]) => line("comes from", action, from)))]);
+      make("ul", {}, ...into.map(([from, , action]) => step("comes from", action, from)))]);
     fill("viewer-source", []);
-    byId("viewer-live").textContent = `State ${at}: ${one.texts[index]}`;
+    byId("viewer-live").textContent = `State ${at}: ${line(one.states[index])}`;
   }
 
   /* Addresses. */
