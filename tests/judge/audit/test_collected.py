@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.judge.audit.test_audit import EXPLORED, EXPLORED_TWIN, SCENARIO, TWIN, WHOLE, judged
 
 from wakeproof import locations
 from wakeproof.judge.audit import collected
+from wakeproof.judge.audit.command import _write_page
 from wakeproof.judge.audit.run import SPECIFICATION_ONLY, AuditReport
 from wakeproof.judge.check.run import ConfigResult
 from wakeproof.judge.explore.report import Judged
-from wakeproof.judge.page import data, render
+from wakeproof.judge.page import data, graphs, render
 from wakeproof.judge.stress import grading
 from wakeproof.judge.tlc.manifest import Entry
 from wakeproof.judge.tlc.run import Outcome, Step, TlcResult
@@ -138,3 +141,15 @@ def test_a_proof_is_the_strongest_and_a_reason_says_why_tlc_alone_judges() -> No
     assert served.strength == "specification"
     assert served.open[0] == ("No judge sees the code keep this claim: the code has no such state.")
     assert page.not_shown[0].startswith(f"{len(rows) - 1} of {len(rows)} claims are not proved")
+
+
+def test_the_page_its_data_and_their_schema_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphs, "of_results", lambda *_: [])
+    written = _write_page(tmp_path / "report" / "page.html", FOUND, locations.sources())
+    assert written.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    read = data.Report.model_validate_json(written.with_suffix(".json").read_text("utf-8"))
+    assert len(read.claims) == len(FOUND.rows)
+    schema = json.loads(written.with_suffix(".schema.json").read_text("utf-8"))
+    assert schema == data.schema()

@@ -139,13 +139,14 @@ def test_a_store_waits_in_its_buffer_until_it_lands(tmp_path: Path) -> None:
 
 def test_a_difference_of_spec_and_code_has_a_lane_for_each() -> None:
     difference = Difference("the code can Wake, the spec cannot", ("Park",), ("Park = p", "hidden"),
-                            "word = 1", "word = 2")  # fmt: skip
+                            "/\\ word = {1}", "word = 2")  # fmt: skip
     result = ConformResult(CONCEPTS[0], "", 1, 1, 1, 1, 1, 1, difference, 1.0)
     one = of_conform.converted(result)
     assert [(step.lane, step.text) for step in one.steps] == [
         (0, "Park"), (0, "(here they differ)"), (1, "Park = p"), (1, "hidden"),
         (1, "(here they differ)"),
     ]  # fmt: skip
+    assert one.steps[1].values == {"word": Group(kind="set", items=("1",))}
     assert one.steps[-1].values == {"the code's state": "word = 2"}
 
 

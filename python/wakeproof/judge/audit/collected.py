@@ -192,10 +192,10 @@ class _Audit:
             return "proved"
         if row.status == run.SPECIFICATION_ONLY:
             return "specification"
-        ran = [one.explored for one in scenarios if one.explored]
-        if compared or (ran and all(_is_whole(one) for each in ran for one in each)):
-            return "every"
-        return "sampled" if ran else "observed"
+        ran = [run for one in scenarios for run in one.explored]
+        if ran:
+            return "every" if all(map(_is_whole, ran)) else "sampled"
+        return "every" if compared else "observed"
 
     def _known(
         self,

@@ -176,7 +176,8 @@ def audit(
         _write_lock(screen, root, found, mode)
     with screen.status("the page"):
         page = _write_page(html, found, root)
-    screen.print(f"The page: {page}", markup=False, soft_wrap=True)
+    here = page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page
+    screen.print(f"The page: {here}", markup=False, soft_wrap=True)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)

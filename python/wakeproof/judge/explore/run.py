@@ -23,7 +23,7 @@ from wakeproof.judge.explore.kept import Counterexample, Keeper
 from wakeproof.judge.explore.names import Namer, distinct
 from wakeproof.judge.explore.options import JOBS, ExploreOptions
 from wakeproof.judge.explore.report import ScenarioReport, TwinReport
-from wakeproof.judge.explore.results import Result
+from wakeproof.judge.explore.results import Found, Result
 from wakeproof.judge.explore.tasks import Progress, Task, Tasks
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
@@ -257,11 +257,21 @@ class _Job:
 
     def _twin(self, twin: Twin, of: Scenario, results: dict[Task, list[Result]]) -> TwinReport:
         own = [r for model in self._options.models for r in results[Task(of, model, twin)]]
-        own = [replace(r, outcomes=tuple(distinct(f, {}, r.state_size) for f in r.outcomes))
-               for r in own]  # fmt: skip
+        own = [
+            replace(r, outcomes=tuple(self._of_twin(twin, r, found) for found in r.outcomes))
+            for r in own
+        ]
         report = explore_grading.judge_twin(twin, of, own, self._labels)
         self._keeper.keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
         return report
+
+    def _of_twin(self, twin: Twin, result: Result, found: Found) -> Found:
+        """Return an outcome of a twin with distinct locations, and the names of its actors."""
+        if not found.example:
+            return found
+        program = self._builder.explorer(twin.file, twin.name)
+        actors = self._namer.actors(program, result)
+        return replace(distinct(found, {}, result.state_size), actors=actors)
 
     def _shown(
         self, file: Path, name: str, text: str, of: Scenario | None, result: Result

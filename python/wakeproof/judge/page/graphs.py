@@ -11,10 +11,10 @@ from pathlib import Path
 from wakeproof.judge import store
 from wakeproof.judge.check import run as specs
 from wakeproof.judge.check.run import ConfigResult
-from wakeproof.judge.page.data import StateGraph, Value
-from wakeproof.judge.page.of_check import value_of
+from wakeproof.judge.page.data import StateGraph
+from wakeproof.judge.page.of_check import state_of
 from wakeproof.judge.process import Children
-from wakeproof.judge.tlc import dot, values
+from wakeproof.judge.tlc import dot
 from wakeproof.judge.tlc import run as tlc
 
 LARGEST = 600  # states
@@ -81,15 +81,10 @@ def converted(graph: dot.StateGraph, name: str, about: str) -> StateGraph:
     """Return TLC's graph as data."""
     edges = tuple(dict.fromkeys(graph.edges))
     return StateGraph(
-        name=name, about=about, states=tuple(map(_state, graph.texts)),
+        name=name, about=about, states=tuple(map(state_of, graph.texts)),
         starts=tuple(graph.starts), edges=edges,
         places=tuple(_places(len(graph.texts), graph.starts, edges)),
     )  # fmt: skip
-
-
-def _state(text: str) -> dict[str, Value]:
-    parts = (line.partition(" = ") for line in text.split("/\\ ") if line.strip())
-    return {name.strip(): value_of(values.parse(value)) for name, _, value in parts}
 
 
 def _places(

@@ -77,6 +77,12 @@ def _ending(run: TlcResult) -> str:
     return f"Back to step {run.back_to}, for ever." if run.back_to else ""
 
 
+def state_of(text: str) -> dict[str, Value]:
+    """Return a state that TLC printed as one line of conjuncts."""
+    parts = (line.partition(" = ") for line in text.split("/\\ ") if line.strip())
+    return {name.strip(): value_of(values.parse(value)) for name, _, value in parts}
+
+
 def value_of(value: values.Value) -> Value:
     """Return a value of TLA+ as data."""
     if value.entries is not None:

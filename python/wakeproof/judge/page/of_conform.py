@@ -4,23 +4,24 @@
 from __future__ import annotations
 
 from wakeproof.judge.conform.run import ConformResult
-from wakeproof.judge.page.data import Counterexample, Step
+from wakeproof.judge.page.data import Counterexample, Step, Value
+from wakeproof.judge.page.of_check import state_of
 
 
 def converted(result: ConformResult) -> Counterexample:
     """Return a difference between spec and code: the way of each to the states that differ."""
     difference = result.difference
     assert difference is not None
-    sides = (difference.spec_path, difference.spec_state), (
-        difference.code_path, difference.code_state,
+    ends: tuple[dict[str, Value], ...] = (
+        state_of(difference.spec_state), {"the code's state": difference.code_state},
     )  # fmt: skip
     steps = [
-        Step(lane=lane, text=text, values={name: state} if at == len(path) else {})
-        for lane, ((path, state), name) in enumerate(
-            zip(sides, ("the spec's state", "the code's state"), strict=True)
+        Step(lane=lane, text=text, values=end if at == len(path) else {})
+        for lane, (path, end) in enumerate(
+            zip((difference.spec_path, difference.code_path), ends, strict=True)
         )
         for at, text in enumerate((*path, "(here they differ)"))
-    ]  # fmt: skip
+    ]
     concept = result.concept
     twin = f" ({result.twin})" if result.twin else ""
     return Counterexample(

@@ -45,7 +45,7 @@ def check_folder(option: str, file: Path | None) -> None:
 
 
 def write_report(file: Path, report: Report) -> None:
-    """Write a whole report, whole or not at all."""
+    """Write a whole report, completely or not at all."""
     locations.write_atomically(file, html(report))
 
 
