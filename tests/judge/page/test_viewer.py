@@ -150,6 +150,11 @@ def test_claims_are_found_by_words(browser: Browser, page: Path) -> None:
     browser.press(*"specification served")
     assert texts(browser, "details.claim .name") == ["Served"]
     assert of_id(browser, "found", "innerText") == "1 claims"
+    browser.run("document.getElementById('find').value = 'nothing'")
+    browser.press("x")
+    assert texts(browser, "details.claim .name") == []
+    browser.open(page, "Toy!Seen")
+    assert texts(browser, "details.claim .name") == ["Seen"]
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])

@@ -322,7 +322,7 @@
     if (dialog.open) dialog.close();
     if (place instanceof HTMLDetailsElement) {
       place.open = true;
-      place.hidden = false;
+      for (const part of [place, place.closest(".module")]) if (part) part.hidden = false;
       place.scrollIntoView();
     }
   }
