@@ -6,20 +6,26 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.judge.audit.test_audit import EXPLORED, EXPLORED_TWIN, SCENARIO, TWIN, WHOLE, judged
 
 from wakeproof import locations
-from wakeproof.judge.audit import collected
+from wakeproof.judge.audit import collected, proofs
 from wakeproof.judge.audit.command import _write_page
 from wakeproof.judge.audit.run import SPECIFICATION_ONLY, AuditReport
 from wakeproof.judge.check.run import ConfigResult
 from wakeproof.judge.explore.report import Judged
+from wakeproof.judge.lock import Row
 from wakeproof.judge.page import data, graphs, render
+from wakeproof.judge.prove import run as prove
+from wakeproof.judge.prove import subjects
 from wakeproof.judge.stress import grading
+from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.manifest import Entry
 from wakeproof.judge.tlc.run import Outcome, Step, TlcResult
+from wakeproof.judge.verdicts import Rows
 
 pytestmark = pytest.mark.slow  # reads all specs and twins
 CLAIM = "Guard!NoLostWakeup"
@@ -141,6 +147,23 @@ def test_a_proof_is_the_strongest_and_a_reason_says_why_tlc_alone_judges() -> No
     assert served.strength == "specification"
     assert served.open[0] == ("No judge sees the code keep this claim: the code has no such state.")
     assert page.not_shown[0].startswith(f"{len(rows) - 1} of {len(rows)} claims are not proved")
+
+
+def test_a_claim_is_proved_if_each_of_its_modes_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    every = [SimpleNamespace(name=f"Toy Mode={mode}", module="Toy", claims=("Seen", *more))
+             for mode, more in (("a", ("Served",)), ("b", ()))]  # fmt: skip
+    found = {"Toy Mode=a": Row("prove", "", "", "proved", {}, None)}
+    monkeypatch.setattr(models, "folder", lambda specs: specs)
+    monkeypatch.setattr(subjects, "every", lambda _: [(None, one) for one in every])
+    monkeypatch.setattr(prove, "inputs_of", lambda *_: {})
+    monkeypatch.setattr(Rows, "find", lambda _self, _judge, name, _inputs: found.get(name))
+    assert [*proofs.kept(tmp_path)] == ["Toy!Served"]
+    found["Toy Mode=b"] = found["Toy Mode=a"]
+    assert proofs.kept(tmp_path)["Toy!Seen"] == (
+        "Specification: z3 and cvc5 proved it for any number of threads (Toy Mode=a, Toy Mode=b)."
+    )
 
 
 def test_the_page_its_data_and_their_schema_are_written(

@@ -79,7 +79,7 @@ def test_each_strength_is_said_in_words(report: Report) -> None:
     text = " ".join(render.html(report).split())
     for words in STRENGTHS.values():
         assert words in text
-    assert "This report has no proofs." in text
+    assert "This report has no proofs:" in text
     assert "2 of 2 claims are not proved." in text
 
 

@@ -188,10 +188,10 @@ class _Audit:
     def _strength(
         self, row: ClaimRow, scenarios: list[data.Scenario], compared: list[data.Compared]
     ) -> data.Strength:
-        if row.claim in self.proofs:
-            return "proved"
         if row.status == run.SPECIFICATION_ONLY:
             return "specification"
+        if row.claim in self.proofs:
+            return "proved"
         ran = [run for one in scenarios for run in one.explored]
         if ran:
             return "every" if all(map(_is_whole, ran)) else "sampled"

@@ -18,7 +18,7 @@ from wakeproof.cli.panels import OUTPUT, AsJson
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import lock, needs, report, store, verdicts
-from wakeproof.judge.audit import claims, collected, compiled
+from wakeproof.judge.audit import claims, collected, compiled, proofs
 from wakeproof.judge.audit import run as auditing
 from wakeproof.judge.audit.claims import Claim
 from wakeproof.judge.audit.run import (
@@ -193,7 +193,7 @@ def _write_page(html: Path | None, found: AuditReport, root: Path) -> Path:
     with Children() as children:
         made = models.folder(root / "specs")
         small = graphs.of_results(made, found.check.results, about, children)
-    data = collected.collected(found, root, graphs=tuple(small))
+    data = collected.collected(found, root, proofs.kept(root), tuple(small))
     locations.write_atomically(page.with_suffix(".json"), data.model_dump_json(indent=1) + "\n")
     locations.write_atomically(page.with_suffix(".schema.json"), report.to_json(schema()) + "\n")
     render.write_report(page, data)
