@@ -152,7 +152,8 @@ def test_a_proof_is_the_strongest_and_a_reason_says_why_tlc_alone_judges() -> No
 def test_a_claim_is_proved_if_each_of_its_modes_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    every = [SimpleNamespace(name=f"Toy Mode={mode}", module="Toy", claims=("Seen", *more))
+    every = [SimpleNamespace(name=f"Toy Mode={mode}", module="Toy", claims=("Seen", *more),
+                             modes={"Mode": mode, "Other": "c"})
              for mode, more in (("a", ("Served",)), ("b", ()))]  # fmt: skip
     found = {"Toy Mode=a": Row("prove", "", "", "proved", {}, None)}
     monkeypatch.setattr(models, "folder", lambda specs: specs)
@@ -162,7 +163,7 @@ def test_a_claim_is_proved_if_each_of_its_modes_is(
     assert [*proofs.kept(tmp_path)] == ["Toy!Served"]
     found["Toy Mode=b"] = found["Toy Mode=a"]
     assert proofs.kept(tmp_path)["Toy!Seen"] == (
-        "Specification: z3 and cvc5 proved it for any number of threads (Toy Mode=a, Toy Mode=b)."
+        "Specification: z3 and cvc5 proved it for any number of threads in 2 modes (Mode: a, b)."
     )
 
 

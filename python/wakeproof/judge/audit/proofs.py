@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wakeproof.errors import MissingToolError
 from wakeproof.judge.prove import run, subjects
+from wakeproof.judge.prove.subjects import Subject
 from wakeproof.judge.tlc import models
 from wakeproof.judge.verdicts import Rows
 
@@ -19,7 +20,7 @@ def kept(root: Path) -> dict[str, str]:
     """
     specs, rows = root / "specs", Rows()
     made = models.folder(specs)
-    modes: dict[str, list[str]] = defaultdict(list)
+    proved: dict[str, list[Subject]] = defaultdict(list)
     lacking: set[str] = set()
     try:
         for _, subject in subjects.every(specs):
@@ -29,11 +30,20 @@ def kept(root: Path) -> dict[str, str]:
             if row is None or row.verdict != run.PROVED:
                 lacking |= {*own}
             for claim in own:
-                modes[claim].append(subject.name)
+                proved[claim].append(subject)
     except MissingToolError:  # without solvers there is no proof of these sources
         return {}
     return {
-        claim: "Specification: z3 and cvc5 proved it for any number of threads "
-        f"({', '.join(names)})."
-        for claim, names in modes.items() if claim not in lacking
+        claim: f"Specification: z3 and cvc5 proved it for any number of threads{_modes(own)}."
+        for claim, own in proved.items() if claim not in lacking
     }  # fmt: skip
+
+
+def _modes(own: list[Subject]) -> str:
+    """Return the modes in which a claim was proved: `` in 4 modes (Memory: SC, TSO)``."""
+    values: dict[str, dict[str, None]] = defaultdict(dict)
+    for subject in own:
+        for name, value in subject.modes.items():
+            values[name][str(value)] = None
+    several = [f"{name}: {', '.join(of)}" for name, of in values.items() if len(of) > 1]
+    return f" in {len(own)} modes ({'; '.join(several)})" if several else ""
