@@ -452,7 +452,7 @@ def test_a_driver_is_one_file_and_an_entry_and_wakes_its_carrier_and_who_waits(
     ("old", "new", "said"),
     [
         ("\twaits->fds[0] = wakeup;", "\twaits->fds[0] = -1 + 0 * wakeup;",
-         "work for a carrier in its poller"),
+         "(work for a carrier in its poller|who talks|a read|an answer)"),
         ("poll(each, MOST, until_ms(until_ns))", "poll(each, MOST, until_ms(until_ns) ? -1 : 0)",
          "a timer"),
         ("reads = io == NULL || is_awaited(&io->ready[WP_IO_READ])", "reads = io == NULL",

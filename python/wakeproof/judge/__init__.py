@@ -11,6 +11,7 @@ name, which returns a report::
     assert check("^MCGuard$").holds
     assert explore([Path("race.c")]).ok()
 
-The other judges are ``audit``, ``conform``, ``linear``, ``orders``, ``paths``, ``replay``,
-``stress`` and ``traces``.  The import of a package loads its judge only when that name is used.
+The other judges are ``audit``, ``conform``, ``linear``, ``orders``, ``paths``, ``prove``,
+``replay``, ``stress`` and ``traces``.  The import of a package loads its judge only when that name
+is used.
 """

@@ -113,7 +113,7 @@ def judged(tmp_path: Path, program: str, *models: Model) -> ExploreReport:
 
 
 @pytest.mark.parametrize("symptom", ASLEEP)
-@pytest.mark.parametrize("model", Model)
+@pytest.mark.parametrize("model", MODELS)
 def test_who_sleeps_for_ever_is_told_apart(symptom: str, model: Model, tmp_path: Path) -> None:
     program, name, said = ASLEEP[symptom]
     [report] = judged(tmp_path, program, model).scenarios

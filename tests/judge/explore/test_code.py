@@ -10,7 +10,7 @@ import pytest
 from wakeproof import locations
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.explore.explored import check, hook_copies
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.run import ExploreReport, explore
 from wakeproof.judge.explore.trace import operation
 from wakeproof.judge.process import Children
@@ -133,7 +133,7 @@ def test_plain_memory_is_seen_as_it_is_or_refused(
     monkeypatch.setenv("CC", compiler)
     expected = {**PLAIN, **COPIES}[name]
     file = "plain.c" if name in PLAIN else "copies.c"
-    [scenario] = explored(file, name, *Model, engine="both").scenarios
+    [scenario] = explored(file, name, *MODELS, engine="both").scenarios
     for judged in scenario.judged:
         if isinstance(expected, str):
             assert expected in judged.result.error
@@ -142,7 +142,7 @@ def test_plain_memory_is_seen_as_it_is_or_refused(
 
 
 def test_an_atomic_of_any_type_keeps_its_value() -> None:
-    [scenario] = explored("types.c", "types_keep", *Model, engine="both").scenarios
+    [scenario] = explored("types.c", "types_keep", *MODELS, engine="both").scenarios
     assert (scenario.status, scenario.messages) == (HELD, ())
     late = "1,0,25,125,1,-7,1,79"
     assert all(late in judged.result.texts for judged in scenario.judged)

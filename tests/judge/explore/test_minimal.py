@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from wakeproof.judge.explore import litmus
-from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Found
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def example(
     return next(one for one in found.outcomes if one.text == outcome)
 
 
-@pytest.mark.parametrize("model", list(Model))
+@pytest.mark.parametrize("model", MODELS)
 def test_a_lost_update_is_shown_with_two_switches(explorer: litmus.Explorer, model: Model) -> None:
     first = example(explorer, LOST_UPDATE, model, "1", "")
     smallest = example(explorer, LOST_UPDATE, model, "1", "1")

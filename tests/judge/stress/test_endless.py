@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof.judge.explore.options import Model
+from wakeproof.judge.explore.options import MODELS
 from wakeproof.judge.explore.run import explore
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.engine import is_overdrawn, is_spent
@@ -126,6 +126,6 @@ def test_the_explorer_looks_once_at_an_actor_that_loops_for_ever(tmp_path: Path)
     file = tmp_path / "endless.c"
     file.write_text(CODE.replace("wp_pause();", ";"))
     judged = explore([file], "^endless$").scenarios[0].judged
-    assert [one.result.model for one in judged] == list(Model)
+    assert [one.result.model for one in judged] == list(MODELS)
     assert len({one.result.seconds for one in judged}) == 1
     assert all("loops without a shared operation" in m for j in judged for m in j.messages)
