@@ -195,7 +195,7 @@ class CarrierGroup(Unique):
 
     @property
     def closed(self) -> bool:
-        """Whether `close` has been called."""
+        """Whether `close` has been called, even if that call did not complete the close."""
         return self._closed
 
     def running(self) -> Carrier | None:
@@ -207,8 +207,9 @@ class CarrierGroup(Unique):
 
         A task keeps its home when another carrier takes it; `running` then returns that carrier.
         If such a task submits a new task, the home of the new task is that carrier.  A virtual
-        thread has a home from its start, but another carrier may take it before it first runs.  If
-        it runs a plain function, the carrier that first runs it is its home from then on.
+        thread has a home from its start, but another carrier may take it before its function
+        begins.  If it runs a plain function, the carrier that begins the function is its home from
+        then on.
         """
         return self._carrier(lib.wp_group_home)
 
@@ -307,10 +308,10 @@ class CarrierGroup(Unique):
 
         When `timeout_s` is over, what is running has 0.1 s more.  There are two outcomes:
 
-        - If nothing runs after the wait, the group is closed.  Tasks that are still queued and
+        - If nothing runs after the wait, the close is complete.  Tasks that are still queued and
           virtual threads that have not ended do not run any more: the futures of the tasks are
           cancelled, and `VirtualThread.result` raises ClosedError.
-        - If something still runs, the group is not closed yet, and nothing has been cancelled yet.
+        - If something still runs, the close is not complete, and nothing has been cancelled yet.
           Call `close` again: from now on each call waits as with ``cancel=True``, and cancels the
           rest when nothing runs any more.
 
