@@ -15,7 +15,6 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "herd"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-ARCHIVE = "http://deb.debian.org/debian"
 SOURCE = "Types: deb\nURIs: {}\nSuites: sid\nComponents: main\nSigned-By: {}\n"
 START = """\
 #!/bin/sh
@@ -35,9 +34,12 @@ def main() -> int:
     missing = [name for name in NEEDS if not shutil.which(name)]
     if missing or not KEYRING.exists():
         return _skip(f"no {(missing or [KEYRING])[0]}: the recipe is for Debian")
+    archive = _archive()
+    if archive is None:
+        return _skip("apt's sources name no Debian archive")
     for name in ("lists/partial", "archives/partial", "none"):
         (FOLDER / name).mkdir(parents=True, exist_ok=True)
-    (FOLDER / "herd.sources").write_text(SOURCE.format(_archive(), KEYRING), "utf-8")
+    (FOLDER / "herd.sources").write_text(SOURCE.format(archive, KEYRING), "utf-8")
     options = [f"-oDir::Etc::sourcelist={FOLDER}/herd.sources",
                f"-oDir::Etc::sourceparts={FOLDER}/none", f"-oDir::State::lists={FOLDER}/lists",
                f"-oDir::Cache::archives={FOLDER}/archives"]  # fmt: skip
@@ -56,15 +58,15 @@ def main() -> int:
     return 0
 
 
-def _archive() -> str:
-    """Return the archive that this machine takes its own packages from."""
+def _archive() -> str | None:
+    """Return the archive from which this machine takes its own packages; None: apt names none."""
     for file in sorted(Path("/etc/apt").glob("sources.list*")) + sorted(
         Path("/etc/apt/sources.list.d").glob("*.sources")
     ):
         text = file.read_text("utf-8") if file.is_file() else ""
         if match := re.search(r"https?://\S*/debian/?(?=\s)", text):
             return match[0]
-    return ARCHIVE
+    return None
 
 
 def _runs(command: list[str]) -> bool:
