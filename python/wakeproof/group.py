@@ -63,8 +63,8 @@ class CarrierGroup(Unique):
             may use or the CPU quota of its cgroup, whichever is smaller.
         work_stealing: whether idle carriers take queued tasks from their siblings; default False.
         topology: "linux" pins each carrier to a CPU of its own, see `LinuxTopology`; an object is
-            your own `Topology`; default: no carrier is pinned to a CPU, and all carriers are taken
-            to share one cache.
+            your own `Topology`; default: no carrier is pinned to a CPU, and the group assumes
+            that all carriers share one cache.
         stealing: which siblings an idle carrier steals from, see `Stealing`.
         placement: where tasks and virtual threads start, see `Placement`.
         compensation: what the group does about blocked carriers, see `Compensation`.
