@@ -23,7 +23,7 @@ from wakeproof.judge.explore.kept import Counterexample, Keeper
 from wakeproof.judge.explore.names import Namer, distinct
 from wakeproof.judge.explore.options import JOBS, ExploreOptions
 from wakeproof.judge.explore.report import ScenarioReport, TwinReport
-from wakeproof.judge.explore.results import Found, Result
+from wakeproof.judge.explore.results import Result
 from wakeproof.judge.explore.tasks import Progress, Task, Tasks
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
@@ -115,6 +115,7 @@ class _Job:
         self._builder = Builder(children)
         self._labels = labels.read(locations.sources())
         self._namer = Namer(children)
+        self._twin_programs: dict[Twin, Path] = {}
         self._keeper = Keeper(options, save, self._again)
 
     def report(self, files: Iterable[Path] | None, regex: str | None, twins: bool) -> ExploreReport:
@@ -257,21 +258,23 @@ class _Job:
 
     def _twin(self, twin: Twin, of: Scenario, results: dict[Task, list[Result]]) -> TwinReport:
         own = [r for model in self._options.models for r in results[Task(of, model, twin)]]
-        own = [
-            replace(r, outcomes=tuple(self._of_twin(twin, r, found) for found in r.outcomes))
-            for r in own
-        ]
+        own = [self._of_twin(twin, result) for result in own]
         report = explore_grading.judge_twin(twin, of, own, self._labels)
         self._keeper.keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
         return report
 
-    def _of_twin(self, twin: Twin, result: Result, found: Found) -> Found:
-        """Return an outcome of a twin with distinct locations, and the names of its actors."""
-        if not found.example:
-            return found
-        program = self._builder.explorer(twin.file, twin.name)
-        actors = self._namer.actors(program, result)
-        return replace(distinct(found, {}, result.state_size), actors=actors)
+    def _of_twin(self, twin: Twin, result: Result) -> Result:
+        """Return a result of a twin whose outcomes have distinct locations and named actors."""
+        if not any(found.example for found in result.outcomes):
+            return result
+        if twin not in self._twin_programs:  # to find a program costs a quarter of a second
+            self._twin_programs[twin] = self._builder.explorer(twin.file, twin.name)
+        actors = self._namer.actors(self._twin_programs[twin], result)
+        outcomes = tuple(
+            replace(distinct(found, {}, result.state_size), actors=actors) if found.example
+            else found for found in result.outcomes
+        )  # fmt: skip
+        return replace(result, outcomes=outcomes)
 
     def _shown(
         self, file: Path, name: str, text: str, of: Scenario | None, result: Result
