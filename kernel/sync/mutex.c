@@ -250,8 +250,8 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
  * under the queue's lock] */
 static void unmark(wp_mutex *mutex)
 {
-	/* [mutex.18] relaxed: a word that is stale costs a failed attempt at mutex.14; pairs
-	 * mutex.5; upholds Mutex!NoLostSignal. */
+	/* [mutex.18] relaxed: a value that is stale costs one failure of mutex.14, which then
+	 * loads the word again; pairs mutex.5; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	/* [mutex.14] relaxed: atomicity is enough, because a read-modify-write continues the

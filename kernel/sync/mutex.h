@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mutex.h - a mutex for virtual threads and OS threads. While threads wait for the mutex, others
- * may take it first when it is free (barging), but all of these together only a bounded number of
- * times before a waiting thread gets it (bounded bypass).
+ * mutex.h - a mutex for virtual threads and OS threads. A thread that finds the mutex free may take
+ * it although other threads have waited longer (barging). This happens at most WP_MUTEX_BYPASSES
+ * times before one of the waiting threads gets the mutex (bounded bypass).
  *
  * A carrier is an OS thread that runs many virtual threads, one at a time. A virtual thread that
  * must wait parks: it leaves its carrier, and the carrier then runs another virtual thread. When an
@@ -49,15 +49,16 @@
  *               change_what_it_guards();
  *               wp_mutex_unlock(&mutex);
  *
- * Why it works  While there are waiters, a thread holds the mutex, or the first waiter is awake (or
- *               about to be woken) and will try to take the mutex. So a free mutex never has only
- *               waiters that sleep with no wakeup on its way. Barging is allowed because it may be
- *               long until a woken waiter runs, and a newcomer can use it meanwhile. Each bypass
- *               is counted in the same atomic step in which the newcomer takes the mutex. After
- *               WP_MUTEX_BYPASSES bypasses, the next unlock does not make the mutex free, but gives
- *               it to the first waiter. So at most WP_MUTEX_BYPASSES newcomers take the mutex
- *               before the first waiter gets it. Waiters get it in the order of the queue, because
- *               only the first one takes it (mutex.7) or is given it (mutex.13).
+ * Why it works  If the mutex is free and there are waiters, then the first waiter is awake or is
+ *               about to be woken, and it will try to take the mutex. So no wakeup is lost: the
+ *               waiters never all sleep, with no wakeup on its way, while the mutex is free.
+ *               Barging is allowed because some time passes before a woken waiter runs, and a
+ *               newcomer can use the mutex during this time. Each bypass is counted in the same
+ *               atomic step in which the newcomer takes the mutex. After WP_MUTEX_BYPASSES
+ *               bypasses, the next unlock does not make the mutex free, but gives it to the first
+ *               waiter. So at most WP_MUTEX_BYPASSES newcomers take the mutex before the first
+ *               waiter gets it. Waiters get it in the order of the queue, because only the first
+ *               one takes it (mutex.7) or is given it (mutex.13).
  * Prior art     In parking_lot and in WebKit's WTF::Lock newcomers barge too. Go's sync.Mutex gives
  *               the mutex to a waiter that has waited for 1 ms. A limit that counts bypasses, as
  *               here, can be checked by a model checker; a limit in milliseconds cannot.

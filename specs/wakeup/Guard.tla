@@ -23,10 +23,11 @@
 (* thread of this process. The light fence restrains only the compiler.    *)
 (*                                                                         *)
 (* A wakeup may come before the poller blocks. An eventfd keeps such a     *)
-(* wakeup, which is therefore called sticky. A condition variable loses    *)
-(* it, so a guard with a condition variable has a lock, too. Such a guard  *)
-(* is called a rendezvous. Under the lock the poller reads the flag again  *)
-(* and begins to wait, and a producer claims the wakeup and sends it.      *)
+(* wakeup until the poller blocks: it is sticky. A condition variable does *)
+(* not keep it. Therefore a guard that uses a condition variable also has  *)
+(* a lock, and is called a rendezvous: the poller holds the lock while it  *)
+(* reads the flag again and begins to wait, and a producer holds it while  *)
+(* it resets the flag and signals the condition variable.                  *)
 (*                                                                         *)
 (* Example    Poll finds the queue empty, Announce sets `asleep` to 1,     *)
 (*            Fence follows, and Check finds the queue still empty.        *)
@@ -470,8 +471,9 @@ StoresHaveLanded ==
   asleep = 1 /\ (poller = "check" \/ Resting) /\ ~nap =>
     \A p \in Producers : producer[p] = "done" => Drained(p)
 
-\* If the queue is not empty after the poller's last check and the flag is set, some producer is
-\* about to look at the flag or to claim the wakeup, unless the poller naps.
+\* If the queue is not empty, the flag is set and the poller has made its last check, then some
+\* producer is about to look at the flag or to claim the wakeup. A poller that naps wakes by itself,
+\* so it needs no such producer.
 WorkIsSeen ==
   asleep = 1 /\ Resting /\ ~nap /\ queue # {} =>
     \E p \in Producers : producer[p] \in {"fence", "look", "claim"}
