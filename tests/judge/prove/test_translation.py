@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from wakeproof.judge.prove.obligations import Problem
 from wakeproof.judge.prove.paths import Path as Way
 from wakeproof.judge.prove.shown import tla
 from wakeproof.judge.prove.solver_child import ask_z3
-from wakeproof.judge.tlc import models
+from wakeproof.judge.tlc import dump, models
 from wakeproof.judge.tlc.dot import StateGraph
 
 from .toys import CONSTANTS, problem, written
@@ -39,7 +39,15 @@ def children() -> Iterator[Children]:
 def toy(tmp_path_factory: pytest.TempPathFactory, children: Children) -> Toy:
     folder = tmp_path_factory.mktemp("toy")
     found = problem(written(folder), children)
-    return found, compare.dumped(folder, "Toy", CONSTANTS, children)
+    return found, dumped(folder, "Toy", CONSTANTS, children)
+
+
+def dumped(
+    folder: Path, module: str, constants: Mapping[str, str], children: Children
+) -> StateGraph:
+    """Return TLC's graph of a module for these constants."""
+    config = dump.config_text("Init", "Next", constants)
+    return dump.graph(folder / f"{module}.tla", config, children)
 
 
 def differs(toy: Toy, paths: list[Way]) -> bool:
@@ -86,7 +94,7 @@ def test_the_translation_of_a_spec_takes_the_steps_of_tlc_and_no_others(
     made, subject = models.own(), SUBJECTS[name]
     modes = {constant: tla(value) for constant, value in subject.modes.items()}
     constants = SMALL[subject.module] | modes
-    graph = compare.dumped(made, subject.module, constants, children)
+    graph = dumped(made, subject.module, constants, children)
     found = Problem(modules.read(made / f"{subject.module}.tla", children), subject)
     assert len(graph.texts) > 90
     assert list(compare.differences(found, constants, graph)) == []

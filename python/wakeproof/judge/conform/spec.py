@@ -15,11 +15,10 @@ from pathlib import Path
 from wakeproof.errors import JudgeError
 from wakeproof.judge.conform.concept import Call, Concept
 from wakeproof.judge.process import Children
-from wakeproof.judge.tlc import dot, models
+from wakeproof.judge.tlc import dump, models
 from wakeproof.judge.tlc import run as tlc
 from wakeproof.judge.tlc.dot import StateGraph
 
-TIMEOUT_S = 900.0
 Action = tuple[str, tuple[str, ...]]
 
 
@@ -88,20 +87,13 @@ def _dump(
             shutil.copy(file, private)
         module = private / f"Conform{concept.module}.tla"
         module.write_text(module_text(concept, bounded=bounded), encoding="utf-8")
-        config = module.with_suffix(".cfg")
-        lines = [f"  {name} = {value}" for name, value in concept.constants.items()]
-        config.write_text("\n".join(["INIT ConformInit", "NEXT ConformNext", "CONSTANTS", *lines]),
-                          encoding="utf-8")  # fmt: skip
-        result = tlc.run(
-            module, config, children=children, timeout_s=TIMEOUT_S,
-            jvm=tlc.SHORT_JVM if concept.is_quick else tlc.LARGE_JVM,
-            options=("-deadlock", "-dump", "dot,actionlabels", str(private / "graph")),
-        )  # fmt: skip
-        if result.outcome is not tlc.Outcome.OK:
-            why = f"{result.outcome.value} {result.message}".strip()
-            raise JudgeError(f"{concept.name}{' with ' * bool(twin)}{twin}: TLC: {why}")
-        with (private / "graph.dot").open(encoding="utf-8") as stream:
-            return dot.read(stream)
+        config = dump.config_text("ConformInit", "ConformNext", concept.constants)
+        jvm = tlc.SHORT_JVM if concept.is_quick else tlc.LARGE_JVM
+        try:
+            return dump.graph(module, config, children, jvm=jvm)
+        except JudgeError as error:
+            name = f"{concept.name} with {twin}" if twin else concept.name
+            raise JudgeError(f"{name}: {error}") from None
 
 
 def _checked(

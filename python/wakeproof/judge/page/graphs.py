@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wakeproof.errors import JudgeError
 from wakeproof.judge import store
 from wakeproof.judge.check import run as specs
 from wakeproof.judge.check.run import ConfigResult
 from wakeproof.judge.page.data import StateGraph
 from wakeproof.judge.page.of_check import state_of
 from wakeproof.judge.process import Children
-from wakeproof.judge.tlc import dot
-from wakeproof.judge.tlc import run as tlc
+from wakeproof.judge.tlc import dot, dump
 
 LARGEST = 600  # states
 WIDE, HIGH = 24.0, 40.0  # between two states of a row, between two rows
@@ -61,20 +60,12 @@ def dumped(
     module: Path, config: Path, children: Children, *, name: str, about: str = "",
     deadlock: bool = True,
 ) -> StateGraph | None:  # fmt: skip
-    """Return the graph of a configuration that holds; None if TLC did not come to its end.
-
-    Raises:
-        JudgeError: TLC wrote what is no graph.
-        MissingToolError: no Java or no TLC.
-    """
-    with tempfile.TemporaryDirectory(prefix="wakeproof-graph-") as folder:
-        file = Path(folder) / "graph.dot"
-        options = ["-dump", "dot,actionlabels", str(file), *["-deadlock"] * (not deadlock)]
-        result = tlc.run(module, config, children=children, options=tuple(options))
-        if result.outcome is not tlc.Outcome.OK or not file.exists():
-            return None
-        with file.open(encoding="utf-8") as stream:
-            return converted(dot.read(stream), name, about)
+    """Return the graph of a configuration that holds; None if TLC now fails."""
+    text = config.read_text(encoding="utf-8")
+    try:
+        return converted(dump.graph(module, text, children, deadlock=deadlock), name, about)
+    except JudgeError:
+        return None  # the page has no need of it
 
 
 def converted(graph: dot.StateGraph, name: str, about: str) -> StateGraph:

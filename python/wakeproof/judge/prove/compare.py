@@ -8,49 +8,17 @@ of TLC's initial states alone; and each conjunct of the invariant must be true.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from wakeproof.errors import JudgeError
-from wakeproof.judge.process import Children
 from wakeproof.judge.prove.evaluate import Scope
 from wakeproof.judge.prove.interpret import Model, Table, fill
 from wakeproof.judge.prove.obligations import Problem
 from wakeproof.judge.prove.shapes import Function, Plain, Record, Sequence, Shape, Threads
 from wakeproof.judge.prove.smt import THREAD
 from wakeproof.judge.tlc import dot
-from wakeproof.judge.tlc import run as tlc
 from wakeproof.judge.tlc.dot import StateGraph
-
-TIMEOUT_S: Final = 300.0
-
-
-def dumped(home: Path, module: str, constants: Mapping[str, str], children: Children) -> StateGraph:
-    """Return TLC's graph of a module in the folder `home` for these constants.
-
-    Raises:
-        JudgeError: TLC failed.
-    """
-    with tempfile.TemporaryDirectory(prefix="wakeproof-prove-") as folder:
-        private = Path(folder)
-        for file in home.glob("*.tla"):
-            shutil.copy(file, private)
-        config = private / f"{module}.cfg"
-        lines = [f"  {name} = {value}" for name, value in constants.items()]
-        text = "\n".join(["INIT Init", "NEXT Next", *(["CONSTANTS"] * bool(lines)), *lines, ""])
-        config.write_text(text, encoding="utf-8")
-        result = tlc.run(
-            private / f"{module}.tla", config, children=children, timeout_s=TIMEOUT_S,
-            options=("-deadlock", "-dump", "dot,actionlabels", str(private / "graph")),
-        )  # fmt: skip
-        if result.outcome is not tlc.Outcome.OK:
-            raise JudgeError(f"{module}: TLC: {result.outcome.value} {result.message}".strip())
-        with (private / "graph.dot").open(encoding="utf-8") as stream:
-            return dot.read(stream)
 
 
 def differences(problem: Problem, constants: Mapping[str, str], graph: StateGraph) -> Iterator[str]:
