@@ -13,10 +13,13 @@ from wakeproof import locations
 from wakeproof.judge.process import Children
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove import subjects
+from wakeproof.judge.prove.run import Broken
 from wakeproof.judge.prove.solvers import Solver
+from wakeproof.judge.prove.subjects import TwinOf
 from wakeproof.judge.tlc import models
+from wakeproof.judge.verdicts import Rows
 
-from .toys import written
+from .toys import problem, written
 
 pytestmark = pytest.mark.slow  # each test starts SANY and solvers
 
@@ -80,6 +83,23 @@ def test_each_twin_of_a_proved_claim_breaks_the_proof_at_more_than_a_type() -> N
         "BiasedLock_lazy_stealer", "BiasedLock_owner_cas"
     }  # fmt: skip
     assert all(failed.changes for twin in found.twins for failed in twin.failures)
+
+
+def test_a_twin_must_break_more_than_a_type(tmp_path: Path) -> None:
+    with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
+        work = judge._Work(children, z3, cvc5, Rows())
+        right = problem(written(tmp_path), children)
+        twin = TwinOf("any", "Exclusive", right.subject, "")
+
+        def broken(old: str, new: str) -> Broken:
+            wrong = problem(written(tmp_path, (old, new)), children)
+            return judge._broken(work, "Toy_any", twin, wrong, right.digests)
+
+        counts = broken("taken < 2", "taken < 3")
+        assert (counts.verdict, counts.holds) == ("breaks no more than a type", False)
+        assert [(one.conjunct, one.is_type) for one in counts.failures] == [("IndTypes", True)]
+        takes = broken('Mode = "right" => holder = None', "TRUE")
+        assert (takes.verdict, takes.holds) == ("breaks HolderIsIn", True)
 
 
 def test_every_twin_of_a_proved_module_is_addressed_or_says_why() -> None:

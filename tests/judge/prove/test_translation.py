@@ -50,11 +50,12 @@ def dumped(
     return dump.graph(folder / f"{module}.tla", config, children)
 
 
-def differs(toy: Toy, paths: list[Way]) -> bool:
-    """Say whether TLC contradicts these paths."""
+def differs(toy: Toy, paths: list[Way], initial: list[Way] | None = None) -> bool:
+    """Say whether TLC contradicts these paths, or these ways to begin (None: the right ones)."""
     found, graph = toy
     wrong = copy(found)
     wrong.paths = paths
+    wrong.initial = found.initial if initial is None else initial
     return next(compare.differences(wrong, CONSTANTS, graph), None) is not None
 
 
@@ -144,6 +145,34 @@ def test_a_translation_with_a_step_more_differs_from_tlc(toy: Toy) -> None:
     assert differs(toy, [*found.paths, Way(next=found.state)])
 
 
+def test_a_translation_that_loses_a_way_to_begin_differs_from_tlc(toy: Toy) -> None:
+    found, _ = toy
+    assert len(found.initial) == 2  # taken is 0 or 1
+    for lost in found.initial:
+        assert differs(toy, found.paths, [one for one in found.initial if one is not lost])
+
+
+FIRST = {
+    # what Init says: what it says in a translation that is wrong
+    "taken \\in {0, 1}": ("taken \\in {0}", "taken \\in {0, 1, 2}", "taken \\in {0, 2}"),
+    'pc \\in [Threads -> {"idle", "wait"}]': (
+        'pc \\in [Threads -> {"idle"}]', 'pc \\in [Threads -> {"idle", "in"}]',
+        'pc \\in [Threads -> {"idle", "wait", "in"}]', 'pc = [t \\in Threads |-> "wait"]',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("old", FIRST)
+def test_a_translation_that_begins_in_other_states_differs_from_tlc(
+    old: str, toy: Toy, tmp_path: Path, children: Children
+) -> None:
+    found, graph = toy
+    for new in FIRST[old]:
+        wrong = problem(written(tmp_path, (old, new)), children)
+        assert next(compare.differences(wrong, CONSTANTS, graph), None) is not None, new
+        assert differs(toy, found.paths, wrong.initial), new
+
+
 def test_a_conjunct_that_is_translated_wrongly_differs_from_tlc(toy: Toy) -> None:
     found, graph = toy
     wrong = copy(found)
@@ -206,6 +235,17 @@ def test_a_new_value_must_fit_the_type_of_its_variable(tmp_path: Path, children:
         found = problem(written(tmp_path, ("line' = Tail(line)", f"line' = {tail}")), children)
         (kept,) = (one for one in found.obligations() if one.what == "Take keeps the type of line")
         assert ask_z3(kept.text, 10_000, False)["answer"] == answer
+
+
+def test_a_step_that_changes_one_of_a_conjuncts_two_variables_is_asked_about(toy: Toy) -> None:
+    found, _ = toy
+    asked = {one.what for one in found.obligations()}
+    reads = {one.name: one.reads for one in found.conjuncts}
+    assert reads["HolderIsIn"] == {"pc", "holder"}
+    assert reads["LineWaits"] == {"pc", "line"}
+    # Wait and Leave change pc, and not holder; Give changes pc, and not line.
+    assert {"Wait keeps HolderIsIn", "Leave keeps HolderIsIn", "Give keeps LineWaits"} <= asked
+    assert "Give keeps LineIsDistinct" not in asked  # which reads line alone
 
 
 def test_a_mode_that_is_fixed_folds_away(tmp_path: Path, children: Children) -> None:

@@ -23,9 +23,9 @@ TypeOK ==
   /\ taken \in Nat
 Init ==
   /\ holder = None
-  /\ pc = [t \in Threads |-> "idle"]
+  /\ pc \in [Threads -> {"idle", "wait"}]
   /\ line = <<>>
-  /\ taken = 0
+  /\ taken \in {0, 1}
 IsIn(t) == \E i \in 1 .. Len(line) : line[i] = t
 Go(t, from, to) == pc[t] = from /\ pc' = [pc EXCEPT ![t] = to]
 Wait(t) ==
@@ -50,14 +50,17 @@ Give(t) ==
 Next == \E t \in Threads : Wait(t) \/ Take(t) \/ Leave(t) \/ Give(t)
 Exclusive == Cardinality({t \in Threads : pc[t] = "in"}) <= 1
 Counts == [][taken' <= taken + 1]_taken
-IndTypes == TRUE
+IndTypes == taken <= 2
 HolderIsIn == \A t \in Threads : pc[t] = "in" <=> holder = t
 LineWaits == \A i \in 1 .. Len(line) : line[i] \in Threads /\ pc[line[i]] = "wait"
 LineIsDistinct == \A i, j \in 1 .. Len(line) : i # j => line[i] # line[j]
 IndInv == IndTypes /\ HolderIsIn /\ LineWaits /\ LineIsDistinct /\ taken >= 0
 ====
 """
-"""A lock with a line; in the mode "wrong" a thread takes it although another holds it."""
+"""A lock with a line; in the mode "wrong" a thread takes it although another holds it.
+
+A thread that waits at first stands in no line, so it can only leave.
+"""
 
 CONSTANTS = {"Threads": "{a, b}", "Mode": '"right"'}
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text that is proved is the text that is checked: the translation's steps against TLC's.
 
-Each state of TLC's dump of a small configuration is put into the terms of the proof.  From each the
-paths must lead to the states to which TLC goes, to all of them and to no others; Init must be true
-of TLC's initial states alone; and each conjunct of the invariant must be true.
+The translation must begin in the initial states of TLC's dump of a small configuration, in all of
+them and in no others.  Each state of the dump is put into the terms of the proof: from each the
+paths must lead to the states to which TLC goes, to all of them and to no others, and each conjunct
+of the invariant must be true.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wakeproof.judge.prove.evaluate import Scope
 from wakeproof.judge.prove.interpret import Model, Table, fill
 from wakeproof.judge.prove.obligations import Problem
 from wakeproof.judge.prove.shapes import Function, Plain, Record, Sequence, Shape, Threads
@@ -35,14 +35,20 @@ def differences(problem: Problem, constants: Mapping[str, str], graph: StateGrap
     after: dict[int, set[int]] = defaultdict(set)
     for source, target, _ in graph.edges:
         after[source].add(target)
-    first = problem.evaluator.formula(
-        problem.module.named(problem.subject.init).body, Scope(problem.state)
-    )
+    nowhere = Model(universe, _constants(free), problem.evaluator.selections)
+    first = set()
+    for path in problem.initial:
+        for state in nowhere.successors(path):
+            found = known.get(_frozen(state))
+            if found in graph.starts:
+                first.add(found)
+            else:
+                yield f"TLC does not begin in {state}"
+    for number in set(graph.starts) - first:
+        yield f"the translation does not begin in {graph.texts[number]}"
     for number, state in enumerate(states):
         model = Model(universe, _table(problem, free, state), problem.evaluator.selections)
         where = f"state {number}: {graph.texts[number]}"
-        if model.evaluate(first) != (number in graph.starts):
-            yield f"{where}: Init is {model.evaluate(first)}"
         for conjunct, holds in zip(problem.conjuncts, _conjuncts(problem), strict=True):
             if not model.evaluate(holds):
                 yield f"{where}: {conjunct.name} is false"
@@ -63,13 +69,18 @@ def _conjuncts(problem: Problem) -> Iterator[Any]:
     yield from problem.before[len(problem.before) - len(problem.conjuncts) :]
 
 
-def _table(problem: Problem, free: Mapping[str, Any], state: Mapping[str, Any]) -> Table:
+def _constants(free: Mapping[str, Any]) -> Table:
     table: Table = {}
     for name, value in free.items():
         if isinstance(value, frozenset):
             table.update({(name, (one,)): True for one in value})
         else:
             table[name, ()] = value
+    return table
+
+
+def _table(problem: Problem, free: Mapping[str, Any], state: Mapping[str, Any]) -> Table:
+    table = _constants(free)
     for name, shape in problem.shapes.items():
         fill(table, shape, name, state[name])
     return table

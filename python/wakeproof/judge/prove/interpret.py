@@ -8,14 +8,15 @@ that TLC takes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge.prove import smt
 from wakeproof.judge.prove.evaluate import Selection
-from wakeproof.judge.prove.paths import Path
+from wakeproof.judge.prove.paths import Chosen, Open, Path
 from wakeproof.judge.prove.shapes import (
     Function,
     Mixed,
@@ -29,11 +30,18 @@ from wakeproof.judge.prove.shapes import (
 )
 from wakeproof.judge.prove.smt import BOOL, INT, TEXT, THREAD, Term
 from wakeproof.judge.prove.values import (
+    AnySet,
+    FunctionSet,
     FunctionValue,
     NumberOrThread,
+    PowerSet,
+    ProductSet,
+    RecordSet,
     RecordValue,
+    SequenceSet,
     SequenceValue,
     SetValue,
+    UnionSet,
     Value,
 )
 
@@ -107,19 +115,65 @@ class Model:
                 if self.evaluate(one.guard(term), meaning):
                     yield self.concrete(one.value(term), meaning)
 
+    def elements(self, found: AnySet, meaning: Mapping[Term, Any] | None = None) -> Iterator[Any]:
+        """Yield the elements of a set.
+
+        Raises:
+            JudgeError: it has infinitely many.
+        """
+        meaning = meaning or {}
+        match found:
+            case SetValue():
+                yield from self._elements(found, meaning)
+            case PowerSet():
+                base = list(self.elements(found.base, meaning))
+                for size in range(len(base) + 1):
+                    yield from map(frozenset, itertools.combinations(base, size))
+            case FunctionSet():
+                domain = list(self._elements(found.domain, meaning))
+                for chosen in itertools.product(self.elements(found.range, meaning),
+                                                repeat=len(domain)):  # fmt: skip
+                    yield dict(zip(domain, chosen, strict=True)) or ()
+            case RecordSet():
+                parts = (self.elements(one, meaning) for one in found.fields.values())
+                for chosen in itertools.product(*parts):
+                    yield dict(zip(found.fields, chosen, strict=True))
+            case ProductSet():
+                yield from itertools.product(*(self.elements(one, meaning) for one in found.parts))
+            case UnionSet():
+                for one, test in zip(found.parts, found.tests, strict=True):
+                    if self.evaluate(test, meaning):
+                        yield from self.elements(one, meaning)
+            case SequenceSet():
+                raise JudgeError("a set of sequences has no finite model")
+
     def successors(self, path: Path) -> Iterator[dict[str, Any]]:
         """Yield the states to which a path leads."""
-        for meaning in self._choices(path, 0, {}):
-            if all(self.evaluate(guard, meaning) for guard in path.guards):
-                yield {name: self.concrete(one, meaning) for name, one in path.next.items()}
+        for meaning in self._choices(path.chosen, {}):
+            for model in self._filled(path.open, meaning):
+                if all(model.evaluate(guard, meaning) for guard in path.guards):
+                    yield {name: model.concrete(one, meaning) for name, one in path.next.items()}
 
-    def _choices(self, path: Path, at: int, meaning: dict[Term, Any]) -> Iterator[dict[Term, Any]]:
-        if at == len(path.chosen):
+    def _choices(
+        self, chosen: tuple[Chosen, ...], meaning: dict[Term, Any]
+    ) -> Iterator[dict[Term, Any]]:
+        if not chosen:
             yield meaning
             return
-        one = path.chosen[at]
+        one, *others = chosen
         for value in self.range(one.term.sort, one.within, meaning):
-            yield from self._choices(path, at + 1, {**meaning, one.term: value})
+            yield from self._choices(tuple(others), {**meaning, one.term: value})
+
+    def _filled(self, left: tuple[Open, ...], meaning: Mapping[Term, Any]) -> Iterator[Model]:
+        """Yield the model with each way to choose the values that a path leaves open."""
+        if not left:
+            yield self
+            return
+        one, *others = left
+        for value in self.elements(one.among, meaning):
+            table = dict(self.table)
+            fill(table, one.shape, one.name, value)
+            yield from replace(self, table=table)._filled(tuple(others), meaning)
 
     def selected(self, selection: Selection, meaning: Mapping[Term, Any]) -> list[Any]:
         """Return the items of a SelectSeq."""

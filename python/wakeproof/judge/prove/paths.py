@@ -32,7 +32,14 @@ from wakeproof.judge.prove.modules import (
 )
 from wakeproof.judge.prove.shapes import Shape
 from wakeproof.judge.prove.smt import Term
-from wakeproof.judge.prove.values import SetValue, UndefinedError, UntranslatableError, Value
+from wakeproof.judge.prove.values import (
+    SETS,
+    AnySet,
+    SetValue,
+    UndefinedError,
+    UntranslatableError,
+    Value,
+)
 
 _SPLITTING = ("$DisjList", "\\lor", "$BoundedExists")
 
@@ -44,6 +51,15 @@ class Chosen:
     term: Term
     name: str
     within: tuple[Term, Term] | None
+
+
+@dataclass(frozen=True)
+class Open:
+    """A new value that is any element of a set without generators, as a function is of [A -> B]."""
+
+    name: str  # of the functions of logic that stand for it (`shapes.declared`)
+    shape: Shape
+    among: AnySet
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,7 @@ class Path:
     guards: tuple[Term, ...] = ()
     next: Mapping[str, Value] = field(default_factory=dict)
     chosen: tuple[Chosen, ...] = ()
+    open: tuple[Open, ...] = ()
     calls: tuple[Call, ...] = ()
     fits: tuple[tuple[str, Term], ...] = ()
     """Of each variable that got a value, what must hold for it to keep its shape."""
@@ -237,9 +254,11 @@ class Splitter:
             for one, way in _elements(value, name, path):
                 yield self._given(way, name, one)
         else:
-            number = values.new_name()
-            some = shapes.declared(self._kinds[name], f"some {number} {name}")
-            yield self._given(path, name, some).guarded(values.member(some, value))
+            assert isinstance(value, SETS)
+            left = Open(f"some {values.new_name()} {name}", self._kinds[name], value)
+            some = shapes.declared(left.shape, left.name)
+            way = replace(path, open=(*path.open, left))
+            yield self._given(way, name, some).guarded(values.member(some, value))
 
     def _given(self, path: Path, name: str, value: Value) -> Path:
         try:
