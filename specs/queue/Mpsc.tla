@@ -16,8 +16,8 @@
 (*            as soon as it was popped.                                    *)
 (* Memory     sequential consistency; the release [mpsc.3] hands nodes     *)
 (*            over to [mpsc.4] and [mpsc.5].                               *)
-(* Promises   Fifo (refinement), NoLoss, EmptyIsTrue, BubbleIsNotWork,     *)
-(*            OneIsTrue, PoppedIsUntouched, PushNeverFails.                *)
+(* Promises   Fifo, NoLoss, EmptyIsTrue, BubbleIsNotWork, OneIsTrue,       *)
+(*            PoppedIsUntouched, PushNeverFails.                           *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
@@ -37,8 +37,10 @@ VARIABLES
   producer,  \* producer -> [at: its next step, node: the node that it pushes, cell: the cell that
              \* it has reserved]
   consumer,  \* [at: its next step, node, next]
-  sibling    \* sibling -> [at: its next step, cell: the address that it has read, seen: a ghost]
-vars == <<cell, head, tail, where, producer, consumer, sibling>>
+  sibling,   \* sibling -> [at: its next step, cell: the address that it has read, seen: a ghost]
+  pushed     \* a ghost: the nodes in the queue, in the order in which their producers exchanged the
+             \* tail
+vars == <<cell, head, tail, where, producer, consumer, sibling, pushed>>
 
 Cells == Nodes \cup {"first"}
 TypeOK ==
@@ -52,6 +54,7 @@ TypeOK ==
                    node : Nodes \cup {NoNode}, next : Nodes \cup {NoNode}]
   /\ sibling \in [Siblings -> [at : {"idle", "second", "tail", "moot", "touch", "lied", "missed"},
                                cell : Cells, seen : SUBSET Nodes]]
+  /\ pushed \in Seq(Nodes)
 
 IdleProducer == [at |-> "idle", node |-> NoNode, cell |-> "first"]
 IdleConsumer == [at |-> "idle", node |-> NoNode, next |-> NoNode]
@@ -64,42 +67,17 @@ Init ==
   /\ producer = [p \in Producers |-> IdleProducer]
   /\ consumer = IdleConsumer
   /\ sibling = [s \in Siblings |-> IdleSibling]
-
-(* The abstract queue, read from the cells: links, and reservations where a link is missing. *)
-\* The producers that have reserved link cell c and not yet written their node into it.
-Reserved(c) == {p \in Producers : producer[p].at = "publish" /\ producer[p].cell = c}
-
-\* The node behind link cell c: the one that is linked there, or the one whose producer has reserved
-\* the cell.
-Successor(c) ==
-  IF cell[c] # NoNode THEN cell[c]
-  ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node
-  ELSE NoNode
-
-RECURSIVE Follow(_, _)
-Follow(c, atMost) ==
-  IF atMost = 0 \/ Successor(c) = NoNode
-  THEN <<>>
-  ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
-
-\* The node that the consumer has taken, or NoNode.
-Got == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
+  /\ pushed = <<>>
 
 \* TRUE if the head names a node that was taken already, which is so between [mpsc.7] and [mpsc.6].
 Gone ==
   /\ head # NoNode
-  /\ head = Got
-
-\* The first node of the abstract queue, or NoNode.
-Front ==
-  IF head # NoNode /\ ~Gone THEN head
-  ELSE Successor("first")
-
-\* The abstract queue.
-Chain == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
+  /\ head = consumer.node
+  /\ where[head] = "out"
 
 \* The nodes that links lead to: those before the first bubble.
-Prefix == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1 .. k : where[Chain[b]] = "in"}}
+Prefix ==
+  {pushed[i] : i \in {k \in 1 .. Len(pushed) : \A b \in 1 .. k : where[pushed[b]] = "in"}}
 
 (* A producer. *)
 GotoProducer(p, at, n, c) ==
@@ -115,6 +93,7 @@ Reserve(p, n) ==             \* [mpsc.1] [mpsc.2]
   /\ cell' = [cell EXCEPT ![n] = NoNode]
   /\ GotoProducer(p, "publish", n, tail)
   /\ tail' = n
+  /\ pushed' = Append(pushed, n)
   /\ UNCHANGED <<head, consumer, sibling>>
 
 \* The producer writes its node into the reserved cell, so the node can be found. The caller signals
@@ -126,7 +105,7 @@ Publish(p) ==                \* [mpsc.3]
      /\ cell' = [cell EXCEPT ![c] = n]
      /\ Move(n, "in")
      /\ producer' = [producer EXCEPT ![p] = IdleProducer]
-     /\ UNCHANGED <<head, tail, consumer, sibling>>
+     /\ UNCHANGED <<head, tail, consumer, sibling, pushed>>
 
 (* The consumer. *)
 GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
@@ -145,14 +124,14 @@ Pop ==                       \* [mpsc.15] [mpsc.4]
   /\ IF head # NoNode
      THEN GotoConsumer("look", head, NoNode)
      ELSE GotoConsumer("adopt", cell["first"], NoNode)
-  /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
+  /\ UNCHANGED <<cell, head, tail, where, producer, sibling, pushed>>
 
 \* The consumer adopts the first node as its head.
 Adopt ==                     \* [mpsc.13]
   /\ consumer.at = "adopt"
   /\ head' = consumer.node
   /\ GotoConsumer("open", head', NoNode)
-  /\ UNCHANGED <<cell, tail, where, producer, sibling>>
+  /\ UNCHANGED <<cell, tail, where, producer, sibling, pushed>>
 
 \* The consumer clears `first` while no producer has reserved this cell, and before [mpsc.7] makes
 \* it the tail again.
@@ -160,14 +139,14 @@ Open ==                      \* [mpsc.8]
   /\ consumer.at = "open"
   /\ cell' = [cell EXCEPT !["first"] = NoNode]
   /\ consumer' = [consumer EXCEPT !.at = "look"]
-  /\ UNCHANGED <<head, tail, where, producer, sibling>>
+  /\ UNCHANGED <<head, tail, where, producer, sibling, pushed>>
 
 \* The consumer reads the link of its node.
 Look ==                      \* [mpsc.5]
   /\ consumer.at = "look"
   /\ LET next == cell[consumer.node]
      IN GotoConsumer(IF next # NoNode THEN "advance" ELSE "unlink", consumer.node, next)
-  /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
+  /\ UNCHANGED <<cell, head, tail, where, producer, sibling, pushed>>
 
 \* The consumer moves its head to the next node. After [mpsc.7] there is no next node.
 Advance ==                   \* [mpsc.6]
@@ -176,6 +155,9 @@ Advance ==                   \* [mpsc.6]
   /\ Move(consumer.node, "out")
   /\ Moot(consumer.node)
   /\ GotoConsumer("took", consumer.node, NoNode)
+  /\ IF consumer.next # NoNode
+     THEN pushed' = Tail(pushed)
+     ELSE UNCHANGED pushed
   /\ UNCHANGED <<cell, tail, producer>>
 
 \* The consumer takes the last node by moving the tail back to `first`. If a producer has meanwhile
@@ -188,8 +170,9 @@ Unlink ==                    \* [mpsc.16] [mpsc.7]
           /\ Move(consumer.node, "out")
           /\ Moot(consumer.node)
           /\ GotoConsumer("advance", consumer.node, NoNode)
+          /\ pushed' = Tail(pushed)
      ELSE /\ consumer' = IdleConsumer
-          /\ UNCHANGED <<tail, where, sibling>>
+          /\ UNCHANGED <<tail, where, sibling, pushed>>
   /\ UNCHANGED <<cell, head, producer>>
 
 \* The consumer runs the node's task, and then the node is free.
@@ -197,7 +180,7 @@ GiveAway ==
   /\ consumer.at = "took"
   /\ Move(consumer.node, "free")
   /\ consumer' = IdleConsumer
-  /\ UNCHANGED <<cell, head, tail, producer, sibling>>
+  /\ UNCHANGED <<cell, head, tail, producer, sibling, pushed>>
 
 (* A sibling reads `first`, then `head`, then perhaps the tail. It never reads a node. *)
 HasPublished ==
@@ -207,7 +190,7 @@ HasPublished ==
 IsQuiescent == tail = "first"    \* [mpsc.10]
 GotoSibling(s, at, c, seen) ==
   /\ sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c, seen |-> seen]]
-  /\ UNCHANGED <<cell, head, tail, where, producer, consumer>>
+  /\ UNCHANGED <<cell, head, tail, where, producer, consumer, pushed>>
 
 AskAbout(s, n) == GotoSibling(s, IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
 
@@ -234,31 +217,44 @@ AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14]
   /\ LET read == tail
          lied == /\ read = sibling[s].cell
                  /\ sibling[s].at = "tail"
-                 /\ Chain # <<read>>
+                 /\ pushed # <<read>>
      IN GotoSibling(s, IF lied THEN "lied" ELSE "idle", "first", {})
 
 (* What must hold. *)
 
-\* The abstract queue: nodes come out in the order of their reservations.
-Abstract == INSTANCE Fifo WITH queue <- Chain, got <- Got
+\* A step in which node n joins the queue, and one in which the consumer takes it.
+Joins(n) == where[n] = "free" /\ where'[n] # "free"
+Leaves(n) == where[n] # "out" /\ where'[n] = "out"
 
-\* The queue refines Fifo: nodes come out in the order of their reservations.
-Fifo == Abstract!Spec
+\* Nodes come out in the order in which their producers exchanged the tail: a node joins the queue at
+\* its end, and only its first node is taken.
+Fifo ==
+  [][/\ \A n \in Nodes : Joins(n) => pushed' = Append(pushed, n)
+     /\ \A n \in Nodes : Leaves(n) => pushed # <<>> /\ n = Head(pushed) /\ pushed' = Tail(pushed)
+     /\ (\A n \in Nodes : ~Joins(n) /\ ~Leaves(n)) => pushed' = pushed]_vars
 
-\* Links lead to every node that was published and not popped.
-NoLoss == \A n \in Nodes : where[n] = "in" => \E i \in DOMAIN Chain : Chain[i] = n
+\* Each node that was published and not popped is in the queue, and the link cell before it names it:
+\* the cell of the node before it or, for the first node, `first`. Later the head names the first
+\* node instead; the consumer that is about to set the head has read it, so it is not lost either.
+NoLoss ==
+  /\ \A n \in Nodes : where[n] = "in" => \E i \in 1 .. Len(pushed) : pushed[i] = n
+  /\ \A i \in 1 .. Len(pushed) : where[pushed[i]] = "in" =>
+       IF i > 1 THEN cell[pushed[i - 1]] = pushed[i]
+       ELSE \/ head = pushed[1]
+            \/ cell["first"] = pushed[1]
+            \/ consumer.at = "adopt" /\ consumer.node = pushed[1]
 
 \* The answers "nothing published" and "quiescent" are true. After "nothing published" the queue is
 \* empty or begins with a bubble, and the producer of that bubble will signal. After "quiescent" the
 \* queue is empty.
 EmptyIsTrue ==
-  /\ ~HasPublished => Chain = <<>> \/ where[Head(Chain)] = "pushing"
-  /\ IsQuiescent => Chain = <<>>
+  /\ ~HasPublished => pushed = <<>> \/ where[Head(pushed)] = "pushing"
+  /\ IsQuiescent => pushed = <<>>
   /\ \A s \in Siblings : sibling[s].at # "missed"
 
 \* A bubble does not count as published, so no consumer spins while it waits for a producer that was
 \* preempted between its two steps.
-BubbleIsNotWork == HasPublished => Gone \/ (Chain # <<>> /\ where[Head(Chain)] = "in")
+BubbleIsNotWork == HasPublished => Gone \/ (pushed # <<>> /\ where[Head(pushed)] = "in")
 
 \* The answer "holds one" is true at the last read, unless the one node was popped and pushed again
 \* before it.
@@ -284,4 +280,94 @@ Next ==
   \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
 
 Spec == Init /\ [][Next]_vars     \* the system runs for ever: no state is an intended end
+
+(* The inductive invariant, from which the safety claims follow for any number of threads and nodes. *)
+
+\* What is named is a node where it has to be one.
+IndTypes ==
+  /\ \A c \in Cells : cell[c] \in Nodes \cup {NoNode}
+  /\ head \in Nodes \cup {NoNode}
+  /\ \A i \in 1 .. Len(pushed) : pushed[i] \in Nodes
+  /\ \A p \in Producers : producer[p].at # "idle" => producer[p].node \in Nodes
+  /\ consumer.at # "idle" => consumer.node \in Nodes
+  /\ consumer.next \in Nodes \cup {NoNode}
+  /\ \A s \in Siblings : sibling[s].seen \subseteq Nodes
+
+\* TRUE if the head names the first node of the queue.
+Headed == head # NoNode /\ ~Gone
+
+\* The queue has the nodes that are pushed or published, each once.
+HasItsNodes ==
+  /\ \A i \in 1 .. Len(pushed) : where[pushed[i]] \in {"pushing", "in"}
+  /\ \A n \in Nodes : where[n] \in {"pushing", "in"} => \E i \in 1 .. Len(pushed) : pushed[i] = n
+IsDistinct == \A i, j \in 1 .. Len(pushed) : i < j => pushed[i] # pushed[j]
+
+\* The tail is the cell behind the last node, and this cell names no node yet.
+TailIsLast ==
+  /\ tail = IF pushed = <<>> THEN "first" ELSE pushed[Len(pushed)]
+  /\ cell[tail] = NoNode
+
+\* The cell of a node in the queue names the next node, exactly if that one is published.
+LinksLead ==
+  \A i \in 1 .. Len(pushed) - 1 :
+    cell[pushed[i]] = IF where[pushed[i + 1]] = "in" THEN pushed[i + 1] ELSE NoNode
+
+\* The same holds of `first` and the first node, unless the head names that node. Then the cell is
+\* empty, but for the time before [mpsc.8].
+FirstLeads ==
+  /\ pushed # <<>> /\ ~Headed =>
+       cell["first"] = IF where[pushed[1]] = "in" THEN pushed[1] ELSE NoNode
+  /\ Headed => cell["first"] = IF consumer.at = "open" THEN head ELSE NoNode
+
+\* The head names the first node, which is published.
+HeadIsFirst == Headed => pushed # <<>> /\ head = pushed[1] /\ where[head] = "in"
+
+\* Each producer that has reserved a cell pushes a node of its own, and its cell is the one before
+\* that node.
+OwnsItsNode ==
+  \A p, q \in Producers : p # q /\ producer[p].at # "idle" /\ producer[q].at # "idle" =>
+    producer[p].node # producer[q].node
+ReservedIsBefore ==
+  \A p \in Producers : producer[p].at # "idle" =>
+    /\ where[producer[p].node] = "pushing"
+    /\ IF producer[p].cell = "first"
+       THEN pushed # <<>> /\ producer[p].node = pushed[1] /\ ~Headed
+       ELSE \E i \in 1 .. Len(pushed) - 1 :
+              pushed[i] = producer[p].cell /\ pushed[i + 1] = producer[p].node
+
+\* What the consumer has read is so until it takes its node, and its node is out from then on.
+ConsumerIsRight ==
+  /\ consumer.at = "idle" => ~Gone
+  /\ consumer.at = "adopt" => head = NoNode /\ cell["first"] = consumer.node
+  /\ consumer.at \in {"open", "look", "unlink"} => Headed /\ head = consumer.node
+  /\ consumer.at = "advance" =>
+       /\ head = consumer.node
+       /\ IF consumer.next = NoNode THEN Gone ELSE Headed /\ cell[head] = consumer.next
+  /\ consumer.at = "took" => where[consumer.node] = "out" /\ ~Gone
+
+\* A sibling that read a node which is not out has read the first one.
+AskedIsFirst ==
+  \A s \in Siblings : sibling[s].at = "tail" => pushed # <<>> /\ sibling[s].cell = pushed[1]
+
+\* What a sibling has found published is in the queue, and the head leads to it.
+SeenIsThere ==
+  \A s \in Siblings : \A n \in sibling[s].seen : where[n] = "in" /\ Headed
+
+\* No sibling reads a node, or was told something false.
+SiblingIsRight == \A s \in Siblings : sibling[s].at \notin {"touch", "lied", "missed"}
+
+IndInv ==
+  /\ IndTypes
+  /\ HasItsNodes
+  /\ IsDistinct
+  /\ TailIsLast
+  /\ LinksLead
+  /\ FirstLeads
+  /\ HeadIsFirst
+  /\ OwnsItsNode
+  /\ ReservedIsBefore
+  /\ ConsumerIsRight
+  /\ AskedIsFirst
+  /\ SeenIsThere
+  /\ SiblingIsRight
 =============================================================================

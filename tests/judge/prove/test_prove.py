@@ -35,8 +35,11 @@ def test_both_solvers_prove_a_right_lock_for_any_number_of_threads(tmp_path: Pat
     )  # fmt: skip
 
 
-def test_a_wrong_lock_is_shown_by_the_step_that_breaks_a_conjunct(tmp_path: Path) -> None:
-    file = written(tmp_path)
+@pytest.mark.parametrize("nobody", ["nobody", "holder"])  # also a variable's name
+def test_a_wrong_lock_is_shown_by_the_step_that_breaks_a_conjunct(
+    nobody: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, ("nobody", nobody))
     config = file.with_suffix(".cfg")
     config.write_text(config.read_text(encoding="utf-8").replace("right", "wrong"), "utf-8")
     (proof,) = judge.prove_own(file).proofs
@@ -45,7 +48,10 @@ def test_a_wrong_lock_is_shown_by_the_step_that_breaks_a_conjunct(tmp_path: Path
     assert failed.has_example
     assert failed.step.startswith("Take(t")
     changed = {name: (old, new) for name, old, new in failed.changes}
-    assert changed["holder"][0] != changed["holder"][1]
+    old, new = changed["holder"]
+    assert old != new
+    assert old.startswith("t")  # another thread
+    assert new.startswith("t")
 
 
 def test_what_no_state_satisfies_proves_nothing(tmp_path: Path) -> None:

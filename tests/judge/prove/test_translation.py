@@ -69,6 +69,9 @@ SMALL = {
     "BiasedLock": {"Stealers": "{s1, s2}"},
     "Guard": {"Producers": "{p1, p2}"},
     "Latch": {"Waiters": "{a, b}"},
+    "Mpsc": {
+        "Producers": "{p1, p2}", "Siblings": "{s1}", "Nodes": "{n1, n2}", "NoNode": "NoNode",
+    },
     "Mutex": {"Threads": "{a, b}", "Leavers": "{b}", "Passes": "1"},
     "Parker": {"Unparkers": "{u1}", "Rounds": "1", "MayClose": "TRUE"},
     "Search": {

@@ -82,7 +82,7 @@ def _model(
         names.setdefault(element, f"other string {number}")
     table: Table = {}
     for printed, declared in symbols.items():
-        for arguments, value in functions.get(printed.strip("|"), []):
+        for arguments, value in () if declared.is_string else functions.get(printed.strip("|"), ()):
             known = tuple(names.get(one, one) for one in arguments)
             table[declared.name, known] = names.get(value, value)
             if declared.name.endswith(" length"):

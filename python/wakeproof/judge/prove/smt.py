@@ -277,9 +277,9 @@ def _recentred(
         for place in one.arguments if variable in place.free
     }  # fmt: skip
     moved = {number for base, number in map(shifted, places) if base is variable}
-    if len(moved) != 1 or len(places) != 1 or moved == {0}:
+    if not moved or len(moved) < len(places) or 0 in moved:
         return body, within
-    number = moved.pop()
+    number = min(moved)
     body = replaced(body, variable, shift(variable, -number))
     if within is not None:
         low, high = (arithmetic("+", one, integer(number)) for one in within)
