@@ -54,14 +54,17 @@ def test_a_request_that_makes_no_sense_is_one_line_and_exit_2(
     assert run.stderr.count("\n") == 1
 
 
-COMMANDS = ("check", "conform", "explore", "orders", "stress", "bench", "twins")
+COMMANDS = (
+    "check", "conform", "conform --paths", "explore", "linear", "orders", "prove", "stress",
+    "bench", "twins",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_no_regular_expression_is_one_line_and_exit_2(
     wakeproof: Command, command: str
 ) -> None:
-    run = wakeproof(command, "-t", "(")
+    run = wakeproof(*command.split(), "-t", "(", CC="/nowhere/cc")  # nothing is compiled before
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == (
         "wakeproof: -t '(' is not a regular expression: "

@@ -13,7 +13,8 @@ from wakeproof import locations
 from wakeproof.judge.process import Children
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove import subjects
-from wakeproof.judge.prove.run import Broken
+from wakeproof.judge.prove.command import counted
+from wakeproof.judge.prove.run import Broken, ProveReport
 from wakeproof.judge.prove.solvers import Solver
 from wakeproof.judge.prove.subjects import TwinOf
 from wakeproof.judge.tlc import models
@@ -35,11 +36,13 @@ def test_both_solvers_prove_a_right_lock_for_any_number_of_threads(tmp_path: Pat
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("nobody", ["nobody", "holder"])  # also a variable's name
+@pytest.mark.parametrize("place", ["wait", "holder"])  # which is a variable's name, too
 def test_a_wrong_lock_is_shown_by_the_step_that_breaks_a_conjunct(
-    nobody: str, tmp_path: Path
+    place: str, tmp_path: Path
 ) -> None:
-    file = written(tmp_path, ("nobody", nobody))
+    file = written(tmp_path)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('"wait"', f'"{place}"'), encoding="utf-8")
     config = file.with_suffix(".cfg")
     config.write_text(config.read_text(encoding="utf-8").replace("right", "wrong"), "utf-8")
     (proof,) = judge.prove_own(file).proofs
@@ -106,6 +109,29 @@ def test_a_twin_must_break_more_than_a_type(tmp_path: Path) -> None:
         assert [(one.conjunct, one.is_type) for one in counts.failures] == [("IndTypes", True)]
         takes = broken('Mode = "right" => holder = None', "TRUE")
         assert (takes.verdict, takes.holds) == ("breaks HolderIsIn", True)
+
+
+def test_a_twin_without_an_answer_is_not_decided_and_not_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "TWIN_S", 0.001)  # no solver answers in this time
+    with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
+        work = judge._Work(children, z3, cvc5, Rows())
+        right = problem(written(tmp_path), children)
+        wrong = problem(written(tmp_path, ('Mode = "right" => holder = None', "TRUE")), children)
+        twin = TwinOf("any", "Exclusive", right.subject, "")
+        found = judge._broken(work, "Toy_any", twin, wrong, right.digests)
+    assert found.verdict == "not decided: no solver found a counterexample in 0.001 s a formula"
+    assert not found.holds
+    assert ProveReport((found,), 1.0).verdict == "1 not decided"
+    lost = Broken("Toy_other", "Exclusive", "the proof holds all the same")
+    assert ProveReport((found, lost), 1.0).verdict == "1 WRONG, 1 not decided"
+
+
+def test_what_was_judged_is_counted_in_words() -> None:
+    assert counted(1, 1) == "1 proof, 1 twin that must break it"
+    assert counted(2, 4) == "2 proofs, 4 twins that must break them"
+    assert counted(1, 0) == "1 proof, 0 twins that must break it"
 
 
 def test_every_twin_of_a_proved_module_is_addressed_or_says_why() -> None:

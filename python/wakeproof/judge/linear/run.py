@@ -25,6 +25,7 @@ from wakeproof.judge.conform.code import Dump
 from wakeproof.judge.explore.results import why_no_graph
 from wakeproof.judge.linear.cases import CASES, Case
 from wakeproof.judge.linear.check import Row, check
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 from wakeproof.judge.results import Results, gathered
 from wakeproof.judge.verdicts import Rows
@@ -83,7 +84,8 @@ def linear(
         JudgeError: the explorer gave no graph.
         MissingToolError: no C compiler.
     """
-    chosen = [c for c in CASES if pattern is None or re.search(pattern, c.test, re.IGNORECASE)]
+    is_named = finder(pattern)
+    chosen = [c for c in CASES if is_named(c.test)]
     if not chosen:
         names = dict.fromkeys(c.test for c in CASES)
         raise UsageError(f"-t {pattern!r} matches no scenario; there are {', '.join(names)}")

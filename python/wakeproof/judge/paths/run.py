@@ -8,7 +8,6 @@ the spec, must fail in some path.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from wakeproof.judge.conform.fused_steps import join_options
 from wakeproof.judge.conform.graphs import code_side, spec_side
 from wakeproof.judge.conform.maps import CONCEPTS
 from wakeproof.judge.conform.run import Judge
+from wakeproof.judge.names import finder
 from wakeproof.judge.paths import native as paths_native
 from wakeproof.judge.paths.check import Failure, Follower, Schedule, orders, schedule
 from wakeproof.judge.paths.native import FollowBuilder, Run
@@ -70,8 +70,9 @@ def paths(
         JudgeError: TLC, the explorer or the code gave no answer.
         MissingToolError: no Java, no TLC or no C compiler.
     """
+    is_named = finder(pattern)
     known = [c for c in CONCEPTS if c.has_paths]
-    chosen = [c for c in known if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
+    chosen = [c for c in known if is_named(c.name)]
     if not chosen:
         raise UsageError(
             f"-t {pattern!r} matches no concept; there are {', '.join(c.name for c in known)}"

@@ -109,8 +109,13 @@ def _print(screen: Console, found: ProveReport, *, traced: bool) -> None:
         screen.print(report.table("", ("twin", "violates", "the proof"), rows))
         screen.print(_WHAT_IT_SHOWS, markup=False)
     addressed = sum(one.is_addressed for one in found.twins)
-    text = f"{len(found.proofs)} proofs, {addressed} twins that must break them"
-    report.total(screen, text, found)
+    report.total(screen, counted(len(found.proofs), addressed), found)
+
+
+def counted(proofs: int, twins: int) -> str:
+    """Return what was judged, in words."""
+    one, it = ("1 proof", "it") if proofs == 1 else (f"{proofs} proofs", "them")
+    return f"{one}, {twins} twin{'s' * (twins != 1)} that must break {it}"
 
 
 _WHAT_IT_SHOWS = (
@@ -168,8 +173,8 @@ def summary(found: ProveReport) -> dict[str, Any]:
         "twins": [
             {
                 "name": one.name, "violates": one.claim, "verdict": one.verdict,
-                "is_addressed": one.is_addressed, "holds": one.holds, "failures": one.failures,
-                "since": one.since,
+                "is_addressed": one.is_addressed, "is_decided": one.is_decided,
+                "holds": one.holds, "failures": one.failures, "since": one.since,
             }
             for one in found.twins
         ],

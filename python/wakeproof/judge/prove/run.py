@@ -77,6 +77,7 @@ class Broken:
     claim: str
     verdict: str  # "breaks WorkIsSeen", or what is wrong
     is_addressed: bool = True
+    is_decided: bool = True  # a solver answered, within its time
     breaks: bool = False
     failures: tuple[Failure, ...] = ()
     since: str = ""
@@ -89,6 +90,14 @@ class Broken:
 
 class ProveReport(Results[Proof | Broken]):
     """All subjects and twins."""
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict: how many results are wrong, and how many twins are not decided."""
+        open_ = sum(not one.is_decided for one in self.twins)
+        wrong = sum(not one.holds for one in self.results) - open_
+        parts = [f"{wrong} WRONG"] * bool(wrong) + [f"{open_} not decided"] * bool(open_)
+        return ", ".join(parts) or "all as expected"
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -270,6 +279,8 @@ def _answers(solver: Solver, obligations: Sequence[Obligation], timeout_s: float
 def _verdict(failed: list[tuple[Obligation, Answer]], alone: set[str]) -> str:
     if failed:
         unknown = sum(answer.answer != "sat" for _, answer in failed)
+        if len(failed) == 1:
+            return "not proved: 1 obligation fails" + ", unknown to both solvers" * unknown
         some = f", {unknown} of them unknown to both solvers" if unknown else ""
         return f"not proved: {len(failed)} obligations fail{some}"
     if not alone:
@@ -335,9 +346,11 @@ def _broken(
             return Broken(name, twin.claim, verdict, breaks=True, failures=(seen[-1],))
     if not seen:
         return Broken(name, twin.claim, "the proof holds all the same")
-    kinds = {one.answer for one in seen if not one.is_type}
-    what = "no counterexample was found" if kinds else "breaks no more than a type"
-    return Broken(name, twin.claim, what, failures=tuple(seen[:SHOWN]))
+    failures = tuple(seen[:SHOWN])
+    if all(one.is_type for one in seen):
+        return Broken(name, twin.claim, "breaks no more than a type", failures=failures)
+    what = f"not decided: no solver found a counterexample in {TWIN_S:g} s a formula"
+    return Broken(name, twin.claim, what, is_decided=False, failures=failures)
 
 
 def _failures(rows: list[dict[str, Any]]) -> Iterator[Failure]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wakeproof.errors import UsageError
+from wakeproof.judge.names import finder
 from wakeproof.judge.tlc import dot, models
 from wakeproof.judge.tlc.manifest import INVARIANT
 from wakeproof.judge.tlc.models import Model, Table
@@ -144,10 +145,11 @@ def every(specs: Path, pattern: str | None = None) -> Iterator[tuple[Table, Subj
     """Yield the subjects of all tables whose name matches, each with its table.
 
     Raises:
-        UsageError: none matches.
+        UsageError: none matches, or `pattern` is no regular expression.
     """
+    is_named = finder(pattern)
     found = [(table, one) for table in models.tables(specs) for one in of_table(table)]
-    chosen = [pair for pair in found if pattern is None or re.search(pattern, pair[1].name, re.I)]
+    chosen = [pair for pair in found if is_named(pair[1].name)]
     if not chosen:
         known = ", ".join(dict.fromkeys(one.module for _, one in found))
         raise UsageError(f"-t {pattern}: nothing that is proved matches; there is {known}")

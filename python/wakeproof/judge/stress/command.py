@@ -14,6 +14,7 @@ from rich.text import Text
 from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson, AsPage
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import report
+from wakeproof.judge.names import finder
 from wakeproof.judge.page import render
 from wakeproof.judge.stress import allowed, junit
 from wakeproof.judge.stress import run as native
@@ -152,6 +153,7 @@ def stress(
         plain=plain or not delayed,
         delayed=delayed or not plain,
     )  # fmt: skip
+    finder(pattern)  # reports a wrong expression before anything is compiled
     render.check_folder("--junit", xml)
     render.check_folder("--html", html)
     screen = report.console(stderr=as_json)
