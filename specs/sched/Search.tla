@@ -274,12 +274,13 @@ PublishedIsTaken ==
     HasPublished(queue[x], IsHole) ~>
       (~HasPublished(queue[x], IsHole) \/ \A c \in Carriers : held[c])
 
-(* The inductive invariant, from which the claims of the token follow for any number of carriers,  *)
+(* The inductive invariant, from which all safety claims follow for any number of carriers,        *)
 (* submitters, submissions and yields.                                                             *)
 
+\* The steps of a carrier that looks at the queues of its siblings before it sleeps.
+Looking == {"look", "look_tail", "look_inbox", "look_word"}
 \* The steps of a carrier that parks, and those with a carrier or victim as their argument.
-IndParks == {"bit", "own", "own_inbox", "look", "look_tail", "look_inbox", "look_word", "asleep",
-             "clear", "leave"}
+IndParks == {"bit", "own", "own_inbox", "asleep", "clear", "leave"} \cup Looking
 IndForVictim ==
   {"publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search", "snapshot",
    "recruit", "serve", "serve_pop", "steal", "steal_pop", "pop", "scan_tail", "scan_inbox",
@@ -298,16 +299,128 @@ HasVictim == \A t \in Threads : at[t].pc \in IndForVictim => at[t].arg \in Victi
 \* A carrier whose word does not say that it runs is on its way to sleep, or from it.
 NotRunningParks == \A c \in Carriers : word[c] # "RUNNING" => at[c].pc \in IndParks
 
-\* A carrier that pushes to a queue pushes to its own, and it puts back only the task that it held.
+\* A carrier pushes to its own queue and polls its own queue, and it puts back only the task that it
+\* held.
 PushesToItself ==
   \A c \in Carriers :
-    /\ at[c].pc \in {"publish", "alone"} => at[c].arg = c
+    /\ at[c].pc \in {"publish", "alone", "pop"} => at[c].arg = c
     /\ at[c].pc = "alone" => ~held[c]
+
+\* Only pinned tasks are in an inbox.
+InboxIsPinned == Pinners = {} => \A x \in Carriers : inbox[x] = <<>>
+
+\* A cell that has the name of a thread was pushed by this thread, which has not yet gone on to wake
+\* the target or to search.
+NameIsPusher(cells, x) ==
+  \A i \in 1 .. Len(cells) :
+    IF cells[i] = Task THEN TRUE
+    ELSE /\ cells[i] \in Threads
+         /\ at[cells[i]].pc \in {"publish", "word", "alone"}
+         /\ at[cells[i]].arg = x
+NamesArePushers == \A x \in Carriers : NameIsPusher(queue[x], x) /\ NameIsPusher(inbox[x], x)
+
+\* A thread that checks a queue has this queue on its list.
+ChecksFromList ==
+  \A t \in Threads :
+    at[t].pc \in {"look_tail", "look_inbox", "look_word", "scan_tail", "scan_inbox", "scan_word"}
+      => at[t].arg \in at[t].todo
+
+\* A carrier looks at the queues of its siblings, and not at its own.
+LooksAtSiblings == \A c \in Carriers : at[c].pc \in Looking => c \notin at[c].todo
+
+\* From its first look until after its sleep, the carrier's idle bit is set.
+BitIsSet ==
+  \A c \in Carriers : at[c].pc \in {"own", "own_inbox", "asleep", "clear"} \cup Looking => c \in idle
+
+Published(x) == HasPublished(queue[x], IsHole)
+
+\* If a carrier has looked at its own queue and a task is published there, a submitter is about to
+\* wake this carrier.
+OwnerIsWoken ==
+  \A c \in Carriers :
+    /\ word[c] = "PARKED"
+    /\ at[c].pc \in {"own_inbox", "asleep"} \cup Looking
+    /\ Published(c)
+    => \E s \in Submitters :
+         at[s].pc \in {"word", "alone", "wake", "wake_and_tell"} /\ at[s].arg = c
+
+\* Carrier c has looked at the queue of its sibling x, and will not look again before it sleeps.
+HasLooked(c, x) ==
+  /\ c # x
+  /\ word[c] = "PARKED"
+  /\ \/ at[c].pc = "asleep"
+     \/ at[c].pc \in Looking /\ x \notin at[c].todo
+
+\* Carrier c is at this step of its look at the queue of x.
+LooksAt(c, x, step) == at[c].pc = step /\ at[c].arg = x /\ word[c] = "PARKED"
+\* Some thread is at this step of its scan of the queue of x.
+IsScanned(x, step) == \E t \in Threads : at[t].pc = step /\ at[t].arg = x
+
+\* The queue of x has at most one task whose pusher has gone on, and its inbox has none.
+FewQueued(x) ==
+  \A i, j \in 1 .. Len(queue[x]) : queue[x][i] = Task /\ queue[x][j] = Task => i = j
+NonePinned(x) == \A i \in 1 .. Len(inbox[x]) : inbox[x][i] # Task
+Few(x) == FewQueued(x) /\ NonePinned(x)
+
+\* The owner of the queue of x will poll it before it sleeps.
+OwnerPolls(x) ==
+  \/ word[x] = "WAKING"
+  \/ at[x].pc \in {"poll", "pop", "park", "bit", "own"}
+  \/ at[x].pc \in {"clear", "leave"} /\ at[x].arg = None
+  \/ \E s \in Submitters : at[s].pc = "wake" /\ at[s].arg = x
+
+\* The tasks in the queue of x will not be left there while carrier c sleeps. For a thread will
+\* search for a helper; or it will check x while it knows that c sleeps; or the owner takes the only
+\* task.
+IsCovered(x, c) ==
+  \/ \E t \in Threads : at[t].pc \in {"idle", "search", "recheck"}
+  \/ \E t \in Threads : at[t].pc \in {"word", "alone", "wake_and_tell", "quiescent"} /\ at[t].arg = x
+  \/ \E t \in Threads : at[t].pc = "parked" /\ c \in at[t].todo \cup at[t].seen
+  \/ \E t \in Threads : at[t].pc \in {"scan", "scan_tail"} /\ x \in at[t].todo
+  \/ \E t \in Threads : at[t].pc \in {"scan_inbox", "scan_word"} /\ x \in at[t].todo \ {at[t].arg}
+  \/ Few(x) /\ OwnerPolls(x)
+
+\* While nobody holds the token: if c has looked at a queue with a published task, this queue is
+\* covered, or a scan of it has begun.
+TaskIsCovered ==
+  token = 0 =>
+    \A c, x \in Carriers :
+      HasLooked(c, x) /\ Published(x) =>
+        IsCovered(x, c) \/ IsScanned(x, "scan_inbox") \/ IsScanned(x, "scan_word")
+
+\* The last two conjuncts say what is still true of the loads that such a scan, or the look of a
+\* carrier, has behind it. After the load of the tail:
+TailIsKnown ==
+  token = 0 =>
+    \A c, x \in Carriers :
+      /\ Published(x)
+      /\ \/ HasLooked(c, x) /\ IsScanned(x, "scan_inbox")
+         \/ LooksAt(c, x, "look_inbox")
+         \/ LooksAt(c, x, "look_word") /\ IsScanned(x, "scan_inbox")
+      => FewQueued(x) \/ IsCovered(x, c)
+
+\* After the load of the inbox:
+InboxIsKnown ==
+  token = 0 =>
+    \A c, x \in Carriers :
+      /\ Published(x)
+      /\ \/ HasLooked(c, x) /\ IsScanned(x, "scan_word")
+         \/ LooksAt(c, x, "look_word")
+      => Few(x) \/ IsCovered(x, c) \/ (IsScanned(x, "scan_inbox") /\ ~NonePinned(x))
 
 IndInv ==
   /\ IndTypes
   /\ HasVictim
   /\ NotRunningParks
   /\ PushesToItself
+  /\ InboxIsPinned
+  /\ NamesArePushers
+  /\ ChecksFromList
+  /\ LooksAtSiblings
+  /\ BitIsSet
+  /\ OwnerIsWoken
+  /\ TaskIsCovered
+  /\ TailIsKnown
+  /\ InboxIsKnown
   /\ EveryStartSearchMatchedByOneStop
 =============================================================================

@@ -8,12 +8,12 @@ expression that TLA+ leaves open may be evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from wakeproof.errors import UsageError
-from wakeproof.judge.prove import shapes, smt, values
+from wakeproof.judge.prove import focus, shapes, smt, values
 from wakeproof.judge.prove.evaluate import Evaluator, Scope
 from wakeproof.judge.prove.modules import Apply, Module, Node, OutsideFragmentError
 from wakeproof.judge.prove.paths import Call, Path, Splitter, Unreachable
@@ -43,11 +43,17 @@ class Obligation:
     path: Path | None
     call: Call | None
     printer: Printer = field(repr=False)
+    focus: Callable[[], Printer] | None = field(default=None, repr=False)
 
     @cached_property
     def text(self) -> str:
         """Return the text for the solvers."""
         return self.printer.text()
+
+    @cached_property
+    def focused(self) -> str:
+        """Return a weaker text that is easier to refute (`focus`); empty: there is none."""
+        return self.focus().text() if self.focus else ""
 
     @cached_property
     def digest(self) -> str:
@@ -187,13 +193,35 @@ class Problem:
             if holds is smt.TRUE:
                 self.skipped += 1
                 continue
+            goal = [*path.guards, smt.negation(holds)]
             yield self._made(
                 f"{name} keeps {conjunct.name}", conjunct, path,
-                self.printer([*path.guards, smt.negation(holds)], self._start),
+                self.printer(goal, self._start), self._focus(goal),
             )  # fmt: skip
 
-    def _made(self, what: str, conjunct: Conjunct, path: Path, printer: Printer) -> Obligation:
-        return Obligation(what, conjunct.name, conjunct.is_type, path, path.action, printer)
+    def _made(
+        self, what: str, conjunct: Conjunct, path: Path, printer: Printer,
+        focused: Callable[[], Printer] | None = None,
+    ) -> Obligation:  # fmt: skip
+        return Obligation(
+            what, conjunct.name, conjunct.is_type, path, path.action, printer, focused
+        )
+
+    @cached_property
+    def _makes_elements(self) -> bool:
+        return any(map(focus.makes_elements, self.before))
+
+    def _focus(self, goal: Sequence[Term]) -> Callable[[], Printer] | None:
+        """Return what gives the weaker text, if the state before makes elements without end."""
+        if not self._makes_elements:
+            return None
+
+        def printer() -> Printer:
+            opened, names = focus.opened(goal)
+            before = (focus.at_names(one, names) for one in self.before)
+            return self.printer([*self.assumptions, *before, *opened])
+
+        return printer
 
     def _shaped(self, path: Path, start: Printer) -> Iterator[Obligation]:
         name = path.action.name if path.action else self.subject.next
@@ -210,10 +238,11 @@ class Problem:
         action = self._action(self.module.named(name).body)
         if action is None:
             holds = self.evaluator.formula(self.module.named(name).body, Scope(self.state))
-            printer = self.printer([smt.negation(holds)], self._start)
+            goal = [smt.negation(holds)]
             yield Obligation(
-                f"{self.subject.invariant} => {name}", name, False, None, None, printer
-            )
+                f"{self.subject.invariant} => {name}", name, False, None, None,
+                self.printer(goal, self._start), self._focus(goal),
+            )  # fmt: skip
             return
         for path in self.paths:
             holds = self.evaluator.formula(action, Scope(self.state, path.next))
@@ -221,8 +250,11 @@ class Problem:
                 self.skipped += 1
                 continue
             step = path.action.name if path.action else self.subject.next
-            printer = self.printer([*path.guards, smt.negation(holds)], self._start)
-            yield Obligation(f"{step} obeys {name}", name, False, path, path.action, printer)
+            goal = [*path.guards, smt.negation(holds)]
+            yield Obligation(
+                f"{step} obeys {name}", name, False, path, path.action,
+                self.printer(goal, self._start), self._focus(goal),
+            )  # fmt: skip
 
     def _action(self, node: Node) -> Node | None:
         """Return A of a claim [][A]_v; None: the claim is about states."""

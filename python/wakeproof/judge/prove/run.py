@@ -23,7 +23,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import store
 from wakeproof.judge.lock import Row
 from wakeproof.judge.process import Children
-from wakeproof.judge.prove import modules, solvers, subjects
+from wakeproof.judge.prove import modules, smt, solvers, subjects
 from wakeproof.judge.prove.modules import OutsideFragmentError
 from wakeproof.judge.prove.obligations import Obligation, Problem
 from wakeproof.judge.prove.shown import Failure, failure
@@ -36,6 +36,8 @@ from wakeproof.judge.verdicts import Rows
 PROVED: Final = "proved"
 TWIN_S: Final = 20.0
 """For one obligation of a twin: it must find a counterexample, which is quick."""
+FOCUSED_S: Final = {"z3": 0.5, "cvc5": 0.1}
+"""The share of an obligation's time that each solver has for its weaker text."""
 EXAMPLES: Final = 12
 """The steps that are tried for one that the invariant enables."""
 LONGEST_S: Final = 600.0
@@ -236,6 +238,7 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
                 for solver in (work.z3, work.cvc5)
             ]
             by_z3, by_cvc5 = (one.result() for one in asked)
+            by_cvc5 = _by_core(work, obligations, by_z3, by_cvc5, timeout_s)
         except BaseException:
             work.children.kill_all()  # or leaving the pool would wait for the solvers
             raise
@@ -256,7 +259,7 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
     shown = []
     for obligation, answer in failed[:SHOWN]:
         if answer.answer == "sat":
-            answer = work.z3.ask(obligation.text, timeout_s, wants_model=True)
+            answer = work.z3.ask(obligation.text, timeout_s, wants="model")
         shown.append(failure(problem, obligation, answer))
     verdict = _verdict(failed, {by for by, _ in alone})
     if contradicted:
@@ -273,7 +276,46 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
 
 
 def _answers(solver: Solver, obligations: Sequence[Obligation], timeout_s: float) -> list[Answer]:
-    return [solver.ask(one.text, timeout_s) for one in obligations]
+    return [_answer(solver, one, timeout_s) for one in obligations]
+
+
+def _answer(solver: Solver, obligation: Obligation, timeout_s: float) -> Answer:
+    """Ask for the weaker text first: that it has no state decides, and nothing else does."""
+    spent = 0.0
+    if obligation.focused:
+        answer = solver.ask(obligation.focused, FOCUSED_S[solver.name] * timeout_s)
+        spent = answer.seconds
+        if answer.answer == "unsat":
+            return answer
+        if solver.name == "cvc5":
+            return replace(answer, answer="unknown")  # z3's core comes before the whole text
+    answer = solver.ask(obligation.text, timeout_s)
+    return replace(answer, seconds=answer.seconds + spent)
+
+
+def _by_core(
+    work: _Work, obligations: Sequence[Obligation], by_z3: Sequence[Answer],
+    by_cvc5: Sequence[Answer], timeout_s: float,
+) -> list[Answer]:  # fmt: skip
+    """Ask cvc5 anew for what it does not know, by the assertions alone that z3 has used.
+
+    z3 only chooses the assertions. That no state satisfies them is found by cvc5 itself.
+    """
+    found = []
+    for obligation, one, other in zip(obligations, by_z3, by_cvc5, strict=True):
+        if not obligation.focused or other.answer != "unknown":
+            found.append(other)
+            continue
+        core: Sequence[int] = ()
+        answer = other
+        if one.answer == "unsat":
+            core = work.z3.ask(obligation.focused, timeout_s, wants="core").core
+        if core:
+            answer = work.cvc5.ask(smt.reduced(obligation.focused, core), timeout_s)
+        if answer.answer != "unsat":
+            answer = work.cvc5.ask(obligation.text, timeout_s)
+        found.append(replace(answer, seconds=answer.seconds + other.seconds))
+    return found
 
 
 def _verdict(failed: list[tuple[Obligation, Answer]], alone: set[str]) -> str:
@@ -293,7 +335,7 @@ def _has_example(work: _Work, problem: Problem, timeout_s: float) -> bool:
     for number, (_, printer) in enumerate(problem.example()):
         if number == EXAMPLES:
             break
-        if work.z3.ask(printer.text(), timeout_s, wants_model=True).answer == "sat":
+        if work.z3.ask(printer.text(), timeout_s, wants="model").answer == "sat":
             return True
     return False
 
@@ -332,13 +374,15 @@ def _broken(
     for obligation in problem.obligations():
         if obligation.digest in right:
             continue  # the same formula as of the spec that is right
+        if obligation.focused and work.z3.ask(obligation.focused, TWIN_S / 4).answer == "unsat":
+            continue
         answer = work.z3.ask(obligation.text, TWIN_S)
         if answer.answer == "unknown":
             answer = work.cvc5.ask(obligation.text, TWIN_S)
         if answer.answer == "unsat":
             continue
         if answer.answer == "sat":
-            shown = work.z3.ask(obligation.text, TWIN_S, wants_model=True)
+            shown = work.z3.ask(obligation.text, TWIN_S, wants="model")
             answer = shown if shown.answer == "sat" else answer
         seen.append(failure(problem, obligation, answer))
         if answer.answer == "sat" and not obligation.is_type:

@@ -14,6 +14,7 @@ Terms are shared: two terms with the same content are one object.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -334,6 +335,16 @@ def digest(script: str) -> str:
     return hashlib.sha256(script.encode()).hexdigest()
 
 
+def reduced(script: str, core: Iterable[int]) -> str:
+    """Return a text with all its declarations and those of its assertions that `core` numbers."""
+    numbers = itertools.count()
+    kept = frozenset(core)
+    lines = script.split("\n")
+    return "\n".join(
+        line for line in lines if not line.startswith("(assert ") or next(numbers) in kept
+    )
+
+
 class Printer:
     """Writes formulas as one text; a copy goes on where the first has got to."""
 
@@ -353,8 +364,10 @@ class Printer:
         return other
 
     def add(self, formulas: Iterable[Term]) -> None:
-        """Assert more formulas."""
-        self._lines += [f"(assert {self._write(term)})" for term in formulas]
+        """Assert more formulas, each part of a conjunction by itself."""
+        for term in formulas:
+            parts = term.arguments if term.op == "and" else (term,)
+            self._lines += [f"(assert {self._write(one)})" for one in parts]
 
     def text(self) -> str:
         """Return all declarations, that strings are distinct, and the assertions."""

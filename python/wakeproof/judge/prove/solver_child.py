@@ -36,21 +36,30 @@ CVC5_TRIES: tuple[tuple[dict[str, str], float], ...] = (
 """How cvc5 chooses instances of quantifiers, tried in turn, and the share of the time for each."""
 
 
-def ask_z3(text: str, timeout_ms: int, wants_model: bool) -> dict[str, Any]:
-    """Return z3's answer, with a finite part of its model."""
+def ask_z3(text: str, timeout_ms: int, wants: str) -> dict[str, Any]:
+    """Return z3's answer, with a finite part of its model, or with the assertions that it used."""
     import z3  # type: ignore[import-untyped]
 
-    tries = Z3_TRIES[::-1] if wants_model else Z3_TRIES
+    tries = Z3_TRIES[::-1] if wants == "model" else Z3_TRIES
     for options, share in tries:
         solver = z3.Solver()
         solver.set("timeout", max(1, int(timeout_ms * share)))
         for name, value in options.items():
             solver.set(name, value)
-        solver.from_string(text.replace("(check-sat)", ""))
+        if wants == "core":
+            for number, one in enumerate(z3.parse_smt2_string(text)):
+                solver.assert_and_track(one, str(number))
+        else:
+            solver.from_string(text.replace("(check-sat)", ""))
         answer = str(solver.check())
-        if answer != "unknown":
-            found = {"answer": answer, "by": ", ".join(options)}
-            return found | (_model(z3, solver.model()) if wants_model and answer == "sat" else {})
+        if answer == "unknown":
+            continue
+        found: dict[str, Any] = {"answer": answer, "by": ", ".join(options)}
+        if wants == "model" and answer == "sat":
+            found |= _model(z3, solver.model())
+        if wants == "core" and answer == "unsat":
+            found["core"] = sorted(int(str(one)) for one in solver.unsat_core())
+        return found
     return {"answer": "unknown", "why": solver.reason_unknown()}
 
 
@@ -96,8 +105,8 @@ def _plain(z3: Any, value: Any) -> Any:
     return 0 if z3.is_int(value) else str(value)
 
 
-def ask_cvc5(text: str, timeout_ms: int, _: bool) -> dict[str, Any]:
-    """Return cvc5's answer, and which way of choosing instances found it; never a model."""
+def ask_cvc5(text: str, timeout_ms: int, _: str) -> dict[str, Any]:
+    """Return cvc5's answer, and which way of choosing instances found it, and no more."""
     answer = "unknown"
     for options, share in CVC5_TRIES:
         answer = _cvc5(text, max(1, int(timeout_ms * share)), options)
@@ -133,7 +142,7 @@ def main(name: str) -> None:
     for request in _requests():
         begin = time.monotonic()
         try:
-            found = ask(request["text"], request["timeout_ms"], request["model"])
+            found = ask(request["text"], request["timeout_ms"], request["wants"])
         except Exception as error:
             found = {"answer": "unknown", "why": f"{type(error).__name__}: {error}"}
         found["seconds"] = time.monotonic() - begin

@@ -7,12 +7,12 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from wakeproof.errors import MissingToolError
 from wakeproof.judge.process import Children
@@ -34,6 +34,7 @@ class Answer:
     by: str = ""  # the option with which it was found, if not the usual ones
     universes: Mapping[str, list[str]] = field(default_factory=dict)
     functions: Mapping[str, list[list[Any]]] = field(default_factory=dict)
+    core: Sequence[int] = ()  # the assertions that suffice, numbered in the order of the text
 
 
 def versions() -> dict[str, str]:
@@ -73,8 +74,17 @@ class Solver:
     ) -> None:  # fmt: skip
         self._end()
 
-    def ask(self, text: str, timeout_s: float = TIMEOUT_S, *, wants_model: bool = False) -> Answer:
+    def ask(
+        self, text: str, timeout_s: float = TIMEOUT_S, *,
+        wants: Literal["", "model", "core"] = "",
+    ) -> Answer:  # fmt: skip
         """Return the solver's answer to a text, within `timeout_s` seconds.
+
+        Args:
+            text: in SMT-LIB.
+            timeout_s: after which the answer is "unknown".
+            wants: what z3 says beside its answer: a model of "sat", or of "unsat" the assertions
+                that suffice for it.
 
         Raises:
             JudgeError: the job was ended meanwhile.
@@ -85,7 +95,7 @@ class Solver:
         child = self._child
         assert child.stdin is not None
         assert child.stdout is not None
-        request = {"text": text, "timeout_ms": int(timeout_s * 1000), "model": wants_model}
+        request = {"text": text, "timeout_ms": int(timeout_s * 1000), "wants": wants}
         late = threading.Timer(timeout_s + _LATE_S, self._children.kill, [child])
         late.start()
         said = []
