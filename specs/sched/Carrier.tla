@@ -275,4 +275,49 @@ WakeReachesSleeper ==
   word \notin Parked =>
     /\ pc["owner"] = "queued" => IsOnItsWay("PARKED_FUTEX")
     /\ pc["owner"] = "selecting" => eventfd \/ IsOnItsWay("PARKED_POLLER")
+
+(* The inductive invariant, from which the claims follow for any number of submitters. *)
+
+\* A signal is the name of a victim.
+IndTypes == signal \in Victims \cup {None}
+
+\* A carrier that is about to sleep, or sleeps, has written its place into the word. The word has
+\* changed since then only if a waker has claimed the wakeup.
+ParkIsAdvertised ==
+  pc["owner"] \in {"recheck", "test", "wait", "queued", "poller", "selecting"} =>
+    /\ place["owner"] \in Parked
+    /\ word \in {place["owner"], "WAKING"} \cup Victims
+
+\* The carrier sleeps at the place that it has written.
+SleepsAtItsPlace ==
+  /\ pc["owner"] \in {"test", "wait", "queued"} => place["owner"] = "PARKED_FUTEX"
+  /\ pc["owner"] \in {"poller", "selecting"} => place["owner"] = "PARKED_POLLER"
+
+\* A waker claims only a carrier that has parked, and remembers where.
+ClaimsAPark == \A w \in Wakers : pc[w] \in {"cas", "call"} => place[w] \in Parked
+
+\* From the second check of the queues on, a task in them has a submitter that will read the word, or
+\* has read the word that is still there.
+WorkIsAnnounced ==
+  /\ pc["owner"] \in {"test", "wait", "queued", "poller", "selecting"}
+  /\ work > 0
+  /\ word \in Parked
+  => \E s \in Submitters : pc[s] = "word" \/ (pc[s] = "cas" /\ place[s] = word)
+
+\* After a wakeup was claimed, its system call comes, or the eventfd is readable already.
+ClaimIsCalled ==
+  word \notin Parked =>
+    /\ pc["owner"] = "queued" => IsOnItsWay("PARKED_FUTEX")
+    /\ pc["owner"] \in {"recheck", "poller", "selecting"} /\ place["owner"] = "PARKED_POLLER" =>
+         eventfd \/ IsOnItsWay("PARKED_POLLER")
+
+IndInv ==
+  /\ IndTypes
+  /\ RunsOnlyWhenRunning
+  /\ NoSignalLostOnExit
+  /\ ParkIsAdvertised
+  /\ SleepsAtItsPlace
+  /\ ClaimsAPark
+  /\ WorkIsAnnounced
+  /\ ClaimIsCalled
 =============================================================================

@@ -255,7 +255,7 @@ class Splitter:
                 yield self._given(way, name, one)
         else:
             assert isinstance(value, SETS)
-            left = Open(f"some {values.new_name()} {name}", self._kinds[name], value)
+            left = Open(f"some {name}", self._kinds[name], value)
             some = shapes.declared(left.shape, left.name)
             way = replace(path, open=(*path.open, left))
             yield self._given(way, name, some).guarded(values.member(some, value))
