@@ -238,7 +238,10 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
                 for solver in (work.z3, work.cvc5)
             ]
             by_z3, by_cvc5 = (one.result() for one in asked)
-            by_cvc5 = _by_core(work, obligations, by_z3, by_cvc5, timeout_s)
+            by_cvc5 = [
+                _by_core(work, *one, timeout_s)
+                for one in zip(obligations, by_z3, by_cvc5, strict=True)
+            ]
         except BaseException:
             work.children.kill_all()  # or leaving the pool would wait for the solvers
             raise
@@ -294,28 +297,26 @@ def _answer(solver: Solver, obligation: Obligation, timeout_s: float) -> Answer:
 
 
 def _by_core(
-    work: _Work, obligations: Sequence[Obligation], by_z3: Sequence[Answer],
-    by_cvc5: Sequence[Answer], timeout_s: float,
-) -> list[Answer]:  # fmt: skip
+    work: _Work, obligation: Obligation, by_z3: Answer, by_cvc5: Answer, timeout_s: float
+) -> Answer:
     """Ask cvc5 anew for what it does not know, by the assertions alone that z3 has used.
 
     z3 only chooses the assertions. That no state satisfies them is found by cvc5 itself.
     """
-    found = []
-    for obligation, one, other in zip(obligations, by_z3, by_cvc5, strict=True):
-        if not obligation.focused or other.answer != "unknown":
-            found.append(other)
-            continue
-        core: Sequence[int] = ()
-        answer = other
-        if one.answer == "unsat":
-            core = work.z3.ask(obligation.focused, timeout_s, wants="core").core
-        if core:
-            answer = work.cvc5.ask(smt.reduced(obligation.focused, core), timeout_s)
-        if answer.answer != "unsat":
-            answer = work.cvc5.ask(obligation.text, timeout_s)
-        found.append(replace(answer, seconds=answer.seconds + other.seconds))
-    return found
+    if by_cvc5.answer != "unknown":
+        return by_cvc5
+    spent = by_cvc5.seconds
+    if by_z3.answer == "unsat":
+        text = obligation.focused or obligation.text
+        if core := work.z3.ask(text, timeout_s, wants="core").core:
+            answer = work.cvc5.ask(smt.reduced(text, core), timeout_s)
+            spent += answer.seconds
+            if answer.answer == "unsat":
+                return replace(answer, seconds=spent)
+    if not obligation.focused:
+        return replace(by_cvc5, seconds=spent)
+    answer = work.cvc5.ask(obligation.text, timeout_s)
+    return replace(answer, seconds=spent + answer.seconds)
 
 
 def _verdict(failed: list[tuple[Obligation, Answer]], alone: set[str]) -> str:

@@ -241,6 +241,8 @@ def arithmetic(op: str, left: Term, right: Term) -> Term:
     if op in ("+", "-") and right.op == "int":
         base, number = shifted(left)
         return shift(base, number + (int(right.name) if op == "+" else -int(right.name)))
+    if op == "+" and left.op == "-" and left.arguments[1] is right:
+        return left.arguments[0]
     return _term(op, BOOL if op.startswith("<") else INT, "", (left, right))
 
 
@@ -277,13 +279,37 @@ def _recentred(
         for one in subterms([body]) if one.op in ("symbol", "made") and variable in one.free
         for place in one.arguments if variable in place.free
     }  # fmt: skip
-    moved = {number for base, number in map(shifted, places) if base is variable}
-    if not moved or len(moved) < len(places) or 0 in moved:
+    moved = {_offset(place, variable) for place in places if place.sort == INT}
+    others = {other for other, _ in moved}
+    numbers = {number for _, number in moved}
+    if len(others) != 1 or others == {variable}:
         return body, within
-    number = min(moved)
-    body = replaced(body, variable, shift(variable, -number))
+    (other,) = others
+    if other is not None:
+        body, within = _moved(variable, body, within, other)
+    if 0 not in numbers:
+        body, within = _moved(variable, body, within, integer(min(numbers)))
+    return body, within
+
+
+def _offset(place: Term, variable: Term) -> tuple[Term | None, int]:
+    """Return what is added to a variable: a term or None, and a number; (variable, 0): no sum."""
+    base, number = shifted(place)
+    if base is variable:
+        return None, number
+    if base.op == "+" and base.arguments[0] is variable \
+            and variable not in base.arguments[1].free:  # fmt: skip
+        return base.arguments[1], number
+    return variable, 0
+
+
+def _moved(
+    variable: Term, body: Term, within: tuple[Term, Term] | None, number: Term
+) -> tuple[Term, tuple[Term, Term] | None]:
+    """Put the variable minus a number in place of the variable."""
+    body = replaced(body, variable, arithmetic("-", variable, number))
     if within is not None:
-        low, high = (arithmetic("+", one, integer(number)) for one in within)
+        low, high = (arithmetic("+", one, number) for one in within)
         within = low, high
     return body, within
 
