@@ -285,7 +285,6 @@ Spec == Init /\ [][Next]_vars     \* the system runs for ever: no state is an in
 
 \* What is named is a node where it has to be one.
 IndTypes ==
-  /\ \A c \in Cells : cell[c] \in Nodes \cup {NoNode}
   /\ head \in Nodes \cup {NoNode}
   /\ \A i \in 1 .. Len(pushed) : pushed[i] \in Nodes
   /\ \A p \in Producers : producer[p].at # "idle" => producer[p].node \in Nodes
@@ -296,10 +295,10 @@ IndTypes ==
 \* TRUE if the head names the first node of the queue.
 Headed == head # NoNode /\ ~Gone
 
-\* The queue has the nodes that are pushed or published, each once.
+\* The queue has nodes that are pushed or published, each once, and all that are published.
 HasItsNodes ==
   /\ \A i \in 1 .. Len(pushed) : where[pushed[i]] \in {"pushing", "in"}
-  /\ \A n \in Nodes : where[n] \in {"pushing", "in"} => \E i \in 1 .. Len(pushed) : pushed[i] = n
+  /\ \A n \in Nodes : where[n] = "in" => \E i \in 1 .. Len(pushed) : pushed[i] = n
 IsDistinct == \A i, j \in 1 .. Len(pushed) : i < j => pushed[i] # pushed[j]
 
 \* The tail is the cell behind the last node, and this cell names no node yet.
