@@ -233,16 +233,26 @@ Fifo ==
      /\ \A n \in Nodes : Leaves(n) => pushed # <<>> /\ n = Head(pushed) /\ pushed' = Tail(pushed)
      /\ (\A n \in Nodes : ~Joins(n) /\ ~Leaves(n)) => pushed' = pushed]_vars
 
-\* Each node that was published and not popped is in the queue, and the link cell before it names it:
-\* the cell of the node before it or, for the first node, `first`. Later the head names the first
-\* node instead; the consumer that is about to set the head has read it, so it is not lost either.
+\* The link cell before the node at place i of the queue.
+Before(i) == IF i > 1 THEN pushed[i - 1] ELSE "first"
+
+\* Some producer will write this node into that cell.
+WillBeLinked(i) ==
+  \E p \in Producers : /\ producer[p].at # "idle"
+                      /\ producer[p].node = pushed[i]
+                      /\ producer[p].cell = Before(i)
+
+\* Each node that was published and not popped is in the queue, and the link cell before it names it.
+\* The first node may be named by the head instead, or by the consumer that is about to set the head.
+\* Each other node in the queue has a producer that will write the node into the cell before it.
 NoLoss ==
   /\ \A n \in Nodes : where[n] = "in" => \E i \in 1 .. Len(pushed) : pushed[i] = n
-  /\ \A i \in 1 .. Len(pushed) : where[pushed[i]] = "in" =>
-       IF i > 1 THEN cell[pushed[i - 1]] = pushed[i]
-       ELSE \/ head = pushed[1]
-            \/ cell["first"] = pushed[1]
-            \/ consumer.at = "adopt" /\ consumer.node = pushed[1]
+  /\ \A i \in 1 .. Len(pushed) :
+       IF where[pushed[i]] = "in"
+       THEN \/ cell[Before(i)] = pushed[i]
+            \/ i = 1 /\ head = pushed[i]
+            \/ i = 1 /\ consumer.at = "adopt" /\ consumer.node = pushed[i]
+       ELSE WillBeLinked(i)
 
 \* The answers "nothing published" and "quiescent" are true. After "nothing published" the queue is
 \* empty or begins with a bubble, and the producer of that bubble will signal. After "quiescent" the
@@ -321,11 +331,13 @@ FirstLeads ==
 \* The head names the first node, which is published.
 HeadIsFirst == Headed => pushed # <<>> /\ head = pushed[1] /\ where[head] = "in"
 
-\* Each producer that has reserved a cell pushes a node of its own, and its cell is the one before
-\* that node.
+\* Each producer that has reserved a cell pushes a node of its own, each node that is not published
+\* has such a producer, and the producer's cell is the one before its node.
 OwnsItsNode ==
   \A p, q \in Producers : p # q /\ producer[p].at # "idle" /\ producer[q].at # "idle" =>
     producer[p].node # producer[q].node
+BubbleIsOwned ==
+  \A i \in 1 .. Len(pushed) : where[pushed[i]] = "pushing" => WillBeLinked(i)
 ReservedIsBefore ==
   \A p \in Producers : producer[p].at # "idle" =>
     /\ where[producer[p].node] = "pushing"
@@ -364,6 +376,7 @@ IndInv ==
   /\ FirstLeads
   /\ HeadIsFirst
   /\ OwnsItsNode
+  /\ BubbleIsOwned
   /\ ReservedIsBefore
   /\ ConsumerIsRight
   /\ AskedIsFirst
