@@ -35,6 +35,21 @@ def test_sums_with_numbers_are_one_sum() -> None:
     assert smt.arithmetic("+", smt.arithmetic("-", N, one), one) is N
 
 
+def test_a_variable_moves_so_that_the_least_place_is_the_variable_itself() -> None:
+    at = smt.bound("at", INT)
+
+    def formula(first: int, second: int) -> smt.Term:
+        one, other = (
+            smt.symbol("f", INT, (smt.arithmetic("+", at, smt.integer(number)),))
+            for number in (first, second)
+        )
+        return smt.quantified("forall", at, smt.equal(one, other), None)
+
+    assert formula(1, 2) is formula(0, 1)
+    assert formula(1, 1) is formula(0, 0)
+    assert formula(1, 3) is not formula(0, 1)
+
+
 def test_a_string_takes_the_sort_of_the_other_side() -> None:
     where = smt.symbol("where", TEXT)
     who = smt.symbol("who", THREAD)
