@@ -79,6 +79,7 @@ SMALL = {
         "Carriers": "{c1, c2}", "Submitters": "{s1}", "Endless": "{c2}", "Backlog": "0",
         "Pinners": "{}", "Spawns": "0", "Yields": "0",
     },
+    "Semaphore": {"Threads": "{a, b}", "Leavers": "{b}", "Large": "{b}", "Permits": "2"},
     "Task": {"Carriers": "{c1, c2}", "Unparkers": "{u1}", "Unparks": "1", "Yields": "1"},
     "VThread": {
         "Carriers": "{c1}", "Unparkers": "{u1}", "Unparks": "1", "Parks": "1", "Yields": "0",
