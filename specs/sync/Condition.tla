@@ -22,6 +22,7 @@ CONSTANTS
   Changers,   \* threads; each makes the change and signals once
   Broadcasts  \* TRUE: each signal is a broadcast, which is for all waiters
 
+ASSUME ThreadsDiffer == \A c \in Changers : c \notin Waiters
 ASSUME EnoughSignals == Broadcasts \/ Cardinality(Changers) >= Cardinality(Waiters)
 
 VARIABLES
@@ -230,4 +231,50 @@ HoldsMutex == \A w \in Waiters : pc[w] = "back" => owner = w
 
 \* A waiter eventually returns from its wait, if there is a signal for it.
 Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] # "wait"
+
+(* The inductive invariant. SignalsNotSwallowed and HoldsMutex follow from it for any number of    *)
+(* threads, and NoLostSignal if each signal is a broadcast. Else NoLostSignal counts signals, which *)
+(* is outside the logic that the solvers decide.                                                   *)
+
+\* What the variables hold.
+IndTypes ==
+  /\ owner \in Threads \cup {NoOne}
+  /\ taken \subseteq Waiters
+  /\ \A i \in 1 .. Len(queue) : queue[i] \in Threads
+
+\* A thread between its lock and its unlock holds the mutex.
+HolderOwns == \A t \in Threads : pc[t] \in {"has", "begin", "back"} => owner = t
+
+\* The line is of waiters that have joined it and are neither taken nor gone; each is there once.
+LineWaits ==
+  \A i \in 1 .. Len(line) :
+    line[i] \in Waiters \ taken /\ pc[line[i]] \in {"begin", "wait", "late"}
+LineIsOnce == \A i, j \in 1 .. Len(line) : line[i] = line[j] => i = j
+
+\* A waiter that has joined the line is in it, until a signal takes it.
+WaiterIsInLine ==
+  \A w \in Waiters : pc[w] \in {"begin", "wait", "late"} /\ w \notin taken => InLine(w)
+
+\* A waiter that was taken has joined the line before.
+TakenHasWaited ==
+  \A w \in taken : pc[w] \in {"begin", "wait", "late", "moved", "back", "done"}
+
+\* A waiter whose wait has timed out does not wait again, and no signal has taken it.
+LateIsGone ==
+  \A w \in Waiters :
+    said[w] = "late" => pc[w] \in {"lock", "locking", "back", "done"} /\ w \notin taken
+
+\* Once the change has happened and no broadcast is to come, nobody is in line.
+LastTakesAll ==
+  Broadcasts /\ change /\ (\A c \in Changers : pc[c] = "done") => line = <<>>
+
+IndInv ==
+  /\ IndTypes
+  /\ HolderOwns
+  /\ LineWaits
+  /\ LineIsOnce
+  /\ WaiterIsInLine
+  /\ TakenHasWaited
+  /\ LateIsGone
+  /\ LastTakesAll
 =============================================================================

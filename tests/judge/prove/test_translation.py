@@ -68,6 +68,7 @@ def test_the_translation_of_the_toy_takes_the_steps_of_tlc_and_no_others(toy: To
 SMALL = {
     "BiasedLock": {"Stealers": "{s1, s2}"},
     "Carrier": {"Submitters": "{s1}", "Victims": "{v1}", "Searches": "1"},
+    "Condition": {"Waiters": "{a, b}", "Changers": "{c, d}"},
     "Guard": {"Producers": "{p1, p2}"},
     "Latch": {"Waiters": "{a, b}"},
     "Mpsc": {
