@@ -25,6 +25,9 @@ CONSTANTS
   Waits,     \* the number of times that each waiter waits
   Strays     \* the number of unparks by a user
 
+ASSUME ThreadsDiffer ==
+  /\ \A v \in Virtual : v \notin Os
+  /\ \A g \in Granters : g \notin Virtual /\ g \notin Os
 ASSUME SomebodyWaits == Virtual \cup Os # {} /\ {Waits, Strays} \subseteq Nat
 
 Waiters == Virtual \cup Os
@@ -56,6 +59,7 @@ TypeOK ==
   /\ number \in [Waiters -> Nat]
   /\ parks \in [Waiters -> Nat]
   /\ permit \in [Waiters -> {"none", "user", "grant"}]
+  /\ target \in [Granters -> [who : Waiters \cup {"nobody"}, wait : Nat, number : Nat]]
   /\ strays \in 0 .. Strays
   /\ got \in Nat
   /\ hurt \in BOOLEAN
@@ -281,4 +285,83 @@ UntouchedAfterGrant == ~hurt
 
 \* A grant leaves no permit behind for a later park.
 NoStrayPermit == \A w \in Waiters : pc[w] \in {"idle", "done"} => permit[w] # "grant"
+
+(* The inductive invariant. All claims but NothingLost follow from it, for any number of waiters,  *)
+(* granters and waits. NothingLost counts things, which is outside the logic that the solvers      *)
+(* decide.                                                                                         *)
+
+\* What the variables hold.
+IndTypes == \A g \in Granters : pc[g] \in {"store", "wake"} => target[g].who \in Waiters
+
+\* The steps of a waiter that is, or will be, in a park; and those after its park has ended.
+InPark == {"park", "asleep"}
+AfterPark == {"back", "late", "await"}
+
+\* The line is of waiters that have no grant, and each is there once.
+LineWaits ==
+  \A i \in 1 .. Len(line) :
+    /\ line[i] \in Waiters
+    /\ pc[line[i]] \in InPark \cup {"back", "late"}
+    /\ state[line[i]] = "waits"
+LineIsOnce == \A i, j \in 1 .. Len(line) : line[i] = line[j] => i = j
+
+\* A virtual thread in line is known by the number of the park that it is in. If its park has ended,
+\* this number is too small.
+NumberIsPark ==
+  \A i \in 1 .. Len(line) :
+    line[i] \in Virtual =>
+      IF pc[line[i]] \in InPark THEN number[line[i]] = parks[line[i]]
+      ELSE number[line[i]] < parks[line[i]]
+
+\* A granter that has taken a waiter off the line finds it in the same wait, without a grant.
+StoreFindsWait ==
+  \A g \in Granters :
+    pc[g] = "store" =>
+      /\ wait[target[g].who] = target[g].wait
+      /\ pc[target[g].who] \in InPark \cup AfterPark
+      /\ state[target[g].who] = "waits"
+      /\ ~InLine(target[g].who)
+
+\* Two granters do not give to one waiter.
+GiversDiffer ==
+  \A g, h \in Granters :
+    pc[g] = "store" /\ pc[h] = "store" /\ target[g].who = target[h].who => g = h
+
+\* A virtual thread that will be granted and is in a park is in the park that the granter ends.
+TargetIsPark ==
+  \A g \in Granters :
+    pc[g] = "store" /\ target[g].who \in Virtual /\ pc[target[g].who] \in InPark =>
+      target[g].number = parks[target[g].who]
+
+\* Once a park has ended, no granter has its number.
+TargetIsOld ==
+  \A g \in Granters :
+    pc[g] \in {"store", "wake"} /\ target[g].who \in Virtual =>
+      /\ target[g].number <= parks[target[g].who]
+      /\ pc[target[g].who] \notin InPark => target[g].number < parks[target[g].who]
+
+\* A virtual thread that is granted and about to sleep has a permit, or its wakeup is on its way.
+ParkWillEnd ==
+  \A v \in Virtual :
+    pc[v] = "park" /\ state[v] = "granted" =>
+      \/ permit[v] # "none"
+      \/ \E g \in Granters : pc[g] = "wake" /\ target[g].who = v /\ target[g].number = parks[v]
+
+\* A permit that comes from a granter is one of a virtual thread that is in a park.
+PermitIsForPark ==
+  \A w \in Waiters : permit[w] = "grant" => w \in Virtual /\ pc[w] \in InPark
+
+IndInv ==
+  /\ IndTypes
+  /\ LineWaits
+  /\ LineIsOnce
+  /\ NumberIsPark
+  /\ StoreFindsWait
+  /\ GiversDiffer
+  /\ TargetIsPark
+  /\ TargetIsOld
+  /\ ParkWillEnd
+  /\ PermitIsForPark
+  /\ NoLostGrant
+  /\ UntouchedAfterGrant
 =============================================================================

@@ -85,6 +85,9 @@ SMALL = {
     "VThread": {
         "Carriers": "{c1}", "Unparkers": "{u1}", "Unparks": "1", "Parks": "1", "Yields": "0",
     },
+    "WaitQueue": {
+        "Virtual": "{v}", "Os": "{o}", "Granters": "{g1}", "Waits": "1", "Strays": "1",
+    },
 }  # fmt: skip
 """A small configuration of each module that is proved."""
 SUBJECTS = {one.name: one for _, one in subjects.every(locations.sources() / "specs")}
