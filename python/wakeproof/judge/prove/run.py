@@ -371,12 +371,14 @@ def _broken(
     work: _Work, name: str, twin: TwinOf, problem: Problem, right: frozenset[str]
 ) -> Broken:
     """Ask for what the twin changes until a conjunct breaks that is no type."""
+    changed = [one for one in problem.obligations() if one.digest not in right]
+    weaker = {
+        one: work.z3.ask(one.focused, TWIN_S / 4).answer if one.focused else "sat"
+        for one in changed
+    }  # fmt: skip
+    left = [one for one in changed if weaker[one] != "unsat"]
     seen: list[Failure] = []
-    for obligation in problem.obligations():
-        if obligation.digest in right:
-            continue  # the same formula as of the spec that is right
-        if obligation.focused and work.z3.ask(obligation.focused, TWIN_S / 4).answer == "unsat":
-            continue
+    for obligation in sorted(left, key=lambda one: weaker[one] != "sat"):  # the likely ones first
         answer = work.z3.ask(obligation.text, TWIN_S)
         if answer.answer == "unknown":
             answer = work.cvc5.ask(obligation.text, TWIN_S)
