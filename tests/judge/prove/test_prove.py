@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.conftest import Command
@@ -12,10 +16,12 @@ from tests.conftest import Command
 from wakeproof import locations
 from wakeproof.judge.process import Children
 from wakeproof.judge.prove import run as judge
-from wakeproof.judge.prove import subjects
+from wakeproof.judge.prove import smt, subjects
 from wakeproof.judge.prove.command import counted
+from wakeproof.judge.prove.obligations import Obligation
 from wakeproof.judge.prove.run import Broken, ProveReport
-from wakeproof.judge.prove.solvers import Solver
+from wakeproof.judge.prove.smt import Printer
+from wakeproof.judge.prove.solvers import Answer, Solver
 from wakeproof.judge.prove.subjects import TwinOf
 from wakeproof.judge.tlc import models
 from wakeproof.judge.verdicts import Rows
@@ -155,3 +161,81 @@ def test_the_command_proves_a_module_of_ones_own(wakeproof: Command, tmp_path: P
     (proof,) = json.loads(ended.stdout)["proofs"]
     assert proof["verdict"] == "proved"
     assert proof["claims"] == ["Exclusive"]
+
+
+class Scripted:
+    """A solver that answers texts as a test says, whatever they say."""
+
+    def __init__(self, name: str, **answers: str) -> None:
+        self.name, self.answers = name, answers
+
+    def ask(self, text: str, _timeout_s: float = 20, *, wants: str = "") -> Answer:
+        if wants == "core":
+            return Answer("unsat", core=[0])
+        kind = "core" if text == smt.reduced(FOCUSED, [0]) else KINDS[text]
+        return Answer(self.answers.get(kind, "unknown"), 1.0)
+
+
+FOCUSED = "(assert a)\n(assert b)"
+KINDS = {FOCUSED: "focused", "(assert whole)": "whole"}
+
+
+def obligation(*, is_focused: bool = True) -> Obligation:
+    def printer(script: str) -> Printer:
+        made = Printer()
+        made.text = lambda: script  # type: ignore[method-assign]
+        return made
+
+    focus = partial(printer, FOCUSED) if is_focused else None
+    return Obligation("it holds", "It", False, None, None, printer("(assert whole)"), focus)
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict", "seconds"),
+    [
+        ({"focused": "unsat", "whole": "sat"}, "unsat", 1),
+        ({"focused": "sat", "whole": "unsat"}, "unsat", 2),  # of the weaker text "sat" says nothing
+        ({"focused": "sat", "whole": "unknown"}, "unknown", 2),
+        ({"focused": "unknown", "whole": "sat"}, "sat", 2),
+    ],
+)
+def test_only_that_no_state_satisfies_the_weaker_text_decides(
+    answers: dict[str, str], verdict: str, seconds: float
+) -> None:
+    found = judge._answer(Scripted("z3", **answers), obligation(), 20)  # type: ignore[arg-type]
+    assert (found.answer, found.seconds) == (verdict, seconds)
+
+
+@pytest.mark.parametrize("is_focused", [True, False])
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ({"core": "unsat", "whole": "sat"}, "unsat"),
+        ({"core": "sat", "whole": "unknown"}, "unknown"),  # z3 has left out too much
+        ({"core": "sat"}, "unknown"),
+    ],
+)
+def test_a_core_of_z3_decides_only_if_cvc5_refutes_it(
+    answers: dict[str, str], verdict: str, is_focused: bool
+) -> None:
+    work = SimpleNamespace(z3=Scripted("z3"), cvc5=Scripted("cvc5", **answers))
+    asked = obligation(is_focused=is_focused)
+    if not is_focused:
+        asked = replace(asked, printer=SimpleNamespace(text=lambda: FOCUSED))
+    found = judge._by_core(work, asked, Answer("unsat"), Answer("unknown"), 20)  # type: ignore[arg-type]
+    assert found.answer == verdict
+
+
+def test_solvers_that_contradict_one_another_prove_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Solver.ask
+
+    def lying(self: Solver, *arguments: Any, **options: Any) -> Answer:
+        found = real(self, *arguments, **options)
+        return replace(found, answer="sat") if self.name == "cvc5" else found
+
+    monkeypatch.setattr(Solver, "ask", lying)
+    (proof,) = judge.prove_own(written(tmp_path)).proofs
+    assert proof.verdict.startswith("z3 and cvc5 contradict one another: ")
+    assert not proof.holds
