@@ -37,6 +37,14 @@ def prove(
     trace: Annotated[
         bool, typer.Option("--trace", help="Show where each twin breaks the proof, as a state.")
     ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--evidence",
+            metavar="FOLDER",
+            help="Keep cvc5's proof of each formula there, and let z3 repeat it.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     seconds: Annotated[
         float,
@@ -61,6 +69,8 @@ def prove(
       wakeproof prove -t Guard --trace   with the state in which each twin breaks the proof
 
       wakeproof prove my.tla             your own module, with my.cfg beside it
+
+      wakeproof prove -t Guard --no-twins --evidence proofs   keep the proofs, one archive a mode
     """
     if not 0 < seconds <= judge.LONGEST_S:
         raise UsageError(f"seconds is {seconds:g}; allowed: more than 0, up to {judge.LONGEST_S:g}")
@@ -71,10 +81,10 @@ def prove(
         if len(files) > 2:
             raise UsageError("one module at a time: wakeproof prove MODULE.tla [CONFIG.cfg]")
         with screen.status(f"z3, cvc5: {files[0].name}"):
-            found = judge.prove_own(*files, timeout_s=seconds)
+            found = judge.prove_own(*files, timeout_s=seconds, folder=folder)
     else:
         found = judge.prove(
-            pattern, twins=twins, timeout_s=seconds,
+            pattern, twins=twins, timeout_s=seconds, folder=folder,
             progress=lambda one: report.line(screen, line(one), good=one.holds),
         )  # fmt: skip
     report.end(
@@ -99,6 +109,13 @@ def _print(screen: Console, found: ProveReport, *, traced: bool) -> None:
                          markup=False, soft_wrap=True)  # fmt: skip
         for failed in one.failures if traced or not one.holds else ():
             _print_failure(screen, failed, one.name)
+    for proof in found.proofs:
+        if kept := proof.kept:
+            screen.print(
+                f"{kept.file}: {kept.proofs} proofs of cvc5 for {kept.formulas} formulas; z3 "
+                f"refutes {kept.ground} of them by cvc5's instances alone",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
     screen.print()
     columns = ("proof", "claims", ">paths", ">conjuncts", ">formulas", ">unchanged", ">z3 s",
                ">cvc5 s", "")  # fmt: skip
@@ -166,7 +183,7 @@ def summary(found: ProveReport) -> dict[str, Any]:
                 "conjuncts": one.conjuncts, "formulas": one.obligations, "unchanged": one.skipped,
                 "z3_seconds": round(one.z3_s, 1), "cvc5_seconds": round(one.cvc5_s, 1),
                 "cvc5_by_enumeration": one.enumerated, "alone": one.alone,
-                "failures": one.failures, "since": one.since,
+                "failures": one.failures, "evidence": one.kept, "since": one.since,
             }
             for one in found.proofs
         ],

@@ -23,7 +23,8 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import store
 from wakeproof.judge.lock import Row
 from wakeproof.judge.process import Children
-from wakeproof.judge.prove import modules, smt, solvers, subjects
+from wakeproof.judge.prove import evidence, modules, smt, solvers, subjects
+from wakeproof.judge.prove.evidence import Evidence
 from wakeproof.judge.prove.modules import OutsideFragmentError
 from wakeproof.judge.prove.obligations import Obligation, Problem
 from wakeproof.judge.prove.shown import Failure, failure
@@ -63,6 +64,7 @@ class Proof:
     enumerated: int = 0  # which cvc5 proved only with another way of choosing instances
     alone: tuple[str, ...] = ()  # "z3: Claim keeps Paid": what one solver alone has proved
     failures: tuple[Failure, ...] = ()
+    kept: Evidence | None = None
     since: str = ""
 
     @property
@@ -123,12 +125,14 @@ class _Work:
     z3: Solver
     cvc5: Solver
     rows: Rows
+    folder: Path | None = None  # for the evidence
     proved: set[str] = field(default_factory=set)
 
 
 def prove(
     pattern: str | None = None, *, twins: bool = True, specs: Path | None = None,
     progress: Progress | None = None, rows: Rows | None = None, timeout_s: float = TIMEOUT_S,
+    folder: Path | None = None,
 ) -> ProveReport:  # fmt: skip
     """Prove the subjects whose name matches `pattern` (None: all), and break the proofs by twins.
 
@@ -139,6 +143,7 @@ def prove(
         progress: called after each result.
         rows: what is in them is not judged again, and new ones are added (None: the store's).
         timeout_s: for one obligation and solver.
+        folder: for the evidence of each proof, which is then made anew (None: none is kept).
 
     Raises:
         UsageError: nothing matches, or a module is outside the fragment.
@@ -157,7 +162,7 @@ def prove(
             progress(result)
 
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
-        work = _Work(children, z3, cvc5, rows or Rows())
+        work = _Work(children, z3, cvc5, rows or Rows(), folder)
         for table in dict.fromkeys(one.file for one, _ in chosen):
             own = [(one, subject) for one, subject in chosen if one.file == table]
             problems: dict[str, Problem] = {}
@@ -170,8 +175,9 @@ def prove(
 
 
 def prove_own(
-    module: Path, config: Path | None = None, *, timeout_s: float = TIMEOUT_S
-) -> ProveReport:
+    module: Path, config: Path | None = None, *, timeout_s: float = TIMEOUT_S,
+    folder: Path | None = None,
+) -> ProveReport:  # fmt: skip
     """Prove a user's own module, which has an IndInv, for the invariants that its .cfg lists.
 
     Raises:
@@ -187,7 +193,7 @@ def prove_own(
     solvers.versions()
     begin = time.monotonic()
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
-        work = _Work(children, z3, cvc5, Rows())
+        work = _Work(children, z3, cvc5, Rows(), folder)
         text = modules.read(module.absolute(), children)
         types = tuple(name for name in ("TypeOK", "IndTypes") if text.has(name))
         problem = Problem(text, replace(subject, types=types or (subject.invariant,)))
@@ -215,15 +221,15 @@ def _proof(
 ) -> Proof:
     inputs = inputs_of(made, subject.module, subject)
     row = work.rows.find("prove", subject.name, inputs)
-    if row is not None and row.more:
+    if row is not None and row.more and work.folder is None:
         return _proof_of(row)
     problem = problems[subject.name] = _problem(work, made, subject)
     found = _judged(work, problem, timeout_s)
     counts = {"obligations": found.obligations, "skipped": found.skipped, "paths": found.paths}
+    more = asdict(replace(found, kept=None))
     work.rows.judged(
-        "prove", subject.name, inputs, found.verdict, counts, None, asdict(found),
-        holds=found.holds,
-    )  # fmt: skip
+        "prove", subject.name, inputs, found.verdict, counts, None, more, holds=found.holds
+    )
     return found
 
 
@@ -269,12 +275,18 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
         verdict = f"z3 and cvc5 contradict one another: {contradicted}"
     if verdict.startswith(PROVED) and not _has_example(work, problem, timeout_s):
         verdict = "says nothing: no state is known that satisfies the invariant and has a next step"
+    kept = None
+    if work.folder is not None:
+        kept = evidence.keep(
+            work.folder, subject.name, subject.claims,
+            list(zip(obligations, by_cvc5, strict=True)), work.z3, work.cvc5, timeout_s,
+        )  # fmt: skip
     return Proof(
         subject.name, subject.module, subject.claims, verdict, len(obligations), problem.skipped,
         len(problem.paths), tuple(dict.fromkeys(one.name for one in problem.conjuncts)),
         sum(one.seconds for one in by_z3), sum(one.seconds for one in by_cvc5),
         sum(bool(one.by) for one in by_cvc5), tuple(f"{by}: {what}" for by, what in alone),
-        tuple(shown),
+        tuple(shown), kept,
     )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from wakeproof.judge.prove import cvc5_proof, ground
+
 NUMBERS = range(-1, 9)
 """The arguments of sort Int for which a counterexample says what a function is."""
 
@@ -36,10 +38,12 @@ CVC5_TRIES: tuple[tuple[dict[str, str], float], ...] = (
 """How cvc5 chooses instances of quantifiers, tried in turn, and the share of the time for each."""
 
 
-def ask_z3(text: str, timeout_ms: int, wants: str) -> dict[str, Any]:
-    """Return z3's answer, with a finite part of its model, or with the assertions that it used."""
+def ask_z3(text: str, timeout_ms: int, wants: str, steps: dict[str, Any]) -> dict[str, Any]:
+    """Return z3's answer, with what is wanted beside it (`Solver.ask`)."""
     import z3  # type: ignore[import-untyped]
 
+    if wants == "ground":
+        return ground.recheck(text, steps, timeout_ms)
     tries = Z3_TRIES[::-1] if wants == "model" else Z3_TRIES
     for options, share in tries:
         solver = z3.Solver()
@@ -105,22 +109,24 @@ def _plain(z3: Any, value: Any) -> Any:
     return 0 if z3.is_int(value) else str(value)
 
 
-def ask_cvc5(text: str, timeout_ms: int, _: str) -> dict[str, Any]:
-    """Return cvc5's answer, and which way of choosing instances found it, and no more."""
-    answer = "unknown"
+def ask_cvc5(text: str, timeout_ms: int, wants: str, _: dict[str, Any]) -> dict[str, Any]:
+    """Return cvc5's answer, which way of choosing instances found it, and its proof if wanted."""
+    found: dict[str, Any] = {}
     for options, share in CVC5_TRIES:
-        answer = _cvc5(text, max(1, int(timeout_ms * share)), options)
-        if answer in ("sat", "unsat"):
-            return {"answer": answer, "by": ", ".join(options)}
-    return {"answer": "unknown", "why": answer}
+        found = _cvc5(text, max(1, int(timeout_ms * share)), options, wants)
+        if found["answer"] in ("sat", "unsat"):
+            return found | {"by": ", ".join(options)}
+    return {"answer": "unknown", "why": found["answer"]}
 
 
-def _cvc5(text: str, timeout_ms: int, options: dict[str, str]) -> str:
+def _cvc5(text: str, timeout_ms: int, options: dict[str, str], wants: str) -> dict[str, Any]:
     import cvc5  # type: ignore[import-untyped]
 
     terms = cvc5.TermManager()  # which must outlive the solver
     solver = cvc5.Solver(terms)
     solver.setOption("tlimit-per", str(timeout_ms))
+    if wants == "proof":
+        solver.setOption("produce-proofs", "true")
     for name, value in options.items():
         solver.setOption(name, value)
     parser = cvc5.InputParser(solver)
@@ -128,7 +134,10 @@ def _cvc5(text: str, timeout_ms: int, options: dict[str, str]) -> str:
     symbols, said = parser.getSymbolManager(), ""
     while not (command := parser.nextCommand()).isNull():
         said += str(command.invoke(solver, symbols))
-    return said.strip()
+    found = {"answer": said.strip()}
+    if wants == "proof" and found["answer"] == "unsat":
+        found |= cvc5_proof.of(solver, terms)
+    return found
 
 
 def _requests() -> Iterator[dict[str, Any]]:
@@ -142,7 +151,7 @@ def main(name: str) -> None:
     for request in _requests():
         begin = time.monotonic()
         try:
-            found = ask(request["text"], request["timeout_ms"], request["wants"])
+            found = ask(request["text"], request["timeout_ms"], request["wants"], request["steps"])
         except Exception as error:
             found = {"answer": "unknown", "why": f"{type(error).__name__}: {error}"}
         found["seconds"] = time.monotonic() - begin

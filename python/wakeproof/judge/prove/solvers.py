@@ -35,6 +35,11 @@ class Answer:
     universes: Mapping[str, list[str]] = field(default_factory=dict)
     functions: Mapping[str, list[list[Any]]] = field(default_factory=dict)
     core: Sequence[int] = ()  # the assertions that suffice, numbered in the order of the text
+    proof: str = ""  # cvc5's, in its format CPC
+    steps: Mapping[str, Any] = field(default_factory=dict)  # that lead to a ground text
+    ground: str = ""  # the ground text
+    lost: int = 0  # the steps that z3 did not repeat
+    asked: str = field(default="", repr=False)  # the text
 
 
 def versions() -> dict[str, str]:
@@ -76,15 +81,18 @@ class Solver:
 
     def ask(
         self, text: str, timeout_s: float = TIMEOUT_S, *,
-        wants: Literal["", "model", "core"] = "",
+        wants: Literal["", "model", "core", "proof", "ground"] = "",
+        steps: Mapping[str, Any] | None = None,
     ) -> Answer:  # fmt: skip
         """Return the solver's answer to a text, within `timeout_s` seconds.
 
         Args:
             text: in SMT-LIB.
             timeout_s: after which the answer is "unknown".
-            wants: what z3 says beside its answer: a model of "sat", or of "unsat" the assertions
-                that suffice for it.
+            wants: what else z3 says: a model of "sat", the assertions that suffice for "unsat"
+                (core), or its answer to the ground text to which cvc5's steps lead; or what cvc5
+                says of "unsat": its proof, and these steps.
+            steps: for "ground".
 
         Raises:
             JudgeError: the job was ended meanwhile.
@@ -95,7 +103,9 @@ class Solver:
         child = self._child
         assert child.stdin is not None
         assert child.stdout is not None
-        request = {"text": text, "timeout_ms": int(timeout_s * 1000), "wants": wants}
+        request = {
+            "text": text, "timeout_ms": int(timeout_s * 1000), "wants": wants, "steps": steps or {}
+        }  # fmt: skip
         late = threading.Timer(timeout_s + _LATE_S, self._children.kill, [child])
         late.start()
         said = []
@@ -104,7 +114,7 @@ class Solver:
             child.stdin.flush()
             for line in child.stdout:
                 if line.startswith("{"):
-                    return Answer(**json.loads(line))
+                    return Answer(**json.loads(line), asked=text)
                 said.append(line.strip())
         except BrokenPipeError:
             pass
