@@ -401,3 +401,32 @@ def test_the_file_in_the_repository_is_whole_and_names_no_place() -> None:
     names = [tuple(json.loads(line)[:2]) for line in text.splitlines()]
     assert names == sorted(set(names))
     assert str(root) not in text
+
+
+def test_the_rows_of_one_judge_are_replaced_and_the_others_left(tmp_path: Path) -> None:
+    file = tmp_path / lock.NAME
+    proofs = [replace(ROW, judge="prove", name=name) for name in ("Toy", "Gone")]
+    lock.write(file, [ROW, *proofs], DATE)
+    lock.replace_judge(file, "prove", [replace(proofs[0], verdict="proved")], "2026-02-01 00:00")
+    found = lock.read(file)
+    assert [*found.rows] == [("check", "MCToy"), ("prove", "Toy")]
+    assert found.rows["check", "MCToy"].date == DATE
+    assert found.rows["prove", "Toy"].verdict == "proved"
+    assert not found.damaged
+
+
+@pytest.mark.parametrize("due", [None, NOT_DUE, (ROW.quarter,)])
+def test_what_the_audit_does_not_judge_is_known_from_the_lock_whatever_is_due(
+    due: tuple[int, ...] | None,
+) -> None:
+    rows = Rows(Lock({("check", "MCToy"): replace(ROW, date=DATE)}), due)
+    assert rows.known("check", "MCToy", OTHER) is None
+    found = rows.known("check", "MCToy", INPUTS)
+    assert found is not None
+    assert found.date == DATE
+    assert rows.summary.startswith("0 of 1 rows were judged now")
+    store.keep(INPUTS, ["ok", {"states": 4}, None, None])
+    found = rows.known("check", "MCToy", INPUTS)
+    assert found is not None
+    assert found.date > DATE, "what is kept here is newer"
+    assert rows.known("check", "MCToy", OTHER) is None

@@ -84,6 +84,12 @@ def write(file: Path, rows: Iterable[Row], date: str) -> None:
     locations.write_atomically(file, "".join(_line(row, date) for row in ordered))
 
 
+def replace_judge(file: Path, judge: str, rows: Iterable[Row], date: str) -> None:
+    """Write the rows of one judge in place of those that it has, and leave the others."""
+    others = [row for row in read(file).rows.values() if row.judge != judge]
+    write(file, [*others, *rows], date)
+
+
 def quarter(name: str) -> int:
     """Return the quarter of a name."""
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % QUARTERS

@@ -51,6 +51,17 @@ class Rows:
         row = self._before(judge, name, inputs)
         return None if row is None else self._take(row)
 
+    def known(self, judge: str, name: str, inputs: Inputs) -> Row | None:
+        """Return the row of `name` on the same inputs, kept or locked, whatever is due; or None.
+
+        It is for what the audit does not judge.
+        """
+        key = store.key(inputs)
+        kept = store.look(inputs)
+        row = self._known.find(judge, name, key) if kept is None \
+            else _row(judge, name, key, kept.value, kept.date)  # fmt: skip
+        return None if row is None else self._take(row)
+
     def lacks(self, judge: str, name: str, inputs: Inputs) -> bool:
         """Return whether `name` is judged now."""
         return self._before(judge, name, inputs) is None
@@ -102,7 +113,7 @@ class Rows:
         if self._due is None:
             since = f", {len(before)} before, since {store.oldest(before)} ({self._why})"
             return f"{text}{since if before else ''}"
-        due = sum(row.quarter in self._due for row in every)
+        due = sum(row.quarter in self._due and not row.date for row in every)
         lacks = len(every) - len(before) - due
         since = f", judged since {store.oldest(before)}" if before else ""
         return (

@@ -21,6 +21,7 @@ from wakeproof.judge.lock import Row
 from wakeproof.judge.page import data, graphs, render
 from wakeproof.judge.prove import run as prove
 from wakeproof.judge.prove import subjects
+from wakeproof.judge.prove.subjects import TwinOf
 from wakeproof.judge.stress import grading
 from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.manifest import Entry
@@ -159,19 +160,24 @@ def test_a_claim_is_proved_if_each_of_its_modes_is(
     monkeypatch.setattr(models, "folder", lambda specs: specs)
     monkeypatch.setattr(subjects, "every", lambda _: [(None, one) for one in every])
     monkeypatch.setattr(prove, "inputs_of", lambda *_: {})
-    monkeypatch.setattr(Rows, "find", lambda _self, _judge, name, _inputs: found.get(name))
-    assert [*proofs.kept(tmp_path)] == ["Toy!Served"]
-    found["Toy Mode=b"] = found["Toy Mode=a"]
-    assert proofs.kept(tmp_path)["Toy!Seen"] == (
-        "Specification: z3 and cvc5 proved it for any number of threads in 2 modes (Mode: a, b)."
+    monkeypatch.setattr(Rows, "known", lambda _self, _judge, name, _inputs: found.get(name))
+    monkeypatch.setattr(
+        proofs, "_addressed", lambda _: [("Toy", TwinOf("blind", "Seen", every[0], ""))]
     )
+    monkeypatch.setattr(prove, "inputs_of_twin", lambda *_: {})
+    assert [*proofs.known(tmp_path, Rows())] == ["Toy!Served"]
+    found["Toy Mode=b"] = found["Toy Mode=a"]
+    said = "Specification: z3 and cvc5 proved it for any number of threads in 2 modes (Mode: a, b)"
+    assert proofs.known(tmp_path, Rows())["Toy!Seen"] == f"{said}."
+    found["Toy_blind"] = Row("prove", "", "", "breaks Seen", {}, None)
+    assert proofs.known(tmp_path, Rows())["Toy!Seen"] == f"{said}; Toy_blind breaks the proof."
 
 
 def test_the_page_its_data_and_their_schema_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graphs, "of_results", lambda *_: [])
-    written = _write_page(tmp_path / "report" / "page.html", FOUND, locations.sources())
+    written = _write_page(tmp_path / "report" / "page.html", FOUND, locations.sources(), {})
     assert written.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     read = data.Report.model_validate_json(written.with_suffix(".json").read_text("utf-8"))
     assert len(read.claims) == len(FOUND.rows)

@@ -14,12 +14,13 @@ import pytest
 from tests.conftest import Command
 
 from wakeproof import locations
+from wakeproof.judge import store
 from wakeproof.judge.process import Children
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove import smt, subjects
 from wakeproof.judge.prove.command import counted
 from wakeproof.judge.prove.obligations import Obligation
-from wakeproof.judge.prove.run import Broken, ProveReport
+from wakeproof.judge.prove.run import Broken, Proof, ProveReport
 from wakeproof.judge.prove.smt import Printer
 from wakeproof.judge.prove.solvers import Answer, Solver
 from wakeproof.judge.prove.subjects import TwinOf
@@ -239,3 +240,46 @@ def test_solvers_that_contradict_one_another_prove_nothing(
     (proof,) = judge.prove_own(written(tmp_path)).proofs
     assert proof.verdict.startswith("z3 and cvc5 contradict one another: ")
     assert not proof.holds
+
+
+def test_a_formula_that_both_have_refuted_is_not_asked_again_and_a_changed_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_folder", lambda: tmp_path / "judged")
+    monkeypatch.setenv(store.FRESH, "")
+    asked: list[str] = []
+    real = judge._answer
+
+    def counting(solver: Solver, one: Obligation, timeout_s: float) -> Answer:
+        asked.append(solver.name)
+        return real(solver, one, timeout_s)
+
+    monkeypatch.setattr(judge, "_answer", counting)
+
+    def proved(conjunct: str) -> Proof:
+        asked.clear()
+        file = written(tmp_path, ("taken >= 0", conjunct))
+        with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
+            work = judge._Work(children, z3, cvc5, Rows())
+            return judge._judged(work, problem(file, children), 20)
+
+    first = proved("taken >= 0")
+    assert first.verdict == "proved"
+    assert len(asked) == 2 * first.obligations
+    again = proved("taken >= 0")
+    assert asked == []
+    assert (again.verdict, again.z3_s) == (first.verdict, first.z3_s)
+    other = proved("taken # 3")  # of which no state is reached either
+    assert other.verdict == "proved"
+    assert len(asked) > 0
+    broken = proved("taken # 2")
+    assert broken.verdict.startswith("not proved")
+    proved("taken # 2")
+    assert asked, "what is not refuted is asked again"
+
+
+def test_the_lock_takes_all_proofs_or_none(wakeproof: Command, tmp_path: Path) -> None:
+    for option in (("-t", "Parker"), ("--no-twins",), (str(written(tmp_path)),)):
+        ended = wakeproof("prove", "--lock", *option)
+        assert ended.returncode == 2
+        assert "--lock is for all proofs and twins" in ended.stderr

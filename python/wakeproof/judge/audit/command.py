@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +161,9 @@ def audit(
         traced = tracing.traces(count=TRACED_RUNS, rows=rows)
     with screen.status("linear: histories of queues and biased lock"):
         linearized = linear.linear(slow=False, rows=rows)
+    with screen.status("prove: quick proofs of this quarter"):
+        proofs.again(root, rows)
+        proved = proofs.known(root, rows)
     sites = claims.kernel_claims(root / "kernel")
     found = auditing.audit(
         root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized,
@@ -175,7 +178,7 @@ def audit(
     if store.is_fresh() and locations.is_checkout():
         _write_lock(screen, root, found, mode)
     with screen.status("the page"):
-        page = _write_page(html, found, root)
+        page = _write_page(html, found, root, proved)
     here = page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page
     screen.print(f"The page: {here}", markup=False, soft_wrap=True)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
@@ -184,7 +187,9 @@ def audit(
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
 
 
-def _write_page(html: Path | None, found: AuditReport, root: Path) -> Path:
+def _write_page(
+    html: Path | None, found: AuditReport, root: Path, proved: Mapping[str, str]
+) -> Path:
     """Write the page, its data and their schema; return the page's file."""
     page = html or locations.cache() / "audit" / "index.html"
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +198,7 @@ def _write_page(html: Path | None, found: AuditReport, root: Path) -> Path:
     with Children() as children:
         made = models.folder(root / "specs")
         small = graphs.of_results(made, found.check.results, about, children)
-    data = collected.collected(found, root, proofs.kept(root), tuple(small))
+    data = collected.collected(found, root, proved, tuple(small))
     locations.write_atomically(page.with_suffix(".json"), data.model_dump_json(indent=1) + "\n")
     locations.write_atomically(page.with_suffix(".schema.json"), report.to_json(schema()) + "\n")
     render.write_report(page, data)

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from wakeproof import locations
 from wakeproof.cli.panels import BOUNDS, AsJson
 from wakeproof.errors import UsageError
-from wakeproof.judge import report
+from wakeproof.judge import lock, report, store
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove.run import Broken, Proof, ProveReport
 from wakeproof.judge.prove.shown import Failure
 from wakeproof.judge.prove.solvers import TIMEOUT_S
+from wakeproof.judge.verdicts import Rows
 
 
 def prove(
@@ -45,6 +47,9 @@ def prove(
             help="Keep cvc5's proof of each formula there, and let z3 repeat it.",
         ),
     ] = None,
+    locked: Annotated[
+        bool, typer.Option("--lock", help="Write the verdicts to verdicts.lock, if all hold.")
+    ] = False,
     as_json: AsJson = False,
     seconds: Annotated[
         float,
@@ -74,7 +79,10 @@ def prove(
     """
     if not 0 < seconds <= judge.LONGEST_S:
         raise UsageError(f"seconds is {seconds:g}; allowed: more than 0, up to {judge.LONGEST_S:g}")
+    if locked and (files or pattern is not None or not twins):
+        raise UsageError("--lock is for all proofs and twins: leave out -t, --no-twins and files")
     screen = report.console(stderr=as_json)
+    rows = Rows()
     if files:
         if pattern is not None:
             raise UsageError("-t is for wakeproof's own specs: leave out the file")
@@ -84,9 +92,11 @@ def prove(
             found = judge.prove_own(*files, timeout_s=seconds, folder=folder)
     else:
         found = judge.prove(
-            pattern, twins=twins, timeout_s=seconds, folder=folder,
+            pattern, twins=twins, timeout_s=seconds, folder=folder, rows=rows,
             progress=lambda one: report.line(screen, line(one), good=one.holds),
         )  # fmt: skip
+    if locked and found.holds:
+        lock.replace_judge(locations.sources() / lock.NAME, "prove", rows.all, store.now())
     report.end(
         lambda: summary(found), lambda: _print(screen, found, traced=trace), as_json=as_json,
         holds=found.holds,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +43,13 @@ EXAMPLES: Final = 12
 """The steps that are tried for one that the invariant enables."""
 LONGEST_S: Final = 600.0
 """The most seconds for one obligation."""
+JUDGE: Final = tuple(
+    f"prove/{name}.py" for name in (
+        "evaluate", "focus", "modules", "obligations", "paths", "run", "shapes", "smt",
+        "solver_child", "solvers", "subjects", "values",
+    )
+)  # fmt: skip
+"""The modules on which a verdict depends."""
 SHOWN: Final = 5
 """The obligations that are shown of those that failed."""
 
@@ -119,14 +126,14 @@ Progress = Callable[[Proof | Broken], None]
 
 @dataclass
 class _Work:
-    """What one job shares: solvers, rows, and what is proved by its text's hash."""
+    """What one job shares."""
 
     children: Children
     z3: Solver
     cvc5: Solver
     rows: Rows
     folder: Path | None = None  # for the evidence
-    proved: set[str] = field(default_factory=set)
+    is_own: bool = True  # one of our specifications: formulas that are refuted are kept
 
 
 def prove(
@@ -193,7 +200,7 @@ def prove_own(
     solvers.versions()
     begin = time.monotonic()
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
-        work = _Work(children, z3, cvc5, Rows(), folder)
+        work = _Work(children, z3, cvc5, Rows(), folder, is_own=False)
         text = modules.read(module.absolute(), children)
         types = tuple(name for name in ("TypeOK", "IndTypes") if text.has(name))
         problem = Problem(text, replace(subject, types=types or (subject.invariant,)))
@@ -205,11 +212,24 @@ def inputs_of(made: Path, module: str, subject: Subject) -> dict[str, str]:
     """Return all on which a verdict depends, each with its content."""
     return {
         **{f"module {name}": text for name, text in models.modules(made, module).items()},
-        **{name: f"solver {version}" for name, version in solvers.versions().items()},
+        **_solvers(),
         "TLC": store.file_hash(toolchain.find().jar),
         "subject": subject.key,
-        **store.code("prove/*.py"),
+        **store.code(*JUDGE),
     }
+
+
+def twin_name(module: str, twin: TwinOf) -> str:
+    """Return the name of a twin's row: ``Guard_no_fence``."""
+    return f"{module}_{twin.defect}"
+
+
+def inputs_of_twin(made: Path, module: str, twin: TwinOf) -> dict[str, str]:
+    """Return all on which the verdict on a twin that a proof addresses depends."""
+    assert twin.subject is not None
+    home = models.home(made, module, twin.defect)
+    right = models.modules(made, module)
+    return inputs_of(home, module, twin.subject) | {f"right {n}": text for n, text in right.items()}
 
 
 def _problem(work: _Work, made: Path, subject: Subject) -> Problem:
@@ -226,10 +246,11 @@ def _proof(
     problem = problems[subject.name] = _problem(work, made, subject)
     found = _judged(work, problem, timeout_s)
     counts = {"obligations": found.obligations, "skipped": found.skipped, "paths": found.paths}
-    more = asdict(replace(found, kept=None))
+    seconds, more = round(found.z3_s + found.cvc5_s, 1), asdict(replace(found, kept=None))
     work.rows.judged(
-        "prove", subject.name, inputs, found.verdict, counts, None, more, holds=found.holds
-    )
+        "prove", subject.name, inputs, found.verdict, counts, {"seconds": seconds}, more,
+        holds=found.holds,
+    )  # fmt: skip
     return found
 
 
@@ -237,33 +258,37 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
     """Ask both solvers for each obligation, at the same time."""
     subject = problem.subject
     obligations = list(problem.obligations())
+    # evidence is of what is asked now
+    known = _known(subject) if work.is_own and work.folder is None else {}
+    todo = [one for one in obligations if one.digest not in known]
     with ThreadPoolExecutor(2) as pool:
         try:
             asked = [
-                pool.submit(_answers, solver, obligations, timeout_s)
-                for solver in (work.z3, work.cvc5)
+                pool.submit(_answers, solver, todo, timeout_s) for solver in (work.z3, work.cvc5)
             ]
-            by_z3, by_cvc5 = (one.result() for one in asked)
-            by_cvc5 = [
-                _by_core(work, *one, timeout_s)
-                for one in zip(obligations, by_z3, by_cvc5, strict=True)
+            new_z3, new_cvc5 = (one.result() for one in asked)
+            new_cvc5 = [
+                _by_core(work, *one, timeout_s) for one in zip(todo, new_z3, new_cvc5, strict=True)
             ]
         except BaseException:
             work.children.kill_all()  # or leaving the pool would wait for the solvers
             raise
+    answers = {one.digest: both for one, *both in zip(todo, new_z3, new_cvc5, strict=True)}
+    answers |= {digest: [Answer(**one) for one in both] for digest, both in known.items()}
+    if work.is_own:
+        _keep_known(subject, answers)
+    by_z3, by_cvc5 = zip(*(answers[one.digest] for one in obligations), strict=True)
     failed = []
     alone: list[tuple[str, str]] = []
     contradicted = ""
     for obligation, one, other in zip(obligations, by_z3, by_cvc5, strict=True):
-        answers = {"z3": one.answer, "cvc5": other.answer}
-        if set(answers.values()) == {"unsat"}:
-            work.proved.add(obligation.digest)
-        elif set(answers.values()) == {"sat", "unsat"}:
+        said = {"z3": one.answer, "cvc5": other.answer}
+        if set(said.values()) == {"sat", "unsat"}:
             contradicted = obligation.what
-        elif "unsat" in answers.values():
-            by = next(name for name, answer in answers.items() if answer == "unsat")
+        elif "unsat" in said.values() and len({*said.values()}) == 2:
+            by = next(name for name, answer in said.items() if answer == "unsat")
             alone.append((by, obligation.what))
-        else:
+        elif set(said.values()) != {"unsat"}:
             failed.append((obligation, one if one.answer == "sat" else other))
     shown = []
     for obligation, answer in failed[:SHOWN]:
@@ -288,6 +313,29 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
         sum(bool(one.by) for one in by_cvc5), tuple(f"{by}: {what}" for by, what in alone),
         tuple(shown), kept,
     )  # fmt: skip
+
+
+def _known(subject: Subject) -> dict[str, list[dict[str, Any]]]:
+    """Return what both solvers have refuted before, by the hash of the formula's text."""
+    kept = store.look(_formulas(subject))
+    return kept.value if kept else {}
+
+
+def _keep_known(subject: Subject, answers: dict[str, list[Answer]]) -> None:
+    proved = {
+        digest: [{"answer": one.answer, "seconds": one.seconds, "by": one.by} for one in both]
+        for digest, both in answers.items() if all(one.answer == "unsat" for one in both)
+    }  # fmt: skip
+    store.keep(_formulas(subject), proved)
+
+
+def _formulas(subject: Subject) -> dict[str, str]:
+    """Return the inputs under which the formulas of a subject are kept: not its specification."""
+    return {"formulas of": subject.name, **_solvers(), **store.code("prove/solver_child.py")}
+
+
+def _solvers() -> dict[str, str]:
+    return {name: f"solver {version}" for name, version in solvers.versions().items()}
 
 
 def _answers(solver: Solver, obligations: Sequence[Obligation], timeout_s: float) -> list[Answer]:
@@ -356,13 +404,11 @@ def _has_example(work: _Work, problem: Problem, timeout_s: float) -> bool:
 def _twin(
     work: _Work, made: Path, twin: TwinOf, module: str, problems: dict[str, Problem]
 ) -> Broken:
-    name = f"{module}_{twin.defect}"
+    name = twin_name(module, twin)
     if twin.subject is None:
         return Broken(name, twin.claim, twin.why, is_addressed=False)
     home = models.home(made, module, twin.defect)
-    inputs = inputs_of(home, module, twin.subject) | {
-        f"right {one}": text for one, text in models.modules(made, module).items()
-    }
+    inputs = inputs_of_twin(made, module, twin)
     row = work.rows.find("prove", name, inputs)
     if row is not None and row.more:
         return _broken_of(row)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit's proofs: CI makes the quick ones of its quarter again, and takes the others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wakeproof.judge import store
+from wakeproof.judge.audit import proofs
+from wakeproof.judge.lock import QUARTERS, Lock, Row
+from wakeproof.judge.prove import run as prove
+from wakeproof.judge.prove import subjects
+from wakeproof.judge.tlc import models
+from wakeproof.judge.verdicts import Rows
+
+QUICK, SLOW, NEW = "Quick Mode=(a)", "Slow", "New"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names that are proved, of three subjects."""
+    every = [SimpleNamespace(name=name, module="Toy") for name in (QUICK, SLOW, NEW)]
+    monkeypatch.setattr(models, "folder", lambda specs: specs)
+    monkeypatch.setattr(subjects, "every", lambda _: [(None, one) for one in every])
+    monkeypatch.setattr(prove, "inputs_of", lambda _made, _module, one: {"subject": one.name})
+    proved: list[str] = []
+
+    def run(pattern: str, *, twins: bool, **_: Any) -> None:
+        assert not twins
+        proved.extend(one.name for one in every if re.search(pattern, one.name))
+
+    monkeypatch.setattr(prove, "prove", run)
+    return proved
+
+
+def locked(name: str, seconds: float) -> Row:
+    inputs = store.key({"subject": name})
+    return Row("prove", name, inputs, "proved", {}, {"seconds": seconds}, date="2026-01-31 12:59")
+
+
+ROWS = {("prove", name): locked(name, seconds) for name, seconds in ((QUICK, 9.9), (SLOW, 10.1))}
+
+
+def test_ci_proves_the_quick_proofs_of_its_quarter_again(asked: list[str], tmp_path: Path) -> None:
+    quarter = ROWS["prove", QUICK].quarter
+    proofs.again(tmp_path, Rows(Lock(ROWS), tuple({*range(QUARTERS)} - {quarter})))
+    assert asked == []
+    proofs.again(tmp_path, Rows(Lock(ROWS), range(QUARTERS)))
+    assert asked == [QUICK]
+
+
+def test_only_ci_proves_again(asked: list[str], tmp_path: Path) -> None:
+    proofs.again(tmp_path, Rows(Lock(ROWS)))
+    assert asked == []
