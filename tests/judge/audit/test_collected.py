@@ -13,7 +13,7 @@ from tests.judge.audit.test_audit import EXPLORED, EXPLORED_TWIN, SCENARIO, TWIN
 
 from wakeproof import locations
 from wakeproof.judge.audit import collected, proofs
-from wakeproof.judge.audit.command import _write_page
+from wakeproof.judge.audit.command import _collected, _write_page
 from wakeproof.judge.audit.run import SPECIFICATION_ONLY, AuditReport
 from wakeproof.judge.check.run import ConfigResult
 from wakeproof.judge.explore.report import Judged
@@ -177,7 +177,8 @@ def test_the_page_its_data_and_their_schema_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graphs, "of_results", lambda *_: [])
-    written = _write_page(tmp_path / "report" / "page.html", FOUND, locations.sources(), {})
+    found = _collected(FOUND, locations.sources(), {})
+    written = _write_page(tmp_path / "report" / "page.html", found)
     assert written.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     read = data.Report.model_validate_json(written.with_suffix(".json").read_text("utf-8"))
     assert len(read.claims) == len(FOUND.rows)

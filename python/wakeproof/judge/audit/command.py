@@ -18,7 +18,7 @@ from wakeproof.cli.panels import OUTPUT, AsJson
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import lock, needs, report, store, verdicts
-from wakeproof.judge.audit import claims, collected, compiled, proofs
+from wakeproof.judge.audit import claims, collected, compiled, formats, proofs
 from wakeproof.judge.audit import run as auditing
 from wakeproof.judge.audit.claims import Claim
 from wakeproof.judge.audit.run import (
@@ -40,7 +40,7 @@ from wakeproof.judge.linear import run as linear
 from wakeproof.judge.orders import run as orders
 from wakeproof.judge.orders.report import EXPLAINED
 from wakeproof.judge.page import graphs, render
-from wakeproof.judge.page.data import schema
+from wakeproof.judge.page.data import Report, schema
 from wakeproof.judge.process import Children
 from wakeproof.judge.stress import allowed, outcome_sets
 from wakeproof.judge.stress import run as native
@@ -99,6 +99,22 @@ def audit(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write JUnit XML to this file, too: a case for each claim.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write SARIF to this file, too: a result for each problem, with its place.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -128,18 +144,19 @@ def audit(
 
       wakeproof audit --markdown a.md     the table for a page
 
+      wakeproof audit --junit a.xml --sarif a.sarif   for a CI system, and for code review
+
       wakeproof audit --claims            each claim in words, and its code; runs no judge
     """
     if listed:
-        if strict or mode != LOCKED_MODE or markdown is not None or html is not None:
-            raise UsageError(
-                "--claims runs no judge: leave out --strict, --mode, --markdown and --html"
-            )
+        if strict or mode != LOCKED_MODE or any((markdown, junit, sarif, html)):
+            raise UsageError("--claims runs no judge: leave out --strict, --mode and the files")
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
     options = StressOptions(mode=mode, opt=STRESSED).checked()
-    render.check_folder("--markdown", markdown)
-    render.check_folder("--html", html)
+    files = {"--markdown": markdown, "--junit": junit, "--sarif": sarif, "--html": html}
+    for option, file in files.items():
+        render.check_folder(option, file)
     needs.require_judges()
     screen = report.console(stderr=as_json)
     root = locations.sources()
@@ -178,7 +195,12 @@ def audit(
     if store.is_fresh() and locations.is_checkout():
         _write_lock(screen, root, found, mode)
     with screen.status("the page"):
-        page = _write_page(html, found, root, proved)
+        data = _collected(found, root, proved)
+        page = _write_page(html, data)
+    if junit is not None:
+        locations.write_atomically(junit, formats.to_junit(data))
+    if sarif is not None:
+        locations.write_atomically(sarif, report.to_json(formats.to_sarif(data, root)) + "\n")
     here = page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page
     screen.print(f"The page: {here}", markup=False, soft_wrap=True)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
@@ -187,18 +209,20 @@ def audit(
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
 
 
-def _write_page(
-    html: Path | None, found: AuditReport, root: Path, proved: Mapping[str, str]
-) -> Path:
-    """Write the page, its data and their schema; return the page's file."""
-    page = html or locations.cache() / "audit" / "index.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
+def _collected(found: AuditReport, root: Path, proved: Mapping[str, str]) -> Report:
+    """Return the report's data, with the state graphs of small configurations."""
     tables = models.tables(root / "specs")
     about = {name: model.about for table in tables for name, model in table.models.items()}
     with Children() as children:
         made = models.folder(root / "specs")
         small = graphs.of_results(made, found.check.results, about, children)
-    data = collected.collected(found, root, proved, tuple(small))
+    return collected.collected(found, root, proved, tuple(small))
+
+
+def _write_page(html: Path | None, data: Report) -> Path:
+    """Write the page, its data and their schema; return the page's file."""
+    page = html or locations.cache() / "audit" / "index.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
     locations.write_atomically(page.with_suffix(".json"), data.model_dump_json(indent=1) + "\n")
     locations.write_atomically(page.with_suffix(".schema.json"), report.to_json(schema()) + "\n")
     render.write_report(page, data)
