@@ -143,9 +143,14 @@ def trace(show: Show, script: list[str] | None, out: Path, *, as_json: bool) -> 
 
     Raises:
         UsageError: `out` cannot be written, the script failed, or no group was closed.
+        MissingToolError: the format of `out` needs a library that is not installed.
     """
     from wakeproof import trace as events
+    from wakeproof.cli import perfetto_trace
 
+    own_format = out.suffix in perfetto_trace.SUFFIXES
+    if own_format:
+        perfetto_trace.require()
     if not out.absolute().parent.is_dir():  # checked before the script runs, not after
         raise errors.UsageError(
             f"-o {out}: there is no folder {out.parent}; make it, or name another file"
@@ -155,7 +160,10 @@ def trace(show: Show, script: list[str] | None, out: Path, *, as_json: bool) -> 
         ended = subprocess.run(command, env={**os.environ, events.FOLDER: folder}, check=False)
         groups = events.load(Path(folder))
     if groups:
-        write_atomically(out, json.dumps(events.chrome(groups)))
+        chrome = events.chrome
+        write_atomically(
+            out, perfetto_trace.trace(groups) if own_format else json.dumps(chrome(groups))
+        )
         _show(show, out, [events.summary(found) for found in groups], as_json=as_json)
     if ended.returncode:
         raise errors.UsageError(

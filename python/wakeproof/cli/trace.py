@@ -21,7 +21,8 @@ def trace(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("-o", metavar="FILE", help="Write the trace to this file.")
+        Path,
+        typer.Option("-o", metavar="FILE", help="Write this file, .json or .pftrace."),
     ] = Path("trace.json"),
     as_json: AsJson = False,
 ) -> None:
@@ -29,14 +30,18 @@ def trace(
 
     The file opens in ui.perfetto.dev and chrome://tracing. It has a track for each carrier, with
     its steps, sleeps and steals, and a track for each virtual thread that waited, with the lock,
-    descriptor or thread that it waited for. A group is traced when it is closed. If the script
-    fails, the trace is written all the same, and the exit code is 2.
+    descriptor or thread that it waited for. A file that ends in .pftrace also has an arrow from
+    each wakeup to the run that follows it, and the depth of each queue as a curve; it needs
+    wakeproof[trace]. A group is traced when it is closed. If the script fails, the trace is written
+    all the same, and the exit code is 2.
 
     Examples:
 
       wakeproof trace                        a demo: one carrier has all the work, the others steal
 
       wakeproof trace script.py              your own script
+
+      wakeproof trace -o run.pftrace script.py
 
       wakeproof trace -o run.json -- script.py --its-own option
     """
