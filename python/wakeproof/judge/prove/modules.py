@@ -143,10 +143,16 @@ class Module:
         }  # fmt: skip
 
     def _declared(self, kind: str) -> tuple[str, ...]:
+        """Return what the module declares, and what it extends; not what its instances do."""
+        root = next(
+            one for one in self.context.values()
+            if one.tag == "ModuleNode" and one.findtext("uniquename") == self.name
+        )  # fmt: skip
+        declared = {ref.findtext("UID") for ref in root.findall("OpDeclNodeRef")}
         found = [
             (int(one.findtext("location/line/begin") or 0), self._names[uid])
             for uid, one in self.context.items()
-            if one.tag == "OpDeclNode" and one.findtext("kind") == kind
+            if uid in declared and one.findtext("kind") == kind
         ]
         return tuple(name for _, name in sorted(found))
 
