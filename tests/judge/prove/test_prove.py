@@ -19,7 +19,7 @@ from wakeproof.judge.process import Children
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove import smt, subjects
 from wakeproof.judge.prove.command import counted
-from wakeproof.judge.prove.obligations import Obligation
+from wakeproof.judge.prove.obligations import Obligation, Problem
 from wakeproof.judge.prove.run import Broken, Proof, ProveReport
 from wakeproof.judge.prove.smt import Printer
 from wakeproof.judge.prove.solvers import Answer, Solver
@@ -283,3 +283,26 @@ def test_the_lock_takes_all_proofs_or_none(wakeproof: Command, tmp_path: Path) -
         ended = wakeproof("prove", "--lock", *option)
         assert ended.returncode == 2
         assert "--lock is for all proofs and twins" in ended.stderr
+
+
+def test_a_twin_is_asked_again_only_if_a_formula_of_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_folder", lambda: tmp_path / "judged")
+    monkeypatch.setenv(store.FRESH, "")
+    twin = TwinOf("wrong", "Exclusive", None, "")
+    file = written(tmp_path)
+    with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
+        work = judge._Work(children, z3, cvc5, Rows())
+        right = problem(file, children).digests
+        defect = problem(file, children, mode="wrong")
+        first = judge._broken(work, "Toy_wrong", twin, defect, right)
+        assert first.breaks
+        unused = judge._Work(children, None, None, Rows())  # type: ignore[arg-type]
+        assert judge._broken(unused, "Toy_wrong", twin, defect, right) == first
+        with pytest.raises(AttributeError):  # another formula: a solver is needed
+            judge._broken(unused, "Toy_wrong", twin, defect, right | {defect_of(defect, right)})
+
+
+def defect_of(problem: Problem, right: frozenset[str]) -> str:
+    return next(one.digest for one in problem.obligations() if one.digest not in right)

@@ -411,7 +411,7 @@ def _twin(
     inputs = inputs_of_twin(made, module, twin)
     row = work.rows.find("prove", name, inputs)
     if row is not None and row.more:
-        return _broken_of(row)
+        return _broken_of(row.more, row.date)
     if twin.subject.name not in problems:
         problems[twin.subject.name] = _problem(work, made, twin.subject)
     right = problems[twin.subject.name].digests
@@ -430,6 +430,21 @@ def _broken(
 ) -> Broken:
     """Ask for what the twin changes until a conjunct breaks that is no type."""
     changed = [one for one in problem.obligations() if one.digest not in right]
+    inputs = {
+        "twin": name, "changed formulas": "\n".join(one.digest for one in changed), **_solvers(),
+        **store.code("prove/run.py", "prove/shown.py", "prove/solver_child.py"),
+    }  # fmt: skip
+    if kept := store.look(inputs):
+        return _broken_of(kept.value)
+    found = _asked(work, name, twin, problem, changed)
+    if found.holds:
+        store.keep(inputs, asdict(found))
+    return found
+
+
+def _asked(
+    work: _Work, name: str, twin: TwinOf, problem: Problem, changed: Sequence[Obligation]
+) -> Broken:
     weaker = {
         one: work.z3.ask(one.focused, TWIN_S / 4).answer if one.focused else "sat"
         for one in changed
@@ -472,6 +487,6 @@ def _proof_of(row: Row) -> Proof:
     return Proof(**values)
 
 
-def _broken_of(row: Row) -> Broken:
-    failures = tuple(_failures(row.more["failures"]))
-    return Broken(**{**row.more, "since": row.date, "failures": failures})
+def _broken_of(values: dict[str, Any], since: str = "") -> Broken:
+    failures = tuple(_failures(values["failures"]))
+    return Broken(**{**values, "since": since, "failures": failures})
