@@ -50,8 +50,9 @@
  *               wp_mutex_unlock(&mutex);
  *
  * Why it works  If the mutex is free and there are waiters, then the first waiter is awake or is
- *               about to be woken, and it will try to take the mutex. So no wakeup is lost: the
- *               waiters never all sleep, with no wakeup on its way, while the mutex is free.
+ *               about to be woken, and it will try to take the mutex. So no wakeup is lost: it
+ *               never happens that the mutex is free, all waiters sleep, and no wakeup is on its
+ *               way.
  *               Barging is allowed because some time passes before a woken waiter runs, and a
  *               newcomer can use the mutex during this time. Each bypass is counted in the same
  *               atomic step in which the newcomer takes the mutex. After WP_MUTEX_BYPASSES

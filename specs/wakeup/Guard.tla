@@ -190,7 +190,7 @@ Reach(p) ==                     \* [guard.9]
   /\ pending' = pending \ {p}
   /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
 
-\* The poller's full fence ends. If it is the heavy fence, it has reached every producer before.
+\* The poller's full fence ends. The heavy fence ends only after it has reached every producer.
 Fence ==                        \* [guard.2] [guard.9]
   /\ Go("fence", After("fence"))
   /\ Drained("poller")
@@ -223,8 +223,8 @@ Block ==
 
 \* With a rendezvous, the poller takes the lock and reads the flag, before its first wait and after
 \* each wait. It waits, or waits again, if the flag is set and its last wait was not ended by a
-\* deadline or a handler. Otherwise it leaves under the lock; but after a handler it only releases
-\* the lock.
+\* deadline or a signal handler. Otherwise it leaves while it still holds the lock. If a signal
+\* handler ended the wait, it does not leave, and only releases the lock.
 Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_block
   /\ poller \in {"block", "woken"}
   /\ Signals = "rendezvous"
@@ -495,5 +495,6 @@ IndInv ==
 =============================================================================
 A twin is a copy of this module with a defect, and a claim must fail in each twin. Two details of
 the code have no twin, because all claims hold without them. The first is that
-wp_rendezvous_block leaves while it holds the lock; the exchange in Leave would suffice. The second
-is that the poller looks at the queue after a nap; the Check before its next block would suffice.
+wp_rendezvous_block leaves while it holds the lock; the exchange in Leave would be enough without
+the lock. The second is that the poller looks at the queue after a nap; without this look, the Check
+before its next block would find the work.
