@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the benchmark: our speed beside each peer's, and what a larger number of threads costs.
+"""Draws the benchmarks: speed beside peers, cost among many threads, answers of HTTP servers.
 
 A plot is an SVG of a phone's width, which a wider screen scales.  Its colours follow the reader's
 colour scheme, and it has a ground of its own, so that it can be read on a page of either scheme.
@@ -12,18 +12,25 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import vl_convert
+from pydantic import TypeAdapter
 
 from wakeproof.bench import Result
 from wakeproof.bench.rows import Row
+from wakeproof.bench.web import WebReport
+from wakeproof.bench.web.results import ONE, Line
+from wakeproof.bench.web.sample import MOST, PERCENTILES, Load
 
 WIDTH = 300  # with the axis, the width of a phone
 PEERS = ("Go", "tokio", "JDK 25", "Boost.Fiber", "Boost.Context", "moodycamel")
 PYTHONS = ("gevent", "asyncio")
 THREADS = {"1k": 1_000, "100k": 100_000, "1m": 1_000_000}
-COLOURS = ["#3b7dd8", "#d9822b", "#2e9d62", "#b65fcf", "#8a8f98", "#d1495b"]  # on white and black
+COLOURS = ["#3b7dd8", "#d9822b", "#2e9d62", "#b65fcf", "#8a8f98", "#d1495b", "#12a0a8"]
+"""They can be told apart on white and on black."""
+PERCENTILE_LABELS = tuple(f"{one:g} %" if one < 100 else "all" for one in PERCENTILES)
 STYLE = """<style>
 text { fill: #222 } .ground { fill: #fff }
 @media (prefers-color-scheme: dark) { text { fill: #ddd } .ground { fill: #131416 } }
@@ -62,6 +69,96 @@ def plots(results: Sequence[Result]) -> list[Plot]:
                list(_placements(results))),
     ]  # fmt: skip
     return [plot for plot in drawn if plot is not None]
+
+
+def stored_web(file: Path) -> WebReport:
+    """Return what `wakeproof bench-http` has stored."""
+    return TypeAdapter(WebReport).validate_json(file.read_bytes())
+
+
+def web_plots(found: WebReport) -> list[Plot]:
+    """Return the pictures of the HTTP servers; one for which nothing was measured is left out."""
+    drawn = []
+    for load in dict.fromkeys(line.load for line in found.lines):
+        lines = [line for line in found.lines if line.load == load and not line.not_run]
+        drawn += [_latencies(load, lines, found.rate), _scaling(load, lines)]
+    return [plot for plot in drawn if plot is not None]
+
+
+def _latencies(load: Load, lines: Sequence[Line], rate: float) -> Plot | None:
+    """Draw each percentile of the time of an answer, of the servers on one CPU."""
+    one = [line for line in lines if line.setup in ONE and not line.place.reason]
+    costs = [
+        (line.setup.side, label, ms)
+        for line in one
+        for label, ms in zip(PERCENTILE_LABELS, line.percentiles_ms(), strict=False) if ms > 0
+    ]  # fmt: skip
+    if not costs:
+        return None
+    sides = list(dict.fromkeys(side for side, _, _ in costs))
+    spec = {
+        "data": {"values": [dict(zip(("side", "percentile", "ms"), each, strict=True))
+                            for each in costs]},
+        "width": WIDTH,
+        "height": 200,
+        "mark": {"type": "line", "point": {"size": 50}},
+        "encoding": {
+            "x": {"field": "percentile", "type": "ordinal", "sort": list(PERCENTILE_LABELS),
+                  "title": "of all answers", "axis": {"labelAngle": 0}},
+            "y": {"field": "ms", "type": "quantitative", "scale": {"type": "log"},
+                  "title": "milliseconds"},
+            **_kinds("side", sides, columns=2),
+        },
+    }  # fmt: skip
+    title = f"Time of an answer: backend {load.name}"
+    alt = f"{title}. " + "; ".join(
+        f"{side}: " + ", ".join(f"{label} {ms:.3g} ms" for each, label, ms in costs if each == side)
+        for side in sides
+    )  # fmt: skip
+    text = (
+        f"At {rate:,g} requests a second, on one CPU of the server. A point is the median over the "
+        "rounds of the time within which that share of the answers came."
+    )
+    return Plot(f"http-latency-{load.think_ms}ms", title, text, f"{alt}.", _drawn(spec))
+
+
+def _scaling(load: Load, lines: Sequence[Line]) -> Plot | None:
+    """Draw the most requests a second, by the number of the server's carriers."""
+    best: dict[tuple[str, int], float] = {}
+    for line in lines:
+        if line.of(MOST):
+            key = line.setup.side, line.place.carriers
+            rate = median(sample.rate for sample in line.of(MOST)) / 1e3
+            best[key] = max(rate, best.get(key, 0.0))
+    several = {side for side, carriers in best if carriers > 1}
+    costs = [(side, carriers, rate) for (side, carriers), rate in best.items() if side in several]
+    if not costs:
+        return None
+    sides = list(dict.fromkeys(side for side, _, _ in costs))
+    spec = {
+        "data": {"values": [dict(zip(("side", "carriers", "rate"), each, strict=True))
+                            for each in costs]},
+        "width": WIDTH,
+        "height": 200,
+        "mark": {"type": "line", "point": {"size": 50}},
+        "encoding": {
+            "x": {"field": "carriers", "type": "ordinal", "title": "carriers",
+                  "axis": {"labelAngle": 0}},
+            "y": {"field": "rate", "type": "quantitative", "title": "thousand requests a second"},
+            **_kinds("side", sides, columns=2),
+        },
+    }  # fmt: skip
+    title = f"Most requests a second: backend {load.name}"
+    alt = f"{title}. " + "; ".join(
+        f"{side}: " + ", ".join(f"{rate:.3g} thousand with {carriers}"
+                                for each, carriers, rate in costs if each == side)
+        for side in sides
+    )  # fmt: skip
+    text = (
+        "Each server answers as fast as it can; of several ways to place its carriers, the fastest "
+        "is drawn. Where load and backend share the server's CPUs, more carriers cannot show more."
+    )
+    return Plot(f"http-scaling-{load.think_ms}ms", title, text, f"{alt}.", _drawn(spec))
 
 
 def _speeds(name: str, title: str, results: Sequence[Result], peers: Sequence[str]) -> Plot | None:

@@ -4,8 +4,8 @@
     make results              all of them
     make results T=bench      one: audit, claims, bench or bench-http
 
-A page has the output of its command, the version, the day and the machine. The benchmark's page
-begins with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
+A page has the output of its command, the version, the day and the machine. The pages of benchmarks
+begin with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
 commands have succeeded. If one fails, docs/results/ stays as it was, and build/results/ has the
 pages of the commands before it.
 """
@@ -38,6 +38,8 @@ PARTS = {
 """Targets of make, and what they print."""
 BENCHED = locations.cache() / "bench" / "bench.json"
 """Where `make bench` stores what it has measured."""
+BENCHED_WEB = locations.cache() / "bench" / "http.json"
+"""Where `make bench-http` does."""
 COLUMNS = "220"  # the widest table is not broken
 CACHED = "stored in "  # the line that names a file of this machine
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "T")  # meant for this run alone
@@ -88,7 +90,7 @@ def write(parts: Sequence[str], folder: Path, staged: Path, call: Callable[[str]
         printed = call(part)
         if not printed.strip():
             raise FailedError(f"`make {part}` printed nothing")
-        drawn = plots.plots(plots.stored(BENCHED)) if part == "bench" else []
+        drawn = _plots(part)
         for plot in drawn:
             write_atomically(staged / f"{plot.name}.svg", plot.svg)
         write_atomically(staged / f"{part}.md", page(part, printed, made, drawn))
@@ -97,6 +99,12 @@ def write(parts: Sequence[str], folder: Path, staged: Path, call: Callable[[str]
     for name in names:
         (staged / name).replace(folder / name)
         print(f"results: {folder / name}", file=sys.stderr)
+
+
+def _plots(part: str) -> list[Plot]:
+    if part == "bench":
+        return plots.plots(plots.stored(BENCHED))
+    return plots.web_plots(plots.stored_web(BENCHED_WEB)) if part == "bench-http" else []
 
 
 def made_of() -> str:

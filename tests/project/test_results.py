@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ from wakeproof import locations
 from wakeproof.bench import Result
 from wakeproof.bench.measure import BenchReport
 from wakeproof.bench.table import ROWS
+from wakeproof.bench.web import WebReport
+from wakeproof.bench.web.placement import Placement
+from wakeproof.bench.web.results import LOADS, MATRIX, ONE, Line
+from wakeproof.bench.web.running import Usage
+from wakeproof.bench.web.sample import FIXED, MOST, Sample
 from wakeproof.judge import report
 
 MAKEFILE = (locations.sources() / "Makefile").read_text()
@@ -78,6 +84,59 @@ def test_a_rate_that_is_larger_is_faster_and_a_time_that_is_larger_is_slower() -
 
 def test_nothing_is_drawn_of_a_benchmark_that_measured_nothing_of_it() -> None:
     assert plots.plots([]) == []
+
+
+def web(*, stolen: str = "") -> WebReport:
+    """Return a benchmark in which each server is slower than the one before it."""
+    lines = []
+    for load in LOADS:
+        for at, setup in enumerate([*ONE, *MATRIX]):
+            place = Placement((0,), (1,), (1,), setup.carriers, "")
+            used = Usage(1.0, 0.0, 10)
+            samples = {
+                phase: [Sample(4_000, (at + 1) * 1_000 * setup.carriers, 1.0, used, 0, 0,
+                               [(at + 1) * ms for ms in (1.0, 2.0, 3.0, 4.0, 5.0)])]
+                for phase in (FIXED, MOST)
+            }  # fmt: skip
+            line = Line(setup, load, place, samples)
+            lines.append(replace(line, not_run="no Go") if setup.side == stolen else line)
+    return WebReport(tuple(lines), (), 4_000, 1, 1.0, (0, 1), "x86_64")
+
+
+@pytest.mark.slow
+def test_the_page_of_the_http_servers_has_percentiles_and_scaling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "BENCHED_WEB", tmp_path / "http.json")
+    results.BENCHED_WEB.write_text(report.to_json(web(stolen="Go")))
+    folder = tmp_path / "results"
+    results.write(["bench-http"], folder, tmp_path / "staged", lambda _: "server  rate\n")
+    page = (folder / "bench-http.md").read_text()
+    pictures = dict(re.findall(r"^!\[(.+)\]\((.+)\)$", page, re.MULTILINE))
+    assert sorted(pictures.values()) == [
+        "http-latency-1ms.svg", "http-latency-30ms.svg", "http-scaling-1ms.svg",
+        "http-scaling-30ms.svg",
+    ]  # fmt: skip
+    for name in pictures.values():
+        svg = (folder / name).read_text()
+        assert float(re.findall(r'width="([\d.]+)"', svg)[0]) < 390
+        assert "prefers-color-scheme: dark" in svg
+    (said,) = (alt for alt, name in pictures.items() if name == "http-latency-30ms.svg")
+    assert f"{ONE[0].side}: 50 % 1 ms, 90 % 2 ms, 99 % 3 ms, 99.9 % 4 ms, all 5 ms" in said
+    assert f"{ONE[1].side}: 50 % 2 ms" in said
+    assert "Go" not in said
+    (said,) = (alt for alt, name in pictures.items() if name == "http-scaling-1ms.svg")
+    fastest = max(at for at, setup in enumerate([*ONE, *MATRIX]) if setup.side == ONE[0].side)
+    assert f"{ONE[0].side}: 1 thousand with 1, {(fastest + 1) * 2} thousand with 2" in said
+    assert "uvloop" not in said, "it has one carrier always"
+
+
+def test_a_latency_that_would_mean_nothing_is_not_drawn() -> None:
+    found = web()
+    lines = tuple(replace(line, place=replace(line.place, reason="shared CPUs"))
+                  for line in found.lines)  # fmt: skip
+    names = [plot.name for plot in plots.web_plots(replace(found, lines=lines))]
+    assert names == ["http-scaling-1ms", "http-scaling-30ms"]
 
 
 @pytest.mark.parametrize("second", ["", "fails"])
