@@ -8,7 +8,7 @@ its own message is the error.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET  # of a program that we started ourselves
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,8 @@ SANY_S: Final = 120.0
 ACTION: Final = 2
 """The level of an expression with primes: constants have 0, states 1, temporal formulas 3."""
 STANDARD: Final = ("Naturals", "Integers", "Sequences", "FiniteSets", "TLC")
+NO_INSTANCE: Final = -1
+"""Of the module itself, which stands below no instance."""
 _CONSTANT, _VARIABLE = "2", "3"
 _BINDERS: Final = ("FormalParamNodeRef", "tuple")
 
@@ -130,29 +132,35 @@ class Module:
     context: dict[str, ET.Element]
     _nodes: dict[str, Definition] = field(default_factory=dict)
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
+    _instances: list[Mapping[str, Node]] = field(default_factory=list)
+    """Of each instance, what stands for the constants and variables of its module."""
+    _of_instances: dict[str, int] = field(default_factory=dict)
+    """The definitions of modules below an instance, each with the instance."""
 
     @cached_property
     def _names(self) -> dict[str, str]:
         return {uid: found.findtext("uniquename") or "" for uid, found in self.context.items()}
 
-    @cached_property
-    def _by_name(self) -> dict[str, str]:
-        return {
-            self._names[uid]: uid for uid, found in self.context.items()
-            if found.tag == "UserDefinedOpKind"
-        }  # fmt: skip
+    def refs(self, tag: str) -> list[str]:
+        """Return the UIDs that the module's own node refers to: its parts, and what it extends.
 
-    def _declared(self, kind: str) -> tuple[str, ...]:
-        """Return what the module declares, and what it extends; not what its instances do."""
+        The parts of modules that it only makes instances of are not among them.
+        """
         root = next(
             one for one in self.context.values()
             if one.tag == "ModuleNode" and one.findtext("uniquename") == self.name
         )  # fmt: skip
-        declared = {ref.findtext("UID") for ref in root.findall("OpDeclNodeRef")}
+        return [ref.findtext("UID") or "" for ref in root.findall(tag)]
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        return {self._names[uid]: uid for uid in self.refs("UserDefinedOpKindRef")}
+
+    def _declared(self, kind: str) -> tuple[str, ...]:
         found = [
-            (int(one.findtext("location/line/begin") or 0), self._names[uid])
-            for uid, one in self.context.items()
-            if uid in declared and one.findtext("kind") == kind
+            (int(self.context[uid].findtext("location/line/begin") or 0), self._names[uid])
+            for uid in self.refs("OpDeclNodeRef")
+            if self.context[uid].findtext("kind") == kind
         ]
         return tuple(name for _, name in sorted(found))
 
@@ -169,8 +177,8 @@ class Module:
     @cached_property
     def assumptions(self) -> tuple[Node, ...]:
         """Return what the modules assume of their constants."""
-        bodies = (one.find("body") for one in self.context.values() if one.tag == "AssumeNode")
-        return tuple(self._node(body[0]) for body in bodies if body is not None)
+        bodies = (self.context[uid].find("body") for uid in self.refs("AssumeNodeRef"))
+        return tuple(self._node(body[0], NO_INSTANCE) for body in bodies if body is not None)
 
     def has(self, name: str) -> bool:
         """Say whether the module defines `name`."""
@@ -199,13 +207,14 @@ class Module:
     def definition(self, uid: str) -> Definition:
         """Return the definition that a node refers to."""
         if uid not in self._nodes:
-            found = self.context[uid]
+            found, instance = self.context[uid], self._of_instances.get(uid, NO_INSTANCE)
             body, parameters = found.find("body"), found.find("params")
             if body is None:
                 raise OutsideFragmentError(None, f"{self._names[uid]} has no body")
             uids = [one.findtext(".//UID") or "" for one in parameters if parameters is not None] \
                 if parameters is not None else []  # fmt: skip
-            self._nodes[uid] = Definition(self._names[uid], tuple(uids), self._node(body[0]))
+            node = self._node(body[0], instance)
+            self._nodes[uid] = Definition(self._names[uid], tuple(uids), node)
         return self._nodes[uid]
 
     def uses(self, node: Node) -> frozenset[str]:
@@ -232,7 +241,8 @@ class Module:
             self._uses[uid] = self.uses(self.definition(uid).body)
         return self._uses[uid]
 
-    def _node(self, xml: ET.Element) -> Node:
+    def _node(self, xml: ET.Element, instance: int) -> Node:
+        """Return an expression of the module, or of a module below this instance."""
         where = Where(
             xml.findtext("location/filename") or "", int(xml.findtext("location/line/begin") or 0)
         )
@@ -246,33 +256,64 @@ class Module:
             case "AtNode":
                 return Old(*at)
             case "OpArgNode":
-                return OperatorArgument(*at, xml.findtext("argument//UID") or "")
+                uid = xml.findtext("argument//UID") or ""
+                return OperatorArgument(*at, self._below(uid, instance))
             case "LetInNode":
                 body = xml.find("body")
                 assert body is not None
-                return self._node(body[0])
+                return self._node(body[0], instance)
+            case "SubstInNode":
+                return self._substituted(xml, instance)
             case "OpApplNode":
-                return self._apply(xml, *at)
+                return self._apply(xml, *at, instance)
         raise OutsideFragmentError(where, f"{xml.tag} is outside the fragment that can be proved")
 
-    def _apply(self, xml: ET.Element, where: Where, level: int) -> Apply:
+    def _substituted(self, xml: ET.Element, instance: int) -> Node:
+        """Return an expression of the module of which ``INSTANCE .. WITH ..`` makes an instance."""
+        meanings, body = xml.find("substs"), xml.find("body")
+        assert meanings is not None
+        assert body is not None
+        found = {one.findtext("OpDeclNodeRef/UID") or "": self._node(one[1], instance)
+                 for one in meanings}  # fmt: skip
+        self._instances.append(found)
+        return self._node(body[0], len(self._instances) - 1)
+
+    def _below(self, uid: str, instance: int) -> str:
+        """Return the UID of a definition below an instance: its body has other meanings there."""
+        is_defined = self.context[uid].tag == "UserDefinedOpKind"
+        if instance == NO_INSTANCE or not is_defined or self.is_standard(uid):
+            return uid
+        below = f"{uid} of instance {instance}"
+        self._of_instances[below] = instance
+        self.context[below], self._names[below] = self.context[uid], self._names[uid]
+        return below
+
+    def _apply(self, xml: ET.Element, where: Where, level: int, instance: int) -> Node:
         operator, operands = xml.find("operator"), xml.find("operands")
         assert operator is not None
         assert operands is not None
         uid = operator[0].findtext("UID") or ""
+        if instance != NO_INSTANCE and operator[0].tag == "OpDeclNodeRef":
+            meaning = self._instances[instance].get(uid)
+            if meaning is None or isinstance(meaning, OperatorArgument):
+                raise OutsideFragmentError(
+                    where, f"an instance with an operator for {self._names[uid]} is outside the "
+                    "fragment; allowed: values for constants and variables"
+                )  # fmt: skip
+            return meaning
         return Apply(
-            where, level, operator[0].tag, uid, self._names.get(uid, ""),
-            tuple(self._node(one) for one in operands),
-            tuple(self._bounds(xml.find("boundSymbols"), where)),
+            where, level, operator[0].tag, self._below(uid, instance), self._names.get(uid, ""),
+            tuple(self._node(one, instance) for one in operands),
+            tuple(self._bounds(xml.find("boundSymbols"), where, instance)),
         )  # fmt: skip
 
-    def _bounds(self, xml: ET.Element | None, where: Where) -> Iterator[Bound]:
+    def _bounds(self, xml: ET.Element | None, where: Where, instance: int) -> Iterator[Bound]:
         for one in xml if xml is not None else ():
             if one.tag != "bound" or one.find("tuple") is not None:
                 raise OutsideFragmentError(where, "a bound without a set, or over tuples")
             uids = tuple(part.findtext("UID") or "" for part in one if part.tag in _BINDERS)
             domain = next(part for part in one if part.tag not in _BINDERS)
-            yield Bound(where, 0, uids, self._node(domain))
+            yield Bound(where, 0, uids, self._node(domain, instance))
 
 
 def read(file: Path, children: Children) -> Module:

@@ -85,13 +85,7 @@ class Relation:
         """
         self.module, self._folder = module, folder
         self._texts: dict[str, list[str]] = {}
-        root = next(
-            one
-            for one in module.context.values()
-            if one.tag == "ModuleNode" and one.findtext("uniquename") == module.name
-        )
-        refs = (ref.findtext("UID") or "" for ref in root.findall("UserDefinedOpKindRef"))
-        self._visible = {self._name(uid): uid for uid in refs}
+        self._visible = {self._name(uid): uid for uid in module.refs("UserDefinedOpKindRef")}
         if "SPECIFICATION" in settings:
             self._init, self._next = self._of_spec(settings["SPECIFICATION"])
         elif "INIT" in settings and "NEXT" in settings:
