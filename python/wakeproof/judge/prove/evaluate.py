@@ -200,7 +200,10 @@ class Evaluator:
                 return self.call(node.uid, self.operands(node, scope), scope)
         table = LIBRARY if node.is_defined else BUILT_IN
         if node.name not in table:
-            raise UntranslatableError(f"the operator {node.name} is outside the fragment")
+            known = sorted(one for one in {**BUILT_IN, **LIBRARY} if not one.startswith("$"))
+            raise UntranslatableError(
+                f"the operator {node.name} is outside the fragment; allowed: {' '.join(known)}"
+            )
         return table[node.name](self, node, scope)
 
     # What the operators need.

@@ -7,6 +7,7 @@ its own message is the error.
 
 from __future__ import annotations
 
+import tempfile
 import xml.etree.ElementTree as ET  # of a program that we started ourselves
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge.process import Children
+from wakeproof.judge.process import Children, Finished
 from wakeproof.judge.tlc import toolchain
 from wakeproof.judge.tlc.messages import parse_error
 
@@ -180,6 +181,11 @@ class Module:
         bodies = (self.context[uid].find("body") for uid in self.refs("AssumeNodeRef"))
         return tuple(self._node(body[0], NO_INSTANCE) for body in bodies if body is not None)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what the module defines."""
+        return tuple(self._by_name)
+
     def has(self, name: str) -> bool:
         """Say whether the module defines `name`."""
         return name in self._by_name
@@ -319,22 +325,28 @@ class Module:
 def read(file: Path, children: Children) -> Module:
     """Return the module in `file` as SANY reads it; what it extends lies beside it.
 
+    Each run has a folder of its own: SANY unpacks the standard modules into it, so two runs at the
+    same time would read what the other has half written.
+
     Raises:
         UsageError: SANY rejects it, with its message.
         MissingToolError: no Java or no TLC.
     """
     tools = toolchain.find()
-    java = [str(tools.java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(tools.jar)]
-    exported = children.run(
-        [*java, "tla2sany.xml.XMLExporter", "-o", file.name], cwd=file.parent, timeout_s=SANY_S
-    )
-    begin = exported.output.find("<?xml")
-    end = exported.output.rfind("</modules>")
-    if exported.code == 0 and 0 <= begin < end:
-        return parse(exported.output[begin : end + len("</modules>")])
-    said = children.run(
-        [*java, "tla2sany.SANY", file.name], cwd=file.parent, timeout_s=SANY_S
-    ).output
+    with tempfile.TemporaryDirectory(prefix="wakeproof-sany-") as private:
+
+        def run(program: str, *options: str) -> Finished:
+            command = [str(tools.java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                       f"-Djava.io.tmpdir={private}", "-cp", str(tools.jar), program, *options,
+                       file.name]  # fmt: skip
+            return children.run(command, cwd=file.parent, timeout_s=SANY_S)
+
+        exported = run("tla2sany.xml.XMLExporter", "-o")
+        begin = exported.output.find("<?xml")
+        end = exported.output.rfind("</modules>")
+        if exported.code == 0 and 0 <= begin < end:
+            return parse(exported.output[begin : end + len("</modules>")])
+        said = run("tla2sany.SANY").output
     lines = [line.strip() for line in parse_error(said) if line.strip()]
     if not lines:
         lines = [line for line in (said or exported.output).splitlines() if line.strip()][-3:]

@@ -11,6 +11,7 @@ What was judged is kept under a hash of all inputs (`verdicts`).
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,12 +26,13 @@ from wakeproof.judge.lock import Row
 from wakeproof.judge.process import Children
 from wakeproof.judge.prove import evidence, modules, smt, solvers, subjects
 from wakeproof.judge.prove.evidence import Evidence
-from wakeproof.judge.prove.modules import OutsideFragmentError
+from wakeproof.judge.prove.modules import ACTION, Apply, Module, OutsideFragmentError
 from wakeproof.judge.prove.obligations import Obligation, Problem
 from wakeproof.judge.prove.shown import Failure, failure
 from wakeproof.judge.prove.solvers import TIMEOUT_S, Answer, Solver
 from wakeproof.judge.prove.subjects import Subject, TwinOf
 from wakeproof.judge.results import Results
+from wakeproof.judge.tlc import config as tlc_config
 from wakeproof.judge.tlc import models, toolchain
 from wakeproof.judge.verdicts import Rows
 
@@ -197,15 +199,74 @@ def prove_own(
     if not config.is_file():
         raise UsageError(f"{config}: there is no such file: it gives constants and invariants")
     subject = subjects.of_config(module, config)
+    named = {head: body.strip() for head, body in tlc_config.sections(config)}
     solvers.versions()
     begin = time.monotonic()
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
         work = _Work(children, z3, cvc5, Rows(), folder, is_own=False)
         text = modules.read(module.absolute(), children)
+        if "SPECIFICATION" in named:
+            init, next_ = _behaviours(text, config, named["SPECIFICATION"])
+            subject = replace(subject, init=init, next=next_)
+        _fits(text, module, config, subject)
         types = tuple(name for name in ("TypeOK", "IndTypes") if text.has(name))
         problem = Problem(text, replace(subject, types=types or (subject.invariant,)))
         found = _judged(work, problem, timeout_s)
     return ProveReport((found,), time.monotonic() - begin)
+
+
+def _behaviours(text: Module, config: Path, name: str) -> tuple[str, str]:
+    """Return the names of the initial predicate and the next-state relation of a spec."""
+    if not text.has(name):
+        raise UsageError(f"{config}: SPECIFICATION {name}: {text.name}.tla does not define {name}")
+    parts, init, steps = [text.named(name).body], [], []
+    while parts:
+        one = parts.pop(0)
+        if not isinstance(one, Apply):
+            continue
+        if one.name in ("\\land", "$ConjList"):
+            parts += one.operands
+        elif one.level < ACTION:
+            init.append(one.name * one.is_defined)
+        elif one.name == "[]" and isinstance(inner := one.operands[0], Apply):
+            step = inner.operands[0]
+            is_named = inner.name == "$SquareAct" and isinstance(step, Apply) and step.is_defined
+            steps.append(step.name if is_named and isinstance(step, Apply) else "")
+    if len(init) != 1 or len(steps) != 1 or not init[0] or not steps[0]:
+        raise UsageError(
+            f"{config}: SPECIFICATION {name} is not Init /\\ [][Next]_vars, of names, with or "
+            "without fairness; write INIT NAME and NEXT NAME instead"
+        )
+    return init[0], steps[0]
+
+
+def _fits(text: Module, module: Path, config: Path, subject: Subject) -> None:
+    """Check that a user's module has what its configuration names, and what is proved.
+
+    Raises:
+        UsageError: it has not.
+    """
+    given = {
+        *subject.modes, *subject.sets, *subject.numbers, *subject.switches, *subject.elements,
+    }  # fmt: skip
+    allowed = ", ".join(text.constants) or "none, for it has no constants"
+    for name in sorted(given - {*text.constants}):
+        raise UsageError(f"{config}: {name} is no constant of {module.name}; allowed: {allowed}")
+    for name in text.constants:
+        if name not in given:
+            raise UsageError(f"{config}: no value for the constant {name} of {module.name}; write "
+                             f"{name} = value below CONSTANTS")  # fmt: skip
+    for name in (subject.init, subject.next, *subject.claims):
+        if not text.has(name):
+            near = ", ".join(difflib.get_close_matches(name, text.names, 3))
+            raise UsageError(f"{config}: {name} is not defined by {module.name}"
+                             f"{'; it defines ' + near if near else ''}")  # fmt: skip
+    if not text.has(subject.invariant):
+        implied = " and ".join(subject.claims) or "what the configuration lists as INVARIANT"
+        raise UsageError(
+            f"{module}: {subject.invariant} is not defined; define it as an inductive invariant "
+            f"that implies {implied}"
+        )
 
 
 def inputs_of(made: Path, module: str, subject: Subject) -> dict[str, str]:
@@ -296,6 +357,8 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
             answer = work.z3.ask(obligation.text, timeout_s, wants="model")
         shown.append(failure(problem, obligation, answer))
     verdict = _verdict(failed, {by for by, _ in alone})
+    if failed and not _is_satisfiable(work, problem, timeout_s):
+        verdict = f"says nothing: no state satisfies {subject.invariant}"
     if contradicted:
         verdict = f"z3 and cvc5 contradict one another: {contradicted}"
     if verdict.startswith(PROVED) and not _has_example(work, problem, timeout_s):
@@ -389,6 +452,12 @@ def _verdict(failed: list[tuple[Obligation, Answer]], alone: set[str]) -> str:
     if not alone:
         return PROVED
     return f"{PROVED} by {' or '.join(sorted(alone))} alone"
+
+
+def _is_satisfiable(work: _Work, problem: Problem, timeout_s: float) -> bool:
+    """Say whether some state may satisfy the invariant; a solver that does not know says so."""
+    text = problem.printer([*problem.assumptions, *problem.before]).text()
+    return work.z3.ask(text, timeout_s).answer != "unsat"
 
 
 def _has_example(work: _Work, problem: Problem, timeout_s: float) -> bool:

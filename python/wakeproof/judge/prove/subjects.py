@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.names import finder
+from wakeproof.judge.tlc import config as tlc_config
 from wakeproof.judge.tlc import dot, models
 from wakeproof.judge.tlc.manifest import INVARIANT
 from wakeproof.judge.tlc.models import Model, Table
@@ -138,7 +139,10 @@ def _value(where: str, text: object) -> Any:
     try:
         return dot.value(str(text))
     except Exception as error:
-        raise UsageError(f"{where} = {text} is no plain value: {error}") from None
+        raise UsageError(
+            f"{where} = {text} is no plain value: {error}; allowed: a number, a string, TRUE, "
+            "FALSE, a model value, a set of these"
+        ) from None
 
 
 def every(specs: Path, pattern: str | None = None) -> Iterator[tuple[Table, Subject]]:
@@ -192,29 +196,25 @@ def of_config(module: Path, config: Path) -> Subject:
     Raises:
         UsageError: the configuration has something else.
     """
-    text = re.sub(r"\\\*[^\n]*|\(\*.*?\*\)", "", config.read_text(encoding="utf-8"), flags=re.S)
-    sections = re.split(
-        r"^\s*(SPECIFICATION|INIT|NEXT|CONSTANTS?|INVARIANTS?|PROPERTY|PROPERTIES|SYMMETRY"
-        r"|CONSTRAINTS?|CHECK_DEADLOCK|VIEW|ALIAS)\b", text, flags=re.M,
-    )  # fmt: skip
     modes: dict[str, Any] = {}
     free: dict[str, str] = {}
     names: dict[str, list[str]] = {"INVARIANT": [], "INIT": ["Init"], "NEXT": ["Next"]}
-    for head, body in zip(sections[1::2], sections[2::2], strict=True):
+    for head, body in tlc_config.sections(config):
         if head.startswith("CONSTANT"):
             for line in filter(None, (line.strip() for line in body.splitlines())):
                 match = _BOUNDS.match(line)
                 if match is None:
                     raise UsageError(f"{config}: {line}: write each constant as Name = value")
                 name, value = match[1], match[2]
+                fixed = _value(f"{config}: {name}", value)
                 if '"' in value or value in ("TRUE", "FALSE"):
-                    modes[name] = _value(f"{config}: {name}", value)
+                    modes[name] = fixed
                 else:
                     free[name] = value
         elif head.startswith("INVARIANT"):
             names["INVARIANT"] += body.split()
         elif head in names:
-            names[head] = body.split()
+            names[head] = body.split() or names[head]
     claims = tuple(name for name in names["INVARIANT"] if name not in (INVARIANT, "TypeOK"))
     return subject(
         module.stem, modes, free, claims=claims, init=names["INIT"][0], next_=names["NEXT"][0]
