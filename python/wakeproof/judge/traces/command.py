@@ -61,11 +61,11 @@ def traces(
 
     Examples:
 
-      wakeproof traces Mine.tla run.ndjson                     with Mine.cfg beside the module
+      wakeproof traces Mine.tla run.ndjson              Mine.cfg is beside it
 
-      wakeproof traces Mine.tla run.ndjson --config Small.cfg  with other constants
+      wakeproof traces Mine.tla run.ndjson --stutter 2  some steps are not logged
 
-      wakeproof traces Mine.tla run.ndjson --stutter 2         the log leaves out some steps
+      wakeproof traces M.tla run.ndjson --config B.cfg  with other constants
     """
     if not 1 <= seconds <= specs.FULL_S:
         raise UsageError(f"seconds is {seconds:g}; allowed: 1 to {specs.FULL_S:.0f}")
