@@ -103,7 +103,7 @@ ROWS = (
     *_how("strategy_some"),
     *_adaptive("tasks that all block", "strategy_always", KOPS, at_least=0.9),
     *_how("strategy_always"),
-    *_adaptive("from the submission of a task to its run, while the producer sleeps", "strategy_soon", US),
+    *_adaptive("from submission to run of a task; the producer sleeps", "strategy_soon", US),
     *_how("strategy_soon"),
     *_adaptive("- declared non-blocking", "strategy_soon_told", US, at_most=1.1),
     *_local("bounded queue push+pop, batches of 64", "local_batch"),
