@@ -243,7 +243,7 @@ def test_a_new_value_must_fit_the_type_of_its_variable(tmp_path: Path, children:
     for tail, answer in (("Tail(line)", "unsat"), ("Tail(Tail(line))", "sat")):
         found = problem(written(tmp_path, ("line' = Tail(line)", f"line' = {tail}")), children)
         (kept,) = (one for one in found.obligations() if one.what == "Take keeps the type of line")
-        assert ask_z3(kept.text, 10_000, False)["answer"] == answer
+        assert ask_z3(kept.text, 10_000, "", {})["answer"] == answer
 
 
 def test_a_step_that_changes_one_of_a_conjuncts_two_variables_is_asked_about(toy: Toy) -> None:
