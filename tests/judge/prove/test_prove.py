@@ -300,6 +300,9 @@ def test_a_twin_is_asked_again_only_if_a_formula_of_it_has_changed(
         assert first.breaks
         unused = judge._Work(children, None, None, Rows())  # type: ignore[arg-type]
         assert judge._broken(unused, "Toy_wrong", twin, defect, right) == first
+        types = replace(defect.subject, types=("TypeOK", *(one.name for one in defect.conjuncts)))
+        with pytest.raises(AttributeError):  # what broke would say only a type now
+            judge._broken(unused, "Toy_wrong", twin, Problem(defect.module, types), right)
         with pytest.raises(AttributeError):  # another formula: a solver is needed
             judge._broken(unused, "Toy_wrong", twin, defect, right | {defect_of(defect, right)})
 

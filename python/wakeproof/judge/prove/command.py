@@ -79,8 +79,14 @@ def prove(
     """
     if not 0 < seconds <= judge.LONGEST_S:
         raise UsageError(f"seconds is {seconds:g}; allowed: more than 0, up to {judge.LONGEST_S:g}")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise UsageError(f"--evidence {folder}: it is a file; name a folder, or one to be made")
     if locked and (files or pattern is not None or not twins):
         raise UsageError("--lock is for all proofs and twins: leave out -t, --no-twins and files")
+    if locked and not locations.is_checkout():
+        raise UsageError(
+            f"--lock writes {lock.NAME} of a checkout, and this is an installed package"
+        )
     screen = report.console(stderr=as_json)
     rows = Rows()
     if files:
@@ -95,8 +101,11 @@ def prove(
             pattern, twins=twins, timeout_s=seconds, folder=folder, rows=rows,
             progress=lambda one: report.line(screen, line(one), good=one.holds),
         )  # fmt: skip
-    if locked and found.holds:
-        lock.replace_judge(locations.sources() / lock.NAME, "prove", rows.all, store.now())
+    if locked:
+        if found.holds:
+            lock.replace_judge(locations.sources() / lock.NAME, "prove", rows.all, store.now())
+        said = "has these verdicts" if found.holds else "is left as it is: not everything is proved"
+        screen.print(f"{lock.NAME} {said}", markup=False, soft_wrap=True)
     report.end(
         lambda: summary(found), lambda: _print(screen, found, traced=trace), as_json=as_json,
         holds=found.holds,

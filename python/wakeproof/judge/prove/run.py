@@ -500,7 +500,11 @@ def _broken(
     """Ask for what the twin changes until a conjunct breaks that is no type."""
     changed = [one for one in problem.obligations() if one.digest not in right]
     inputs = {
-        "twin": name, "changed formulas": "\n".join(one.digest for one in changed), **_solvers(),
+        "twin": f"{name}, {twin.claim}",
+        "changed formulas": "\n".join(
+            f"{one.what}, {one.conjunct}, {one.is_type}: {one.digest}" for one in changed
+        ),
+        **_solvers(),
         **store.code("prove/run.py", "prove/shown.py", "prove/solver_child.py"),
     }  # fmt: skip
     if kept := store.look(inputs):
