@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sched/worker.h"
+#include "sched/worker_trace.h"
 
 #define OF(name) &wp__driver_##name,
 #define OF_FILES(name) &wp__file_driver_##name,
@@ -129,9 +129,17 @@ void wp__io_poller_remove(wp_io_poller *poller, wp_io *io)
 	close(io->fd);
 }
 
-/* Wakes the threads that these events concern. Returns true if there was something to do. [the
- * poller, its carrier RUNNING | pushes threads] */
-static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
+/* Returns the worker of the carrier on which the poller runs. [the poller | wait-free] */
+static wp_worker *worker_here(void)
+{
+	return (wp_worker *)(void *)wp_vthread_current()->task.home;
+}
+
+/* Wakes the threads that these events concern, and records the look, which began at `since_ns`, if
+ * it found some or blocked. Returns true if there was something to do. [the poller, its carrier
+ * RUNNING | pushes threads] */
+static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count, int64_t since_ns,
+		 bool is_blocking)
 {
 	bool is_woken = false;
 	uint64_t told = 0;
@@ -147,6 +155,11 @@ static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 			wp_ready_tell(&io->ready[WP_IO_WRITE]);
 	}
 	wp__count_many(&poller->events, told);
+	if ((told > 0 || is_blocking) && wp__worker_is_traced(worker_here()))
+		wp__worker_trace(worker_here(), (wp_trace_event){.begin_ns = since_ns,
+								 .kind = WP_TRACE_POLL,
+								 .a = (uint32_t)told,
+								 .b = is_blocking});
 	free_retired(poller);
 	return (poller->files != NULL && poller->files->driver->turn(poller->files, is_woken)) ||
 	       count > 0;
@@ -156,9 +169,11 @@ static bool tell(wp_io_poller *poller, const wp_driver_event *events, int count)
 static bool look(wp_io_poller *poller)
 {
 	wp_driver_event events[WP_DRIVER_EVENTS];
+	int64_t since_ns = wp__worker_now_ns(worker_here());
 
 	wp__count(&poller->looks);
-	return tell(poller, events, poller->driver->wait(poller->waits, 0, events));
+	return tell(poller, events, poller->driver->wait(poller->waits, 0, events), since_ns,
+		    false);
 }
 
 /* Blocks for events if the carrier has nothing to run. Returns the code of wp_poller_try_park. */
@@ -166,17 +181,21 @@ static int block(wp_io_poller *poller)
 {
 	wp_driver_event events[WP_DRIVER_EVENTS];
 	int code = wp_poller_try_park(), count = 0;
+	int64_t since_ns;
+	bool is_blocking = false;
 
 	if (code != WP_OK)
 		return code;
+	since_ns = wp__worker_now_ns(worker_here());
 	wp__count(&poller->sleeps);
 	if (wp_poller_can_park() &&
 	    (poller->files == NULL || !poller->files->driver->is_wanted(poller->files))) {
 		wp__count(&poller->looks);
 		count = poller->driver->wait(poller->waits, wp_poller_until(), events);
+		is_blocking = true;
 	}
 	wp_poller_unpark();
-	tell(poller, events, count);
+	tell(poller, events, count, since_ns, is_blocking);
 	return WP_OK;
 }
 

@@ -19,6 +19,9 @@
  *   WAKE      its end                  1: there is work -               -
  *   PINNED    a park that blocks its   home             -               -
  *             carrier
+ *   POLL      a look of the carrier's  descriptors that 1: it blocked   -
+ *             poller that found some   are ready
+ *             descriptor, or blocked
  *   WAIT      a virtual thread, from   enum wp_wait     the descriptor, enum wp_error, negated
  *             its park until it runs                    or permits
  *             again: on the carrier
@@ -35,7 +38,7 @@
  * Not promised  Not every event is kept: a ring holds the newest. A thread that is in the middle of
  *               an event when tracing is switched off still writes that event. Tasks that are not
  *               virtual threads have no numbers: their addresses take the place of these. Waits of
- *               OS threads are not recorded.
+ *               OS threads are not recorded, nor are looks of pollers that are not our own.
  * Prior art     Go's execution tracer; the per-CPU ring buffers of Linux ftrace.
  * Spec          specs/base/EventRing.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn,
  *               RingsAreThere, SpansHaveBegun; kinds are actions of specs
@@ -64,6 +67,7 @@ enum wp_trace_kind {
 	WP_TRACE_WAKE = 6,
 	WP_TRACE_PINNED = 7,
 	WP_TRACE_WAIT = 8,
+	WP_TRACE_POLL = 9,
 };
 
 enum wp_trace_steal {

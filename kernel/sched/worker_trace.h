@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker_trace.h - the events of a carrier (trace.h). The holder of the carrier's role (role.h)
- * writes them. Only worker.c and spare_thread.c use this. */
+ * writes them. */
 #ifndef WP_WORKER_TRACE_H
 #define WP_WORKER_TRACE_H
 

@@ -57,7 +57,10 @@ NAMES = {
     lib.WP_TRACE_WAKE: "Wake",
     lib.WP_TRACE_PINNED: "PinnedPark",
     lib.WP_TRACE_WAIT: "ThreadWait",
+    lib.WP_TRACE_POLL: "Poll",
 }
+SPANS = ("TaskRun", "TaskRuns", "Park", "PinnedPark", "ThreadWait", "Poll")
+"""The events that last for some time; the others are instants."""
 REASONS = {
     lib.WP_WAIT_PARK: "park",
     lib.WP_WAIT_SLEEP: "sleep",
@@ -85,11 +88,12 @@ ACTIONS = {
     "Wake": ("Leave",),
     "PinnedPark": ("Sleep",),
     "ThreadWait": ("Park",),
+    "Poll": ("Take",),
 }
 """The actions of the specs to which an event corresponds.
 
 Most are in ``GroupCore.tla``; Park and Wake in ``Carrier.tla``; PinnedPark and ThreadWait in
-``VThreadCore.tla``.
+``VThreadCore.tla``; Poll in ``Descriptor.tla``.
 """
 
 
@@ -100,8 +104,9 @@ class Event:
     A carrier is an OS thread of the group.  `CarrierGroup.events` returns events.
 
     Attributes:
-        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake" or "PinnedPark"; or
-            "ThreadWait", which lasts from a virtual thread's park until the thread runs again.
+        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake", "PinnedPark" or
+            "Poll"; or "ThreadWait", which lasts from a virtual thread's park until the thread runs
+            again.
         action: the action of the specs to which the event corresponds.
         carrier: the index of the carrier that acted; None: a thread outside the group.
         begin_ns: the nanosecond of CLOCK_MONOTONIC at which it began.
@@ -257,6 +262,8 @@ def _event(carrier: int | None, carrier_name: str, raw: CTraceEvent) -> Event:
                    "from_loop": not by_poller, "kind": STEALS[raw.c ^ by_poller]}  # fmt: skip
     elif name == "Wake":
         details = {"useful": bool(raw.a)}
+    elif name == "Poll":
+        details = {"ready": raw.a, "blocked": bool(raw.b)}
     elif name == "ThreadWait":
         details = {"reason": REASONS[raw.a], "ended": ENDS[raw.c]}
         if raw.a == lib.WP_WAIT_SEMAPHORE:
@@ -385,8 +392,8 @@ def _threads(pid: int, group: int, found: Sequence[Event]) -> list[dict[str, Any
 
 def _shown(event: Event) -> dict[str, Any]:
     """Return an event in Chrome's format, without its track."""
-    is_span = event.name in ("TaskRun", "TaskRuns", "Park", "PinnedPark", "ThreadWait")
-    when = {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
+    lasts = {"ph": "X", "dur": event.duration_ns / 1000}
+    when = lasts if event.name in SPANS else {"ph": "i", "s": "t"}
     what = {"action": event.action, "task": f"{event.task:#x}", "task_name": event.task_name}
     return {
         "ts": event.begin_ns / 1000, "name": event.name, "cat": event.action,

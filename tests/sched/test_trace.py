@@ -137,7 +137,7 @@ def test_every_action_of_an_event_is_one_of_the_specs() -> None:
     specs = Path(__file__).parents[2] / "specs"
     text = "".join(
         next(specs.rglob(f"{name}.tla")).read_text()
-        for name in ("GroupCore", "Carrier", "VThreadCore")
+        for name in ("GroupCore", "Carrier", "VThreadCore", "Descriptor")
     )
     for actions in ACTIONS.values():
         for action in actions:

@@ -306,3 +306,35 @@ def test_wakeproof_trace_says_what_threads_waited_for(
     assert ended.returncode == 0, ended.stderr  # type: ignore[attr-defined]
     assert "waits of threads: sleep" in ended.stdout  # type: ignore[attr-defined]
     assert "waits: sleep" in {one["name"] for one in json.loads(out.read_text())["traceEvents"]}
+
+
+def polls(group: CarrierGroup) -> list[Event]:
+    return [one for one in group.events() if one.name == "Poll"]
+
+
+def test_polls_that_found_or_awaited_descriptors_are_spans_of_their_carrier() -> None:
+    with CarrierGroup(1, tracing=Tracing(events=1 << 12)) as group:
+        left, right = io.socketpair(group=group)
+        reader = VirtualThread(left.recv, 1, group=group, name="reader").start()
+        until(lambda: reader.state == "parked" and io.statistics(group)[0].sleeps > 0)
+        right.sendall(b"x")
+        assert reader.result(PATIENCE_S) == b"x"
+
+        def busy() -> None:
+            before = io.statistics(group)[0].events
+            right.sendall(b"y")
+            while io.statistics(group)[0].events == before:
+                w.yield_now()  # so that the poller, with something to run, does not block
+
+        run(group, busy)
+        left.close()
+        right.close()
+    counted = io.statistics(group)[0]
+    assert sum(int(one.details["ready"]) for one in polls(group)) == counted.events
+    assert 0 < sum(bool(one.details["blocked"]) for one in polls(group)) <= counted.sleeps
+    assert {one.carrier for one in polls(group)} == {0}
+    (read,) = waits(group, "reader")
+    found = [one for one in polls(group) if one.details["ready"]]
+    assert {one.details["blocked"] for one in found} == {False, True}
+    # The poll that found the reader's descriptor woke the reader, which then ran.
+    assert any(one.begin_ns < read.begin_ns + read.duration_ns for one in found)

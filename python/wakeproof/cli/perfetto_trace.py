@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wakeproof.errors import MissingToolError
+from wakeproof.trace import SPANS
 
 if TYPE_CHECKING:
     from wakeproof.trace import Event
 
 SUFFIXES = (".pftrace", ".perfetto-trace")
 """The endings of files that are written in this format."""
-SPANS = ("TaskRun", "TaskRuns", "Park", "PinnedPark", "ThreadWait")
 _SEQUENCE = 1
 
 
