@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.conftest import Command
@@ -19,7 +19,7 @@ from wakeproof.judge.process import Children
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove import smt, subjects
 from wakeproof.judge.prove.command import counted
-from wakeproof.judge.prove.obligations import Obligation, Problem
+from wakeproof.judge.prove.obligations import Focused, Obligation, Problem
 from wakeproof.judge.prove.run import Broken, Proof, ProveReport
 from wakeproof.judge.prove.smt import Printer
 from wakeproof.judge.prove.solvers import Answer, Solver
@@ -171,14 +171,25 @@ class Scripted:
         self.name, self.answers = name, answers
 
     def ask(self, text: str, _timeout_s: float = 20, *, wants: str = "") -> Answer:
-        if wants == "core":
-            return Answer("unsat", core=[0])
         kind = "core" if text == smt.reduced(FOCUSED, [0]) else KINDS[text]
-        return Answer(self.answers.get(kind, "unknown"), 1.0)
+        return Answer(self.answers.get(kind, "unknown"), 1.0, core=[0] if wants == "core" else ())
+
+
+class Weaker:
+    """The weaker texts of an obligation: with all hypotheses, and with `hint` alone."""
+
+    def text(self, names: Collection[str] | None = None) -> str:
+        return FOCUSED if names is None else f"(assert {' '.join(names)})"
+
+    def rests(self, core: Sequence[int]) -> list[str]:
+        return [f"hypothesis {number}" for number in core]
 
 
 FOCUSED = "(assert a)\n(assert b)"
-KINDS = {FOCUSED: "focused", "(assert whole)": "whole"}
+KINDS = {
+    FOCUSED: "focused", "(assert whole)": "whole", "(assert hint)": "hint",
+    "(assert hypothesis 0)": "rests",
+}  # fmt: skip
 
 
 def obligation(*, is_focused: bool = True) -> Obligation:
@@ -187,24 +198,46 @@ def obligation(*, is_focused: bool = True) -> Obligation:
         made.text = lambda: script  # type: ignore[method-assign]
         return made
 
-    focus = partial(printer, FOCUSED) if is_focused else None
+    focus = cast("Focused", Weaker()) if is_focused else None
     return Obligation("it holds", "It", False, None, None, printer("(assert whole)"), focus)
 
 
 @pytest.mark.parametrize(
-    ("answers", "verdict", "seconds"),
+    ("answers", "hint", "verdict", "seconds", "rests"),
     [
-        ({"focused": "unsat", "whole": "sat"}, "unsat", 1),
-        ({"focused": "sat", "whole": "unsat"}, "unsat", 2),  # of the weaker text "sat" says nothing
-        ({"focused": "sat", "whole": "unknown"}, "unknown", 2),
-        ({"focused": "unknown", "whole": "sat"}, "sat", 2),
+        ({"focused": "unsat", "whole": "sat"}, None, "unsat", 1, ["hypothesis 0"]),
+        # of a weaker text "sat" says nothing
+        ({"focused": "sat", "whole": "unsat"}, None, "unsat", 2, []),
+        ({"focused": "sat", "whole": "unknown"}, None, "unknown", 2, []),
+        ({"focused": "unknown", "whole": "sat"}, None, "sat", 2, []),
+        ({"hint": "unsat", "focused": "sat", "whole": "sat"}, ["hint"], "unsat", 1, ["hint"]),
+        ({"hint": "sat", "focused": "unsat"}, ["hint"], "unsat", 2, ["hypothesis 0"]),
+        ({"hint": "sat", "focused": "sat", "whole": "sat"}, ["hint"], "sat", 3, []),
     ],
 )
-def test_only_that_no_state_satisfies_the_weaker_text_decides(
-    answers: dict[str, str], verdict: str, seconds: float
+def test_only_that_no_state_satisfies_a_weaker_text_decides(
+    answers: dict[str, str], hint: list[str] | None, verdict: str, seconds: float,
+    rests: list[str],
+) -> None:  # fmt: skip
+    work = SimpleNamespace(z3=Scripted("z3", **answers))
+    found, on = judge._by_z3(work, obligation(), hint, 20)  # type: ignore[arg-type]
+    assert (found.answer, found.seconds, on) == (verdict, seconds, rests)
+
+
+@pytest.mark.parametrize(
+    ("answers", "rests", "verdict"),
+    [
+        ({"rests": "unsat", "focused": "sat"}, ["hypothesis 0"], "unsat"),
+        ({"rests": "sat", "focused": "unsat"}, ["hypothesis 0"], "unsat"),
+        ({"rests": "sat", "focused": "sat"}, ["hypothesis 0"], "unknown"),
+        ({"focused": "unsat"}, [], "unsat"),
+    ],
+)
+def test_what_z3_rests_on_decides_only_if_cvc5_refutes_it(
+    answers: dict[str, str], rests: list[str], verdict: str
 ) -> None:
-    found = judge._answer(Scripted("z3", **answers), obligation(), 20)  # type: ignore[arg-type]
-    assert (found.answer, found.seconds) == (verdict, seconds)
+    work = SimpleNamespace(cvc5=Scripted("cvc5", **answers))
+    assert judge._by_cvc5(work, obligation(), rests, 20).answer == verdict  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("is_focused", [True, False])
@@ -248,13 +281,18 @@ def test_a_formula_that_both_have_refuted_is_not_asked_again_and_a_changed_one_i
     monkeypatch.setattr(store, "_folder", lambda: tmp_path / "judged")
     monkeypatch.setenv(store.FRESH, "")
     asked: list[str] = []
-    real = judge._answer
 
-    def counting(solver: Solver, one: Obligation, timeout_s: float) -> Answer:
-        asked.append(solver.name)
-        return real(solver, one, timeout_s)
+    def counting(name: str) -> None:
+        real = getattr(judge, name)
 
-    monkeypatch.setattr(judge, "_answer", counting)
+        def counted(*arguments: Any) -> Any:
+            asked.append(name)
+            return real(*arguments)
+
+        monkeypatch.setattr(judge, name, counted)
+
+    counting("_by_z3")
+    counting("_by_cvc5")
 
     def proved(conjunct: str) -> Proof:
         asked.clear()

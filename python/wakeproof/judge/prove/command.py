@@ -13,6 +13,7 @@ from wakeproof import locations
 from wakeproof.cli.panels import BOUNDS, AsJson
 from wakeproof.errors import UsageError
 from wakeproof.judge import lock, report, store
+from wakeproof.judge.prove import hints
 from wakeproof.judge.prove import run as judge
 from wakeproof.judge.prove.run import Broken, Proof, ProveReport
 from wakeproof.judge.prove.shown import Failure
@@ -104,6 +105,8 @@ def prove(
     if locked:
         if found.holds:
             lock.replace_judge(locations.sources() / lock.NAME, "prove", rows.all, store.now())
+            specs = locations.sources() / "specs"
+            hints.write(specs, found.hints(before=hints.read(specs)))
         said = "has these verdicts" if found.holds else "is left as it is: not everything is proved"
         screen.print(f"{lock.NAME} {said}", markup=False, soft_wrap=True)
     report.end(

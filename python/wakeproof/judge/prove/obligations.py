@@ -8,7 +8,7 @@ expression that TLA+ leaves open may be evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -43,7 +43,7 @@ class Obligation:
     path: Path | None
     call: Call | None
     printer: Printer = field(repr=False)
-    focus: Callable[[], Printer] | None = field(default=None, repr=False)
+    focus: Focused | None = field(default=None, repr=False)
 
     @cached_property
     def text(self) -> str:
@@ -53,12 +53,44 @@ class Obligation:
     @cached_property
     def focused(self) -> str:
         """Return a weaker text that is easier to refute (`focus`); empty: there is none."""
-        return self.focus().text() if self.focus else ""
+        return self.focus.text() if self.focus else ""
 
     @cached_property
     def digest(self) -> str:
         """Return the hash of the text."""
         return smt.digest(self.text)
+
+
+class Focused:
+    """The weaker texts of one goal: with all hypotheses, or with some."""
+
+    def __init__(self, problem: Problem, goal: Sequence[Term]) -> None:
+        self._problem = problem
+        self._opened, self._elements = focus.opened(goal)
+
+    def text(self, names: Collection[str] | None = None) -> str:
+        """Return the text with the hypotheses of these names (None: with all)."""
+        return self._printer(names).text()
+
+    def rests(self, core: Iterable[int]) -> list[str]:
+        """Return the names of the hypotheses of which `text` has these assertions, by number."""
+        printer = self._printer()
+        lines = [one for one in printer.text().split("\n") if one.startswith(smt.ASSERT)]
+        used = {lines[number] for number in core}
+        return [name for name, term in self._hypotheses() if not used.isdisjoint(
+            printer.written([term])
+        )]  # fmt: skip
+
+    def _printer(self, names: Collection[str] | None = None) -> Printer:
+        chosen = (term for name, term in self._hypotheses() if names is None or name in names)
+        return self._problem.printer([*self._problem.assumptions, *chosen, *self._opened])
+
+    def _hypotheses(self) -> Iterator[tuple[str, Term]]:
+        """Yield each assertion by its name, such as "Paid/2": the second one that Paid gives."""
+        for name, term in self._problem.hypotheses:
+            parts = smt.parts(focus.at_names(term, self._elements))
+            for number, part in enumerate(parts, 1):
+                yield f"{name}/{number}" if len(parts) > 1 else name, part
 
 
 class Problem:
@@ -90,9 +122,16 @@ class Problem:
         self.skipped = 0
         """How many obligations there are none of, because a path changes nothing that a conjunct
         reads."""
-        facts = (shapes.facts(self.state[name], self.shapes[name]) for name in module.variables)
-        self.before = [one for one in facts if one is not smt.TRUE]
-        self.before += [self._holds(one, Scope(self.state)) for one in self.conjuncts]
+        facts = {
+            f"type of {name}": shapes.facts(self.state[name], self.shapes[name])
+            for name in module.variables
+        }
+        self.hypotheses = [(name, one) for name, one in facts.items() if one is not smt.TRUE]
+        """What holds before a step, each with its name."""
+        self.hypotheses += [
+            (one.name, self._holds(one, Scope(self.state))) for one in self.conjuncts
+        ]
+        self.before = [one for _, one in self.hypotheses]
         self.assumptions = list(self._assumptions())
 
     def _conjuncts(self) -> Iterator[Conjunct]:
@@ -201,7 +240,7 @@ class Problem:
 
     def _made(
         self, what: str, conjunct: Conjunct, path: Path, printer: Printer,
-        focused: Callable[[], Printer] | None = None,
+        focused: Focused | None = None,
     ) -> Obligation:  # fmt: skip
         return Obligation(
             what, conjunct.name, conjunct.is_type, path, path.action, printer, focused
@@ -211,17 +250,9 @@ class Problem:
     def _makes_elements(self) -> bool:
         return any(map(focus.makes_elements, self.before))
 
-    def _focus(self, goal: Sequence[Term]) -> Callable[[], Printer] | None:
-        """Return what gives the weaker text, if the state before makes elements without end."""
-        if not self._makes_elements:
-            return None
-
-        def printer() -> Printer:
-            opened, names = focus.opened(goal)
-            before = (focus.at_names(one, names) for one in self.before)
-            return self.printer([*self.assumptions, *before, *opened])
-
-        return printer
+    def _focus(self, goal: Sequence[Term]) -> Focused | None:
+        """Return the weaker texts, if the state before makes elements without end."""
+        return Focused(self, goal) if self._makes_elements else None
 
     def _shaped(self, path: Path, start: Printer) -> Iterator[Obligation]:
         name = path.action.name if path.action else self.subject.next

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +24,9 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import store
 from wakeproof.judge.lock import Row
 from wakeproof.judge.process import Children
-from wakeproof.judge.prove import evidence, modules, smt, solvers, subjects
+from wakeproof.judge.prove import evidence, hints, modules, smt, solvers, subjects
 from wakeproof.judge.prove.evidence import Evidence
+from wakeproof.judge.prove.hints import Hints
 from wakeproof.judge.prove.modules import ACTION, Apply, Module, OutsideFragmentError
 from wakeproof.judge.prove.obligations import Obligation, Problem
 from wakeproof.judge.prove.shown import Failure, failure
@@ -41,13 +42,17 @@ TWIN_S: Final = 20.0
 """For one obligation of a twin: it must find a counterexample, which is quick."""
 FOCUSED_S: Final = {"z3": 0.5, "cvc5": 0.1}
 """The share of an obligation's time that each solver has for its weaker text."""
+RESTING_S: Final = 4.0
+"""For the same text with those hypotheses alone on which a proof rests."""
+SLOW_S: Final = 60.0
+"""A proof that takes the solvers longer keeps hints for the next one."""
 EXAMPLES: Final = 12
 """The steps that are tried for one that the invariant enables."""
 LONGEST_S: Final = 600.0
 """The most seconds for one obligation."""
 JUDGE: Final = tuple(
     f"prove/{name}.py" for name in (
-        "evaluate", "focus", "modules", "obligations", "paths", "run", "shapes", "smt",
+        "evaluate", "focus", "hints", "modules", "obligations", "paths", "run", "shapes", "smt",
         "solver_child", "solvers", "subjects", "values",
     )
 )  # fmt: skip
@@ -74,6 +79,7 @@ class Proof:
     alone: tuple[str, ...] = ()  # "z3: Claim keeps Paid": what one solver alone has proved
     failures: tuple[Failure, ...] = ()
     kept: Evidence | None = None
+    rests: Hints = field(default_factory=dict)  # the hypotheses of obligations, where asked for
     since: str = ""
 
     @property
@@ -122,6 +128,15 @@ class ProveReport(Results[Proof | Broken]):
         """Return the twins."""
         return tuple(one for one in self.results if isinstance(one, Broken))
 
+    def hints(self, before: Collection[str] = ()) -> dict[str, Hints]:
+        """Return the hints of each module whose proof was slow, or that had hints `before`."""
+        slow = {one.module for one in self.proofs if one.z3_s + one.cvc5_s > SLOW_S} | {*before}
+        return {
+            module: hints.merged(one.rests for one in self.proofs if one.module == module)
+            for module in sorted(slow)
+            if any(one.rests for one in self.proofs if one.module == module)
+        }
+
 
 Progress = Callable[[Proof | Broken], None]
 
@@ -136,6 +151,7 @@ class _Work:
     rows: Rows
     folder: Path | None = None  # for the evidence
     is_own: bool = True  # one of our specifications: formulas that are refuted are kept
+    hints: dict[str, Hints] = field(default_factory=dict)  # by module
 
 
 def prove(
@@ -171,12 +187,15 @@ def prove(
             progress(result)
 
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
-        work = _Work(children, z3, cvc5, rows or Rows(), folder)
+        work = _Work(children, z3, cvc5, rows or Rows(), folder, hints=dict(hints.read(tables)))
         for table in dict.fromkeys(one.file for one, _ in chosen):
             own = [(one, subject) for one, subject in chosen if one.file == table]
             problems: dict[str, Problem] = {}
             for _, subject in own:
-                add(_proof(work, made, subject, problems, timeout_s))
+                found = _proof(work, made, subject, problems, timeout_s)
+                known = work.hints.get(subject.module, {})
+                work.hints[subject.module] = hints.merged([known, found.rests])
+                add(found)
             if twins:
                 for twin in subjects.twins(own[0][0], [subject for _, subject in own]):
                     add(_twin(work, made, twin, own[0][1].module, problems))
@@ -322,14 +341,15 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
     # evidence is of what is asked now
     known = _known(subject) if work.is_own and work.folder is None else {}
     todo = [one for one in obligations if one.digest not in known]
+    by_z3_first: list[Future[tuple[Answer, list[str]]]] = [Future() for _ in todo]
     with ThreadPoolExecutor(2) as pool:
         try:
-            asked = [
-                pool.submit(_answers, solver, todo, timeout_s) for solver in (work.z3, work.cvc5)
-            ]
-            new_z3, new_cvc5 = (one.result() for one in asked)
+            first = pool.submit(_ask_z3, work, subject.module, todo, by_z3_first, timeout_s)
+            second = pool.submit(_ask_cvc5, work, todo, by_z3_first, timeout_s)
+            new_z3, rests = first.result()
             new_cvc5 = [
-                _by_core(work, *one, timeout_s) for one in zip(todo, new_z3, new_cvc5, strict=True)
+                _by_core(work, *one, timeout_s)
+                for one in zip(todo, new_z3, second.result(), strict=True)
             ]
         except BaseException:
             work.children.kill_all()  # or leaving the pool would wait for the solvers
@@ -374,7 +394,7 @@ def _judged(work: _Work, problem: Problem, timeout_s: float) -> Proof:
         len(problem.paths), tuple(dict.fromkeys(one.name for one in problem.conjuncts)),
         sum(one.seconds for one in by_z3), sum(one.seconds for one in by_cvc5),
         sum(bool(one.by) for one in by_cvc5), tuple(f"{by}: {what}" for by, what in alone),
-        tuple(shown), kept,
+        tuple(shown), kept, rests,
     )  # fmt: skip
 
 
@@ -401,21 +421,70 @@ def _solvers() -> dict[str, str]:
     return {name: f"solver {version}" for name, version in solvers.versions().items()}
 
 
-def _answers(solver: Solver, obligations: Sequence[Obligation], timeout_s: float) -> list[Answer]:
-    return [_answer(solver, one, timeout_s) for one in obligations]
+def _ask_z3(
+    work: _Work, module: str, obligations: Sequence[Obligation],
+    into: Sequence[Future[tuple[Answer, list[str]]]], timeout_s: float,
+) -> tuple[list[Answer], Hints]:  # fmt: skip
+    """Return z3's answers, and for obligations with a weaker text on which hypotheses they rest.
+
+    Each answer is also put `into` a future, for cvc5.
+    """
+    known = work.hints.get(module, {})
+    try:
+        for one, answered in zip(obligations, into, strict=True):
+            answered.set_result(_by_z3(work, one, known.get(one.what), timeout_s))
+    except BaseException as error:
+        for answered in into:
+            if not answered.done():
+                answered.set_exception(error)
+        raise
+    both = [one.result() for one in into]
+    rests = [{one.what: names} for one, (_, names) in zip(obligations, both, strict=True) if names]
+    return [answer for answer, _ in both], hints.merged(rests)
 
 
-def _answer(solver: Solver, obligation: Obligation, timeout_s: float) -> Answer:
-    """Ask for the weaker text first: that it has no state decides, and nothing else does."""
+def _by_z3(
+    work: _Work, obligation: Obligation, hint: list[str] | None, timeout_s: float
+) -> tuple[Answer, list[str]]:
+    """Ask for weaker texts first: that one has no state decides, and nothing else does."""
     spent = 0.0
-    if obligation.focused:
-        answer = solver.ask(obligation.focused, FOCUSED_S[solver.name] * timeout_s)
+    if obligation.focus:
+        if hint is not None:
+            answer = work.z3.ask(obligation.focus.text(hint), RESTING_S)
+            spent += answer.seconds
+            if answer.answer == "unsat":
+                return answer, hint
+        answer = work.z3.ask(obligation.focused, FOCUSED_S["z3"] * timeout_s, wants="core")
+        spent += answer.seconds
+        if answer.answer == "unsat":
+            return replace(answer, seconds=spent), obligation.focus.rests(answer.core)
+    answer = work.z3.ask(obligation.text, timeout_s)
+    return replace(answer, seconds=answer.seconds + spent), []
+
+
+def _ask_cvc5(
+    work: _Work, obligations: Sequence[Obligation],
+    z3_first: Sequence[Future[tuple[Answer, list[str]]]], timeout_s: float,
+) -> list[Answer]:  # fmt: skip
+    """Return cvc5's answers; for a weaker text it waits until z3 has said on what it rests."""
+    return [
+        _by_cvc5(work, one, z3.result()[1] if one.focus else [], timeout_s)
+        for one, z3 in zip(obligations, z3_first, strict=True)
+    ]
+
+
+def _by_cvc5(work: _Work, obligation: Obligation, rests: list[str], timeout_s: float) -> Answer:
+    if obligation.focus is None:
+        return work.cvc5.ask(obligation.text, timeout_s)
+    spent = 0.0
+    if rests:
+        answer = work.cvc5.ask(obligation.focus.text(rests), RESTING_S)
         spent = answer.seconds
         if answer.answer == "unsat":
             return answer
-        if solver.name == "cvc5":
-            return replace(answer, answer="unknown")  # z3's core comes before the whole text
-    answer = solver.ask(obligation.text, timeout_s)
+    answer = work.cvc5.ask(obligation.focused, FOCUSED_S["cvc5"] * timeout_s)
+    if answer.answer != "unsat":
+        answer = replace(answer, answer="unknown")  # z3's core comes before the whole text
     return replace(answer, seconds=answer.seconds + spent)
 
 
@@ -518,10 +587,8 @@ def _broken(
 def _asked(
     work: _Work, name: str, twin: TwinOf, problem: Problem, changed: Sequence[Obligation]
 ) -> Broken:
-    weaker = {
-        one: work.z3.ask(one.focused, TWIN_S / 4).answer if one.focused else "sat"
-        for one in changed
-    }  # fmt: skip
+    known = work.hints.get(twin.subject.module, {}) if twin.subject else {}
+    weaker = {one: _weaker(work, one, known.get(one.what)) for one in changed}
     left = [one for one in changed if weaker[one] != "unsat"]
     seen: list[Failure] = []
     for obligation in sorted(left, key=lambda one: weaker[one] != "sat"):  # the likely ones first
@@ -544,6 +611,15 @@ def _asked(
         return Broken(name, twin.claim, "breaks no more than a type", failures=failures)
     what = f"not decided: no solver found a counterexample in {TWIN_S:g} s a formula"
     return Broken(name, twin.claim, what, is_decided=False, failures=failures)
+
+
+def _weaker(work: _Work, obligation: Obligation, hint: list[str] | None) -> str:
+    """Return what z3 says of an obligation's weaker text; "sat" if it has none."""
+    if obligation.focus is None:
+        return "sat"
+    if hint and work.z3.ask(obligation.focus.text(hint), RESTING_S).answer == "unsat":
+        return "unsat"
+    return work.z3.ask(obligation.focused, TWIN_S / 4).answer
 
 
 def _failures(rows: list[dict[str, Any]]) -> Iterator[Failure]:

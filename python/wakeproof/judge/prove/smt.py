@@ -24,6 +24,8 @@ INT: Final = "Int"
 TEXT: Final = "Text"
 THREAD: Final = "Thread"
 LITERAL: Final = "literal"
+ASSERT: Final = "(assert "
+"""How the line of an assertion begins."""
 """The sort of strings until something that they are compared with says which sort they have."""
 
 _SYMBOLS: Final = ("symbol", "bound", "made", "string")
@@ -366,9 +368,12 @@ def reduced(script: str, core: Iterable[int]) -> str:
     numbers = itertools.count()
     kept = frozenset(core)
     lines = script.split("\n")
-    return "\n".join(
-        line for line in lines if not line.startswith("(assert ") or next(numbers) in kept
-    )
+    return "\n".join(line for line in lines if not line.startswith(ASSERT) or next(numbers) in kept)
+
+
+def parts(term: Term) -> tuple[Term, ...]:
+    """Return the formulas of a conjunction, or the formula."""
+    return term.arguments if term.op == "and" else (term,)
 
 
 class Printer:
@@ -391,9 +396,11 @@ class Printer:
 
     def add(self, formulas: Iterable[Term]) -> None:
         """Assert more formulas, each part of a conjunction by itself."""
-        for term in formulas:
-            parts = term.arguments if term.op == "and" else (term,)
-            self._lines += [f"(assert {self._write(one)})" for one in parts]
+        self._lines += self.written(formulas)
+
+    def written(self, formulas: Iterable[Term]) -> list[str]:
+        """Return the assertions of formulas."""
+        return [f"{ASSERT}{self._write(one)})" for term in formulas for one in parts(term)]
 
     def text(self) -> str:
         """Return all declarations, that strings are distinct, and the assertions."""
