@@ -168,7 +168,7 @@ static void print_event(const explore_program *program, const explore_event *eve
 void explore_print_example(const explore_program *program, const explore_example *example)
 {
 	if (example->json || !example->events || !explore_shows_examples) {
-		printf("%s", example->json ? example->json : "null");
+		printf("%s", example->json ? example->json : "[]");
 		return;
 	}
 	putchar('[');

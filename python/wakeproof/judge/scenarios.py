@@ -13,7 +13,7 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import declarations
+from wakeproof.judge import declarations, schema
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.declarations import Outcome as Outcome
 from wakeproof.judge.declarations import Scenario as Scenario
@@ -91,8 +91,8 @@ def declared(
     if ended.code != 0:
         raise JudgeError(f"{file}: listing failed ({ended.code}): {ended.output.strip()}")
     listing = json.loads(ended.output)
-    scenarios = [_scenario(file, entry) for entry in listing["tests"]]
-    twins = [_twin(file, entry) for entry in listing["twins"]]
+    scenarios = [schema.from_values(Scenario, {"file": file, **one}) for one in listing["tests"]]
+    twins = [schema.from_values(Twin, {"file": file, **one}) for one in listing["twins"]]
     if file.is_relative_to(locations.sources() / "stress" / "scenarios"):
         twins += _of_tables(file, builder, {scenario.name for scenario in scenarios})
     if not scenarios:
@@ -121,21 +121,6 @@ def select(
     return Selection(kept, kept_twins)
 
 
-def _scenario(file: Path, entry: dict[str, object]) -> Scenario:
-    name, results = str(entry["name"]), int(str(entry["results"]))
-    raw, whole = entry["outcomes"], entry["whole"]
-    assert isinstance(raw, list)
-    assert isinstance(whole, list)
-    outcomes = tuple(Outcome(o["pattern"], o["grade"], o["reason"], o["lost_work"]) for o in raw)
-    return Scenario(
-        file=file, name=name, claim=str(entry["claim"]), upholds=str(entry["upholds"]),
-        actors=int(str(entry["actors"])), results=results, blocking=bool(entry["blocking"]),
-        min_samples=int(str(entry["min_samples"])), outcomes=outcomes,
-        preemptions=int(str(entry["preemptions"])), whole=frozenset(whole),
-        failing_heavy=int(str(entry["failing_heavy"])),
-    )  # fmt: skip
-
-
 def _of_tables(file: Path, builder: Builder, names: set[str]) -> list[Twin]:
     """Return the twins with edits and declarations in ``stress/twins/``."""
     return [
@@ -143,13 +128,3 @@ def _of_tables(file: Path, builder: Builder, names: set[str]) -> list[Twin]:
         for twin in builder.twins.values()
         if twin.scenario in names
     ]
-
-
-def _twin(file: Path, entry: dict[str, object]) -> Twin:
-    seen_by, chance = entry["seen_by"], entry["chance"]
-    assert isinstance(seen_by, list)
-    assert isinstance(chance, list)
-    return Twin(
-        file=file, name=str(entry["name"]), of=str(entry["of"]), defect=str(entry["defect"]),
-        shows=str(entry["shows"]), seen_by=frozenset(seen_by), chance=frozenset(chance),
-    )  # fmt: skip

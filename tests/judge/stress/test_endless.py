@@ -10,7 +10,7 @@ import pytest
 from wakeproof.judge.explore.options import MODELS
 from wakeproof.judge.explore.run import explore
 from wakeproof.judge.stress import run as native
-from wakeproof.judge.stress.engine import is_overdrawn, is_spent
+from wakeproof.judge.stress.engine import Measured, Seen, is_overdrawn, is_spent
 from wakeproof.judge.stress.grading import SPENT, VIOLATED, Run, ScenarioReport
 from wakeproof.judge.stress.options import StressOptions
 from wakeproof.judge.stress.run import stress
@@ -78,15 +78,16 @@ def test_seconds_are_shared_by_all_builds() -> None:
     assert StressOptions(mode="quick").budget_s() == 0.2
 
 
-def test_a_place_is_left_out_only_where_actors_do_not_end() -> None:
-    def part(seconds: float, outcome: str) -> dict[str, object]:
-        return {"seconds": seconds, "outcomes": [{"outcome": outcome, "samples": 1}]}
+def part(seconds: float, outcome: str) -> Measured:
+    return Measured(1, seconds, 7, (0,), 0, 0, "none", 0, (Seen(outcome, 1),))
 
+
+def test_a_place_is_left_out_only_where_actors_do_not_end() -> None:
     assert is_spent([part(0.7, "stuck"), part(0.7, "stuck")], 1.5)
     assert is_spent([part(0.7, "0,1"), part(0.7, "asleep")], 1.5)
     assert not is_spent([part(0.7, "stuck")], 1.5)
     assert not is_spent([part(0.7, "0,1"), part(0.7, "0,0")], 1.5)
-    assert not is_spent([{"failure": "crashed"}], 1.5)
+    assert not is_spent(["crashed"], 1.5)
 
 
 def test_a_build_is_left_out_only_where_actors_do_not_end_and_the_seconds_are_over() -> None:
@@ -105,11 +106,8 @@ def test_a_build_is_left_out_only_where_actors_do_not_end_and_the_seconds_are_ov
 def test_seconds_end_a_job_of_actors_that_loop_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def slow(*_: object) -> dict[str, object]:  # as on a machine with three jobs for each CPU
-        return {
-            "samples": 1, "seconds": 2.2, "seed": 7, "cpus": [0], "asleep": 0, "asleep_changed": 0,
-            "uncounted": 0, "watch": "none", "outcomes": [{"outcome": "stuck", "samples": 1}],
-        }  # fmt: skip
+    def slow(*_: object) -> Measured:  # as on a machine with three jobs for each CPU
+        return part(2.2, "stuck")
 
     monkeypatch.setattr(native, "measure", slow)
     file = tmp_path / "endless.c"

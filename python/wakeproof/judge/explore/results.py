@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from wakeproof.errors import JudgeError
+from wakeproof.judge import schema
 from wakeproof.judge.explore.options import Model
+from wakeproof.judge.schema import SchemaError
 
 BAD = ("asleep", "lost_wakeup", "stuck", "race", "assertion", "crash")
 """The verdicts other than ``ended``, each a bad end of an execution."""
@@ -40,7 +41,7 @@ class Event:
     written: int | None
     read_from: int
     drain: bool
-    text: str
+    text: str = ""
     place: int = -1  # number of the location, as two may have one spelling; -1: none
     offset: int = -1  # compiled code: offset in the scenario's state, in bytes
     size: int = 8  # bytes
@@ -184,23 +185,18 @@ def parse(line: str) -> Result:
         JudgeError: the line is no result.
     """
     try:
-        entry = json.loads(line)
-        return Result(
-            program=entry["program"], model=Model(entry["model"]), engine=entry["engine"],
-            threads=entry["threads"],
-            outcomes=tuple(_found(outcome) for outcome in entry["outcomes"]),
-            executions=entry["executions"], blocked=entry["blocked"], bounded=entry["bounded"],
-            duplicates=entry["duplicates"], states=entry["states"], edges=entry["edges"],
-            depth=entry["depth"], exhaustive=entry["exhaustive"], stopped=entry["stopped"],
-            error=entry["error"], seconds=entry["seconds"], bytes=entry["bytes"],
-            sites=tuple(_site(site) for site in entry.get("sites", ())),
-            size=tuple(entry["size"]), preemptions=entry["preemptions"],
-            pct_bound=entry["pct_bound"], pct_samples=entry["pct_samples"],
-            cpu_seconds=entry["cpu_seconds"], actors=tuple(entry["actors"]),
-            state_size=entry["state_size"],
-        )  # fmt: skip
-    except (ValueError, KeyError, TypeError) as error:
-        raise JudgeError(f"the explorer printed no result: {line[:200]}") from error
+        return schema.from_json(Result, line)
+    except SchemaError as error:
+        raise JudgeError(f"the explorer printed no result: {error}: {line[:200]}") from None
+
+
+def event_of(entry: dict[str, Any]) -> Event:
+    """Return the event that is `entry` in JSON.
+
+    Raises:
+        SchemaError: it is none.
+    """
+    return schema.from_values(Event, entry)
 
 
 def why_no_graph(output: str) -> str:
@@ -210,29 +206,3 @@ def why_no_graph(output: str) -> str:
     except JudgeError:
         return output.strip()[-400:]
     return found.error or WHY_NOT.get(found.stopped, "its graph cannot be read")
-
-
-def _found(entry: dict[str, Any]) -> Found:
-    events = tuple(event_of(event) for event in entry["example"] or ())
-    return Found(
-        entry["text"], entry["verdict"], entry["count"], events, entry.get("schedule", ""),
-        entry["cycle_from"], entry["spinning"],
-    )  # fmt: skip
-
-
-def event_of(entry: dict[str, Any]) -> Event:
-    """Return the event that is `entry` in JSON."""
-    site = entry["site"]
-    return Event(
-        thread=entry["thread"], kind=entry["kind"], order=entry["order"],
-        site=_site(site) if site else None,
-        location=entry["location"], value=entry["value"], operand=entry["operand"],
-        expected=entry["expected"], written=entry["written"], read_from=entry["read_from"],
-        drain=entry["drain"], text=entry.get("text", ""), place=entry.get("place", -1),
-        offset=entry.get("offset", -1), size=entry["size"], racing=entry.get("racing", False),
-        crash=entry.get("crash", False),
-    )  # fmt: skip
-
-
-def _site(entry: dict[str, Any]) -> Site:
-    return Site(entry["file"], entry["line"], entry["what"])

@@ -3,39 +3,66 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from wakeproof.errors import JudgeError
+from wakeproof.judge import schema
 from wakeproof.judge.builds import Build
 from wakeproof.judge.declarations import ENDLESS
 from wakeproof.judge.process import Children
+from wakeproof.judge.schema import SchemaError
 from wakeproof.judge.stress.grading import Run
 
 TOOL_S = 60.0
 _CODE = re.compile(r"\bin \+([0-9a-f]+)$", re.MULTILINE)
 
 
-def measure(children: Children, command: Sequence[str], timeout_s: float) -> dict[str, object]:
-    """Run the engine once and return what it printed, or a `failure`."""
+@dataclass(frozen=True)
+class Seen:
+    """How often one outcome was seen."""
+
+    outcome: str
+    samples: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the engine printed of one place.  Source: ``stress/harness/engine/print.c``."""
+
+    samples: int
+    seconds: float
+    seed: int
+    cpus: tuple[int, ...]
+    asleep: int
+    asleep_changed: int
+    watch: str
+    uncounted: int
+    outcomes: tuple[Seen, ...]
+
+
+def measure(children: Children, command: Sequence[str], timeout_s: float) -> Measured | str:
+    """Run the engine once and return what it printed, or why it failed.
+
+    Raises:
+        JudgeError: it ended well, and printed something else.
+    """
     ended = children.run(list(command), timeout_s=timeout_s)
     if ended.timed_out:
-        return {"failure": f"did not end within {timeout_s:.0f} s: an actor loops, or sleeps "
-                "in a scenario that is not .blocking"}  # fmt: skip
+        return (f"did not end within {timeout_s:.0f} s: an actor loops, or sleeps in a scenario "
+                "that is not .blocking")  # fmt: skip
     if ended.code != 0:
         ending = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
         said = _with_line(children, command, ended.output.strip()[-2000:])
-        return {"failure": f"crashed ({ending}): {said or 'it said nothing'}"}
+        return f"crashed ({ending}): {said or 'it said nothing'}"
     try:
-        found: dict[str, object] = json.loads(ended.output)
-    except ValueError as error:
-        raise JudgeError(f"{command[0]} printed no JSON: {ended.output[:200]}") from error
-    return found
+        return schema.from_json(Measured, ended.output)
+    except SchemaError as error:
+        raise JudgeError(f"{command[0]} printed no result: {error}: {ended.output[:200]}") from None
 
 
 def _with_line(children: Children, command: Sequence[str], said: str) -> str:
@@ -51,13 +78,14 @@ def _with_line(children: Children, command: Sequence[str], said: str) -> str:
     return _CODE.sub(f"in {Path(file).name}:{line}", said) if line.isdigit() else said
 
 
-def is_spent(parts: Sequence[dict[str, object]], budget: float) -> bool:
+def is_spent(parts: Sequence[Measured | str], budget: float) -> bool:
     """Return whether another place would exceed the budget, because actors loop or sleep for ever.
 
     To stop such an actor takes longer than the time of one place, and any place shows the actor.
     """
-    ends = {entry["outcome"] for part in parts for entry in _outcomes(part)}
-    took = [float(str(part["seconds"])) for part in parts if "failure" not in part]
+    good = [part for part in parts if isinstance(part, Measured)]
+    ends = {one.outcome for part in good for one in part.outcomes}
+    took = [part.seconds for part in good]
     return not ends.isdisjoint(ENDLESS) and sum(took) + took[-1] > budget
 
 
@@ -73,35 +101,21 @@ def is_overdrawn(runs: Sequence[Run], seconds: float | None) -> bool:
     return sum(run.seconds for run in runs) + runs[-1].seconds / 2 > seconds
 
 
-def _outcomes(part: dict[str, object]) -> list[dict[str, Any]]:
-    found = part.get("outcomes", [])
-    assert isinstance(found, list)
-    return found
-
-
-def add_up(build: Build, parts: Sequence[dict[str, object]]) -> Run:
+def add_up(build: Build, parts: Sequence[Measured | str]) -> Run:
     """Add up the places of one build."""
+    failures = [part for part in parts if isinstance(part, str)]
+    good = [part for part in parts if isinstance(part, Measured)]
     histogram: Counter[str] = Counter()
-    totals: Counter[str] = Counter()
-    cpus: set[int] = set()
-    seconds = 0.0
-    failures = [str(part["failure"]) for part in parts if "failure" in part]
-    good = [part for part in parts if "failure" not in part]
     for part in good:
-        ran = part["cpus"]
-        assert isinstance(ran, list)
-        for entry in _outcomes(part):
-            histogram[entry["outcome"]] += entry["samples"]
-        for key in ("samples", "asleep", "asleep_changed", "uncounted"):
-            totals[key] += int(str(part[key]))
-        cpus.update(ran)
-        seconds += float(str(part["seconds"]))
-    if totals["uncounted"]:
-        failures.append(f"{totals['uncounted']} samples had more outcomes than the engine counts")
+        for one in part.outcomes:
+            histogram[one.outcome] += one.samples
+    if uncounted := sum(part.uncounted for part in good):
+        failures.append(f"{uncounted} samples had more outcomes than the engine counts")
     return Run(
-        build.name, build.judge, totals["samples"], seconds, totals["asleep"],
-        totals["asleep_changed"], tuple(sorted(cpus)),
-        tuple(int(str(part["seed"])) for part in good),
-        str(good[0]["watch"]) if good else "none", dict(histogram),
+        build.name, build.judge, sum(part.samples for part in good),
+        sum(part.seconds for part in good), sum(part.asleep for part in good),
+        sum(part.asleep_changed for part in good),
+        tuple(sorted({cpu for part in good for cpu in part.cpus})),
+        tuple(part.seed for part in good), good[0].watch if good else "none", dict(histogram),
         "; ".join(failures) or None,
     )  # fmt: skip

@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Literal
 
 from wakeproof.errors import UsageError
+from wakeproof.judge import schema
 from wakeproof.judge.names import finder
+from wakeproof.judge.schema import SchemaError
 
 _SECTIONS = {"INVARIANT", "INVARIANTS", "PROPERTY", "PROPERTIES"}
 _OTHER_SECTIONS = {
@@ -33,8 +36,8 @@ class Entry:
     config: str  # "MCGuard_no_fence.cfg"
     module: str  # "MCGuard"
     folder: str = ""  # of its files, below the specs': a twin with edits has its own
-    set: str = "short"  # "short" | "full"
-    expect: str = "ok"  # "ok" | "violates" | "bounded": no violation within budget_s
+    set: Literal["short", "full"] = "short"
+    expect: Literal["ok", "violates", "bounded"] = "ok"  # bounded: no violation within budget_s
     claims: tuple[str, ...] = ()  # "Guard!NoLostWakeup": what a passing run shows
     claim: str = ""  # what a twin must violate
     defect: str = ""  # the twin's defect in one sentence
@@ -82,22 +85,13 @@ def load(specs: Path) -> dict[str, Entry]:
 
 def _entry(config: str, values: dict[str, object]) -> Entry:
     known = {field.name for field in fields(Entry)} - {"config"}
-    unknown = sorted(values.keys() - known)
-    if unknown or "module" not in values:
-        what = f"unknown field {unknown[0]}" if unknown else "no module"
-        raise UsageError(f"manifest.json: {config}: {what}; allowed: {', '.join(sorted(known))}")
-    claims = values.get("claims", [])
-    if not isinstance(claims, list):
-        raise UsageError(f"manifest.json: {config}: claims is no list")
-    entry = Entry(config, **{**values, "claims": tuple(claims)})  # type: ignore[arg-type]
-    allowed = {"set": ("short", "full"), "expect": ("ok", "violates", "bounded")}
-    for field, options in allowed.items():
-        if getattr(entry, field) not in options:
-            raise UsageError(
-                f"manifest.json: {config}: {field} is {getattr(entry, field)!r}; "
-                f"allowed: {', '.join(options)}"
-            )
-    return entry
+    if unknown := sorted(values.keys() - known):
+        raise UsageError(f"manifest.json: {config}: unknown field {unknown[0]}; allowed: "
+                         f"{', '.join(sorted(known))}")  # fmt: skip
+    try:
+        return schema.from_values(Entry, {"config": config, **values})
+    except SchemaError as error:
+        raise UsageError(f"manifest.json: {config}: {error}") from None
 
 
 def select(entries: dict[str, Entry], pattern: str | None, *, full: bool) -> list[Entry]:
