@@ -76,7 +76,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             fcntl.flock(lock, fcntl.LOCK_UN)  # releases it for a forked child that is left as well
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def wakeproof() -> Command:
     """Run the installed `wakeproof`; the given variables are added to the environment."""
     program = Path(sys.executable).with_name("wakeproof")

@@ -13,6 +13,7 @@ from wakeproof.judge.audit import formats
 from wakeproof.judge.page import data
 
 ROOT = locations.sources()
+SPECS = sorted((ROOT / "specs").rglob("*.tla"))
 SPEC = ROOT / "specs" / "wakeup" / "Guard.tla"
 LINE = next(
     number for number, line in enumerate(SPEC.read_text("utf-8").splitlines(), 1)
@@ -77,7 +78,7 @@ def test_junit_has_a_case_for_each_claim_and_skips_what_no_judge_sees() -> None:
 
 
 def test_sarif_has_a_result_for_each_problem_at_the_definition_and_the_operations() -> None:
-    found = formats.to_sarif(report("Guard!NoLostWakeup: missed", "orders: unusable"), ROOT)
+    found = formats.to_sarif(report("Guard!NoLostWakeup: missed", "orders: unusable"), ROOT, SPECS)
     assert found["version"] == "2.1.0"
     (run,) = found["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
@@ -107,5 +108,5 @@ def test_hostile_texts_come_back_as_text(text: str) -> None:
         '<script>alert(1)</script> ]]> & "quoted" | a\ufffd[31mred\ufffd'
         in (failure.attrib["message"])
     )
-    back = json.loads(json.dumps(formats.to_sarif(report(text), ROOT)))
+    back = json.loads(json.dumps(formats.to_sarif(report(text), ROOT, SPECS)))
     assert any(one["message"]["text"].endswith(HOSTILE) for one in back["runs"][0]["results"])

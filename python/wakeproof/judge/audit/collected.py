@@ -7,7 +7,7 @@ import os
 import platform
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -158,7 +158,9 @@ class _Audit:
         module, _, name = one.name.partition("!")
         results = [self._configs[config] for config in row.configs]
         scenarios = [
-            self._scenario(s) for s in self.found.stress.scenarios if s.upholds == one.name
+            scenario(s, self._explored.get(s.name), self._judged("stress", s.name))
+            for s in self.found.stress.scenarios
+            if s.upholds == one.name
         ]
         compared = [
             data.Compared(
@@ -192,10 +194,8 @@ class _Audit:
             return "specification"
         if row.claim in self.proofs:
             return "proved"
-        ran = [run for one in scenarios for run in one.explored]
-        if ran:
-            return "every" if all(map(_is_whole, ran)) else "sampled"
-        return "every" if compared else "observed"
+        strength = by_code(scenarios)
+        return "every" if strength == "observed" and compared else strength
 
     def _known(
         self,
@@ -223,7 +223,7 @@ class _Audit:
             yield f"Code and specification differ: {concept}."
         whole: dict[str, list[str]] = defaultdict(list)
         for scenario in scenarios:
-            under = ", ".join(one.model for one in scenario.explored if _is_whole(one))
+            under = ", ".join(one.model for one in scenario.explored if is_whole(one))
             whole[under] += [scenario.name] if under else []
         for under, names in whole.items():
             yield f"Code: every execution of {', '.join(names)} was explored under {under}."
@@ -245,7 +245,7 @@ class _Audit:
         elif not row.scenarios:
             yield "No scenario runs it on real cores, or under TSO and RC11."
         for scenario in scenarios:
-            parts = [one for one in scenario.explored if not _is_whole(one)]
+            parts = [one for one in scenario.explored if not is_whole(one)]
             if parts:
                 names = ", ".join(one.model for one in parts)
                 yield f"{scenario.name} was not explored whole under {names}: {parts[0].extent}."
@@ -278,29 +278,6 @@ class _Audit:
             pairs=tuple(re.findall(r"[a-z]\w*\.\d+", pairs[1])) if pairs else (),
             comment=site.comment, weaker=tuple(_weaker(self._orders.get(label))),
             source=self.excerpts.of_line(site.file, site.first, last=site.last),
-        )  # fmt: skip
-
-    def _scenario(self, of: grading.ScenarioReport) -> data.Scenario:
-        outcomes = [
-            data.Outcome(
-                outcome=one.outcome, samples=one.samples, grade=one.grade.lower(),
-                reason=one.reason, allowed_by=standing.allowed_by if standing else "",
-                meaning=standing.means if standing else "",
-            )
-            for one in of.rows for standing in [of.allowed.of(one.outcome)]
-        ]  # fmt: skip
-        graded = {one.outcome for one in outcomes}
-        outcomes += [
-            data.Outcome(outcome=one.outcome, samples=0, grade="", reason="",
-                         allowed_by=one.allowed_by, meaning=one.means)
-            for one in of.allowed.outcomes if one.outcome not in graded
-        ]  # fmt: skip
-        report = self._explored.get(of.name)
-        return data.Scenario(
-            name=of.name, claim=of.claim, verdict=of.status, samples=of.samples,
-            explored=tuple(map(_exploration, report.judged if report else ())),
-            outcomes=tuple(outcomes), plot=plots.outcomes(of.name, outcomes),
-            judged=self._judged("stress", of.name),
         )  # fmt: skip
 
     # A twin.
@@ -447,7 +424,7 @@ class _Audit:
         stress = self.found.stress
         return (
             ("Sources judged", self.found.judged.summary),
-            ("Machine", f"{stress.machine}, {_processor()}, {stress.cpus_allowed} CPUs allowed"),
+            ("Machine", f"{stress.machine}, {processor()}, {stress.cpus_allowed} CPUs allowed"),
             ("System", f"{platform.system()} {platform.release()}, {platform.libc_ver()[0]} "
                        f"{platform.libc_ver()[1]}"),
             ("C compiler", stress.compiler),
@@ -507,6 +484,39 @@ class _Audit:
         )
 
 
+def scenario(
+    of: grading.ScenarioReport, report: explored.ScenarioReport | None, judged: str
+) -> data.Scenario:
+    """Return what cores showed of a scenario, and what the explorer says of it."""
+    outcomes = [
+        data.Outcome(
+            outcome=one.outcome, samples=one.samples, grade=one.grade.lower(), reason=one.reason,
+            allowed_by=standing.allowed_by if standing else "",
+            meaning=standing.means if standing else "",
+        )
+        for one in of.rows for standing in [of.allowed.of(one.outcome)]
+    ]  # fmt: skip
+    graded = {one.outcome for one in outcomes}
+    outcomes += [
+        data.Outcome(outcome=one.outcome, samples=0, grade="", reason="",
+                     allowed_by=one.allowed_by, meaning=one.means)
+        for one in of.allowed.outcomes if one.outcome not in graded
+    ]  # fmt: skip
+    return data.Scenario(
+        name=of.name, claim=of.claim, verdict=of.status, samples=of.samples,
+        explored=tuple(map(_exploration, report.judged if report else ())),
+        outcomes=tuple(outcomes), plot=plots.outcomes(of.name, outcomes), judged=judged,
+    )  # fmt: skip
+
+
+def by_code(scenarios: Sequence[data.Scenario]) -> data.Strength:
+    """Return how a claim is known that scenarios have judged."""
+    ran = [run for one in scenarios for run in one.explored]
+    if not ran:
+        return "observed"
+    return "every" if all(map(is_whole, ran)) else "sampled"
+
+
 def _exploration(judged: explored.Judged) -> data.Explored:
     result = judged.result
     how = judged.coverage
@@ -516,7 +526,8 @@ def _exploration(judged: explored.Judged) -> data.Explored:
     )  # fmt: skip
 
 
-def _is_whole(one: data.Explored) -> bool:
+def is_whole(one: data.Explored) -> bool:
+    """Return whether the exploration saw every execution, up to bounds that it names."""
     return one.extent == "whole" or extent(one.extent) in _WHOLE
 
 
@@ -542,7 +553,7 @@ def _weaker(site: SiteReport | None) -> Iterable[str]:
             yield f"With {mutant.weaker} instead, no scenario fails ({runs}).{kept}"
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the processor's name, or ""."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")

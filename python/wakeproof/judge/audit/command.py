@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -18,7 +18,7 @@ from wakeproof.cli.panels import OUTPUT, AsJson
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import lock, needs, report, store, verdicts
-from wakeproof.judge.audit import claims, collected, compiled, formats, proofs
+from wakeproof.judge.audit import claims, collected, compiled, formats, own, proofs
 from wakeproof.judge.audit import run as auditing
 from wakeproof.judge.audit.claims import Claim
 from wakeproof.judge.audit.run import (
@@ -75,6 +75,15 @@ Why, for each:"""
 
 
 def audit(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER]",
+            help="Judge your own project: the modules and scenarios in this folder. Default: "
+            "wakeproof itself.",
+            show_default=False,
+        ),
+    ] = None,
     mode: Annotated[
         str,
         typer.Option(
@@ -120,7 +129,7 @@ def audit(
         typer.Option(
             metavar="FILE",
             help="Write the page to this file, and its data and their schema beside it. Default: "
-            "build/audit/index.html.",
+            "build/audit/index.html; for a FOLDER, wakeproof-audit.html.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -147,10 +156,13 @@ def audit(
       wakeproof audit --junit a.xml --sarif a.sarif   for a CI system, and for code review
 
       wakeproof audit --claims            each claim in words, and its code; runs no judge
+
+      wakeproof audit my/project          the modules and scenarios of your own project
     """
     if listed:
-        if strict or mode != LOCKED_MODE or any((markdown, junit, sarif, html)):
-            raise UsageError("--claims runs no judge: leave out --strict, --mode and the files")
+        if folder or strict or mode != LOCKED_MODE or any((markdown, junit, sarif, html)):
+            raise UsageError("--claims runs no judge: leave out FOLDER, --strict, --mode and the "
+                             "files")  # fmt: skip
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
     options = StressOptions(mode=mode, opt=STRESSED).checked()
@@ -159,6 +171,10 @@ def audit(
         render.check_folder(option, file)
     needs.require_judges()
     screen = report.console(stderr=as_json)
+    if folder is not None:
+        written = ((markdown, own.to_markdown), (junit, formats.to_junit),
+                   (sarif, own.to_sarif(folder)))  # fmt: skip
+        _audit_own(screen, folder, options, html, written, as_json=as_json, strict=strict)
     root = locations.sources()
     rows = verdicts.of_audit(root)
     with screen.status("compiling what the judges run"):
@@ -200,13 +216,59 @@ def audit(
     if junit is not None:
         locations.write_atomically(junit, formats.to_junit(data))
     if sarif is not None:
-        locations.write_atomically(sarif, report.to_json(formats.to_sarif(data, root)) + "\n")
+        modules = (root / "specs").rglob("*.tla")
+        found_text = report.to_json(formats.to_sarif(data, root, modules))
+        locations.write_atomically(sarif, found_text + "\n")
     here = page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page
     screen.print(f"The page: {here}", markup=False, soft_wrap=True)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
+
+
+def _audit_own(
+    screen: Console,
+    folder: Path,
+    options: StressOptions,
+    html: Path | None,
+    files: Iterable[tuple[Path | None, Callable[[Report], str]]],
+    *,
+    as_json: bool,
+    strict: bool,
+) -> NoReturn:
+    """Judge a project of the user's own, write what is asked for, and end the command."""
+    chosen = own.find(folder)
+    with screen.status(f"{chosen.count} files") as status:
+        found = own.audit(folder, chosen, options, status.update)
+    for file, to_text in files:
+        if file is not None:
+            locations.write_atomically(file, to_text(found))
+    page = _write_page(html or Path("wakeproof-audit.html"), found)
+    if as_json:
+        print(found.model_dump_json(indent=1))
+    else:
+        _show_own(screen, found)
+    screen.print(f"The page: {page}", markup=False, soft_wrap=True)
+    is_open = any(claim.status == NOT_JUDGED for claim in found.claims)
+    violated = bool(found.problems) or any(claim.status == VIOLATED for claim in found.claims)
+    bad = violated or (strict and is_open)
+    raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
+
+
+def _show_own(screen: Console, found: Report) -> None:
+    """Print a line for each claim, then what is wrong, then the rows that judge no claim."""
+    rows = [
+        (*cells, report.verdict(status, good=status == HOLDS))
+        for *cells, status in own.table(found)
+    ]
+    screen.print(report.table("", own.COLUMNS, rows))
+    for problem in found.problems:
+        screen.print(problem, style="bold red", markup=False, soft_wrap=True)
+    for row in found.rows:
+        if row.judge == own.NO_JUDGE:
+            screen.print(f"{row.name}: {row.verdict}", style="dim", markup=False, soft_wrap=True)
+    screen.print(f"\n{found.verdict}", markup=False, soft_wrap=True)
 
 
 def _collected(found: AuditReport, root: Path, proved: Mapping[str, str]) -> Report:

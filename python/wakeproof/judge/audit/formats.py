@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,14 +37,14 @@ def to_junit(report: data.Report) -> str:
     return junit.document("wakeproof.audit", cases, 0)
 
 
-def to_sarif(report: data.Report, root: Path) -> dict[str, Any]:
+def to_sarif(report: data.Report, root: Path, specs: Iterable[Path]) -> dict[str, Any]:
     """Return a rule for each claim, and a result for each problem.
 
     Args:
         report: what was judged.
         root: the folder of the sources.
+        specs: the modules.
     """
-    specs = (root / "specs").rglob("*.tla")
     places = {file.stem: file.relative_to(root).as_posix() for file in specs}
     by_claim, general = _problems(report)
     rules = [
