@@ -24,7 +24,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import store
 from wakeproof.judge.lock import Row
 from wakeproof.judge.process import Children
-from wakeproof.judge.prove import evidence, hints, modules, smt, solvers, subjects
+from wakeproof.judge.prove import evidence, hints, modules, reached, smt, solvers, subjects
 from wakeproof.judge.prove.evidence import Evidence
 from wakeproof.judge.prove.hints import Hints
 from wakeproof.judge.prove.modules import ACTION, Apply, Module, OutsideFragmentError
@@ -40,6 +40,8 @@ from wakeproof.judge.verdicts import Rows
 PROVED: Final = "proved"
 TWIN_S: Final = 20.0
 """For one obligation of a twin: it must find a counterexample, which is quick."""
+REACHED_S: Final = 120.0
+"""For TLC, where no solver decides a twin."""
 FOCUSED_S: Final = {"z3": 0.5, "cvc5": 0.1}
 """The share of an obligation's time that each solver has for its weaker text."""
 RESTING_S: Final = 4.0
@@ -52,8 +54,8 @@ LONGEST_S: Final = 600.0
 """The most seconds for one obligation."""
 JUDGE: Final = tuple(
     f"prove/{name}.py" for name in (
-        "evaluate", "focus", "hints", "modules", "obligations", "paths", "run", "shapes", "smt",
-        "solver_child", "solvers", "subjects", "values",
+        "evaluate", "focus", "hints", "modules", "obligations", "paths", "reached", "run", "shapes",
+        "smt", "solver_child", "solvers", "subjects", "values",
     )
 )  # fmt: skip
 """The modules on which a verdict depends."""
@@ -554,7 +556,10 @@ def _twin(
         problems[twin.subject.name] = _problem(work, made, twin.subject)
     right = problems[twin.subject.name].digests
     try:
-        found = _broken(work, name, twin, _problem(work, home, twin.subject), right)
+        problem = _problem(work, home, twin.subject)
+        found = _broken(work, name, twin, problem, right)
+        if not found.is_decided:
+            found = _reached(work, found, problem, home, module) or found
     except OutsideFragmentError as error:
         found = Broken(name, twin.claim, f"cannot be translated: {error}")
     work.rows.judged(
@@ -582,6 +587,25 @@ def _broken(
     if found.holds:
         store.keep(inputs, asdict(found))
     return found
+
+
+def _reached(
+    work: _Work, undecided: Broken, problem: Problem, home: Path, module: str
+) -> Broken | None:
+    """Ask TLC for a step that breaks the invariant, where no solver has found one."""
+    names = dict.fromkeys(
+        one.name for one in problem.conjuncts if not one.is_type and problem.module.has(one.name)
+    )
+    failed = reached.broken(
+        home / f"MC{module}.tla", home / f"MC{undecided.name}.cfg", tuple(names), work.children,
+        REACHED_S,
+    )  # fmt: skip
+    if failed is None:
+        return None
+    return replace(
+        undecided, verdict=f"breaks {failed.conjunct}, in a state that TLC reaches",
+        is_decided=True, breaks=True, failures=(failed,),
+    )  # fmt: skip
 
 
 def _asked(
