@@ -67,6 +67,14 @@ Sum == Ended => count = 2
 Small == count <= 2
 ====
 """
+ENDS = """---- MODULE Ends ----
+EXTENDS Naturals
+VARIABLE x
+Init == x = 0
+Next == x < 2 /\\ x' = x + 1
+Up == x <= 2
+====
+"""
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -93,6 +101,9 @@ def project(folder: Path) -> Path:
         "wrong/Adds.cfg": "INIT Init\nNEXT Next\nINVARIANTS Small Sum\n",
         "wrong/Part.tla": "---- MODULE Part ----\n====\n",
         "counter.c": COUNTER % (RACY, "counter"), "added.c": COUNTER % (RIGHT, "added"),
+        "again.c": COUNTER % (RACY, "counter"),  # another scenario of the same name
+        f"{HOSTILE}2.tla": "",
+        "ends/Ends.tla": ENDS, "ends/Ends.cfg": "INIT Init\nNEXT Next\nINVARIANT Up\n",
         "broken.c": '#include "stress.h"\nint main(\n', "util.c": "int used;\n",
         f"{HOSTILE}.tla": "---- MODULE Other ----\n====\n", f"{HOSTILE}.cfg": "INIT Init\n",
         "build/made.c": '#include "stress.h"\n', ".hidden/made.c": '#include "stress.h"\n',
@@ -102,6 +113,7 @@ def project(folder: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     written(folder)
+    (folder / "gone.c").symlink_to("nowhere")
     return folder
 
 
@@ -124,6 +136,8 @@ def test_each_invariant_and_each_scenario_is_a_claim_with_its_verdict(judged: Ju
         "wrong/Adds!Small": ("not judged", "specification"),  # TLC stops at the first violation
         "wrong/Adds!Sum": ("violated", "specification"),
         "counter.c!counter": ("violated", "every"),
+        "again.c!counter": ("violated", "every"),
+        "ends/Ends!Up": ("not judged", "specification"),  # its last state has no step
         "added.c!added": ("holds", "every"),
     }
     assert judged.code == 1
@@ -136,6 +150,8 @@ def test_a_file_that_is_not_judged_is_a_row_that_says_why(judged: Judged) -> Non
     assert said == {
         "util.c": "no scenario: it does not include stress.h",
         "wrong/Part.tla": "no Part.cfg beside it: part of another module",
+        f"{HOSTILE}2.tla": f"no {HOSTILE}2.cfg beside it: part of another module",
+        "gone.c": "it cannot be read: No such file or directory",
     }
     refused = {name: verdict for _, name, verdict in judged.rows if "not judged: " in verdict}
     assert set(refused) == {"broken.c", f"{HOSTILE}.tla"}
@@ -145,9 +161,14 @@ def test_a_file_that_is_not_judged_is_a_row_that_says_why(judged: Judged) -> Non
 
 def test_what_is_violated_has_a_counterexample_and_the_others_have_none(judged: Judged) -> None:
     names = {one["name"] for one in judged.printed["counterexamples"]}
-    assert "wrong/Adds.tla" in names
-    assert {name for name in names if name.startswith("counter-")} >= {"counter-sc", "counter-rc11"}
-    assert not [name for name in names if name.startswith(("added", "Toy"))]
+    shown = {name: set(one["counterexamples"]) for name, one in judged.claims.items()}
+    assert shown.pop("wrong/Adds!Sum") == {"wrong/Adds.tla"}
+    for file in ("counter.c", "again.c"):
+        assert shown.pop(f"{file}!counter") >= {f"{file}!counter-sc", f"{file}!counter-rc11"}
+    assert set().union(*shown.values()) == set()
+    assert "ends/Ends.tla" in names  # of a deadlock, which is no claim's
+    assert {name for name in names if name.startswith(("added", "Toy"))} == set()
+    assert judged.printed["verdict"].startswith("3 of 8 claims hold, ")
 
 
 def test_the_files_for_other_programs_say_the_same(judged: Judged) -> None:
@@ -165,7 +186,10 @@ def test_the_files_for_other_programs_say_the_same(judged: Judged) -> None:
         one["ruleId"]: one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
         for one in run["results"] if "locations" in one
     }  # fmt: skip
-    assert at == {"wrong/Adds!Sum": "wrong/Adds.tla"}
+    assert at == {
+        "wrong/Adds!Sum": "wrong/Adds.tla", "counter.c!counter": "counter.c",
+        "again.c!counter": "again.c",
+    }  # fmt: skip
     table = (judged.folder / "a.md").read_text()
     assert "| added.c!added | scenario | every execution to bounds |" in table
     assert "<img" not in table.replace("\\<img", "")
@@ -180,7 +204,12 @@ def test_the_page_shows_every_claim_and_runs_no_text_of_the_project(
         shown = browser.run("return [...document.querySelectorAll('details.claim')].map(d => d.id)")
         assert set(shown) == set(judged.claims)
         assert browser.run("return document.querySelectorAll('img').length") == 0
-        browser.open(judged.folder / "a.html", "counter-sc/2")
+        link = browser.run("return document.getElementById('counter.c!counter')"
+                           ".querySelector('a.trace').getAttribute('href')")  # fmt: skip
+        assert link.startswith("#counter.c!counter-")
+        plotted = browser.run("return document.querySelector('dl.strengths').innerText")
+        assert "every execution to bounds 1 of 8 claims" in " ".join(plotted.split())
+        browser.open(judged.folder / "a.html", "counter.c!counter-sc/2")
         assert browser.run("return document.getElementById('step-at').innerText").startswith(
             "Step 2 of "
         )
@@ -195,16 +224,31 @@ def test_a_project_that_holds_ends_well_and_its_twin_does_not(
     (tmp_path / "added.c").write_text(COUNTER % (RIGHT, "added"))
     options = ("--mode", "sanity", "--html", str(tmp_path / "page.html"))
     ended = wakeproof("audit", str(tmp_path), *options)
-    assert (ended.returncode, "1 claims hold" in ended.stdout) == (0, True), ended.stdout
+    assert (ended.returncode, "1 of 1 claims hold\n" in ended.stdout) == (0, True), ended.stdout
     (tmp_path / "added.c").write_text(COUNTER % (RACY, "added"))
     ended = wakeproof("audit", str(tmp_path), *options)
-    assert (ended.returncode, "1 of 1 claims do not hold" in ended.stdout) == (1, True)
+    assert (ended.returncode, "0 of 1 claims hold, " in ended.stdout) == (1, True)
+
+
+def test_a_module_that_ends_is_a_deadlock_unless_that_is_allowed(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "Ends.tla").write_text(ENDS)
+    (tmp_path / "Ends.cfg").write_text("INIT Init\nNEXT Next\nINVARIANT Up\n")
+    options = ("--html", str(tmp_path / "page.html"))
+    ended = wakeproof("audit", str(tmp_path), *options)
+    assert ended.returncode == 1
+    assert "Ends.tla: violates deadlock: nobody has a step; if that is right" in ended.stdout
+    ended = wakeproof("audit", str(tmp_path), "--no-deadlock", *options)
+    assert (ended.returncode, "1 of 1 claims hold\n" in ended.stdout) == (0, True), ended.stdout
 
 
 def test_a_folder_with_nothing_to_judge_is_one_clear_line(
     wakeproof: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "a.tla").write_text("")
+    ended = wakeproof("audit", "--no-deadlock")
+    assert (ended.returncode, "name its FOLDER" in ended.stderr) == (2, True)
     for folder, said in (
         (tmp_path, "nothing to judge; a module of TLA+ needs a .cfg beside it"),
         (tmp_path / "a.tla", "there is no such folder; to judge one file, use `wakeproof check`"),

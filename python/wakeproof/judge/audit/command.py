@@ -93,6 +93,10 @@ def audit(
         ),
     ] = LOCKED_MODE,
     strict: Annotated[bool, typer.Option(help="Fail on a claim that was not judged.")] = False,
+    deadlock: Annotated[
+        bool,
+        typer.Option(help="Count a state without a next step as a violation (with FOLDER only)."),
+    ] = True,
     as_json: AsJson = False,
     listed: Annotated[
         bool,
@@ -165,6 +169,8 @@ def audit(
                              "files")  # fmt: skip
         _print_claims(claims.read(locations.sources()), as_json=as_json)
         return
+    if folder is None and not deadlock:
+        raise UsageError("--no-deadlock is for a project of your own: name its FOLDER")
     options = StressOptions(mode=mode, opt=STRESSED).checked()
     files = {"--markdown": markdown, "--junit": junit, "--sarif": sarif, "--html": html}
     for option, file in files.items():
@@ -174,7 +180,8 @@ def audit(
     if folder is not None:
         written = ((markdown, own.to_markdown), (junit, formats.to_junit),
                    (sarif, own.to_sarif(folder)))  # fmt: skip
-        _audit_own(screen, folder, options, html, written, as_json=as_json, strict=strict)
+        _audit_own(screen, folder, options, html, written, deadlock=deadlock, as_json=as_json,
+                   strict=strict)  # fmt: skip
     root = locations.sources()
     rows = verdicts.of_audit(root)
     with screen.status("compiling what the judges run"):
@@ -234,13 +241,14 @@ def _audit_own(
     html: Path | None,
     files: Iterable[tuple[Path | None, Callable[[Report], str]]],
     *,
+    deadlock: bool,
     as_json: bool,
     strict: bool,
 ) -> NoReturn:
     """Judge a project of the user's own, write what is asked for, and end the command."""
     chosen = own.find(folder)
     with screen.status(f"{chosen.count} files") as status:
-        found = own.audit(folder, chosen, options, status.update)
+        found = own.audit(folder, chosen, options, status.update, deadlock=deadlock)
     for file, to_text in files:
         if file is not None:
             locations.write_atomically(file, to_text(found))

@@ -54,7 +54,7 @@ def to_sarif(report: data.Report, root: Path, specs: Iterable[Path]) -> dict[str
     ]  # fmt: skip
     rules.append({"id": GENERAL, "shortDescription": {"text": "The audit is whole."}})
     results = [
-        _result(claim.name, number, text, list(_locations(claim, report, places)))
+        _result(claim.name, number, text, list(_locations(claim, report, root, places)))
         for number, claim in enumerate(report.claims) for text in by_claim[claim.name]
     ]  # fmt: skip
     results += [_result(GENERAL, len(rules) - 1, text, []) for text in general]
@@ -89,13 +89,16 @@ def _result(rule: str, number: int, text: str, locations: list[Any]) -> dict[str
 
 
 def _locations(
-    claim: data.Claim, report: data.Report, places: Mapping[str, str]
+    claim: data.Claim, report: data.Report, root: Path, places: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield where the claim is defined, and then the operations of C that uphold it."""
     for key in claim.spec[:1]:
         source = report.sources[key]
         if source.name in places:
             yield _location(places[source.name], max(source.mark[0], source.first))
+    for name in claim.files:
+        if (root / name).is_file():  # of a user's scenario; ours are relative to kernel
+            yield _location(name, 1)
     for site in claim.sites:
         file, _, line = site.place.rpartition(":")
         yield _location(f"kernel/{file}", int(line))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from wakeproof import locations
-from wakeproof.errors import UsageError
+from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import labels, store
 from wakeproof.judge.audit import collected, formats
 from wakeproof.judge.audit.run import HOLDS, NOT_JUDGED, NOW, VIOLATED
@@ -37,6 +37,7 @@ from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.run import StressOptions
 from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.manifest import INVARIANT
+from wakeproof.judge.tlc.run import Outcome
 
 LEFT_OUT: Final = ("build", "node_modules", "__pycache__")
 """Folders that hold no sources; those whose names begin with a dot are left out, too."""
@@ -44,6 +45,7 @@ _INCLUDES = re.compile(r'^\s*#\s*include\s+["<]stress\.h[">]', re.MULTILINE)
 _INVARIANT = re.compile(rf"^\s*{INVARIANT}\s*==", re.MULTILINE)
 
 
+REFUSALS: Final = (UsageError, JudgeError)
 NO_JUDGE: Final = "none"
 COLUMNS: Final = ("claim", "kind", "known", "how", "verdict")
 
@@ -77,16 +79,24 @@ def find(folder: Path) -> Files:
             modules.append(file)
         elif file.suffix == ".tla":
             others.append((file, f"no {file.stem}.cfg beside it: part of another module"))
-        elif _INCLUDES.search(file.read_text(encoding="utf-8", errors="replace")):
-            scenarios.append(file)
         else:
-            others.append((file, "no scenario: it does not include stress.h"))
+            why = _why_no_scenario(file)
+            scenarios += [file] * (not why)
+            others += [(file, why)] * bool(why)
     if not modules and not scenarios:
         raise UsageError(
             f"{folder}: nothing to judge; a module of TLA+ needs a .cfg beside it, and a scenario "
             "in C includes stress.h"
         )
     return Files(tuple(modules), tuple(scenarios), tuple(others))
+
+
+def _why_no_scenario(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    return "" if _INCLUDES.search(text) else "no scenario: it does not include stress.h"
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -98,8 +108,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def audit(
-    folder: Path, files: Files, options: StressOptions, announce: Callable[[str], None]
-) -> data.Report:
+    folder: Path, files: Files, options: StressOptions, announce: Callable[[str], None], *,
+    deadlock: bool = True,
+) -> data.Report:  # fmt: skip
     """Judge the files, and return the report.
 
     Args:
@@ -107,11 +118,12 @@ def audit(
         files: as `find` has found them.
         options: of stress.
         announce: called with what is judged next.
+        deadlock: whether a state without a next step is a violation.
 
     Raises:
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    job = _Job(folder, options, announce)
+    job = _Job(folder, options, announce, deadlock)
     for module in files.modules:
         job.module(module)
     for file in files.scenarios:
@@ -126,6 +138,7 @@ class _Job:
     folder: Path
     options: StressOptions
     announce: Callable[[str], None]
+    deadlock: bool
     excerpts: Excerpts = field(default_factory=Excerpts)
     claims: list[data.Claim] = field(default_factory=list)
     twins: dict[str, data.Twin] = field(default_factory=dict)
@@ -140,8 +153,8 @@ class _Job:
     def row(self, judge: str, name: str, verdict: str) -> None:
         self.rows.append(data.Row(judge=judge, name=name, verdict=verdict, judged=NOW))
 
-    def _refused(self, judge: str, file: Path, error: UsageError) -> None:
-        """Add a file that a judge cannot read: a row, and a problem."""
+    def _refused(self, judge: str, file: Path, error: Exception) -> None:
+        """Add a file that a judge cannot judge: a row, and a problem."""
         said = str(error).removeprefix(f"{file}: ")
         self.row(judge, self.name(file), f"{NOT_JUDGED}: {said}")
         self.problems.append(f"{self.name(file)}: {said}")
@@ -151,8 +164,8 @@ class _Job:
     def module(self, file: Path) -> None:
         self.announce(f"TLC: {self.name(file)}")
         try:
-            found = own_spec.check_own(file)
-        except UsageError as error:
+            found = own_spec.check_own(file, deadlock=self.deadlock)
+        except REFUSALS as error:
             self._refused("check", file, error)
             return
         said = found.result.got if not found.holds else HOLDS
@@ -169,6 +182,8 @@ class _Job:
             self.claims.append(self._claim(found, proof, module, name, texts))
         if not found.holds and not set(names) & {*found.result.violated}:
             said = found.result.tlc.message or "the configuration's claims were not judged"
+            if found.result.tlc.outcome is Outcome.DEADLOCK:
+                said = "nobody has a step; if that is right: --no-deadlock"
             self.problems.append(f"{self.name(file)}: {found.result.got}: {said}")
         self._graph(found)
 
@@ -179,7 +194,7 @@ class _Job:
         self.announce(f"z3, cvc5: {self.name(file)}")
         try:
             (proof,) = prove.prove_own(file).proofs
-        except UsageError as error:
+        except REFUSALS as error:
             said = str(error).removeprefix(f"{file}: ")
             self.row("prove", self.name(file), f"{NOT_JUDGED}: {said}")
             return f"It is not proved for any number of threads: {said}."
@@ -219,6 +234,7 @@ class _Job:
             open=tuple(open_),
             spec=self.excerpts.of_claim(found.module.stem, texts.get(found.module.stem, ""), name),
             files=(), sites=(), scenarios=(), compared=(), twins=(), judged=NOW,
+            counterexamples=(file,) if status == VIOLATED and run.trace else (),
             configurations=(data.Configuration(
                 name=found.config.name, about=f"{file}", states=run.states, depth=run.depth,
                 seconds=round(run.seconds, 1), judged=NOW,
@@ -230,7 +246,7 @@ class _Job:
             with Children() as children:
                 graph = graphs.dumped(
                     found.module.absolute(), found.config.absolute(), children,
-                    name=self.name(found.module), deadlock=True,
+                    name=self.name(found.module), deadlock=self.deadlock,
                 )  # fmt: skip
             self.graphs += [graph] if graph else []
 
@@ -244,14 +260,16 @@ class _Job:
             ran = native.stress(
                 [file], options=self.options, allowed=outcome_sets.of_report(explored)
             )
-        except UsageError as error:
+        except REFUSALS as error:
             self._refused("explore", file, error)
             return
         reports = {one.name: one for one in explored.scenarios}
         known = labels.read(locations.sources())
         for kept in explored.counterexamples:
             shown = of_explore.converted(kept, known, self.excerpts)
-            self.counterexamples.append(shown)
+            # two files may have scenarios or twins of one name
+            own = f"{self.name(file)}!{shown.name}"
+            self.counterexamples.append(shown.model_copy(update={"name": own}))
         for twin in explored.twins:
             self._twin(file, twin)
         for one in ran.scenarios:
@@ -280,37 +298,42 @@ class _Job:
             strength=collected.by_code([shown]), known=tuple(known), open=tuple(open_), spec=(),
             files=(self.name(file),), sites=(), configurations=(), scenarios=(shown,), compared=(),
             twins=tuple(twin for twin, one in self.twins.items() if one.violates == name),
-            judged=NOW,
+            judged=NOW, counterexamples=self._shown(name),
         ))  # fmt: skip
 
+    def _shown(self, name: str) -> tuple[str, ...]:
+        """Return the names of the executions that show a scenario or a twin broken."""
+        return tuple(
+            one.name for one in self.counterexamples if one.name.rpartition("-")[0] == name
+        )
+
     def _twin(self, file: Path, twin: TwinReport) -> None:
-        self.row("explore", f"{self.name(file)}: {twin.name}", twin.status)
+        name = f"{self.name(file)}!{twin.name}"
+        self.row("explore", name, twin.status)
         if twin.status == grading.VIOLATED:
-            self.problems += [f"{twin.name}: {said}" for said in twin.messages]
+            self.problems += [f"{name}: {said}" for said in twin.messages]
         sights = tuple(
             data.Sight(judge=model, must=saw, saw=saw, judged=NOW,
                        how=f"shows {twin.shows}" if saw else f"does not show {twin.shows}")
             for model, saw in twin.killed.items()
         )  # fmt: skip
-        own = (one.name for one in self.counterexamples if one.name.startswith(f"{twin.name}-"))
-        self.twins[twin.name] = data.Twin(
-            name=twin.name, about=twin.defect, violates=f"{self.name(file)}!{twin.of}", diff="",
-            seen=sights, counterexamples=tuple(own),
+        self.twins[name] = data.Twin(
+            name=name, about=twin.defect, violates=f"{self.name(file)}!{twin.of}", diff="",
+            seen=sights, counterexamples=self._shown(name),
         )  # fmt: skip
 
     # The report.
 
     def report(self) -> data.Report:
         bad = sum(claim.status != HOLDS for claim in self.claims)
-        holds = not bad and not self.problems
-        verdict = f"{len(self.claims)} claims hold"
-        if bad:
-            verdict = f"{bad} of {len(self.claims)} claims do not hold, or were not judged"
-        elif self.problems:
-            verdict = f"{len(self.claims)} claims hold, {len(self.problems)} problems"
+        problems = tuple(dict.fromkeys(self.problems))
+        holds = not bad and not problems
+        verdict = f"{len(self.claims) - bad} of {len(self.claims)} claims hold"
+        if problems:
+            verdict += f", {len(problems)} problem{'s' * (len(problems) > 1)}"
         return data.Report(
             title=f"wakeproof: the audit of {self.folder.absolute().name}", made=store.now(),
-            verdict=verdict, holds=holds, problems=tuple(dict.fromkeys(self.problems)),
+            verdict=verdict, holds=holds, problems=problems,
             environment=_environment(), not_shown=tuple(self._not_shown()),
             claims=tuple(self.claims), twins=self.twins, graphs=tuple(self.graphs),
             counterexamples=tuple({one.name: one for one in self.counterexamples}.values()),
@@ -345,7 +368,7 @@ def _sentence(text: str, name: str) -> str:
 def table(report: data.Report) -> list[tuple[str, ...]]:
     """Return a row for each claim: how it is known, or what is wrong."""
     return [
-        (one.name, one.kind, data.STRENGTHS[one.strength],
+        (one.name, one.kind, data.STRENGTHS[one.strength] if one.status == HOLDS else "",
          " ".join(one.known if one.status == HOLDS else one.open[:1] or one.known), one.status)
         for one in report.claims
     ]  # fmt: skip
@@ -356,7 +379,8 @@ def to_markdown(report: data.Report) -> str:
     lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (COLUMNS, *table(report))]
     lines.insert(1, "|" + "---|" * len(COLUMNS))
     lines += ["", *(f"- {_cell(problem)}" for problem in report.problems)]
-    lines += [f"- {_cell(row.name)}: {row.verdict}" for row in report.rows if row.judge == NO_JUDGE]
+    left = [row for row in report.rows if row.judge == NO_JUDGE]
+    lines += [f"- {_cell(row.name)}: {_cell(row.verdict)}" for row in left]
     return "\n".join([*lines, "", f"{report.verdict}.", ""])
 
 

@@ -193,6 +193,12 @@ class Claim(_Data):
     compared: tuple[Compared, ...]
     twins: tuple[str, ...]
     judged: str
+    counterexamples: tuple[str, ...] = ()  # of the claim itself, if it is violated
+
+    @property
+    def holds(self) -> bool:
+        """Say whether it was judged, and is not violated."""
+        return self.status in ("holds", STRENGTHS["specification"])
 
     @property
     def module(self) -> str:
@@ -200,9 +206,9 @@ class Claim(_Data):
         return self.name.partition("!")[0]
 
     def first_trace(self, report: Report) -> str:
-        """Return the name of the first counterexample of its twins, or ""."""
-        names = (name for twin in self.twins for name in report.twins[twin].counterexamples)
-        return next(names, "")
+        """Return the name of its first counterexample, or of its twins' first, or ""."""
+        of_twins = (name for twin in self.twins for name in report.twins[twin].counterexamples)
+        return next(iter(self.counterexamples), next(of_twins, ""))
 
 
 class Row(_Data):
@@ -245,8 +251,8 @@ class Report(_Data):
     plot: str = ""  # SVG: claims by strength
 
     def of_strength(self, strength: Strength) -> list[Claim]:
-        """Return the claims that are known in this way and in no stronger one."""
-        return [claim for claim in self.claims if claim.strength == strength]
+        """Return the claims that hold, and are known in this way and in no stronger one."""
+        return [claim for claim in self.claims if claim.holds and claim.strength == strength]
 
 
 def schema() -> dict[str, Any]:

@@ -37,8 +37,8 @@ def are_there() -> bool:
 
 
 def strengths(claims: Sequence[Claim]) -> str:
-    """Return the number of claims of each strength as bars; "" without the extra."""
-    counts = Counter(claim.strength for claim in claims)
+    """Return the number of claims that hold, by strength, as bars; "" without the extra."""
+    counts = Counter(claim.strength for claim in claims if claim.holds)
     rows = [(text, counts[name], _BY_STRENGTH[name]) for name, text in STRENGTHS.items()]
     return _bars("claims", rows, "The number of claims by how they are known")
 
