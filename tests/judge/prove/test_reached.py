@@ -40,7 +40,7 @@ def broken(defect: str, names: tuple[str, ...], children: Children) -> reached.F
     made = models.folder(SPECS)
     home = models.home(made, "BiasedLock", defect)
     config = home / f"MCBiasedLock{'_' * bool(defect)}{defect}.cfg"
-    return reached.broken(home / "MCBiasedLock.tla", config, names, children, 120)
+    return reached.broken(home / "MCBiasedLock.tla", config, names, ["IndInv"], children, 120)
 
 
 def test_the_first_step_that_breaks_a_conjunct_is_shown_with_what_it_changes(
@@ -82,6 +82,11 @@ def test_a_twin_that_the_solvers_leave_open_is_decided_by_the_state_that_tlc_rea
 def test_what_takes_too_long_is_left_undecided(children: Children) -> None:
     made = models.folder(SPECS)
     found = reached.broken(
-        made / "MCBiasedLock.tla", made / "MCBiasedLock.cfg", ("SingleConsumer",), children, 0.05
-    )
+        made / "MCBiasedLock.tla", made / "MCBiasedLock.cfg", ("SingleConsumer",), (), children,
+        0.05,
+    )  # fmt: skip
     assert found is None
+
+
+def test_a_step_that_breaks_no_more_than_a_type_decides_nothing(children: Children) -> None:
+    assert broken("no_wait", (), children) is None  # IndInv is broken, and no conjunct is named

@@ -2,9 +2,9 @@
 """``specs/hints.json``: the hypotheses on which each step of a slow proof rests.
 
 A solver that gets all conjuncts of a large invariant tries instances of all of them.  Most steps
-need a few: that `LoadParked` keeps `HasVictim` follows from `HasVictim` and two types.  z3 finds
-these when it proves the step with all.  They are kept here, and the next proof asks for the formula
-with these hypotheses alone, which is refuted in milliseconds by both solvers.
+need a few: that `LoadParked` keeps `HasVictim` rests on `HasVictim`, `ChecksFromList` and a type.
+z3 names these when it proves the step with all.  They are kept here, and the next proof asks both
+solvers for the formula with these hypotheses alone, which most refute in milliseconds.
 
 A formula with fewer hypotheses is weaker.  So if it has no state, the whole one has none: a hint
 that is out of date costs time, and never a verdict.

@@ -170,11 +170,13 @@ class Problem:
         """Return a text of formulas, with what holds of the functions and strings in them."""
         printer = start.copy() if start else Printer()
         todo = list(formulas)
-        names, strings = _occurring(todo)
+        names, found = _occurring(todo)
         for axiom in self.evaluator.axioms:
             if not axiom.symbols.isdisjoint(names):
                 todo.append(axiom.formula)
-                strings |= _occurring([axiom.formula])[1]
+                found |= _occurring([axiom.formula])[1]
+        # in an order that is the same in every process, for the text is kept by its hash
+        strings = sorted(found, key=lambda one: one.name)
         for name, value in self.evaluator.constants.items():
             if isinstance(value, values.SetValue) and name in self.subject.sets:
                 todo += [smt.negation(values.member(one, value)) for one in strings]

@@ -21,18 +21,23 @@ from wakeproof.judge.tlc.run import Outcome
 
 
 def broken(
-    module: Path, config: Path, conjuncts: Sequence[str], children: Children, timeout_s: float
-) -> Failure | None:
-    """Return the first step that breaks one of the conjuncts; None: TLC found none in its time.
+    module: Path, config: Path, conjuncts: Sequence[str], others: Sequence[str],
+    children: Children, timeout_s: float,
+) -> Failure | None:  # fmt: skip
+    """Return the first step that breaks the invariant, if it breaks one of the conjuncts.
+
+    None: TLC found none in its time, or it breaks another part of the invariant first.
 
     Args:
         module: the twin's .tla file.
         config: its .cfg file, whose invariants and properties are replaced.
-        conjuncts: names that the module defines.
+        conjuncts: names that the module defines, of those that say more than a type.
+        others: names of the other parts of the invariant, and of the invariant itself.
         children: of the job.
         timeout_s: for TLC.
     """
-    text = manifest.with_properties(config, conjuncts).replace("PROPERTIES", "INVARIANTS")
+    names = (*conjuncts, *others)
+    text = manifest.with_properties(config, names).replace("PROPERTIES", "INVARIANTS")
     with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         own = Path(folder, config.name)
         own.write_text(text, encoding="utf-8")

@@ -593,12 +593,13 @@ def _reached(
     work: _Work, undecided: Broken, problem: Problem, home: Path, module: str
 ) -> Broken | None:
     """Ask TLC for a step that breaks the invariant, where no solver has found one."""
-    names = dict.fromkeys(
-        one.name for one in problem.conjuncts if not one.is_type and problem.module.has(one.name)
-    )
+    whole = problem.subject.invariant
+    names = {one.name.partition(".")[0]: one.is_type for one in problem.conjuncts}
+    conjuncts = [name for name, is_type in names.items() if not is_type and name != whole]
+    types = [name for name, is_type in names.items() if is_type and name != whole]
     failed = reached.broken(
-        home / f"MC{module}.tla", home / f"MC{undecided.name}.cfg", tuple(names), work.children,
-        REACHED_S,
+        home / f"MC{module}.tla", home / f"MC{undecided.name}.cfg", conjuncts, [*types, whole],
+        work.children, REACHED_S,
     )  # fmt: skip
     if failed is None:
         return None

@@ -23,9 +23,9 @@ BOOL: Final = "Bool"
 INT: Final = "Int"
 TEXT: Final = "Text"
 THREAD: Final = "Thread"
-LITERAL: Final = "literal"
 ASSERT: Final = "(assert "
 """How the line of an assertion begins."""
+LITERAL: Final = "literal"
 """The sort of strings until something that they are compared with says which sort they have."""
 
 _SYMBOLS: Final = ("symbol", "bound", "made", "string")
