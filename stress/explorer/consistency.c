@@ -102,9 +102,10 @@ static bool do_node(const explore_graph *graph, walk *walk, int number)
 {
 	const explore_node *node = &graph->nodes[number];
 
-	if (node->part == PART_FENCE || node->part == PART_CHOICE)
+	if (node->part == PART_FENCE || node->part == PART_CHOICE ||
+	    (node->part == PART_LINK && node->source < 0))
 		return true;
-	if (node->part == PART_TOKEN)
+	if (node->part == PART_TOKEN || node->part == PART_LINK)
 		return walk->done[graph->nodes[node->source].thread] >
 		       graph->nodes[node->source].index;
 	if (explore_is_write(node)) {

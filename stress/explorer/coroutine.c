@@ -21,8 +21,6 @@ static int running;
 static sigjmp_buf out_of_actor;
 static volatile sig_atomic_t is_running, turns, turns_at_tick;
 
-/* Saves the registers that a call preserves on this stack, and continues where `to` was left. */
-void explore__switch(char **from, char *to);
 #if defined(__x86_64__)
 __asm__(".text\n.globl explore__switch\n.type explore__switch, @function\nexplore__switch:\n"
 	"	push %rbp\n	push %rbx\n	push %r12\n	push %r13\n	push %r14\n	"
@@ -147,14 +145,21 @@ char *explore_stack_end(int actor)
 	return EXPLORE_BASE + EXPLORE_ARENA + (actor + 1) * (size_t)(EXPLORE_STACK + GUARD);
 }
 
+char *explore_frame(char *end, void (*body)(void))
+{
+	char *frame = end - FRAME;
+
+	memset(frame, 0, FRAME);
+	memcpy(frame + RETURN, &body, sizeof(body));
+	return frame;
+}
+
 void explore_begin(int actor, size_t reserve, void (*body)(void))
 {
 	char *end = explore_stack_end(actor);
-	char *frame = end - (reserve + 15) / 16 * 16 - FRAME;
 
 	memset(end - EXPLORE_STACK, 0, EXPLORE_STACK);
-	memcpy(frame + RETURN, &body, sizeof(body));
-	pointers[actor] = frame;
+	pointers[actor] = explore_frame(end - (reserve + 15) / 16 * 16, body);
 }
 
 enum explore_return explore_resume(int actor)

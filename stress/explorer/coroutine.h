@@ -26,6 +26,10 @@ enum {
 
 /* False: the fixed addresses are taken. */
 bool explore_map(void);
+/* Saves the registers that a call preserves on this stack, and continues where `to` was left. */
+void explore__switch(char **from, char *to);
+/* Writes a frame below `end`, a multiple of 16, so that a switch to it enters `body`. */
+char *explore_frame(char *end, void (*body)(void));
 /* Called in a new process before any actor is resumed, because a fork does not inherit the
  * timer. */
 bool explore_after_fork(void);

@@ -77,7 +77,7 @@ enum explore_verdict {
 
 static inline enum explore_verdict explore_failure(const explore_step *step)
 {
-	return step->is_crash ? EXPLORE_CRASH : EXPLORE_ASSERTION;
+	return step->is_race ? EXPLORE_RACE : step->is_crash ? EXPLORE_CRASH : EXPLORE_ASSERTION;
 }
 
 static inline bool explore_is_failure(enum explore_verdict verdict)

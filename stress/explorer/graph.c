@@ -91,6 +91,7 @@ static uint64_t written_by(const explore_graph *graph, const explore_node *node,
 static bool is_first_part(const explore_search *search, const explore_node *node)
 {
 	return node->part == PART_READ || node->part == PART_FENCE || node->part == PART_CHOICE ||
+	       node->part == PART_LINK ||
 	       (node->part == PART_WRITE && !explore_is_update(node->kind)) ||
 	       (!search->options->linux_futex &&
 		(node->part == PART_COMPARE ||
@@ -103,6 +104,16 @@ void explore_count_node(explore_graph *graph, const explore_node *node, int by)
 	graph->strong_count += node->is_strong ? by : 0;
 	graph->light_count += node->kind == EXPLORE_LIGHT_FENCE ? by : 0;
 	graph->heavy_count += node->kind == EXPLORE_HEAVY_FENCE ? by : 0;
+}
+
+void explore_note_link(explore_graph *graph, const explore_node *node, int number)
+{
+	if (node->part != PART_LINK)
+		return;
+	if (node->kind == EXPLORE_CREATE)
+		graph->creates[node->value] = (int16_t)number;
+	else if (node->kind == EXPLORE_END)
+		graph->ends[node->thread] = (int16_t)number;
 }
 
 int explore_append(explore_search *search, explore_graph *graph, int thread,
@@ -123,6 +134,7 @@ int explore_append(explore_search *search, explore_graph *graph, int thread,
 			       .after = NOWHERE,
 			       .older = NOWHERE,
 			       .choice = (int16_t)choice,
+			       .serial = ++search->serial,
 			       .position = owner->position};
 	node->is_first = is_first_part(search, node);
 	set_order(node, step);
@@ -140,6 +152,9 @@ int explore_append(explore_search *search, explore_graph *graph, int thread,
 	}
 	explore_set_fences(search, graph, node);
 	explore_count_node(graph, node, 1);
+	if (node->part == PART_LINK)
+		node->value = step->operand;
+	explore_note_link(graph, node, graph->count);
 	graph->numbers[thread][owner->count++] = owner->last = (int16_t)graph->count;
 	return graph->count++;
 }
@@ -150,6 +165,7 @@ void explore_drop(explore_graph *graph)
 	explore_thread *owner = &graph->threads[node->thread];
 
 	explore_count_node(graph, node, -1);
+	explore_note_link(graph, node, NOWHERE);
 	if (node->place != NOWHERE)
 		graph->places[node->place].newest = node->older;
 	owner->count--;
@@ -183,6 +199,7 @@ bool explore_set_source(explore_search *search, explore_graph *graph, int number
 	const explore_node *write = source < 0 ? NULL : &graph->nodes[source];
 
 	read->source = (int16_t)source;
+	read->serial = ++search->serial;
 	set_value(search, graph, read);
 	if (read->part == PART_READ || read->part == PART_COMPARE)
 		read->value = explore_cut(step, read->value);
@@ -220,6 +237,16 @@ void explore_set_waker(explore_graph *graph, int token, int waker)
 {
 	graph->nodes[token].source = (int16_t)waker;
 	explore_join(&graph->nodes[token].causes, &graph->nodes[waker].causes);
+}
+
+void explore_set_link(explore_search *search, explore_graph *graph, int link, int source)
+{
+	explore_node *node = &graph->nodes[link];
+
+	node->source = (int16_t)source;
+	explore_join(&node->causes, &graph->nodes[source].causes);
+	explore_join(&node->ordered, &graph->nodes[source].ordered);
+	explore_set_fences(search, graph, node);
 }
 
 void explore_insert(explore_graph *graph, int number, int after)

@@ -58,7 +58,7 @@ typedef struct explore_search {
 	int graphs_count, graphs_room, depth;
 	int16_t place_of[EXPLORE_PLACES], location_of[EXPLORE_PLACES];
 	int places_count;
-	uint64_t counted, looks, random, bytes;
+	uint64_t counted, looks, random, bytes, serial;
 	double started;
 	uint64_t *seen; /* hashes of finished graphs, in a table with open addressing */
 	uint64_t seen_count, seen_room;
@@ -94,11 +94,15 @@ int explore_append(explore_search *search, explore_graph *graph, int thread,
 		   const explore_step *step, int choice);
 void explore_drop(explore_graph *graph); /* the newest node */
 void explore_count_node(explore_graph *graph, const explore_node *node, int by);
+/* Notes the number of a create or of an end. */
+void explore_note_link(explore_graph *graph, const explore_node *node, int number);
 /* Makes the node `read` read from `source` and sets its clocks and its value. `has_failed`: it is a
  * weak compare-and-swap that fails spuriously. False: it cannot. */
 bool explore_set_source(explore_search *search, explore_graph *graph, int read, int source,
 			const explore_step *step, bool has_failed);
 void explore_set_waker(explore_graph *graph, int token, int waker);
+/* Makes `link` a step after `source`: a begin after the create, a join after the end. */
+void explore_set_link(explore_search *search, explore_graph *graph, int link, int source);
 void explore_insert(explore_graph *graph, int write, int after); /* into modification order */
 void explore_remove(explore_graph *graph, int write);            /* from modification order */
 uint64_t explore_initial(const explore_search *search, int place);
@@ -119,6 +123,8 @@ bool explore_can_go_on(const explore_graph *graph, int thread);
 bool explore_is_urgent(const explore_graph *graph, int thread); /* in the middle of an update */
 /* The node that woke the thread, or NOWHERE. */
 int explore_waker(const explore_graph *graph, int thread);
+/* The node after which the thread begins, or its join goes on, or NOWHERE. */
+int explore_linked(const explore_graph *graph, int thread);
 
 /* graph_choices.c */
 /* How many ways there are to take the thread's next part. explore_may_choose rejects some of

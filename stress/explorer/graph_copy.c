@@ -88,10 +88,12 @@ explore_graph *explore_take(explore_search *search)
 
 void explore_reset(explore_graph *graph)
 {
-	graph->count = graph->places_count = 0;
+	graph->count = graph->places_count = graph->threads_count = 0;
 	graph->strong_count = graph->light_count = graph->plain_count = graph->heavy_count = 0;
-	for (int t = 0; t < EXPLORE_THREADS; t++) /* also threads that the program does not have */
+	for (int t = 0; t < EXPLORE_THREADS; t++) { /* also threads that the program lacks */
 		graph->threads[t] = (explore_thread){.last = NOWHERE, .status = THREAD_ENDED};
+		graph->creates[t] = graph->ends[t] = NOWHERE;
+	}
 }
 
 void explore_give_back(explore_search *search)
@@ -114,6 +116,7 @@ static void copy_nodes(const explore_graph *from, explore_graph *to, const bool 
 		*node = from->nodes[i];
 		numbers[i] = (int16_t)to->count;
 		explore_count_node(to, node, 1);
+		explore_note_link(to, node, to->count);
 		to->numbers[node->thread][node->index] = (int16_t)to->count;
 		if (node->place != NOWHERE) {
 			place = &to->places[node->place];
@@ -158,8 +161,12 @@ static void copy_threads(const explore_graph *from, explore_graph *to, int threa
 			.position = lost->position,
 			.count = (int16_t)kept,
 			.last = kept ? to->numbers[t][kept - 1] : NOWHERE,
-			.status = lost->part == PART_TOKEN ? THREAD_ASLEEP : THREAD_READY,
+			.status = lost->part == PART_TOKEN      ? THREAD_ASLEEP
+				  : lost->kind == EXPLORE_BEGIN ? THREAD_UNBORN
+				  : lost->kind == EXPLORE_JOIN  ? THREAD_JOINING
+								: THREAD_READY,
 			.phase = lost->part,
+			.joins = lost->part == PART_LINK ? (int8_t)lost->value : 0,
 		};
 	}
 }
@@ -177,6 +184,7 @@ bool explore_cut_down(explore_search *search, const explore_graph *from, explore
 		if (to->nodes[i].source >= 0)
 			to->nodes[i].source = numbers[to->nodes[i].source];
 	copy_order(from, to, numbers);
-	copy_threads(from, to, search->program->threads, keeps);
+	to->threads_count = from->threads_count;
+	copy_threads(from, to, from->threads_count, keeps);
 	return true;
 }

@@ -140,6 +140,9 @@ static void add_part(const explore_list *list, explore_event *event, const explo
 	case PART_CHOICE:
 		event->value = (uint64_t)node->choice;
 		break;
+	case PART_LINK:
+		event->value = node->value;
+		break;
 	default:
 		event->value = end_of_sleep(list, node);
 	}

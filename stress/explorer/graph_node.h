@@ -28,6 +28,7 @@ enum explore_part {
 	PART_LEAVE_WRITE,
 	PART_TOKEN, /* wait: it was woken */
 	PART_CHOICE,
+	PART_LINK, /* create, begin, join, end: reads from the create, or from the end */
 };
 
 /* How a wait that sleeps will end: the choice of its PART_QUEUE_WRITE. */
@@ -37,6 +38,8 @@ enum explore_status {
 	THREAD_READY,
 	THREAD_ASLEEP,
 	THREAD_SPINNING, /* came back to a position without having changed anything */
+	THREAD_UNBORN,   /* waits until it is created */
+	THREAD_JOINING,  /* waits until another thread has ended */
 	THREAD_BOUNDED,  /* stopped by loop_bound */
 	/* Stopped by EXPLORE_ABANDON, or its wait was to end by itself and a wake came first. */
 	THREAD_ABANDONED,
@@ -72,6 +75,7 @@ typedef struct explore_node {
 	 * fence, and the last node before this one at another place. */
 	int16_t strong, heavy, light, elsewhere;
 	explore_position position;
+	uint64_t serial; /* another one whenever the node, or its source, is another one */
 	uint64_t value, written;
 	explore_clock causes;  /* predecessors by program order and reads-from, itself included */
 	explore_clock ordered; /* predecessors by happens-before, itself included */
@@ -90,6 +94,7 @@ typedef struct explore_thread {
 	/* THREAD_SPINNING: index of the node with which the useless pass began */
 	int16_t spins_from;
 	uint8_t status, phase; /* enum explore_status; the part that comes next */
+	int8_t joins;          /* THREAD_JOINING: the thread that has to end */
 } explore_thread;
 
 typedef struct explore_place {
@@ -102,16 +107,17 @@ typedef struct explore_place {
 typedef struct explore_graph {
 	int count, room;
 	int strong_count, light_count, plain_count, heavy_count;
-	int places_count;
+	int places_count, threads_count;
 	explore_node *nodes;
 	int16_t *numbers[EXPLORE_THREADS]; /* the numbers of a thread's nodes, by index */
 	explore_thread threads[EXPLORE_THREADS];
+	int16_t creates[EXPLORE_THREADS], ends[EXPLORE_THREADS]; /* nodes, or NOWHERE */
 	explore_place places[EXPLORE_PLACES];
 } explore_graph;
 
 static inline bool explore_is_read(const explore_node *node)
 {
-	return node->source != FROM_NOTHING && node->part != PART_TOKEN;
+	return node->source != FROM_NOTHING && node->part != PART_TOKEN && node->part != PART_LINK;
 }
 
 static inline bool explore_is_write(const explore_node *node)

@@ -172,11 +172,14 @@ static void sample_other(sampler *sampler, int thread, const explore_step *step)
 	explore_graph *graph = sampler->graph;
 	bool is_token = graph->threads[thread].phase == PART_TOKEN;
 	int waker = is_token ? explore_waker(graph, thread) : NOWHERE;
+	int linked = explore_linked(graph, thread);
 	int choice = choose_choice(sampler, thread, step);
 	int node = explore_append(sampler->search, graph, thread, step, choice);
 
 	if (node >= 0 && is_token)
 		explore_set_waker(graph, node, waker);
+	if (node >= 0 && linked >= 0)
+		explore_set_link(sampler->search, graph, node, linked);
 }
 
 /* Threads. */

@@ -9,6 +9,8 @@
  *                   with a token, or with leave read and leave write at once
  *   wake            [fence,] queue read, queue write at once
  *   choice          choice
+ *   create, begin   link; the begin follows the create
+ *   end, join       link; the join follows the end
  *
  * Why it works  The position of a thread and its next part follow from its last node, so nothing is
  *               replayed. A sleeper can go on as soon as a write of its queue no longer contains
@@ -36,6 +38,11 @@ static int first_part(const explore_search *search, int kind)
 		return search->options->linux_futex ? PART_FENCE : PART_QUEUE_READ;
 	case EXPLORE_CHOOSE:
 		return PART_CHOICE;
+	case EXPLORE_CREATE:
+	case EXPLORE_BEGIN:
+	case EXPLORE_JOIN:
+	case EXPLORE_END:
+		return PART_LINK;
 	default:
 		return PART_READ;
 	}
@@ -95,6 +102,7 @@ static void arrive(explore_search *search, explore_graph *graph, int t)
 {
 	explore_program *program = search->program;
 	explore_thread *thread = &graph->threads[t];
+	const explore_step *step;
 	int kind;
 
 	thread->spins_from = thread->count;
@@ -103,8 +111,13 @@ static void arrive(explore_search *search, explore_graph *graph, int t)
 		thread->status = THREAD_SPINNING;
 		return;
 	}
-	kind = program->at(program, t, thread->position)->kind;
-	thread->status = kind == EXPLORE_END       ? THREAD_ENDED
+	step = program->at(program, t, thread->position);
+	kind = step->kind;
+	thread->joins = (int8_t)(kind == EXPLORE_JOIN ? step->operand : 0);
+	thread->status = kind == EXPLORE_END
+				 ? program->creates_threads ? THREAD_READY : THREAD_ENDED
+			 : kind == EXPLORE_BEGIN   ? THREAD_UNBORN
+			 : kind == EXPLORE_JOIN    ? THREAD_JOINING
 			 : kind == EXPLORE_ABANDON ? THREAD_ABANDONED
 			 : kind == EXPLORE_FAIL    ? THREAD_FAILED
 						   : THREAD_READY;
@@ -116,6 +129,9 @@ static void arrive(explore_search *search, explore_graph *graph, int t)
 void explore_start_thread(explore_search *search, explore_graph *graph, int t)
 {
 	graph->threads[t] = (explore_thread){.last = NOWHERE};
+	if (graph->threads_count <= t)
+		graph->threads_count = t + 1;
+	search->program->graph = graph;
 	graph->threads[t].position = search->program->start(search->program, t);
 	arrive(search, graph, t);
 }
@@ -126,6 +142,7 @@ static void end_step(explore_search *search, explore_graph *graph, const explore
 {
 	explore_thread *thread = &graph->threads[node->thread];
 
+	search->program->graph = graph;
 	thread->position = search->program->next(search->program, node->thread, node->position,
 						 value, node->has_failed);
 	arrive(search, graph, node->thread);
@@ -175,6 +192,13 @@ static void after_leave(explore_search *search, explore_graph *graph, const expl
 	}
 }
 
+/* The lock was taken: another graph has the execution in which this read finds it free. */
+static void wait_for_lock(explore_thread *thread, const explore_node *node)
+{
+	thread->status = THREAD_SPINNING;
+	thread->spins_from = node->index;
+}
+
 void explore_go_on(explore_search *search, explore_graph *graph, int t)
 {
 	explore_thread *thread = &graph->threads[t];
@@ -186,6 +210,8 @@ void explore_go_on(explore_search *search, explore_graph *graph, int t)
 	case PART_READ:
 		if (node->is_followed)
 			thread->phase = PART_WRITE;
+		else if (search->program->at(search->program, t, node->position)->is_lock)
+			wait_for_lock(thread, node);
 		else
 			end_step(search, graph, node, node->value);
 		break;
@@ -216,6 +242,12 @@ void explore_go_on(explore_search *search, explore_graph *graph, int t)
 	case PART_CHOICE:
 		end_step(search, graph, node, (uint64_t)node->choice);
 		break;
+	case PART_LINK:
+		if (node->kind == EXPLORE_END)
+			thread->status = THREAD_ENDED;
+		else
+			end_step(search, graph, node, 0);
+		break;
 	default:
 		after_leave(search, graph, node);
 	}
@@ -232,10 +264,20 @@ int explore_waker(const explore_graph *graph, int t)
 	return write;
 }
 
+int explore_linked(const explore_graph *graph, int t)
+{
+	const explore_thread *thread = &graph->threads[t];
+
+	return thread->status == THREAD_UNBORN    ? graph->creates[t]
+	       : thread->status == THREAD_JOINING ? graph->ends[thread->joins]
+						  : NOWHERE;
+}
+
 bool explore_can_go_on(const explore_graph *graph, int t)
 {
 	return graph->threads[t].status == THREAD_READY ||
-	       (graph->threads[t].status == THREAD_ASLEEP && explore_waker(graph, t) >= 0);
+	       (graph->threads[t].status == THREAD_ASLEEP && explore_waker(graph, t) >= 0) ||
+	       explore_linked(graph, t) >= 0;
 }
 
 bool explore_is_urgent(const explore_graph *graph, int t)
@@ -253,7 +295,7 @@ int explore_next_thread(const explore_graph *graph)
 {
 	int next = NOWHERE;
 
-	for (int t = EXPLORE_THREADS - 1; t >= 0; t--) {
+	for (int t = graph->threads_count - 1; t >= 0; t--) {
 		if (explore_is_urgent(graph, t))
 			return t;
 		if (explore_can_go_on(graph, t))

@@ -5,6 +5,7 @@
  *   all threads ended                               the outcome of the program
  *   a thread spins on a value that is not newest    blocked: in another graph it reads the newest
  *   no such thread, but one spins or sleeps         stuck; asleep or lost_wakeup
+ *   no thread can go on, one joins another          stuck
  *
  * Why it works  A finished graph cannot grow. No wake will come for a sleeper. A spinning thread
  *               has read the newest values, and no thread is left to write others.
@@ -139,6 +140,17 @@ static enum explore_verdict failure_in(const explore_search *search, const explo
 	return explore_failure(step_of(search, graph, t));
 }
 
+/* The process ends when its main thread does, whatever the others wait for. */
+static bool is_over(const explore_search *search, const explore_graph *graph)
+{
+	return search->program->creates_threads && graph->threads[0].status == THREAD_ENDED;
+}
+
+static bool waits(int status)
+{
+	return status == THREAD_SPINNING || status == THREAD_ASLEEP || status == THREAD_JOINING;
+}
+
 static enum ending ending_of(const explore_search *search, const explore_graph *graph,
 			     enum explore_verdict *verdict)
 {
@@ -147,6 +159,8 @@ static enum ending ending_of(const explore_search *search, const explore_graph *
 	for (int t = 0; t < search->program->threads; t++) {
 		int status = graph->threads[t].status;
 
+		if (is_over(search, graph) && waits(status))
+			continue;
 		has[status] = true;
 		if (status == THREAD_SPINNING)
 			is_blocked |= explore_is_stale(graph, t);
@@ -162,6 +176,7 @@ static enum ending ending_of(const explore_search *search, const explore_graph *
 		   : has[THREAD_SPINNING] ? EXPLORE_STUCK
 		   : is_lost              ? EXPLORE_LOST_WAKEUP
 		   : has[THREAD_ASLEEP]   ? EXPLORE_ASLEEP
+		   : has[THREAD_JOINING]  ? EXPLORE_STUCK
 					  : EXPLORE_ENDED;
 	if (*verdict == EXPLORE_RACE || explore_is_failure(*verdict))
 		return COUNTED;
@@ -180,6 +195,7 @@ static void write_outcome(const explore_search *search, const explore_graph *gra
 		values[l] = final_value(search, graph, l);
 	for (int t = 0; t < search->program->threads; t++)
 		ends[t] = graph->threads[t].position;
+	search->program->graph = graph;
 	search->program->outcome(search->program, values, ends, text);
 }
 

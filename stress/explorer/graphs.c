@@ -42,6 +42,8 @@ static void visit_placed(explore_search *search, explore_graph *graph, int write
 	if (!explore_may_stand(search, graph, write) ||
 	    (read >= 0 && !explore_may_read(search, graph, read)))
 		return;
+	if (read >= 0)
+		graph->threads[reader].position = EXPLORE_UNKNOWN; /* it reads another value now */
 	explore_go_on(search, graph, writer);
 	if (read >= 0)
 		explore_go_on(search, graph, reader);
@@ -152,6 +154,7 @@ static void visit_other(explore_search *search, explore_graph *graph, int thread
 {
 	explore_thread before = graph->threads[thread];
 	int waker = before.phase == PART_TOKEN ? explore_waker(graph, thread) : NOWHERE;
+	int linked = explore_linked(graph, thread);
 	int choices = explore_choices(graph, thread, step);
 
 	for (int choice = 0; choice < choices && !search->is_over; choice++) {
@@ -161,6 +164,8 @@ static void visit_other(explore_search *search, explore_graph *graph, int thread
 			return;
 		if (waker >= 0)
 			explore_set_waker(graph, node, waker);
+		if (linked >= 0)
+			explore_set_link(search, graph, node, linked);
 		explore_go_on(search, graph, thread);
 		visit(search, graph);
 		explore_drop(graph);

@@ -57,6 +57,9 @@ enum explore_kind {
 	EXPLORE_ABANDON,
 	EXPLORE_FAIL,   /* an assertion does not hold; `text` names it */
 	EXPLORE_CHOOSE, /* returns any of 0 .. operand - 1; touches no memory */
+	EXPLORE_CREATE, /* the thread `operand` may begin */
+	EXPLORE_BEGIN,  /* the first step of a thread that another thread creates */
+	EXPLORE_JOIN,   /* waits until the thread `operand` has ended */
 };
 
 enum explore_order { /* as in C11's enumeration, with plain first */
@@ -81,14 +84,18 @@ typedef struct explore_step {
 	bool is_weak;       /* EXPLORE_CAS may fail although the value is the expected one */
 	bool is_volatile;   /* a plain access that is a scheduling point all the same */
 	bool has_deadline;  /* EXPLORE_WAIT may time out, if timeouts are explored */
-	int location;       /* 0 .. locations - 1; -1: none */
-	uint32_t site;      /* index into the program's sites */
+	/* EXPLORE_CAS: takes a lock. The thread waits until the value is the expected one, and never
+	 * goes on with another. Graphs only. */
+	bool is_lock;
+	int location;  /* 0 .. locations - 1; -1: none */
+	uint32_t site; /* index into the program's sites */
 	/* The value that is stored, exchanged, added or desired, or the number of sleepers to
 	 * wake. */
 	uint64_t operand;
 	uint64_t expected; /* EXPLORE_CAS, EXPLORE_WAIT */
 	const char *text;  /* EXPLORE_FAIL; else NULL */
 	bool is_crash;     /* EXPLORE_FAIL: the process would die; no assertion failed */
+	bool is_race;      /* EXPLORE_FAIL: the program itself has found a race */
 } explore_step;
 
 /* A line of the source. */
@@ -104,6 +111,7 @@ typedef struct explore_site {
 
 /* Names the local state of a thread. Equal positions behave equally for ever. */
 typedef uint32_t explore_position;
+#define EXPLORE_UNKNOWN UINT32_MAX /* the position is about to be asked for */
 
 typedef struct explore_program {
 	const char *name;
@@ -121,6 +129,11 @@ typedef struct explore_program {
 	const explore_step
 		*failed; /* EXPLORE_FAIL of the arbiter in the latest outcome; NULL: none */
 	bool is_bounded; /* a thread was abandoned after the allowed turns of a waiting loop */
+	/* Thread 0 creates the others: each begins with EXPLORE_BEGIN, and the execution is over
+	 * when thread 0 has ended. */
+	bool creates_threads;
+	/* Graphs: the graph after which `start`, `next` or `outcome` is called. */
+	const struct explore_graph *graph;
 	/* Not NULL: the reason why the program cannot be explored. The engine stops. */
 	const char *error;
 

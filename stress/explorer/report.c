@@ -44,6 +44,9 @@ static const char *const kinds[] = {
 	[EXPLORE_ABANDON] = "abandon",
 	[EXPLORE_FAIL] = "fail",
 	[EXPLORE_CHOOSE] = "choose",
+	[EXPLORE_CREATE] = "create",
+	[EXPLORE_BEGIN] = "begin",
+	[EXPLORE_JOIN] = "join",
 };
 
 static const char *const orders[] = {"plain",   "relaxed", "acquire",
@@ -154,7 +157,7 @@ static void print_event(const explore_program *program, const explore_event *eve
 		printf("null");
 	printf(",\"read_from\":%d,\"drain\":%s", event->read_from,
 	       event->is_drain ? "true" : "false");
-	if (event->is_racing)
+	if (event->is_racing || step->is_race)
 		printf(",\"racing\":true");
 	if (step->is_crash)
 		printf(",\"crash\":true");

@@ -4,7 +4,7 @@
  *   acyclic(ppo, reads-from between threads, modification order, from-read)
  *   ppo      program order without write to later read, unless a fence or a locked instruction is
  *            between them
- *   locked   updates (also a compare-and-swap that fails) and seq_cst stores
+ *   locked   updates (also a compare-and-swap that fails) and seq_cst stores; create, end, join
  *   fences   seq_cst, heavy
  *
  * For example, store buffering with relaxed accesses is TSO: both loads are issued while the stores
@@ -49,6 +49,8 @@ static bool is_locked(const explore_node *node)
 		       (node->is_strong && node->part == PART_WRITE);
 	if (node->part == PART_COMPARE || node->part == PART_QUEUE_READ)
 		return true; /* the kernel locks the queue */
+	if (node->part == PART_LINK)
+		return true; /* a new thread finds what its creator has stored; and so on */
 	return node->part == PART_FENCE && node->is_strong;
 }
 
@@ -153,11 +155,12 @@ static bool fence_now(const explore_graph *graph, walk *walk, const explore_node
 
 static bool do_node(const explore_graph *graph, walk *walk, const explore_node *node, int threads)
 {
-	if (is_buffered(node) || node->part == PART_CHOICE)
+	if (is_buffered(node) || node->part == PART_CHOICE ||
+	    (node->part == PART_LINK && node->source < 0))
 		return true;
 	if (node->part == PART_FENCE)
 		return fence_now(graph, walk, node, threads);
-	if (node->part == PART_TOKEN)
+	if (node->part == PART_TOKEN || node->part == PART_LINK)
 		return walk->issued[graph->nodes[node->source].thread] >
 		       graph->nodes[node->source].index;
 	return explore_is_write(node) ? write_now(graph, walk, node) : read_now(graph, walk, node);

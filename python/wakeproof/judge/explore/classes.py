@@ -106,6 +106,8 @@ class _Reader:
             pair = racing(self._found.example)
             if len(pair) == 2:
                 yield f"{self._what(pair[0])} and {self._what(pair[1])}: nothing orders them"
+            elif self._events and self._found.example[-1].text:
+                yield self._found.example[-1].text
         elif self._events:
             at, event = self._events[-1]
             yield f"{actor(self._found, event.thread)}: {event.text}{self._where(at)}"

@@ -27,6 +27,7 @@ from wakeproof.judge.explore.options import (
 )
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.labels import Labels
+from wakeproof.judge.own.program import LINKED, Program, is_scenario, of_files
 from wakeproof.judge.page import of_explore, output
 
 
@@ -35,7 +36,9 @@ def explore(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="Explore your own scenarios (.c) or programs (text). Default: all of wakeproof.",
+            help="Explore your own programs (.c with a main, and its other files), scenarios (.c "
+            "with STRESS_TEST) or programs as text. What begins with - and stands after -- is a "
+            "flag of the compiler. Default: all scenarios of wakeproof.",
             show_default=False,
         ),
     ] = None,
@@ -164,6 +167,33 @@ def explore(
             help="Let up to this many heavy fences of each actor fail.", rich_help_panel=BOUNDS
         ),
     ] = 0,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "-I",
+            metavar="DIR",
+            help="Look for included files of your program in this folder, too.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    argument: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            metavar="TEXT",
+            help="Give this argument to your program's main.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    volatile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Choose what a volatile access of your program is. plain: as in C11, so it can "
+            "race; relaxed: an atomic access, as kernel-style code means it.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "plain",
     timeouts: Annotated[
         bool,
         typer.Option(help="Let a wait with a deadline time out.", rich_help_panel=BOUNDS),
@@ -217,6 +247,8 @@ def explore(
 
       wakeproof explore litmus.txt --model armv8     load buffering too: ARM's own model
 
+      wakeproof explore test.c queue.c -I include -- -DN=3  your program, with its threads
+
       wakeproof explore path/to/race.c               your own race, written with stress.h
 
       wakeproof explore path/to/litmus.txt           programs as text: stress/explorer/data.c
@@ -250,13 +282,13 @@ def explore(
         save.mkdir(
             parents=True, exist_ok=True
         )  # a folder that cannot be made fails now, not after minutes
-    given = scenarios.find(files) if files else None
+    given, programs = _given(files or [], include or [], argument or [], volatile)
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         found = judge.explore(
             given, pattern, options, twins=twins, progress=progress.show,
             jobs=len(os.sched_getaffinity(0)) if parallel else jobs,
-            save=save or locations.cache() / "explore",
+            save=save or locations.cache() / "explore", programs=programs,
         )  # fmt: skip
     printed = out.given(
         screen, "wakeproof explore", lambda to: explore_print.show(to, found, labels),
@@ -282,6 +314,26 @@ def summary(found: ExploreReport, strict: bool = False) -> dict[str, Any]:
             for c in found.counterexamples
         ],
     }  # fmt: skip
+
+
+def _given(
+    files: list[Path], include: list[Path], arguments: list[str], volatile: str
+) -> tuple[list[Path] | None, list[Program]]:
+    """Return the scenarios and programs as text (None: none was given), and the programs in C."""
+    flags = [str(file) for file in files if str(file).startswith("-")]
+    flags += [f"-I{folder}" for folder in include]
+    given = scenarios.find([file for file in files if not str(file).startswith("-")])
+    is_relaxed = _one_of("--volatile", volatile, ("plain", "relaxed")) == "relaxed"
+    code = [
+        file for file in given
+        if file.suffix in LINKED or (file.suffix == ".c" and not is_scenario(file))
+    ]  # fmt: skip
+    if not files:
+        return None, []
+    if not code and (flags or arguments):
+        raise UsageError(f"{(flags + arguments)[0]} is for programs with a main, and there is none")
+    programs = of_files(code, flags, arguments, volatile_is_relaxed=is_relaxed) if code else []
+    return [file for file in given if file not in code], programs
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:

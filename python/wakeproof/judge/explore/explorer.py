@@ -55,7 +55,8 @@ def _with_lines(children: Children, program: Path, result: Result) -> Result:
     """Add the lines of plain accesses, which the compiler reports by address."""
     events = [event for outcome in result.outcomes for event in outcome.example]
     files = {e.site.file for e in events if e.site and e.site.file.startswith("@")}
-    places = sorted(files | set(_ADDRESS.findall(result.error)))
+    texts = " ".join([result.error, *(event.text for event in events)])
+    places = sorted(files | set(_ADDRESS.findall(texts)))
     if not places or shutil.which("addr2line") is None:
         return result
     calls = [f"{int(place[1:], 16) - 1:x}" for place in places]  # the return address is past it
@@ -65,9 +66,11 @@ def _with_lines(children: Children, program: Path, result: Result) -> Result:
     def place(address: str) -> tuple[str, int]:
         file, _, line = lines.get(address, "").rpartition(":")
         line = line.split(" ")[0]
-        return (shown(Path(file)), int(line)) if line.isdigit() else (address, 0)
+        is_known = line.isdigit() and file != "??"
+        return (shown(Path(file)), int(line)) if is_known else (address, 0)
 
     def lined(event: Event) -> Event:
+        event = replace(event, text=_ADDRESS.sub(named, event.text))
         if event.site is None or event.site.file not in lines:
             return event
         file, line = place(event.site.file)
@@ -81,6 +84,19 @@ def _with_lines(children: Children, program: Path, result: Result) -> Result:
         replace(o, example=tuple(lined(event) for event in o.example)) for o in result.outcomes
     )
     return replace(result, outcomes=outcomes, error=_ADDRESS.sub(named, result.error))
+
+
+def run_program(
+    children: Children,
+    command: list[str],
+    built: Path,
+    options: ExploreOptions,
+    arguments: list[str],
+    tick: Tick | None = None,
+) -> list[Result]:
+    """Explore a program with a `main` of its own, which gets the `arguments`."""
+    found = _run(children, command, options, len(options.models), tick, last=arguments)
+    return [_with_lines(children, built, result) for result in found]
 
 
 def run_programs(
@@ -144,12 +160,13 @@ def _run(
     tick: Tick | None,
     *,
     examples: bool = True,
+    last: Sequence[str] = (),
 ) -> list[Result]:
     chosen = options.checked()
     limit_s = runs * (2 if chosen.engine == "both" else 1) * chosen.seconds
     with _watched(tick) as progress:
         ended = children.run(
-            [*command, *chosen.arguments(examples=examples), "--progress", progress],
+            [*command, *chosen.arguments(examples=examples), "--progress", progress, *last],
             timeout_s=limit_s * PATIENCE + GRACE_S if chosen.seconds else None,
         )
     lines = ended.output.splitlines()

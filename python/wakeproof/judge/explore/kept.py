@@ -63,11 +63,12 @@ class Keeper:
         report: ScenarioReport | TwinReport,
         twin: Twin | None,
         sources: str,
+        program: str = "",
     ) -> None:
         """Give a token to the worst execution under each model, and save it.
 
         For a twin it is the shortest one that was found, for a scenario the smallest of all
-        (`smallest`).
+        (`smallest`).  `program`: of a program with a `main` of its own, how it was compiled.
         """
         for judged in report.judged:
             worst = judged.worst
@@ -77,7 +78,7 @@ class Keeper:
             options = self._options.get(id_of(judged.result, found), self.options)
             token = tokens.make(
                 file, twin.of if twin else report.name, twin.name if twin else "", judged.model,
-                judged.result.engine, options, found, sources,
+                judged.result.engine, options, found, sources, program,
             )  # fmt: skip
             saved = tokens.save(token, found, self.save) if self.save else None
             self.found.append(Counterexample(token, found, saved, worst.broken))

@@ -39,6 +39,7 @@ class Token:
     events: str  # hash of the execution
     sources: str  # hash of everything that was compiled
     schedule: str = ""  # of the execution; empty: the execution is searched
+    program: str = ""  # of a program with a `main` of its own: ``judge/own/program.py``
 
     @property
     def text(self) -> str:
@@ -76,7 +77,7 @@ class Token:
 
 def make(
     file: Path, name: str, twin: str, model: Model, engine: str, options: ExploreOptions,
-    found: Found, sources: str,
+    found: Found, sources: str, program: str = "",
 ) -> Token:  # fmt: skip
     """Return the token of a counterexample."""
     own = file.is_relative_to(locations.sources())
@@ -84,7 +85,7 @@ def make(
     changed = {name: value for name, value in options.changed().items() if name != "engine"}
     return Token(
         str(place), name, twin, model.value, engine, changed, found.text, found.verdict,
-        found.digest, sources, found.schedule,
+        found.digest, sources, found.schedule, program,
     )  # fmt: skip
 
 
@@ -142,6 +143,7 @@ def short_hash(text: str) -> str:
 
 
 def _checked(values: Mapping[str, object]) -> Token:
+    values = {"program": "", **values}  # tokens of scenarios have none
     texts = [values.get(name) for name in Token.__dataclass_fields__ if name != "options"]
     options = values.get("options")
     if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):

@@ -19,6 +19,14 @@ from wakeproof.judge.labels import Labels
 WOKEN = {0: "woken", 1: "word has changed", 2: "timed out"}
 ADDRESSES = 1 << 32
 ASLEEP = ("asleep", "lost_wakeup")
+_ONE_STEP = frozenset((
+    "lock", "trylock", "unlock", "wrlock", "trywrlock", "malloc", "free",
+))  # fmt: skip
+_SEVERAL_STEPS = frozenset((
+    "wait", "signal", "broadcast", "sem_wait", "sem_post", "barrier_wait", "once", "rdlock",
+    "tryrdlock", "membarrier",
+))  # fmt: skip
+"""What the runtime of ``stress/own`` calls the steps of a lock, by the function of the user."""
 _UPDATES = {"exchange": "exchange", "add": "fetch_add", "or": "fetch_or", "and": "fetch_and"}
 
 
@@ -60,8 +68,17 @@ def rows(found: Found, labels: Labels, model: Model) -> list[Row]:
 
 
 def operation(event: Event) -> str:
-    """Return the event's operation: ``x = 1 release``, ``load y acquire``."""
+    """Return the event's operation: ``x = 1 release``, ``load y acquire``, ``lock m``."""
     place = MACRO.sub("", event.location or "")
+    called = event.site.what if event.site else ""
+    if called in _ONE_STEP and event.kind != "fail":
+        is_taken = event.kind == "cas" and event.written is None
+        return f"{called} {place}{', which is taken' * is_taken}"
+    of = f"{called}: " if called in _SEVERAL_STEPS and event.kind != "fail" else ""
+    return of + _operation(event, place)
+
+
+def _operation(event: Event, place: str) -> str:
     match event.kind:
         case _ if event.drain:
             return f"({place} = {number(event.written or 0)} reaches memory)"
@@ -88,7 +105,11 @@ def operation(event: Event) -> str:
             return _choice(event)
         case "fail":
             said = event.text or (event.site.what if event.site else "")
+            if event.racing:
+                return f"races: {said}"
             return f"crashes: {said}" if event.crash else f"assertion fails: {said}"
+        case "create" | "join":
+            return f"{event.kind} thread {event.operand}"
         case _:
             return event.kind.replace("_", " ")
 

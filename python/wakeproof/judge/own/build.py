@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles a program for the explorer, and refuses what the explorer would not see.
+
+The compiler's hooks of ``-fsanitize=thread`` report each access.  Functions of the C library that
+the runtime models are renamed in the objects (``malloc`` becomes ``own__malloc``), so a function
+that is neither modelled nor known as harmless is found by its name before the program runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from wakeproof import locations
+from wakeproof.errors import JudgeError, MissingToolError, UsageError
+from wakeproof.judge.builds import JOBS, WARNINGS, compiler, prune
+from wakeproof.judge.explore.explored import NotModelledError
+from wakeproof.judge.own.program import LINKED, Program
+from wakeproof.judge.process import Children
+from wakeproof.judge.source_texts import Sources, digest
+
+COMPILE_S = 300.0
+TOOL_S = 120.0
+_LEFT_OUT = re.compile(r"main$|compiled|data|state|dump|dialog|tour|cycles$")
+"""Files of the explorer that serve scenarios, programs as text, or the engine of states."""
+_RUNTIME = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-D_GNU_SOURCE=", *WARNINGS)
+_PROGRAM = (
+    "-g", "-O1", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fno-builtin", "-fno-pie",
+    "-fno-stack-protector", "-fcf-protection=none", "-U_FORTIFY_SOURCE", "-pthread",
+)  # fmt: skip
+_GCC = ("--param=tsan-distinguish-volatile=1", "-Wno-tsan")
+_CLANG = ("-mllvm", "-tsan-distinguish-volatile", "-mllvm", "-tsan-instrument-read-before-write")
+_HARMLESS = re.compile(
+    r"(?:abs|labs|llabs|isal(?:pha|num)|isdigit|isspace|isupper|islower|toupper|tolower|strerror"
+    r"|getenv|__errno_location|__ctype_\w+_loc|std(?:out|err|in)|environ"
+    r"|pthread_(?:attr|mutexattr|condattr|rwlockattr|barrierattr)_\w+"
+    r"|(?:sqrt|sin|cos|tan|exp|log|log2|pow|fabs|floor|ceil|fmin|fmax)f?"
+    r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?)$"
+)
+"""Functions of their arguments alone, and objects, that need no model."""
+_ATOMIC = re.compile(r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b")
+_FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
+
+
+class Runtime:
+    """The part of the explorer that is linked to each program, compiled once."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._root = locations.sources() / "stress"
+        self._compiler = compiler()
+        self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
+        self._folder = locations.cache() / "own"
+        prune(self._folder)
+
+    @property
+    def compiler(self) -> list[str]:
+        """Return the compiler's command."""
+        return self._compiler
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        """Return the flags that make the compiler report each access."""
+        return (*_PROGRAM, *(_CLANG if "clang" in self._version else _GCC))
+
+    @property
+    def sources(self) -> list[Path]:
+        """Return the files that are compiled into the runtime."""
+        explorer = sorted((self._root / "explorer").glob("*.c"))
+        own = sorted((self._root / "own").glob("own_*.c"))
+        return [
+            *(file for file in explorer if not _LEFT_OUT.match(file.stem)),
+            *(file for file in own if file.stem != "own_start"),
+            self._root / "harness" / "engine" / "json.c",
+        ]
+
+    def identity(self) -> str:
+        """Return a hash of every text that is compiled into the runtime, and of the compiler."""
+        texts: dict[str, str] = {}
+        closure = Sources(locations.sources()).closure
+        for file in [*self.sources, self._root / "own" / "own_start.c"]:
+            texts |= closure(file)
+        named = (f"{Path(name).name}\0{text}" for name, text in texts.items())
+        return digest(self._version, *_RUNTIME, *sorted(named))
+
+    def library(self) -> Path:
+        """Return the runtime as a shared library, so that only the program's own data is reset.
+
+        Raises:
+            JudgeError: it does not compile, for instance on a machine that is not x86-64.
+        """
+        target = self._folder / f"libwakeproof_own-{self.identity()}.so"
+        if target.exists():
+            os.utime(target)
+            return target
+        part = self._folder / f".{target.name}.{os.getpid()}"
+        part.mkdir(parents=True, exist_ok=True)
+        try:
+            with ThreadPoolExecutor(JOBS) as pool:
+                objects = list(pool.map(lambda file: self._compiled(file, part), self.sources))
+            library = part / target.name
+            exported = self._root / "own" / "exported.map"
+            self._run([
+                *self._compiler, "-shared", "-o", str(library), *objects, "-Wl,-Bsymbolic",
+                f"-Wl,--version-script={exported}", "-Wl,-z,defs", "-Wl,-z,now", "-lm",
+            ])  # fmt: skip
+            library.replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return target
+
+    def _compiled(self, file: Path, folder: Path) -> str:
+        target = folder / f"{file.stem}.o"
+        kernel = self._root.parent / "kernel"
+        flags = [*_RUNTIME, *(f"-I{of}" for of in (self._root, self._root / "explorer", kernel))]
+        flags += ["-Werror"] * (os.environ.get("WAKEPROOF_CI") == "1")
+        self._run([*self._compiler, *flags, "-c", str(file), "-o", str(target)])
+        return str(target)
+
+    def _run(self, command: list[str]) -> None:
+        ended = self._children.run(command, timeout_s=COMPILE_S)
+        if ended.code or ended.timed_out:
+            raise JudgeError(f"the explorer's runtime does not compile:\n{ended.output.strip()}")
+
+
+class Builder:
+    """Builds programs in `folder`."""
+
+    def __init__(self, children: Children, runtime: Runtime, folder: Path) -> None:
+        self._children, self._runtime, self._folder = children, runtime, folder
+        self._library = runtime.library()
+        listed = self._tool("nm", "-D", "--defined-only", str(self._library))
+        exported = set(re.findall(r" T (\S+)$", listed, re.MULTILINE))
+        self._modelled = {name[5:] for name in exported if name.startswith("own__")}
+        self._hooks = {name for name in exported if name.startswith("__tsan_")}
+        self.warnings: list[str] = []
+
+    def program(self, program: Program) -> Path:
+        """Compile and link a program.
+
+        Raises:
+            UsageError: it does not compile.
+            NotModelledError: it needs what the explorer does not model, or has machine code that
+                the explorer would not see.
+            MissingToolError: no binutils.
+        """
+        place = self._folder / f"{program.name}-{digest(str(program))[:8]}"
+        place.mkdir(parents=True, exist_ok=True)
+        objects = [self._object(program, at, file, place) for at, file in enumerate(program.files)]
+        self._check_names(objects)
+        for made in objects:
+            self._check_instructions(made)
+        renamed = place / "renamed.txt"
+        names = [*sorted(self._modelled), "main"]
+        renamed.write_text("".join(f"{name} own__{name}\n" for name in names), "utf-8")
+        for made in objects:
+            self._tool("objcopy", f"--redefine-syms={renamed}", str(made))
+        start = locations.sources() / "stress" / "own" / "own_start.c"
+        target = place / program.name
+        self._compile([
+            "-no-pie", "-g", str(start), *(str(made) for made in objects), str(self._library),
+            f"-Wl,-rpath,{self._library.parent}", "-Wl,-z,now", "-lm", "-o", str(target),
+        ], program.files[0])  # fmt: skip
+        return target
+
+    def _object(self, program: Program, at: int, file: Path, place: Path) -> Path:
+        if file.suffix in LINKED:
+            target = place / f"{at}-{file.name}"
+            shutil.copy(file, target)
+            return target
+        target = place / f"{at}-{file.name}.o"
+        self._compile(
+            [*program.flags, *self._runtime.hooks, "-c", str(file), "-o", str(target)], file
+        )
+        return target
+
+    def _compile(self, arguments: list[str], file: Path) -> None:
+        ended = self._children.run([*self._runtime.compiler, *arguments], timeout_s=COMPILE_S)
+        if ended.code or ended.timed_out:
+            raise UsageError(f"{file} does not compile:\n{ended.output.strip()}")
+        if said := ended.output.strip():
+            self.warnings.append(f"{file} compiles with warnings:\n{said}")
+
+    def _tool(self, *command: str) -> str:
+        if not shutil.which(command[0]):
+            raise MissingToolError(
+                f"no {command[0]}: install binutils, which the compiler needs as well"
+            )
+        ended = self._children.run(list(command), timeout_s=TOOL_S)
+        if ended.code or ended.timed_out:
+            raise UsageError(f"{' '.join(command[:2])}: {ended.output.strip()}")
+        return ended.output
+
+    def _check_names(self, objects: Sequence[Path]) -> None:
+        """Refuse a program that needs a function which is neither modelled nor harmless."""
+        defined: set[str] = set()
+        for made in objects:
+            listed = self._tool("nm", "--defined-only", str(made))
+            defined |= set(re.findall(r"^\S+ [A-Za-z] (\S+)$", listed, re.MULTILINE))
+        known = defined | self._modelled | self._hooks
+        for made in objects:
+            listed = self._tool("nm", "-u", "-l", str(made))
+            needed = re.findall(r"^ *[Uwv] (\S+)(?:\t(\S+))?", listed, re.MULTILINE)
+            if "__tsan_init" not in {name for name, _ in needed}:
+                raise NotModelledError(
+                    f"{_shown(made)} was not compiled for the explorer, which would see none of "
+                    "its accesses: give its sources"
+                )
+            for name, where in needed:
+                if name in known or _HARMLESS.match(name):
+                    continue
+                place = f"{Path(where).name}" if where else _shown(made)
+                raise NotModelledError(f"{place}: {_why_not(name)}")
+
+    def _check_instructions(self, made: Path) -> None:
+        """Refuse machine code with atomic instructions of its own, which have no hooks."""
+        function = ""
+        for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(made)).splitlines():
+            if start := _FUNCTION.match(line):
+                function = start[1]
+            elif function and _ATOMIC.search(line):
+                instruction = line.split("\t")[-1].partition("#")[0].strip()
+                raise NotModelledError(
+                    f"{_shown(made)}: {function} has the instruction `{instruction}`, of inline "
+                    "assembly: the explorer does not see it; write it with <stdatomic.h>"
+                )
+
+
+def _shown(made: Path) -> str:
+    """Return the name of the file that was compiled into an object of ours."""
+    name = made.name.partition("-")[2]
+    return name.removesuffix(".o") if name.endswith(".c.o") else name
+
+
+def _why_not(name: str) -> str:
+    if name.startswith("__tsan_atomic128"):
+        return "an atomic object of 16 bytes: the explorer has 1, 2, 4 and 8 bytes"
+    if name.startswith(("__atomic_", "__sync_")):
+        return f"calls {name}, an atomic operation of a size that the explorer does not have"
+    return f"calls {name}, which the explorer does not model"

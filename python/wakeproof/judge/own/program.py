@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program to explore: its files, the flags of its compiler, and its arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof.errors import UsageError
+
+_SCENARIO = re.compile(r"^\s*STRESS_TEST\s*\(", re.MULTILINE)
+_MAIN = re.compile(r"\b(?:int|void)\s+main\s*\(|^\s*main\s*\(", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+LINKED = (".o", ".a")
+"""Suffixes of files that are linked as they are."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The first file has `main`.  `flags`: for the compiler, for instance ``-DN=3``."""
+
+    files: tuple[Path, ...]
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    volatile_is_relaxed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file with `main`, without its suffix."""
+        return self.files[0].stem
+
+    @property
+    def text(self) -> str:
+        """Return everything but the first file, as `of_text` takes it."""
+        return json.dumps([
+            [str(file) for file in self.files[1:]], self.flags, self.arguments,
+            self.volatile_is_relaxed,
+        ])  # fmt: skip
+
+
+def of_text(first: Path, text: str) -> Program:
+    """Return the program whose `Program.text` is `text`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        files, flags, arguments, is_relaxed = json.loads(text)
+        others = [Path(file) for file in files]
+        return Program((first, *others), tuple(flags), tuple(arguments), bool(is_relaxed))
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"the token does not say how {first} was compiled: explore again"
+        ) from error
+
+
+def is_scenario(file: Path) -> bool:
+    """Return whether a file of C declares scenarios with STRESS_TEST."""
+    return bool(_SCENARIO.search(_bare(file)))
+
+
+def has_main(file: Path) -> bool:
+    """Return whether a file of C defines `main`."""
+    return bool(_MAIN.search(_bare(file)))
+
+
+def of_files(
+    files: Sequence[Path],
+    flags: Sequence[str] = (),
+    arguments: Sequence[str] = (),
+    *,
+    volatile_is_relaxed: bool = False,
+) -> list[Program]:
+    """Return the programs that the files are.
+
+    Files without `main` belong to the program of the one file that has it.  If each file has a
+    `main`, each is a program.
+
+    Raises:
+        UsageError: no file has `main`, or several have it and others have none.
+    """
+    mains = [file for file in files if file.suffix == ".c" and has_main(file)]
+    others = [file for file in files if file not in mains]
+    names = ", ".join(str(file) for file in files)
+    if not mains:
+        raise UsageError(
+            f"{names}: no file declares a scenario (STRESS_TEST, stress/stress.h) or defines main"
+        )
+    if others and len(mains) > 1:
+        raise UsageError(
+            f"{names}: {' and '.join(file.name for file in mains)} define main, and "
+            f"{others[0].name} does not: give one program at a time"
+        )
+    return [
+        Program((main, *others), tuple(flags), tuple(arguments), volatile_is_relaxed)
+        for main in mains
+    ]
+
+
+def _bare(file: Path) -> str:
+    """Return the text of a file without its comments."""
+    return _COMMENT.sub(" ", file.read_text("utf-8", "replace"))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explores a program under each model, and gives names to what it finds."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from bisect import bisect
+from dataclasses import replace
+from pathlib import Path
+
+from wakeproof.errors import UsageError
+from wakeproof.judge.explore import explorer
+from wakeproof.judge.explore.explorer import Tick
+from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.results import Event, Found, Result
+from wakeproof.judge.explore.tokens import Token
+from wakeproof.judge.own.build import Builder, Runtime
+from wakeproof.judge.own.program import Program, of_text
+from wakeproof.judge.process import Children
+from wakeproof.judge.source_texts import digest
+
+TOOL_S = 60.0
+ARENA = 0x200000000000  # stress/own/own.h: OWN_BASE; the next ones, too
+SLOT, HEAP, STACK_END, THREADS = 1 << 22, 1 << 21, 7 << 19, 16
+_ADDRESS = re.compile(r"@([0-9a-f]{5,16})\b")
+_THREAD = re.compile(r"\bthread (\d+)\b")
+_SYMBOL = re.compile(r"^([0-9a-f]+) (?:([0-9a-f]+) )?([A-Za-z]) (\S+)$", re.MULTILINE)
+
+
+def explore(
+    children: Children,
+    built: Path,
+    program: Program,
+    options: ExploreOptions,
+    tick: Tick | None = None,
+) -> list[Result]:
+    """Explore a program that was built, under each model of `options`.
+
+    Raises:
+        UsageError: the options do not fit, or the program does what is not explored.
+        JudgeError: the explorer crashed, or did not keep its limits.
+    """
+    _check(options)
+    variables = {"WAKEPROOF_VOLATILE": "relaxed"} if program.volatile_is_relaxed else {}
+    command = (
+        ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []
+    )
+    results = explorer.run_program(
+        children, [*command, str(built), "--test", program.name], built,
+        replace(options, engine="graphs"), ["--", *program.arguments], tick,
+    )  # fmt: skip
+    symbols = Symbols(children, built)
+    for result in results:
+        if result.error:
+            said = symbols.named(result.error)
+            raise UsageError(f"{program.files[0]}, {result.model.label}: {said}")
+    return [symbols.of_result(result) for result in results]
+
+
+def sources_hash(runtime: Runtime, program: Program) -> str:
+    """Return a hash of everything that is compiled or read for a run."""
+    files = (f"{file.name}\0{digest_of(file)}" for file in program.files)
+    return digest(runtime.identity(), program.text, *files)
+
+
+def digest_of(file: Path) -> str:
+    """Return a hash of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def again(token: Token) -> list[Result]:
+    """Explore the program of a token once more, with the options that found it.
+
+    Raises:
+        UsageError: its files have changed since.
+    """
+    program = of_text(token.path, token.program)
+    with Children() as children, tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        runtime = Runtime(children)
+        if sources_hash(runtime, program) != token.sources:
+            raise UsageError(
+                f"the token was made from other sources of {token.file} or of the explorer: "
+                "explore again for a new one"
+            )
+        built = Builder(children, runtime, Path(folder)).program(program)
+        return explore(children, built, program, token.explore_options())
+
+
+def _check(options: ExploreOptions) -> None:
+    if options.engine not in ("auto", "graphs"):
+        raise UsageError(
+            f"engine {options.engine} does not run programs with threads of their own: leave "
+            "--engine out, or give graphs"
+        )
+    if Model.ARMV8 in options.models:
+        raise UsageError("model armv8 is of litmus tests as text; a program has sc, tso, rc11")
+    if options.orders:
+        raise UsageError("--order is of scenarios; change the order in the program itself")
+
+
+class Symbols:
+    """The names of addresses in a program that was built."""
+
+    def __init__(self, children: Children, built: Path) -> None:
+        listed = children.run(["nm", "-n", "-S", str(built)], timeout_s=TOOL_S).output
+        found = [(int(at, 16), int(size or "0", 16), name)
+                 for at, size, _, name in _SYMBOL.findall(listed)]  # fmt: skip
+        self._starts = [at for at, _, _ in found]
+        self._found: list[tuple[int, int, str]] = found
+
+    def of_address(self, at: int) -> str:
+        """Return ``head``, ``table+8``, ``heap of thread 1 + 32``; else the address."""
+        if ARENA <= at < ARENA + THREADS * SLOT:
+            thread, offset = divmod(at - ARENA, SLOT)
+            if offset < HEAP:
+                return f"heap of thread {thread} + {offset}"
+            return f"stack of thread {thread} - {STACK_END - offset}"
+        index = bisect(self._starts, at) - 1
+        if index >= 0:
+            start, size, name = self._found[index]
+            if at < start + max(size, 1):
+                return name.removeprefix("own__") + (f"+{at - start}" if at > start else "")
+        return f"{at:#x}"
+
+    def named(self, text: str) -> str:
+        """Return a text with the names of the addresses in it."""
+        return _ADDRESS.sub(lambda match: self.of_address(int(match[1], 16)), text)
+
+    def of_result(self, result: Result) -> Result:
+        """Return a result with names for locations and threads."""
+        actors = tuple(self.of_address(int(at[1:], 16)) for at in result.actors)
+        actors = tuple(
+            name if actors.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(actors)
+        )
+        outcomes = tuple(self._of_found(found, actors) for found in result.outcomes)
+        return replace(result, outcomes=outcomes, actors=actors)
+
+    def _of_found(self, found: Found, actors: tuple[str, ...]) -> Found:
+        def named(text: str) -> str:
+            return _THREAD.sub(lambda match: _actor(actors, match), self.named(text))
+
+        def of_event(event: Event) -> Event:
+            location = named(event.location) if event.location else event.location
+            return replace(event, location=location, text=named(event.text), offset=-1)
+
+        return replace(found, example=tuple(map(of_event, found.example)), actors=actors)
+
+
+def _actor(actors: tuple[str, ...], match: re.Match[str]) -> str:
+    at = int(match[1])
+    return actors[at] if at < len(actors) else f"thread {at}"

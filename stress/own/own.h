@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * own.h - shared by the parts that explore a program as its author wrote it: C11 with pthreads.
+ *
+ *   own_main.c      the program: options, models, one line of JSON for each
+ *   own_replay.c    runs the program as an execution graph says; positions
+ *   own_fibers.c    threads as fibers: a stack and a block of thread-local storage for each
+ *   own_hooks.c     the compiler's hooks: atomic operations, plain accesses
+ *   own_memory.c    tracked memory: locations, races, what a thread has written
+ *   own_heap.c      malloc and free
+ *   own_threads.c   pthread and C11 threads; own_locks.c their locks; own_futex.c the system call
+ *   own_libc.c      printing, time, string functions, the ends of a process
+ *
+ *   program                               engine
+ *   an atomic operation: asks, pauses     takes the step, when and as the model allows
+ *   goes on with the value                wants to know where the thread stands after a graph:
+ *                                         runs all threads again, as that graph says
+ *
+ * Why it works  A graph says which step each thread takes, in which order, and what each read
+ *               returns. Threads run one at a time, each up to its next step, in an order that keeps
+ *               program order and reads-from. So a plain access without a race finds the bytes that
+ *               it must find. A race is found by clocks, and ends the execution.
+ * Spec          none.
+ * Evidence      tests/judge/own. */
+#ifndef WP_OWN_H
+#define WP_OWN_H
+
+#include "graph.h"
+
+enum {
+	OWN_HEAP = 1 << 21,  /* bytes of a thread's heap */
+	OWN_STACK = 1 << 19, /* bytes of a thread's stack */
+	OWN_SLOT = 1 << 22,  /* bytes of a thread's part of the arena */
+	OWN_KEYS = 32,
+	OWN_SITES = 4096,
+	OWN_NOTHING = -1,
+	OWN_MESSAGE = 320,
+	OWN_PRINTED = 96, /* bytes that a thread may print; more is cut off */
+	OWN_PENDING = 256,
+};
+
+/* Fixed, so that an address means the same in each run. */
+#define OWN_BASE ((char *)0x200000000000)
+#define OWN_PC __builtin_return_address(0)
+
+typedef struct own_digest {
+	uint64_t a, b;
+} own_digest;
+
+typedef struct own_written { /* a plain write that is announced, and done at the next step */
+	char *at;
+	size_t size;
+	const void *from;
+	bool is_marked; /* some of its bytes are a location */
+	bool is_relaxed;
+} own_written;
+
+/* A thread of the program. */
+typedef struct own_fiber {
+	char *stack_end, *pointer; /* of the stack; where the paused fiber stands on it */
+	char *lowest;              /* the lowest byte of the stack that was ever used */
+	char *tcb;           /* thread control block, with the thread-local storage below it */
+	explore_step asked;  /* the step that it wants to take */
+	explore_clock clock; /* what happens before its next access */
+	int segment;         /* the number of its nodes so far */
+	uint32_t creates;    /* threads that it has created */
+	own_digest writes;   /* of the bytes that it has written, as far as they have changed */
+	own_written pending[OWN_PENDING];
+	int pending_count;
+	uint64_t clock_ns;
+	void *keys[OWN_KEYS];
+	char printed[OWN_PRINTED];
+	uint32_t printed_size;
+	int64_t heap_state; /* own_heap.c: a hash of its free blocks */
+} own_fiber;
+
+extern own_fiber own_fibers[EXPLORE_THREADS];
+extern own_fiber *own_now; /* the fiber that runs; NULL: the engine, or code before main */
+extern explore_program own_program;
+extern int (*own_main)(int, char **, char **);
+extern char **own_arguments;
+extern const void *own_code[EXPLORE_THREADS]; /* the function with which each thread begins */
+extern bool own_has_raced;                    /* in the execution that was run last */
+/* The step depends on the thread's own state alone, so it need not be run again. */
+extern bool own_is_pure;
+/* Adds `value` at `of` to what the running thread is, as long as it is not taken away again. */
+void own_hold(const void *of, uint64_t value, bool adds);
+extern bool own_volatile_is_relaxed, own_has_volatile; /* it has made a volatile access */
+extern const void *own_last; /* where the program was when it called the runtime last */
+
+static inline int own_thread(void)
+{
+	return (int)(own_now - own_fibers);
+}
+
+/* own_main.c: sets the program's error, unless it is set already. */
+__attribute__((format(printf, 1, 2))) void own_refuse(const char *format, ...);
+__attribute__((format(printf, 1, 2))) const char *own_text(const char *format, ...);
+uint32_t own_site(const void *from, const char *what);
+
+/* own_fibers.c */
+bool own_make_fibers(void);
+void own_begin(own_fiber *fiber);
+/* Runs the fiber to its next step. False: it cannot go on; an error or the step EXPLORE_FAIL says
+ * why. */
+bool own_resume(own_fiber *fiber);
+void own_pause(void); /* called on the fiber */
+size_t own_tls_size(void);
+
+/* own_replay.c */
+void own_make_program(explore_program *program);
+void own_forget(void);
+
+/* own_hooks.c: one step of the running fiber; returns its value. Before main, acts directly. */
+uint64_t own_step(explore_step step, void *at, const char *what, const void *from);
+extern uint64_t own_given;
+extern bool own_given_failed;
+uint64_t own_load(void *at, int size, int order, const char *what, const void *from);
+void own_store(void *at, int size, uint64_t value, int order, const char *what, const void *from);
+uint64_t own_update(int kind, void *at, int size, uint64_t value, int order, const char *what,
+		    const void *from);
+bool own_cas(void *at, int size, uint64_t expected, uint64_t value, int order, const char *what,
+	     const void *from);
+/* The running fiber has done what ends an execution. */
+_Noreturn void own_fail(const char *text, bool is_crash, bool is_race, const void *from);
+
+/* own_memory.c */
+bool own_make_memory(void);
+void own_reset_memory(void);
+bool own_is_tracked(const void *at);
+int own_location(char *at, int size, const char *what);
+char *own_place(int location);
+/* A plain access: looks for races. One of a location is a step. */
+void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void *from);
+/* Fills memory now, for malloc or free. */
+void own_clobber(char *at, size_t size, unsigned char byte, const char *what, const void *from);
+void own_settle(void); /* turns announced writes, which are done by now, into steps */
+
+/* own_heap.c */
+void own_reset_heap(void);
+void own_check_heap(const char *at, size_t size, bool writes, const void *from);
+void *own_malloc_from(size_t size, size_t alignment, const void *from);
+void own_free_from(void *at, const void *from);
+size_t own_size_of(const void *at); /* of the block that begins here; 0: none does */
+
+/* own_threads.c */
+_Noreturn void own_end_thread(void *result);
+void *own_start(uint64_t start); /* runs what the thread begins with */
+void own_reset_keys(void);
+
+/* The names of the modelled functions in the objects of the program: own__malloc for malloc. */
+#define OWN(type, name, ...)           \
+	type own__##name(__VA_ARGS__); \
+	type own__##name(__VA_ARGS__)
+
+static inline own_digest own_mix(own_digest digest, uint64_t word)
+{
+	digest.a = (digest.a ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	digest.a ^= digest.a >> 32;
+	digest.b = (digest.b + word) * UINT64_C(0xff51afd7ed558ccd);
+	digest.b ^= digest.b >> 29;
+	return digest;
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * own_hooks.c - the functions that code compiled with -fsanitize=thread calls: atomic operations,
+ * fences, plain accesses.
+ *
+ *   the compiler's memory order   0 relaxed, 1 consume, 2 acquire, 3 release, 4 acq_rel, 5 seq_cst
+ *
+ * Why it works  gcc and clang compile C11 atomics, __atomic and __sync to these calls alone. Consume
+ *               is acquire, as compilers have it.
+ * Spec          none.
+ * Evidence      tests/judge/own. */
+#include <string.h>
+
+#include "own.h"
+
+uint64_t own_given;
+bool own_given_failed;
+
+static uint64_t act_directly(const explore_step *step, void *at)
+{
+	uint64_t old = 0;
+
+	if (at)
+		memcpy(&old, at, step->size);
+	if (at && explore_writes(step->kind) && explore_takes_place(step, old)) {
+		uint64_t new = explore_updated(step, old);
+
+		memcpy(at, &new, step->size);
+	}
+	return old;
+}
+
+uint64_t own_step(explore_step step, void *at, const char *what, const void *from)
+{
+	own_last = from;
+	if (!own_now)
+		return act_directly(&step, at);
+	if (at)
+		own_check_heap(at, step.size, explore_writes(step.kind), from);
+	own_settle();
+	step.location = at ? own_location(at, step.size, what) : OWN_NOTHING;
+	step.site = own_site(from, what);
+	own_given_failed = false;
+	own_now->asked = step;
+	own_pause();
+	return own_given;
+}
+
+void own_fail(const char *text, bool is_crash, bool is_race, const void *from)
+{
+	own_now->asked = (explore_step){.kind = EXPLORE_FAIL,
+					.location = OWN_NOTHING,
+					.is_crash = is_crash,
+					.is_race = is_race,
+					.text = text,
+					.site = own_site(from, is_race ? "race" : "failure")};
+	for (;;)
+		own_pause();
+}
+
+static int order_of(int order)
+{
+	return (order &= 7) == 0 ? EXPLORE_RELAXED : order == 1 ? EXPLORE_ACQUIRE : order;
+}
+
+static explore_step step_of(int kind, int size, int order, uint64_t value)
+{
+	explore_step step = {.kind = (uint8_t)kind,
+			     .order = (uint8_t)order,
+			     .size = (uint8_t)size,
+			     .location = OWN_NOTHING};
+
+	step.operand = explore_cut(&step, value);
+	return step;
+}
+
+uint64_t own_load(void *at, int size, int order, const char *what, const void *from)
+{
+	return own_step(step_of(EXPLORE_LOAD, size, order, 0), at, what, from);
+}
+
+void own_store(void *at, int size, uint64_t value, int order, const char *what, const void *from)
+{
+	own_step(step_of(EXPLORE_STORE, size, order, value), at, what, from);
+}
+
+uint64_t own_update(int kind, void *at, int size, uint64_t value, int order, const char *what,
+		    const void *from)
+{
+	return own_step(step_of(kind, size, order, value), at, what, from);
+}
+
+bool own_cas(void *at, int size, uint64_t expected, uint64_t value, int order, const char *what,
+	     const void *from)
+{
+	explore_step step = step_of(EXPLORE_CAS, size, order, value);
+
+	step.expected = explore_cut(&step, expected);
+	step.fail_order = EXPLORE_RELAXED;
+	return own_step(step, at, what, from) == step.expected;
+}
+
+static bool exchange_if(void *at, void *expected, uint64_t value, int size, int order,
+			int fail_order, bool is_weak, const void *from)
+{
+	explore_step step = step_of(EXPLORE_CAS, size, order_of(order), value);
+	uint64_t old = 0;
+
+	memcpy(&step.expected, expected, (size_t)size);
+	step.fail_order = (uint8_t)order_of(fail_order);
+	step.is_weak = is_weak;
+	old = own_step(step, at, "compare-and-swap", from);
+	if (old == step.expected && !own_given_failed)
+		return true;
+	memcpy(expected, &old, (size_t)size);
+	return false;
+}
+
+/* An update that the engine does not have: a load, and a compare-and-swap until it succeeds. */
+static uint64_t update_by_cas(void *at, int size, int order, uint64_t value, bool is_nand,
+			      const void *from)
+{
+	for (;;) {
+		uint64_t old = own_load(at, size, EXPLORE_RELAXED, "load of an update", from);
+		uint64_t new = is_nand ? ~(old & value) : old ^ value;
+
+		if (own_cas(at, size, old, new, order_of(order), "update", from))
+			return old;
+	}
+}
+
+/* The compiler's names. */
+
+#define UPDATE(bits, name, kind, value)                                                     \
+	uint##bits##_t __tsan_atomic##bits##_##name(void *at, uint##bits##_t v, int order); \
+	uint##bits##_t __tsan_atomic##bits##_##name(void *at, uint##bits##_t v, int order)  \
+	{                                                                                   \
+		return (uint##bits##_t)own_update(kind, at, (bits) / 8, (uint64_t)(value),  \
+						  order_of(order), #name, OWN_PC);          \
+	}
+#define BY_CAS(bits, name, is_nand)                                                              \
+	uint##bits##_t __tsan_atomic##bits##_##name(void *at, uint##bits##_t v, int order);      \
+	uint##bits##_t __tsan_atomic##bits##_##name(void *at, uint##bits##_t v, int order)       \
+	{                                                                                        \
+		return (uint##bits##_t)update_by_cas(at, (bits) / 8, order, v, is_nand, OWN_PC); \
+	}
+#define EXCHANGE_IF(bits, name, is_weak)                                                          \
+	int __tsan_atomic##bits##_compare_exchange_##name(void *at, void *expected,               \
+							  uint##bits##_t v, int order, int fail); \
+	int __tsan_atomic##bits##_compare_exchange_##name(void *at, void *expected,               \
+							  uint##bits##_t v, int order, int fail)  \
+	{                                                                                         \
+		return exchange_if(at, expected, v, (bits) / 8, order, fail, is_weak, OWN_PC);    \
+	}
+#define ATOMICS(bits)                                                                             \
+	uint##bits##_t __tsan_atomic##bits##_load(void *at, int order);                           \
+	void __tsan_atomic##bits##_store(void *at, uint##bits##_t v, int order);                  \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                \
+		void *at, uint##bits##_t expected, uint##bits##_t v, int order, int fail);        \
+	uint##bits##_t __tsan_atomic##bits##_load(void *at, int order)                            \
+	{                                                                                         \
+		return (uint##bits##_t)own_load(at, (bits) / 8, order_of(order), "load", OWN_PC); \
+	}                                                                                         \
+	void __tsan_atomic##bits##_store(void *at, uint##bits##_t v, int order)                   \
+	{                                                                                         \
+		own_store(at, (bits) / 8, v, order_of(order), "store", OWN_PC);                   \
+	}                                                                                         \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                \
+		void *at, uint##bits##_t expected, uint##bits##_t v, int order, int fail)         \
+	{                                                                                         \
+		exchange_if(at, &expected, v, (bits) / 8, order, fail, false, OWN_PC);            \
+		return expected;                                                                  \
+	}                                                                                         \
+	UPDATE(bits, exchange, EXPLORE_EXCHANGE, v)                                               \
+	UPDATE(bits, fetch_add, EXPLORE_ADD, v)                                                   \
+	UPDATE(bits, fetch_sub, EXPLORE_ADD, -(uint64_t)v)                                        \
+	UPDATE(bits, fetch_or, EXPLORE_OR, v)                                                     \
+	UPDATE(bits, fetch_and, EXPLORE_AND, v)                                                   \
+	BY_CAS(bits, fetch_xor, false)                                                            \
+	BY_CAS(bits, fetch_nand, true)                                                            \
+	EXCHANGE_IF(bits, strong, false)                                                          \
+	EXCHANGE_IF(bits, weak, true)
+ATOMICS(8)
+ATOMICS(16)
+ATOMICS(32)
+ATOMICS(64)
+
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_signal_fence(int order);
+
+void __tsan_atomic_thread_fence(int order)
+{
+	explore_step step = step_of(EXPLORE_FENCE, 8, order_of(order), 0);
+
+	if (own_now && step.order != EXPLORE_RELAXED)
+		own_step(step, NULL, "fence", OWN_PC);
+}
+
+void __tsan_atomic_signal_fence(int order)
+{
+}
+
+#define TSAN_READ(place, size, is_volatile) own_plain(place, size, false, is_volatile, OWN_PC)
+#define TSAN_WRITE(place, size, is_volatile) own_plain(place, size, true, is_volatile, OWN_PC)
+#include "tsan_hooks.h"

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * own_libc.c - functions of the C library that touch memory of the program, print, tell the time, or
+ * end the process.
+ *
+ *   memcpy, strlen, ...   report the bytes that they read and write; then the C library's own
+ *   printf, puts, ...     what a thread prints to the standard output belongs to the outcome
+ *   sleep, time, ...      time passes in no step; each look at a clock takes a millisecond
+ *
+ * Spec          none.
+ * Evidence      tests/judge/own. */
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "own.h"
+
+enum { START_S = 1000000000, TICK_NS = 1000000, LINE = 1024 };
+
+static void reads(const void *at, size_t size, const void *from)
+{
+	own_plain((char *)(uintptr_t)at, size, false, false, from);
+}
+
+static void writes(void *at, size_t size, const void *from)
+{
+	own_plain(at, size, true, false, from);
+}
+
+/* Memory and strings. */
+
+OWN(void *, memcpy, void *to, const void *from, size_t size)
+{
+	reads(from, size, OWN_PC);
+	writes(to, size, OWN_PC);
+	return memmove(to, from, size);
+}
+
+OWN(void *, memmove, void *to, const void *from, size_t size)
+{
+	reads(from, size, OWN_PC);
+	writes(to, size, OWN_PC);
+	return memmove(to, from, size);
+}
+
+OWN(void *, memset, void *at, int byte, size_t size)
+{
+	writes(at, size, OWN_PC);
+	return memset(at, byte, size);
+}
+
+OWN(int, memcmp, const void *one, const void *other, size_t size)
+{
+	reads(one, size, OWN_PC);
+	reads(other, size, OWN_PC);
+	return memcmp(one, other, size);
+}
+
+OWN(size_t, strlen, const char *text)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	return strlen(text);
+}
+
+OWN(int, strcmp, const char *one, const char *other)
+{
+	reads(one, strlen(one) + 1, OWN_PC);
+	reads(other, strlen(other) + 1, OWN_PC);
+	return strcmp(one, other);
+}
+
+OWN(int, strncmp, const char *one, const char *other, size_t most)
+{
+	reads(one, strnlen(one, most), OWN_PC);
+	reads(other, strnlen(other, most), OWN_PC);
+	return strncmp(one, other, most);
+}
+
+OWN(char *, strcpy, char *to, const char *from)
+{
+	size_t size = strlen(from) + 1;
+
+	reads(from, size, OWN_PC);
+	writes(to, size, OWN_PC);
+	return memmove(to, from, size);
+}
+
+OWN(char *, strchr, const char *text, int byte)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	return strchr(text, byte);
+}
+
+/* Memory from the heap. */
+
+OWN(void *, malloc, size_t size)
+{
+	return own_malloc_from(size, 16, OWN_PC);
+}
+
+OWN(void *, calloc, size_t count, size_t size)
+{
+	size_t all;
+	void *at;
+
+	if (__builtin_mul_overflow(count, size, &all))
+		return NULL;
+	at = own_malloc_from(all, 16, OWN_PC);
+	if (at) {
+		writes(at, all, OWN_PC);
+		memset(at, 0, all);
+	}
+	return at;
+}
+
+OWN(void *, aligned_alloc, size_t alignment, size_t size)
+{
+	return own_malloc_from(size, alignment, OWN_PC);
+}
+
+OWN(int, posix_memalign, void **at, size_t alignment, size_t size)
+{
+	void *made = own_malloc_from(size, alignment, OWN_PC);
+
+	writes(at, sizeof(*at), OWN_PC);
+	*at = made;
+	return 0;
+}
+
+OWN(void, free, void *at)
+{
+	own_free_from(at, OWN_PC);
+}
+
+OWN(void *, realloc, void *at, size_t size)
+{
+	void *made = own_malloc_from(size, 16, OWN_PC);
+	size_t old = at ? own_size_of(at) : 0;
+
+	if (made && old) {
+		size_t kept = old < size ? old : size;
+
+		reads(at, kept, OWN_PC);
+		writes(made, kept, OWN_PC);
+		memmove(made, at, kept);
+	}
+	own_free_from(at, OWN_PC);
+	return made;
+}
+
+OWN(char *, strdup, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *made = own_malloc_from(size, 16, OWN_PC);
+
+	reads(text, size, OWN_PC);
+	writes(made, size, OWN_PC);
+	return memmove(made, text, size);
+}
+
+/* Printing. */
+
+static void print(const char *text, size_t size)
+{
+	for (size_t i = 0; own_now && i < size; i++)
+		if (own_now->printed_size < OWN_PRINTED && (text[i] != '\n' || i + 1 < size))
+			own_now->printed[own_now->printed_size++] = text[i] == '\n' ? ' ' : text[i];
+}
+
+static int print_to(FILE *stream, const char *format, va_list arguments)
+{
+	char text[LINE];
+	int size = vsnprintf(text, sizeof(text), format, arguments);
+
+	if (stream == stdout)
+		print(text, size < LINE ? (size_t)size : LINE - 1);
+	return size;
+}
+
+OWN(int, printf, const char *format, ...)
+{
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = print_to(stdout, format, arguments);
+	va_end(arguments);
+	return size;
+}
+
+OWN(int, fprintf, FILE *stream, const char *format, ...)
+{
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = print_to(stream, format, arguments);
+	va_end(arguments);
+	return size;
+}
+
+OWN(int, vprintf, const char *format, va_list arguments)
+{
+	return print_to(stdout, format, arguments);
+}
+
+OWN(int, vfprintf, FILE *stream, const char *format, va_list arguments)
+{
+	return print_to(stream, format, arguments);
+}
+
+OWN(int, puts, const char *text)
+{
+	print(text, strlen(text));
+	return 1;
+}
+
+OWN(int, putchar, int byte)
+{
+	char text = (char)byte;
+
+	print(&text, text != '\n');
+	return byte;
+}
+
+OWN(int, fputs, const char *text, FILE *stream)
+{
+	if (stream == stdout)
+		print(text, strlen(text));
+	return 1;
+}
+
+OWN(int, fputc, int byte, FILE *stream)
+{
+	return stream == stdout ? own__putchar(byte) : byte;
+}
+
+OWN(size_t, fwrite, const void *from, size_t size, size_t count, FILE *stream)
+{
+	if (stream == stdout)
+		print(from, size * count);
+	return count;
+}
+
+OWN(int, fflush, FILE *stream)
+{
+	return 0;
+}
+
+OWN(void, perror, const char *text)
+{
+}
+
+OWN(int, snprintf, char *to, size_t size, const char *format, ...)
+{
+	va_list arguments;
+	int used;
+
+	va_start(arguments, format);
+	used = vsnprintf(to, size, format, arguments);
+	va_end(arguments);
+	writes(to, size && used >= 0 ? ((size_t)used < size ? (size_t)used + 1 : size) : 0, OWN_PC);
+	return used;
+}
+
+/* Time. */
+
+static int64_t now_ns(void)
+{
+	own_now->clock_ns += TICK_NS;
+	return (int64_t)START_S * 1000000000 + (int64_t)own_now->clock_ns;
+}
+
+OWN(int, clock_gettime, clockid_t clock, struct timespec *at)
+{
+	int64_t ns = own_now ? now_ns() : 0;
+
+	writes(at, sizeof(*at), OWN_PC);
+	*at = (struct timespec){ns / 1000000000, ns % 1000000000};
+	return 0;
+}
+
+OWN(int, timespec_get, struct timespec *at, int base)
+{
+	own__clock_gettime(0, at);
+	return base;
+}
+
+OWN(int, gettimeofday, struct timeval *at, void *zone)
+{
+	int64_t ns = own_now ? now_ns() : 0;
+
+	writes(at, sizeof(*at), OWN_PC);
+	*at = (struct timeval){ns / 1000000000, ns % 1000000000 / 1000};
+	return 0;
+}
+
+OWN(time_t, time, time_t *at)
+{
+	if (at) {
+		writes(at, sizeof(*at), OWN_PC);
+		*at = START_S;
+	}
+	return START_S;
+}
+
+OWN(int, sched_yield, void)
+{
+	return 0;
+}
+
+OWN(int, pthread_yield, void)
+{
+	return 0;
+}
+
+OWN(void, thrd_yield, void)
+{
+}
+
+OWN(int, nanosleep, const struct timespec *length, struct timespec *left)
+{
+	return 0;
+}
+
+OWN(int, thrd_sleep, const struct timespec *length, struct timespec *left)
+{
+	return 0;
+}
+
+OWN(int, usleep, unsigned length_us)
+{
+	return 0;
+}
+
+OWN(unsigned, sleep, unsigned length_s)
+{
+	return 0;
+}
+
+/* The ends of a process. */
+
+_Noreturn OWN(void, __assert_fail, const char *text, const char *file, unsigned line,
+	      const char *function)
+{
+	if (!own_now)
+		abort();
+	own_fail(own_text("%.200s", text), false, false, OWN_PC);
+}
+
+_Noreturn OWN(void, abort, void)
+{
+	if (!own_now)
+		abort();
+	own_fail("calls abort", true, false, OWN_PC);
+}
+
+_Noreturn OWN(void, exit, int code)
+{
+	if (!own_now)
+		exit(code);
+	if (code)
+		own_fail(own_text("exit(%d)", code), false, false, OWN_PC);
+	if (own_thread()) {
+		own_refuse("thread %d calls exit(0), which is not modelled", own_thread());
+		own_pause();
+	}
+	own_end_thread(NULL);
+}

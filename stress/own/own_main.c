@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * own_main.c - the command line of an explored program: the options of the explorer, `--`, and the
+ * program's own arguments. Prints one line of JSON per model, as main.c does.
+ *
+ * Spec          none.
+ * Evidence      tests/judge/own. */
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "own.h"
+#include "options.h"
+#include "overrides.h"
+#include "report.h"
+
+enum { TEXTS = 1 << 14, NAME = 24 };
+
+#define NO_SITE UINT32_MAX
+
+explore_program own_program;
+int (*own_main)(int, char **, char **);
+char **own_arguments;
+bool own_volatile_is_relaxed, own_has_volatile;
+const void *own_last;
+
+const void *own_code[EXPLORE_THREADS];
+static explore_site sites[OWN_SITES];
+static char files[OWN_SITES][NAME];
+static const void *from_of[OWN_SITES];
+static char error[OWN_MESSAGE];
+
+void own_refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	if (own_program.error)
+		return;
+	va_start(arguments, format);
+	vsnprintf(error, sizeof(error), format, arguments);
+	va_end(arguments);
+	own_program.error = error;
+}
+
+const char *own_text(const char *format, ...)
+{
+	static const char *texts[TEXTS];
+	static uint32_t count;
+	char text[OWN_MESSAGE];
+	va_list arguments;
+	own_digest digest = {9, 10};
+	uint32_t slot;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	for (const char *at = text; *at; at++)
+		digest = own_mix(digest, (unsigned char)*at);
+	for (slot = digest.a % TEXTS; texts[slot]; slot = (slot + 1) % TEXTS)
+		if (!strcmp(texts[slot], text))
+			return texts[slot];
+	if (2 * count >= TEXTS)
+		return "(more texts than are kept)";
+	count++;
+	return texts[slot] = strdup(text);
+}
+
+uint32_t own_site(const void *from, const char *what)
+{
+	static uint16_t slots[OWN_SITES]; /* site + 1 */
+	uint32_t slot = (uint32_t)((uintptr_t)from * 0x9e3779b1u >> 4) % OWN_SITES, site;
+
+	if (!from)
+		return NO_SITE;
+	while (slots[slot] &&
+	       (from_of[slots[slot] - 1] != from || strcmp(sites[slots[slot] - 1].what, what) != 0))
+		slot = (slot + 1) % OWN_SITES;
+	if (slots[slot])
+		return slots[slot] - 1u;
+	site = (uint32_t)own_program.sites_count;
+	if (site + 1 == OWN_SITES) {
+		own_refuse("more than %d different operations", OWN_SITES);
+		return 0;
+	}
+	snprintf(files[site], NAME, "@%lx", (unsigned long)(uintptr_t)from);
+	sites[site] = (explore_site){files[site], 0, what};
+	from_of[site] = from;
+	slots[slot] = (uint16_t)(site + 1);
+	own_program.sites_count++;
+	return site;
+}
+
+/* The process must have one thread: another one would be none of the explorer's. */
+static void check_alone(explore_report *report)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int count = 0;
+
+	while (tasks && readdir(tasks))
+		count++;
+	if (tasks)
+		closedir(tasks);
+	if (count > 3 && !*report->error) /* and . and .. */
+		snprintf(report->error, sizeof(report->error),
+			 "the program has made a thread that the explorer does not know");
+}
+
+static void explore(const explore_options *options)
+{
+	explore_report report = {.engine = "graphs"};
+
+	explore_failing_heavy_most = 0;
+	own_make_program(&own_program);
+	explore_graphs(&own_program, options, &report);
+	if (own_program.error && !*report.error)
+		snprintf(report.error, sizeof(report.error), "%s", own_program.error);
+	check_alone(&report);
+	explore_print(&own_program, options, &report);
+	explore_report_free(&report);
+}
+
+/* Called by the program's start. */
+int own_run(int (*main)(int, char **, char **), int argc, char **argv);
+
+int own_run(int (*main)(int, char **, char **), int argc, char **argv)
+{
+	int own = 1;
+	explore_command command;
+
+	while (own < argc && strcmp(argv[own], "--") != 0)
+		own++;
+	command = explore_read_command(own, argv);
+	if (own_program.error)
+		explore_refuse(command.test, own_program.error, "it cannot be explored");
+	own_volatile_is_relaxed = getenv("WAKEPROOF_VOLATILE") != NULL;
+	if (own == argc)
+		argv[--own] = argv[0];
+	else
+		argv[own] = argv[0];
+	own_main = main;
+	own_arguments = argv + own;
+	own_program.name = command.test;
+	own_program.sites = sites;
+	own_program.code = own_code;
+	memcpy(&own_code[0], &main, sizeof(main));
+	if (command.progress && strcmp(command.progress, "none") != 0)
+		explore_progress_to(fopen(command.progress, "a"));
+	if (!own_make_fibers() || !own_make_memory()) {
+		fprintf(stderr, "explore: no memory at the explorer's fixed addresses\n");
+		return 3;
+	}
+	for (int model = 0; model < MODELS; model++) {
+		if (!(command.models >> model & 1))
+			continue;
+		command.options.model = (enum explore_model)model;
+		explore(&command.options);
+	}
+	fflush(stdout);
+	_exit(0);
+}

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the explorer would not see, or not model, is refused or caught: nothing in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.own import of_program, of_text, verdicts
+
+from wakeproof.errors import UsageError
+from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.own.program import Program
+from wakeproof.judge.process import Children
+
+ONE = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n"
+RUN = """
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, NULL, f, NULL);
+    f(NULL);
+    pthread_join(t, NULL);
+    return %s;
+}
+"""
+REFUSED = {
+    "inline assembly": (
+        'static int n; static void *f(void *a) { __asm__ volatile("lock; incl %0" : "+m"(n)); '
+        "return a; }" + RUN % "n != 2",
+        "f has the instruction `lock incl",
+    ),
+    "the network": (
+        "#include <sys/socket.h>\nint main(void) { return socket(AF_INET, SOCK_STREAM, 0); }",
+        "calls socket, which the explorer does not model",
+    ),
+    "random numbers": ("int main(void) { return rand(); }", "calls rand, which the explorer"),
+    "another process": (
+        "#include <unistd.h>\nint main(void) { return fork() < 0; }",
+        "calls fork, which the explorer does not model",
+    ),
+    "sixteen bytes": (
+        "struct two { long a, b; }; static _Atomic(struct two) x;\n"
+        "int main(void) { struct two now = atomic_load(&x); return (int)now.a; }",
+        "an atomic object of 16 bytes",
+    ),
+    "no program": ("int f(void) { return 0; }", "own__main"),
+    "a mistake": ("int main(void) { return x; }", "does not compile"),
+    "a plain flag": (
+        "static int stop; static void *f(void *a) { stop = 1; return a; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, NULL, f, NULL); while (!stop) ; }",
+        "loops for ever at program.c:",
+    ),
+    "a volatile flag": (
+        "static volatile int stop; static void *f(void *a) { stop = 1; return a; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, NULL, f, NULL); while (!stop) ; }",
+        "--volatile relaxed",
+    ),
+    "twenty threads": (
+        "static void *f(void *a) { return a; }\nint main(void) { pthread_t t[20];\n"
+        "for (int i = 0; i < 20; i++) pthread_create(&t[i], NULL, f, NULL);\n"
+        "for (int i = 0; i < 20; i++) pthread_join(t[i], NULL); }",
+        "more than 16 threads",
+    ),
+    "a deep stack": (
+        "static int f(volatile int n) { volatile int a[999]; a[n % 999] = n; "
+        "return f(n + 1) + a[0]; }\nint main(void) { return f(0); }",
+        "overflows its stack",
+    ),
+    "accesses of mixed size": (
+        "static union { _Atomic long whole; _Atomic int half; } u;\n"
+        "int main(void) { atomic_store(&u.whole, 1); return atomic_load(&u.half) != 1; }",
+        "atomic accesses of mixed size",
+    ),
+    "a system call": (
+        "#include <sys/syscall.h>\n#include <unistd.h>\n"
+        "int main(void) { return (int)syscall(SYS_getpid); }",
+        "is not modelled",
+    ),
+    "memory before main": (
+        "static void *p; __attribute__((constructor)) static void early(void) { p = malloc(8); }\n"
+        "int main(void) { return !p; }",
+        "before main",
+    ),
+}
+CAUGHT = {
+    "a pointer to nothing": (
+        "static _Atomic(int *) p; static void *f(void *a) { static int x; atomic_store(&p, &x); "
+        "return a; }\nint main(void) { pthread_t t; pthread_create(&t, NULL, f, NULL); "
+        "int v = *atomic_load(&p); pthread_join(t, NULL); return v; }",
+        "crash", "touches memory that is not there, at 0x0",
+    ),
+    "freed twice": ("int main(void) { int *p = malloc(4); free(p); free(p); }", "crash",
+                    "frees memory that was freed at program.c:4"),
+    "used after free": (
+        "int main(void) { int *p = malloc(4); *p = 1; free(p); return *p; }", "crash",
+        "reads memory that was freed at program.c:4",
+    ),
+    "behind a block": (
+        "int main(void) { int *p = malloc(4 * sizeof(int)); p[4] = 1; free(p); }", "crash",
+        "writes 4 bytes 16 bytes behind the start of a block of 16 bytes",
+    ),
+    "not from malloc": ("int main(void) { int x; free(&x); }", "crash", "malloc did not return"),
+    "divided by zero": (
+        "int main(int argc, char **argv) { return 7 / (argc - 1); }", "crash", "divides by zero",
+    ),
+    "aborted": ("int main(void) { abort(); }", "crash", "calls abort"),
+    "a return code": ("int main(void) { return 3; }", "assertion", "main returns 3"),
+    "an exit code": ("int main(void) { exit(4); }", "assertion", "exit(4)"),
+    "another's mutex": (
+        "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n"
+        "int main(void) { pthread_mutex_unlock(&m); }",
+        "crash", "unlocks a mutex that it does not hold",
+    ),
+    "joined twice over": (
+        "int main(void) { pthread_join((pthread_t)5, NULL); }", "crash", "joins what is no thread",
+    ),
+    "a race on another's stack": (
+        "static void *f(void *a) { ++*(int *)a; return a; }\nint main(void) { int x = 0; "
+        "pthread_t t; pthread_create(&t, NULL, f, &x); x++; pthread_join(t, NULL); }",
+        "race", "nothing orders the two",
+    ),
+    "a race on a copy": (
+        "#include <string.h>\nstatic char a[9]; static void *f(void *b) { "
+        'memcpy(a, "12345678", 9); return b; }' + RUN % "a[0] != '1'",
+        "race", "nothing orders the two",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_explored_is_refused_by_name(what: str) -> None:
+    text, message = REFUSED[what]
+    with pytest.raises(UsageError) as error:
+        of_text(ONE + text, options=ExploreOptions(models=(Model.SC,)))
+    assert message in str(error.value)
+    assert "Traceback" not in str(error.value)
+
+
+@pytest.mark.parametrize("what", CAUGHT)
+def test_a_defect_is_caught_under_each_model(what: str) -> None:
+    text, verdict, message = CAUGHT[what]
+    results = of_text(ONE + text)
+    for result in results.values():
+        bad = [found for found in result.outcomes if found.verdict != "ended"]
+        assert bad
+        assert not verdict or {found.verdict for found in bad} == {verdict}
+        assert any(message in found.example[-1].text for found in bad)
+
+
+def test_an_object_that_was_not_compiled_for_the_explorer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("int next(void); int main(void) { return next(); }", "utf-8")
+    (tmp_path / "next.c").write_text("int next(void) { static int n; return n++; }", "utf-8")
+    with Children() as children:
+        command = ["cc", "-c", str(tmp_path / "next.c"), "-o", str(tmp_path / "next.o")]
+        assert children.run(command, timeout_s=60).code == 0
+    with pytest.raises(UsageError, match=r"next\.o was not compiled for the explorer"):
+        of_program(Program((tmp_path / "main.c", tmp_path / "next.o")))
+
+
+def test_a_program_whose_runs_differ_has_no_verdict() -> None:
+    text = """
+    static atomic_ullong x;
+    int main(void) { atomic_store(&x, __builtin_ia32_rdtsc()); return 0; }
+    """
+    with pytest.raises(UsageError, match="does not do the same when it is run again"):
+        of_text(ONE + text)
+
+
+def test_a_volatile_access_is_atomic_if_asked_for() -> None:
+    text = """
+    static volatile int data, flag;
+    static void *f(void *a) { data = 1; flag = 1; return a; }
+    int main(void) {
+        pthread_t t;
+        int bad = 0;
+        pthread_create(&t, NULL, f, NULL);
+        if (flag) bad = !data;
+        pthread_join(t, NULL);
+        return bad;
+    }
+    """
+    assert verdicts(of_text(ONE + text)) == "race race race"
+    relaxed = of_text(ONE + text, volatile_is_relaxed=True)
+    assert verdicts(relaxed) == "ended ended assertion"
+
+
+def test_a_thread_has_its_own_variables_and_errno() -> None:
+    text = """
+    #include <assert.h>
+    #include <errno.h>
+    static _Thread_local int mine = 5;
+    static int *there;
+    static void *f(void *a) {
+        assert(mine == 5 && errno == 0);
+        mine = 6, errno = 3, there = &mine;
+        return a;
+    }
+    int main(void) {
+        pthread_t t;
+        mine = 7, errno = 9;
+        pthread_create(&t, NULL, f, NULL);
+        pthread_join(t, NULL);
+        assert(mine == 7 && errno == 9 && *there == 6);
+        return 0;
+    }
+    """
+    assert verdicts(of_text(ONE + text)) == "ended ended ended"
+
+
+def test_freed_memory_is_used_again_and_is_not() -> None:
+    text = """
+    #include <stdio.h>
+    int main(void) {
+        void *one = malloc(24), *other;
+        free(one);
+        other = malloc(24);
+        puts(one == other ? "same" : "fresh");
+        free(other);
+        return 0;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert result.texts == {"same", "fresh"}
+
+
+def test_create_and_join_add_no_executions() -> None:
+    text = """
+    static atomic_int x;
+    static void *leaf(void *a) { atomic_fetch_add_explicit(&x, 1, memory_order_relaxed); return a; }
+    static void *f(void *a) {
+        pthread_t t, u;
+        pthread_create(&t, NULL, leaf, a), pthread_create(&u, NULL, leaf, a);
+        pthread_join(t, NULL), pthread_join(u, NULL);
+        return a;
+    }
+    """
+    for result in of_text(ONE + text + RUN % "x != 4").values():
+        assert result.executions == 24  # the orders of four updates
+        assert result.verdicts == {"ended"}
+
+
+def test_seven_updates_have_their_orders() -> None:
+    text = """
+    static atomic_int x;
+    static void *f(void *a) { atomic_fetch_add_explicit(&x, 1, memory_order_relaxed); return a; }
+    int main(void) {
+        pthread_t t[7];
+        for (int i = 0; i < 7; i++) pthread_create(&t[i], NULL, f, NULL);
+        for (int i = 0; i < 7; i++) pthread_join(t[i], NULL);
+        return x != 7;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.executions, result.verdicts) == (5040, {"ended"})
+
+
+def test_three_threads_on_a_mutex_and_a_condition_are_explored_whole() -> None:
+    text = """
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+    static int n;
+    static void *f(void *a) {
+        pthread_mutex_lock(&m);
+        n++;
+        pthread_cond_broadcast(&c);
+        while (n < 3) pthread_cond_wait(&c, &m);
+        pthread_mutex_unlock(&m);
+        return a;
+    }
+    int main(void) {
+        pthread_t t[3];
+        for (int i = 0; i < 3; i++) pthread_create(&t[i], NULL, f, NULL);
+        for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
+        return 0;
+    }
+    """
+    result = of_text(ONE + text, options=ExploreOptions(models=(Model.RC11,)))[Model.RC11]
+    assert (result.exhaustive, result.verdicts) == (True, {"ended"})
