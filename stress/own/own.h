@@ -34,7 +34,7 @@ enum {
 	OWN_SITES = 4096,
 	OWN_NOTHING = -1,
 	OWN_MESSAGE = 320,
-	OWN_PRINTED = 96, /* bytes that a thread may print; more is cut off */
+	OWN_PRINTED = 96, /* bytes that a thread may print; of more, the last three are dots */
 	OWN_PENDING = 256,
 };
 
@@ -105,6 +105,8 @@ void own_begin(own_fiber *fiber);
 bool own_resume(own_fiber *fiber);
 void own_pause(void); /* called on the fiber */
 size_t own_tls_size(void);
+/* The bytes with which thread-local storage begins; NULL: the place is none. */
+const char *own_tls_image(const char *at);
 
 /* own_replay.c */
 void own_make_program(explore_program *program);

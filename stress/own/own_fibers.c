@@ -73,6 +73,13 @@ size_t own_tls_size(void)
 	return tls_size;
 }
 
+const char *own_tls_image(const char *at)
+{
+	ptrdiff_t offset = (at - OWN_BASE) % OWN_SLOT - (TLS_AT + TLS_ROOM) + (ptrdiff_t)tls_size;
+
+	return offset >= 0 && offset < (ptrdiff_t)tls_size ? tls_image + offset : NULL;
+}
+
 /* Thread-local storage lies below the control block; the farthest module says how much. */
 static int measure(struct dl_phdr_info *info, size_t size, void *unused)
 {

@@ -165,11 +165,17 @@ OWN(char *, strdup, const char *text)
 
 /* Printing. */
 
+/* What is printed may lie in memory that other threads write. */
 static void print(const char *text, size_t size)
 {
-	for (size_t i = 0; own_now && i < size; i++)
+	own_is_pure = false;
+	for (size_t i = 0; own_now && i < size; i++) {
+		bool is_last = own_now->printed_size >= OWN_PRINTED - 3;
+		char byte = is_last ? '.' : text[i] == '\n' ? ' ' : text[i];
+
 		if (own_now->printed_size < OWN_PRINTED && (text[i] != '\n' || i + 1 < size))
-			own_now->printed[own_now->printed_size++] = text[i] == '\n' ? ' ' : text[i];
+			own_now->printed[own_now->printed_size++] = byte;
+	}
 }
 
 static int print_to(FILE *stream, const char *format, va_list arguments)
@@ -177,6 +183,7 @@ static int print_to(FILE *stream, const char *format, va_list arguments)
 	char text[LINE];
 	int size = vsnprintf(text, sizeof(text), format, arguments);
 
+	own_is_pure = false;
 	if (stream == stdout)
 		print(text, size < LINE ? (size_t)size : LINE - 1);
 	return size;
@@ -261,6 +268,7 @@ OWN(int, snprintf, char *to, size_t size, const char *format, ...)
 	va_list arguments;
 	int used;
 
+	own_is_pure = false;
 	va_start(arguments, format);
 	used = vsnprintf(to, size, format, arguments);
 	va_end(arguments);

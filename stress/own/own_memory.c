@@ -137,7 +137,7 @@ static uint64_t initial(const char *at, int size)
 		return read_word(data_image + (at - data_at), size);
 	if ((at - OWN_BASE) % OWN_SLOT < OWN_HEAP)
 		return read_word((const char *)fresh, size);
-	return 0;
+	return own_tls_image(at) ? read_word(own_tls_image(at), size) : 0;
 }
 
 char *own_place(int location)

@@ -354,6 +354,8 @@ static void run(const explore_graph *graph, int target)
 
 static explore_position start(explore_program *program, int t)
 {
+	explore_position position;
+
 	if (t) {
 		own_fibers[t].asked = (explore_step){.kind = EXPLORE_BEGIN,
 						     .size = 8,
@@ -363,7 +365,12 @@ static explore_position start(explore_program *program, int t)
 	} else {
 		run_from_start();
 	}
-	return number(t);
+	position = number(t);
+	if (!t && !program->error) {
+		run_from_start();
+		check_at(t, &tables[t].positions[position].step);
+	}
+	return position;
 }
 
 static const explore_step *at(explore_program *program, int t, explore_position position)

@@ -29,6 +29,11 @@ REFUSED = {
         "return a; }" + RUN % "n != 2",
         "f has the instruction `lock incl",
     ),
+    "a system call in assembly": (
+        'int main(void) { long r = 39; __asm__ volatile("syscall" : "+a"(r) : : "rcx", "r11"); '
+        "return r < 0; }",
+        "main has the instruction `syscall`",
+    ),
     "the network": (
         "#include <sys/socket.h>\nint main(void) { return socket(AF_INET, SOCK_STREAM, 0); }",
         "calls socket, which the explorer does not model",
@@ -205,6 +210,43 @@ def test_a_thread_has_its_own_variables_and_errno() -> None:
     }
     """
     assert verdicts(of_text(ONE + text)) == "ended ended ended"
+
+
+def test_an_atomic_variable_of_a_thread_begins_with_its_value() -> None:
+    text = """
+    static _Thread_local atomic_int mine = 5;
+    static void *f(void *a) { return (void *)(long)(atomic_fetch_add(&mine, 1) == 5 ? 1 : 2); }
+    int main(void) {
+        pthread_t t;
+        void *one;
+        pthread_create(&t, NULL, f, NULL);
+        pthread_join(t, &one);
+        return one != (void *)1L || atomic_load(&mine) != 5;
+    }
+    """
+    assert verdicts(of_text(ONE + text)) == "ended ended ended"
+
+
+def test_what_is_printed_is_read_again_in_each_execution() -> None:
+    text = """
+    #include <stdio.h>
+    static char text[2] = "a";
+    static atomic_int turn;
+    static void *f(void *a) {
+        if (atomic_exchange(&turn, 1) == 0) text[0] = 'b', atomic_store(&turn, 2);
+        return a;
+    }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, NULL, f, NULL);
+        atomic_exchange(&turn, 1);
+        pthread_join(t, NULL);
+        printf("%s", text);
+        return 0;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert result.texts == {"a", "b"}
 
 
 def test_freed_memory_is_used_again_and_is_not() -> None:

@@ -207,8 +207,7 @@ class _Job:
                     self._progress(f"{name}: {size_of(now)}", at, len(programs))
 
                 self._progress(name, at, len(programs))
-                options = replace(self._options, jobs=min(JOBS, self._jobs))
-                results = own_run.explore(self._children, built, program, options, tick)
+                results = own_run.explore(self._children, built, program, self._options, tick)
                 report = explore_grading.judge_program(str(program.files[0]), name, results)
                 self._keeper.keep(
                     program.files[0], report, None, own_run.sources_hash(runtime, program),

@@ -42,7 +42,10 @@ _HARMLESS = re.compile(
     r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?)$"
 )
 """Functions of their arguments alone, and objects, that need no model."""
-_ATOMIC = re.compile(r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b")
+_UNSEEN = re.compile(
+    r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b|\bsyscall\b|\bsysenter\b|\bint\s+\$0x80"
+)
+"""Atomic instructions, fences and system calls, which code with hooks does not have."""
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
 
 
@@ -217,16 +220,17 @@ class Builder:
                 raise NotModelledError(f"{place}: {_why_not(name)}")
 
     def _check_instructions(self, made: Path) -> None:
-        """Refuse machine code with atomic instructions of its own, which have no hooks."""
+        """Refuse machine code with atomic instructions or system calls of its own, which have no hooks."""
         function = ""
         for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(made)).splitlines():
             if start := _FUNCTION.match(line):
                 function = start[1]
-            elif function and _ATOMIC.search(line):
+            elif function and _UNSEEN.search(line):
                 instruction = line.split("\t")[-1].partition("#")[0].strip()
                 raise NotModelledError(
                     f"{_shown(made)}: {function} has the instruction `{instruction}`, of inline "
-                    "assembly: the explorer does not see it; write it with <stdatomic.h>"
+                    "assembly: the explorer does not see it; write it with <stdatomic.h>, or call "
+                    "syscall"
                 )
 
 

@@ -49,7 +49,7 @@ def explore(
     )
     results = explorer.run_program(
         children, [*command, str(built), "--test", program.name], built,
-        replace(options, engine="graphs"), ["--", *program.arguments], tick,
+        replace(options, engine="graphs", jobs=1), ["--", *program.arguments], tick,
     )  # fmt: skip
     symbols = Symbols(children, built)
     for result in results:
