@@ -27,6 +27,7 @@ from wakeproof.judge.explore.options import (
 )
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.labels import Labels
+from wakeproof.judge.own import run as own_judge
 from wakeproof.judge.own.program import LINKED, Program, is_scenario, of_files
 from wakeproof.judge.page import of_explore, output
 
@@ -285,11 +286,15 @@ def explore(
     given, programs = _given(files or [], include or [], argument or [], volatile)
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
-        found = judge.explore(
+        kept = save or locations.cache() / "explore"
+        found = None if programs and not given else judge.explore(
             given, pattern, options, twins=twins, progress=progress.show,
-            jobs=len(os.sched_getaffinity(0)) if parallel else jobs,
-            save=save or locations.cache() / "explore", programs=programs,
+            jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
         )  # fmt: skip
+        if programs:
+            own = own_judge.report(programs, options, save=kept, progress=progress.show)
+            found = own.beside(found) if found else own
+    assert found is not None
     printed = out.given(
         screen, "wakeproof explore", lambda to: explore_print.show(to, found, labels),
         lambda: of_explore.with_sources(found.counterexamples, labels),

@@ -6,9 +6,8 @@ Source: docs/inside/explorer.md.  The explorer itself is ``stress/explorer``.
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,11 +24,8 @@ from wakeproof.judge.explore.names import Namer, distinct
 from wakeproof.judge.explore.options import JOBS, ExploreOptions
 from wakeproof.judge.explore.report import ScenarioReport, TwinReport
 from wakeproof.judge.explore.results import Result
-from wakeproof.judge.explore.tasks import Progress, Task, Tasks, size_of
+from wakeproof.judge.explore.tasks import Progress, Task, Tasks
 from wakeproof.judge.names import finder
-from wakeproof.judge.own import build as own_build
-from wakeproof.judge.own import run as own_run
-from wakeproof.judge.own.program import Program
 from wakeproof.judge.process import Children
 from wakeproof.judge.replay.run import check_kind, programs_in, selected, sources_hash
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
@@ -69,6 +65,14 @@ class ExploreReport:
         """Return the names of scenarios and twins that held, and were explored only in part."""
         return tuple(report.name for report in self.scenarios if report.is_part)
 
+    def beside(self, other: ExploreReport) -> ExploreReport:
+        """Return both reports as one."""
+        return replace(
+            other, scenarios=self.scenarios + other.scenarios,
+            counterexamples=self.counterexamples + other.counterexamples,
+            seconds=self.seconds + other.seconds, warnings=self.warnings + other.warnings,
+        )  # fmt: skip
+
     def ok(self, strict: bool = False) -> bool:
         """Return whether all held; `strict`: and all were judged, and explored whole."""
         return not self.violated and not (strict and (self.not_judged or self.in_part))
@@ -84,11 +88,8 @@ def explore(
     save: Path | None = None,
     progress: Progress | None = None,
     rows: Rows | None = None,
-    programs: Sequence[Program] = (),
 ) -> ExploreReport:
     """Explore scenario files (.c; the project's own if None) and programs (any other file).
-
-    `programs`: programs with a `main` of their own; then `files` may be empty.
 
     Counterexamples are saved to the folder `save`, unless it is None.  `rows`: scenarios and twins
     with a row there are not explored again, and the others get one.
@@ -103,7 +104,7 @@ def explore(
     finder(regex)  # reports a wrong expression before minutes of compiling
     with Children() as children:
         job = _Job(chosen, children, jobs, save, progress, rows)
-        return job.report(files, regex, twins, programs)
+        return job.report(files, regex, twins)
 
 
 class _Job:
@@ -124,24 +125,15 @@ class _Job:
         self._namer = Namer(children)
         self._twin_programs: dict[Twin, Path] = {}
         self._keeper = Keeper(options, save, self._again)
-        self._warnings: list[str] = []
 
-    def report(
-        self,
-        files: Iterable[Path] | None,
-        regex: str | None,
-        twins: bool,
-        programs: Sequence[Program],
-    ) -> ExploreReport:
+    def report(self, files: Iterable[Path] | None, regex: str | None, twins: bool) -> ExploreReport:
         started = time.monotonic()
         given = None if files is None else scenarios.find(files)
-        given = given or ([] if programs else given)
         texts = [file for file in given or () if file.suffix != ".c"]
         for file in texts:
             check_kind(file)
         code = None if given is None else [file for file in given if file.suffix == ".c"]
         judged = self._programs(texts, regex) if texts else ()
-        judged += self._own(programs) if programs else ()
         twin_reports: tuple[TwinReport, ...] = ()
         if code is None or code:
             found, twin_reports = self._scenarios(scenarios.find(code), regex, twins)
@@ -149,7 +141,7 @@ class _Job:
             judged += found
         return ExploreReport(
             judged, twin_reports, self._options, tuple(self._keeper.found),
-            time.monotonic() - started, (*self._builder.warnings, *self._warnings),
+            time.monotonic() - started, self._builder.warnings,
         )  # fmt: skip
 
     def _check_orders(self, reports: list[ScenarioReport | TwinReport]) -> None:
@@ -190,31 +182,6 @@ class _Job:
                 judged = explore_grading.judge_program(str(file), name, own)
                 self._keeper.keep(file, judged, None, sources_hash(self._builder, None, text))
                 reports.append(judged)
-        return tuple(reports)
-
-    def _own(self, programs: Sequence[Program]) -> tuple[ScenarioReport, ...]:
-        """Explore programs with a `main` of their own."""
-        self._progress("compiling", 0, 0)
-        runtime = own_build.Runtime(self._children)
-        reports = []
-        with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
-            builder = own_build.Builder(self._children, runtime, Path(folder))
-            for at, program in enumerate(programs):
-                name = program.name
-                built = builder.program(program)
-
-                def tick(now: dict[str, float], name: str = name, at: int = at) -> None:
-                    self._progress(f"{name}: {size_of(now)}", at, len(programs))
-
-                self._progress(name, at, len(programs))
-                results = own_run.explore(self._children, built, program, self._options, tick)
-                report = explore_grading.judge_program(str(program.files[0]), name, results)
-                self._keeper.keep(
-                    program.files[0], report, None, own_run.sources_hash(runtime, program),
-                    program.text,
-                )  # fmt: skip
-                reports.append(report)
-            self._warnings += builder.warnings
         return tuple(reports)
 
     def _scenarios(

@@ -220,7 +220,7 @@ class Builder:
                 raise NotModelledError(f"{place}: {_why_not(name)}")
 
     def _check_instructions(self, made: Path) -> None:
-        """Refuse machine code with atomic instructions or system calls of its own, which have no hooks."""
+        """Refuse atomic instructions and system calls in machine code, which have no hooks."""
         function = ""
         for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(made)).splitlines():
             if start := _FUNCTION.match(line):

@@ -6,19 +6,25 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+import time
 from bisect import bisect
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from wakeproof.errors import UsageError
-from wakeproof.judge.explore import explorer
+from wakeproof.judge.explore import explorer, grading
 from wakeproof.judge.explore.explorer import Tick
+from wakeproof.judge.explore.kept import Keeper
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Found, Result
+from wakeproof.judge.explore.run import ExploreReport
+from wakeproof.judge.explore.tasks import Progress, size_of
 from wakeproof.judge.explore.tokens import Token
 from wakeproof.judge.own.build import Builder, Runtime
 from wakeproof.judge.own.program import Program, of_text
 from wakeproof.judge.process import Children
+from wakeproof.judge.replay.run import same
 from wakeproof.judge.source_texts import digest
 
 TOOL_S = 60.0
@@ -59,24 +65,64 @@ def explore(
     return [symbols.of_result(result) for result in results]
 
 
-def sources_hash(runtime: Runtime, program: Program) -> str:
-    """Return a hash of everything that is compiled or read for a run."""
-    files = (f"{file.name}\0{digest_of(file)}" for file in program.files)
-    return digest(runtime.identity(), program.text, *files)
-
-
-def digest_of(file: Path) -> str:
-    """Return a hash of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def again(token: Token) -> list[Result]:
-    """Explore the program of a token once more, with the options that found it.
+def report(
+    programs: Sequence[Program],
+    options: ExploreOptions | None = None,
+    *,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> ExploreReport:
+    """Explore programs, judge what they do, and keep the counterexamples in the folder `save`.
 
     Raises:
-        UsageError: its files have changed since.
+        UsageError: a program does not compile, or does what is not explored.
+    """
+    chosen = (options or ExploreOptions()).checked()
+    keeper = Keeper(chosen, save, lambda *_: [])
+    shows = progress or (lambda _next, _done, _total: None)
+    started = time.monotonic()
+    reports = []
+    with Children() as children, tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        shows("compiling", 0, 0)
+        runtime = Runtime(children)
+        builder = Builder(children, runtime, Path(folder))
+        for at, program in enumerate(programs):
+            built = builder.program(program)
+
+            def tick(now: dict[str, float], name: str = program.name, at: int = at) -> None:
+                shows(f"{name}: {size_of(now)}", at, len(programs))
+
+            shows(program.name, at, len(programs))
+            results = explore(children, built, program, chosen, tick)
+            judged = grading.judge_program(str(program.files[0]), program.name, results)
+            keeper.keep(
+                program.files[0], judged, None, sources_hash(runtime, program), program.text
+            )
+            reports.append(judged)
+    return ExploreReport(
+        tuple(reports), (), chosen, tuple(keeper.found), time.monotonic() - started,
+        tuple(builder.warnings),
+    )  # fmt: skip
+
+
+def sources_hash(runtime: Runtime, program: Program) -> str:
+    """Return a hash of everything that is compiled or read for a run."""
+    texts = (f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}"
+             for file in program.files)  # fmt: skip
+    return digest(runtime.identity(), program.text, *texts)
+
+
+def replay(token: Token) -> Found:
+    """Explore the program of a token once more, and return the token's execution.
+
+    Raises:
+        UsageError: a file is gone, or has changed since.
+        JudgeError: the sources are the same, but the execution was not found identically.
     """
     program = of_text(token.path, token.program)
+    for file in program.files:
+        if not file.is_file():
+            raise UsageError(f"the token is of {file}, which does not exist")
     with Children() as children, tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         runtime = Runtime(children)
         if sources_hash(runtime, program) != token.sources:
@@ -85,7 +131,7 @@ def again(token: Token) -> list[Result]:
                 "explore again for a new one"
             )
         built = Builder(children, runtime, Path(folder)).program(program)
-        return explore(children, built, program, token.explore_options())
+        return same(token, explore(children, built, program, token.explore_options()))
 
 
 def _check(options: ExploreOptions) -> None:

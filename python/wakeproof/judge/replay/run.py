@@ -15,7 +15,6 @@ from wakeproof.judge.explore.names import Namer
 from wakeproof.judge.explore.results import Found, Result
 from wakeproof.judge.explore.tokens import Token
 from wakeproof.judge.names import finder
-from wakeproof.judge.own import run as own_run
 from wakeproof.judge.process import Children
 
 _CPP = "C++"
@@ -36,8 +35,6 @@ def replay(token: Token) -> Found:
     """
     if not token.path.is_file():
         raise UsageError(f"the token is of {token.path}, which does not exist")
-    if token.program:
-        return _same(token, own_run.again(token))
     with Children() as children:
         builder = Builder(children)
         options = replace(token.explore_options(), replay=token.schedule)
@@ -58,11 +55,15 @@ def replay(token: Token) -> Found:
             ]
         else:
             results = explorer.run_programs(children, builder.explorer(), [text], options)
-    return _same(token, results)
+    return same(token, results)
 
 
-def _same(token: Token, results: Sequence[Result]) -> Found:
-    """Return the execution that the token names."""
+def same(token: Token, results: Sequence[Result]) -> Found:
+    """Return the execution of the token among the results.
+
+    Raises:
+        JudgeError: it is not there identically.
+    """
     for found in (found for result in results for found in result.outcomes):
         if (found.text, found.verdict) == (token.outcome, token.verdict):
             if found.digest == token.events:
