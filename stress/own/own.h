@@ -31,6 +31,7 @@ enum {
 	OWN_STACK = 1 << 19, /* bytes of a thread's stack */
 	OWN_SLOT = 1 << 22,  /* bytes of a thread's part of the arena */
 	OWN_KEYS = 32,
+	OWN_ENDS = 32,
 	OWN_SITES = 4096,
 	OWN_NOTHING = -1,
 	OWN_MESSAGE = 320,
@@ -68,6 +69,11 @@ typedef struct own_fiber {
 	int pending_count;
 	uint64_t clock_ns;
 	void *keys[OWN_KEYS];
+	struct { /* destructors of its thread_local objects */
+		void (*destroy)(void *);
+		void *object;
+	} ends[OWN_ENDS];
+	uint32_t ends_count;
 	char printed[OWN_PRINTED];
 	uint32_t printed_size;
 	int64_t heap_state; /* own_heap.c: a hash of its free blocks */
@@ -99,6 +105,7 @@ uint32_t own_site(const void *from, const char *what);
 
 /* own_fibers.c */
 bool own_make_fibers(void);
+extern bool own_has_arena; /* false: the fixed addresses are taken */
 void own_begin(own_fiber *fiber);
 /* Runs the fiber to its next step. False: it cannot go on; an error or the step EXPLORE_FAIL says
  * why. */
@@ -138,11 +145,17 @@ void own_clobber(char *at, size_t size, unsigned char byte, const char *what, co
 void own_settle(void); /* turns announced writes, which are done by now, into steps */
 
 /* own_heap.c */
+bool own_keep_heap(void); /* what it holds now is there when main begins */
 void own_reset_heap(void);
+/* The byte with which the heap begins; NULL: a fresh one. */
+const char *own_heap_image(const char *at);
 void own_check_heap(const char *at, size_t size, bool writes, const void *from);
 void *own_malloc_from(size_t size, size_t alignment, const void *from);
 void own_free_from(void *at, const void *from);
 size_t own_size_of(const void *at); /* of the block that begins here; 0: none does */
+
+/* own_cxx.c */
+void own_run_ends(void);
 
 /* own_threads.c */
 _Noreturn void own_end_thread(void *result);

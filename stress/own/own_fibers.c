@@ -42,6 +42,7 @@ enum {
 
 own_fiber own_fibers[EXPLORE_THREADS];
 own_fiber *own_now;
+bool own_has_arena;
 
 static char *engine_pointer;
 static unsigned long engine_tcb;
@@ -151,13 +152,17 @@ static bool set_traps(void)
 	       setitimer(ITIMER_VIRTUAL, &every, NULL) == 0;
 }
 
+/* Before the constructors of the program, which may allocate memory. */
+__attribute__((constructor)) static void map_arena(void)
+{
+	own_has_arena = mmap(OWN_BASE, (size_t)EXPLORE_THREADS * OWN_SLOT, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
+			     0) == OWN_BASE;
+}
+
 bool own_make_fibers(void)
 {
-	size_t size = (size_t)EXPLORE_THREADS * OWN_SLOT;
-
-	if (mmap(OWN_BASE, size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
-		 0) != OWN_BASE)
+	if (!own_has_arena)
 		return false;
 	engine_tcb = get_tcb();
 	dl_iterate_phdr(measure, NULL);
@@ -202,6 +207,7 @@ void own_begin(own_fiber *fiber)
 	fiber->clock_ns = 0;
 	fiber->printed_size = 0;
 	fiber->heap_state = 0;
+	fiber->ends_count = 0;
 	fiber->segment = 0;
 	memset(&fiber->clock, 0, sizeof(fiber->clock));
 	memset(fiber->keys, 0, sizeof(fiber->keys));

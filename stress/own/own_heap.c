@@ -32,10 +32,42 @@ static struct {
 	int free[BLOCKS], free_count; /* the last freed one last */
 } heaps[EXPLORE_THREADS];
 
+/* What constructors have allocated before main: blocks of the first heap, and their bytes. */
+static struct {
+	block *blocks;
+	char *bytes;
+	int count;
+	uint32_t used;
+} early;
+
+bool own_keep_heap(void)
+{
+	size_t size = (size_t)heaps[0].count * sizeof(block);
+
+	early.count = heaps[0].count;
+	early.used = heaps[0].used;
+	early.blocks = malloc(size + 1);
+	early.bytes = malloc(early.used + 1);
+	if (!early.blocks || !early.bytes)
+		return false;
+	memcpy(early.blocks, heaps[0].blocks, size);
+	memcpy(early.bytes, OWN_BASE, early.used);
+	return true;
+}
+
 void own_reset_heap(void)
 {
 	for (int t = 0; t < EXPLORE_THREADS; t++)
 		heaps[t].count = heaps[t].free_count = 0, heaps[t].used = 0;
+	heaps[0].count = early.count;
+	heaps[0].used = early.used;
+	memcpy(heaps[0].blocks, early.blocks, (size_t)early.count * sizeof(block));
+	memcpy(OWN_BASE, early.bytes, early.used);
+}
+
+const char *own_heap_image(const char *at)
+{
+	return at >= OWN_BASE && at < OWN_BASE + early.used ? early.bytes + (at - OWN_BASE) : NULL;
 }
 
 static int heap_of(const char *at)
@@ -143,11 +175,7 @@ void *own_malloc_from(size_t size, size_t alignment, const void *from)
 	uint32_t room;
 	block *block;
 
-	if (!own_now) {
-		own_refuse("a constructor allocates memory before main");
-		return NULL;
-	}
-	if (size > OWN_HEAP) {
+	if (size > OWN_HEAP || !own_has_arena) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -173,7 +201,10 @@ void *own_malloc_from(size_t size, size_t alignment, const void *from)
 	block = &heaps[heap].blocks[which];
 	block->size = (uint32_t)size;
 	block->is_free = false;
-	own_clobber(heap_at(heap) + block->offset, size, FRESH, "malloc", from);
+	if (own_now)
+		own_clobber(heap_at(heap) + block->offset, size, FRESH, "malloc", from);
+	else
+		memset(heap_at(heap) + block->offset, FRESH, size);
 	return heap_at(heap) + block->offset;
 }
 

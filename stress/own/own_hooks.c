@@ -199,6 +199,20 @@ void __tsan_atomic_signal_fence(int order)
 {
 }
 
+/* The pointer to the virtual functions of an object: a write only if it changes. */
+void __tsan_vptr_update(void **at, void *new);
+void __tsan_vptr_read(void **at);
+
+void __tsan_vptr_update(void **at, void *new)
+{
+	own_plain((char *)at, sizeof(*at), *at != new, false, OWN_PC);
+}
+
+void __tsan_vptr_read(void **at)
+{
+	own_plain((char *)at, sizeof(*at), false, false, OWN_PC);
+}
+
 #define TSAN_READ(place, size, is_volatile) own_plain(place, size, false, is_volatile, OWN_PC)
 #define TSAN_WRITE(place, size, is_volatile) own_plain(place, size, true, is_volatile, OWN_PC)
 #include "tsan_hooks.h"

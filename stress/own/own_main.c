@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "own.h"
@@ -139,6 +140,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 		argv[--own] = argv[0];
 	else
 		argv[own] = argv[0];
+	__libc_single_threaded = 0; /* so that reference counts are atomic, as with threads */
 	own_main = main;
 	own_arguments = argv + own;
 	own_program.name = command.test;
@@ -147,7 +149,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 	memcpy(&own_code[0], &main, sizeof(main));
 	if (command.progress && strcmp(command.progress, "none") != 0)
 		explore_progress_to(fopen(command.progress, "a"));
-	if (!own_make_fibers() || !own_make_memory()) {
+	if (!own_keep_heap() || !own_make_fibers() || !own_make_memory()) {
 		fprintf(stderr, "explore: no memory at the explorer's fixed addresses\n");
 		return 3;
 	}

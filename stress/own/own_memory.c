@@ -135,6 +135,8 @@ static uint64_t initial(const char *at, int size)
 
 	if (at >= data_at && at < data_at + data_size)
 		return read_word(data_image + (at - data_at), size);
+	if (own_heap_image(at))
+		return read_word(own_heap_image(at), size);
 	if ((at - OWN_BASE) % OWN_SLOT < OWN_HEAP)
 		return read_word((const char *)fresh, size);
 	return own_tls_image(at) ? read_word(own_tls_image(at), size) : 0;

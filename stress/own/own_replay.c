@@ -81,7 +81,9 @@ static own_digest digest_of(const own_fiber *fiber)
 					 (uint64_t)(uintptr_t)fiber->keys[i]);
 	digest = own_mix(own_mix(digest, fiber->writes.a), fiber->writes.b);
 	digest = own_mix(own_mix(digest, fiber->clock_ns), (uint64_t)fiber->heap_state);
-	digest = own_mix(digest, fiber->creates);
+	digest = own_mix(own_mix(digest, fiber->creates), fiber->ends_count);
+	for (uint32_t i = 0; i < fiber->ends_count; i++)
+		digest = own_mix(digest, (uint64_t)(uintptr_t)fiber->ends[i].object);
 	for (uint32_t i = 0; i < fiber->printed_size; i++)
 		digest = own_mix(digest, (unsigned char)fiber->printed[i]);
 	return digest;

@@ -131,6 +131,7 @@ void own_end_thread(void *result)
 {
 	int code = (int)(intptr_t)result;
 
+	own_run_ends();
 	if (own_thread())
 		run_destructors();
 	else if (code)

@@ -81,11 +81,6 @@ REFUSED = {
         "int main(void) { return (int)syscall(SYS_getpid); }",
         "is not modelled",
     ),
-    "memory before main": (
-        "static void *p; __attribute__((constructor)) static void early(void) { p = malloc(8); }\n"
-        "int main(void) { return !p; }",
-        "before main",
-    ),
 }
 CAUGHT = {
     "a pointer to nothing": (
@@ -263,6 +258,26 @@ def test_freed_memory_is_used_again_and_is_not() -> None:
     """
     for result in of_text(ONE + text).values():
         assert result.texts == {"same", "fresh"}
+
+
+def test_memory_of_a_constructor_is_there_in_each_execution() -> None:
+    text = """
+    static int *early;
+    static atomic_int x;
+    __attribute__((constructor)) static void begin(void) { early = malloc(4); *early = 5; }
+    static void *f(void *a) { return (void *)(long)atomic_fetch_add(&x, 1); }
+    int main(void) {
+        pthread_t t;
+        int mine, was = (*early)++;
+        pthread_create(&t, NULL, f, NULL);
+        mine = atomic_fetch_add(&x, 1);
+        pthread_join(t, NULL);
+        free(early);
+        return was != 5 || mine > 1;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.executions, result.verdicts) == (2, {"ended"})
 
 
 def test_create_and_join_add_no_executions() -> None:

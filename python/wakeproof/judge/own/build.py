@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from wakeproof import locations
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge.builds import JOBS, WARNINGS, compiler, prune
 from wakeproof.judge.explore.explored import NotModelledError
-from wakeproof.judge.own.program import LINKED, Program
+from wakeproof.judge.own.program import CXX, LINKED, Program
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest
 
@@ -33,15 +34,22 @@ _PROGRAM = (
     "-fno-stack-protector", "-fcf-protection=none", "-U_FORTIFY_SOURCE", "-pthread",
 )  # fmt: skip
 _GCC = ("--param=tsan-distinguish-volatile=1", "-Wno-tsan")
+_SPLIT = "-D_GLIBCXX_TSAN=1"
+"""libstdc++ then counts references one by one, and never reads two counts as one word."""
 _CLANG = ("-mllvm", "-tsan-distinguish-volatile", "-mllvm", "-tsan-instrument-read-before-write")
 _HARMLESS = re.compile(
     r"(?:abs|labs|llabs|isal(?:pha|num)|isdigit|isspace|isupper|islower|toupper|tolower|strerror"
     r"|getenv|__errno_location|__ctype_\w+_loc|std(?:out|err|in)|environ"
     r"|pthread_(?:attr|mutexattr|condattr|rwlockattr|barrierattr)_\w+"
     r"|(?:sqrt|sin|cos|tan|exp|log|log2|pow|fabs|floor|ceil|fmin|fmax)f?"
-    r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?)$"
+    r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?|_Unwind_\w+|__dso_handle|__libc_single_threaded)$"
 )
 """Functions of their arguments alone, and objects, that need no model."""
+_OUTSIDE = re.compile(
+    r"_ZN\w*(?:basic_(?:filebuf|[io]?fstream)|10filesystem|13random_device)"
+    r"|__cxa_pure_virtual$"
+)
+"""Functions of the C++ library that open files, draw random numbers, or are not modelled."""
 _UNSEEN = re.compile(
     r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b|\bsyscall\b|\bsysenter\b|\bint\s+\$0x80"
 )
@@ -64,6 +72,44 @@ class Runtime:
     def compiler(self) -> list[str]:
         """Return the compiler's command."""
         return self._compiler
+
+    def cxx(self) -> list[str]:
+        """Return the C++ compiler's command, $CXX or the one that belongs to the C compiler.
+
+        Raises:
+            MissingToolError: there is none.
+        """
+        other = "clang++" if "clang" in self._version else "g++"
+        command = shlex.split(os.environ.get("CXX", "")) or [other]
+        if shutil.which(command[0]) is None:
+            raise MissingToolError(
+                f"no C++ compiler {command[0]}: install one (Debian: apt install g++), or set CXX"
+            )
+        return command
+
+    def libstdcxx(self, renamed: str) -> Path:
+        """Return a copy of the static C++ library that calls what the runtime models.
+
+        It is linked into the program, so its data is reset as well.
+
+        Raises:
+            MissingToolError: there is no static C++ library.
+        """
+        asked = [*self.cxx(), "-print-file-name=libstdc++.a"]
+        original = Path(self._children.run(asked, timeout_s=60).output.strip())
+        if not original.is_absolute() or not original.is_file():
+            raise MissingToolError("no libstdc++.a: install the static C++ library of the compiler")
+        size = str(original.stat().st_size)
+        target = self._folder / f"libstdcxx-{digest(str(original), size, renamed)}.a"
+        if not target.exists():
+            part = target.with_name(f".{target.name}.{os.getpid()}")
+            names = part.with_suffix(".txt")
+            names.write_text(renamed, "utf-8")
+            self._run(["objcopy", f"--redefine-syms={names}", str(original), str(part)])
+            names.unlink()
+            part.replace(target)
+        os.utime(target)
+        return target
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -154,21 +200,28 @@ class Builder:
         place = self._folder / f"{program.name}-{digest(str(program))[:8]}"
         place.mkdir(parents=True, exist_ok=True)
         objects = [self._object(program, at, file, place) for at, file in enumerate(program.files)]
-        self._check_names(objects)
+        is_cxx = any(file.suffix in CXX for file in program.files)
+        libraries = [self._runtime.libstdcxx(self._renamed())] if is_cxx else []
+        self._check_names(objects, libraries)
         for made in objects:
             self._check_instructions(made)
         renamed = place / "renamed.txt"
-        names = [*sorted(self._modelled), "main"]
-        renamed.write_text("".join(f"{name} own__{name}\n" for name in names), "utf-8")
+        renamed.write_text(self._renamed(), "utf-8")
         for made in objects:
             self._tool("objcopy", f"--redefine-syms={renamed}", str(made))
         start = locations.sources() / "stress" / "own" / "own_start.c"
         target = place / program.name
         self._compile([
-            "-no-pie", "-g", str(start), *(str(made) for made in objects), str(self._library),
+            # The runtime first: the C++ library has functions of its own for new and guards.
+            "-no-pie", "-g", str(start), *map(str, [*objects, self._library, *libraries]),
             f"-Wl,-rpath,{self._library.parent}", "-Wl,-z,now", "-lm", "-o", str(target),
         ], program.files[0])  # fmt: skip
         return target
+
+    def _renamed(self) -> str:
+        """Return the names that are changed in objects, as objcopy takes them."""
+        names = [*sorted(self._modelled), "main"]
+        return "".join(f"{name} own__{name}\n" for name in names)
 
     def _object(self, program: Program, at: int, file: Path, place: Path) -> Path:
         if file.suffix in LINKED:
@@ -182,7 +235,9 @@ class Builder:
         return target
 
     def _compile(self, arguments: list[str], file: Path) -> None:
-        ended = self._children.run([*self._runtime.compiler, *arguments], timeout_s=COMPILE_S)
+        is_cxx = file.suffix in CXX and "-c" in arguments
+        compiler = [*self._runtime.cxx(), _SPLIT] if is_cxx else self._runtime.compiler
+        ended = self._children.run([*compiler, *arguments], timeout_s=COMPILE_S)
         if ended.code or ended.timed_out:
             raise UsageError(f"{file} does not compile:\n{ended.output.strip()}")
         if said := ended.output.strip():
@@ -198,10 +253,10 @@ class Builder:
             raise UsageError(f"{' '.join(command[:2])}: {ended.output.strip()}")
         return ended.output
 
-    def _check_names(self, objects: Sequence[Path]) -> None:
+    def _check_names(self, objects: Sequence[Path], libraries: Sequence[Path]) -> None:
         """Refuse a program that needs a function which is neither modelled nor harmless."""
         defined: set[str] = set()
-        for made in objects:
+        for made in [*objects, *libraries]:
             listed = self._tool("nm", "--defined-only", str(made))
             defined |= set(re.findall(r"^\S+ [A-Za-z] (\S+)$", listed, re.MULTILINE))
         known = defined | self._modelled | self._hooks
@@ -214,7 +269,7 @@ class Builder:
                     "its accesses: give its sources"
                 )
             for name, where in needed:
-                if name in known or _HARMLESS.match(name):
+                if (name in known and not _OUTSIDE.match(name)) or _HARMLESS.match(name):
                     continue
                 place = f"{Path(where).name}" if where else _shown(made)
                 raise NotModelledError(f"{place}: {_why_not(name)}")

@@ -14,6 +14,8 @@ from wakeproof.errors import UsageError
 _SCENARIO = re.compile(r"^\s*STRESS_TEST\s*\(", re.MULTILINE)
 _MAIN = re.compile(r"\b(?:int|void)\s+main\s*\(|^\s*main\s*\(", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+CXX = (".cpp", ".cc", ".cxx")
+CODE = (".c", *CXX)
 LINKED = (".o", ".a")
 """Suffixes of files that are linked as they are."""
 
@@ -82,7 +84,7 @@ def of_files(
     Raises:
         UsageError: no file has `main`, or several have it and others have none.
     """
-    mains = [file for file in files if file.suffix == ".c" and has_main(file)]
+    mains = [file for file in files if file.suffix in CODE and has_main(file)]
     others = [file for file in files if file not in mains]
     names = ", ".join(str(file) for file in files)
     if not mains:

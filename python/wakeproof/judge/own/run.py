@@ -30,9 +30,11 @@ from wakeproof.judge.source_texts import digest
 TOOL_S = 60.0
 ARENA = 0x200000000000  # stress/own/own.h: OWN_BASE; the next ones, too
 SLOT, HEAP, STACK_END, THREADS = 1 << 22, 1 << 21, 7 << 19, 16
+STD_THREAD = "execute_native_thread_routine"
+"""The function of each std::thread."""
 _ADDRESS = re.compile(r"@([0-9a-f]{5,16})\b")
 _THREAD = re.compile(r"\bthread (\d+)\b")
-_SYMBOL = re.compile(r"^([0-9a-f]+) (?:([0-9a-f]+) )?([A-Za-z]) (\S+)$", re.MULTILINE)
+_SYMBOL = re.compile(r"^([0-9a-f]+) (?:([0-9a-f]+) )?([A-Za-z]) (.+)$", re.MULTILINE)
 
 
 def explore(
@@ -150,7 +152,7 @@ class Symbols:
     """The names of addresses in a program that was built."""
 
     def __init__(self, children: Children, built: Path) -> None:
-        listed = children.run(["nm", "-n", "-S", str(built)], timeout_s=TOOL_S).output
+        listed = children.run(["nm", "-n", "-S", "-C", str(built)], timeout_s=TOOL_S).output
         found = [(int(at, 16), int(size or "0", 16), name)
                  for at, size, _, name in _SYMBOL.findall(listed)]  # fmt: skip
         self._starts = [at for at, _, _ in found]
@@ -177,6 +179,8 @@ class Symbols:
     def of_result(self, result: Result) -> Result:
         """Return a result with names for locations and threads."""
         actors = tuple(self.of_address(int(at[1:], 16)) for at in result.actors)
+        actors = tuple(f"thread {at}" if name == STD_THREAD else name
+                       for at, name in enumerate(actors))  # fmt: skip
         actors = tuple(
             name if actors.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(actors)
         )
