@@ -37,6 +37,7 @@ enum {
 	OWN_MESSAGE = 320,
 	OWN_PRINTED = 96, /* bytes that a thread may print; of more, the last three are dots */
 	OWN_PENDING = 256,
+	OWN_START_S = 1000000000, /* the time at which each execution begins */
 };
 
 /* Fixed, so that an address means the same in each run. */
@@ -153,6 +154,10 @@ void own_check_heap(const char *at, size_t size, bool writes, const void *from);
 void *own_malloc_from(size_t size, size_t alignment, const void *from);
 void own_free_from(void *at, const void *from);
 size_t own_size_of(const void *at); /* of the block that begins here; 0: none does */
+
+/* own_locks.c: the clock of the running thread shows at least this time. */
+struct timespec;
+void own_pass_until(const struct timespec *until);
 
 /* own_cxx.c */
 void own_run_ends(void);

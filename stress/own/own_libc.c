@@ -4,7 +4,8 @@
  *
  *   memcpy, strlen, ...   report the bytes that they read and write; then the C library's own
  *   printf, puts, ...     what a thread prints to the standard output belongs to the outcome
- *   sleep, time, ...      time passes in no step; each look at a clock takes a millisecond
+ *   sleep, time, ...      each thread has a clock; it moves with sleeps and with waits that time out,
+ *                         and by a millisecond whenever it is looked at
  *
  * Spec          none.
  * Evidence      tests/judge/own. */
@@ -20,7 +21,7 @@
 
 #include "own.h"
 
-enum { START_S = 1000000000, TICK_NS = 1000000, LINE = 1024 };
+enum { TICK_NS = 1000000, LINE = 1024 };
 
 static void reads(const void *at, size_t size, const void *from)
 {
@@ -94,6 +95,72 @@ OWN(char *, strchr, const char *text, int byte)
 {
 	reads(text, strlen(text) + 1, OWN_PC);
 	return strchr(text, byte);
+}
+
+OWN(char *, strrchr, const char *text, int byte)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	return strrchr(text, byte);
+}
+
+OWN(char *, strstr, const char *text, const char *part)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	reads(part, strlen(part) + 1, OWN_PC);
+	return strstr(text, part);
+}
+
+OWN(void *, memchr, const void *at, int byte, size_t size)
+{
+	reads(at, size, OWN_PC);
+	return memchr(at, byte, size);
+}
+
+OWN(char *, strncpy, char *to, const char *from, size_t size)
+{
+	reads(from, strnlen(from, size), OWN_PC);
+	writes(to, size, OWN_PC);
+	return strncpy(to, from, size);
+}
+
+OWN(char *, strcat, char *to, const char *from)
+{
+	size_t used = strlen(to), size = strlen(from) + 1;
+
+	reads(to, used + 1, OWN_PC);
+	reads(from, size, OWN_PC);
+	writes(to + used, size, OWN_PC);
+	memmove(to + used, from, size);
+	return to;
+}
+
+OWN(int, atoi, const char *text)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	return atoi(text);
+}
+
+OWN(long, strtol, const char *text, char **end, int base)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	if (end)
+		writes(end, sizeof(*end), OWN_PC);
+	return strtol(text, end, base);
+}
+
+OWN(unsigned long, strtoul, const char *text, char **end, int base)
+{
+	reads(text, strlen(text) + 1, OWN_PC);
+	if (end)
+		writes(end, sizeof(*end), OWN_PC);
+	return strtoul(text, end, base);
+}
+
+OWN(void, qsort, void *at, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+	reads(at, count * size, OWN_PC);
+	writes(at, count * size, OWN_PC);
+	qsort(at, count, size, compare);
 }
 
 /* Memory from the heap. */
@@ -281,7 +348,7 @@ OWN(int, snprintf, char *to, size_t size, const char *format, ...)
 static int64_t now_ns(void)
 {
 	own_now->clock_ns += TICK_NS;
-	return (int64_t)START_S * 1000000000 + (int64_t)own_now->clock_ns;
+	return (int64_t)OWN_START_S * 1000000000 + (int64_t)own_now->clock_ns;
 }
 
 OWN(int, clock_gettime, clockid_t clock, struct timespec *at)
@@ -310,11 +377,13 @@ OWN(int, gettimeofday, struct timeval *at, void *zone)
 
 OWN(time_t, time, time_t *at)
 {
+	time_t now = own_now ? (time_t)(now_ns() / 1000000000) : OWN_START_S;
+
 	if (at) {
 		writes(at, sizeof(*at), OWN_PC);
-		*at = START_S;
+		*at = now;
 	}
-	return START_S;
+	return now;
 }
 
 OWN(int, sched_yield, void)
@@ -331,23 +400,43 @@ OWN(void, thrd_yield, void)
 {
 }
 
+static void pass(int64_t seconds, int64_t ns)
+{
+	if (own_now)
+		own_now->clock_ns += (uint64_t)(seconds * 1000000000 + ns);
+}
+
 OWN(int, nanosleep, const struct timespec *length, struct timespec *left)
 {
+	pass(length->tv_sec, length->tv_nsec);
+	return 0;
+}
+
+OWN(int, clock_nanosleep, clockid_t clock, int flags, const struct timespec *length,
+    struct timespec *left)
+{
+	if (flags & TIMER_ABSTIME)
+		own_pass_until(length);
+	else
+		pass(length->tv_sec, length->tv_nsec);
 	return 0;
 }
 
 OWN(int, thrd_sleep, const struct timespec *length, struct timespec *left)
 {
+	pass(length->tv_sec, length->tv_nsec);
 	return 0;
 }
 
 OWN(int, usleep, unsigned length_us)
 {
+	pass(0, (int64_t)length_us * 1000);
 	return 0;
 }
 
 OWN(unsigned, sleep, unsigned length_s)
 {
+	pass(length_s, 0);
 	return 0;
 }
 

@@ -65,6 +65,15 @@ static uint64_t wake(void *at, uint64_t most, const char *what, const void *from
 	return own_step(step, at, what, from);
 }
 
+/* Who has waited until a time finds it on the clock. */
+void own_pass_until(const struct timespec *until)
+{
+	int64_t ns = ((int64_t)until->tv_sec - OWN_START_S) * 1000000000 + until->tv_nsec;
+
+	if (ns > (int64_t)own_now->clock_ns)
+		own_now->clock_ns = (uint64_t)ns;
+}
+
 /* Mutexes. */
 
 static uint32_t me(void)
@@ -167,6 +176,31 @@ OWN(int, pthread_mutex_trylock, pthread_mutex_t *mutex)
 	return lock(mutex, true, OWN_PC);
 }
 
+/* It may time out while another thread holds the mutex, however long that takes. */
+static int lock_until(void *mutex, const struct timespec *until, const void *from)
+{
+	explore_step choice = {
+		.kind = EXPLORE_CHOOSE, .size = 8, .location = OWN_NOTHING, .operand = 2};
+
+	if (lock(mutex, true, from) == 0)
+		return 0;
+	if (!own_step(choice, NULL, "timedlock", from))
+		return lock(mutex, false, from);
+	own_pass_until(until);
+	return ETIMEDOUT;
+}
+
+OWN(int, pthread_mutex_timedlock, pthread_mutex_t *mutex, const struct timespec *until)
+{
+	return lock_until(mutex, until, OWN_PC);
+}
+
+OWN(int, pthread_mutex_clocklock, pthread_mutex_t *mutex, clockid_t clock,
+    const struct timespec *until)
+{
+	return lock_until(mutex, until, OWN_PC);
+}
+
 OWN(int, pthread_mutex_unlock, pthread_mutex_t *mutex)
 {
 	return unlock(mutex, OWN_PC);
@@ -200,13 +234,15 @@ OWN(int, mtx_unlock, mtx_t *mutex)
 
 /* Conditions. */
 
-static int wait_for(void *condition, void *mutex, bool has_deadline, const void *from)
+static int wait_for(void *condition, void *mutex, const struct timespec *until, const void *from)
 {
 	uint32_t signals = (uint32_t)own_load(condition, WORD, EXPLORE_RELAXED, "wait", from);
 	uint64_t end;
 
 	unlock(mutex, from);
-	end = sleep_on(condition, signals, has_deadline, "wait", from);
+	end = sleep_on(condition, signals, until != NULL, "wait", from);
+	if (end == EXPLORE_TIMED_OUT)
+		own_pass_until(until);
 	lock(mutex, false, from);
 	return end == EXPLORE_TIMED_OUT ? ETIMEDOUT : 0;
 }
@@ -233,13 +269,19 @@ OWN(int, pthread_cond_destroy, pthread_cond_t *condition)
 
 OWN(int, pthread_cond_wait, pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
-	return wait_for(condition, mutex, false, OWN_PC);
+	return wait_for(condition, mutex, NULL, OWN_PC);
 }
 
 OWN(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t *mutex,
     const struct timespec *until)
 {
-	return wait_for(condition, mutex, true, OWN_PC);
+	return wait_for(condition, mutex, until, OWN_PC);
+}
+
+OWN(int, pthread_cond_clockwait, pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+    const struct timespec *until)
+{
+	return wait_for(condition, mutex, until, OWN_PC);
 }
 
 OWN(int, pthread_cond_signal, pthread_cond_t *condition)
@@ -264,12 +306,12 @@ OWN(void, cnd_destroy, cnd_t *condition)
 
 OWN(int, cnd_wait, cnd_t *condition, mtx_t *mutex)
 {
-	return wait_for(condition, mutex, false, OWN_PC) ? thrd_error : thrd_success;
+	return wait_for(condition, mutex, NULL, OWN_PC) ? thrd_error : thrd_success;
 }
 
 OWN(int, cnd_timedwait, cnd_t *condition, mtx_t *mutex, const struct timespec *until)
 {
-	return wait_for(condition, mutex, true, OWN_PC) ? thrd_timedout : thrd_success;
+	return wait_for(condition, mutex, until, OWN_PC) ? thrd_timedout : thrd_success;
 }
 
 OWN(int, cnd_signal, cnd_t *condition)
@@ -284,7 +326,7 @@ OWN(int, cnd_broadcast, cnd_t *condition)
 
 /* Semaphores. */
 
-static int take(void *semaphore, bool tries, bool has_deadline, const void *from)
+static int take(void *semaphore, bool tries, const struct timespec *until, const void *from)
 {
 	for (;;) {
 		uint32_t count =
@@ -297,8 +339,10 @@ static int take(void *semaphore, bool tries, bool has_deadline, const void *from
 			continue;
 		if (tries)
 			return errno = EAGAIN, -1;
-		if (sleep_on(semaphore, 0, has_deadline, "sem_wait", from) == EXPLORE_TIMED_OUT)
-			return errno = ETIMEDOUT, -1;
+		if (sleep_on(semaphore, 0, until != NULL, "sem_wait", from) != EXPLORE_TIMED_OUT)
+			continue;
+		own_pass_until(until);
+		return errno = ETIMEDOUT, -1;
 	}
 }
 
@@ -315,17 +359,22 @@ OWN(int, sem_destroy, sem_t *semaphore)
 
 OWN(int, sem_wait, sem_t *semaphore)
 {
-	return take(semaphore, false, false, OWN_PC);
+	return take(semaphore, false, NULL, OWN_PC);
 }
 
 OWN(int, sem_trywait, sem_t *semaphore)
 {
-	return take(semaphore, true, false, OWN_PC);
+	return take(semaphore, true, NULL, OWN_PC);
 }
 
 OWN(int, sem_timedwait, sem_t *semaphore, const struct timespec *until)
 {
-	return take(semaphore, false, true, OWN_PC);
+	return take(semaphore, false, until, OWN_PC);
+}
+
+OWN(int, sem_clockwait, sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+	return take(semaphore, false, until, OWN_PC);
 }
 
 OWN(int, sem_post, sem_t *semaphore)

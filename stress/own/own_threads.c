@@ -167,6 +167,11 @@ OWN(int, pthread_detach, pthread_t thread)
 	return 0;
 }
 
+OWN(int, pthread_setname_np, pthread_t thread, const char *name)
+{
+	return 0;
+}
+
 OWN(pthread_t, pthread_self, void)
 {
 	return HANDLE + (unsigned long)(own_now ? own_thread() : 0);

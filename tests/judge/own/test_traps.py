@@ -280,6 +280,38 @@ def test_memory_of_a_constructor_is_there_in_each_execution() -> None:
         assert (result.executions, result.verdicts) == (2, {"ended"})
 
 
+def test_a_wait_until_a_time_may_time_out() -> None:
+    text = """
+    #include <errno.h>
+    #include <stdio.h>
+    #include <time.h>
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+    static int ready;
+    static void *f(void *a) {
+        pthread_mutex_lock(&m), ready = 1, pthread_cond_signal(&c), pthread_mutex_unlock(&m);
+        return a;
+    }
+    int main(void) {
+        pthread_t t;
+        struct timespec now, until;
+        int code = 0;
+        clock_gettime(CLOCK_REALTIME, &until), until.tv_sec += 5;
+        pthread_create(&t, NULL, f, NULL);
+        pthread_mutex_lock(&m);
+        while (!ready && !code) code = pthread_cond_timedwait(&c, &m, &until);
+        puts(code == ETIMEDOUT ? "late" : "told");
+        pthread_mutex_unlock(&m);
+        clock_gettime(CLOCK_REALTIME, &now);
+        pthread_join(t, NULL);
+        return code == ETIMEDOUT && now.tv_sec < until.tv_sec;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.exhaustive, result.verdicts) == (True, {"ended"})
+        assert result.texts == {"late", "told"}
+
+
 def test_create_and_join_add_no_executions() -> None:
     text = """
     static atomic_int x;

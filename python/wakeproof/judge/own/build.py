@@ -39,7 +39,7 @@ _SPLIT = "-D_GLIBCXX_TSAN=1"
 _CLANG = ("-mllvm", "-tsan-distinguish-volatile", "-mllvm", "-tsan-instrument-read-before-write")
 _HARMLESS = re.compile(
     r"(?:abs|labs|llabs|isal(?:pha|num)|isdigit|isspace|isupper|islower|toupper|tolower|strerror"
-    r"|getenv|__errno_location|__ctype_\w+_loc|std(?:out|err|in)|environ"
+    r"|getenv|getpid|sysconf|get_nprocs|__errno_location|__ctype_\w+_loc|std(?:out|err|in)|environ"
     r"|pthread_(?:attr|mutexattr|condattr|rwlockattr|barrierattr)_\w+"
     r"|(?:sqrt|sin|cos|tan|exp|log|log2|pow|fabs|floor|ceil|fmin|fmax)f?"
     r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?|_Unwind_\w+|__dso_handle|__libc_single_threaded)$"
