@@ -31,10 +31,11 @@ def of_text(
     *flags: str,
     options: ExploreOptions = OPTIONS,
     volatile_is_relaxed: bool = False,
+    suffix: str = ".c",
 ) -> dict[Model, Result]:
     """Explore the program of one file, `text`."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "program.c"
+        file = Path(folder) / f"program{suffix}"
         file.write_text(text, "utf-8")
         program = Program((file,), flags, volatile_is_relaxed=volatile_is_relaxed)
         return of_program(program, options)

@@ -147,6 +147,24 @@ def test_a_defect_is_caught_under_each_model(what: str) -> None:
         assert any(message in found.example[-1].text for found in bad)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('#include <fstream>\nint main() { std::ifstream file("a"); return !file; }', "fstream"),
+        ("#include <random>\nint main() { return std::random_device()() == 1; }", "random_device"),
+        (
+            "#include <filesystem>\nint main() { return std::filesystem::exists("
+            '"/no/such/file"); }',
+            "filesystem",
+        ),
+    ],
+)
+def test_what_the_c_library_of_cxx_asks_the_system_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match="which the explorer does not model") as error:
+        of_text(text, "-std=c++17", suffix=".cpp")
+    assert message in str(error.value)
+
+
 def test_an_object_that_was_not_compiled_for_the_explorer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text("int next(void); int main(void) { return next(); }", "utf-8")
     (tmp_path / "next.c").write_text("int next(void) { static int n; return n++; }", "utf-8")

@@ -272,7 +272,8 @@ class Builder:
                 if (name in known and not _OUTSIDE.match(name)) or _HARMLESS.match(name):
                     continue
                 place = f"{Path(where).name}" if where else _shown(made)
-                raise NotModelledError(f"{place}: {_why_not(name)}")
+                shown = self._tool("c++filt", name).strip()
+                raise NotModelledError(f"{place}: {_why_not(shown)}")
 
     def _check_instructions(self, made: Path) -> None:
         """Refuse atomic instructions and system calls in machine code, which have no hooks."""
