@@ -234,7 +234,7 @@ static bool come_back(own_fiber *fiber, int how)
 	set_tcb(engine_tcb);
 	own_now = NULL;
 	if (how == EXPLORE_LOOPS)
-		own_refuse("thread %d loops for ever at @%lx, without a step that another thread "
+		own_refuse("thread %d loops for ever at #%lx, without a step that another thread "
 			   "could see%s",
 			   (int)(fiber - own_fibers), (unsigned long)(uintptr_t)code_of_program(),
 			   own_has_volatile && !own_volatile_is_relaxed

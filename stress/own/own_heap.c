@@ -124,7 +124,7 @@ void own_check_heap(const char *at, size_t size, bool writes, const void *from)
 	/* Threads may run in another order the next time, and the access then comes first. */
 	own_has_raced |= block->freed_by != own_thread() &&
 			 own_now->clock.at[block->freed_by] <= block->freed_in;
-	own_fail(own_text("%s memory that was freed at @%lx", what,
+	own_fail(own_text("%s memory that was freed at #%lx", what,
 			  (unsigned long)(uintptr_t)block->freed_from),
 		 true, false, from);
 }
@@ -223,7 +223,7 @@ void own_free_from(void *at, const void *from)
 	if (start != at)
 		own_fail(own_text("frees %p, which malloc did not return", at), true, false, from);
 	if (block->is_free)
-		own_fail(own_text("frees memory that was freed at @%lx",
+		own_fail(own_text("frees memory that was freed at #%lx",
 				  (unsigned long)(uintptr_t)block->freed_from),
 			 true, false, from);
 	own_clobber(start, block->size, FREED, "free", from);

@@ -85,7 +85,7 @@ uint32_t own_site(const void *from, const char *what)
 		own_refuse("more than %d different operations", OWN_SITES);
 		return 0;
 	}
-	snprintf(files[site], NAME, "@%lx", (unsigned long)(uintptr_t)from);
+	snprintf(files[site], NAME, "#%lx", (unsigned long)(uintptr_t)from);
 	sites[site] = (explore_site){files[site], 0, what};
 	from_of[site] = from;
 	slots[slot] = (uint16_t)(site + 1);

@@ -181,7 +181,7 @@ int own_location(char *at, int size, const char *what)
 	}
 	places[location].at = at;
 	places[location].size = size;
-	snprintf(places[location].name, sizeof(places[location].name), "@%lx",
+	snprintf(places[location].name, sizeof(places[location].name), "#%lx",
 		 (unsigned long)(uintptr_t)at);
 	own_program.location_names[location] = places[location].name;
 	own_program.initial[location] = initial(at, size);
@@ -240,7 +240,7 @@ _Noreturn static void race(const char *at, const char *mine, int other, const ch
 	own_has_raced = true;
 	own_fail(
 		own_text(
-			"thread %d %s @%lx, which thread %d %s at @%lx, and nothing orders the two",
+			"thread %d %s #%lx, which thread %d %s at #%lx, and nothing orders the two",
 			own_thread(), mine, (unsigned long)(uintptr_t)at, other, others,
 			(unsigned long)(uintptr_t)other_from),
 		false, true, from);

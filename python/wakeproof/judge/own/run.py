@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import tempfile
 import time
 from bisect import bisect
@@ -14,10 +15,11 @@ from pathlib import Path
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore import explorer, grading
+from wakeproof.judge.explore.explored import shown
 from wakeproof.judge.explore.explorer import Tick
 from wakeproof.judge.explore.kept import Keeper
 from wakeproof.judge.explore.options import ExploreOptions, Model
-from wakeproof.judge.explore.results import Event, Found, Result
+from wakeproof.judge.explore.results import Event, Found, Result, Site
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.explore.tasks import Progress, size_of
 from wakeproof.judge.explore.tokens import Token
@@ -32,7 +34,7 @@ ARENA = 0x200000000000  # stress/own/own.h: OWN_BASE; the next ones, too
 SLOT, HEAP, STACK_END, THREADS = 1 << 22, 1 << 21, 7 << 19, 16
 STD_THREAD = "execute_native_thread_routine"
 """The function of each std::thread."""
-_ADDRESS = re.compile(r"@([0-9a-f]{5,16})\b")
+_ADDRESS = re.compile(r"#([0-9a-f]{5,16})\b")
 _THREAD = re.compile(r"\bthread (\d+)\b")
 _SYMBOL = re.compile(r"^([0-9a-f]+) (?:([0-9a-f]+) )?([A-Za-z]) (.+)$", re.MULTILINE)
 
@@ -60,6 +62,7 @@ def explore(
         replace(options, engine="graphs", jobs=1), ["--", *program.arguments], tick,
     )  # fmt: skip
     symbols = Symbols(children, built)
+    symbols.find_lines(results)
     for result in results:
         if result.error:
             said = symbols.named(result.error)
@@ -149,17 +152,50 @@ def _check(options: ExploreOptions) -> None:
 
 
 class Symbols:
-    """The names of addresses in a program that was built."""
+    """The names and lines of addresses in a program that was built."""
 
     def __init__(self, children: Children, built: Path) -> None:
+        self._children, self._built = children, built
         listed = children.run(["nm", "-n", "-S", "-C", str(built)], timeout_s=TOOL_S).output
-        found = [(int(at, 16), int(size or "0", 16), name)
-                 for at, size, _, name in _SYMBOL.findall(listed)]  # fmt: skip
-        self._starts = [at for at, _, _ in found]
-        self._found: list[tuple[int, int, str]] = found
+        self._found: list[tuple[int, int, str, str]] = [
+            (int(at, 16), int(size or "0", 16), kind, name)
+            for at, size, kind, name in _SYMBOL.findall(listed)
+        ]
+        self._starts = [at for at, _, _, _ in self._found]
+        self._lines: dict[int, tuple[str, int]] = {}
+
+    def find_lines(self, results: Sequence[Result]) -> None:
+        """Find the line of each address of code in the results.
+
+        Of functions that were inlined into one another, it is the innermost one outside the
+        headers of the system.
+        """
+        texts = [result.error for result in results]
+        for event in (e for result in results for o in result.outcomes for e in o.example):
+            texts += [event.text, event.site.file if event.site else ""]
+        every = {int(at, 16) for at in _ADDRESS.findall(" ".join(texts))}
+        code = sorted(at for at in every if self._is_code(at))
+        if not code or shutil.which("addr2line") is None:
+            return
+        calls = [f"{at - 1:#x}" for at in code]  # the address is the one after the call
+        command = ["addr2line", "-a", "-i", "-e", str(self._built), *calls]
+        ended = self._children.run(command, timeout_s=TOOL_S)
+        for at, frames in zip(code, re.split(r"^0x\w+$", ended.output, flags=re.M)[1:],
+                              strict=False):  # fmt: skip
+            lines = [line.split(" ")[0].rpartition(":") for line in frames.split("\n") if line]
+            known = [(file, int(number)) for file, _, number in lines if number.isdigit()]
+            own = [frame for frame in known if not frame[0].startswith("/usr/")] or known
+            if own and own[0][1]:
+                self._lines[at] = (shown(Path(own[0][0])), own[0][1])
+
+    def _is_code(self, at: int) -> bool:
+        index = bisect(self._starts, at) - 1
+        return index >= 0 and self._found[index][2] in "tTwW" and at < ARENA
 
     def of_address(self, at: int) -> str:
-        """Return ``head``, ``table+8``, ``heap of thread 1 + 32``; else the address."""
+        """Return ``race.c:12``, ``head``, ``table+8``, ``heap of thread 1 + 32``; or a number."""
+        if at in self._lines:
+            return "{}:{}".format(*self._lines[at])
         if ARENA <= at < ARENA + THREADS * SLOT:
             thread, offset = divmod(at - ARENA, SLOT)
             if offset < HEAP:
@@ -167,7 +203,7 @@ class Symbols:
             return f"stack of thread {thread} - {STACK_END - offset}"
         index = bisect(self._starts, at) - 1
         if index >= 0:
-            start, size, name = self._found[index]
+            start, size, _, name = self._found[index]
             if at < start + max(size, 1):
                 return name.removeprefix("own__") + (f"+{at - start}" if at > start else "")
         return f"{at:#x}"
@@ -177,9 +213,9 @@ class Symbols:
         return _ADDRESS.sub(lambda match: self.of_address(int(match[1], 16)), text)
 
     def of_result(self, result: Result) -> Result:
-        """Return a result with names for locations and threads."""
+        """Return a result with names for lines, locations and threads."""
         actors = tuple(self.of_address(int(at[1:], 16)) for at in result.actors)
-        actors = tuple(f"thread {at}" if name == STD_THREAD else name
+        actors = tuple(f"thread {at}" if name == STD_THREAD else name.partition("(")[0]
                        for at, name in enumerate(actors))  # fmt: skip
         actors = tuple(
             name if actors.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(actors)
@@ -193,9 +229,19 @@ class Symbols:
 
         def of_event(event: Event) -> Event:
             location = named(event.location) if event.location else event.location
-            return replace(event, location=location, text=named(event.text), offset=-1)
+            return replace(
+                event, location=location, text=named(event.text), offset=-1,
+                site=self._of_site(event.site),
+            )  # fmt: skip
 
         return replace(found, example=tuple(map(of_event, found.example)), actors=actors)
+
+    def _of_site(self, site: Site | None) -> Site | None:
+        address = _ADDRESS.match(site.file) if site else None
+        if site is None or address is None:
+            return site
+        file, line = self._lines.get(int(address[1], 16), ("", 0))
+        return replace(site, file=file, line=line) if line else None
 
 
 def _actor(actors: tuple[str, ...], match: re.Match[str]) -> str:
