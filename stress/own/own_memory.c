@@ -26,6 +26,9 @@ enum { ARENA = EXPLORE_THREADS * OWN_SLOT, FRESH = 0xa5 };
 
 typedef struct cell {
 	uint32_t generation;
+	/* The thread that has added its contents to `writes` last, and the segment, + 1. */
+	int16_t settled_in;
+	int8_t settled_by;
 	int16_t written_in;               /* the segment of the last write */
 	int8_t writer;                    /* or OWN_NOTHING */
 	int16_t read_in[EXPLORE_THREADS]; /* + 1; 0: not read */
@@ -331,6 +334,19 @@ static void store_locations(own_written written)
 	}
 }
 
+/* Adds the contents of a byte that was written, once for each segment. */
+static void settle_byte(ptrdiff_t index, const char *at)
+{
+	cell *cell = cell_at(index);
+
+	if (marks[index] || is_own_stack(at) ||
+	    (cell->settled_in == own_now->segment + 1 && cell->settled_by == own_thread()))
+		return;
+	cell->settled_by = (int8_t)own_thread();
+	cell->settled_in = (int16_t)(own_now->segment + 1);
+	add_byte(&own_now->writes, at, true);
+}
+
 void own_settle(void)
 {
 	own_written pending[OWN_PENDING];
@@ -342,8 +358,7 @@ void own_settle(void)
 		ptrdiff_t index = index_of(pending[i].at);
 
 		for (size_t k = 0; k < pending[i].size; k++)
-			if (!marks[index + (ptrdiff_t)k] && !is_own_stack(pending[i].at + k))
-				add_byte(&own_now->writes, pending[i].at + k, true);
+			settle_byte(index + (ptrdiff_t)k, pending[i].at + k);
 	}
 	for (int i = 0; i < count; i++)
 		if (pending[i].is_marked)

@@ -330,6 +330,26 @@ def test_a_wait_until_a_time_may_time_out() -> None:
         assert result.texts == {"late", "told"}
 
 
+def test_a_loop_that_writes_and_restores_memory_is_recognised() -> None:
+    text = """
+    static volatile int scratch;
+    static atomic_int ready;
+    static void *f(void *a) { atomic_store(&ready, 1); return a; }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, NULL, f, NULL);
+        while (!atomic_load(&ready)) scratch = 1, scratch = 0;
+        pthread_join(t, NULL);
+        return scratch;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.exhaustive, result.verdicts) == (True, {"ended"})
+    counts = text.replace("scratch = 1, scratch = 0", "scratch++")
+    with pytest.raises(UsageError, match="more than 2000 events"):
+        of_text(ONE + counts)
+
+
 def test_create_and_join_add_no_executions() -> None:
     text = """
     static atomic_int x;
