@@ -27,12 +27,17 @@ REFUSED = {
     "inline assembly": (
         'static int n; static void *f(void *a) { __asm__ volatile("lock; incl %0" : "+m"(n)); '
         "return a; }" + RUN % "n != 2",
-        "f has the instruction `lock incl",
+        "program.c:4: inline assembly `lock; incl %0`",
+    ),
+    "a load in assembly": (
+        "static int n; int main(void) { int v;\n"
+        '__asm__ ("movl %1, %0" : "=r"(v) : "m"(n)); return v; }',
+        "program.c:5: inline assembly `movl %1, %0`",
     ),
     "a system call in assembly": (
         'int main(void) { long r = 39; __asm__ volatile("syscall" : "+a"(r) : : "rcx", "r11"); '
         "return r < 0; }",
-        "main has the instruction `syscall`",
+        "program.c:4: inline assembly `syscall`",
     ),
     "the network": (
         "#include <sys/socket.h>\nint main(void) { return socket(AF_INET, SOCK_STREAM, 0); }",
@@ -328,6 +333,35 @@ def test_a_wait_until_a_time_may_time_out() -> None:
     for result in of_text(ONE + text).values():
         assert (result.exhaustive, result.verdicts) == (True, {"ended"})
         assert result.texts == {"late", "told"}
+
+
+def test_assembly_that_only_waits_is_harmless() -> None:
+    text = """
+    static atomic_int ready;
+    static void *f(void *a) { atomic_store(&ready, 1); return a; }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, NULL, f, NULL);
+        while (!atomic_load(&ready)) { __asm__ volatile("pause" ::: "memory"); }
+        __asm__ volatile("" ::: "memory");
+        pthread_join(t, NULL);
+        return 0;
+    }
+    """
+    assert verdicts(of_text(ONE + text)) == "ended ended ended"
+
+
+def test_machine_code_with_atomic_instructions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("void f(void); int main(void) { f(); return 0; }", "utf-8")
+    (tmp_path / "f.s").write_text(
+        ".globl f\nf:\n lock; incl n\n ret\n.globl g\ng:\n call __tsan_init\n ret\n"
+        ".data\nn: .long 0\n", "utf-8",
+    )  # fmt: skip
+    with Children() as children:
+        command = ["cc", "-c", str(tmp_path / "f.s"), "-o", str(tmp_path / "f.o")]
+        assert children.run(command, timeout_s=60).code == 0
+    with pytest.raises(UsageError, match="f has the instruction `lock incl"):
+        of_program(Program((tmp_path / "main.c", tmp_path / "f.o")))
 
 
 def test_a_loop_that_writes_and_restores_memory_is_recognised() -> None:

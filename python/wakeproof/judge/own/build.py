@@ -54,6 +54,13 @@ _UNSEEN = re.compile(
     r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b|\bsyscall\b|\bsysenter\b|\bint\s+\$0x80"
 )
 """Atomic instructions, fences and system calls, which code with hooks does not have."""
+_MARKER = re.compile(r'# (\d+) "([^"]*)"')
+"""The preprocessor's: the next line is this line of this file."""
+_ASSEMBLY = re.compile(
+    r"\b(?:asm|__asm|__asm__)\s*(?:\b(?:volatile|__volatile__|__volatile|goto|inline)\b\s*)*"
+    r'\(\s*"([^"]*)"'
+)
+_PAUSE = re.compile(r"\s*(?:pause|rep;?\s*nop|nop)?\s*")
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
 
 
@@ -228,6 +235,7 @@ class Builder:
             target = place / f"{at}-{file.name}"
             shutil.copy(file, target)
             return target
+        self._check_assembly(program, file)
         target = place / f"{at}-{file.name}.o"
         self._compile(
             [*program.flags, *self._runtime.hooks, "-c", str(file), "-o", str(target)], file
@@ -235,8 +243,7 @@ class Builder:
         return target
 
     def _compile(self, arguments: list[str], file: Path) -> None:
-        is_cxx = file.suffix in CXX and "-c" in arguments
-        compiler = [*self._runtime.cxx(), _SPLIT] if is_cxx else self._runtime.compiler
+        compiler = self._compiler_of(file) if "-c" in arguments else self._runtime.compiler
         ended = self._children.run([*compiler, *arguments], timeout_s=COMPILE_S)
         if ended.code or ended.timed_out:
             raise UsageError(f"{file} does not compile:\n{ended.output.strip()}")
@@ -252,6 +259,30 @@ class Builder:
         if ended.code or ended.timed_out:
             raise UsageError(f"{' '.join(command[:2])}: {ended.output.strip()}")
         return ended.output
+
+    def _check_assembly(self, program: Program, file: Path) -> None:
+        """Refuse inline assembly of the program, whose accesses have no hooks.
+
+        An empty one, which only stops the compiler, and a pause of the processor are harmless.
+        """
+        command = [*self._compiler_of(file), *program.flags, *self._runtime.hooks, "-E", str(file)]
+        ended = self._children.run(command, timeout_s=COMPILE_S)
+        name, line = str(file), 0
+        for text in ended.output.splitlines() if ended.code == 0 else ():
+            if marker := _MARKER.match(text):
+                line, name = int(marker[1]) - 1, marker[2]
+                continue
+            line += 1
+            found = _ASSEMBLY.search(text)
+            if found and not name.startswith(("/usr/", "<")) and not _PAUSE.fullmatch(found[1]):
+                raise NotModelledError(
+                    f"{Path(name).name}:{line}: inline assembly `{found[1]}`: the explorer does "
+                    "not see what it does; write it with <stdatomic.h>, or call syscall"
+                )
+
+    def _compiler_of(self, file: Path) -> list[str]:
+        is_cxx = file.suffix in CXX
+        return [*self._runtime.cxx(), _SPLIT] if is_cxx else self._runtime.compiler
 
     def _check_names(self, objects: Sequence[Path], libraries: Sequence[Path]) -> None:
         """Refuse a program that needs a function which is neither modelled nor harmless."""
