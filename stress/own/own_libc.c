@@ -232,6 +232,55 @@ OWN(char *, strdup, const char *text)
 
 /* Printing. */
 
+/* The end of the length in a conversion, as in %lld; `size`: 1 for l, 2 for ll and the like, -1 for
+ * a long double. */
+static const char *skip_length(const char *at, int *size)
+{
+	for (*size = 0; *at && strchr("hlqjztL", *at); at++)
+		*size = *at == 'L' ? -1 : *size + (*at != 'h');
+	return at;
+}
+
+/* Reads the strings that the format prints. The list is used up. */
+static void read_strings(const char *format, va_list *arguments, const void *from)
+{
+	for (const char *at = strchr(format, '%'); at; at = strchr(at, '%')) {
+		bool is_precision = false;
+		long most = -1;
+		int size;
+
+		for (at++; *at && strchr("-+ #0123456789*.", *at); at++) {
+			int star = *at == '*' ? va_arg(*arguments, int) : 0;
+
+			is_precision |= *at == '.';
+			if (*at == '.' && at[1] != '*')
+				most = strtol(at + 1, NULL, 10);
+			else if (*at == '*' && is_precision)
+				most = star;
+		}
+		at = skip_length(at, &size);
+		if (!*at)
+			return;
+		if (*at == 's' && !size) {
+			const char *text = va_arg(*arguments, const char *);
+
+			if (text)
+				reads(text,
+				      most < 0 ? strlen(text) + 1 : strnlen(text, (size_t)most),
+				      from);
+		} else if (strchr("fFeEgGaA", *at) && size < 0) {
+			(void)va_arg(*arguments, long double);
+		} else if (strchr("fFeEgGaA", *at)) {
+			(void)va_arg(*arguments, double);
+		} else if (strchr("pns", *at) || size) {
+			(void)va_arg(*arguments, void *);
+		} else if (*at != '%' && *at != 'm') {
+			(void)va_arg(*arguments, int);
+		}
+		at++;
+	}
+}
+
 /* What is printed may lie in memory that other threads write. */
 static void print(const char *text, size_t size)
 {
@@ -245,11 +294,16 @@ static void print(const char *text, size_t size)
 	}
 }
 
-static int print_to(FILE *stream, const char *format, va_list arguments)
+static int print_to(FILE *stream, const char *format, va_list arguments, const void *from)
 {
 	char text[LINE];
-	int size = vsnprintf(text, sizeof(text), format, arguments);
+	va_list strings;
+	int size;
 
+	va_copy(strings, arguments);
+	read_strings(format, &strings, from);
+	va_end(strings);
+	size = vsnprintf(text, sizeof(text), format, arguments);
 	own_is_pure = false;
 	if (stream == stdout)
 		print(text, size < LINE ? (size_t)size : LINE - 1);
@@ -262,7 +316,7 @@ OWN(int, printf, const char *format, ...)
 	int size;
 
 	va_start(arguments, format);
-	size = print_to(stdout, format, arguments);
+	size = print_to(stdout, format, arguments, OWN_PC);
 	va_end(arguments);
 	return size;
 }
@@ -273,23 +327,24 @@ OWN(int, fprintf, FILE *stream, const char *format, ...)
 	int size;
 
 	va_start(arguments, format);
-	size = print_to(stream, format, arguments);
+	size = print_to(stream, format, arguments, OWN_PC);
 	va_end(arguments);
 	return size;
 }
 
 OWN(int, vprintf, const char *format, va_list arguments)
 {
-	return print_to(stdout, format, arguments);
+	return print_to(stdout, format, arguments, OWN_PC);
 }
 
 OWN(int, vfprintf, FILE *stream, const char *format, va_list arguments)
 {
-	return print_to(stream, format, arguments);
+	return print_to(stream, format, arguments, OWN_PC);
 }
 
 OWN(int, puts, const char *text)
 {
+	reads(text, strlen(text) + 1, OWN_PC);
 	print(text, strlen(text));
 	return 1;
 }
@@ -304,6 +359,7 @@ OWN(int, putchar, int byte)
 
 OWN(int, fputs, const char *text, FILE *stream)
 {
+	reads(text, strlen(text) + 1, OWN_PC);
 	if (stream == stdout)
 		print(text, strlen(text));
 	return 1;
@@ -316,6 +372,7 @@ OWN(int, fputc, int byte, FILE *stream)
 
 OWN(size_t, fwrite, const void *from, size_t size, size_t count, FILE *stream)
 {
+	reads(from, size * count, OWN_PC);
 	if (stream == stdout)
 		print(from, size * count);
 	return count;
@@ -332,11 +389,14 @@ OWN(void, perror, const char *text)
 
 OWN(int, snprintf, char *to, size_t size, const char *format, ...)
 {
-	va_list arguments;
+	va_list arguments, strings;
 	int used;
 
 	own_is_pure = false;
 	va_start(arguments, format);
+	va_copy(strings, arguments);
+	read_strings(format, &strings, OWN_PC);
+	va_end(strings);
 	used = vsnprintf(to, size, format, arguments);
 	va_end(arguments);
 	writes(to, size && used >= 0 ? ((size_t)used < size ? (size_t)used + 1 : size) : 0, OWN_PC);

@@ -124,6 +124,13 @@ CAUGHT = {
         "pthread_t t; pthread_create(&t, NULL, f, &x); x++; pthread_join(t, NULL); }",
         "race", "nothing orders the two",
     ),
+    "a race on a string that is printed": (
+        "#include <stdio.h>\nstatic char a[2] = \"a\"; static void *f(void *b) "
+        "{ a[0] = 'b'; return b; }\nint main(void) { pthread_t t; "
+        "pthread_create(&t, NULL, f, NULL); "
+        'printf("%-5d %*.2f %lu %s\\n", 1, 5, 2.5, 3ul, a); pthread_join(t, NULL); }',
+        "race", "nothing orders the two",
+    ),
     "a race on a copy": (
         "#include <string.h>\nstatic char a[9]; static void *f(void *b) { "
         'memcpy(a, "12345678", 9); return b; }' + RUN % "a[0] != '1'",
