@@ -71,7 +71,8 @@ herd: venv ## herd7 against our memory models: the corpus and N random programs;
 	  tests/judge/explore/test_herd.py
 
 own-full: venv ## Programs with threads of their own: the whole litmus corpus in C, 500 random ones
-	$(Q)WAKEPROOF_TRUST=20 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/judge/own
+	$(Q)WAKEPROOF_TRUST=20 $(BIN)/python -m pytest -q -n 2 -o faulthandler_timeout=0 --dist worksteal \
+	  tests/judge/own
 
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \

@@ -18,7 +18,9 @@ from wakeproof.judge.explore.results import Result
 from wakeproof.judge.oracle import run as oracle
 from wakeproof.judge.process import Children
 
-OPTIONS = ExploreOptions(timeouts=False, check_duplicates=True, seconds=60.0)
+OPTIONS = ExploreOptions(
+    timeouts=False, check_duplicates=True, seconds=60.0 if TRUST == 1 else 600.0
+)
 LARGE = ("F1_check_n3", "F1_mod4_check_n3", "F1_mod4_n3", "F1_n3", "F2_n3", "F4_n4")
 """Programs with more than 5,000 executions."""
 LOOPS = ("F2_n3", "F4_n4", "N04")
@@ -65,6 +67,9 @@ def test_a_program_in_c_is_judged_as_its_text_is(corpus: Several, name: str) -> 
         assert result.verdicts >= expected.verdicts - {"ended"}
         if "race" in expected.verdicts:
             continue  # a race ends an execution sooner in C
+        if not expected.exhaustive:  # the text has a limit of its own
+            assert _bare(result).keys() >= ended(expected).keys()
+            continue
         assert result.verdicts == expected.verdicts
         if name in LOOPS:
             assert _bare(result).keys() == ended(expected).keys()
