@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * own.h - shared by the parts that explore a program as its author wrote it: C11 with pthreads.
+ * own.h - shared by the parts that explore a program in C or C++ as its author wrote it.
  *
  *   own_main.c      the program: options, models, one line of JSON for each
  *   own_replay.c    runs the program as an execution graph says; positions
@@ -7,8 +7,11 @@
  *   own_hooks.c     the compiler's hooks: atomic operations, plain accesses
  *   own_memory.c    tracked memory: locations, races, what a thread has written
  *   own_heap.c      malloc and free
- *   own_threads.c   pthread and C11 threads; own_locks.c their locks; own_futex.c the system call
+ *   own_threads.c   threads of POSIX and C11, keys
+ *   own_locks.c     mutexes, conditions and the like; the system calls futex and membarrier
+ *   own_cxx.c       what C++ compilers call: new, delete, guards of static variables
  *   own_libc.c      printing, time, string functions, the ends of a process
+ *   own_start.c     the `main` that is linked to the program
  *
  *   program                               engine
  *   an atomic operation: asks, pauses     takes the step, when and as the model allows
@@ -136,7 +139,6 @@ _Noreturn void own_fail(const char *text, bool is_crash, bool is_race, const voi
 /* own_memory.c */
 bool own_make_memory(void);
 void own_reset_memory(void);
-bool own_is_tracked(const void *at);
 int own_location(char *at, int size, const char *what);
 char *own_place(int location);
 /* A plain access: looks for races. One of a location is a step. */

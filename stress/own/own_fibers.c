@@ -238,9 +238,8 @@ static bool come_back(own_fiber *fiber, int how)
 			   "could see%s",
 			   (int)(fiber - own_fibers), (unsigned long)(uintptr_t)code_of_program(),
 			   own_has_volatile && !own_volatile_is_relaxed
-				   ? ": in C11 a volatile access is none; --volatile relaxed takes "
-				     "it as "
-				     "an atomic one"
+				   ? ": in C11 a volatile access is none; "
+				     "--volatile relaxed takes it as an atomic one"
 				   : "");
 	else if (how == EXPLORE_OVERFLOWS)
 		own_refuse("thread %d overflows its stack of %d bytes", (int)(fiber - own_fibers),

@@ -281,10 +281,8 @@ static void read_strings(const char *format, va_list *arguments, const void *fro
 	}
 }
 
-/* What is printed may lie in memory that other threads write. */
 static void print(const char *text, size_t size)
 {
-	own_is_pure = false;
 	for (size_t i = 0; own_now && i < size; i++) {
 		bool is_last = own_now->printed_size >= OWN_PRINTED - 3;
 		char byte = is_last ? '.' : text[i] == '\n' ? ' ' : text[i];
@@ -304,7 +302,6 @@ static int print_to(FILE *stream, const char *format, va_list arguments, const v
 	read_strings(format, &strings, from);
 	va_end(strings);
 	size = vsnprintf(text, sizeof(text), format, arguments);
-	own_is_pure = false;
 	if (stream == stdout)
 		print(text, size < LINE ? (size_t)size : LINE - 1);
 	return size;
@@ -392,7 +389,6 @@ OWN(int, snprintf, char *to, size_t size, const char *format, ...)
 	va_list arguments, strings;
 	int used;
 
-	own_is_pure = false;
 	va_start(arguments, format);
 	va_copy(strings, arguments);
 	read_strings(format, &strings, OWN_PC);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 #include "overrides.h"
 #include "report.h"
 
-enum { TEXTS = 1 << 14, NAME = 24 };
+enum { TEXTS = 1 << 14, NAME = 24, FSGSBASE = 1 << 1 };
 
 #define NO_SITE UINT32_MAX
 
@@ -62,8 +63,10 @@ const char *own_text(const char *format, ...)
 	for (slot = digest.a % TEXTS; texts[slot]; slot = (slot + 1) % TEXTS)
 		if (!strcmp(texts[slot], text))
 			return texts[slot];
-	if (2 * count >= TEXTS)
-		return "(more texts than are kept)";
+	if (2 * count >= TEXTS) {
+		own_refuse("more than %d different outcomes and messages", TEXTS / 2);
+		return "";
+	}
 	count++;
 	return texts[slot] = strdup(text);
 }
@@ -149,6 +152,10 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 	memcpy(&own_code[0], &main, sizeof(main));
 	if (command.progress && strcmp(command.progress, "none") != 0)
 		explore_progress_to(fopen(command.progress, "a"));
+	if (!(getauxval(AT_HWCAP2) & FSGSBASE)) {
+		fprintf(stderr, "explore: the system does not let a program set its fs register\n");
+		return 3;
+	}
 	if (!own_keep_heap() || !own_make_fibers() || !own_make_memory()) {
 		fprintf(stderr, "explore: no memory at the explorer's fixed addresses\n");
 		return 3;

@@ -26,9 +26,9 @@ enum { ARENA = EXPLORE_THREADS * OWN_SLOT, FRESH = 0xa5 };
 
 typedef struct cell {
 	uint32_t generation;
-	/* The thread that has added its contents to `writes` last, and the segment, + 1. */
-	int16_t settled_in;
-	int8_t settled_by;
+	/* The thread that has taken the old contents off its `writes`, and not added the new ones
+	 * yet, + 1; 0: none. */
+	int8_t open_by;
 	int16_t written_in;               /* the segment of the last write */
 	int8_t writer;                    /* or OWN_NOTHING */
 	int16_t read_in[EXPLORE_THREADS]; /* + 1; 0: not read */
@@ -104,9 +104,12 @@ static ptrdiff_t index_of(const char *at)
 	return OWN_NOTHING;
 }
 
-bool own_is_tracked(const void *at)
+/* The bytes from here to the end of the data, or of the arena. */
+static size_t room_at(const char *at)
 {
-	return index_of(at) >= 0;
+	bool is_data = at >= data_at && at < data_at + data_size;
+
+	return (size_t)((is_data ? data_at + data_size : OWN_BASE + ARENA) - at);
 }
 
 static cell *cell_at(ptrdiff_t at)
@@ -334,16 +337,23 @@ static void store_locations(own_written written)
 	}
 }
 
-/* Adds the contents of a byte that was written, once for each segment. */
+/* A byte is about to be written: takes its contents off, once until they are added again. */
+static void open_byte(cell *cell, const char *at)
+{
+	if (is_own_stack(at) || cell->open_by == own_thread() + 1)
+		return;
+	cell->open_by = (int8_t)(own_thread() + 1);
+	add_byte(&own_now->writes, at, false);
+}
+
+/* A byte was written: adds its contents. */
 static void settle_byte(ptrdiff_t index, const char *at)
 {
 	cell *cell = cell_at(index);
 
-	if (marks[index] || is_own_stack(at) ||
-	    (cell->settled_in == own_now->segment + 1 && cell->settled_by == own_thread()))
+	if (marks[index] || is_own_stack(at) || cell->open_by != own_thread() + 1)
 		return;
-	cell->settled_by = (int8_t)own_thread();
-	cell->settled_in = (int16_t)(own_now->segment + 1);
+	cell->open_by = 0;
 	add_byte(&own_now->writes, at, true);
 }
 
@@ -390,8 +400,7 @@ static void announce(char *at, size_t size, bool is_marked, bool is_relaxed, con
 		(own_written){at, size, from, is_marked, is_relaxed};
 }
 
-/* The number of the location that begins here and lies in the access; OWN_NOTHING: another byte of
- * one that was met before. */
+/* The number of the location that begins here. The access must cover all of it. */
 static int covered(ptrdiff_t index, const char *at, const char *end)
 {
 	int location = abs(marks[index]) - 1;
@@ -417,6 +426,7 @@ void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void 
 	index = index_of(at);
 	if (index < 0)
 		return;
+	size = size < room_at(at) ? size : room_at(at);
 	note_impure(at, size);
 	own_check_heap(at, size, writes, from);
 	if (is_relaxed && size <= 8 && own_location(at, (int)size, "volatile access") < 0)
@@ -436,9 +446,8 @@ void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void 
 		is_plain[index + (ptrdiff_t)i] = true;
 		cell = cell_at(index + (ptrdiff_t)i);
 		check_race(cell, at + i, writes, from);
-		if (writes && !is_own_stack(at + i) &&
-		    (cell->writer != own_thread() || cell->written_in != own_now->segment))
-			add_byte(&own_now->writes, at + i, false);
+		if (writes)
+			open_byte(cell, at + i);
 		note(cell, writes, from);
 	}
 	if (writes)

@@ -279,9 +279,8 @@ static void check_at(int t, const explore_step *first)
 {
 	if (own_has_raced || own_program.error || is_same_step(first, &own_fibers[t].asked))
 		return;
-	own_refuse("thread %d does not do the same when it is run again, at %s then at %s: the "
-		   "program "
-		   "depends on something that the explorer does not control",
+	own_refuse("thread %d does not do the same when it is run again, at %s then at %s: "
+		   "the program depends on something that the explorer does not control",
 		   t, site_of(first), site_of(&own_fibers[t].asked));
 }
 
@@ -399,8 +398,7 @@ static explore_position next(explore_program *program, int t, explore_position f
 		return from;
 	if (own_has_raced && own_fibers[t].asked.kind != EXPLORE_FAIL)
 		for (int other = 0; other < EXPLORE_THREADS; other++)
-			if (own_fibers[other].asked.kind == EXPLORE_FAIL &&
-			    own_fibers[other].asked.is_race)
+			if (own_fibers[other].asked.kind == EXPLORE_FAIL)
 				own_fibers[t].asked = own_fibers[other].asked;
 	count = tables[t].count;
 	made.to = number(t);

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from wakeproof.judge.explore.explorer import run_program
 from wakeproof.judge.explore.options import ExploreOptions, Model
@@ -15,6 +19,9 @@ from wakeproof.judge.own.program import Program
 from wakeproof.judge.own.run import explore
 from wakeproof.judge.process import Children
 
+CXX = pytest.mark.skipif(
+    shutil.which("g++") is None and os.environ.get("WAKEPROOF_CI") != "1", reason="no g++"
+)
 WORST = ("race", "crash", "assertion", "lost_wakeup", "asleep", "stuck", "ended")
 OPTIONS = ExploreOptions(check_duplicates=True, seconds=30.0)
 

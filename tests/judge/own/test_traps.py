@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.own import of_program, of_text, verdicts
+from tests.support.own import CXX, of_program, of_text, verdicts
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore.options import ExploreOptions, Model
@@ -159,6 +159,7 @@ def test_a_defect_is_caught_under_each_model(what: str) -> None:
         assert any(message in found.example[-1].text for found in bad)
 
 
+@CXX
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -389,6 +390,116 @@ def test_a_loop_that_writes_and_restores_memory_is_recognised() -> None:
     counts = text.replace("scratch = 1, scratch = 0", "scratch++")
     with pytest.raises(UsageError, match="more than 2000 events"):
         of_text(ONE + counts)
+
+
+FREES = "static void *frees(void *a) { free(a); return a; }\n"
+READS = "static void *reads(void *a) { return (void *)(long)*(int *)a; }\n"
+
+
+@pytest.mark.parametrize("first", ["frees", "reads"])
+@pytest.mark.parametrize("second", ["frees", "reads"])
+def test_a_free_without_an_order_to_an_access_is_caught_in_either_order(
+    first: str, second: str
+) -> None:
+    text = (
+        f"int main(void) {{ int *p = malloc(4); *p = 1; pthread_t t, u;\n"
+        f"pthread_create(&t, NULL, {first}, p); pthread_create(&u, NULL, {second}, p);\n"
+        "pthread_join(t, NULL); pthread_join(u, NULL); return 0; }"
+    )
+    for result in of_text(ONE + FREES + READS + text).values():
+        both_read = (first, second) == ("reads", "reads")
+        assert result.verdicts == {"ended"} if both_read else "ended" not in result.verdicts
+
+
+def test_a_free_that_was_run_after_the_access_at_first_is_caught() -> None:
+    text = """
+    static atomic_int flag;
+    static int *p;
+    static void *frees(void *a) {
+        while (!atomic_load_explicit(&flag, memory_order_relaxed)) ;
+        free(p);
+        return a;
+    }
+    int main(void) {
+        pthread_t t, u;
+        p = malloc(4), *p = 1;
+        pthread_create(&t, NULL, frees, NULL);
+        pthread_create(&u, NULL, reads, p);
+        atomic_store_explicit(&flag, 1, memory_order_relaxed);
+        pthread_join(t, NULL), pthread_join(u, NULL);
+        return 0;
+    }
+    """
+    for result in of_text(ONE + READS + text).values():
+        assert result.outcomes
+        assert "ended" not in result.verdicts
+
+
+def test_a_step_on_a_stack_that_others_use_is_run_in_each_execution() -> None:
+    text = """
+    static atomic_int token, y;
+    static void *harmless(void *a) {
+        if (!atomic_exchange(&token, 1)) atomic_store_explicit(&y, 1, memory_order_relaxed);
+        return a;
+    }
+    static void *harms(void *a) {
+        if (atomic_exchange(&token, 1)) return a;
+        ++*(int *)a;
+        atomic_store_explicit(&y, 1, memory_order_relaxed);
+        return a;
+    }
+    int main(void) {
+        pthread_t t, u;
+        int x = 0;
+        pthread_create(&t, NULL, harmless, NULL);
+        pthread_create(&u, NULL, harms, &x);
+        if (atomic_load_explicit(&y, memory_order_relaxed)) x++;
+        pthread_join(t, NULL), pthread_join(u, NULL);
+        return x > 2;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert result.verdicts == {"ended", "race"}
+
+
+def test_a_thread_finds_what_its_creator_stored_and_a_join_what_it_stored() -> None:
+    text = """
+    static atomic_int x, y;
+    static void *f(void *a) {
+        if (atomic_load_explicit(&x, memory_order_relaxed) != 1) abort();
+        atomic_store_explicit(&y, 1, memory_order_relaxed);
+        return a;
+    }
+    int main(void) {
+        pthread_t t;
+        atomic_store_explicit(&x, 1, memory_order_relaxed);
+        pthread_create(&t, NULL, f, NULL);
+        pthread_join(t, NULL);
+        return atomic_load_explicit(&y, memory_order_relaxed) != 1;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.executions, result.verdicts) == (1, {"ended"})
+
+
+def test_a_loop_that_writes_around_a_free_is_not_taken_for_one_that_waits() -> None:
+    text = """
+    static volatile int x;
+    static atomic_int ready;
+    static void *f(void *a) { atomic_store(&ready, 1); return a; }
+    int main(void) {
+        pthread_t t;
+        int turns = 0;
+        pthread_create(&t, NULL, f, NULL);
+        while (!atomic_load(&ready) && x != 5) { x = x; free(malloc(8)); x = 5; }
+        turns = x;
+        pthread_join(t, NULL);
+        return turns != 0 && turns != 5;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert result.blocked == 0
+        assert result.executions > 1  # ready before the first look, and not
 
 
 def test_create_and_join_add_no_executions() -> None:

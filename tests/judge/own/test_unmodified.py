@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.own import of_program, verdicts
+from tests.support.own import CXX, of_program, verdicts
 
 from wakeproof import locations
 from wakeproof.judge.explore.options import Model
@@ -38,6 +38,7 @@ SHOWN = {
     "wakeup_guard.c": "ended asleep asleep",
 }
 """What the defect does, by model."""
+NAMED = [pytest.param(name, marks=CXX) if name.endswith(".cpp") else name for name in SHOWN]
 
 
 def test_each_program_has_its_row() -> None:
@@ -48,14 +49,14 @@ def _program(name: str, *flags: str) -> Program:
     return Program((FOLDER / name,), ("-std=c++20",) * name.endswith(".cpp") + flags)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", NAMED)
 def test_a_program_holds_under_each_model(name: str) -> None:
     for model, result in of_program(_program(name)).items():
         assert result.verdicts == {"ended"}, model
         assert (result.exhaustive, result.duplicates) == (True, 0)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", NAMED)
 def test_the_defect_of_a_program_shows(name: str) -> None:
     results = of_program(_program(name, "-DBUG"))
     assert verdicts(results) == SHOWN[name]

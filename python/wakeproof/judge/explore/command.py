@@ -292,7 +292,9 @@ def explore(
             jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
         )  # fmt: skip
         if programs:
-            own = own_judge.report(programs, options, save=kept, progress=progress.show)
+            own = own_judge.report(
+                programs, options, regex=pattern, save=kept, progress=progress.show
+            )
             found = own.beside(found) if found else own
     assert found is not None
     printed = out.given(

@@ -14,7 +14,7 @@ from wakeproof.errors import UsageError
 _SCENARIO = re.compile(r"^\s*STRESS_TEST\s*\(", re.MULTILINE)
 _MAIN = re.compile(r"\b(?:int|void)\s+main\s*\(|^\s*main\s*\(", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-CXX = (".cpp", ".cc", ".cxx")
+CXX = (".cpp", ".cc", ".cxx", ".c++", ".C")
 CODE = (".c", *CXX)
 LINKED = (".o", ".a")
 """Suffixes of files that are linked as they are."""

@@ -26,7 +26,7 @@ from wakeproof.judge.explore.tokens import Token
 from wakeproof.judge.own.build import Builder, Runtime
 from wakeproof.judge.own.program import Program, of_text
 from wakeproof.judge.process import Children
-from wakeproof.judge.replay.run import same
+from wakeproof.judge.replay.run import same, selected
 from wakeproof.judge.source_texts import digest
 
 TOOL_S = 60.0
@@ -74,14 +74,19 @@ def report(
     programs: Sequence[Program],
     options: ExploreOptions | None = None,
     *,
+    regex: str | None = None,
     save: Path | None = None,
     progress: Progress | None = None,
 ) -> ExploreReport:
     """Explore programs, judge what they do, and keep the counterexamples in the folder `save`.
 
+    `regex` selects programs by name.
+
     Raises:
-        UsageError: a program does not compile, or does what is not explored.
+        UsageError: no program has such a name, one does not compile, or does what is not explored.
     """
+    kept = selected({program.name: "" for program in programs}, regex)
+    programs = [program for program in programs if program.name in kept]
     chosen = (options or ExploreOptions()).checked()
     keeper = Keeper(chosen, save, lambda *_: [])
     shows = progress or (lambda _next, _done, _total: None)
@@ -147,6 +152,8 @@ def _check(options: ExploreOptions) -> None:
         )
     if Model.ARMV8 in options.models:
         raise UsageError("model armv8 is of litmus tests as text; a program has sc, tso, rc11")
+    if options.failing_heavy:
+        raise UsageError("--failing-heavy is of scenarios: membarrier of a program always works")
     if options.orders:
         raise UsageError("--order is of scenarios; change the order in the program itself")
 
