@@ -11,6 +11,7 @@
  *   own_locks.c     mutexes, conditions and the like; the system calls futex and membarrier
  *   own_cxx.c       what C++ compilers call: new, delete, guards of static variables
  *   own_libc.c      printing, time, string functions, the ends of a process
+ *   own_system.c    what the standard library of Rust asks of the system
  *   own_start.c     the `main` that is linked to the program
  *
  *   program                               engine
@@ -39,8 +40,11 @@ enum {
 	OWN_NOTHING = -1,
 	OWN_MESSAGE = 320,
 	OWN_PRINTED = 96, /* bytes that a thread may print; of more, the last three are dots */
+	OWN_SAID = 160,   /* to the standard error stream, by write */
 	OWN_PENDING = 256,
+	OWN_AWAITS = 16,
 	OWN_START_S = 1000000000, /* the time at which each execution begins */
+	OWN_CODE_END = 1 << 28,   /* the code of a program, linked without -pie, lies below */
 };
 
 /* Fixed, so that an address means the same in each run. */
@@ -59,6 +63,12 @@ typedef struct own_written { /* a plain write that is announced, and done at the
 	bool is_relaxed;
 } own_written;
 
+typedef struct own_await { /* a load in a loop that waits, however long it takes */
+	const void *at, *from;
+	uint64_t value;
+	own_digest digest;
+} own_await;
+
 /* A thread of the program. */
 typedef struct own_fiber {
 	char *stack_end, *pointer; /* of the stack; where the paused fiber stands on it */
@@ -68,7 +78,8 @@ typedef struct own_fiber {
 	explore_clock clock; /* what happens before its next access */
 	int segment;         /* the number of its nodes so far */
 	uint32_t creates;    /* threads that it has created */
-	own_digest writes;   /* of the bytes that it has written, as far as they have changed */
+	uint32_t keys_created;
+	own_digest writes; /* of the bytes that it has written, as far as they have changed */
 	own_written pending[OWN_PENDING];
 	int pending_count;
 	uint64_t clock_ns;
@@ -80,7 +91,15 @@ typedef struct own_fiber {
 	uint32_t ends_count;
 	char printed[OWN_PRINTED];
 	uint32_t printed_size;
-	int64_t heap_state; /* own_heap.c: a hash of its free blocks */
+	char said[OWN_SAID];
+	uint32_t said_size;
+	const void *spin_at, *spin_from; /* the load that was the last step, of a loop that waits */
+	uint64_t spin_value;
+	own_await awaits[OWN_AWAITS]; /* the loads that were its last steps, the newest last */
+	int awaits_count;
+	bool is_awaiting;
+	const own_digest *again; /* it stands where it stood then */
+	int64_t heap_state;      /* own_heap.c: a hash of its free blocks */
 } own_fiber;
 
 extern own_fiber own_fibers[EXPLORE_THREADS];
@@ -106,6 +125,9 @@ static inline int own_thread(void)
 __attribute__((format(printf, 1, 2))) void own_refuse(const char *format, ...);
 __attribute__((format(printf, 1, 2))) const char *own_text(const char *format, ...);
 uint32_t own_site(const void *from, const char *what);
+/* Operations in Rust's standard library that the explorer knows by where they are called. */
+enum own_std { OWN_LOCK, OWN_UNLOCK, OWN_SPIN, OWN_AWAIT, OWN_STDS };
+bool own_is_std(enum own_std kind, const void *from);
 
 /* own_fibers.c */
 bool own_make_fibers(void);
@@ -122,6 +144,7 @@ const char *own_tls_image(const char *at);
 /* own_replay.c */
 void own_make_program(explore_program *program);
 void own_forget(void);
+own_digest own_digest_of(const own_fiber *fiber); /* of the place where it stands */
 
 /* own_hooks.c: one step of the running fiber; returns its value. Before main, acts directly. */
 uint64_t own_step(explore_step step, void *at, const char *what, const void *from);
@@ -145,6 +168,7 @@ char *own_place(int location);
 void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void *from);
 /* Fills memory now, for malloc or free. */
 void own_clobber(char *at, size_t size, unsigned char byte, const char *what, const void *from);
+void own_unmark(char *at, size_t size); /* no byte of it belongs to a location any more */
 void own_settle(void); /* turns announced writes, which are done by now, into steps */
 
 /* own_heap.c */
@@ -155,6 +179,9 @@ const char *own_heap_image(const char *at);
 void own_check_heap(const char *at, size_t size, bool writes, const void *from);
 void *own_malloc_from(size_t size, size_t alignment, const void *from);
 void own_free_from(void *at, const void *from);
+/* Atomic objects of two owners of this block overlap: explores again, with one owner for it. False:
+ * it has one. */
+bool own_hand_out_once(const char *at);
 size_t own_size_of(const void *at); /* of the block that begins here; 0: none does */
 
 /* own_locks.c: the clock of the running thread shows at least this time. */
@@ -163,6 +190,10 @@ void own_pass_until(const struct timespec *until);
 
 /* own_cxx.c */
 void own_run_ends(void);
+
+/* own_libc.c: to the standard output, or to the standard error stream. */
+void own_print(const char *text, size_t size, bool is_error);
+_Noreturn void own__exit(int code);
 
 /* own_threads.c */
 _Noreturn void own_end_thread(void *result);

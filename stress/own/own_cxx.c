@@ -98,6 +98,11 @@ OWN(int, __cxa_thread_atexit, void (*destroy)(void *), void *object, void *libra
 	return 0;
 }
 
+OWN(int, __cxa_thread_atexit_impl, void (*destroy)(void *), void *object, void *library)
+{
+	return own____cxa_thread_atexit(destroy, object, library);
+}
+
 void own_run_ends(void)
 {
 	while (own_now->ends_count) {

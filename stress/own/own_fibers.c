@@ -33,8 +33,7 @@ enum {
 	TLS_ROOM = 1 << 16, /* below the control block, and above it */
 	CLEARED = 8192,     /* bytes of stack that are zeroed below the lowest one used */
 	TICK_US = 500000,
-	PROGRAM_MOST = 1 << 28, /* the code of a program that is linked without -pie lies below */
-	SELF = 0x10,            /* in the control block, as the next two */
+	SELF = 0x10, /* in the control block, as the next two */
 	CANARY = 0x28,
 	POINTER_GUARD = 0x30,
 	WORD = 8,
@@ -201,13 +200,17 @@ void own_begin(own_fiber *fiber)
 	memset(low, 0, (size_t)(fiber->stack_end - low));
 	memcpy(fiber->tcb - tls_size, tls_image, tls_size);
 	fiber->pointer = explore_frame(fiber->stack_end - 64, enter);
-	fiber->creates = 0;
+	fiber->creates = fiber->keys_created = 0;
 	fiber->writes = (own_digest){0};
 	fiber->pending_count = 0;
 	fiber->clock_ns = 0;
-	fiber->printed_size = 0;
+	fiber->printed_size = fiber->said_size = 0;
 	fiber->heap_state = 0;
 	fiber->ends_count = 0;
+	fiber->spin_at = NULL;
+	fiber->awaits_count = 0;
+	fiber->is_awaiting = false;
+	fiber->again = NULL;
 	fiber->segment = 0;
 	memset(&fiber->clock, 0, sizeof(fiber->clock));
 	memset(fiber->keys, 0, sizeof(fiber->keys));
@@ -226,7 +229,7 @@ static const void *code_of_program(void)
 {
 	const char *code = fault.code;
 
-	return (uintptr_t)code < PROGRAM_MOST ? code + 1 : own_last;
+	return (uintptr_t)code < OWN_CODE_END ? code + 1 : own_last;
 }
 
 static bool come_back(own_fiber *fiber, int how)

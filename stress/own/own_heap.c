@@ -5,8 +5,9 @@
  *   malloc   a fresh block, or a freed one of the same size: a choice
  *   free     writes the whole block, so that an access without an order to it is a race
  *
- * Why it works  The address of a block follows from its thread and from what that thread has
- *               allocated before, so it is the same whatever other threads do.
+ * Why it works  The address of a block follows from its thread, from the call that allocates it,
+ *               and from how often that call has allocated before: so it is the same whatever other
+ *               threads do, and blocks of different types share no addresses unless one is freed.
  * Spec          none.
  * Evidence      tests/judge/own. */
 #include <errno.h>
@@ -15,20 +16,39 @@
 
 #include "own.h"
 
-enum { BLOCKS = 4096, FREE_MOST = 4, ALIGNMENT = 16, FRESH = 0xa5, FREED = 0xdb };
+enum {
+	BLOCKS = 4096,
+	CLASSES = 1024,
+	FREE_MOST = 4,
+	ALIGNMENT = 16,
+	FRESH = 0xa5,
+	FREED = 0xdb,
+};
 
 typedef struct block {
-	uint32_t offset, size, room;
-	bool is_free;
+	uint32_t offset, room; /* the same in each execution */
+	uint32_t size;
+	bool is_there, is_free, was_freed;
+	bool is_last; /* not to be handed out again: its next owner has other atomic objects there */
 	int8_t freed_by;  /* thread */
 	int16_t freed_in; /* segment */
 	const void *freed_from;
+	int next; /* block of its class, or OWN_NOTHING */
 } block;
 
+/* Allocations by one call, of one size, at one depth of the stack: probably of one type. */
+typedef struct class
+{
+	const void *from;
+	uint32_t room, depth;
+	int first, last, now; /* blocks; the one that was handed out last, or OWN_NOTHING */
+	int early;            /* what `now` is when main begins */
+} class;
+
 static struct {
-	block blocks[BLOCKS];
-	int count;
-	uint32_t used;
+	block blocks[BLOCKS]; /* by offset */
+	class classes[CLASSES];
+	int count, classes_count;
 	int free[BLOCKS], free_count; /* the last freed one last */
 } heaps[EXPLORE_THREADS];
 
@@ -40,28 +60,45 @@ static struct {
 	uint32_t used;
 } early;
 
+static uint32_t used(int heap)
+{
+	const block *last = &heaps[heap].blocks[heaps[heap].count - 1];
+
+	return heaps[heap].count ? last->offset + last->room : 0;
+}
+
 bool own_keep_heap(void)
 {
 	size_t size = (size_t)heaps[0].count * sizeof(block);
 
 	early.count = heaps[0].count;
-	early.used = heaps[0].used;
+	early.used = used(0);
 	early.blocks = malloc(size + 1);
 	early.bytes = malloc(early.used + 1);
 	if (!early.blocks || !early.bytes)
 		return false;
 	memcpy(early.blocks, heaps[0].blocks, size);
 	memcpy(early.bytes, OWN_BASE, early.used);
+	for (int i = 0; i < CLASSES; i++)
+		heaps[0].classes[i].early = heaps[0].classes[i].now;
 	return true;
 }
 
 void own_reset_heap(void)
 {
-	for (int t = 0; t < EXPLORE_THREADS; t++)
-		heaps[t].count = heaps[t].free_count = 0, heaps[t].used = 0;
-	heaps[0].count = early.count;
-	heaps[0].used = early.used;
-	memcpy(heaps[0].blocks, early.blocks, (size_t)early.count * sizeof(block));
+	for (int t = 0; t < EXPLORE_THREADS; t++) {
+		heaps[t].free_count = 0;
+		for (int i = 0; i < heaps[t].count; i++)
+			heaps[t].blocks[i].is_there = heaps[t].blocks[i].was_freed = false;
+		for (int i = 0; heaps[t].classes_count && i < CLASSES; i++)
+			heaps[t].classes[i].now = heaps[t].classes[i].early;
+	}
+	for (int i = 0; i < early.count; i++) {
+		int next = heaps[0].blocks[i].next;
+
+		heaps[0].blocks[i] = early.blocks[i];
+		heaps[0].blocks[i].next = next;
+	}
 	memcpy(OWN_BASE, early.bytes, early.used);
 }
 
@@ -113,6 +150,8 @@ void own_check_heap(const char *at, size_t size, bool writes, const void *from)
 		return;
 	own_is_pure = false;
 	block = block_of(heap, at);
+	if (block && !block->is_there)
+		block = NULL;
 	start = block ? heap_at(heap) + block->offset : NULL;
 	if (!block || at + size > start + block->size)
 		own_fail(own_text("%s %zu bytes %zd bytes behind the start of a block of %u bytes",
@@ -147,7 +186,7 @@ static int choose(int heap, uint32_t room, size_t alignment, const void *from)
 	for (int i = heaps[heap].free_count - 1; i >= 0 && count < FREE_MOST; i--) {
 		const block *block = &heaps[heap].blocks[heaps[heap].free[i]];
 
-		if (block->room == room && block->offset % alignment == 0)
+		if (block->room == room && block->offset % alignment == 0 && !block->is_last)
 			found[count++] = i;
 	}
 	if (!count)
@@ -157,22 +196,54 @@ static int choose(int heap, uint32_t room, size_t alignment, const void *from)
 	return choice ? found[choice - 1] : OWN_NOTHING;
 }
 
-static int fresh_block(int heap, uint32_t room, size_t alignment)
+static class *class_of(int heap, const void *from, uint32_t room, uint32_t depth)
 {
-	uint32_t offset = (heaps[heap].used + (uint32_t)alignment - 1) / (uint32_t)alignment *
-			  (uint32_t)alignment;
+	own_digest digest = own_mix(own_mix((own_digest){11, 12}, (uint64_t)(uintptr_t)from),
+				    (uint64_t)room << 32 | depth);
+	uint32_t slot = (uint32_t)(digest.a % CLASSES);
 
-	if (heaps[heap].count == BLOCKS || room > OWN_HEAP || offset + room > OWN_HEAP)
-		return OWN_NOTHING;
-	heaps[heap].used = offset + room;
-	heaps[heap].blocks[heaps[heap].count] = (block){.offset = offset, .room = room};
-	return heaps[heap].count++;
+	for (;; slot = (slot + 1) % CLASSES) {
+		class *class = &heaps[heap].classes[slot];
+
+		if (!class->room && heaps[heap].classes_count < CLASSES - 1) {
+			*class = (struct class){.from = from, .room = room, .depth = depth};
+			class->first = class->last = class->now = class->early = OWN_NOTHING;
+			heaps[heap].classes_count++;
+		}
+		if (!class->room ||
+		    (class->from == from && class->room == room && class->depth == depth))
+			return class->room ? class : NULL;
+	}
+}
+
+/* The class's next block of this execution; one that no execution has had, if need be. */
+static int fresh_block(int heap, class *class, size_t alignment)
+{
+	int next = class->now < 0 ? class->first : heaps[heap].blocks[class->now].next;
+	uint32_t offset =
+		(used(heap) + (uint32_t)alignment - 1) / (uint32_t)alignment * (uint32_t)alignment;
+
+	if (next < 0 || heaps[heap].blocks[next].offset % alignment) {
+		if (heaps[heap].count == BLOCKS || offset + class->room > OWN_HEAP)
+			return OWN_NOTHING;
+		next = heaps[heap].count++;
+		heaps[heap].blocks[next] =
+			(block){.offset = offset, .room = class->room, .next = OWN_NOTHING};
+		if (class->last >= 0)
+			heaps[heap].blocks[class->last].next = next;
+		else
+			class->first = next;
+		class->last = next;
+	}
+	class->now = next;
+	return next;
 }
 
 void *own_malloc_from(size_t size, size_t alignment, const void *from)
 {
 	int heap = own_now ? own_thread() : 0, which, at;
-	uint32_t room;
+	uint32_t room, depth = own_now ? (uint32_t)(own_now->stack_end - (char *)&room) : 0;
+	class *class;
 	block *block;
 
 	if (size > OWN_HEAP || !own_has_arena) {
@@ -189,7 +260,8 @@ void *own_malloc_from(size_t size, size_t alignment, const void *from)
 			(size_t)(--heaps[heap].free_count - at) * sizeof(heaps[heap].free[0]));
 		note_state(heap);
 	} else {
-		which = fresh_block(heap, room, alignment);
+		class = class_of(heap, from, room, depth);
+		which = class ? fresh_block(heap, class, alignment) : OWN_NOTHING;
 	}
 	if (which < 0) {
 		own_refuse("thread %d allocates more than %d bytes or %d blocks", heap, OWN_HEAP,
@@ -200,6 +272,7 @@ void *own_malloc_from(size_t size, size_t alignment, const void *from)
 	}
 	block = &heaps[heap].blocks[which];
 	block->size = (uint32_t)size;
+	block->is_there = true;
 	block->is_free = false;
 	if (own_now)
 		own_clobber(heap_at(heap) + block->offset, size, FRESH, "malloc", from);
@@ -217,6 +290,8 @@ void own_free_from(void *at, const void *from)
 	if (!at)
 		return;
 	block = heap < 0 ? NULL : block_of(heap, at);
+	if (block && !block->is_there)
+		block = NULL;
 	start = block ? heap_at(heap) + block->offset : NULL;
 	if (!own_now)
 		return;
@@ -227,7 +302,7 @@ void own_free_from(void *at, const void *from)
 				  (unsigned long)(uintptr_t)block->freed_from),
 			 true, false, from);
 	own_clobber(start, block->size, FREED, "free", from);
-	block->is_free = true;
+	block->is_free = block->was_freed = true;
 	block->freed_by = (int8_t)mine;
 	block->freed_in = (int16_t)own_now->segment;
 	block->freed_from = from;
@@ -237,10 +312,23 @@ void own_free_from(void *at, const void *from)
 	}
 }
 
+bool own_hand_out_once(const char *at)
+{
+	int heap = heap_of(at);
+	block *block = heap < 0 ? NULL : block_of(heap, at);
+
+	if (!block || !block->was_freed || block->is_last)
+		return false;
+	block->is_last = true;
+	own_unmark(heap_at(heap) + block->offset, block->room);
+	own_program.error = EXPLORE_START_AGAIN;
+	return true;
+}
+
 size_t own_size_of(const void *at)
 {
 	int heap = heap_of(at);
 	const block *block = heap < 0 ? NULL : block_of(heap, at);
 
-	return block && heap_at(heap) + block->offset == at ? block->size : 0;
+	return block && block->is_there && heap_at(heap) + block->offset == at ? block->size : 0;
 }

@@ -29,6 +29,40 @@ static uint64_t act_directly(const explore_step *step, void *at)
 	return old;
 }
 
+static bool is_same_load(const own_await *one, const own_await *other)
+{
+	return one->at == other->at && one->from == other->from && one->value == other->value;
+}
+
+/* The newest load ends a round of the loop that was like the round before. Returns its length in
+ * loads; 0: it does not. */
+static int round_length(const own_await *loads, int count)
+{
+	const own_await *newest = &loads[count - 1];
+
+	for (int length = 1; 2 * length < count; length++) {
+		bool is_round =
+			newest[-length].at == newest->at && newest[-length].from == newest->from;
+
+		for (int i = 1; i <= length && is_round; i++)
+			is_round = is_same_load(&newest[-i], &newest[-i - length]);
+		if (is_round)
+			return length;
+	}
+	return 0;
+}
+
+/* Names the place of a load that waits. If nothing has changed for two rounds, it is the place of
+ * the round before, though the loop has counted on. */
+static void note_place(void)
+{
+	own_await *newest = &own_now->awaits[own_now->awaits_count - 1];
+	int length = round_length(own_now->awaits, own_now->awaits_count);
+
+	newest->digest = length ? newest[-length].digest : own_digest_of(own_now);
+	own_now->again = &newest->digest;
+}
+
 uint64_t own_step(explore_step step, void *at, const char *what, const void *from)
 {
 	own_last = from;
@@ -40,8 +74,14 @@ uint64_t own_step(explore_step step, void *at, const char *what, const void *fro
 	step.location = at ? own_location(at, step.size, what) : OWN_NOTHING;
 	step.site = own_site(from, what);
 	own_given_failed = false;
+	own_now->spin_at = NULL;
+	if (!own_now->is_awaiting)
+		own_now->awaits_count = 0;
 	own_now->asked = step;
+	if (own_now->is_awaiting)
+		note_place();
 	own_pause();
+	own_now->again = NULL;
 	return own_given;
 }
 
@@ -99,6 +139,52 @@ bool own_cas(void *at, int size, uint64_t expected, uint64_t value, int order, c
 	return own_step(step, at, what, from) == step.expected;
 }
 
+/* A mutex of Rust's standard library: 0, or 1 + the thread that holds it. Its lock waits in the
+ * engine, so nobody ever sees that others wait for it. */
+static uint64_t lock_std(void *at, const void *from)
+{
+	explore_step step = step_of(EXPLORE_CAS, 4, EXPLORE_ACQUIRE, (uint64_t)own_thread() + 1);
+
+	step.fail_order = EXPLORE_RELAXED;
+	step.is_lock = true;
+	return own_step(step, at, "lock", from);
+}
+
+static uint64_t unlock_std(void *at, const void *from)
+{
+	own_store(at, 4, 0, EXPLORE_RELEASE, "unlock", from);
+	return 1;
+}
+
+/* A loop that only waits for a while sees what it saw at first. */
+static uint64_t spin_std(void *at, int order, const void *from)
+{
+	if (own_now->spin_at != at || own_now->spin_from != from) {
+		own_now->spin_value = own_load(at, 4, order, "load", from);
+		own_now->spin_at = at;
+		own_now->spin_from = from;
+	}
+	return own_now->spin_value;
+}
+
+/* A load in a loop that waits for another thread and counts how often it has looked. */
+static uint64_t await_std(void *at, int size, int order, const void *from)
+{
+	own_fiber *me = own_now;
+	own_await *await;
+
+	if (me->awaits_count == OWN_AWAITS)
+		memmove(me->awaits, me->awaits + 1,
+			(size_t)--me->awaits_count * sizeof(*me->awaits));
+	await = &me->awaits[me->awaits_count++];
+	await->at = at;
+	await->from = from;
+	me->is_awaiting = true;
+	await->value = own_load(at, size, order, "load", from);
+	me->is_awaiting = false;
+	return await->value;
+}
+
 static bool exchange_if(void *at, void *expected, uint64_t value, int size, int order,
 			int fail_order, bool is_weak, const void *from)
 {
@@ -151,34 +237,48 @@ static uint64_t update_by_cas(void *at, int size, int order, uint64_t value, boo
 	{                                                                                         \
 		return exchange_if(at, expected, v, (bits) / 8, order, fail, is_weak, OWN_PC);    \
 	}
-#define ATOMICS(bits)                                                                             \
-	uint##bits##_t __tsan_atomic##bits##_load(void *at, int order);                           \
-	void __tsan_atomic##bits##_store(void *at, uint##bits##_t v, int order);                  \
-	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                \
-		void *at, uint##bits##_t expected, uint##bits##_t v, int order, int fail);        \
-	uint##bits##_t __tsan_atomic##bits##_load(void *at, int order)                            \
-	{                                                                                         \
-		return (uint##bits##_t)own_load(at, (bits) / 8, order_of(order), "load", OWN_PC); \
-	}                                                                                         \
-	void __tsan_atomic##bits##_store(void *at, uint##bits##_t v, int order)                   \
-	{                                                                                         \
-		own_store(at, (bits) / 8, v, order_of(order), "store", OWN_PC);                   \
-	}                                                                                         \
-	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                \
-		void *at, uint##bits##_t expected, uint##bits##_t v, int order, int fail)         \
-	{                                                                                         \
-		exchange_if(at, &expected, v, (bits) / 8, order, fail, false, OWN_PC);            \
-		return expected;                                                                  \
-	}                                                                                         \
-	UPDATE(bits, exchange, EXPLORE_EXCHANGE, v)                                               \
-	UPDATE(bits, fetch_add, EXPLORE_ADD, v)                                                   \
-	UPDATE(bits, fetch_sub, EXPLORE_ADD, -(uint64_t)v)                                        \
-	UPDATE(bits, fetch_or, EXPLORE_OR, v)                                                     \
-	UPDATE(bits, fetch_and, EXPLORE_AND, v)                                                   \
-	BY_CAS(bits, fetch_xor, false)                                                            \
-	BY_CAS(bits, fetch_nand, true)                                                            \
-	EXCHANGE_IF(bits, strong, false)                                                          \
+#define ATOMICS(bits)                                                                              \
+	uint##bits##_t __tsan_atomic##bits##_load(void *at, int order);                            \
+	void __tsan_atomic##bits##_store(void *at, uint##bits##_t v, int order);                   \
+	uint##bits##_t __tsan_atomic##bits##_exchange(void *at, uint##bits##_t v, int order);      \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
+		void *at, uint##bits##_t expected, uint##bits##_t v, int order, int fail);         \
+	uint##bits##_t __tsan_atomic##bits##_load(void *at, int order)                             \
+	{                                                                                          \
+		if (OF_STD(bits, OWN_SPIN, OWN_PC))                                                \
+			return (uint##bits##_t)spin_std(at, order_of(order), OWN_PC);              \
+		if (own_now && own_is_std(OWN_AWAIT, OWN_PC))                                      \
+			return (uint##bits##_t)await_std(at, (bits) / 8, order_of(order), OWN_PC); \
+		return (uint##bits##_t)own_load(at, (bits) / 8, order_of(order), "load", OWN_PC);  \
+	}                                                                                          \
+	void __tsan_atomic##bits##_store(void *at, uint##bits##_t v, int order)                    \
+	{                                                                                          \
+		own_store(at, (bits) / 8, v, order_of(order), "store", OWN_PC);                    \
+	}                                                                                          \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
+		void *at, uint##bits##_t expected, uint##bits##_t v, int order, int fail)          \
+	{                                                                                          \
+		if (OF_STD(bits, OWN_LOCK, OWN_PC))                                                \
+			return (uint##bits##_t)lock_std(at, OWN_PC);                               \
+		exchange_if(at, &expected, v, (bits) / 8, order, fail, false, OWN_PC);             \
+		return expected;                                                                   \
+	}                                                                                          \
+	uint##bits##_t __tsan_atomic##bits##_exchange(void *at, uint##bits##_t v, int order)       \
+	{                                                                                          \
+		if (OF_STD(bits, OWN_UNLOCK, OWN_PC))                                              \
+			return (uint##bits##_t)unlock_std(at, OWN_PC);                             \
+		return (uint##bits##_t)own_update(EXPLORE_EXCHANGE, at, (bits) / 8, v,             \
+						  order_of(order), "exchange", OWN_PC);            \
+	}                                                                                          \
+	UPDATE(bits, fetch_add, EXPLORE_ADD, v)                                                    \
+	UPDATE(bits, fetch_sub, EXPLORE_ADD, -(uint64_t)v)                                         \
+	UPDATE(bits, fetch_or, EXPLORE_OR, v)                                                      \
+	UPDATE(bits, fetch_and, EXPLORE_AND, v)                                                    \
+	BY_CAS(bits, fetch_xor, false)                                                             \
+	BY_CAS(bits, fetch_nand, true)                                                             \
+	EXCHANGE_IF(bits, strong, false)                                                           \
 	EXCHANGE_IF(bits, weak, true)
+#define OF_STD(bits, kind, from) ((bits) == 32 && own_now && own_is_std(kind, from))
 ATOMICS(8)
 ATOMICS(16)
 ATOMICS(32)

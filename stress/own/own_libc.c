@@ -62,6 +62,21 @@ OWN(int, memcmp, const void *one, const void *other, size_t size)
 	return memcmp(one, other, size);
 }
 
+OWN(int, bcmp, const void *one, const void *other, size_t size)
+{
+	reads(one, size, OWN_PC);
+	reads(other, size, OWN_PC);
+	return memcmp(one, other, size);
+}
+
+OWN(size_t, strnlen, const char *text, size_t most)
+{
+	size_t size = strnlen(text, most);
+
+	reads(text, size < most ? size + 1 : most, OWN_PC);
+	return size;
+}
+
 OWN(size_t, strlen, const char *text)
 {
 	reads(text, strlen(text) + 1, OWN_PC);
@@ -281,15 +296,28 @@ static void read_strings(const char *format, va_list *arguments, const void *fro
 	}
 }
 
-static void print(const char *text, size_t size)
+static void add(char *to, uint32_t *used, uint32_t room, const char *text, size_t size)
 {
-	for (size_t i = 0; own_now && i < size; i++) {
-		bool is_last = own_now->printed_size >= OWN_PRINTED - 3;
+	for (size_t i = 0; i < size; i++) {
+		bool is_last = *used >= room - 3;
 		char byte = is_last ? '.' : text[i] == '\n' ? ' ' : text[i];
+		bool is_end = text[i] == '\n' && (!*used || i + 1 == size);
 
-		if (own_now->printed_size < OWN_PRINTED && (text[i] != '\n' || i + 1 < size))
-			own_now->printed[own_now->printed_size++] = byte;
+		if (*used < room && !is_end)
+			to[(*used)++] = byte;
 	}
+}
+
+void own_print(const char *text, size_t size, bool is_error)
+{
+	static const char advice[] = "note: run with `RUST_BACKTRACE";
+
+	if (size >= sizeof(advice) && !memcmp(text, advice, sizeof(advice) - 1))
+		return;
+	if (own_now && is_error)
+		add(own_now->said, &own_now->said_size, OWN_SAID, text, size);
+	else if (own_now)
+		add(own_now->printed, &own_now->printed_size, OWN_PRINTED, text, size);
 }
 
 static int print_to(FILE *stream, const char *format, va_list arguments, const void *from)
@@ -303,7 +331,7 @@ static int print_to(FILE *stream, const char *format, va_list arguments, const v
 	va_end(strings);
 	size = vsnprintf(text, sizeof(text), format, arguments);
 	if (stream == stdout)
-		print(text, size < LINE ? (size_t)size : LINE - 1);
+		own_print(text, size < LINE ? (size_t)size : LINE - 1, false);
 	return size;
 }
 
@@ -342,7 +370,7 @@ OWN(int, vfprintf, FILE *stream, const char *format, va_list arguments)
 OWN(int, puts, const char *text)
 {
 	reads(text, strlen(text) + 1, OWN_PC);
-	print(text, strlen(text));
+	own_print(text, strlen(text), false);
 	return 1;
 }
 
@@ -350,7 +378,7 @@ OWN(int, putchar, int byte)
 {
 	char text = (char)byte;
 
-	print(&text, text != '\n');
+	own_print(&text, text != '\n', false);
 	return byte;
 }
 
@@ -358,7 +386,7 @@ OWN(int, fputs, const char *text, FILE *stream)
 {
 	reads(text, strlen(text) + 1, OWN_PC);
 	if (stream == stdout)
-		print(text, strlen(text));
+		own_print(text, strlen(text), false);
 	return 1;
 }
 
@@ -371,7 +399,7 @@ OWN(size_t, fwrite, const void *from, size_t size, size_t count, FILE *stream)
 {
 	reads(from, size * count, OWN_PC);
 	if (stream == stdout)
-		print(from, size * count);
+		own_print(from, size * count, false);
 	return count;
 }
 

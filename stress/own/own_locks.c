@@ -537,7 +537,11 @@ OWN(int, pthread_rwlock_unlock, pthread_rwlock_t *lock)
 
 /* The system calls futex and membarrier. */
 
-static long futex(uint32_t *word, int operation, uint32_t value, const void *time, const void *from)
+pid_t own__gettid(void);
+ssize_t own__getrandom(void *to, size_t size, unsigned flags);
+
+static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *time,
+		  const void *from)
 {
 	uint64_t end;
 
@@ -545,6 +549,8 @@ static long futex(uint32_t *word, int operation, uint32_t value, const void *tim
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
 		end = sleep_on(word, value, time != NULL, "futex wait", from);
+		if (end == EXPLORE_TIMED_OUT && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+			own_pass_until(time); /* the other one waits for a while, not until then */
 		errno = end == EXPLORE_AGAIN ? EAGAIN : ETIMEDOUT;
 		return end == EXPLORE_WOKEN ? 0 : -1;
 	case FUTEX_WAKE:
@@ -574,6 +580,10 @@ OWN(long, syscall, long number, ...)
 	    ((two & FUTEX_CMD_MASK) < FUTEX_WAIT_BITSET || (uint32_t)six == UINT32_MAX))
 		return futex((uint32_t *)one, (int)two, (uint32_t)three, (const void *)four,
 			     OWN_PC);
+	if (number == SYS_gettid)
+		return own__gettid();
+	if (number == SYS_getrandom)
+		return own__getrandom((void *)one, (size_t)two, 0);
 	if (own_now && number == SYS_membarrier && one != MEMBARRIER_CMD_QUERY) {
 		explore_step step = {.kind = EXPLORE_HEAVY_FENCE,
 				     .order = EXPLORE_SEQ_CST,

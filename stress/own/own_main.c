@@ -5,6 +5,7 @@
  * Spec          none.
  * Evidence      tests/judge/own. */
 #include <dirent.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "overrides.h"
 #include "report.h"
 
-enum { TEXTS = 1 << 14, NAME = 24, FSGSBASE = 1 << 1 };
+enum { TEXTS = 1 << 14, NAME = 24, FSGSBASE = 1 << 1, STD_CALLS = 1 << 12 };
 
 #define NO_SITE UINT32_MAX
 
@@ -96,6 +97,56 @@ uint32_t own_site(const void *from, const char *what)
 	return site;
 }
 
+/* Where operations of the standard library are called: a table by address, from the file that lies
+ * beside the program. */
+static struct {
+	const void *from;
+	enum own_std kind;
+} std_calls[STD_CALLS];
+
+static uint32_t slot_of(const void *from)
+{
+	uint32_t slot = (uint32_t)((uintptr_t)from * 0x9e3779b1u >> 8) % STD_CALLS;
+
+	while (std_calls[slot].from && std_calls[slot].from != from)
+		slot = (slot + 1) % STD_CALLS;
+	return slot;
+}
+
+bool own_is_std(enum own_std kind, const void *from)
+{
+	uint32_t slot = slot_of(from);
+
+	return std_calls[slot].from && std_calls[slot].kind == kind;
+}
+
+static void read_std_calls(const char *program)
+{
+	static const char *const kinds[OWN_STDS] = {"lock", "unlock", "spin", "await"};
+	char path[PATH_MAX], kind[8];
+	unsigned long from;
+	int count = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s.calls", program);
+	file = fopen(path, "r");
+	while (file && fscanf(file, "%7s %lx", kind, &from) == 2) {
+		const void *at = (const void *)from;
+		uint32_t slot = slot_of(at);
+
+		if (2 * ++count > STD_CALLS)
+			own_refuse("more than %d calls of the standard library", STD_CALLS / 2);
+		if (own_program.error)
+			break;
+		std_calls[slot].from = at;
+		for (int k = 0; k < OWN_STDS; k++)
+			if (!strcmp(kind, kinds[k]))
+				std_calls[slot].kind = (enum own_std)k;
+	}
+	if (file)
+		fclose(file);
+}
+
 /* The process must have one thread: another one would be none of the explorer's. */
 static void check_alone(explore_report *report)
 {
@@ -136,6 +187,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 	while (own < argc && strcmp(argv[own], "--") != 0)
 		own++;
 	command = explore_read_command(own, argv);
+	read_std_calls(argv[0]);
 	if (own_program.error)
 		explore_refuse(command.test, own_program.error, "it cannot be explored");
 	own_volatile_is_relaxed = getenv("WAKEPROOF_VOLATILE") != NULL;
@@ -143,6 +195,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 		argv[--own] = argv[0];
 	else
 		argv[own] = argv[0];
+	unsetenv("RUST_BACKTRACE"); /* it would read files */
 	__libc_single_threaded = 0; /* so that reference counts are atomic, as with threads */
 	own_main = main;
 	own_arguments = argv + own;

@@ -31,7 +31,8 @@ typedef struct cell {
 	int8_t open_by;
 	int16_t written_in;               /* the segment of the last write */
 	int8_t writer;                    /* or OWN_NOTHING */
-	int16_t read_in[EXPLORE_THREADS]; /* + 1; 0: not read */
+	uint16_t readers;                 /* a bit for each thread that has read it */
+	int16_t read_in[EXPLORE_THREADS]; /* + 1; of the readers */
 	const void *write_from, *read_from;
 } cell;
 
@@ -117,9 +118,10 @@ static cell *cell_at(ptrdiff_t at)
 	cell *cell = &cells[at];
 
 	if (cell->generation != generation) {
-		memset(cell, 0, sizeof(*cell));
 		cell->generation = generation;
+		cell->open_by = 0;
 		cell->writer = OWN_NOTHING;
+		cell->readers = 0;
 	}
 	return cell;
 }
@@ -169,6 +171,8 @@ int own_location(char *at, int size, const char *what)
 		if (marks[index + i]) {
 			int other = abs(marks[index + i]) - 1;
 
+			if (own_hand_out_once(at))
+				return OWN_NOTHING;
 			own_refuse(
 				"%s of %d bytes at %p overlaps %d bytes at %p: atomic accesses of "
 				"mixed size are not explored",
@@ -194,13 +198,18 @@ int own_location(char *at, int size, const char *what)
 	return own_program.locations++;
 }
 
+void own_unmark(char *at, size_t size)
+{
+	memset(&marks[index_of(at)], 0, size * sizeof(*marks));
+}
+
 /* What a thread has written: the sum over its bytes of address and contents, now less before. So a
  * byte that has its old contents again adds nothing. */
 
 static void add_byte(own_digest *sum, const char *at, bool adds)
 {
-	own_digest one =
-		own_mix(own_mix((own_digest){1, 2}, (uint64_t)(uintptr_t)at), (unsigned char)*at);
+	uint64_t word = (uint64_t)(uintptr_t)at << 8 | (unsigned char)*at;
+	own_digest one = own_mix((own_digest){1, 2}, word);
 
 	sum->a += adds ? one.a : -one.a;
 	sum->b += adds ? one.b : -one.b;
@@ -219,23 +228,27 @@ static bool is_own_stack(const char *at)
 	return at < own_now->stack_end && at >= own_now->stack_end - OWN_STACK;
 }
 
-/* A thread's stack and thread-local storage belong to its position, so an access by the thread
- * itself leaves the step pure. Once another thread has accessed such bytes, no such step is. */
-static void note_impure(const char *at, size_t size)
-{
-	static bool are_shared;
-	ptrdiff_t offset = at - OWN_BASE;
-	bool is_own = at >= OWN_BASE && offset / OWN_SLOT == own_thread() &&
-		      offset % OWN_SLOT >= OWN_HEAP;
-	bool is_others =
-		at >= OWN_BASE && !is_own && offset < ARENA && offset % OWN_SLOT >= OWN_HEAP;
+/* Whose stack and thread-local storage other threads have accessed, in any execution. */
+static bool is_shared[EXPLORE_THREADS];
 
-	if (is_others && !are_shared) {
-		are_shared = true;
+/* A thread's stack and thread-local storage belong to its position, so an access by the thread
+ * itself leaves the step pure, as long as no other thread accesses such bytes. Returns whether that
+ * is so: then no other thread can race with the access, either. */
+static bool is_private(const char *at)
+{
+	ptrdiff_t offset = at - OWN_BASE, owner = offset / OWN_SLOT;
+
+	if (at < OWN_BASE || offset >= ARENA || offset % OWN_SLOT < OWN_HEAP) {
+		own_is_pure = false;
+		return false;
+	}
+	if (owner != own_thread() && !is_shared[owner]) {
+		is_shared[owner] = true;
 		own_program.error = EXPLORE_START_AGAIN;
 	}
-	if (!is_own || are_shared)
+	if (is_shared[owner])
 		own_is_pure = false;
+	return !is_shared[owner];
 }
 
 /* Races. */
@@ -260,9 +273,13 @@ static void check_race(cell *cell, const char *at, bool writes, const void *from
 
 	if (cell->writer >= 0 && cell->writer != me && clock->at[cell->writer] <= cell->written_in)
 		race(at, mine, cell->writer, "writes", cell->write_from, from);
-	for (int t = 0; t < EXPLORE_THREADS && writes; t++)
-		if (t != me && cell->read_in[t] && clock->at[t] < cell->read_in[t])
+	for (unsigned others = writes ? cell->readers & ~(1u << me) : 0; others;
+	     others &= others - 1) {
+		int t = __builtin_ctz(others);
+
+		if (clock->at[t] < cell->read_in[t])
 			race(at, mine, t, "reads", cell->read_from, from);
+	}
 }
 
 static void note(cell *cell, bool writes, const void *from)
@@ -274,6 +291,7 @@ static void note(cell *cell, bool writes, const void *from)
 		cell->written_in = (int16_t)own_now->segment;
 		cell->write_from = from;
 	} else {
+		cell->readers |= (uint16_t)(1u << me);
 		cell->read_in[me] = (int16_t)(own_now->segment + 1);
 		cell->read_from = from;
 	}
@@ -401,22 +419,43 @@ static void announce(char *at, size_t size, bool is_marked, bool is_relaxed, con
 }
 
 /* The number of the location that begins here. The access must cover all of it. */
-static int covered(ptrdiff_t index, const char *at, const char *end)
+static int covered(ptrdiff_t index, const char *at, const char *end, const void *from)
 {
 	int location = abs(marks[index]) - 1;
 
 	if (places[location].at + places[location].size > end || marks[index] < 0) {
-		own_refuse("a plain access ends within the %d bytes at %p, which are also accessed "
-			   "by atomic operations: accesses of mixed size are not explored",
-			   places[location].size, (const void *)places[location].at);
+		if (own_hand_out_once(at))
+			own_pause();
+		own_refuse("at #%lx, a plain access ends within the %d bytes at #%lx, which are "
+			   "also accessed by atomic operations: accesses of mixed size are not "
+			   "explored",
+			   (unsigned long)(uintptr_t)from, places[location].size,
+			   (unsigned long)(uintptr_t)places[location].at);
 		own_pause();
 	}
 	return location;
 }
 
+/* Is there no byte of a location? */
+static bool has_no_mark(ptrdiff_t index, size_t size)
+{
+	const int16_t *at = marks + index;
+	uint64_t four;
+
+	for (; size >= 4; size -= 4, at += 4) {
+		memcpy(&four, at, sizeof(four));
+		if (four)
+			return false;
+	}
+	while (size--)
+		if (*at++)
+			return false;
+	return true;
+}
+
 void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void *from)
 {
-	bool is_relaxed = is_volatile && own_volatile_is_relaxed, is_marked = false;
+	bool is_relaxed = is_volatile && own_volatile_is_relaxed, is_marked = false, is_alone;
 	ptrdiff_t index;
 
 	own_last = from;
@@ -427,7 +466,12 @@ void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void 
 	if (index < 0)
 		return;
 	size = size < room_at(at) ? size : room_at(at);
-	note_impure(at, size);
+	is_alone = is_private(at);
+	if (is_alone && !is_relaxed && has_no_mark(index, size)) {
+		for (size_t i = 0; i < size; i++)
+			is_plain[index + (ptrdiff_t)i] = true;
+		return;
+	}
 	own_check_heap(at, size, writes, from);
 	if (is_relaxed && size <= 8 && own_location(at, (int)size, "volatile access") < 0)
 		own_pause();
@@ -436,7 +480,7 @@ void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void 
 		int location;
 
 		if (marks[index + (ptrdiff_t)i]) {
-			location = covered(index + (ptrdiff_t)i, at + i, at + size);
+			location = covered(index + (ptrdiff_t)i, at + i, at + size, from);
 			is_marked = true;
 			if (!writes)
 				load_location(location, is_relaxed, from);

@@ -52,7 +52,7 @@ static bool is_valid; /* memory and fibers are as `history` says */
 
 /* Positions. */
 
-static own_digest digest_of(const own_fiber *fiber)
+own_digest own_digest_of(const own_fiber *fiber)
 {
 	own_digest digest = {5, 6};
 	const explore_step *step = &fiber->asked;
@@ -86,6 +86,8 @@ static own_digest digest_of(const own_fiber *fiber)
 		digest = own_mix(digest, (uint64_t)(uintptr_t)fiber->ends[i].object);
 	for (uint32_t i = 0; i < fiber->printed_size; i++)
 		digest = own_mix(digest, (unsigned char)fiber->printed[i]);
+	for (uint32_t i = 0; i < fiber->said_size; i++)
+		digest = own_mix(digest, (unsigned char)fiber->said[i]);
 	return digest;
 }
 
@@ -109,7 +111,7 @@ static void rehash(int t)
 static explore_position number(int t)
 {
 	own_fiber *fiber = &own_fibers[t];
-	own_digest digest = digest_of(fiber);
+	own_digest digest = fiber->again ? *fiber->again : own_digest_of(fiber);
 	position *fresh;
 	uint32_t *bucket;
 
@@ -126,8 +128,10 @@ static explore_position number(int t)
 		abort();
 	fresh = &tables[t].positions[tables[t].count];
 	*fresh = (position){.step = fiber->asked, .digest = digest, .same_bucket = *bucket};
-	if (fiber->asked.kind == EXPLORE_END && fiber->printed_size)
-		fresh->printed = own_text("%.*s", (int)fiber->printed_size, fiber->printed);
+	if (fiber->asked.kind == EXPLORE_END && fiber->printed_size + fiber->said_size)
+		fresh->printed = own_text("%.*s%s%.*s", (int)fiber->printed_size, fiber->printed,
+					  fiber->printed_size && fiber->said_size ? " " : "",
+					  (int)fiber->said_size, fiber->said);
 	*bucket = ++tables[t].count;
 	return tables[t].count - 1;
 }

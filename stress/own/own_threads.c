@@ -24,10 +24,13 @@ static struct {
 	uint32_t nth;
 } paths[EXPLORE_THREADS];
 static int threads_count = 1;
-static struct {
+static struct { /* a key, too, is named by its creator and by how many that has created before */
+	int creator;
+	uint32_t nth;
 	void (*destroy)(void *);
 	bool is_used;
 } keys[OWN_KEYS];
+static int keys_count;
 
 void own_reset_keys(void)
 {
@@ -127,6 +130,19 @@ static void run_destructors(void)
 		}
 }
 
+/* Why main returns a code: what the first thread that said something has said. */
+static const char *why_of(int code)
+{
+	const own_fiber *said = own_now;
+
+	for (int t = 1; t < threads_count && said == own_now; t++)
+		if (own_fibers[t].said_size)
+			said = &own_fibers[t];
+	return said->said_size
+		       ? own_text("main returns %d: %.*s", code, (int)said->said_size, said->said)
+		       : own_text("main returns %d", code);
+}
+
 void own_end_thread(void *result)
 {
 	int code = (int)(intptr_t)result;
@@ -135,7 +151,7 @@ void own_end_thread(void *result)
 	if (own_thread())
 		run_destructors();
 	else if (code)
-		own_fail(own_text("main returns %d", code), false, false, NULL);
+		own_fail(why_of(code), false, false, NULL);
 	own_step(link_step(EXPLORE_END, own_thread(), (uintptr_t)result), NULL, "end", NULL);
 	for (;;)
 		own_pause();
@@ -191,40 +207,59 @@ _Noreturn OWN(void, pthread_exit, void *result)
 	own_end_thread(result);
 }
 
+static int key_of_path(int creator, uint32_t nth)
+{
+	int i = 0;
+
+	while (i < keys_count && (keys[i].creator != creator || keys[i].nth != nth))
+		i++;
+	if (i == OWN_KEYS)
+		return i;
+	keys[i].creator = creator;
+	keys[i].nth = nth;
+	keys_count += i == keys_count;
+	return i;
+}
+
 OWN(int, pthread_key_create, pthread_key_t *key, void (*destroy)(void *))
 {
-	for (int i = 0; i < OWN_KEYS; i++) {
-		if (keys[i].is_used)
-			continue;
-		keys[i].is_used = true;
-		own_is_pure = false;
-		keys[i].destroy = destroy;
-		own_plain((char *)key, sizeof(*key), true, false, OWN_PC);
-		*key = (pthread_key_t)i;
-		return 0;
-	}
-	return EAGAIN;
+	int i = own_now ? key_of_path(own_thread(), own_now->keys_created) : OWN_KEYS;
+
+	if (i == OWN_KEYS)
+		return EAGAIN;
+	own_now->keys_created++;
+	own_is_pure = false;
+	keys[i].is_used = true;
+	keys[i].destroy = destroy;
+	own_plain((char *)key, sizeof(*key), true, false, OWN_PC);
+	*key = (pthread_key_t)i + 1; /* to Rust, 0 is none */
+	return 0;
+}
+
+static bool is_key(pthread_key_t key)
+{
+	return key && key <= OWN_KEYS && keys[key - 1].is_used;
 }
 
 OWN(int, pthread_key_delete, pthread_key_t key)
 {
-	if (key >= OWN_KEYS || !keys[key].is_used)
+	if (!is_key(key))
 		return EINVAL;
-	keys[key].is_used = false;
+	keys[key - 1].is_used = false;
 	own_is_pure = false;
 	return 0;
 }
 
 OWN(void *, pthread_getspecific, pthread_key_t key)
 {
-	return own_now && key < OWN_KEYS ? own_now->keys[key] : NULL;
+	return own_now && is_key(key) ? own_now->keys[key - 1] : NULL;
 }
 
 OWN(int, pthread_setspecific, pthread_key_t key, const void *value)
 {
-	if (!own_now || key >= OWN_KEYS || !keys[key].is_used)
+	if (!own_now || !is_key(key))
 		return EINVAL;
-	own_now->keys[key] = (void *)(uintptr_t)value;
+	own_now->keys[key - 1] = (void *)(uintptr_t)value;
 	return 0;
 }
 

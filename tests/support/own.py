@@ -22,6 +22,7 @@ from wakeproof.judge.process import Children
 CXX = pytest.mark.skipif(
     shutil.which("g++") is None and os.environ.get("WAKEPROOF_CI") != "1", reason="no g++"
 )
+RUST = pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc")
 WORST = ("race", "crash", "assertion", "lost_wakeup", "asleep", "stuck", "ended")
 OPTIONS = ExploreOptions(check_duplicates=True, seconds=30.0)
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tests.support.own import CXX, of_program, verdicts
+from tests.support.own import CXX, RUST, of_program, verdicts
 
 from wakeproof import locations
 from wakeproof.judge.explore.options import Model
@@ -13,6 +15,16 @@ from wakeproof.judge.own.program import Program
 FOLDER = locations.sources() / "tests" / "unmodified"
 RACE = "race race race"
 SHOWN = {
+    "bounded_queue.rs": "asleep asleep asleep",
+    "channel.rs": "asleep asleep asleep",
+    "lock_free_stack.rs": "crash crash crash",
+    "once_config.rs": RACE,
+    "parked_waiter.rs": "asleep asleep asleep",
+    "rwlock_pair.rs": "asleep asleep asleep",
+    "scoped_counter.rs": RACE,
+    "seqlock.rs": "ended ended assertion",
+    "shared_count.rs": RACE,
+    "spsc_ring.rs": RACE,
     "atomic_wait.cpp": "lost_wakeup lost_wakeup lost_wakeup",
     "call_once.cpp": RACE,
     "exceptions.cpp": "assertion assertion assertion",
@@ -38,7 +50,12 @@ SHOWN = {
     "wakeup_guard.c": "ended asleep asleep",
 }
 """What the defect does, by model."""
-NAMED = [pytest.param(name, marks=CXX) if name.endswith(".cpp") else name for name in SHOWN]
+MARKS = {".cpp": CXX, ".rs": RUST}
+FLAGS = {".cpp": ("-std=c++20",)}
+DEFECT = {".rs": ("--cfg=bug",)}
+NAMED = [
+    pytest.param(name, marks=MARKS.get(Path(name).suffix, ())) for name in SHOWN
+]  # fmt: skip
 
 
 def test_each_program_has_its_row() -> None:
@@ -46,7 +63,11 @@ def test_each_program_has_its_row() -> None:
 
 
 def _program(name: str, *flags: str) -> Program:
-    return Program((FOLDER / name,), ("-std=c++20",) * name.endswith(".cpp") + flags)
+    return Program((FOLDER / name,), FLAGS.get(Path(name).suffix, ()) + flags)
+
+
+def _with_defect(name: str) -> Program:
+    return _program(name, *DEFECT.get(Path(name).suffix, ("-DBUG",)))
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -58,7 +79,7 @@ def test_a_program_holds_under_each_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_defect_of_a_program_shows(name: str) -> None:
-    results = of_program(_program(name, "-DBUG"))
+    results = of_program(_with_defect(name))
     assert verdicts(results) == SHOWN[name]
     assert all(result.exhaustive and not result.duplicates for result in results.values())
 

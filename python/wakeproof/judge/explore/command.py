@@ -28,7 +28,7 @@ from wakeproof.judge.explore.options import (
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.labels import Labels
 from wakeproof.judge.own import run as own_judge
-from wakeproof.judge.own.program import CXX, LINKED, Program, is_scenario, of_files
+from wakeproof.judge.own.program import CXX, LINKED, RUST, Program, is_scenario, of_files
 from wakeproof.judge.page import of_explore, output
 
 
@@ -333,7 +333,7 @@ def _given(
     is_relaxed = _one_of("--volatile", volatile, ("plain", "relaxed")) == "relaxed"
     code = [
         file for file in given
-        if file.suffix in (*LINKED, *CXX) or (file.suffix == ".c" and not is_scenario(file))
+        if file.suffix in (*LINKED, *CXX, RUST) or (file.suffix == ".c" and not is_scenario(file))
     ]  # fmt: skip
     if not files:
         return None, []

@@ -20,7 +20,8 @@ from wakeproof import locations
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge.builds import JOBS, WARNINGS, compiler, prune
 from wakeproof.judge.explore.explored import NotModelledError
-from wakeproof.judge.own.program import CXX, LINKED, Program
+from wakeproof.judge.own.program import CXX, LINKED, RUST, Program
+from wakeproof.judge.own.rust import Rust
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest
 
@@ -42,7 +43,9 @@ _HARMLESS = re.compile(
     r"|getenv|getpid|sysconf|get_nprocs|__errno_location|__ctype_\w+_loc|std(?:out|err|in)|environ"
     r"|pthread_(?:attr|mutexattr|condattr|rwlockattr|barrierattr)_\w+"
     r"|(?:sqrt|sin|cos|tan|exp|log|log2|pow|fabs|floor|ceil|fmin|fmax)f?"
-    r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?|_Unwind_\w+|__dso_handle|__libc_single_threaded)$"
+    r"|_GLOBAL_OFFSET_TABLE_|__\w+[sdt]i[234]?|_Unwind_\w+|__dso_handle|__libc_single_threaded"
+    r"|sig(?:empty|fill|add|del)set|sched_getaffinity|getauxval|dl_iterate_phdr|__tls_get_addr"
+    r"|gnu_get_libc_version|__xpg_strerror_r|__gcc_personality_v0)$"
 )
 """Functions of their arguments alone, and objects, that need no model."""
 _OUTSIDE = re.compile(
@@ -61,7 +64,28 @@ _ASSEMBLY = re.compile(
     r'\(\s*"([^"]*)"'
 )
 _PAUSE = re.compile(r"\s*(?:pause|rep;?\s*nop|nop)?\s*")
+_RUST_NAME = re.compile(r"_R|_ZN|rust_|__rust")
+"""Functions of Rust, of which the compiler's objects of a program have some."""
+_STD_CALL = re.compile(r"call .*<__tsan_atomic(?:8|32|64)_(?:compare_exchange_val|exchange|load)\b")
+_STD = {
+    "lock": re.compile(r"sys::sync::mutex::futex::Mutex>?::lock$"),
+    "unlock": re.compile(r"sys::sync::mutex::futex::Mutex>?::unlock$"),
+    "await": re.compile(r"std::sync::mpmc::(?:list|array|zero)::"),
+    "spin": re.compile(r"sys::sync::rwlock::futex::RwLock>?::spin_until\b"),
+}
+"""Functions of Rust's standard library, which are inlined, and what the runtime calls them."""
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
+
+
+_STUB = """    .section .note.GNU-stack, "", @progbits
+    .section .rodata
+name_of_{0}: .asciz "{0}"
+    .text
+    .weak own__{0}
+own__{0}:
+    lea name_of_{0}(%rip), %rdi
+    jmp own_not_modelled
+"""
 
 
 class Runtime:
@@ -93,6 +117,10 @@ class Runtime:
                 f"no C++ compiler {command[0]}: install one (Debian: apt install g++), or set CXX"
             )
         return command
+
+    def rust(self) -> Rust:
+        """Return the compiler of Rust."""
+        return Rust(self._children, self._folder)
 
     def libstdcxx(self, renamed: str) -> Path:
         """Return a copy of the static C++ library that calls what the runtime models.
@@ -206,16 +234,26 @@ class Builder:
         """
         place = self._folder / f"{program.name}-{digest(str(program))[:8]}"
         place.mkdir(parents=True, exist_ok=True)
-        objects = [self._object(program, at, file, place) for at, file in enumerate(program.files)]
-        is_cxx = any(file.suffix in CXX for file in program.files)
-        libraries = [self._runtime.libstdcxx(self._renamed())] if is_cxx else []
-        self._check_names(objects, libraries)
+        objects: list[Path] = []
+        libraries: list[Path] = []
+        for at, file in enumerate(program.files):
+            if file.suffix == RUST:
+                made, library = self._of_rust(program, file, place)
+                objects += made
+                libraries.append(library)
+            else:
+                objects.append(self._object(program, at, file, place))
+        if any(file.suffix in CXX for file in program.files):
+            libraries.append(self._runtime.libstdcxx(self._renamed()))
+        stubbed = self._check_names(objects, libraries)
         for made in objects:
             self._check_instructions(made)
         renamed = place / "renamed.txt"
-        renamed.write_text(self._renamed(), "utf-8")
+        renamed.write_text(self._renamed(*stubbed), "utf-8")
         for made in objects:
             self._tool("objcopy", f"--redefine-syms={renamed}", str(made))
+        if stubbed:
+            objects.append(self._stubs(stubbed, place))
         start = locations.sources() / "stress" / "own" / "own_start.c"
         target = place / program.name
         self._compile([
@@ -223,12 +261,67 @@ class Builder:
             "-no-pie", "-g", str(start), *map(str, [*objects, self._library, *libraries]),
             f"-Wl,-rpath,{self._library.parent}", "-Wl,-z,now", "-lm", "-o", str(target),
         ], program.files[0])  # fmt: skip
+        if any(file.suffix == RUST for file in program.files):
+            self._list_calls(target)
         return target
 
-    def _renamed(self) -> str:
+    def _list_calls(self, built: Path) -> None:
+        """List the calls by which the standard library of Rust locks, unlocks and waits."""
+        called = []
+        for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(built)).splitlines():
+            at, _, text = line.partition(":")
+            if called and called[-1] == "next":
+                called[-1] = at.strip()
+            if _STD_CALL.search(text):
+                called.append("next")  # what a hook sees is the address after its call
+        frames = inlined(self._children, built, [int(at, 16) - 1 for at in called])
+        kinds = ((kind, at + 1) for at, names in frames.items() for kind, pattern in _STD.items()
+                 if any(pattern.search(name) for name, _, _ in names))  # fmt: skip
+        built.with_name(f"{built.name}.calls").write_text(
+            "".join(f"{kind} {at:x}\n" for kind, at in kinds), "utf-8"
+        )
+
+    def _renamed(self, *others: str) -> str:
         """Return the names that are changed in objects, as objcopy takes them."""
-        names = [*sorted(self._modelled), "main"]
+        names = [*sorted(self._modelled), "main", *others]
         return "".join(f"{name} own__{name}\n" for name in names)
+
+    def _of_rust(self, program: Program, file: Path, place: Path) -> tuple[list[Path], Path]:
+        """Return the objects of a program in Rust, and its standard library."""
+        rust = self._runtime.rust()
+        linked, said = rust.compile(file, program.flags, place)
+        if said:
+            self.warnings.append(f"{file} compiles with warnings:\n{said}")
+        objects = []
+        for at, made in enumerate(linked.objects):
+            objects.append(made.rename(place / f"{at}-{file.name}.o"))
+        return objects, rust.hooked(linked.libraries, self._finish, self._renamed() + _STUB)
+
+    def _finish(self, objects: list[Path], folder: Path) -> None:
+        """Rename what the standard library of Rust calls; refuse the rest when it is called."""
+        with ThreadPoolExecutor(JOBS) as pool:
+            listed = list(pool.map(lambda made: self._tool("nm", str(made)), objects))
+        defined = {name for text in listed for name in _names(text, "[A-TV-Za-tx-z]")}
+        known = defined | self._modelled | self._hooks
+        needed = sorted(
+            name for name in {name for text in listed for name in _names(text, "U")} - known
+            if not _HARMLESS.match(name) and not _RUST_NAME.match(name)
+        )  # fmt: skip
+        maybe = {name for text in listed for name in _names(text, "w")} - known - {"__dso_handle"}
+        renamed = folder / "renamed.txt"
+        renamed.write_text(self._renamed(*needed, *sorted(maybe - set(needed))), "utf-8")
+        with ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(self._check_instructions, objects))
+            rename = f"--redefine-syms={renamed}"
+            list(pool.map(lambda made: self._tool("objcopy", rename, str(made)), objects))
+        self._stubs(needed, folder)
+
+    def _stubs(self, names: Sequence[str], folder: Path) -> Path:
+        """Return an object of functions that say, when they are called, that they are not there."""
+        text, made = folder / "stubs.s", folder / "stubs.o"
+        text.write_text("".join(map(_STUB.format, names)), "utf-8")
+        self._tool(*self._runtime.compiler, "-c", str(text), "-o", str(made))
+        return made
 
     def _object(self, program: Program, at: int, file: Path, place: Path) -> Path:
         if file.suffix in LINKED:
@@ -284,8 +377,13 @@ class Builder:
         is_cxx = file.suffix in CXX
         return [*self._runtime.cxx(), _SPLIT] if is_cxx else self._runtime.compiler
 
-    def _check_names(self, objects: Sequence[Path], libraries: Sequence[Path]) -> None:
-        """Refuse a program that needs a function which is neither modelled nor harmless."""
+    def _check_names(self, objects: Sequence[Path], libraries: Sequence[Path]) -> list[str]:
+        """Refuse a program that needs a function which is neither modelled nor harmless.
+
+        Objects in Rust have such names where generic code of the standard library may need them:
+        these names are returned, to be refused when they are called.
+        """
+        later: set[str] = set()
         defined: set[str] = set()
         for made in [*objects, *libraries]:
             listed = self._tool("nm", "--defined-only", str(made))
@@ -294,7 +392,7 @@ class Builder:
         for made in objects:
             listed = self._tool("nm", "-u", "-l", str(made))
             needed = re.findall(r"^ *[Uwv] (\S+)(?:\t(\S+))?", listed, re.MULTILINE)
-            if "__tsan_init" not in {name for name, _ in needed}:
+            if "__tsan_init" not in {name for name, _ in needed} and not _is_shim(needed):
                 raise NotModelledError(
                     f"{_shown(made)} was not compiled for the explorer, which would see none of "
                     "its accesses: give its sources"
@@ -302,9 +400,13 @@ class Builder:
             for name, where in needed:
                 if (name in known and not _OUTSIDE.match(name)) or _HARMLESS.match(name):
                     continue
+                if made.name.endswith(".rs.o"):
+                    later.add(name)
+                    continue
                 place = f"{Path(where).name}" if where else _shown(made)
                 shown = self._tool("c++filt", name).strip()
                 raise NotModelledError(f"{place}: {_why_not(shown)}")
+        return sorted(later)
 
     def _check_instructions(self, made: Path) -> None:
         """Refuse atomic instructions and system calls in machine code, which have no hooks."""
@@ -321,10 +423,20 @@ class Builder:
                 )
 
 
+def _names(listed: str, kind: str) -> list[str]:
+    """Return the names of a kind that nm has listed."""
+    return re.findall(rf"^(?:[0-9a-f]+)? +{kind} (\S+)$", listed, re.MULTILINE)
+
+
+def _is_shim(needed: Sequence[tuple[str, str]]) -> bool:
+    """Return whether an object is the one with which rustc chooses the allocator."""
+    return bool(needed) and all("___rdl_" in name for name, _ in needed)
+
+
 def _shown(made: Path) -> str:
     """Return the name of the file that was compiled into an object of ours."""
     name = made.name.partition("-")[2]
-    return name.removesuffix(".o") if name.endswith(".c.o") else name
+    return name.removesuffix(".o") if name.endswith((".c.o", ".rs.o")) else name
 
 
 def _why_not(name: str) -> str:
@@ -333,3 +445,27 @@ def _why_not(name: str) -> str:
     if name.startswith(("__atomic_", "__sync_")):
         return f"calls {name}, an atomic operation of a size that the explorer does not have"
     return f"calls {name}, which the explorer does not model"
+
+
+def inlined(
+    children: Children, built: Path, addresses: Sequence[int]
+) -> dict[int, list[tuple[str, str, int]]]:
+    """Return the function, file and line at each address, innermost first.
+
+    A function that was inlined comes before the one into which it was.
+    """
+    if not addresses or shutil.which("addr2line") is None:
+        return {}
+    asked = [f"{at:#x}" for at in addresses]
+    ended = children.run(["addr2line", "-afiC", "-e", str(built), *asked], timeout_s=TOOL_S)
+    found = {}
+    texts = re.split(r"^0x[0-9a-f]+$", ended.output, flags=re.MULTILINE)[1:]
+    for at, text in zip(addresses, texts, strict=True):
+        lines = text.strip("\n").split("\n")
+        frames = []
+        for name, where in zip(lines[::2], lines[1::2], strict=False):
+            file, _, number = where.split(" ")[0].rpartition(":")
+            if number.isdigit() and int(number):
+                frames.append((name, file, int(number)))
+        found[at] = frames
+    return found

@@ -12,10 +12,11 @@ from pathlib import Path
 from wakeproof.errors import UsageError
 
 _SCENARIO = re.compile(r"^\s*STRESS_TEST\s*\(", re.MULTILINE)
-_MAIN = re.compile(r"\b(?:int|void)\s+main\s*\(|^\s*main\s*\(", re.MULTILINE)
+_MAIN = re.compile(r"\b(?:int|void|fn)\s+main\s*\(|^\s*main\s*\(", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 CXX = (".cpp", ".cc", ".cxx", ".c++", ".C")
-CODE = (".c", *CXX)
+RUST = ".rs"
+CODE = (".c", *CXX, RUST)
 LINKED = (".o", ".a")
 """Suffixes of files that are linked as they are."""
 

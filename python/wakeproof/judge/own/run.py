@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import tempfile
 import time
 from bisect import bisect
@@ -23,7 +22,7 @@ from wakeproof.judge.explore.results import Event, Found, Result, Site
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.explore.tasks import Progress, size_of
 from wakeproof.judge.explore.tokens import Token
-from wakeproof.judge.own.build import Builder, Runtime
+from wakeproof.judge.own.build import Builder, Runtime, inlined
 from wakeproof.judge.own.program import Program, of_text
 from wakeproof.judge.process import Children
 from wakeproof.judge.replay.run import same, selected
@@ -32,8 +31,12 @@ from wakeproof.judge.source_texts import digest
 TOOL_S = 60.0
 ARENA = 0x200000000000  # stress/own/own.h: OWN_BASE; the next ones, too
 SLOT, HEAP, STACK_END, THREADS = 1 << 22, 1 << 21, 7 << 19, 16
-STD_THREAD = "execute_native_thread_routine"
-"""The function of each std::thread."""
+STD_THREADS = (
+    "execute_native_thread_routine", "<std::sys::thread::unix::Thread>::new::thread_start",
+)  # fmt: skip
+"""The function of each thread of the standard libraries of C++ and Rust."""
+_SYSTEM = ("/usr/", "/rustc/")
+"""Files of libraries that come compiled."""
 _ADDRESS = re.compile(r"#([0-9a-f]{5,16})\b")
 _THREAD = re.compile(r"\bthread (\d+)\b")
 _SYMBOL = re.compile(r"^([0-9a-f]+) (?:([0-9a-f]+) )?([A-Za-z]) (.+)$", re.MULTILINE)
@@ -181,19 +184,12 @@ class Symbols:
         for event in (e for result in results for o in result.outcomes for e in o.example):
             texts += [event.text, event.site.file if event.site else ""]
         every = {int(at, 16) for at in _ADDRESS.findall(" ".join(texts))}
-        code = sorted(at for at in every if self._is_code(at))
-        if not code or shutil.which("addr2line") is None:
-            return
-        calls = [f"{at - 1:#x}" for at in code]  # the address is the one after the call
-        command = ["addr2line", "-a", "-i", "-e", str(self._built), *calls]
-        ended = self._children.run(command, timeout_s=TOOL_S)
-        for at, frames in zip(code, re.split(r"^0x\w+$", ended.output, flags=re.M)[1:],
-                              strict=False):  # fmt: skip
-            lines = [line.split(" ")[0].rpartition(":") for line in frames.split("\n") if line]
-            known = [(file, int(number)) for file, _, number in lines if number.isdigit()]
-            own = [frame for frame in known if not frame[0].startswith("/usr/")] or known
-            if own and own[0][1]:
-                self._lines[at] = (shown(Path(own[0][0])), own[0][1])
+        calls = [at - 1 for at in sorted(every) if self._is_code(at)]  # at: the one after the call
+        for at, frames in inlined(self._children, self._built, calls).items():
+            known = [(file, number) for _, file, number in frames]
+            own = [frame for frame in known if not frame[0].startswith(_SYSTEM)] or known
+            if own:
+                self._lines[at + 1] = (shown(Path(own[0][0])), own[0][1])
 
     def _is_code(self, at: int) -> bool:
         index = bisect(self._starts, at) - 1
@@ -222,7 +218,7 @@ class Symbols:
     def of_result(self, result: Result) -> Result:
         """Return a result with names for lines, locations and threads."""
         actors = tuple(self.of_address(int(at[1:], 16)) for at in result.actors)
-        actors = tuple(f"thread {at}" if name == STD_THREAD else name.partition("(")[0]
+        actors = tuple(f"thread {at}" if name in STD_THREADS else name.partition("(")[0]
                        for at, name in enumerate(actors))  # fmt: skip
         actors = tuple(
             name if actors.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(actors)
