@@ -377,20 +377,19 @@ static void settle_byte(ptrdiff_t index, const char *at)
 
 void own_settle(void)
 {
-	own_written pending[OWN_PENDING];
-	int count = own_now->pending_count;
+	own_fiber *me = own_now;
 
-	memcpy(pending, own_now->pending, (size_t)count * sizeof(*pending));
-	own_now->pending_count = 0;
-	for (int i = 0; i < count; i++) {
-		ptrdiff_t index = index_of(pending[i].at);
+	for (int i = 0; i < me->pending_count; i++) {
+		const own_written *written = &me->pending[i];
+		ptrdiff_t index = index_of(written->at);
 
-		for (size_t k = 0; k < pending[i].size; k++)
-			settle_byte(index + (ptrdiff_t)k, pending[i].at + k);
+		for (size_t k = 0; k < written->size; k++)
+			settle_byte(index + (ptrdiff_t)k, written->at + k);
 	}
-	for (int i = 0; i < count; i++)
-		if (pending[i].is_marked)
-			store_locations(pending[i]);
+	for (int i = 0; i < me->pending_count; i++)
+		if (me->pending[i].is_marked)
+			store_locations(me->pending[i]);
+	me->pending_count = 0;
 }
 
 static void announce(char *at, size_t size, bool is_marked, bool is_relaxed, const void *from)

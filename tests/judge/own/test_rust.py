@@ -177,7 +177,8 @@ def test_a_mutex_as_one_step_has_the_outcomes_of_the_real_one(tmp_path: Path) ->
             command = [str(built), "--test", "program"]
             results.append(run_program(children, command, built, OPTIONS, ["--"], None))
     for short, real in zip(*results, strict=True):
-        assert short.exhaustive and real.exhaustive
+        assert short.exhaustive
+        assert real.exhaustive
         assert real.executions > short.executions
         assert {f.text for f in short.outcomes} == {f.text for f in real.outcomes} == {"4", "5"}
 
@@ -192,7 +193,8 @@ def test_nothing_of_a_program_is_without_hooks(tmp_path: Path) -> None:
     ).stdout  # fmt: skip
     assert not re.search(r"\block\b|\bxchg\w*\s+.*\(|\b[ms]fence\b", listed)
     contended = re.search(r"lock_contended>:\n(.*?)\n\n", listed, re.DOTALL)
-    assert contended and "__tsan_atomic32_compare_exchange_val" in contended[1]
+    assert contended
+    assert "__tsan_atomic32_compare_exchange_val" in contended[1]
     functions = re.findall(r"^[0-9a-f]+ <(_R\S+)>:\n(.*?)\n\n", listed, re.DOTALL | re.MULTILINE)
     hooked = [name for name, text in functions if "__tsan_func_entry" in text]
     assert len(hooked) > 500

@@ -77,8 +77,14 @@ _STD = {
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
 
 
-_STUB = """    .section .note.GNU-stack, "", @progbits
-    .section .rodata
+_NO_STACK = '    .section .note.GNU-stack, "", @progbits\n    .text\n'
+_ENTRY = """    .globl {0}
+    .type {0}, @function
+{0}:
+    call own_clean{1}
+    jmp inner_{0}
+"""
+_STUB = """    .section .rodata
 name_of_{0}: .asciz "{0}"
     .text
     .weak own__{0}
@@ -169,7 +175,7 @@ class Runtime:
         for file in [*self.sources, self._root / "own" / "own_start.c"]:
             texts |= closure(file)
         named = (f"{Path(name).name}\0{text}" for name, text in texts.items())
-        return digest(self._version, *_RUNTIME, *sorted(named))
+        return digest(self._version, *_RUNTIME, _ENTRY, *sorted(named))
 
     def library(self) -> Path:
         """Return the runtime as a shared library, so that only the program's own data is reset.
@@ -186,6 +192,7 @@ class Runtime:
         try:
             with ThreadPoolExecutor(JOBS) as pool:
                 objects = list(pool.map(lambda file: self._compiled(file, part), self.sources))
+            objects.append(self._entries(objects, part))
             library = part / target.name
             exported = self._root / "own" / "exported.map"
             self._run([
@@ -196,6 +203,22 @@ class Runtime:
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return target
+
+    def _entries(self, objects: list[str], folder: Path) -> str:
+        """Let each function that a program calls begin on a clean stack (own_fibers.c)."""
+        listed = self._children.run(["nm", "--defined-only", *objects], timeout_s=TOOL_S).output
+        names = re.findall(r" T (own__\S+|__tsan_\S+)$", listed, re.MULTILINE)
+        names = [name for name in names if not name.startswith(("__tsan_func_", "__tsan_init"))]
+        renamed, entries = folder / "entries.txt", folder / "entries.s"
+        renamed.write_text("".join(f"{name} inner_{name}\n" for name in names), "utf-8")
+        for made in objects:
+            self._run(["objcopy", f"--redefine-syms={renamed}", made])
+        text = "".join(
+            _ENTRY.format(name, "_little" if name.startswith("__tsan_") else "") for name in names
+        )
+        entries.write_text(_NO_STACK + text, "utf-8")
+        self._run([*self._compiler, "-c", str(entries), "-o", str(folder / "entries.o")])
+        return str(folder / "entries.o")
 
     def _compiled(self, file: Path, folder: Path) -> str:
         target = folder / f"{file.stem}.o"
@@ -319,7 +342,7 @@ class Builder:
     def _stubs(self, names: Sequence[str], folder: Path) -> Path:
         """Return an object of functions that say, when they are called, that they are not there."""
         text, made = folder / "stubs.s", folder / "stubs.o"
-        text.write_text("".join(map(_STUB.format, names)), "utf-8")
+        text.write_text(_NO_STACK + "".join(map(_STUB.format, names)), "utf-8")
         self._tool(*self._runtime.compiler, "-c", str(text), "-o", str(made))
         return made
 
