@@ -14,9 +14,10 @@ import pytest
 from wakeproof.judge.explore.explorer import run_program
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
-from wakeproof.judge.own.build import Builder, Runtime
+from wakeproof.judge.own.build import Builder
 from wakeproof.judge.own.program import Program
 from wakeproof.judge.own.run import explore
+from wakeproof.judge.own.runtime import Runtime
 from wakeproof.judge.process import Children
 
 CXX = pytest.mark.skipif(

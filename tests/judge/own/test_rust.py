@@ -13,8 +13,9 @@ from tests.support.own import OPTIONS, RUST, of_text, verdicts
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.explore.explorer import run_program
 from wakeproof.judge.explore.options import Model
-from wakeproof.judge.own.build import Builder, Runtime
+from wakeproof.judge.own.build import Builder
 from wakeproof.judge.own.program import Program
+from wakeproof.judge.own.runtime import Runtime
 from wakeproof.judge.process import Children
 
 pytestmark = RUST

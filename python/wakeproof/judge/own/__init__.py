@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as their authors wrote them, C11 with POSIX or C11 threads, under the explorer.
+"""Programs as their authors wrote them, in C11, C++ and Rust, under the explorer.
 
-`program.py` says what a program is, `build.py` compiles it with the runtime of ``stress/own``,
-`run.py` explores it.
+`program.py` says what a program is; `runtime.py` compiles ``stress/own``, `rust.py` asks Rust's
+compiler, `build.py` links a program with the runtime, and refuses what it cannot see; `run.py`
+explores it, and `symbols.py` gives names to the addresses in what it finds.
 """

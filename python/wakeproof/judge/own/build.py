@@ -8,36 +8,22 @@ that is neither modelled nor known as harmless is found by its name before the p
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from wakeproof import locations
-from wakeproof.errors import JudgeError, MissingToolError, UsageError
-from wakeproof.judge.builds import JOBS, WARNINGS, compiler, prune
+from wakeproof.errors import MissingToolError, UsageError
+from wakeproof.judge.builds import JOBS
 from wakeproof.judge.explore.explored import NotModelledError
 from wakeproof.judge.own.program import CXX, LINKED, RUST, Program
-from wakeproof.judge.own.rust import Rust
+from wakeproof.judge.own.runtime import COMPILE_S, NO_STACK, SPLIT, TOOL_S, Runtime
+from wakeproof.judge.own.symbols import inlined
 from wakeproof.judge.process import Children
-from wakeproof.judge.source_texts import Sources, digest
+from wakeproof.judge.source_texts import digest
 
-COMPILE_S = 300.0
-TOOL_S = 120.0
-_LEFT_OUT = re.compile(r"main$|compiled|data|state|dump|dialog|tour|cycles$")
-"""Files of the explorer that serve scenarios, programs as text, or the engine of states."""
-_RUNTIME = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-D_GNU_SOURCE=", *WARNINGS)
-_PROGRAM = (
-    "-g", "-O1", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fno-builtin", "-fno-pie",
-    "-fno-stack-protector", "-fcf-protection=none", "-U_FORTIFY_SOURCE", "-pthread",
-)  # fmt: skip
-_GCC = ("--param=tsan-distinguish-volatile=1", "-Wno-tsan")
-_SPLIT = "-D_GLIBCXX_TSAN=1"
-"""libstdc++ then counts references one by one, and never reads two counts as one word."""
-_CLANG = ("-mllvm", "-tsan-distinguish-volatile", "-mllvm", "-tsan-instrument-read-before-write")
 _HARMLESS = re.compile(
     r"(?:abs|labs|llabs|isal(?:pha|num)|isdigit|isspace|isupper|islower|toupper|tolower|strerror"
     r"|getenv|getpid|sysconf|get_nprocs|__errno_location|__ctype_\w+_loc|std(?:out|err|in)|environ"
@@ -75,15 +61,6 @@ _STD = {
 }
 """Functions of Rust's standard library, which are inlined, and what the runtime calls them."""
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
-
-
-_NO_STACK = '    .section .note.GNU-stack, "", @progbits\n    .text\n'
-_ENTRY = """    .globl {0}
-    .type {0}, @function
-{0}:
-    call own_clean{1}
-    jmp inner_{0}
-"""
 _STUB = """    .section .rodata
 name_of_{0}: .asciz "{0}"
     .text
@@ -92,146 +69,6 @@ own__{0}:
     lea name_of_{0}(%rip), %rdi
     jmp own_not_modelled
 """
-
-
-class Runtime:
-    """The part of the explorer that is linked to each program, compiled once."""
-
-    def __init__(self, children: Children) -> None:
-        self._children = children
-        self._root = locations.sources() / "stress"
-        self._compiler = compiler()
-        self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
-        self._folder = locations.cache() / "own"
-        prune(self._folder)
-
-    @property
-    def compiler(self) -> list[str]:
-        """Return the compiler's command."""
-        return self._compiler
-
-    def cxx(self) -> list[str]:
-        """Return the C++ compiler's command, $CXX or the one that belongs to the C compiler.
-
-        Raises:
-            MissingToolError: there is none.
-        """
-        other = "clang++" if "clang" in self._version else "g++"
-        command = shlex.split(os.environ.get("CXX", "")) or [other]
-        if shutil.which(command[0]) is None:
-            raise MissingToolError(
-                f"no C++ compiler {command[0]}: install one (Debian: apt install g++), or set CXX"
-            )
-        return command
-
-    def rust(self) -> Rust:
-        """Return the compiler of Rust."""
-        return Rust(self._children, self._folder)
-
-    def libstdcxx(self, renamed: str) -> Path:
-        """Return a copy of the static C++ library that calls what the runtime models.
-
-        It is linked into the program, so its data is reset as well.
-
-        Raises:
-            MissingToolError: there is no static C++ library.
-        """
-        asked = [*self.cxx(), "-print-file-name=libstdc++.a"]
-        original = Path(self._children.run(asked, timeout_s=60).output.strip())
-        if not original.is_absolute() or not original.is_file():
-            raise MissingToolError("no libstdc++.a: install the static C++ library of the compiler")
-        size = str(original.stat().st_size)
-        target = self._folder / f"libstdcxx-{digest(str(original), size, renamed)}.a"
-        if not target.exists():
-            part = target.with_name(f".{target.name}.{os.getpid()}")
-            names = part.with_suffix(".txt")
-            names.write_text(renamed, "utf-8")
-            self._run(["objcopy", f"--redefine-syms={names}", str(original), str(part)])
-            names.unlink()
-            part.replace(target)
-        os.utime(target)
-        return target
-
-    @property
-    def hooks(self) -> tuple[str, ...]:
-        """Return the flags that make the compiler report each access."""
-        return (*_PROGRAM, *(_CLANG if "clang" in self._version else _GCC))
-
-    @property
-    def sources(self) -> list[Path]:
-        """Return the files that are compiled into the runtime."""
-        explorer = sorted((self._root / "explorer").glob("*.c"))
-        own = sorted((self._root / "own").glob("own_*.c"))
-        return [
-            *(file for file in explorer if not _LEFT_OUT.match(file.stem)),
-            *(file for file in own if file.stem != "own_start"),
-            self._root / "harness" / "engine" / "json.c",
-        ]
-
-    def identity(self) -> str:
-        """Return a hash of every text that is compiled into the runtime, and of the compiler."""
-        texts: dict[str, str] = {}
-        closure = Sources(locations.sources()).closure
-        for file in [*self.sources, self._root / "own" / "own_start.c"]:
-            texts |= closure(file)
-        named = (f"{Path(name).name}\0{text}" for name, text in texts.items())
-        return digest(self._version, *_RUNTIME, _ENTRY, *sorted(named))
-
-    def library(self) -> Path:
-        """Return the runtime as a shared library, so that only the program's own data is reset.
-
-        Raises:
-            JudgeError: it does not compile, for instance on a machine that is not x86-64.
-        """
-        target = self._folder / f"libwakeproof_own-{self.identity()}.so"
-        if target.exists():
-            os.utime(target)
-            return target
-        part = self._folder / f".{target.name}.{os.getpid()}"
-        part.mkdir(parents=True, exist_ok=True)
-        try:
-            with ThreadPoolExecutor(JOBS) as pool:
-                objects = list(pool.map(lambda file: self._compiled(file, part), self.sources))
-            objects.append(self._entries(objects, part))
-            library = part / target.name
-            exported = self._root / "own" / "exported.map"
-            self._run([
-                *self._compiler, "-shared", "-o", str(library), *objects, "-Wl,-Bsymbolic",
-                f"-Wl,--version-script={exported}", "-Wl,-z,defs", "-Wl,-z,now", "-lm",
-            ])  # fmt: skip
-            library.replace(target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-        return target
-
-    def _entries(self, objects: list[str], folder: Path) -> str:
-        """Let each function that a program calls begin on a clean stack (own_fibers.c)."""
-        listed = self._children.run(["nm", "--defined-only", *objects], timeout_s=TOOL_S).output
-        names = re.findall(r" T (own__\S+|__tsan_\S+)$", listed, re.MULTILINE)
-        names = [name for name in names if not name.startswith(("__tsan_func_", "__tsan_init"))]
-        renamed, entries = folder / "entries.txt", folder / "entries.s"
-        renamed.write_text("".join(f"{name} inner_{name}\n" for name in names), "utf-8")
-        for made in objects:
-            self._run(["objcopy", f"--redefine-syms={renamed}", made])
-        text = "".join(
-            _ENTRY.format(name, "_little" if name.startswith("__tsan_") else "") for name in names
-        )
-        entries.write_text(_NO_STACK + text, "utf-8")
-        self._run([*self._compiler, "-c", str(entries), "-o", str(folder / "entries.o")])
-        return str(folder / "entries.o")
-
-    def _compiled(self, file: Path, folder: Path) -> str:
-        target = folder / f"{file.stem}.o"
-        kernel = self._root.parent / "kernel"
-        flags = [*_RUNTIME, *(f"-I{of}" for of in (self._root, self._root / "explorer", kernel))]
-        flags += ["-Werror"] * (os.environ.get("WAKEPROOF_CI") == "1")
-        self._run([*self._compiler, *flags, "-c", str(file), "-o", str(target)])
-        return str(target)
-
-    def _run(self, command: list[str]) -> None:
-        ended = self._children.run(command, timeout_s=COMPILE_S)
-        if ended.code or ended.timed_out:
-            raise JudgeError(f"the explorer's runtime does not compile:\n{ended.output.strip()}")
 
 
 class Builder:
@@ -261,8 +98,8 @@ class Builder:
         libraries: list[Path] = []
         for at, file in enumerate(program.files):
             if file.suffix == RUST:
-                made, library = self._of_rust(program, file, place)
-                objects += made
+                of_rust, library = self._of_rust(program, file, place)
+                objects += of_rust
                 libraries.append(library)
             else:
                 objects.append(self._object(program, at, file, place))
@@ -290,7 +127,7 @@ class Builder:
 
     def _list_calls(self, built: Path) -> None:
         """List the calls by which the standard library of Rust locks, unlocks and waits."""
-        called = []
+        called: list[str] = []
         for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(built)).splitlines():
             at, _, text = line.partition(":")
             if called and called[-1] == "next":
@@ -342,7 +179,7 @@ class Builder:
     def _stubs(self, names: Sequence[str], folder: Path) -> Path:
         """Return an object of functions that say, when they are called, that they are not there."""
         text, made = folder / "stubs.s", folder / "stubs.o"
-        text.write_text(_NO_STACK + "".join(map(_STUB.format, names)), "utf-8")
+        text.write_text(NO_STACK + "".join(map(_STUB.format, names)), "utf-8")
         self._tool(*self._runtime.compiler, "-c", str(text), "-o", str(made))
         return made
 
@@ -398,7 +235,7 @@ class Builder:
 
     def _compiler_of(self, file: Path) -> list[str]:
         is_cxx = file.suffix in CXX
-        return [*self._runtime.cxx(), _SPLIT] if is_cxx else self._runtime.compiler
+        return [*self._runtime.cxx(), SPLIT] if is_cxx else self._runtime.compiler
 
     def _check_names(self, objects: Sequence[Path], libraries: Sequence[Path]) -> list[str]:
         """Refuse a program that needs a function which is neither modelled nor harmless.
@@ -468,27 +305,3 @@ def _why_not(name: str) -> str:
     if name.startswith(("__atomic_", "__sync_")):
         return f"calls {name}, an atomic operation of a size that the explorer does not have"
     return f"calls {name}, which the explorer does not model"
-
-
-def inlined(
-    children: Children, built: Path, addresses: Sequence[int]
-) -> dict[int, list[tuple[str, str, int]]]:
-    """Return the function, file and line at each address, innermost first.
-
-    A function that was inlined comes before the one into which it was.
-    """
-    if not addresses or shutil.which("addr2line") is None:
-        return {}
-    asked = [f"{at:#x}" for at in addresses]
-    ended = children.run(["addr2line", "-afiC", "-e", str(built), *asked], timeout_s=TOOL_S)
-    found = {}
-    texts = re.split(r"^0x[0-9a-f]+$", ended.output, flags=re.MULTILINE)[1:]
-    for at, text in zip(addresses, texts, strict=True):
-        lines = text.strip("\n").split("\n")
-        frames = []
-        for name, where in zip(lines[::2], lines[1::2], strict=False):
-            file, _, number = where.split(" ")[0].rpartition(":")
-            if number.isdigit() and int(number):
-                frames.append((name, file, int(number)))
-        found[at] = frames
-    return found

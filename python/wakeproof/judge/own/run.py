@@ -4,42 +4,30 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 import time
-from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore import explorer, grading
-from wakeproof.judge.explore.explored import shown
 from wakeproof.judge.explore.explorer import Tick
 from wakeproof.judge.explore.kept import Keeper
 from wakeproof.judge.explore.options import ExploreOptions, Model
-from wakeproof.judge.explore.results import Event, Found, Result, Site
+from wakeproof.judge.explore.results import Found, Result
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.explore.tasks import Progress, size_of
 from wakeproof.judge.explore.tokens import Token
-from wakeproof.judge.own.build import Builder, Runtime, inlined
+from wakeproof.judge.own.build import Builder
 from wakeproof.judge.own.program import Program, of_text
+from wakeproof.judge.own.runtime import Runtime
+from wakeproof.judge.own.symbols import Symbols
 from wakeproof.judge.process import Children
 from wakeproof.judge.replay.run import same, selected
 from wakeproof.judge.source_texts import digest
 
 TOOL_S = 60.0
-ARENA = 0x200000000000  # stress/own/own.h: OWN_BASE; the next ones, too
-SLOT, HEAP, STACK_END, THREADS = 1 << 22, 1 << 21, 7 << 19, 16
-STD_THREADS = (
-    "execute_native_thread_routine", "<std::sys::thread::unix::Thread>::new::thread_start",
-)  # fmt: skip
-"""The function of each thread of the standard libraries of C++ and Rust."""
-_SYSTEM = ("/usr/", "/rustc/")
-"""Files of libraries that come compiled."""
-_ADDRESS = re.compile(r"#([0-9a-f]{5,16})\b")
-_THREAD = re.compile(r"\bthread (\d+)\b")
-_SYMBOL = re.compile(r"^([0-9a-f]+) (?:([0-9a-f]+) )?([A-Za-z]) (.+)$", re.MULTILINE)
 
 
 def explore(
@@ -159,94 +147,3 @@ def _check(options: ExploreOptions) -> None:
         raise UsageError("--failing-heavy is of scenarios: membarrier of a program always works")
     if options.orders:
         raise UsageError("--order is of scenarios; change the order in the program itself")
-
-
-class Symbols:
-    """The names and lines of addresses in a program that was built."""
-
-    def __init__(self, children: Children, built: Path) -> None:
-        self._children, self._built = children, built
-        listed = children.run(["nm", "-n", "-S", "-C", str(built)], timeout_s=TOOL_S).output
-        self._found: list[tuple[int, int, str, str]] = [
-            (int(at, 16), int(size or "0", 16), kind, name)
-            for at, size, kind, name in _SYMBOL.findall(listed)
-        ]
-        self._starts = [at for at, _, _, _ in self._found]
-        self._lines: dict[int, tuple[str, int]] = {}
-
-    def find_lines(self, results: Sequence[Result]) -> None:
-        """Find the line of each address of code in the results.
-
-        Of functions that were inlined into one another, it is the innermost one outside the
-        headers of the system.
-        """
-        texts = [result.error for result in results]
-        for event in (e for result in results for o in result.outcomes for e in o.example):
-            texts += [event.text, event.site.file if event.site else ""]
-        every = {int(at, 16) for at in _ADDRESS.findall(" ".join(texts))}
-        calls = [at - 1 for at in sorted(every) if self._is_code(at)]  # at: the one after the call
-        for at, frames in inlined(self._children, self._built, calls).items():
-            known = [(file, number) for _, file, number in frames]
-            own = [frame for frame in known if not frame[0].startswith(_SYSTEM)] or known
-            if own:
-                self._lines[at + 1] = (shown(Path(own[0][0])), own[0][1])
-
-    def _is_code(self, at: int) -> bool:
-        index = bisect(self._starts, at) - 1
-        return index >= 0 and self._found[index][2] in "tTwW" and at < ARENA
-
-    def of_address(self, at: int) -> str:
-        """Return ``race.c:12``, ``head``, ``table+8``, ``heap of thread 1 + 32``; or a number."""
-        if at in self._lines:
-            return "{}:{}".format(*self._lines[at])
-        if ARENA <= at < ARENA + THREADS * SLOT:
-            thread, offset = divmod(at - ARENA, SLOT)
-            if offset < HEAP:
-                return f"heap of thread {thread} + {offset}"
-            return f"stack of thread {thread} - {STACK_END - offset}"
-        index = bisect(self._starts, at) - 1
-        if index >= 0:
-            start, size, _, name = self._found[index]
-            if at < start + max(size, 1):
-                return name.removeprefix("own__") + (f"+{at - start}" if at > start else "")
-        return f"{at:#x}"
-
-    def named(self, text: str) -> str:
-        """Return a text with the names of the addresses in it."""
-        return _ADDRESS.sub(lambda match: self.of_address(int(match[1], 16)), text)
-
-    def of_result(self, result: Result) -> Result:
-        """Return a result with names for lines, locations and threads."""
-        actors = tuple(self.of_address(int(at[1:], 16)) for at in result.actors)
-        actors = tuple(f"thread {at}" if name in STD_THREADS else name.partition("(")[0]
-                       for at, name in enumerate(actors))  # fmt: skip
-        actors = tuple(
-            name if actors.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(actors)
-        )
-        outcomes = tuple(self._of_found(found, actors) for found in result.outcomes)
-        return replace(result, outcomes=outcomes, actors=actors)
-
-    def _of_found(self, found: Found, actors: tuple[str, ...]) -> Found:
-        def named(text: str) -> str:
-            return _THREAD.sub(lambda match: _actor(actors, match), self.named(text))
-
-        def of_event(event: Event) -> Event:
-            location = named(event.location) if event.location else event.location
-            return replace(
-                event, location=location, text=named(event.text), offset=-1,
-                site=self._of_site(event.site),
-            )  # fmt: skip
-
-        return replace(found, example=tuple(map(of_event, found.example)), actors=actors)
-
-    def _of_site(self, site: Site | None) -> Site | None:
-        address = _ADDRESS.match(site.file) if site else None
-        if site is None or address is None:
-            return site
-        file, line = self._lines.get(int(address[1], 16), ("", 0))
-        return replace(site, file=file, line=line) if line else None
-
-
-def _actor(actors: tuple[str, ...], match: re.Match[str]) -> str:
-    at = int(match[1])
-    return actors[at] if at < len(actors) else f"thread {at}"
