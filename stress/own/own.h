@@ -13,6 +13,7 @@
  *   own_libc.c      printing, time, string functions, the ends of a process
  *   own_system.c    what the standard library of Rust asks of the system
  *   own_start.c     the `main` that is linked to the program
+ *   own_stress.c    the `main` of a scenario
  *
  *   program                               engine
  *   an atomic operation: asks, pauses     takes the step, when and as the model allows

@@ -295,8 +295,12 @@ void __tsan_atomic_thread_fence(int order)
 		own_step(step, NULL, "fence", OWN_PC);
 }
 
+/* The light side of membarrier: the compiler keeps its place, and the heavy side does the rest. */
 void __tsan_atomic_signal_fence(int order)
 {
+	if (own_now && order_of(order) == EXPLORE_SEQ_CST)
+		own_step(step_of(EXPLORE_LIGHT_FENCE, 8, EXPLORE_SEQ_CST, 0), NULL, "signal fence",
+			 OWN_PC);
 }
 
 /* The pointer to the virtual functions of an object: a write only if it changes. */

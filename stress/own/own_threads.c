@@ -93,6 +93,22 @@ static int thread_of_path(int creator, uint32_t nth)
 	return t;
 }
 
+/* Scenarios: with which name the next thread is shown (instrument.h). */
+static void (*begins_as)(void *, void *);
+
+OWN(void, wp__own_begins, void (*as)(void *, void *))
+{
+	begins_as = as;
+}
+
+OWN(unsigned, wp__own_choose, unsigned n)
+{
+	explore_step step = {
+		.kind = EXPLORE_CHOOSE, .size = 8, .location = OWN_NOTHING, .operand = n};
+
+	return own_now ? (unsigned)own_step(step, NULL, "choose", OWN_PC) : 0;
+}
+
 static unsigned long create(void *(*run)(void *), void *argument, const void *from)
 {
 	int thread = own_now ? thread_of_path(own_thread(), own_now->creates) : EXPLORE_THREADS;
@@ -104,7 +120,8 @@ static unsigned long create(void *(*run)(void *), void *argument, const void *fr
 		own_pause();
 	}
 	own_now->creates++;
-	memcpy(&own_code[thread], &run, sizeof(run));
+	memcpy(&own_code[thread], begins_as ? (void *)&begins_as : (void *)&run, sizeof(run));
+	begins_as = NULL;
 	own_step(link_step(EXPLORE_CREATE, thread, start_of(run, argument)), NULL, "create", from);
 	return HANDLE + (unsigned long)thread;
 }

@@ -28,8 +28,18 @@ from wakeproof.judge.explore.options import (
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.labels import Labels
 from wakeproof.judge.own import run as own_judge
-from wakeproof.judge.own.program import CXX, LINKED, RUST, Program, is_scenario, of_files
+from wakeproof.judge.own.program import (
+    CXX,
+    LINKED,
+    RUST,
+    Program,
+    has_main,
+    is_scenario,
+    of_files,
+)
+from wakeproof.judge.own.scenarios import needs_program
 from wakeproof.judge.page import of_explore, output
+from wakeproof.judge.process import Children
 
 
 def explore(
@@ -293,7 +303,7 @@ def explore(
         )  # fmt: skip
         if programs:
             own = own_judge.report(
-                programs, options, regex=pattern, save=kept, progress=progress.show
+                programs, options, regex=pattern, twins=twins, save=kept, progress=progress.show
             )
             found = own.beside(found) if found else own
     assert found is not None
@@ -331,12 +341,18 @@ def _given(
     flags += [f"-I{folder}" for folder in include]
     given = scenarios.find([file for file in files if not str(file).startswith("-")])
     is_relaxed = _one_of("--volatile", volatile, ("plain", "relaxed")) == "relaxed"
+    if not files:
+        return None, []
     code = [
         file for file in given
         if file.suffix in (*LINKED, *CXX, RUST) or (file.suffix == ".c" and not is_scenario(file))
     ]  # fmt: skip
-    if not files:
-        return None, []
+    races = [file for file in given if file.suffix == ".c" and is_scenario(file)]
+    if races and (flags or is_relaxed or any(not has_main(file) for file in code)):
+        code += races
+    elif races:
+        with Children() as children:
+            code += [file for file in races if needs_program(file, children)]
     if not code and (flags or arguments):
         raise UsageError(f"{(flags + arguments)[0]} is for programs with a main, and there is none")
     programs = of_files(code, flags, arguments, volatile_is_relaxed=is_relaxed) if code else []

@@ -12,12 +12,14 @@ import re
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.builds import JOBS
 from wakeproof.judge.explore.explored import NotModelledError
+from wakeproof.judge.own import scenarios
 from wakeproof.judge.own.program import CXX, LINKED, RUST, Program
 from wakeproof.judge.own.runtime import COMPILE_S, NO_STACK, SPLIT, TOOL_S, Runtime
 from wakeproof.judge.own.symbols import inlined
@@ -61,6 +63,7 @@ _STD = {
 }
 """Functions of Rust's standard library, which are inlined, and what the runtime calls them."""
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:$")
+_SCENARIO = ("-std=gnu11", '-DWP_INSTRUMENT="own/instrument.h"')
 _STUB = """    .section .rodata
 name_of_{0}: .asciz "{0}"
     .text
@@ -96,16 +99,23 @@ class Builder:
         place.mkdir(parents=True, exist_ok=True)
         objects: list[Path] = []
         libraries: list[Path] = []
-        for at, file in enumerate(program.files):
+        files = list(program.files)
+        lenient: set[Path] = set()
+        if program.scenario:
+            program = replace(program, flags=(*program.flags, *_SCENARIO, *scenarios.folders()))
+            files += scenarios.support(program.files[0])
+        for at, file in enumerate(files):
             if file.suffix == RUST:
                 of_rust, library = self._of_rust(program, file, place)
                 objects += of_rust
+                lenient.update(of_rust)
                 libraries.append(library)
             else:
                 objects.append(self._object(program, at, file, place))
+                lenient.update(objects[-1:] if at >= len(program.files) else ())
         if any(file.suffix in CXX for file in program.files):
             libraries.append(self._runtime.libstdcxx(self._renamed()))
-        stubbed = self._check_names(objects, libraries)
+        stubbed = self._check_names(objects, libraries, lenient)
         for made in objects:
             self._check_instructions(made)
         renamed = place / "renamed.txt"
@@ -237,11 +247,13 @@ class Builder:
         is_cxx = file.suffix in CXX
         return [*self._runtime.cxx(), SPLIT] if is_cxx else self._runtime.compiler
 
-    def _check_names(self, objects: Sequence[Path], libraries: Sequence[Path]) -> list[str]:
+    def _check_names(
+        self, objects: Sequence[Path], libraries: Sequence[Path], lenient: set[Path]
+    ) -> list[str]:
         """Refuse a program that needs a function which is neither modelled nor harmless.
 
-        Objects in Rust have such names where generic code of the standard library may need them:
-        these names are returned, to be refused when they are called.
+        Objects in Rust, and those of our kernel, have such names in code that may never run: these
+        names are returned, to be refused when they are called.
         """
         later: set[str] = set()
         defined: set[str] = set()
@@ -260,7 +272,7 @@ class Builder:
             for name, where in needed:
                 if (name in known and not _OUTSIDE.match(name)) or _HARMLESS.match(name):
                     continue
-                if made.name.endswith(".rs.o"):
+                if made in lenient:
                     later.add(name)
                     continue
                 place = f"{Path(where).name}" if where else _shown(made)

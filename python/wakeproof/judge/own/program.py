@@ -23,24 +23,28 @@ LINKED = (".o", ".a")
 
 @dataclass(frozen=True)
 class Program:
-    """The first file has `main`.  `flags`: for the compiler, for instance ``-DN=3``."""
+    """The first file has `main`.  `flags`: for the compiler, for instance ``-DN=3``.
+
+    `scenario`: the first file has no `main` but declares this scenario, or this twin of one.
+    """
 
     files: tuple[Path, ...]
     flags: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     volatile_is_relaxed: bool = False
+    scenario: str = ""
 
     @property
     def name(self) -> str:
-        """Return the name of the file with `main`, without its suffix."""
-        return self.files[0].stem
+        """Return the name of the file with `main`, without its suffix, or of the scenario."""
+        return self.scenario or self.files[0].stem
 
     @property
     def text(self) -> str:
         """Return everything but the first file, as `of_text` takes it."""
         return json.dumps([
             [str(file) for file in self.files[1:]], self.flags, self.arguments,
-            self.volatile_is_relaxed,
+            self.volatile_is_relaxed, self.scenario,
         ])  # fmt: skip
 
 
@@ -51,9 +55,11 @@ def of_text(first: Path, text: str) -> Program:
         UsageError: it is none.
     """
     try:
-        files, flags, arguments, is_relaxed = json.loads(text)
+        files, flags, arguments, is_relaxed, scenario = json.loads(text)
         others = [Path(file) for file in files]
-        return Program((first, *others), tuple(flags), tuple(arguments), bool(is_relaxed))
+        return Program(
+            (first, *others), tuple(flags), tuple(arguments), bool(is_relaxed), str(scenario)
+        )
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"the token does not say how {first} was compiled: explore again"
@@ -79,13 +85,15 @@ def of_files(
 ) -> list[Program]:
     """Return the programs that the files are.
 
-    Files without `main` belong to the program of the one file that has it.  If each file has a
-    `main`, each is a program.
+    Files without `main` belong to the program of the one file that has it, or that declares
+    scenarios.  If each file has either, each is a program.
 
     Raises:
         UsageError: no file has `main`, or several have it and others have none.
     """
-    mains = [file for file in files if file.suffix in CODE and has_main(file)]
+    mains = [
+        file for file in files if file.suffix in CODE and (has_main(file) or is_scenario(file))
+    ]  # fmt: skip
     others = [file for file in files if file not in mains]
     names = ", ".join(str(file) for file in files)
     if not mains:
@@ -94,7 +102,7 @@ def of_files(
         )
     if others and len(mains) > 1:
         raise UsageError(
-            f"{names}: {' and '.join(file.name for file in mains)} define main, and "
+            f"{names}: {' and '.join(file.name for file in mains)} define main or scenarios, and "
             f"{others[0].name} does not: give one program at a time"
         )
     return [

@@ -7,20 +7,24 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wakeproof.errors import UsageError
+from wakeproof.judge.declarations import Scenario, Twin
 from wakeproof.judge.explore import explorer, grading
 from wakeproof.judge.explore.explorer import Tick
 from wakeproof.judge.explore.kept import Keeper
 from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.report import ScenarioReport, TwinReport
 from wakeproof.judge.explore.results import Found, Result
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.explore.tasks import Progress, size_of
 from wakeproof.judge.explore.tokens import Token
+from wakeproof.judge.labels import Labels
+from wakeproof.judge.own import scenarios
 from wakeproof.judge.own.build import Builder
-from wakeproof.judge.own.program import Program, of_text
+from wakeproof.judge.own.program import Program, has_main, is_scenario, of_text
 from wakeproof.judge.own.runtime import Runtime
 from wakeproof.judge.own.symbols import Symbols
 from wakeproof.judge.process import Children
@@ -61,49 +65,94 @@ def explore(
     return [symbols.of_result(result) for result in results]
 
 
+@dataclass(frozen=True)
+class Task:
+    """A program to judge: as it is, as a scenario, or as a twin that must betray itself."""
+
+    program: Program
+    scenario: Scenario | None = None
+    twin: Twin | None = None
+
+    def judge(self, results: Sequence[Result]) -> ScenarioReport | TwinReport:
+        """Return the verdict on what was explored."""
+        if self.scenario is None:
+            return grading.judge_program(str(self.program.files[0]), self.program.name, results)
+        if self.twin is None:
+            return grading.judge_scenario(self.scenario, results, Labels())
+        return grading.judge_twin(self.twin, self.scenario, results, Labels())
+
+
 def report(
     programs: Sequence[Program],
     options: ExploreOptions | None = None,
     *,
     regex: str | None = None,
+    twins: bool = True,
     save: Path | None = None,
     progress: Progress | None = None,
 ) -> ExploreReport:
     """Explore programs, judge what they do, and keep the counterexamples in the folder `save`.
 
-    `regex` selects programs by name.
+    A program whose first file declares scenarios stands for all of these, and for their twins.
+    `regex` selects programs, scenarios and twins by name.
 
     Raises:
         UsageError: no program has such a name, one does not compile, or does what is not explored.
     """
-    kept = selected({program.name: "" for program in programs}, regex)
-    programs = [program for program in programs if program.name in kept]
     chosen = (options or ExploreOptions()).checked()
     keeper = Keeper(chosen, save, lambda *_: [])
     shows = progress or (lambda _next, _done, _total: None)
     started = time.monotonic()
-    reports = []
+    reports: list[ScenarioReport] = []
+    twin_reports: list[TwinReport] = []
     with Children() as children, tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         shows("compiling", 0, 0)
         runtime = Runtime(children)
         builder = Builder(children, runtime, Path(folder))
-        for at, program in enumerate(programs):
+        tasks = _tasks(programs, regex, twins, children)
+        for at, task in enumerate(tasks):
+            program = task.program
             built = builder.program(program)
 
             def tick(now: dict[str, float], name: str = program.name, at: int = at) -> None:
-                shows(f"{name}: {size_of(now)}", at, len(programs))
+                shows(f"{name}: {size_of(now)}", at, len(tasks))
 
-            shows(program.name, at, len(programs))
-            results = explore(children, built, program, chosen, tick)
-            judged = grading.judge_program(str(program.files[0]), program.name, results)
+            shows(program.name, at, len(tasks))
+            judged = task.judge(explore(children, built, program, chosen, tick))
             keeper.keep(
-                program.files[0], judged, None, sources_hash(runtime, program), program.text
+                program.files[0], judged, task.twin, sources_hash(runtime, program), program.text
             )
-            reports.append(judged)
+            if isinstance(judged, TwinReport):
+                twin_reports.append(judged)
+            else:
+                reports.append(judged)
     return ExploreReport(
-        tuple(reports), (), chosen, tuple(keeper.found), time.monotonic() - started,
-        tuple(builder.warnings),
+        tuple(reports), tuple(twin_reports), chosen, tuple(keeper.found),
+        time.monotonic() - started, tuple(builder.warnings),
     )  # fmt: skip
+
+
+def _tasks(
+    programs: Sequence[Program], regex: str | None, twins: bool, children: Children
+) -> list[Task]:
+    """Return what there is to judge, by name."""
+    every = []
+    for program in programs:
+        if has_main(program.files[0]) or not is_scenario(program.files[0]):
+            every.append(Task(program))
+            continue
+        found, defects = scenarios.declared_in(program.files, program.flags, children)
+        owners = {scenario.name: scenario for scenario in found}
+        every += [Task(scenarios.program(one, None, program), one) for one in found]
+        every += [
+            Task(scenarios.program(owners[twin.of], twin, program), owners[twin.of], twin)
+            for twin in defects * twins
+        ]
+    kept = selected({task.program.name: "" for task in every}, regex)
+    return [
+        task for task in every
+        if task.program.name in kept or (task.scenario and task.scenario.name in kept)
+    ]  # fmt: skip
 
 
 def sources_hash(runtime: Runtime, program: Program) -> str:

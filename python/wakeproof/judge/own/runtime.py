@@ -110,7 +110,7 @@ class Runtime:
         own = sorted((self._root / "own").glob("own_*.c"))
         return [
             *(file for file in explorer if not _LEFT_OUT.match(file.stem)),
-            *(file for file in own if file.stem != "own_start"),
+            *(file for file in own if file.stem not in ("own_start", "own_stress")),
             self._root / "harness" / "engine" / "json.c",
         ]
 
@@ -118,7 +118,7 @@ class Runtime:
         """Return a hash of every text that is compiled into the runtime, and of the compiler."""
         texts: dict[str, str] = {}
         closure = Sources(locations.sources()).closure
-        for file in [*self.sources, self._root / "own" / "own_start.c"]:
+        for file in [*self.sources, *(self._root / "own").glob("own_st*.c")]:
             texts |= closure(file)
         named = (f"{Path(name).name}\0{text}" for name, text in texts.items())
         return digest(self._version, *_RUNTIME, _ENTRY, *sorted(named))

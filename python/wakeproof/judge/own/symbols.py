@@ -128,7 +128,11 @@ class Symbols:
                 site=self._of_site(event.site),
             )  # fmt: skip
 
-        return replace(found, example=tuple(map(of_event, found.example)), actors=actors)
+        events = [of_event(event) for event in found.example]
+        races = [at for at, event in enumerate(events) if event.racing]
+        for at in races[:-1]:  # both threads have found the race; the last one tells of it
+            events[at] = replace(events[at], racing=False)
+        return replace(found, example=tuple(events), actors=actors)
 
     def _of_site(self, site: Site | None) -> Site | None:
         address = _ADDRESS.match(site.file) if site else None
