@@ -103,6 +103,16 @@ typedef struct own_fiber {
 	int64_t heap_state;      /* own_heap.c: a hash of its free blocks */
 } own_fiber;
 
+/* Without spaces at its end. */
+static inline int own_said_size(const own_fiber *fiber)
+{
+	int size = (int)fiber->said_size;
+
+	while (size && fiber->said[size - 1] == ' ')
+		size--;
+	return size;
+}
+
 extern own_fiber own_fibers[EXPLORE_THREADS];
 extern own_fiber *own_now; /* the fiber that runs; NULL: the engine, or code before main */
 extern explore_program own_program;
@@ -200,6 +210,8 @@ _Noreturn void own__exit(int code);
 _Noreturn void own_end_thread(void *result);
 void *own_start(uint64_t start); /* runs what the thread begins with */
 void own_reset_keys(void);
+/* Why a program ends with a code: what the first thread has said that said something. */
+const char *own_why(const char *what, int code);
 
 /* The names of the modelled functions in the objects of the program: own__malloc for malloc. */
 #define OWN(type, name, ...)           \

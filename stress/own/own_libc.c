@@ -296,12 +296,13 @@ static void read_strings(const char *format, va_list *arguments, const void *fro
 	}
 }
 
-static void add(char *to, uint32_t *used, uint32_t room, const char *text, size_t size)
+/* A line that ends what is printed at once has no mark of its end, unless `keeps` it. */
+static void add(char *to, uint32_t *used, uint32_t room, const char *text, size_t size, bool keeps)
 {
 	for (size_t i = 0; i < size; i++) {
 		bool is_last = *used >= room - 3;
 		char byte = is_last ? '.' : text[i] == '\n' ? ' ' : text[i];
-		bool is_end = text[i] == '\n' && (!*used || i + 1 == size);
+		bool is_end = text[i] == '\n' && (!*used || (i + 1 == size && !keeps));
 
 		if (*used < room && !is_end)
 			to[(*used)++] = byte;
@@ -315,9 +316,9 @@ void own_print(const char *text, size_t size, bool is_error)
 	if (size >= sizeof(advice) && !memcmp(text, advice, sizeof(advice) - 1))
 		return;
 	if (own_now && is_error)
-		add(own_now->said, &own_now->said_size, OWN_SAID, text, size);
+		add(own_now->said, &own_now->said_size, OWN_SAID, text, size, true);
 	else if (own_now)
-		add(own_now->printed, &own_now->printed_size, OWN_PRINTED, text, size);
+		add(own_now->printed, &own_now->printed_size, OWN_PRINTED, text, size, false);
 }
 
 static int print_to(FILE *stream, const char *format, va_list arguments, const void *from)
@@ -546,7 +547,7 @@ _Noreturn OWN(void, exit, int code)
 	if (!own_now)
 		exit(code);
 	if (code)
-		own_fail(own_text("exit(%d)", code), false, false, OWN_PC);
+		own_fail(own_why("exits with", code), false, false, OWN_PC);
 	if (own_thread()) {
 		own_refuse("thread %d calls exit(0), which is not modelled", own_thread());
 		own_pause();

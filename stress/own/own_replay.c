@@ -131,7 +131,7 @@ static explore_position number(int t)
 	if (fiber->asked.kind == EXPLORE_END && fiber->printed_size + fiber->said_size)
 		fresh->printed = own_text("%.*s%s%.*s", (int)fiber->printed_size, fiber->printed,
 					  fiber->printed_size && fiber->said_size ? " " : "",
-					  (int)fiber->said_size, fiber->said);
+					  own_said_size(fiber), fiber->said);
 	*bucket = ++tables[t].count;
 	return tables[t].count - 1;
 }

@@ -147,8 +147,7 @@ static void run_destructors(void)
 		}
 }
 
-/* Why main returns a code: what the first thread that said something has said. */
-static const char *why_of(int code)
+const char *own_why(const char *what, int code)
 {
 	const own_fiber *said = own_now;
 
@@ -156,8 +155,8 @@ static const char *why_of(int code)
 		if (own_fibers[t].said_size)
 			said = &own_fibers[t];
 	return said->said_size
-		       ? own_text("main returns %d: %.*s", code, (int)said->said_size, said->said)
-		       : own_text("main returns %d", code);
+		       ? own_text("%s %d: %.*s", what, code, own_said_size(said), said->said)
+		       : own_text("%s %d", what, code);
 }
 
 void own_end_thread(void *result)
@@ -168,7 +167,7 @@ void own_end_thread(void *result)
 	if (own_thread())
 		run_destructors();
 	else if (code)
-		own_fail(why_of(code), false, false, NULL);
+		own_fail(own_why("main returns", code), false, false, NULL);
 	own_step(link_step(EXPLORE_END, own_thread(), (uintptr_t)result), NULL, "end", NULL);
 	for (;;)
 		own_pause();

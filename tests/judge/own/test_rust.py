@@ -13,6 +13,7 @@ from tests.support.own import OPTIONS, RUST, of_text, verdicts
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.explore.explorer import run_program
 from wakeproof.judge.explore.options import Model
+from wakeproof.judge.own import run
 from wakeproof.judge.own.build import Builder
 from wakeproof.judge.own.program import Program
 from wakeproof.judge.own.runtime import Runtime
@@ -213,3 +214,61 @@ fn main() {
     results = of_text(text, suffix=".rs")
     assert verdicts(results) == "ended assertion assertion"
     assert set(results) == {Model.SC, Model.TSO, Model.RC11}
+
+
+LIBRARY = """use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+pub static N: AtomicU32 = AtomicU32::new(0);
+pub fn add() { N.fetch_add(1, SeqCst); }
+pub fn lose() { N.store(N.load(SeqCst) + 1, SeqCst); }
+"""
+TESTS = """use counts::{add, lose, N};
+use std::sync::atomic::Ordering::SeqCst;
+fn twice(run: fn()) -> u32 {
+    let other = std::thread::spawn(run);
+    run();
+    other.join().unwrap();
+    N.load(SeqCst)
+}
+#[test]
+fn adds() { assert_eq!(twice(add), 2); }
+#[test]
+fn loses() { assert_eq!(twice(lose), 2); }
+#[test]
+fn returns() -> Result<(), String> { (twice(lose) == 2).then_some(()).ok_or("lost".into()) }
+#[test]
+#[should_panic]
+fn other() { panic!("on purpose"); }
+"""
+MANIFEST = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a package with tests of a library that is a dependency of it."""
+    root = tmp_path_factory.mktemp("cargo")
+    for name, code in (("counts", LIBRARY), ("uses", f"#[cfg(test)] mod tests {{ {TESTS} }}")):
+        (root / name / "src").mkdir(parents=True)
+        (root / name / "src" / "lib.rs").write_text(code, "utf-8")
+        (root / name / "Cargo.toml").write_text(MANIFEST.format(name), "utf-8")
+    with (root / "uses" / "Cargo.toml").open("a", encoding="utf-8") as manifest:
+        manifest.write('[dev-dependencies]\ncounts = { path = "../counts" }\n')
+    return root / "uses"
+
+
+@pytest.mark.parametrize(("name", "status", "said"), [
+    ("uses::tests::adds", "held", ""),
+    ("loses", "violated", "assertion `left == right` failed"),
+    ("returns", "violated", 'exits with 1: Error: "lost"'),
+])  # fmt: skip
+def test_a_test_of_a_package_is_explored(package: Path, name: str, status: str, said: str) -> None:
+    (found,) = run.report([Program((package / "Cargo.toml",), test=name)]).scenarios
+    assert found.status == status
+    for judged in found.judged:
+        assert judged.result.exhaustive
+        assert all(said in message for message in judged.messages)
+        assert bool(judged.messages) == bool(said)
+
+
+def test_a_test_that_is_not_there_is_named(package: Path) -> None:
+    with pytest.raises(UsageError, match="has no test nope; there is uses::tests::adds, uses::"):
+        run.report([Program((package / "Cargo.toml",), test="nope")])

@@ -110,7 +110,7 @@ CAUGHT = {
     ),
     "aborted": ("int main(void) { abort(); }", "crash", "calls abort"),
     "a return code": ("int main(void) { return 3; }", "assertion", "main returns 3"),
-    "an exit code": ("int main(void) { exit(4); }", "assertion", "exit(4)"),
+    "an exit code": ("int main(void) { exit(4); }", "assertion", "exits with 4"),
     "another's mutex": (
         "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n"
         "int main(void) { pthread_mutex_unlock(&m); }",

@@ -196,6 +196,15 @@ def explore(
             rich_help_panel=WHAT,
         ),
     ] = None,
+    cargo: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEST",
+            help="Explore a test of a package in Rust, as cargo test names it. FILE is the folder "
+            "of the package, by default the current one. May be given more than once.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
     volatile: Annotated[
         str,
         typer.Option(
@@ -260,6 +269,10 @@ def explore(
 
       wakeproof explore test.c queue.c -I include -- -DN=3  your program, with its threads
 
+      wakeproof explore queue.rs                     your program in Rust
+
+      wakeproof explore --cargo tests::pops_once     a test of the package in this folder
+
       wakeproof explore path/to/race.c               your own race, written with stress.h
 
       wakeproof explore path/to/litmus.txt           programs as text: stress/explorer/data.c
@@ -293,7 +306,10 @@ def explore(
         save.mkdir(
             parents=True, exist_ok=True
         )  # a folder that cannot be made fails now, not after minutes
-    given, programs = _given(files or [], include or [], argument or [], volatile)
+    given, programs = (
+        _tests(files or [], cargo) if cargo
+        else _given(files or [], include or [], argument or [], volatile)
+    )  # fmt: skip
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         kept = save or locations.cache() / "explore"
@@ -357,6 +373,16 @@ def _given(
         raise UsageError(f"{(flags + arguments)[0]} is for programs with a main, and there is none")
     programs = of_files(code, flags, arguments, volatile_is_relaxed=is_relaxed) if code else []
     return [file for file in given if file not in code], programs
+
+
+def _tests(files: list[Path], names: list[str]) -> tuple[list[Path] | None, list[Program]]:
+    """Return the tests of a package in Rust as programs."""
+    package = files[0] if files else Path()
+    if len(files) > 1 or not (package / "Cargo.toml").is_file():
+        shown = ", ".join(map(str, files)) or "the current folder"
+        raise UsageError(f"--cargo takes one folder with a Cargo.toml; there is none in {shown}")
+    manifest = (package / "Cargo.toml").resolve()
+    return [], [Program((manifest,), test=name) for name in names]
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:

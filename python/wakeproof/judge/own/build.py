@@ -105,7 +105,7 @@ class Builder:
             program = replace(program, flags=(*program.flags, *_SCENARIO, *scenarios.folders()))
             files += scenarios.support(program.files[0])
         for at, file in enumerate(files):
-            if file.suffix == RUST:
+            if file.suffix == RUST or program.test:
                 of_rust, library = self._of_rust(program, file, place)
                 objects += of_rust
                 lenient.update(of_rust)
@@ -131,7 +131,7 @@ class Builder:
             "-no-pie", "-g", str(start), *map(str, [*objects, self._library, *libraries]),
             f"-Wl,-rpath,{self._library.parent}", "-Wl,-z,now", "-lm", "-o", str(target),
         ], program.files[0])  # fmt: skip
-        if any(file.suffix == RUST for file in program.files):
+        if program.test or any(file.suffix == RUST for file in program.files):
             self._list_calls(target)
         return target
 
@@ -159,12 +159,24 @@ class Builder:
     def _of_rust(self, program: Program, file: Path, place: Path) -> tuple[list[Path], Path]:
         """Return the objects of a program in Rust, and its standard library."""
         rust = self._runtime.rust()
-        linked, said = rust.compile(file, program.flags, place)
+        if program.test:
+            tests = rust.tests(file.parent, place)
+            named = [
+                name for name in tests
+                if name == program.test or name.endswith(f"::{program.test}")
+            ]  # fmt: skip
+            if len(named) != 1:
+                what = "no" if not named else "more than one"
+                known = ", ".join(sorted(named or tests)) or "none"
+                raise UsageError(f"{file.parent} has {what} test {program.test}; there is {known}")
+            linked, said = tests[named[0]](), ""
+        else:
+            linked, said = rust.compile(file, program.flags, place)
         if said:
             self.warnings.append(f"{file} compiles with warnings:\n{said}")
         objects = []
         for at, made in enumerate(linked.objects):
-            objects.append(made.rename(place / f"{at}-{file.name}.o"))
+            objects.append(made.rename(place / f"{at}-{made.stem}.rs.o"))
         return objects, rust.hooked(linked.libraries, self._finish, self._renamed() + _STUB)
 
     def _finish(self, objects: list[Path], folder: Path) -> None:

@@ -26,6 +26,7 @@ class Program:
     """The first file has `main`.  `flags`: for the compiler, for instance ``-DN=3``.
 
     `scenario`: the first file has no `main` but declares this scenario, or this twin of one.
+    `test`: the first file is the ``Cargo.toml`` of a package in Rust that has this test.
     """
 
     files: tuple[Path, ...]
@@ -33,18 +34,28 @@ class Program:
     arguments: tuple[str, ...] = ()
     volatile_is_relaxed: bool = False
     scenario: str = ""
+    test: str = ""
 
     @property
     def name(self) -> str:
-        """Return the name of the file with `main`, without its suffix, or of the scenario."""
-        return self.scenario or self.files[0].stem
+        """Return the name of the file with `main`, without its suffix; of the scenario or test."""
+        return self.scenario or self.test or self.files[0].stem
+
+    @property
+    def sources(self) -> list[Path]:
+        """Return the files of which a change is a change of the program."""
+        if not self.test:
+            return list(self.files)
+        package = self.files[0].parent
+        code = [file for file in package.rglob("*.rs") if "target" not in file.parts]
+        return [*self.files, *package.glob("Cargo.lock"), *sorted(code)]
 
     @property
     def text(self) -> str:
         """Return everything but the first file, as `of_text` takes it."""
         return json.dumps([
             [str(file) for file in self.files[1:]], self.flags, self.arguments,
-            self.volatile_is_relaxed, self.scenario,
+            self.volatile_is_relaxed, self.scenario, self.test,
         ])  # fmt: skip
 
 
@@ -55,10 +66,15 @@ def of_text(first: Path, text: str) -> Program:
         UsageError: it is none.
     """
     try:
-        files, flags, arguments, is_relaxed, scenario = json.loads(text)
+        files, flags, arguments, is_relaxed, scenario, test = json.loads(text)
         others = [Path(file) for file in files]
         return Program(
-            (first, *others), tuple(flags), tuple(arguments), bool(is_relaxed), str(scenario)
+            (first, *others),
+            tuple(flags),
+            tuple(arguments),
+            bool(is_relaxed),
+            str(scenario),
+            str(test),
         )
     except (TypeError, ValueError) as error:
         raise UsageError(

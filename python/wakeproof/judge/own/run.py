@@ -158,7 +158,7 @@ def _tasks(
 def sources_hash(runtime: Runtime, program: Program) -> str:
     """Return a hash of everything that is compiled or read for a run."""
     texts = (f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}"
-             for file in program.files)  # fmt: skip
+             for file in program.sources)  # fmt: skip
     return digest(runtime.identity(), program.text, *texts)
 
 

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from wakeproof.errors import MissingToolError, UsageError
@@ -34,20 +35,43 @@ _HOOKED = (
 )  # fmt: skip
 """Flags of the linker: hooks for each access of a module, atomic or not."""
 _LINKER = """#!/bin/sh
-# Keeps what rustc would link.
-cd "$(dirname "$0")" || exit 1
-here=$PWD
-cd "$OLDPWD" || exit 1
+# Keeps what rustc would link, in a folder beside this file that has the name of the program.
+out=program last=
+for given in "$@"; do
+    if [ "$last" = -o ]; then out=$given; fi
+    last=$given
+done
+kept=$(dirname "$0")/$(basename "$out")
+rm -rf "$kept"
+mkdir -p "$kept"
 at=0
 for given in "$@"; do
     case $given in
         */symbols.o) ;;
-        *.o) cp "$given" "$here/$at.o" && echo "$at.o" >> "$here/linked.txt"; at=$((at + 1)) ;;
-        *.rlib) echo "$given" >> "$here/linked.txt" ;;
+        *.o) cp "$given" "$kept/$at.o" && echo "$at.o" >> "$kept/linked.txt"; at=$((at + 1)) ;;
+        *.rlib) echo "$given" >> "$kept/linked.txt" ;;
         *) : ;;
     esac
 done
+: > "$out"
 """
+_RUN_TEST = """
+extern "Rust" {
+    fn own_rust_test() -> Result<(), String>;
+}
+
+fn main() {
+    if let Err(why) = unsafe { own_rust_test() } {
+        eprintln!("{why}");
+        std::process::exit(1);
+    }
+}
+"""
+"""A program that runs one test, as Rust's own runner does, but in the main thread."""
+_TEST = re.compile(
+    r"^[0-9a-f]+ t <(\S+)::\{closure#0\} as core::ops::function::FnOnce<\(\)>>::call_once$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -75,10 +99,9 @@ class Rust:
             )
         self._version = self._ask("--version", "--verbose")
         target = re.search(r"^host: (\S+)$", self._version, re.MULTILINE)
+        self._target = target[1] if target else ""
         self._sysroot = Path(self._ask("--print", "sysroot").strip())
-        self._linker = self._sysroot / "lib/rustlib" / (target[1] if target else "") / (
-            "bin/rust-lld"
-        )  # fmt: skip
+        self._linker = self._sysroot / "lib/rustlib" / self._target / "bin/rust-lld"
         if not self._linker.is_file():
             raise MissingToolError(
                 f"{self._linker} is not there: the standard library gets its hooks from it; "
@@ -94,30 +117,95 @@ class Rust:
         Raises:
             UsageError: it does not compile.
         """
-        kept = place / f"{file.name}-linked"
-        kept.mkdir(parents=True, exist_ok=True)
-        (kept / "linked.txt").unlink(missing_ok=True)
-        linker = kept / "linker"
-        linker.write_text(_LINKER, "utf-8")
-        linker.chmod(0o755)
         given = list(flags)
         if not any(flag.startswith("--edition") for flag in given):
             given.insert(0, "--edition=2021")
+        linker = self._linker_in(place / "linked")
+        made = place / f"{file.stem}.exe"
         command = [
             "env", "RUSTC_BOOTSTRAP=1", *self._command, *_FLAGS, f"-Clinker={linker}", *given,
-            str(file), "-o", str(kept / "program"),
+            str(file), "-o", str(made),
         ]  # fmt: skip
         ended = self._children.run(command, timeout_s=COMPILE_S)
         if ended.code or ended.timed_out:
             raise UsageError(f"{file} does not compile:\n{ended.output.strip()}")
+        return self._linked(linker.with_name(made.name), place), ended.output.strip()
+
+    def _linker_in(self, folder: Path) -> Path:
+        """Return a linker that keeps what it is given, in `folder`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        linker = folder / "linker"
+        linker.write_text(_LINKER, "utf-8")
+        linker.chmod(0o755)
+        return linker
+
+    def _linked(self, kept: Path, place: Path) -> Linked:
+        """Return what the linker has kept in `kept`, copied to `place`."""
         names = (kept / "linked.txt").read_text("utf-8").splitlines()
-        objects = [kept / name for name in names if name.endswith(".o")]
+        objects = [
+            Path(shutil.copy(kept / name, place / f"{kept.name}-{name}"))
+            for name in names if name.endswith(".o")
+        ]  # fmt: skip
         libraries = [Path(name) for name in names if name.endswith(".rlib")]
         for library in libraries:
             if not library.is_relative_to(self._sysroot):
-                objects += self._members(library, kept / library.name)
+                objects += self._members(library, place / library.name)
         ours = tuple(library for library in libraries if library.is_relative_to(self._sysroot))
-        return Linked(tuple(objects), ours), ended.output.strip()
+        return Linked(tuple(objects), ours)
+
+    def tests(self, package: Path, place: Path) -> dict[str, Callable[[], Linked]]:
+        """Build the tests of a package, and return how to link each, by name.
+
+        Raises:
+            MissingToolError: no cargo.
+            UsageError: the package does not build.
+        """
+        cargo = shlex.split(os.environ.get("CARGO", "")) or ["cargo"]
+        if shutil.which(cargo[0]) is None:
+            raise MissingToolError(f"no {cargo[0]}: install it with rustup, or set CARGO")
+        home = self._cache.parent / "cargo" / digest(self._version, *_FLAGS, str(package))
+        linker = self._linker_in(home / "linked")
+        target = self._target.upper().replace("-", "_")
+        variables = {
+            "RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": " ".join(_FLAGS),
+            f"CARGO_TARGET_{target}_LINKER": str(linker),
+        }  # fmt: skip
+        command = [
+            "env", *(f"{name}={value}" for name, value in variables.items()), *cargo, "test",
+            "--no-run", "--quiet", "--manifest-path", str(package / "Cargo.toml"),
+            "--target", self._target, "--target-dir", str(home / "target"),
+            "--message-format=json-render-diagnostics",
+        ]  # fmt: skip
+        ended = self._children.run(command, timeout_s=COMPILE_S)
+        if ended.code or ended.timed_out:
+            said = [line for line in ended.output.splitlines() if not line.startswith("{")]
+            raise UsageError(f"{package} does not build:\n" + "\n".join(said).strip())
+        found: dict[str, Callable[[], Linked]] = {}
+        for name in re.findall(r'"executable":"([^"]+)"', ended.output):
+            kept = linker.with_name(Path(name).name)
+            for made in sorted(kept.glob("*.o")):
+                listed = self._children.run(["nm", "-C", str(made)], timeout_s=60).output
+                mangled = self._children.run(["nm", str(made)], timeout_s=60).output
+                symbols = dict(zip(listed.splitlines(), mangled.splitlines(), strict=True))
+                for test in _TEST.finditer(listed):
+                    symbol = symbols[test[0]].split()[-1]
+                    found[test[1]] = partial(self._test, kept, made.name, symbol, place)
+        return found
+
+    def _test(self, kept: Path, holding: str, symbol: str, place: Path) -> Linked:
+        """Return a program that runs the test whose function is `symbol`."""
+        runner = place / "run_test.rs"
+        runner.write_text(_RUN_TEST, "utf-8")
+        program, _ = self.compile(runner, (), place)
+        of_test = self._linked(kept, place)
+        (here,) = [made for made in of_test.objects if made.name == f"{kept.name}-{holding}"]
+        self._run("objcopy", f"--globalize-symbol={symbol}", str(here))
+        self._run(
+            "objcopy", f"--redefine-sym={symbol}=own_rust_test", "--redefine-sym=main=no_main",
+            str(here),
+        )  # fmt: skip
+        main = [made for made in program.objects if b"own_rust_test" in made.read_bytes()]
+        return Linked((*main, *of_test.objects), of_test.libraries)
 
     def _members(self, library: Path, place: Path) -> list[Path]:
         place.mkdir(parents=True, exist_ok=True)
