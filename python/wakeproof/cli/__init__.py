@@ -29,6 +29,7 @@ OF_JUDGES = {
 }
 COMMANDS = {
     **dict.fromkeys(OF_JUDGES, "judge"),
+    **dict.fromkeys(("cc", "c++"), "judge"),
     "trace": "",
     **dict.fromkeys(("bench", "bench-http"), "bench"),
     "doctor": "",
@@ -42,6 +43,7 @@ WAKES = signal.SIGURG
 def main() -> None:
     """Run the command line; every expected error becomes one line on stderr and an exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    _forget_ourselves()
     _wake_for_signals()
     try:
         code = _run(sys.argv[1:] or ["--help"])
@@ -62,9 +64,22 @@ def main() -> None:
 def place(command: str) -> tuple[str, str, Path]:
     """Return the function of a command, its module and its file."""
     function = command.replace("-", "_")
+    if command == "c++":
+        return "cxx", *place("cc")[1:]
     if command in OF_JUDGES:
         return function, f"wakeproof.judge.{command}.command", OF_JUDGES[command]
     return function, f"wakeproof.cli.{function}", Path(__file__).with_name(f"{function}.py")
+
+
+def _forget_ourselves() -> None:
+    """Take no compiler from the environment that is `wakeproof cc`, which would call itself.
+
+    ``make CC="wakeproof cc"`` puts it there for each command that make runs.
+    """
+    for name in ("CC", "CXX"):
+        words = os.environ.get(name, "").split()
+        if any(Path(word).name in ("wakeproof", "wakeproof.exe") for word in words):
+            del os.environ[name]
 
 
 def _say(message: str) -> None:

@@ -44,7 +44,8 @@ def add(names: Iterable[str]) -> None:
     """Add the commands `names` only, because the import of all takes most of a second."""
     for name in names:
         function, module, _ = cli.place(name)
-        app.command()(getattr(import_module(module), function))
+        command = getattr(import_module(module), function)
+        app.command(name, context_settings=getattr(command, "settings", None))(command)
 
 
 def run(arguments: list[str]) -> int:

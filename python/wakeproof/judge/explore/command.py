@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +28,7 @@ from wakeproof.judge.explore.options import (
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.labels import Labels
 from wakeproof.judge.own import run as own_judge
+from wakeproof.judge.own.driver import linked, listing
 from wakeproof.judge.own.program import (
     CXX,
     LINKED,
@@ -359,6 +360,7 @@ def _given(
     is_relaxed = _one_of("--volatile", volatile, ("plain", "relaxed")) == "relaxed"
     if not files:
         return None, []
+    built = [file for file in given if listing(file).is_file()]
     code = [
         file for file in given
         if file.suffix in (*LINKED, *CXX, RUST) or (file.suffix == ".c" and not is_scenario(file))
@@ -369,10 +371,13 @@ def _given(
     elif races:
         with Children() as children:
             code += [file for file in races if needs_program(file, children)]
-    if not code and (flags or arguments):
+    if not code + built and (flags or arguments):
         raise UsageError(f"{(flags + arguments)[0]} is for programs with a main, and there is none")
     programs = of_files(code, flags, arguments, volatile_is_relaxed=is_relaxed) if code else []
-    return [file for file in given if file not in code], programs
+    for file in built:
+        of_build = of_files(linked(file), (), arguments, volatile_is_relaxed=is_relaxed)
+        programs += [replace(program, called=file.name) for program in of_build]
+    return [file for file in given if file not in code + built], programs
 
 
 def _tests(files: list[Path], names: list[str]) -> tuple[list[Path] | None, list[Program]]:

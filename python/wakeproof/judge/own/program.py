@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,7 @@ class Program:
 
     `scenario`: the first file has no `main` but declares this scenario, or this twin of one.
     `test`: the first file is the ``Cargo.toml`` of a package in Rust that has this test.
+    `called`: its name, if it was linked by ``wakeproof cc``.
     """
 
     files: tuple[Path, ...]
@@ -35,11 +38,12 @@ class Program:
     volatile_is_relaxed: bool = False
     scenario: str = ""
     test: str = ""
+    called: str = ""
 
     @property
     def name(self) -> str:
         """Return the name of the file with `main`, without its suffix; of the scenario or test."""
-        return self.scenario or self.test or self.files[0].stem
+        return self.scenario or self.test or self.called or self.files[0].stem
 
     @property
     def sources(self) -> list[Path]:
@@ -55,7 +59,7 @@ class Program:
         """Return everything but the first file, as `of_text` takes it."""
         return json.dumps([
             [str(file) for file in self.files[1:]], self.flags, self.arguments,
-            self.volatile_is_relaxed, self.scenario, self.test,
+            self.volatile_is_relaxed, self.scenario, self.test, self.called,
         ])  # fmt: skip
 
 
@@ -66,7 +70,7 @@ def of_text(first: Path, text: str) -> Program:
         UsageError: it is none.
     """
     try:
-        files, flags, arguments, is_relaxed, scenario, test = json.loads(text)
+        files, flags, arguments, is_relaxed, scenario, test, called = json.loads(text)
         others = [Path(file) for file in files]
         return Program(
             (first, *others),
@@ -75,6 +79,7 @@ def of_text(first: Path, text: str) -> Program:
             bool(is_relaxed),
             str(scenario),
             str(test),
+            str(called),
         )
     except (TypeError, ValueError) as error:
         raise UsageError(
@@ -88,7 +93,11 @@ def is_scenario(file: Path) -> bool:
 
 
 def has_main(file: Path) -> bool:
-    """Return whether a file of C defines `main`."""
+    """Return whether a file defines `main`: as source, or as object or archive."""
+    if file.suffix in LINKED:
+        command = [shutil.which("nm") or "nm", "--defined-only", str(file)]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        return bool(re.search(r" T main$", listed, re.MULTILINE))
     return bool(_MAIN.search(_bare(file)))
 
 
@@ -109,7 +118,7 @@ def of_files(
     """
     mains = [
         file for file in files if file.suffix in CODE and (has_main(file) or is_scenario(file))
-    ]  # fmt: skip
+    ] or [file for file in files if file.suffix in LINKED and has_main(file)]  # fmt: skip
     others = [file for file in files if file not in mains]
     names = ", ".join(str(file) for file in files)
     if not mains:
