@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,18 @@ from wakeproof.judge.process import Children
 CXX = pytest.mark.skipif(
     shutil.which("g++") is None and os.environ.get("WAKEPROOF_CI") != "1", reason="no g++"
 )
-RUST = pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc")
+
+
+def _has_rust() -> bool:
+    """Return whether there is a compiler of Rust that comes with its linker, as rustup's does."""
+    if shutil.which("rustc") is None:
+        return False
+    asked = ["rustc", "--print", "sysroot"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return any(Path(said.stdout.strip()).glob("lib/rustlib/*/bin/rust-lld"))
+
+
+RUST = pytest.mark.skipif(not _has_rust(), reason="no Rust compiler of rustup")
 WORST = ("race", "crash", "assertion", "lost_wakeup", "asleep", "stuck", "ended")
 OPTIONS = ExploreOptions(check_duplicates=True, seconds=30.0)
 

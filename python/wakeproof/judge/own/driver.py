@@ -75,7 +75,8 @@ def _call(children: Children, command: list[str]) -> int:
 
 def _inputs(arguments: Sequence[str]) -> list[str]:
     """Return the files that are compiled or linked."""
-    found, last = [], ""
+    found: list[str] = []
+    last = ""
     for given in arguments:
         if last not in _TAKES_NEXT and not given.startswith("-"):
             found.append(given)
@@ -85,7 +86,7 @@ def _inputs(arguments: Sequence[str]) -> list[str]:
 
 def _value(arguments: Sequence[str], option: str) -> list[str]:
     """Return the values of an option, which may stand in the same word."""
-    found = []
+    found: list[str] = []
     for at, given in enumerate(arguments):
         if given == option:
             found += arguments[at + 1 : at + 2]
@@ -99,7 +100,7 @@ def _link(
 ) -> int:
     """Compile the sources among the inputs, link all, and list what was linked."""
     target = Path((_value(arguments, "-o") or ["a.out"])[-1])
-    words, sources = list(arguments), []
+    words, sources = list(arguments), list[tuple[str, Path]]()
     for name in _inputs(arguments):
         if Path(name).suffix in CODE:
             made = target.with_name(f"{target.name}-{Path(name).name}.o")
@@ -124,7 +125,9 @@ def _link(
 
 
 def _without(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    found, last = [], ""
+    """Return the words that belong to none of the options."""
+    found: list[str] = []
+    last = ""
     for word in words:
         if (
             word not in _TAKES_NEXT
