@@ -173,6 +173,11 @@ _Noreturn void own_fail(const char *text, bool is_crash, bool is_race, const voi
 /* own_memory.c */
 bool own_make_memory(void);
 void own_reset_memory(void);
+/* Another model: what was learned under the last one is forgotten, so the order of models is
+ * of no effect. */
+void own_unlearn_memory(void);
+void own_unlearn_heap(void);
+void own_unlearn_threads(void);
 int own_location(char *at, int size, const char *what);
 char *own_place(int location);
 /* A plain access: looks for races. One of a location is a step. */

@@ -56,7 +56,8 @@ static struct {
 static struct {
 	block *blocks;
 	char *bytes;
-	int count;
+	class classes[CLASSES];
+	int count, classes_count;
 	uint32_t used;
 } early;
 
@@ -81,7 +82,18 @@ bool own_keep_heap(void)
 	memcpy(early.bytes, OWN_BASE, early.used);
 	for (int i = 0; i < CLASSES; i++)
 		heaps[0].classes[i].early = heaps[0].classes[i].now;
+	memcpy(early.classes, heaps[0].classes, sizeof(early.classes));
+	early.classes_count = heaps[0].classes_count;
 	return true;
+}
+
+void own_unlearn_heap(void)
+{
+	memset(heaps, 0, sizeof(heaps));
+	memcpy(heaps[0].blocks, early.blocks, (size_t)early.count * sizeof(block));
+	memcpy(heaps[0].classes, early.classes, sizeof(early.classes));
+	heaps[0].count = early.count;
+	heaps[0].classes_count = early.classes_count;
 }
 
 void own_reset_heap(void)

@@ -176,6 +176,24 @@ static void explore(const explore_options *options)
 	explore_report_free(&report);
 }
 
+/* Copies the arguments to the program's heap, where they have the same addresses in each process. */
+static char **copied(int count, char **arguments)
+{
+	char **made = own_malloc_from(((size_t)count + 1) * sizeof(*made), 16, NULL);
+
+	for (int i = 0; made && i < count; i++) {
+		size_t size = strlen(arguments[i]) + 1;
+
+		made[i] = own_malloc_from(size, 16, NULL);
+		if (!made[i])
+			return NULL;
+		memcpy(made[i], arguments[i], size);
+	}
+	if (made)
+		made[count] = NULL;
+	return made;
+}
+
 /* Called by the program's start. */
 int own_run(int (*main)(int, char **, char **), int argc, char **argv);
 
@@ -198,7 +216,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 	unsetenv("RUST_BACKTRACE"); /* it would read files */
 	__libc_single_threaded = 0; /* so that reference counts are atomic, as with threads */
 	own_main = main;
-	own_arguments = argv + own;
+	own_arguments = copied(argc - own, argv + own);
 	own_program.name = command.test;
 	own_program.sites = sites;
 	own_program.code = own_code;
@@ -209,7 +227,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 		fprintf(stderr, "explore: the system does not let a program set its fs register\n");
 		return 3;
 	}
-	if (!own_keep_heap() || !own_make_fibers() || !own_make_memory()) {
+	if (!own_arguments || !own_keep_heap() || !own_make_fibers() || !own_make_memory()) {
 		fprintf(stderr, "explore: no memory at the explorer's fixed addresses\n");
 		return 3;
 	}

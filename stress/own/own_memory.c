@@ -42,6 +42,8 @@ static cell *cells;
 static int16_t *marks; /* number of the location + 1; its other bytes: -(number + 1) */
 static bool *is_plain; /* accessed as plain, in any execution */
 static uint32_t generation = 1;
+/* Whose stack and thread-local storage other threads have accessed, in any execution. */
+static bool is_shared[EXPLORE_THREADS];
 static struct {
 	char *at;
 	int size;
@@ -88,6 +90,15 @@ bool own_make_memory(void)
 		return false;
 	memcpy(data_image, data_at, data_size);
 	return true;
+}
+
+void own_unlearn_memory(void)
+{
+	madvise(cells, tracked * sizeof(*cells), MADV_DONTNEED); /* zero again */
+	madvise(marks, tracked * sizeof(*marks), MADV_DONTNEED);
+	madvise(is_plain, tracked, MADV_DONTNEED);
+	memset(is_shared, 0, sizeof(is_shared));
+	own_program.locations = 0;
 }
 
 void own_reset_memory(void)
@@ -227,9 +238,6 @@ static bool is_own_stack(const char *at)
 {
 	return at < own_now->stack_end && at >= own_now->stack_end - OWN_STACK;
 }
-
-/* Whose stack and thread-local storage other threads have accessed, in any execution. */
-static bool is_shared[EXPLORE_THREADS];
 
 /* A thread's stack and thread-local storage belong to its position, so an access by the thread
  * itself leaves the step pure, as long as no other thread accesses such bytes. Returns whether that

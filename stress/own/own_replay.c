@@ -452,7 +452,9 @@ static void destroy(explore_program *program)
 void own_make_program(explore_program *program)
 {
 	own_forget();
-	program->threads = program->threads ? program->threads : 1;
+	own_unlearn_memory();
+	own_unlearn_heap();
+	own_unlearn_threads();
 	program->creates_threads = true;
 	program->is_bounded = false;
 	program->failed = NULL;

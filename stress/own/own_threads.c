@@ -24,6 +24,7 @@ static struct {
 	uint32_t nth;
 } paths[EXPLORE_THREADS];
 static int threads_count = 1;
+static uint64_t starts_count;
 static struct { /* a key, too, is named by its creator and by how many that has created before */
 	int creator;
 	uint32_t nth;
@@ -31,6 +32,13 @@ static struct { /* a key, too, is named by its creator and by how many that has 
 	bool is_used;
 } keys[OWN_KEYS];
 static int keys_count;
+
+void own_unlearn_threads(void)
+{
+	own_program.threads = threads_count = 1;
+	starts_count = 0;
+	keys_count = 0;
+}
 
 void own_reset_keys(void)
 {
@@ -58,10 +66,9 @@ static explore_step link_step(int kind, int thread, uint64_t value)
 /* The number of what a thread begins with. */
 static uint64_t start_of(void *(*run)(void *), void *argument)
 {
-	static uint64_t count;
 	uint64_t i = 0;
 
-	while (i < count && (starts[i].run != run || starts[i].argument != argument))
+	while (i < starts_count && (starts[i].run != run || starts[i].argument != argument))
 		i++;
 	if (i == STARTS) {
 		own_refuse("threads begin with more than %d different arguments", STARTS);
@@ -69,7 +76,7 @@ static uint64_t start_of(void *(*run)(void *), void *argument)
 	}
 	starts[i].run = run;
 	starts[i].argument = argument;
-	count += i == count;
+	starts_count += i == starts_count;
 	return i;
 }
 

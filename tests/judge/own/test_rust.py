@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from wakeproof.judge.own.program import Program
 from wakeproof.judge.own.runtime import Runtime
 from wakeproof.judge.process import Children
 
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
 pytestmark = RUST
 USE = "use std::sync::*; use std::sync::atomic::*; use std::thread; use std::time::Duration;\n"
 ALLOW = "#![allow(unused_imports, static_mut_refs)]\n"
@@ -200,6 +202,26 @@ def test_nothing_of_a_program_is_without_hooks(tmp_path: Path) -> None:
     functions = re.findall(r"^[0-9a-f]+ <(_R\S+)>:\n(.*?)\n\n", listed, re.DOTALL | re.MULTILINE)
     hooked = [name for name, text in functions if "__tsan_func_entry" in text]
     assert len(hooked) > 500
+
+
+def test_a_counterexample_is_found_again(wakeproof: Command, tmp_path: Path) -> None:
+    """Another process explores one model alone, and finds the same steps at the same addresses."""
+    file = tmp_path / "parked.rs"
+    file.write_text(
+        _of("""static WORK: AtomicBool = AtomicBool::new(false);
+fn main() {
+    let waiter = thread::spawn(|| while !WORK.load(Ordering::Acquire) { thread::park(); });
+    waiter.thread().unpark();
+    WORK.store(true, Ordering::Release);
+    waiter.join().unwrap();
+}"""),
+        "utf-8",
+    )
+    assert wakeproof("explore", str(file), "--save", str(tmp_path / "saved")).returncode == 1
+    saved = sorted((tmp_path / "saved").glob("*.json"))
+    assert len(saved) == 3
+    for token in saved:
+        assert wakeproof("replay", str(token)).returncode == 0
 
 
 def test_each_model_is_judged() -> None:

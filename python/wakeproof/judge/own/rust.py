@@ -25,9 +25,11 @@ from wakeproof.judge.source_texts import digest
 
 COMPILE_S = 600.0
 _FLAGS = (
-    "-Copt-level=1", "-g", "-Ccodegen-units=1", "-Crelocation-model=static",
-    "-Zsanitizer=thread", "-Cunsafe-allow-abi-mismatch=sanitizer", "-Zexternal-clangrt",
+    "-Copt-level=1", "-Cdebuginfo=2", "-Cstrip=none", "-Ccodegen-units=1",
+    "-Crelocation-model=static", "-Zsanitizer=thread", "-Cunsafe-allow-abi-mismatch=sanitizer",
+    "-Zexternal-clangrt",
 )  # fmt: skip
+"""Debug information is needed: calls of the standard library are known by their place."""
 _HOOKED = (
     "--lto-newpm-passes=forceattrs,tsan-module,function(tsan)", "-mllvm",
     "--force-attribute=sanitize_thread", "-mllvm", "-tsan-instrument-read-before-write",
@@ -123,7 +125,7 @@ class Rust:
         linker = self._linker_in(place / "linked")
         made = place / f"{file.stem}.exe"
         command = [
-            "env", "RUSTC_BOOTSTRAP=1", *self._command, *_FLAGS, f"-Clinker={linker}", *given,
+            "env", "RUSTC_BOOTSTRAP=1", *self._command, *given, *_FLAGS, f"-Clinker={linker}",
             str(file), "-o", str(made),
         ]  # fmt: skip
         ended = self._children.run(command, timeout_s=COMPILE_S)
