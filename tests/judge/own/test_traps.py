@@ -291,6 +291,72 @@ def test_freed_memory_is_used_again_and_is_not() -> None:
         assert result.texts == {"same", "fresh"}
 
 
+def test_a_freed_block_may_get_other_atomic_objects() -> None:
+    """It is used again where its objects are the same, and is not where they overlap others."""
+    text = """
+    #include <stdio.h>
+    #include <string.h>
+    int main(void) {
+        atomic_long *one = malloc(24);
+        atomic_int *other;
+        atomic_init(one, 1), atomic_fetch_add(one, 1), free(one);
+        other = malloc(24);
+        atomic_init(other + 1, 1), atomic_fetch_add(other + 1, 1);
+        printf("%d", *(other + 1));
+        free(other);
+        return 0;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert result.texts == {"2"}
+
+
+def test_blocks_of_different_calls_have_different_addresses() -> None:
+    """Else an atomic object of one would overlap that of the other, in another execution."""
+    text = """
+    static atomic_int turn;
+    static void *f(void *a) { turn = 1; return a; }
+    static int small(void) {
+        atomic_int *at = calloc(2, 4);
+        return at[1]++ + at[0]++;
+    }
+    static int large(void) { atomic_long *at = calloc(1, 8); return (int)(*at)++; }
+    int main(void) {
+        pthread_t t;
+        int found;
+        pthread_create(&t, NULL, f, NULL);
+        found = turn ? small() : large();
+        pthread_join(t, NULL);
+        return found;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.executions, result.verdicts) == (2, {"ended"})
+
+
+def test_keys_of_two_threads_are_the_same_in_each_execution() -> None:
+    text = """
+    #include <stdio.h>
+    static void *f(void *a) {
+        pthread_key_t key;
+        pthread_key_create(&key, NULL);
+        pthread_setspecific(key, a);
+        return pthread_getspecific(key);
+    }
+    int main(void) {
+        pthread_t t;
+        void *other;
+        int one, two;
+        pthread_create(&t, NULL, f, &one);
+        if (f(&two) != &two) return 1;
+        pthread_join(t, &other);
+        return other != &one;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.executions, result.verdicts) == (1, {"ended"})
+
+
 def test_memory_of_a_constructor_is_there_in_each_execution() -> None:
     text = """
     static int *early;
