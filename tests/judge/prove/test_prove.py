@@ -123,7 +123,8 @@ def test_a_twin_must_break_more_than_a_type(tmp_path: Path) -> None:
 def test_a_twin_without_an_answer_is_not_decided_and_not_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "TWIN_S", 0.001)  # no solver answers in this time
+    monkeypatch.setattr(judge, "TWIN_S", 0.001)
+    monkeypatch.setattr(Solver, "ask", lambda *_, **__: Answer("unknown"))  # in this time
     with Children() as children, Solver("z3", children) as z3, Solver("cvc5", children) as cvc5:
         work = judge._Work(children, z3, cvc5, Rows())
         right = problem(written(tmp_path), children)
