@@ -40,7 +40,7 @@ typedef struct block {
 typedef struct class
 {
 	const void *from;
-	uint32_t room, depth;
+	uint32_t room, depth, alignment;
 	int first, last, now; /* blocks; the one that was handed out last, or OWN_NOTHING */
 	int early;            /* what `now` is when main begins */
 } class;
@@ -208,7 +208,8 @@ static int choose(int heap, uint32_t room, size_t alignment, const void *from)
 	return choice ? found[choice - 1] : OWN_NOTHING;
 }
 
-static class *class_of(int heap, const void *from, uint32_t room, uint32_t depth)
+static class *class_of(int heap, const void *from, uint32_t room, uint32_t depth,
+		       uint32_t alignment)
 {
 	own_digest digest = own_mix(own_mix((own_digest){11, 12}, (uint64_t)(uintptr_t)from),
 				    (uint64_t)room << 32 | depth);
@@ -218,24 +219,24 @@ static class *class_of(int heap, const void *from, uint32_t room, uint32_t depth
 		class *class = &heaps[heap].classes[slot];
 
 		if (!class->room && heaps[heap].classes_count < CLASSES - 1) {
-			*class = (struct class){.from = from, .room = room, .depth = depth};
+			*class = (struct class){
+				.from = from, .room = room, .depth = depth, .alignment = alignment};
 			class->first = class->last = class->now = class->early = OWN_NOTHING;
 			heaps[heap].classes_count++;
 		}
-		if (!class->room ||
-		    (class->from == from && class->room == room && class->depth == depth))
+		if (!class->room || (class->from == from && class->room == room &&
+				     class->depth == depth && class->alignment == alignment))
 			return class->room ? class : NULL;
 	}
 }
 
 /* The class's next block of this execution; one that no execution has had, if need be. */
-static int fresh_block(int heap, class *class, size_t alignment)
+static int fresh_block(int heap, class *class)
 {
 	int next = class->now < 0 ? class->first : heaps[heap].blocks[class->now].next;
-	uint32_t offset =
-		(used(heap) + (uint32_t)alignment - 1) / (uint32_t)alignment * (uint32_t)alignment;
+	uint32_t offset = (used(heap) + class->alignment - 1) / class->alignment * class->alignment;
 
-	if (next < 0 || heaps[heap].blocks[next].offset % alignment) {
+	if (next < 0) {
 		if (heaps[heap].count == BLOCKS || offset + class->room > OWN_HEAP)
 			return OWN_NOTHING;
 		next = heaps[heap].count++;
@@ -272,8 +273,8 @@ void *own_malloc_from(size_t size, size_t alignment, const void *from)
 			(size_t)(--heaps[heap].free_count - at) * sizeof(heaps[heap].free[0]));
 		note_state(heap);
 	} else {
-		class = class_of(heap, from, room, depth);
-		which = class ? fresh_block(heap, class, alignment) : OWN_NOTHING;
+		class = class_of(heap, from, room, depth, (uint32_t)alignment);
+		which = class ? fresh_block(heap, class) : OWN_NOTHING;
 	}
 	if (which < 0) {
 		own_refuse("thread %d allocates more than %d bytes or %d blocks", heap, OWN_HEAP,

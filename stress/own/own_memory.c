@@ -360,6 +360,7 @@ static void store_locations(own_written written)
 		step.operand = read_word(places[location].at, places[location].size);
 		take_step(step, written.is_relaxed ? "volatile store" : "plain store",
 			  written.from);
+		own_is_pure = false; /* the next one is read from memory */
 	}
 }
 

@@ -307,6 +307,8 @@ def explore(
         save.mkdir(
             parents=True, exist_ok=True
         )  # a folder that cannot be made fails now, not after minutes
+    if cargo and (include or argument or volatile != "plain"):
+        raise UsageError("--cargo takes no -I, --arg or --volatile, which are for a program")
     given, programs = (
         _tests(files or [], cargo) if cargo
         else _given(files or [], include or [], argument or [], volatile)
@@ -373,6 +375,10 @@ def _given(
             code += [file for file in races if needs_program(file, children)]
     if not code + built and (flags or arguments):
         raise UsageError(f"{(flags + arguments)[0]} is for programs with a main, and there is none")
+    if built and flags:
+        raise UsageError(f"{flags[0]} is for sources, and {built[0]} is linked already")
+    if arguments and any(file in code for file in races):
+        raise UsageError(f"--arg {arguments[0]} is for programs with a main, not for scenarios")
     programs = of_files(code, flags, arguments, volatile_is_relaxed=is_relaxed) if code else []
     for file in built:
         of_build = of_files(linked(file), (), arguments, volatile_is_relaxed=is_relaxed)

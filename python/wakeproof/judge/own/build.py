@@ -54,7 +54,8 @@ _ASSEMBLY = re.compile(
 _PAUSE = re.compile(r"\s*(?:pause|rep;?\s*nop|nop)?\s*")
 _RUST_NAME = re.compile(r"_R|_ZN|rust_|__rust")
 """Functions of Rust, of which the compiler's objects of a program have some."""
-_STD_CALL = re.compile(r"call .*<__tsan_atomic(?:8|32|64)_(?:compare_exchange_val|exchange|load)\b")
+_STD_CALL = re.compile(r"call .*<__tsan_atomic(?:8|32|64)_(compare_exchange_val|exchange|load)\b")
+_STD_HOOKS = {"lock": "compare_exchange_val", "unlock": "exchange", "await": "load", "spin": "load"}
 _STD = {
     "lock": re.compile(r"sys::sync::mutex::futex::Mutex>?::lock$"),
     "unlock": re.compile(r"sys::sync::mutex::futex::Mutex>?::unlock$"),
@@ -137,16 +138,18 @@ class Builder:
 
     def _list_calls(self, built: Path) -> None:
         """List the calls by which the standard library of Rust locks, unlocks and waits."""
-        called: list[str] = []
+        called: dict[int, str] = {}
+        hook = ""
         for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(built)).splitlines():
             at, _, text = line.partition(":")
-            if called and called[-1] == "next":
-                called[-1] = at.strip()
-            if _STD_CALL.search(text):
-                called.append("next")  # what a hook sees is the address after its call
-        frames = inlined(self._children, built, [int(at, 16) - 1 for at in called])
-        kinds = ((kind, at + 1) for at, names in frames.items() for kind, pattern in _STD.items()
-                 if any(pattern.search(name) for name, _, _ in names))  # fmt: skip
+            if hook:  # what a hook sees is the address after its call
+                called[int(at, 16)] = hook
+            found = _STD_CALL.search(text)
+            hook = found[1] if found else ""
+        frames = inlined(self._children, built, [at - 1 for at in called])
+        kinds = ((kind, at) for at, name in called.items() for kind, pattern in _STD.items()
+                 if _STD_HOOKS[kind] == name
+                 and any(pattern.search(of) for of, _, _ in frames.get(at - 1, ())))  # fmt: skip
         built.with_name(f"{built.name}.calls").write_text(
             "".join(f"{kind} {at:x}\n" for kind, at in kinds), "utf-8"
         )
@@ -177,7 +180,8 @@ class Builder:
         objects = []
         for at, made in enumerate(linked.objects):
             objects.append(made.rename(place / f"{at}-{made.stem}.rs.o"))
-        return objects, rust.hooked(linked.libraries, self._finish, self._renamed() + _STUB)
+        key = self._renamed() + _STUB + _HARMLESS.pattern + _RUST_NAME.pattern
+        return objects, rust.hooked(linked.libraries, self._finish, key)
 
     def _finish(self, objects: list[Path], folder: Path) -> None:
         """Rename what the standard library of Rust calls; refuse the rest when it is called."""

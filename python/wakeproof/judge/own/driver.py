@@ -10,6 +10,7 @@ Next to each program, ``program.wakeproof`` lists what was linked.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,12 +60,13 @@ def run(arguments: Sequence[str], *, is_cxx: bool) -> int:
             hook for hook in runtime.hooks
             if hook != "-fno-pie" or not any(flag in arguments for flag in _SHARED)
         ]  # fmt: skip
-        inputs = _inputs(arguments)
-        if not inputs or any(flag in arguments for flag in _AS_IT_IS):
-            return _call(children, [*compiler, *arguments])
-        if "-c" in arguments:
-            return _call(children, [*compiler, *arguments, *hooks])
-        return _link(children, compiler, arguments, hooks)
+        as_it_is = not _inputs(arguments) or any(flag in arguments for flag in _AS_IT_IS)
+        if not as_it_is and "-c" not in arguments:
+            return _link(children, compiler, arguments, hooks)
+    # The compiler takes our place, so that it has our input and output: cc -E, cc --version.
+    command = [*compiler, *arguments, *([] if as_it_is else hooks)]
+    os.execvp(command[0], command)  # noqa: S606
+    raise AssertionError(command)
 
 
 def _call(children: Children, command: list[str]) -> int:

@@ -51,7 +51,11 @@ class Program:
         if not self.test:
             return list(self.files)
         package = self.files[0].parent
-        code = [file for file in package.rglob("*.rs") if "target" not in file.parts]
+        code = [
+            file
+            for file in package.rglob("*.rs")
+            if "target" not in file.relative_to(package).parts
+        ]
         return [*self.files, *package.glob("Cargo.lock"), *sorted(code)]
 
     @property
