@@ -215,7 +215,7 @@ _Noreturn void own__exit(int code);
 _Noreturn void own_end_thread(void *result);
 void *own_start(uint64_t start); /* runs what the thread begins with */
 void own_reset_keys(void);
-/* Why a program ends with a code: what the first thread has said that said something. */
+/* Why a program ends with a code: what its thread has said, and another one that said something. */
 const char *own_why(const char *what, int code);
 
 /* The names of the modelled functions in the objects of the program: own__malloc for malloc. */

@@ -62,7 +62,7 @@ OWN(ssize_t, writev, int to, const struct iovec *parts, int count)
 	return size;
 }
 
-/* As Rust's start asks: are the standard streams open? */
+/* As Rust's start asks: are the standard streams open? Or, without any stream, a sleep. */
 OWN(int, poll, struct pollfd *streams, nfds_t count, int limit_ms)
 {
 	for (nfds_t i = 0; i < count; i++) {
@@ -70,6 +70,10 @@ OWN(int, poll, struct pollfd *streams, nfds_t count, int limit_ms)
 			return (int)own_not_modelled("poll");
 		streams[i].revents = 0;
 	}
+	if (limit_ms < 0)
+		return (int)own_not_modelled("poll without an end");
+	if (own_now)
+		own_now->clock_ns += (uint64_t)limit_ms * 1000000;
 	return 0;
 }
 

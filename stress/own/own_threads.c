@@ -156,14 +156,16 @@ static void run_destructors(void)
 
 const char *own_why(const char *what, int code)
 {
-	const own_fiber *said = own_now;
+	int other = 1;
 
-	for (int t = 1; t < threads_count && said == own_now; t++)
-		if (own_fibers[t].said_size)
-			said = &own_fibers[t];
-	return said->said_size
-		       ? own_text("%s %d: %.*s", what, code, own_said_size(said), said->said)
-		       : own_text("%s %d", what, code);
+	while (other < threads_count && !own_said_size(&own_fibers[other]))
+		other++;
+	if (other == threads_count)
+		return own_text("%s %d%s%.*s", what, code, own_now->said_size ? ": " : "",
+				own_said_size(own_now), own_now->said);
+	return own_text("%s %d%s%.*s; thread %d: %.*s", what, code, own_now->said_size ? ": " : "",
+			own_said_size(own_now), own_now->said, other,
+			own_said_size(&own_fibers[other]), own_fibers[other].said);
 }
 
 void own_end_thread(void *result)

@@ -105,3 +105,27 @@ def test_an_object_that_is_gone_is_named(wakeproof: Command, project: Path) -> N
     (project / "program-queue.c.o").unlink()
     with pytest.raises(UsageError, match=r"program-queue\.c\.o, which is gone: build it again"):
         driver.linked(built)
+
+
+def test_the_preprocessor_and_the_version_go_to_the_output(
+    wakeproof: Command, project: Path
+) -> None:
+    """A configure script reads them there."""
+    text = wakeproof("cc", "-E", str(project / "queue.c")).stdout
+    assert "int next(void) { return n++; }" in text
+    assert wakeproof("cc", "-dumpversion").stdout.strip()
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    (("program", "--", "-DX=1"), "-DX=1 is for sources, and "),
+    (("--cargo", "adds", "--arg", "one"), "--cargo takes no -I, --arg or --volatile"),
+])  # fmt: skip
+def test_what_nothing_would_take_is_refused(
+    wakeproof: Command, project: Path, given: tuple[str, ...], said: str
+) -> None:
+    (project / "program").touch()
+    (project / "program.wakeproof").write_text('{"files": []}', "utf-8")
+    words = [str(project / word) if word == "program" else word for word in given]
+    ended = wakeproof("explore", *words)
+    assert ended.returncode == 2
+    assert said in ended.stderr

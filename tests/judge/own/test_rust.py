@@ -187,6 +187,22 @@ def test_a_mutex_as_one_step_has_the_outcomes_of_the_real_one(tmp_path: Path) ->
         assert {f.text for f in short.outcomes} == {f.text for f in real.outcomes} == {"4", "5"}
 
 
+def test_a_call_of_the_library_is_of_one_kind(tmp_path: Path) -> None:
+    """The lock of a mutex stays one where it was inlined into a channel."""
+    text = _of("""fn main() {
+    let (sender, receiver) = mpsc::channel();
+    let other = thread::spawn(move || sender.send(1).unwrap());
+    assert_eq!(receiver.recv().unwrap(), 1);
+    other.join().unwrap();
+}""")
+    with Children() as children:
+        built = _built(children, text, tmp_path)
+    calls = built.with_name(f"{built.name}.calls").read_text("utf-8").splitlines()
+    kinds = {line.split()[0] for line in calls}
+    assert kinds == {"lock", "unlock", "await", "spin"}
+    assert len({line.split()[1] for line in calls}) == len(calls)
+
+
 def test_nothing_of_a_program_is_without_hooks(tmp_path: Path) -> None:
     """Of the code that is linked, only arithmetic of the compiler comes without hooks."""
     with Children() as children:

@@ -334,6 +334,29 @@ def test_blocks_of_different_calls_have_different_addresses() -> None:
         assert (result.executions, result.verdicts) == (2, {"ended"})
 
 
+def test_blocks_of_one_call_may_have_different_alignments() -> None:
+    text = """
+    #include <stdio.h>
+    static atomic_int turn, *found;
+    static void *f(void *a) { turn = 1; return a; }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, NULL, f, NULL);
+        for (int i = 0; i < 3; i++) {
+            size_t alignment = turn ? 256 : 16;
+            found = aligned_alloc(alignment, 256);
+            if ((size_t)found % alignment) return 1;
+            atomic_init(found, i), (*found)++;
+        }
+        pthread_join(t, NULL);
+        printf("%d", *found);
+        return 0;
+    }
+    """
+    for result in of_text(ONE + text).values():
+        assert (result.exhaustive, result.verdicts, result.texts) == (True, {"ended"}, {"3"})
+
+
 def test_keys_of_threads_are_the_same_in_each_execution() -> None:
     text = """
     static atomic_int n;

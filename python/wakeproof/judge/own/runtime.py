@@ -121,7 +121,8 @@ class Runtime:
         for file in [*self.sources, *(self._root / "own").glob("own_st*.c")]:
             texts |= closure(file)
         named = (f"{Path(name).name}\0{text}" for name, text in texts.items())
-        return digest(self._version, *_RUNTIME, _ENTRY, *sorted(named))
+        exported = (self._root / "own" / "exported.map").read_text("utf-8")
+        return digest(self._version, *_RUNTIME, _ENTRY, exported, *sorted(named))
 
     def library(self) -> Path:
         """Return the runtime as a shared library, so that only the program's own data is reset.
