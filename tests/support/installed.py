@@ -8,6 +8,7 @@ installed from the registry.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ import greenlet
 import pytest
 
 import wakeproof
+from wakeproof import locations
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = os.environ.get("WAKEPROOF_REGISTRY") == "1"
@@ -59,8 +61,16 @@ class Installed:
 
 
 def source_archive(into: Path) -> Path:
-    """Make the source archive with setuptools alone, and unpack it."""
-    checked(sys.executable, "setup.py", "-q", "egg_info", "-e", into, "sdist", "-d", into, cwd=ROOT)
+    """Make the source archive with setuptools alone, and unpack it.
+
+    One at a time: setuptools puts the archive together in a folder of the checkout, and two
+    workers of one test run would take it from each other.
+    """
+    with (locations.cache() / "source_archive.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        checked(
+            sys.executable, "setup.py", "-q", "egg_info", "-e", into, "sdist", "-d", into, cwd=ROOT
+        )
     packed = next(into.glob("*.tar.gz"))
     with tarfile.open(packed) as archive:
         archive.extractall(into, filter="data")
