@@ -125,6 +125,7 @@ extern bool own_is_pure;
 /* Adds `value` at `of` to what the running thread is, as long as it is not taken away again. */
 void own_hold(const void *of, uint64_t value, bool adds);
 extern bool own_volatile_is_relaxed, own_has_volatile; /* it has made a volatile access */
+extern bool own_may_leak;
 extern const void *own_last; /* where the program was when it called the runtime last */
 
 static inline int own_thread(void)
@@ -156,6 +157,10 @@ const char *own_tls_image(const char *at);
 void own_make_program(explore_program *program);
 void own_forget(void);
 own_digest own_digest_of(const own_fiber *fiber); /* of the place where it stands */
+bool own_is_alone(void); /* every thread that was created has ended before, for sure */
+/* Every location gets the last value of its modification order, but for those on the stack below
+ * `stack`, where the runtime stands. */
+void own_settle_all(const char *stack);
 
 /* own_hooks.c: one step of the running fiber; returns its value. Before main, acts directly. */
 uint64_t own_step(explore_step step, void *at, const char *what, const void *from);
@@ -180,6 +185,7 @@ void own_unlearn_heap(void);
 void own_unlearn_threads(void);
 int own_location(char *at, int size, const char *what);
 char *own_place(int location);
+size_t own_data(const char **at); /* the bytes of the program's data, which begin at `at` */
 /* A plain access: looks for races. One of a location is a step. */
 void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void *from);
 /* Fills memory now, for malloc or free. */
@@ -198,6 +204,8 @@ void own_free_from(void *at, const void *from);
 /* Atomic objects of two owners of this block overlap: explores again, with one owner for it. False:
  * it has one. */
 bool own_hand_out_once(const char *at);
+/* Main ends: fails if a block was lost. `stack`: the lowest byte of the stack that is alive. */
+void own_find_leaks(const char *stack);
 size_t own_size_of(const void *at); /* of the block that begins here; 0: none does */
 
 /* own_locks.c: the clock of the running thread shows at least this time. */
@@ -212,7 +220,8 @@ void own_print(const char *text, size_t size, bool is_error);
 _Noreturn void own__exit(int code);
 
 /* own_threads.c */
-_Noreturn void own_end_thread(void *result);
+/* `stack`: of main, the lowest byte of the stack that is alive. */
+_Noreturn void own_end_thread(void *result, const char *stack);
 void *own_start(uint64_t start); /* runs what the thread begins with */
 void own_reset_keys(void);
 /* Why a program ends with a code: what its thread has said, and another one that said something. */

@@ -209,9 +209,9 @@ static void enter(void)
 		while (own_arguments[count])
 			count++;
 		code = own_main(count, own_arguments, environ);
-		own_end_thread((void *)(intptr_t)code);
+		own_end_thread((void *)(intptr_t)code, own_fibers[0].stack_end);
 	}
-	own_end_thread(own_start(own_given));
+	own_end_thread(own_start(own_given), NULL);
 }
 
 void own_begin(own_fiber *fiber)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * own_heap.c - malloc and free. Each thread allocates from a heap of its own. A block that it has
- * freed may be the next one that it gets, as from a real allocator: the explorer tries both.
+ * freed, whoever has allocated it, may be the next one that it gets, as from a real allocator: the
+ * explorer tries both.
  *
  *   malloc   a fresh block, or a freed one of the same size: a choice
  *   free     writes the whole block, so that an access without an order to it is a race
+ *   the end  once all threads have been joined: a block to which no pointer leads is a leak
  *
  * Why it works  The address of a block follows from its thread, from the call that allocates it,
  *               and from how often that call has allocated before: so it is the same whatever other
@@ -32,8 +34,9 @@ typedef struct block {
 	bool is_last; /* not to be handed out again: its next owner has other atomic objects there */
 	int8_t freed_by;  /* thread */
 	int16_t freed_in; /* segment */
-	const void *freed_from;
-	int next; /* block of its class, or OWN_NOTHING */
+	const void *freed_from, *made_from;
+	bool is_reached; /* at the end: a pointer leads to it */
+	int next;        /* block of its class, or OWN_NOTHING */
 } block;
 
 /* Allocations by one call, of one size, at one depth of the stack: probably of one type. */
@@ -49,8 +52,15 @@ static struct {
 	block blocks[BLOCKS]; /* by offset */
 	class classes[CLASSES];
 	int count, classes_count;
-	int free[BLOCKS], free_count; /* the last freed one last */
 } heaps[EXPLORE_THREADS];
+
+/* The blocks that each thread has freed, the last one last. */
+static struct {
+	block *blocks[BLOCKS];
+	int count;
+} freed[EXPLORE_THREADS];
+
+static bool has_allocated; /* since main began, in any execution */
 
 /* What constructors have allocated before main: blocks of the first heap, and their bytes. */
 static struct {
@@ -89,6 +99,7 @@ bool own_keep_heap(void)
 
 void own_unlearn_heap(void)
 {
+	has_allocated = false;
 	memset(heaps, 0, sizeof(heaps));
 	memcpy(heaps[0].blocks, early.blocks, (size_t)early.count * sizeof(block));
 	memcpy(heaps[0].classes, early.classes, sizeof(early.classes));
@@ -99,7 +110,7 @@ void own_unlearn_heap(void)
 void own_reset_heap(void)
 {
 	for (int t = 0; t < EXPLORE_THREADS; t++) {
-		heaps[t].free_count = 0;
+		freed[t].count = 0;
 		for (int i = 0; i < heaps[t].count; i++)
 			heaps[t].blocks[i].is_there = heaps[t].blocks[i].was_freed = false;
 		for (int i = 0; heaps[t].classes_count && i < CLASSES; i++)
@@ -132,6 +143,15 @@ static int heap_of(const char *at)
 static char *heap_at(int heap)
 {
 	return OWN_BASE + (size_t)heap * OWN_SLOT;
+}
+
+static char *start_of(const block *block)
+{
+	int heap = 0;
+
+	while (block < heaps[heap].blocks || block >= heaps[heap].blocks + BLOCKS)
+		heap++;
+	return heap_at(heap) + block->offset;
 }
 
 /* The last block that begins here or before; NULL: none. */
@@ -180,23 +200,23 @@ void own_check_heap(const char *at, size_t size, bool writes, const void *from)
 		 true, false, from);
 }
 
-static void note_state(int heap)
+static void note_state(int thread)
 {
 	own_digest digest = {3, 4};
 
-	for (int i = 0; i < heaps[heap].free_count; i++)
-		digest = own_mix(digest, (uint64_t)heaps[heap].free[i] + 1);
-	own_fibers[heap].heap_state = (int64_t)digest.a;
+	for (int i = 0; i < freed[thread].count; i++)
+		digest = own_mix(digest, (uint64_t)(uintptr_t)freed[thread].blocks[i]);
+	own_fibers[thread].heap_state = (int64_t)digest.a;
 }
 
 /* A freed block of this size, or OWN_NOTHING for a fresh one. */
-static int choose(int heap, uint32_t room, size_t alignment, const void *from)
+static int choose(int thread, uint32_t room, size_t alignment, const void *from)
 {
 	explore_step step = {.kind = EXPLORE_CHOOSE, .size = 8, .location = OWN_NOTHING};
 	int found[FREE_MOST], count = 0, choice;
 
-	for (int i = heaps[heap].free_count - 1; i >= 0 && count < FREE_MOST; i--) {
-		const block *block = &heaps[heap].blocks[heaps[heap].free[i]];
+	for (int i = freed[thread].count - 1; i >= 0 && count < FREE_MOST; i--) {
+		const block *block = freed[thread].blocks[i];
 
 		if (block->room == room && block->offset % alignment == 0 && !block->is_last)
 			found[count++] = i;
@@ -254,10 +274,10 @@ static int fresh_block(int heap, class *class)
 
 void *own_malloc_from(size_t size, size_t alignment, const void *from)
 {
-	int heap = own_now ? own_thread() : 0, which, at;
+	int heap = own_now ? own_thread() : 0, fresh, at;
 	uint32_t room, depth = own_now ? (uint32_t)(own_now->stack_end - (char *)&room) : 0;
 	class *class;
-	block *block;
+	block *block = NULL;
 
 	if (size > OWN_HEAP || !own_has_arena) {
 		errno = ENOMEM;
@@ -267,31 +287,36 @@ void *own_malloc_from(size_t size, size_t alignment, const void *from)
 	       ALIGNMENT; /* and some bytes that nobody may use */
 	alignment = alignment < ALIGNMENT ? ALIGNMENT : alignment;
 	at = own_now ? choose(heap, room, alignment, from) : OWN_NOTHING;
+	if (own_now && !has_allocated) { /* from now on the end of main looks for leaks */
+		has_allocated = true;
+		own_program.error = EXPLORE_START_AGAIN;
+	}
 	if (at >= 0) {
-		which = heaps[heap].free[at];
-		memmove(&heaps[heap].free[at], &heaps[heap].free[at + 1],
-			(size_t)(--heaps[heap].free_count - at) * sizeof(heaps[heap].free[0]));
+		block = freed[heap].blocks[at];
+		memmove(&freed[heap].blocks[at], &freed[heap].blocks[at + 1],
+			(size_t)(--freed[heap].count - at) * sizeof(freed[heap].blocks[0]));
 		note_state(heap);
 	} else {
 		class = class_of(heap, from, room, depth, (uint32_t)alignment);
-		which = class ? fresh_block(heap, class) : OWN_NOTHING;
+		fresh = class ? fresh_block(heap, class) : OWN_NOTHING;
+		block = fresh < 0 ? NULL : &heaps[heap].blocks[fresh];
 	}
-	if (which < 0) {
+	if (!block) {
 		own_refuse("thread %d allocates more than %d bytes or %d blocks", heap, OWN_HEAP,
 			   BLOCKS);
 		if (own_now)
 			own_pause();
 		return NULL;
 	}
-	block = &heaps[heap].blocks[which];
 	block->size = (uint32_t)size;
+	block->made_from = from;
 	block->is_there = true;
 	block->is_free = false;
 	if (own_now)
-		own_clobber(heap_at(heap) + block->offset, size, FRESH, "malloc", from);
+		own_clobber(start_of(block), size, FRESH, "malloc", from);
 	else
-		memset(heap_at(heap) + block->offset, FRESH, size);
-	return heap_at(heap) + block->offset;
+		memset(start_of(block), FRESH, size);
+	return start_of(block);
 }
 
 void own_free_from(void *at, const void *from)
@@ -319,10 +344,74 @@ void own_free_from(void *at, const void *from)
 	block->freed_by = (int8_t)mine;
 	block->freed_in = (int16_t)own_now->segment;
 	block->freed_from = from;
-	if (heap == mine && heaps[heap].free_count < BLOCKS) {
-		heaps[heap].free[heaps[heap].free_count++] = (int)(block - heaps[heap].blocks);
-		note_state(heap);
+	if (freed[mine].count == BLOCKS) {
+		own_refuse("thread %d frees more than %d blocks", mine, BLOCKS);
+		own_pause();
 	}
+	freed[mine].blocks[freed[mine].count++] = block;
+	note_state(mine);
+}
+
+/* Leaks. */
+
+static block *reached[BLOCKS];
+static int reached_count;
+
+/* The words from here to there may be pointers, to a block or into it. */
+static void follow(const char *from, const char *to)
+{
+	const char *at = from + (-(uintptr_t)from & 7), *pointer;
+
+	for (; at + sizeof(pointer) <= to; at += sizeof(pointer)) {
+		block *block;
+		int heap;
+
+		memcpy(&pointer, at, sizeof(pointer));
+		heap = heap_of(pointer);
+		block = heap < 0 ? NULL : block_of(heap, pointer);
+		if (!block || !block->is_there || block->is_free || block->is_reached ||
+		    pointer >= start_of(block) + block->room || reached_count == BLOCKS)
+			continue;
+		block->is_reached = true;
+		reached[reached_count++] = block;
+	}
+}
+
+void own_find_leaks(const char *stack)
+{
+	const own_fiber *me = own_now;
+	const block *lost = NULL;
+	const char *data;
+	size_t size = own_data(&data);
+
+	own_settle();
+	if (!has_allocated || own_may_leak || !own_is_alone())
+		return;
+	own_is_pure = false;
+	own_settle_all(stack);
+	reached_count = 0;
+	for (int t = 0; t < EXPLORE_THREADS; t++)
+		for (int i = 0; i < heaps[t].count; i++)
+			heaps[t].blocks[i].is_reached = false;
+	follow(data, data + size);
+	follow(OWN_BASE, OWN_BASE + early.used);
+	follow(me->tcb - own_tls_size(), me->tcb);
+	follow((const char *)me->keys, (const char *)(me->keys + OWN_KEYS));
+	follow(stack, me->stack_end);
+	for (int i = 0; i < reached_count; i++)
+		follow(start_of(reached[i]), start_of(reached[i]) + reached[i]->size);
+	for (int t = 0; t < EXPLORE_THREADS; t++)
+		for (int i = t ? 0 : early.count; i < heaps[t].count; i++) {
+			const block *block = &heaps[t].blocks[i];
+
+			if (block->is_there && !block->is_free && !block->is_reached && !lost)
+				lost = block;
+		}
+	if (lost)
+		own_fail(own_text("%u bytes are lost: they were never freed, and no pointer leads "
+				  "to them",
+				  lost->size),
+			 false, false, lost->made_from);
 }
 
 bool own_hand_out_once(const char *at)

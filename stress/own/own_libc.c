@@ -21,7 +21,7 @@
 
 #include "own.h"
 
-enum { TICK_NS = 1000000, LINE = 1024 };
+enum { TICK_NS = 1000000, LINE = 1024, REGISTERS = 64 };
 
 static void reads(const void *at, size_t size, const void *from)
 {
@@ -552,5 +552,6 @@ _Noreturn OWN(void, exit, int code)
 		own_refuse("thread %d calls exit(0), which is not modelled", own_thread());
 		own_pause();
 	}
-	own_end_thread(NULL);
+	__builtin_unwind_init(); /* pointers in registers are on the stack then */
+	own_end_thread(NULL, (const char *)__builtin_frame_address(0) - REGISTERS);
 }

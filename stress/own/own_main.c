@@ -26,7 +26,7 @@ enum { TEXTS = 1 << 14, NAME = 24, FSGSBASE = 1 << 1, STD_CALLS = 1 << 12 };
 explore_program own_program;
 int (*own_main)(int, char **, char **);
 char **own_arguments;
-bool own_volatile_is_relaxed, own_has_volatile;
+bool own_volatile_is_relaxed, own_has_volatile, own_may_leak;
 const void *own_last;
 
 const void *own_code[EXPLORE_THREADS];
@@ -209,6 +209,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 	if (own_program.error)
 		explore_refuse(command.test, own_program.error, "it cannot be explored");
 	own_volatile_is_relaxed = getenv("WAKEPROOF_VOLATILE") != NULL;
+	own_may_leak = getenv("WAKEPROOF_MAY_LEAK") != NULL;
 	if (own == argc)
 		argv[--own] = argv[0];
 	else

@@ -161,6 +161,12 @@ static uint64_t initial(const char *at, int size)
 	return own_tls_image(at) ? read_word(own_tls_image(at), size) : 0;
 }
 
+size_t own_data(const char **at)
+{
+	*at = data_at;
+	return data_size;
+}
+
 char *own_place(int location)
 {
 	return places[location].at;

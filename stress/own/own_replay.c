@@ -265,6 +265,34 @@ static void put_written(const explore_node *node)
 		memcpy(own_place(step->location), &node->written, step->size);
 }
 
+bool own_is_alone(void)
+{
+	const explore_graph *graph = own_program.graph;
+
+	for (int t = 1; own_now->segment && t < own_program.threads; t++)
+		if (graph->creates[t] >= 0 &&
+		    (graph->ends[t] < 0 ||
+		     !explore_holds(&own_now->clock, &graph->nodes[graph->ends[t]])))
+			return false;
+	return true;
+}
+
+void own_settle_all(const char *stack)
+{
+	const explore_graph *graph = own_program.graph;
+
+	for (int p = 0; own_now->segment && p < graph->places_count; p++) {
+		const explore_node *last = &graph->nodes[graph->places[p].last];
+		const char *at = graph->places[p].last < 0 || step_of(last)->location < 0
+					 ? NULL
+					 : own_place(step_of(last)->location);
+
+		/* Below lie the frames of the runtime. */
+		if (at && (at < own_now->stack_end - OWN_STACK || at >= stack))
+			put_written(last);
+	}
+}
+
 static bool is_same_step(const explore_step *a, const explore_step *b)
 {
 	return a->kind == b->kind && a->order == b->order && a->location == b->location &&

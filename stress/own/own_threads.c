@@ -168,7 +168,7 @@ const char *own_why(const char *what, int code)
 			own_said_size(&own_fibers[other]), own_fibers[other].said);
 }
 
-void own_end_thread(void *result)
+void own_end_thread(void *result, const char *stack)
 {
 	int code = (int)(intptr_t)result;
 
@@ -177,6 +177,8 @@ void own_end_thread(void *result)
 		run_destructors();
 	else if (code)
 		own_fail(own_why("main returns", code), false, false, NULL);
+	else
+		own_find_leaks(stack);
 	own_step(link_step(EXPLORE_END, own_thread(), (uintptr_t)result), NULL, "end", NULL);
 	for (;;)
 		own_pause();
@@ -229,7 +231,7 @@ _Noreturn OWN(void, pthread_exit, void *result)
 		own_refuse("main calls pthread_exit, which is not modelled");
 		own_pause();
 	}
-	own_end_thread(result);
+	own_end_thread(result, NULL);
 }
 
 static int key_of_path(int creator, uint32_t nth)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,13 +54,19 @@ def of_text(
     options: ExploreOptions = OPTIONS,
     volatile_is_relaxed: bool = False,
     suffix: str = ".c",
+    change: Callable[[Program], Program] = lambda program: program,
 ) -> dict[Model, Result]:
     """Explore the program of one file, `text`."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"program{suffix}"
         file.write_text(text, "utf-8")
         program = Program((file,), flags, volatile_is_relaxed=volatile_is_relaxed)
-        return of_program(program, options)
+        return of_program(change(program), options)
+
+
+def may_leak(program: Program) -> Program:
+    """Return a program of which no leak is a defect."""
+    return replace(program, may_leak=True)
 
 
 def verdicts(results: dict[Model, Result]) -> str:

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import wakeproof
-from wakeproof.judge import junit
+from wakeproof.judge import junit, sarif
 from wakeproof.judge.audit.run import GOOD, SPECIFICATION_ONLY, VIOLATED
 from wakeproof.judge.junit import Case
 from wakeproof.judge.page import data
 
-SARIF: Final = "2.1.0"
 GENERAL: Final = "audit"
 """The rule of what is wrong with no single claim."""
 
@@ -48,21 +46,17 @@ def to_sarif(report: data.Report, root: Path, specs: Iterable[Path]) -> dict[str
     places = {file.stem: file.relative_to(root).as_posix() for file in specs}
     by_claim, general = _problems(report)
     rules = [
-        {"id": claim.name, "shortDescription": {"text": claim.sentence},
-         "properties": {"kind": claim.kind, "status": claim.status, "strength": claim.strength}}
+        sarif.rule(claim.name, claim.sentence, kind=claim.kind, status=claim.status,
+                   strength=claim.strength)
         for claim in report.claims
     ]  # fmt: skip
-    rules.append({"id": GENERAL, "shortDescription": {"text": "The audit is whole."}})
+    rules.append(sarif.rule(GENERAL, "The audit is whole."))
     results = [
-        _result(claim.name, number, text, list(_locations(claim, report, root, places)))
+        sarif.result(number, claim.name, text, list(_locations(claim, report, root, places)))
         for number, claim in enumerate(report.claims) for text in by_claim[claim.name]
     ]  # fmt: skip
-    results += [_result(GENERAL, len(rules) - 1, text, []) for text in general]
-    driver = {"name": "wakeproof", "version": wakeproof.__version__, "rules": rules}
-    return {
-        "$schema": f"https://json.schemastore.org/sarif-{SARIF}.json", "version": SARIF,
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }  # fmt: skip
+    results += [sarif.result(len(rules) - 1, GENERAL, text, []) for text in general]
+    return sarif.document(rules, results)
 
 
 def _problems(report: data.Report) -> tuple[dict[str, list[str]], list[str]]:
@@ -81,13 +75,6 @@ def _problems(report: data.Report) -> tuple[dict[str, list[str]], list[str]]:
     return by_claim, general
 
 
-def _result(rule: str, number: int, text: str, locations: list[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "ruleId": rule, "ruleIndex": number, "level": "error", "message": {"text": text},
-    }  # fmt: skip
-    return found | ({"locations": locations} if locations else {})
-
-
 def _locations(
     claim: data.Claim, report: data.Report, root: Path, places: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
@@ -95,15 +82,10 @@ def _locations(
     for key in claim.spec[:1]:
         source = report.sources[key]
         if source.name in places:
-            yield _location(places[source.name], max(source.mark[0], source.first))
+            yield sarif.place(places[source.name], max(source.mark[0], source.first))
     for name in claim.files:
         if (root / name).is_file():  # of a user's scenario; ours are relative to kernel
-            yield _location(name, 1)
+            yield sarif.place(name, 1)
     for site in claim.sites:
         file, _, line = site.place.rpartition(":")
-        yield _location(f"kernel/{file}", int(line))
-
-
-def _location(file: str, line: int) -> dict[str, Any]:
-    region = {"startLine": line}
-    return {"physicalLocation": {"artifactLocation": {"uri": file}, "region": region}}
+        yield sarif.place(f"kernel/{file}", int(line))

@@ -16,6 +16,7 @@ from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report, scenarios
+from wakeproof.judge.explore import formats
 from wakeproof.judge.explore import run as judge
 from wakeproof.judge.explore import show as explore_print
 from wakeproof.judge.explore.options import (
@@ -39,7 +40,7 @@ from wakeproof.judge.own.program import (
     of_files,
 )
 from wakeproof.judge.own.scenarios import needs_program
-from wakeproof.judge.page import of_explore, output
+from wakeproof.judge.page import of_explore, output, render
 from wakeproof.judge.process import Children
 
 
@@ -215,6 +216,14 @@ def explore(
             rich_help_panel=MODEL,
         ),
     ] = "plain",
+    leaks: Annotated[
+        bool,
+        typer.Option(
+            help="Count it as a defect of your program if memory is never freed and no pointer "
+            "to it is left.",
+            rich_help_panel=MODEL,
+        ),
+    ] = True,
     timeouts: Annotated[
         bool,
         typer.Option(help="Let a wait with a deadline time out.", rich_help_panel=BOUNDS),
@@ -255,6 +264,22 @@ def explore(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write JUnit XML to this file, too: a case for each scenario, program and twin.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write SARIF to this file, too: a result for each problem, with its lines.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     html: AsPage = None,
     form: AsFormat = output.TEXT,
 ) -> None:
@@ -276,6 +301,8 @@ def explore(
 
       wakeproof explore path/to/race.c               your own race, written with stress.h
 
+      wakeproof explore race.c --strict --sarif found.sarif  for code review, in CI
+
       wakeproof explore path/to/litmus.txt           programs as text: stress/explorer/data.c
 
       wakeproof explore -t guard --order guard.2=relaxed  is that order needed?
@@ -283,6 +310,8 @@ def explore(
       wakeproof explore -t search --sample pct:d=3   10000 at random, where all are too many
     """
     out = output.checked(html, form, as_json=as_json)
+    render.check_folder("--junit", junit)
+    render.check_folder("--sarif", sarif)
     labels = explore_labels.read(locations.sources())
     samples, depth = sample_of(sample) if sample else (0, 0)
     bound, grows = preemptions_of(preemptions) if preemptions is not None else (None, False)
@@ -321,11 +350,17 @@ def explore(
             jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
         )  # fmt: skip
         if programs:
+            programs = [replace(program, may_leak=not leaks) for program in programs]
             own = own_judge.report(
                 programs, options, regex=pattern, twins=twins, save=kept, progress=progress.show
             )
             found = own.beside(found) if found else own
     assert found is not None
+    if junit is not None:
+        locations.write_atomically(junit, formats.to_junit(found, strict=strict))
+    if sarif is not None:
+        text = report.to_json(formats.to_sarif(found, Path.cwd()))
+        locations.write_atomically(sarif, text + "\n")
     printed = out.given(
         screen, "wakeproof explore", lambda to: explore_print.show(to, found, labels),
         lambda: of_explore.with_sources(found.counterexamples, labels),

@@ -30,6 +30,7 @@ class Program:
     `scenario`: the first file has no `main` but declares this scenario, or this twin of one.
     `test`: the first file is the ``Cargo.toml`` of a package in Rust that has this test.
     `called`: its name, if it was linked by ``wakeproof cc``.
+    `may_leak`: memory that is never freed, and to which no pointer leads, is no defect.
     """
 
     files: tuple[Path, ...]
@@ -39,6 +40,7 @@ class Program:
     scenario: str = ""
     test: str = ""
     called: str = ""
+    may_leak: bool = False
 
     @property
     def name(self) -> str:
@@ -63,7 +65,7 @@ class Program:
         """Return everything but the first file, as `of_text` takes it."""
         return json.dumps([
             [str(file) for file in self.files[1:]], self.flags, self.arguments,
-            self.volatile_is_relaxed, self.scenario, self.test, self.called,
+            self.volatile_is_relaxed, self.scenario, self.test, self.called, self.may_leak,
         ])  # fmt: skip
 
 
@@ -74,7 +76,7 @@ def of_text(first: Path, text: str) -> Program:
         UsageError: it is none.
     """
     try:
-        files, flags, arguments, is_relaxed, scenario, test, called = json.loads(text)
+        files, flags, arguments, is_relaxed, scenario, test, called, may_leak = json.loads(text)
         others = [Path(file) for file in files]
         return Program(
             (first, *others),
@@ -84,6 +86,7 @@ def of_text(first: Path, text: str) -> Program:
             str(scenario),
             str(test),
             str(called),
+            bool(may_leak),
         )
     except (TypeError, ValueError) as error:
         raise UsageError(

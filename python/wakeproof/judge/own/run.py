@@ -48,10 +48,9 @@ def explore(
         JudgeError: the explorer crashed, or did not keep its limits.
     """
     _check(options)
-    variables = {"WAKEPROOF_VOLATILE": "relaxed"} if program.volatile_is_relaxed else {}
-    command = (
-        ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []
-    )
+    variables = ["WAKEPROOF_VOLATILE=relaxed"] * program.volatile_is_relaxed
+    variables += ["WAKEPROOF_MAY_LEAK=1"] * program.may_leak
+    command = ["env", *variables] if variables else []
     results = explorer.run_program(
         children, [*command, str(built), "--test", program.name], built,
         replace(options, engine="graphs", jobs=1), ["--", *program.arguments], tick,
