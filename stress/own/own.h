@@ -11,6 +11,7 @@
  *   own_locks.c     mutexes, conditions and the like; the system calls futex and membarrier
  *   own_cxx.c       what C++ compilers call: new, delete, guards of static variables
  *   own_libc.c      printing, time, string functions, the ends of a process
+ *   own_files.c     descriptors that threads wait on: eventfd, pipes, poll, epoll
  *   own_system.c    what the standard library of Rust asks of the system
  *   own_start.c     the `main` that is linked to the program
  *   own_stress.c    the `main` of a scenario
@@ -34,6 +35,7 @@
 enum {
 	OWN_HEAP = 1 << 21,  /* bytes of a thread's heap */
 	OWN_STACK = 1 << 19, /* bytes of a thread's stack */
+	OWN_FILES = 1 << 19, /* bytes behind the heap for the descriptors that a thread makes */
 	OWN_SLOT = 1 << 22,  /* bytes of a thread's part of the arena */
 	OWN_KEYS = 32,
 	OWN_ENDS = 32,
@@ -79,7 +81,7 @@ typedef struct own_fiber {
 	explore_clock clock; /* what happens before its next access */
 	int segment;         /* the number of its nodes so far */
 	uint32_t creates;    /* threads that it has created */
-	uint32_t keys_created;
+	uint32_t keys_created, files_made;
 	own_digest writes; /* of the bytes that it has written, as far as they have changed */
 	own_written pending[OWN_PENDING];
 	int pending_count;
@@ -211,6 +213,25 @@ size_t own_size_of(const void *at); /* of the block that begins here; 0: none do
 /* own_locks.c: the clock of the running thread shows at least this time. */
 struct timespec;
 void own_pass_until(const struct timespec *until);
+/* A lock of the runtime's own: a word of 4 bytes. */
+void own_lock_word(void *at, const char *what, const void *from);
+void own_unlock_word(void *at, const char *what, const void *from);
+/* Sleeps if the word holds the value. Returns an explore_woken. */
+uint64_t own_sleep_on(void *at, uint32_t value, bool has_deadline, const char *what,
+		      const void *from);
+uint64_t own_wake(void *at, uint64_t most, const char *what, const void *from);
+
+/* own_files.c */
+struct pollfd;
+bool own_is_file(int number); /* no standard stream */
+long own_read(int number, void *into, size_t size, const void *from);
+long own_write(int number, const void *bytes, size_t size, const void *from);
+int own_poll(struct pollfd *streams, unsigned long count, int limit_ms, const void *from);
+/* The descriptor to which this memory of the runtime belongs; 0: to those who wait for any;
+ * OWN_NOTHING: to none. */
+int own_file_at(const char *at);
+void own_unlearn_files(void);
+void own_reset_files(void);
 
 /* own_cxx.c */
 void own_run_ends(void);

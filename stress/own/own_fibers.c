@@ -222,7 +222,7 @@ void own_begin(own_fiber *fiber)
 	memset(low, 0, (size_t)(fiber->stack_end - low));
 	memcpy(fiber->tcb - tls_size, tls_image, tls_size);
 	fiber->pointer = explore_frame(fiber->stack_end - 64, enter);
-	fiber->creates = fiber->keys_created = 0;
+	fiber->creates = fiber->keys_created = fiber->files_made = 0;
 	fiber->writes = (own_digest){0};
 	fiber->pending_count = 0;
 	fiber->clock_ns = 0;

@@ -40,9 +40,8 @@ static uint32_t word_now(const void *at)
 	return value;
 }
 
-/* Sleeps if the word holds the value. Returns an explore_woken. */
-static uint64_t sleep_on(void *at, uint32_t value, bool has_deadline, const char *what,
-			 const void *from)
+uint64_t own_sleep_on(void *at, uint32_t value, bool has_deadline, const char *what,
+		      const void *from)
 {
 	explore_step step = {.kind = EXPLORE_WAIT,
 			     .order = EXPLORE_RELAXED,
@@ -54,7 +53,7 @@ static uint64_t sleep_on(void *at, uint32_t value, bool has_deadline, const char
 	return own_step(step, at, what, from);
 }
 
-static uint64_t wake(void *at, uint64_t most, const char *what, const void *from)
+uint64_t own_wake(void *at, uint64_t most, const char *what, const void *from)
 {
 	explore_step step = {.kind = EXPLORE_WAKE,
 			     .order = EXPLORE_RELAXED,
@@ -125,6 +124,26 @@ static int lock(void *mutex, bool tries, const void *from)
 	if (own_now)
 		own_hold(mutex, 0, true); /* so the position says whether it holds the mutex */
 	return 0;
+}
+
+void own_lock_word(void *at, const char *what, const void *from)
+{
+	explore_step step = {.kind = EXPLORE_CAS,
+			     .order = EXPLORE_ACQUIRE,
+			     .fail_order = EXPLORE_RELAXED,
+			     .size = WORD,
+			     .is_lock = true,
+			     .location = OWN_NOTHING,
+			     .operand = me()};
+
+	own_step(step, at, what, from);
+	own_hold(at, 0, true);
+}
+
+void own_unlock_word(void *at, const char *what, const void *from)
+{
+	own_hold(at, 0, false);
+	own_store(at, WORD, 0, EXPLORE_RELEASE, what, from);
 }
 
 static int unlock(void *mutex, const void *from)
@@ -240,7 +259,7 @@ static int wait_for(void *condition, void *mutex, const struct timespec *until, 
 	uint64_t end;
 
 	unlock(mutex, from);
-	end = sleep_on(condition, signals, until != NULL, "wait", from);
+	end = own_sleep_on(condition, signals, until != NULL, "wait", from);
 	if (end == EXPLORE_TIMED_OUT)
 		own_pass_until(until);
 	lock(mutex, false, from);
@@ -252,7 +271,7 @@ static int signal_to(void *condition, uint64_t most, const void *from)
 	const char *what = most == 1 ? "signal" : "broadcast";
 
 	own_update(EXPLORE_ADD, condition, WORD, 1, EXPLORE_RELAXED, what, from);
-	wake(condition, most, what, from);
+	own_wake(condition, most, what, from);
 	return 0;
 }
 
@@ -339,7 +358,8 @@ static int take(void *semaphore, bool tries, const struct timespec *until, const
 			continue;
 		if (tries)
 			return errno = EAGAIN, -1;
-		if (sleep_on(semaphore, 0, until != NULL, "sem_wait", from) != EXPLORE_TIMED_OUT)
+		if (own_sleep_on(semaphore, 0, until != NULL, "sem_wait", from) !=
+		    EXPLORE_TIMED_OUT)
 			continue;
 		own_pass_until(until);
 		return errno = ETIMEDOUT, -1;
@@ -380,7 +400,7 @@ OWN(int, sem_clockwait, sem_t *semaphore, clockid_t clock, const struct timespec
 OWN(int, sem_post, sem_t *semaphore)
 {
 	own_update(EXPLORE_ADD, semaphore, WORD, 1, EXPLORE_RELEASE, "sem_post", OWN_PC);
-	wake(semaphore, 1, "sem_post", OWN_PC);
+	own_wake(semaphore, 1, "sem_post", OWN_PC);
 	return 0;
 }
 
@@ -423,14 +443,14 @@ OWN(int, pthread_barrier_wait, pthread_barrier_t *barrier)
 	if (arrived == word_now((char *)barrier + NEEDED)) {
 		own_store(barrier, WORD, 0, EXPLORE_RELAXED, what, OWN_PC);
 		own_update(EXPLORE_ADD, generation, WORD, 1, EXPLORE_RELEASE, what, OWN_PC);
-		wake(generation, INT_MAX, what, OWN_PC);
+		own_wake(generation, INT_MAX, what, OWN_PC);
 		return PTHREAD_BARRIER_SERIAL_THREAD;
 	}
 	for (;;) {
 		now = (uint32_t)own_load(generation, WORD, EXPLORE_ACQUIRE, what, OWN_PC);
 		if (now != before)
 			return 0;
-		sleep_on(generation, before, false, what, OWN_PC);
+		own_sleep_on(generation, before, false, what, OWN_PC);
 	}
 }
 
@@ -446,11 +466,11 @@ static void once(void *control, void (*run)(void), const void *from)
 	if (now == NOT_YET && own_cas(control, WORD, NOT_YET, RUNS, EXPLORE_ACQUIRE, what, from)) {
 		run();
 		own_store(control, WORD, IS_DONE, EXPLORE_RELEASE, what, from);
-		wake(control, INT_MAX, what, from);
+		own_wake(control, INT_MAX, what, from);
 		return;
 	}
 	while (own_load(control, WORD, EXPLORE_ACQUIRE, what, from) != IS_DONE)
-		sleep_on(control, RUNS, false, what, from);
+		own_sleep_on(control, RUNS, false, what, from);
 }
 
 OWN(int, pthread_once, pthread_once_t *control, void (*run)(void))
@@ -509,7 +529,7 @@ OWN(int, pthread_rwlock_rdlock, pthread_rwlock_t *lock)
 		    own_cas(lock, WORD, now, now + 1, EXPLORE_ACQUIRE, "rdlock", OWN_PC))
 			return 0;
 		if (now == UINT32_MAX)
-			sleep_on(lock, now, false, "rdlock", OWN_PC);
+			own_sleep_on(lock, now, false, "rdlock", OWN_PC);
 	}
 }
 
@@ -528,7 +548,7 @@ OWN(int, pthread_rwlock_unlock, pthread_rwlock_t *lock)
 	if (word_now(lock) == UINT32_MAX) { /* this thread writes: otherwise it could not */
 		own_hold(lock, 1, false);
 		own_store(lock, WORD, 0, EXPLORE_RELEASE, "unlock", OWN_PC);
-		wake(lock, INT_MAX, "unlock", OWN_PC);
+		own_wake(lock, INT_MAX, "unlock", OWN_PC);
 	} else {
 		own_update(EXPLORE_ADD, lock, WORD, UINT32_MAX, EXPLORE_RELEASE, "unlock", OWN_PC);
 	}
@@ -548,14 +568,14 @@ static long futex(uint32_t *word, int operation, uint32_t value, const struct ti
 	switch (operation & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-		end = sleep_on(word, value, time != NULL, "futex wait", from);
+		end = own_sleep_on(word, value, time != NULL, "futex wait", from);
 		if (end == EXPLORE_TIMED_OUT && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
 			own_pass_until(time); /* the other one waits for a while, not until then */
 		errno = end == EXPLORE_AGAIN ? EAGAIN : ETIMEDOUT;
 		return end == EXPLORE_WOKEN ? 0 : -1;
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
-		return (long)wake(word, value, "futex wake", from);
+		return (long)own_wake(word, value, "futex wake", from);
 	default:
 		own_refuse("futex operation %d is not modelled", operation & FUTEX_CMD_MASK);
 		own_pause();

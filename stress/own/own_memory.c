@@ -208,8 +208,12 @@ int own_location(char *at, int size, const char *what)
 	}
 	places[location].at = at;
 	places[location].size = size;
-	snprintf(places[location].name, sizeof(places[location].name), "#%lx",
-		 (unsigned long)(uintptr_t)at);
+	if (own_file_at(at) < 0)
+		snprintf(places[location].name, sizeof(places[location].name), "#%lx",
+			 (unsigned long)(uintptr_t)at);
+	else
+		snprintf(places[location].name, sizeof(places[location].name),
+			 own_file_at(at) ? "fd %d" : "any fd", own_file_at(at));
 	own_program.location_names[location] = places[location].name;
 	own_program.initial[location] = initial(at, size);
 	return own_program.locations++;
@@ -252,7 +256,7 @@ static bool is_private(const char *at)
 {
 	ptrdiff_t offset = at - OWN_BASE, owner = offset / OWN_SLOT;
 
-	if (at < OWN_BASE || offset >= ARENA || offset % OWN_SLOT < OWN_HEAP) {
+	if (at < OWN_BASE || offset >= ARENA || offset % OWN_SLOT < OWN_HEAP + OWN_FILES) {
 		own_is_pure = false;
 		return false;
 	}

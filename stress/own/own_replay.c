@@ -81,7 +81,8 @@ own_digest own_digest_of(const own_fiber *fiber)
 					 (uint64_t)(uintptr_t)fiber->keys[i]);
 	digest = own_mix(own_mix(digest, fiber->writes.a), fiber->writes.b);
 	digest = own_mix(own_mix(digest, fiber->clock_ns), (uint64_t)fiber->heap_state);
-	digest = own_mix(own_mix(digest, fiber->creates), fiber->ends_count);
+	digest = own_mix(own_mix(digest, (uint64_t)fiber->files_made << 32 | fiber->creates),
+			 fiber->ends_count);
 	for (uint32_t i = 0; i < fiber->ends_count; i++)
 		digest = own_mix(digest, (uint64_t)(uintptr_t)fiber->ends[i].object);
 	for (uint32_t i = 0; i < fiber->printed_size; i++)
@@ -182,6 +183,7 @@ static void run_from_start(void)
 	own_reset_memory();
 	own_reset_heap();
 	own_reset_keys();
+	own_reset_files();
 	for (int t = 0; t < EXPLORE_THREADS; t++)
 		own_fibers[t].asked = (explore_step){.location = OWN_NOTHING};
 	own_has_raced = false;
@@ -483,6 +485,7 @@ void own_make_program(explore_program *program)
 	own_unlearn_memory();
 	own_unlearn_heap();
 	own_unlearn_threads();
+	own_unlearn_files();
 	program->creates_threads = true;
 	program->is_bounded = false;
 	program->failed = NULL;

@@ -40,8 +40,10 @@ long own_not_modelled(const char *name)
 static ssize_t write_to(int to, const char *from, size_t size, const void *caller)
 {
 	own_plain((char *)(uintptr_t)from, size, false, false, caller);
+	if (own_is_file(to))
+		return own_write(to, from, size, caller);
 	if (to != STDOUT_FILENO && to != STDERR_FILENO)
-		return own_not_modelled("write to a file");
+		return own_not_modelled("write to the standard input");
 	if (own_now)
 		own_print(from, size, to == STDERR_FILENO);
 	return (ssize_t)size;
@@ -65,9 +67,15 @@ OWN(ssize_t, writev, int to, const struct iovec *parts, int count)
 /* As Rust's start asks: are the standard streams open? Or, without any stream, a sleep. */
 OWN(int, poll, struct pollfd *streams, nfds_t count, int limit_ms)
 {
+	bool has_file = false;
+
+	for (nfds_t i = 0; i < count; i++)
+		has_file |= own_is_file(streams[i].fd);
+	if (has_file)
+		return own_poll(streams, count, limit_ms, OWN_PC);
 	for (nfds_t i = 0; i < count; i++) {
-		if (streams[i].fd > STDERR_FILENO || limit_ms)
-			return (int)own_not_modelled("poll");
+		if (limit_ms)
+			return (int)own_not_modelled("poll of standard streams");
 		streams[i].revents = 0;
 	}
 	if (limit_ms < 0)

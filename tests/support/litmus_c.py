@@ -151,8 +151,8 @@ class _Program:
                 self._add(f"if ({one} {how} (uint64_t){other}) goto {label}_;")
             case ["assert", one, how, other]:
                 self._add(f"assert({one} {how} (uint64_t){other});")
-            case ["step"]:
-                return
+            case ["step"]:  # otherwise the compiler leaves out a store that another one follows
+                self._add('__asm__ volatile("" ::: "memory");')
             case ["fence", order]:
                 self._add(f"atomic_thread_fence({_ORDERS[order]});")
             case [into, "=", *rest] if re.fullmatch("r[0-7]", into):

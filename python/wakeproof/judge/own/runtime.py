@@ -104,6 +104,21 @@ class Runtime:
         return (*_PROGRAM, *(_CLANG if "clang" in self._version else _GCC))
 
     @property
+    def hooked(self) -> list[str]:
+        """Return the flags with which code calls hooks, whatever its optimisation."""
+        return ["-fsanitize=thread", "-U__SANITIZE_THREAD__", "-Wno-tsan"][: 2 + self.is_gcc]
+
+    @property
+    def is_gcc(self) -> bool:
+        """Return whether the compiler is gcc."""
+        return "clang" not in self._version
+
+    @property
+    def version(self) -> str:
+        """Return what the compiler says of itself."""
+        return self._version
+
+    @property
     def sources(self) -> list[Path]:
         """Return the files that are compiled into the runtime."""
         explorer = sorted((self._root / "explorer").glob("*.c"))

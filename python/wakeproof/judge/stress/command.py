@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from wakeproof import locations
 from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson, AsPage
 from wakeproof.cli.progress import StressProgress
+from wakeproof.errors import UsageError
 from wakeproof.judge import report
+from wakeproof.judge.junit import Case, document
 from wakeproof.judge.names import finder
+from wakeproof.judge.own import repeat as own
+from wakeproof.judge.own.program import Program, has_main, is_scenario, of_files
+from wakeproof.judge.own.repeat import RepeatReport
 from wakeproof.judge.page import render
 from wakeproof.judge.stress import allowed, junit
 from wakeproof.judge.stress import run as native
@@ -31,8 +38,10 @@ def stress(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE.c]...",
-            help="Run your own scenario files. Default: all of wakeproof.",
+            metavar="[FILE]...",
+            help="Run your own scenario files (.c with STRESS_TEST), or programs (.c, .cpp with a "
+            "main, and their other files). What begins with - and stands after -- is a flag of "
+            "the compiler of programs. Default: all scenarios of wakeproof.",
             show_default=False,
         ),
     ] = None,
@@ -129,6 +138,15 @@ def stress(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    argument: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            metavar="TEXT",
+            help="Give this argument to your program's main.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
     html: AsPage = None,
 ) -> None:
     """Run scenarios on this machine's cores and grade the outcomes that they show.
@@ -137,6 +155,9 @@ def stress(
     these on first use. An outcome outside RC11 fails. One outside x86-TSO shows that the compiler
     reordered.
 
+    A program with a main is run again and again. It fails if a run crashes, returns another code
+    than 0, does not end in 10 seconds, or if all its threads sleep for ever, which is proven.
+
     Examples:
 
       wakeproof stress                           all scenarios, with their twins
@@ -144,6 +165,8 @@ def stress(
       wakeproof stress -t guard --mode quick     one concept, a fifth of a second per build
 
       wakeproof stress path/to/race.c            your own race, written with stress.h
+
+      wakeproof stress test.c queue.c -- -Iinclude  your own program, with its threads
 
       wakeproof stress -t guard --seed 7 --opt O2 --plain --no-twins --json
     """
@@ -157,9 +180,12 @@ def stress(
     render.check_folder("--junit", xml)
     render.check_folder("--html", html)
     screen = report.console(stderr=as_json)
+    given, programs = _split(files or [], argument or [])
+    if programs:
+        _repeat(screen, programs, options, xml, html, as_json=as_json)
     with StressProgress(screen) as progress:
         found = native.stress(
-            files or None, pattern, options, announce=progress.announce, progress=progress.show
+            given or None, pattern, options, announce=progress.announce, progress=progress.show
         )
     if xml is not None:
         junit.write(found, xml, strict)
@@ -168,6 +194,85 @@ def stress(
     report.end(
         lambda: summary(found, strict), lambda: show(screen, found), as_json=as_json,
         holds=found.ok(strict),
+    )  # fmt: skip
+
+
+def _split(files: list[Path], arguments: list[str]) -> tuple[list[Path], list[Program]]:
+    """Return the scenario files, and the programs.
+
+    Raises:
+        UsageError: there are both, or flags or arguments and no program.
+    """
+    flags = [str(file) for file in files if str(file).startswith("-")]
+    given = [file for file in files if not str(file).startswith("-")]
+    for file in given:
+        if not file.is_file():
+            raise UsageError(f"no file {file}")
+    scenarios = [file for file in given if file.suffix == ".c" and is_scenario(file)]
+    others = [file for file in given if file not in scenarios]
+    if others and not any(has_main(file) for file in others):
+        others, scenarios = [], given  # the list of scenarios says what is wrong
+    if others and scenarios:
+        raise UsageError(f"{scenarios[0]} declares scenarios and {others[0]} belongs to a program: "
+                         "run them one by one")  # fmt: skip
+    if not others and (flags or arguments):
+        raise UsageError(f"{(flags + arguments)[0]} is for programs with a main, and there is none")
+    return scenarios, of_files(others, flags, arguments) if others else []
+
+
+def _repeat(
+    screen: Console,
+    programs: list[Program],
+    options: StressOptions,
+    xml: Path | None,
+    html: Path | None,
+    *,
+    as_json: bool,
+) -> NoReturn:
+    seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(32)
+    with StressProgress(screen) as progress:
+        found = own.repeat(programs, options, seed, progress.show)
+    if xml is not None:
+        cases = [
+            Case("wakeproof.stress.program", one.name,
+                 "failure" if one.status == VIOLATED else "", "\n".join(one.messages),
+                 sum(runs.seconds for runs in one.builds))
+            for one in found.programs
+        ]  # fmt: skip
+        locations.write_atomically(xml, document("wakeproof.stress", cases, found.seconds))
+    if html is not None:
+        render.write(html, "wakeproof stress", lambda to: own_show(to, found))
+    report.end(
+        lambda: {"judge": "stress", "holds": found.ok(), "report": found},
+        lambda: own_show(screen, found), as_json=as_json, holds=found.ok(),
+    )  # fmt: skip
+
+
+def own_show(screen: Console, found: RepeatReport) -> None:
+    """Print a table of ends for each program."""
+    for warning in found.warnings:
+        screen.print(warning, style="yellow", markup=False, soft_wrap=True)
+    for one in found.programs:
+        screen.print(f"[bold]{escape(one.name)}[/] [{STYLES[one.status]}]{one.status}[/]")
+        rows: list[list[object]] = [
+            [runs.build, f"{end.runs:,}", Text(end.words, style="bold red" if end.is_bad else ""),
+             end.printed]
+            for runs in one.builds for end in runs.ends
+        ]  # fmt: skip
+        rows += [[runs.build, f"{runs.others:,}", "in other ways", ""]
+                 for runs in one.builds if runs.others]  # fmt: skip
+        screen.print(report.table("", ("build", ">runs", "how they end", "printed"), rows))
+        seconds = sum(runs.seconds for runs in one.builds)
+        rate = one.runs / seconds if seconds else 0
+        screen.print(f"{one.runs:,} runs, {rate:,.0f} a second", style="dim")
+        for message in one.messages:
+            screen.print(f"{one.name}: {one.status}: {message}", style=STYLES[one.status],
+                         markup=False, soft_wrap=True)  # fmt: skip
+        screen.print()
+    screen.print(
+        f"{len(found.programs)} programs in {found.seconds:.0f} s, seed {found.seed}, "
+        f"{found.machine}, {found.compiler}: runs without a bad end prove nothing",
+        style=STYLES[VIOLATED if found.violated else HELD], markup=False, soft_wrap=True,
     )  # fmt: skip
 
 
