@@ -12,6 +12,7 @@
  *   own_cxx.c       what C++ compilers call: new, delete, guards of static variables
  *   own_libc.c      printing, time, string functions, the ends of a process
  *   own_files.c     descriptors that threads wait on: eventfd, pipes, poll, epoll
+ *   own_history.c   the calls and returns of an object's operations, for wakeproof linear
  *   own_system.c    what the standard library of Rust asks of the system
  *   own_start.c     the `main` that is linked to the program
  *   own_stress.c    the `main` of a scenario
@@ -42,8 +43,10 @@ enum {
 	OWN_SITES = 4096,
 	OWN_NOTHING = -1,
 	OWN_MESSAGE = 320,
-	OWN_PRINTED = 96, /* bytes that a thread may print; of more, the last three are dots */
-	OWN_SAID = 160,   /* to the standard error stream, by write */
+	OWN_PRINTED = 96,   /* bytes that a thread may print; of more, the last three are dots */
+	OWN_SAID = 160,     /* to the standard error stream, by write */
+	OWN_HISTORY = 1024, /* bytes of a thread's calls and returns */
+	OWN_RETURNS = 32,
 	OWN_PENDING = 256,
 	OWN_AWAITS = 16,
 	OWN_START_S = 1000000000, /* the time at which each execution begins */
@@ -53,6 +56,9 @@ enum {
 /* Fixed, so that an address means the same in each run. */
 #define OWN_BASE ((char *)0x200000000000)
 #define OWN_PC __builtin_return_address(0)
+/* Words of the runtime's own: of own_files.c and of own_history.c. */
+#define OWN_ANY_FILE (OWN_BASE + OWN_HEAP)
+#define OWN_CLOCK (OWN_BASE + OWN_HEAP + 8)
 
 typedef struct own_digest {
 	uint64_t a, b;
@@ -96,6 +102,10 @@ typedef struct own_fiber {
 	uint32_t printed_size;
 	char said[OWN_SAID];
 	uint32_t said_size;
+	char history[OWN_HISTORY]; /* own_history.c */
+	uint32_t history_size;
+	int returned_in[OWN_RETURNS]; /* segments */
+	int returns;
 	const void *spin_at, *spin_from; /* the load that was the last step, of a loop that waits */
 	uint64_t spin_value;
 	own_await awaits[OWN_AWAITS]; /* the loads that were its last steps, the newest last */
@@ -127,7 +137,7 @@ extern bool own_is_pure;
 /* Adds `value` at `of` to what the running thread is, as long as it is not taken away again. */
 void own_hold(const void *of, uint64_t value, bool adds);
 extern bool own_volatile_is_relaxed, own_has_volatile; /* it has made a volatile access */
-extern bool own_may_leak;
+extern bool own_may_leak, own_is_sc;                   /* the model is SC */
 extern const void *own_last; /* where the program was when it called the runtime last */
 
 static inline int own_thread(void)
@@ -221,14 +231,17 @@ uint64_t own_sleep_on(void *at, uint32_t value, bool has_deadline, const char *w
 		      const void *from);
 uint64_t own_wake(void *at, uint64_t most, const char *what, const void *from);
 
+/* own_history.c: the outcome of an execution with this history, instead of what is printed; false:
+ * the program has made no calls. */
+bool own_history_outcome(const char *const histories[EXPLORE_THREADS], char text[EXPLORE_TEXT]);
+
 /* own_files.c */
 struct pollfd;
 bool own_is_file(int number); /* no standard stream */
 long own_read(int number, void *into, size_t size, const void *from);
 long own_write(int number, const void *bytes, size_t size, const void *from);
 int own_poll(struct pollfd *streams, unsigned long count, int limit_ms, const void *from);
-/* The descriptor to which this memory of the runtime belongs; 0: to those who wait for any;
- * OWN_NOTHING: to none. */
+/* The descriptor to which this memory of the runtime belongs; OWN_NOTHING: to none. */
 int own_file_at(const char *at);
 void own_unlearn_files(void);
 void own_reset_files(void);

@@ -228,6 +228,8 @@ void own_begin(own_fiber *fiber)
 	fiber->clock_ns = 0;
 	fiber->printed_size = fiber->said_size = 0;
 	fiber->heap_state = 0;
+	fiber->history_size = 0;
+	fiber->returns = 0;
 	fiber->ends_count = 0;
 	fiber->spin_at = NULL;
 	fiber->awaits_count = 0;

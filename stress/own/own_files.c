@@ -127,13 +127,11 @@ static void unlock(file *file, const char *what, const void *from)
 /* Who waits for any of several descriptors sleeps on this word. */
 static uint32_t *changes_of_any(void)
 {
-	return (uint32_t *)(OWN_BASE + OWN_HEAP);
+	return (uint32_t *)OWN_ANY_FILE;
 }
 
 int own_file_at(const char *at)
 {
-	if (at == (const char *)changes_of_any())
-		return 0;
 	for (int i = 0; i < files_count; i++) {
 		const char *file = (const char *)files[i].file;
 

@@ -26,7 +26,7 @@ enum { TEXTS = 1 << 14, NAME = 24, FSGSBASE = 1 << 1, STD_CALLS = 1 << 12 };
 explore_program own_program;
 int (*own_main)(int, char **, char **);
 char **own_arguments;
-bool own_volatile_is_relaxed, own_has_volatile, own_may_leak;
+bool own_volatile_is_relaxed, own_has_volatile, own_may_leak, own_is_sc;
 const void *own_last;
 
 const void *own_code[EXPLORE_THREADS];
@@ -167,6 +167,7 @@ static void explore(const explore_options *options)
 	explore_report report = {.engine = "graphs"};
 
 	explore_failing_heavy_most = 0;
+	own_is_sc = options->model == EXPLORE_SC;
 	own_make_program(&own_program);
 	explore_graphs(&own_program, options, &report);
 	if (own_program.error && !*report.error)

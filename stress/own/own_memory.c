@@ -172,6 +172,18 @@ char *own_place(int location)
 	return places[location].at;
 }
 
+static void name_place(char *name, size_t size, const char *at)
+{
+	int file = own_file_at(at);
+
+	if (at == OWN_ANY_FILE || at == OWN_CLOCK)
+		snprintf(name, size, at == OWN_CLOCK ? "real time" : "any fd");
+	else if (file >= 0)
+		snprintf(name, size, "fd %d", file);
+	else
+		snprintf(name, size, "#%lx", (unsigned long)(uintptr_t)at);
+}
+
 int own_location(char *at, int size, const char *what)
 {
 	ptrdiff_t index = index_of(at);
@@ -208,12 +220,7 @@ int own_location(char *at, int size, const char *what)
 	}
 	places[location].at = at;
 	places[location].size = size;
-	if (own_file_at(at) < 0)
-		snprintf(places[location].name, sizeof(places[location].name), "#%lx",
-			 (unsigned long)(uintptr_t)at);
-	else
-		snprintf(places[location].name, sizeof(places[location].name),
-			 own_file_at(at) ? "fd %d" : "any fd", own_file_at(at));
+	name_place(places[location].name, sizeof(places[location].name), at);
 	own_program.location_names[location] = places[location].name;
 	own_program.initial[location] = initial(at, size);
 	return own_program.locations++;

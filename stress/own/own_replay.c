@@ -30,6 +30,7 @@ typedef struct position {
 	own_digest digest;
 	explore_position same_bucket; /* + 1 */
 	const char *printed;          /* EXPLORE_END */
+	char *history;                /* EXPLORE_END; NULL: no calls */
 } position;
 
 typedef struct turn { /* from a position, with a value, to the next position */
@@ -89,6 +90,8 @@ own_digest own_digest_of(const own_fiber *fiber)
 		digest = own_mix(digest, (unsigned char)fiber->printed[i]);
 	for (uint32_t i = 0; i < fiber->said_size; i++)
 		digest = own_mix(digest, (unsigned char)fiber->said[i]);
+	for (uint32_t i = 0; i < fiber->history_size; i++)
+		digest = own_mix(digest, (unsigned char)fiber->history[i]);
 	return digest;
 }
 
@@ -133,6 +136,8 @@ static explore_position number(int t)
 		fresh->printed = own_text("%.*s%s%.*s", (int)fiber->printed_size, fiber->printed,
 					  fiber->printed_size && fiber->said_size ? " " : "",
 					  own_said_size(fiber), fiber->said);
+	if (fiber->asked.kind == EXPLORE_END && fiber->history_size)
+		fresh->history = strndup(fiber->history, fiber->history_size);
 	*bucket = ++tables[t].count;
 	return tables[t].count - 1;
 }
@@ -168,6 +173,8 @@ static void more_turns(int t)
 void own_forget(void)
 {
 	for (int t = 0; t < EXPLORE_THREADS; t++) {
+		for (uint32_t p = 0; p < tables[t].count; p++)
+			free(tables[t].positions[p].history);
 		free(tables[t].positions);
 		free(tables[t].buckets);
 		free(tables[t].turns);
@@ -453,8 +460,13 @@ static explore_position next(explore_program *program, int t, explore_position f
 static void outcome(explore_program *program, const uint64_t *values, const explore_position *ends,
 		    char text[EXPLORE_TEXT])
 {
+	const char *histories[EXPLORE_THREADS];
 	size_t used = 0;
 
+	for (int t = 0; t < own_program.threads; t++)
+		histories[t] = tables[t].positions[ends[t]].history;
+	if (own_history_outcome(histories, text))
+		return;
 	text[0] = '\0';
 	for (int t = 0; t < own_program.threads; t++) {
 		const position *end = &tables[t].positions[ends[t]];

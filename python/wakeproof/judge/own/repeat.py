@@ -254,6 +254,7 @@ class _Job:
         found = [(int(at, 16), int(size, 16), name) for at, size, name in _SYMBOL.findall(listed)]
 
         def named(word: int) -> str:
+            name: str
             for at, size, name in found:
                 if at <= word < at + size:
                     return name

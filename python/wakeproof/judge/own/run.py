@@ -40,17 +40,21 @@ def explore(
     program: Program,
     options: ExploreOptions,
     tick: Tick | None = None,
+    *,
+    variables: Sequence[str] = (),
 ) -> list[Result]:
     """Explore a program that was built, under each model of `options`.
+
+    `variables`: added to the environment, as ``NAME=VALUE``.
 
     Raises:
         UsageError: the options do not fit, or the program does what is not explored.
         JudgeError: the explorer crashed, or did not keep its limits.
     """
     _check(options)
-    variables = ["WAKEPROOF_VOLATILE=relaxed"] * program.volatile_is_relaxed
-    variables += ["WAKEPROOF_MAY_LEAK=1"] * program.may_leak
-    command = ["env", *variables] if variables else []
+    added = [*variables, *["WAKEPROOF_VOLATILE=relaxed"] * program.volatile_is_relaxed]
+    added += ["WAKEPROOF_MAY_LEAK=1"] * program.may_leak
+    command = ["env", *added] if added else []
     results = explorer.run_program(
         children, [*command, str(built), "--test", program.name], built,
         replace(options, engine="graphs", jobs=1), ["--", *program.arguments], tick,
