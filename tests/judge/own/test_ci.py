@@ -108,8 +108,7 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(folder: Path) -> Non
 
 
 def _pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    plugin = ("-p", "wakeproof.pytest_plugin")
-    command = [sys.executable, "-m", "pytest", *plugin, "-v", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
     return run(command, *arguments, cwd=folder)
 
 

@@ -103,6 +103,9 @@ def test_threads_that_sleep_for_ever_are_proven_to(tmp_path: Path) -> None:
     [
         "nanosleep(&(struct timespec){0, 300000000}, NULL);",
         "usleep(300000);",
+        "struct timespec until; clock_gettime(CLOCK_REALTIME, &until); until.tv_sec++;"
+        "pthread_cond_t never = PTHREAD_COND_INITIALIZER; pthread_mutex_lock(&mutex);"
+        "pthread_cond_timedwait(&never, &mutex, &until); pthread_mutex_unlock(&mutex);",
         "int p[2]; char c; (void)!pipe(p); alarm(1); (void)!read(p[0], &c, 1);",
     ],
 )
