@@ -115,6 +115,70 @@ def test_leaks_are_looked_for_once_every_thread_was_joined() -> None:
     assert verdicts(of_text(text % "pthread_join(t, &made);")) == LOST
 
 
+def test_a_thread_that_still_runs_may_have_blocks() -> None:
+    text = """
+    #include <pthread.h>
+    #include <stdatomic.h>
+    #include <stdlib.h>
+    static atomic_int has_made;
+    static void *f(void *a) { void *made = malloc(8); has_made = 1; free(made); return a; }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, 0, f, 0);
+        while (!has_made) ;
+        return 0;
+    }
+    """
+    assert verdicts(of_text(text)) == ENDED
+
+
+def test_the_last_value_of_modification_order_counts() -> None:
+    """Whichever pointer main finds and frees, the other one is lost."""
+    text = """
+    #include <pthread.h>
+    #include <stdatomic.h>
+    #include <stdlib.h>
+    static _Atomic(void *) last;
+    static void *f(void *a) { atomic_store_explicit(&last, malloc(8), %s); return a; }
+    int main(void) {
+        pthread_t t[2];
+        for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);
+        for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+        free(atomic_load(&last));
+        return 0;
+    }
+    """
+    for order in ("memory_order_relaxed", "memory_order_seq_cst"):
+        for result in of_text(text % order).values():
+            assert (result.verdicts, result.exhaustive) == ({"assertion"}, True)
+            assert sum(found.count for found in result.outcomes) >= 2
+
+
+def test_atomic_objects_on_the_stack_of_main_are_gone_when_it_has_returned() -> None:
+    """The search for leaks runs where they were, and must not write there."""
+    text = """
+    #include <pthread.h>
+    #include <stdatomic.h>
+    #include <stdlib.h>
+    enum { N = 60 };
+    static void *f(void *a) {
+        for (int i = 0; i < N; i++) atomic_store((atomic_long *)a + i, 0x4141414141414141);
+        return malloc(8);
+    }
+    int main(void) {
+        atomic_long many[N];
+        pthread_t t;
+        void *made;
+        pthread_create(&t, 0, f, many);
+        pthread_join(t, &made);
+        %s
+        return 0;
+    }
+    """
+    assert verdicts(of_text(text % "")) == LOST
+    assert verdicts(of_text(text % "free(made);")) == ENDED
+
+
 def test_leaks_are_no_defect_if_the_user_says_so() -> None:
     text = "#include <stdlib.h>\nint main(void) { return !malloc(8); }"
     assert verdicts(of_text(text)) == LOST
