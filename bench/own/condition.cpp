@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * condition.cpp - two threads give, and main waits until both have. */
+ * condition.cpp - three threads give, and main waits until all have. */
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -22,13 +22,14 @@ static void give(const std::shared_ptr<shared> &of)
 int main()
 {
 	auto of = std::make_shared<shared>();
-	std::thread one([of] { give(of); }), two([of] { give(of); });
+	std::thread one([of] { give(of); }), two([of] { give(of); }), three([of] { give(of); });
 
 	{
 		std::unique_lock<std::mutex> held(of->mutex);
 
-		of->changed.wait(held, [&] { return of->given == 2; });
+		of->changed.wait(held, [&] { return of->given == 3; });
 	}
 	one.join();
 	two.join();
+	three.join();
 }

@@ -5,6 +5,8 @@
  *               after the first is complete, finds the same threads, and none of them has stopped
  *               again: none ran between the two. Nobody else knows their words, unless the program
  *               shares memory with another process.
+ *               State S is asked for because the file `syscall` of a thread that was woken, and is
+ *               not on a CPU yet, still shows the wait.
  * Spec          none.
  * Evidence      tests/judge/own/test_stress.py. */
 #include <dirent.h>

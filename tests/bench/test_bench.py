@@ -40,7 +40,7 @@ TIMES = Row("a queue", "toy", "ours", "ring", "private ring", at_most=1.8, why="
 RATES = Row("a flow", "toy", "ours", "peer", "a peer", "Mops/s", at_least=2.0, needs="libpeer-dev")
 
 
-OWN = ("harness", "explore", *python.OPERATIONS)  # rows of programs other than bench/main.c
+OWN = ("harness", "explore", "own", *python.OPERATIONS)  # rows of programs other than bench/main.c
 ELSEWHERE = ("go", "tokio", "boost", "jdk")  # sides of other programs
 
 
@@ -154,6 +154,7 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     assert goals["parker", "futex"] == "<= 1.05x"
     assert goals["harness", "sweep"] == ">= 0.8x"
     assert goals["explore", "50k"] == goals["explore", "20k"] == ">= 1x"
+    assert goals["own", "100k"] == goals["own", "10k"] == goals["own", "10k, Rust"] == ">= 1x"
     assert goals["group_submit", "12ns"] == goals["group_tasks", "100ns"] == "<= 1x"
     assert goals["group_submit", "alone"] == "<= 1.3x"
     assert goals["group_unpark", "150ns"] == goals["pingpong_awake", "350ns"] == "<= 1x"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +19,17 @@ from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
 from wakeproof.bench.rows import Row
 from wakeproof.bench.table import ROWS
-from wakeproof.errors import JudgeError, UsageError
+from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge import report
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.explore import explorer
 from wakeproof.judge.explore import results as explore_results
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.names import finder
+from wakeproof.judge.own.build import Builder as OwnBuilder
+from wakeproof.judge.own.program import Program as OwnProgram
+from wakeproof.judge.own.run import explore as explore_own
+from wakeproof.judge.own.runtime import Runtime
 from wakeproof.judge.process import Children
 
 Progress = Callable[[str], None]
@@ -42,6 +47,11 @@ SLICE_MS_ELSE = 2.0
 PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS
 HARNESS_SLICE_S = 0.05  # a process per sample; preempted as often as the loop beside it
 EXPLORE_LEAST, EXPLORE_SLICE_S, ADDS_AGAIN = 3, 0.15, 8
+OWN_PROGRAMS = {
+    "adds": ("adds.c", "100k", 100_000), "cxx": ("condition.cpp", "10k", 10_000),
+    "rust": ("condition.rs", "10k, Rust", 10_000),
+}  # fmt: skip
+"""By side: the file in bench/own, the side of the goal, and the goal in executions a second."""
 LONG = "program long\n" + ("thread\n" + "  add x 1 relaxed\n" * 3) * 4  # 369,600
 ADDS = "program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 7 + "observe x\n"  # 5,040
 TIMEOUT_S = 600.0
@@ -132,6 +142,8 @@ def _measure(
         return _measure_harness(children, program, seconds, cpus)
     if name == "explore":
         return _measure_explore(children, seconds)
+    if name == "own":
+        return _measure_own(children, seconds)
     if name in peers.OPERATIONS:
         return _measure_peers(children, program, name, cpus)
     if name in python.OPERATIONS:
@@ -242,6 +254,32 @@ def _measure_explore(children: Children, seconds: float) -> Samples:
         ns["50k"].append(1e9 / 50_000)
         ns["20k"].append(1e9 / 20_000)
     return Samples(ns)
+
+
+def _measure_own(children: Children, seconds: float) -> Samples:
+    """Let the explorer run programs in C, C++ and Rust as they are; goals are constants.
+
+    The measure is processor time under SC, with the first run of each program.
+    """
+    options = ExploreOptions(models=(Model.SC,))
+    ns: dict[str, list[float]] = {}
+    missing = {}
+    with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        builder = OwnBuilder(children, Runtime(children), Path(folder))
+        for side, (name, peer, goal) in OWN_PROGRAMS.items():
+            program = OwnProgram((building.folder() / "own" / name,))
+            try:
+                built = builder.program(program)
+            except MissingToolError as error:
+                missing[peer] = f"not run: {error}"
+                continue
+            for _ in range(max(EXPLORE_LEAST, int(seconds / EXPLORE_SLICE_S))):
+                (found,) = explore_own(children, built, program, options)
+                if found.verdicts != {"ended"} or not found.exhaustive:
+                    raise JudgeError(f"explore {name}: {found.stopped or found.verdicts}")
+                ns.setdefault(side, []).append(found.cpu_seconds * 1e9 / found.executions)
+                ns.setdefault(peer, []).append(1e9 / goal)
+    return Samples(ns, missing=missing)
 
 
 def _json(children: Children, command: list[str]) -> Any:

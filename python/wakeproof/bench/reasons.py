@@ -23,6 +23,10 @@ SWITCH = (
     "the switch is a call that saves what calls preserve; only code without functions (the limit) "
     "saves less, and pays where a function around it returns (the row below)"
 )
+ALL_OF_STD = (
+    "every access of the standard library is explored: names of threads, reference counts, the "
+    "memory of handles; and more than half of the graphs that are begun are blocked"
+)
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 COLD = (
     "memory: a switch touches three lines or more, of a page that has not been touched since the "

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wakeproof.bench.reasons import (
+    ALL_OF_STD,
     ASLEEP,
     AWAKE,
     CROWDED,
@@ -22,7 +23,7 @@ CALLS, STEPS, PERCENT, BYTES, WAKES = "calls", "steps", "%", "bytes", "wakes"
 THREADS, SWITCHES = "threads", "switches"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
-            "hot": "search", "balanced": "search", "stack": "stack"}  # fmt: skip
+            "hot": "search", "balanced": "search", "stack": "stack", "own": "explore"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -243,5 +244,11 @@ ROWS = (
         KOPS, at_least=1.0),
     Row("explorer, two processes, 369,600 executions", "explore", "two", "one", "one process", KOPS,
         at_least=1.5, why=SECOND_PROCESS),
+    Row("explorer, C, 7 threads that add", "own", "adds", "100k", "100,000 executions/s", KOPS,
+        at_least=1.0),
+    Row("explorer, C++, 3 threads, a condition", "own", "cxx", "10k", "10,000 executions/s", KOPS,
+        at_least=1.0),
+    Row("explorer, Rust, 2 threads, a condition", "own", "rust", "10k, Rust",
+        "10,000 executions/s", KOPS, at_least=1.0, needs="Rust by rustup", why=ALL_OF_STD),
 )  # fmt: skip
 """In the order of the table; a name that starts with "-" belongs to the row above it."""

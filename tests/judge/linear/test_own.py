@@ -147,6 +147,35 @@ def test_elsewhere_what_happens_before_comes_earlier(tmp_path: Path) -> None:
     assert _held(_checked(tmp_path, wrong, REGISTER)) == BROKEN
 
 
+def test_a_store_that_is_known_does_not_make_the_return_known(tmp_path: Path) -> None:
+    """Who reads the last store of an operation may do so before that operation returns."""
+    text = """
+    static atomic_int value;
+    static void *f(void *a) {
+        linear_call(set, 1);
+        atomic_store_explicit(&value, 1, memory_order_release);
+        linear_return(0);
+        %s
+        return a;
+    }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, NULL, f, NULL);
+        while (!atomic_load_explicit(&%s, memory_order_acquire)) ;
+        linear_call(get, 0);
+        linear_return(0);
+        pthread_join(t, NULL);
+        return 0;
+    }
+    """
+    assert _held(_checked(tmp_path, text % ("", "value"), REGISTER)) == HELD | {"SC": False}
+    later = "static atomic_int done;" + text % (
+        "atomic_store_explicit(&done, 1, memory_order_release);",
+        "done",
+    )
+    assert _held(_checked(tmp_path, later, REGISTER)) == BROKEN
+
+
 CELL = """
 static atomic_int item, count;
 static void *f(void *a) {
