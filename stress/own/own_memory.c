@@ -324,17 +324,6 @@ static void note(cell *cell, bool writes, const void *from)
 
 /* Plain accesses. */
 
-static bool is_announced(const char *at, int size)
-{
-	for (int i = 0; i < own_now->pending_count; i++) {
-		const own_written *written = &own_now->pending[i];
-
-		if (written->at <= at && at + size <= written->at + written->size)
-			return true;
-	}
-	return false;
-}
-
 static explore_step plain_step(int kind, int location, bool is_relaxed)
 {
 	return (explore_step){.kind = (uint8_t)kind,
@@ -355,8 +344,7 @@ static void load_location(int location, bool is_relaxed, const void *from)
 {
 	int size = places[location].size;
 
-	if (is_announced(places[location].at, size))
-		return;
+	own_settle(); /* what was written before comes before */
 	take_step(plain_step(is_relaxed ? EXPLORE_LOAD : EXPLORE_PLAIN_LOAD, location, is_relaxed),
 		  is_relaxed ? "volatile load" : "plain load", from);
 	memcpy(places[location].at, &own_given, (size_t)size);

@@ -197,6 +197,53 @@ def test_a_program_whose_runs_differ_has_no_verdict() -> None:
         of_text(ONE + text)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("W(x, 1); a = R(y);", "W(y, 1); b = R(x);", id="store buffering"),
+        pytest.param("W(x, 1); W(y, 1);", "a = R(y); b = R(x);", id="message passing"),
+        pytest.param("a = R(x); W(y, 1);", "b = R(y); W(x, 1);", id="load buffering"),
+        pytest.param("W(x, 1); W(y, 2);", "W(y, 1); W(x, 2);", id="two writes each"),
+        pytest.param("W(x, 1); a = R(x); W(x, 2);", "b = R(x); W(y, b); a = R(y);", id="one place"),
+    ],
+)
+def test_volatile_accesses_keep_their_order(one: str, other: str) -> None:
+    """As relaxed atomics: a load must not be taken before the stores that come before it."""
+    text = """
+    #include <stdio.h>
+    %s x, y;
+    static int a, b, c;
+    static void *f(void *u) { %s return u; }
+    static void *g(void *u) { %s return u; }
+    int main(void) {
+        pthread_t t, u;
+        pthread_create(&t, NULL, f, NULL), pthread_create(&u, NULL, g, NULL);
+        pthread_join(t, NULL), pthread_join(u, NULL);
+        printf("%%d %%d %%d %%d", a + c, b, (int)R(x), (int)R(y));
+        return 0;
+    }
+    """
+    other = other.replace("a = R(y)", "c = R(y)")
+    atomic = (
+        "#define W(at, v) atomic_store_explicit(&at, v, memory_order_relaxed)\n"
+        "#define R(at) atomic_load_explicit(&at, memory_order_relaxed)\n"
+        + text
+        % ("static atomic_int", one, other)
+    )
+    volatile = "#define W(at, v) at = v\n#define R(at) at\n" + text % (
+        "static volatile int",
+        one,
+        other,
+    )
+    expected = of_text(ONE + atomic)
+    found = of_text(ONE + volatile, volatile_is_relaxed=True)
+    for model, result in found.items():
+        assert result.exhaustive
+        assert (result.texts, result.executions) == (
+            expected[model].texts, expected[model].executions
+        )  # fmt: skip
+
+
 def test_a_volatile_access_is_atomic_if_asked_for() -> None:
     text = """
     static volatile int data, flag;
