@@ -40,6 +40,7 @@ enum {
 	OWN_SLOT = 1 << 22,  /* bytes of a thread's part of the arena */
 	OWN_KEYS = 32,
 	OWN_ENDS = 32,
+	OWN_EXITS = 64,
 	OWN_SITES = 4096,
 	OWN_NOTHING = -1,
 	OWN_MESSAGE = 320,
@@ -78,6 +79,12 @@ typedef struct own_await { /* a load in a loop that waits, however long it takes
 	own_digest digest;
 } own_await;
 
+typedef struct own_exit { /* what is to be done when the program ends */
+	void (*run)(void);
+	void (*destroy)(void *); /* if there is no `run` */
+	void *object;
+} own_exit;
+
 /* A thread of the program. */
 typedef struct own_fiber {
 	char *stack_end, *pointer; /* of the stack; where the paused fiber stands on it */
@@ -87,6 +94,7 @@ typedef struct own_fiber {
 	explore_clock clock; /* what happens before its next access */
 	int segment;         /* the number of its nodes so far */
 	uint32_t creates;    /* threads that it has created */
+	const void *joined_from, *detached_from; /* where another thread has; NULL: none has */
 	uint32_t keys_created, files_made;
 	own_digest writes; /* of the bytes that it has written, as far as they have changed */
 	own_written pending[OWN_PENDING];
@@ -98,6 +106,8 @@ typedef struct own_fiber {
 		void *object;
 	} ends[OWN_ENDS];
 	uint32_t ends_count;
+	own_exit exits[OWN_EXITS]; /* own_cxx.c */
+	int exits_count;
 	char printed[OWN_PRINTED];
 	uint32_t printed_size;
 	char said[OWN_SAID];
@@ -169,7 +179,8 @@ const char *own_tls_image(const char *at);
 void own_make_program(explore_program *program);
 void own_forget(void);
 own_digest own_digest_of(const own_fiber *fiber); /* of the place where it stands */
-bool own_is_alone(void); /* every thread that was created has ended before, for sure */
+bool own_has_ended(int thread); /* it was created, and has ended before, for sure */
+bool own_is_alone(void);        /* every thread that was created has */
 /* Every location gets the last value of its modification order, but for those on the stack below
  * `stack`, where the runtime stands. */
 void own_settle_all(const char *stack);
@@ -247,7 +258,8 @@ void own_unlearn_files(void);
 void own_reset_files(void);
 
 /* own_cxx.c */
-void own_run_ends(void);
+void own_run_ends(void);  /* of the thread */
+void own_run_exits(void); /* of the program, on main */
 
 /* own_libc.c: to the standard output, or to the standard error stream. */
 void own_print(const char *text, size_t size, bool is_error);

@@ -6,7 +6,9 @@
  *
  * Why it works  The compiler itself loads byte 0 of a guard, with acquire, before it calls anything.
  *               The lock is released after byte 0 is set, so whoever waited finds the variable there.
- *               Destructors of static variables do not run: the execution is over when main returns.
+ *               Destructors of static variables run when main returns or exits: those that main has
+ *               made, the last first, then those of threads that have ended, then those that were
+ *               made before main.
  * Spec          none.
  * Evidence      tests/judge/own. */
 #include <stdlib.h>
@@ -112,7 +114,50 @@ void own_run_ends(void)
 	}
 }
 
+static own_exit early[OWN_EXITS]; /* before main */
+static int early_count;
+
+static int add_exit(own_exit fresh)
+{
+	int *count = own_now ? &own_now->exits_count : &early_count;
+
+	if (*count == OWN_EXITS) {
+		own_refuse("more than %d static variables with destructors, and functions for "
+			   "atexit, of one thread",
+			   OWN_EXITS);
+		if (own_now)
+			own_pause();
+		return -1;
+	}
+	(own_now ? own_now->exits : early)[(*count)++] = fresh;
+	return 0;
+}
+
 OWN(int, __cxa_atexit, void (*destroy)(void *), void *object, void *library)
 {
-	return 0;
+	return add_exit((own_exit){.destroy = destroy, .object = object});
+}
+
+OWN(int, atexit, void (*run)(void))
+{
+	return add_exit((own_exit){.run = run});
+}
+
+static void run_exit(own_exit exit)
+{
+	if (exit.run)
+		exit.run();
+	else
+		exit.destroy(exit.object);
+}
+
+void own_run_exits(void)
+{
+	while (own_now->exits_count)
+		run_exit(own_now->exits[--own_now->exits_count]);
+	for (int t = own_program.threads - 1; t > 0; t--)
+		for (int i = own_has_ended(t) ? own_fibers[t].exits_count - 1 : -1; i >= 0; i--)
+			run_exit(own_fibers[t].exits[i]);
+	for (int i = early_count - 1; i >= 0; i--)
+		run_exit(early[i]);
 }

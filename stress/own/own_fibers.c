@@ -231,6 +231,7 @@ void own_begin(own_fiber *fiber)
 	fiber->history_size = 0;
 	fiber->returns = 0;
 	fiber->ends_count = 0;
+	fiber->exits_count = 0;
 	fiber->spin_at = NULL;
 	fiber->awaits_count = 0;
 	fiber->is_awaiting = false;

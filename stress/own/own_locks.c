@@ -458,19 +458,39 @@ OWN(int, pthread_barrier_wait, pthread_barrier_t *barrier)
 
 enum { NOT_YET, RUNS, IS_DONE };
 
-static void once(void *control, void (*run)(void), const void *from)
+typedef struct once_run {
+	void *control;
+	const void *from;
+	bool is_done;
+} once_run;
+
+/* An exception that leaves the function lets the next caller try again. */
+static void leave_once(const once_run *run)
+{
+	own_store(run->control, WORD, run->is_done ? IS_DONE : NOT_YET, EXPLORE_RELEASE, "once",
+		  run->from);
+	own_wake(run->control, INT_MAX, "once", run->from);
+}
+
+static void once(void *control, void (*function)(void), const void *from)
 {
 	static const char what[] = "once";
-	uint64_t now = own_load(control, WORD, EXPLORE_ACQUIRE, what, from);
 
-	if (now == NOT_YET && own_cas(control, WORD, NOT_YET, RUNS, EXPLORE_ACQUIRE, what, from)) {
-		run();
-		own_store(control, WORD, IS_DONE, EXPLORE_RELEASE, what, from);
-		own_wake(control, INT_MAX, what, from);
-		return;
-	}
-	while (own_load(control, WORD, EXPLORE_ACQUIRE, what, from) != IS_DONE)
+	for (;;) {
+		uint64_t now = own_load(control, WORD, EXPLORE_ACQUIRE, what, from);
+
+		if (now == IS_DONE)
+			return;
+		if (now == NOT_YET &&
+		    own_cas(control, WORD, NOT_YET, RUNS, EXPLORE_ACQUIRE, what, from)) {
+			__attribute__((cleanup(leave_once))) once_run run = {control, from, false};
+
+			function();
+			run.is_done = true;
+			return;
+		}
 		own_sleep_on(control, RUNS, false, what, from);
+	}
 }
 
 OWN(int, pthread_once, pthread_once_t *control, void (*run)(void))
@@ -545,6 +565,8 @@ OWN(int, pthread_rwlock_tryrdlock, pthread_rwlock_t *lock)
 
 OWN(int, pthread_rwlock_unlock, pthread_rwlock_t *lock)
 {
+	if (own_now && !word_now(lock))
+		own_fail("unlocks a read-write lock that nobody holds", true, false, OWN_PC);
 	if (word_now(lock) == UINT32_MAX) { /* this thread writes: otherwise it could not */
 		own_hold(lock, 1, false);
 		own_store(lock, WORD, 0, EXPLORE_RELEASE, "unlock", OWN_PC);

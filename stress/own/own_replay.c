@@ -86,6 +86,9 @@ own_digest own_digest_of(const own_fiber *fiber)
 			 fiber->ends_count);
 	for (uint32_t i = 0; i < fiber->ends_count; i++)
 		digest = own_mix(digest, (uint64_t)(uintptr_t)fiber->ends[i].object);
+	digest = own_mix(digest, (uint64_t)fiber->exits_count);
+	for (int i = 0; i < fiber->exits_count; i++)
+		digest = own_mix(digest, (uint64_t)(uintptr_t)fiber->exits[i].object);
 	for (uint32_t i = 0; i < fiber->printed_size; i++)
 		digest = own_mix(digest, (unsigned char)fiber->printed[i]);
 	for (uint32_t i = 0; i < fiber->said_size; i++)
@@ -191,8 +194,10 @@ static void run_from_start(void)
 	own_reset_heap();
 	own_reset_keys();
 	own_reset_files();
-	for (int t = 0; t < EXPLORE_THREADS; t++)
+	for (int t = 0; t < EXPLORE_THREADS; t++) {
 		own_fibers[t].asked = (explore_step){.location = OWN_NOTHING};
+		own_fibers[t].joined_from = own_fibers[t].detached_from = NULL;
+	}
 	own_has_raced = false;
 	memset(done_count, 0, sizeof(done_count));
 	is_valid = true;
@@ -274,14 +279,18 @@ static void put_written(const explore_node *node)
 		memcpy(own_place(step->location), &node->written, step->size);
 }
 
-bool own_is_alone(void)
+bool own_has_ended(int thread)
 {
 	const explore_graph *graph = own_program.graph;
 
+	return own_now->segment && graph->ends[thread] >= 0 &&
+	       explore_holds(&own_now->clock, &graph->nodes[graph->ends[thread]]);
+}
+
+bool own_is_alone(void)
+{
 	for (int t = 1; own_now->segment && t < own_program.threads; t++)
-		if (graph->creates[t] >= 0 &&
-		    (graph->ends[t] < 0 ||
-		     !explore_holds(&own_now->clock, &graph->nodes[graph->ends[t]])))
+		if (own_program.graph->creates[t] >= 0 && !own_has_ended(t))
 			return false;
 	return true;
 }

@@ -133,10 +133,31 @@ static unsigned long create(void *(*run)(void *), void *argument, const void *fr
 	return HANDLE + (unsigned long)thread;
 }
 
+/* A thread is joined once, or detached once. Which of two attempts is the wrong one may depend on
+ * the order in which they are run. */
+static own_fiber *give_up(unsigned long handle, const char *what, const void *from)
+{
+	own_fiber *other = &own_fibers[handle - HANDLE];
+	const void *before;
+
+	if (handle <= HANDLE || handle >= HANDLE + (unsigned long)threads_count)
+		own_fail(own_text("%s what is no thread", what), true, false, from);
+	own_is_pure = false;
+	before = other->joined_from ? other->joined_from : other->detached_from;
+	if (before) {
+		own_has_raced = true;
+		own_fail(own_text("%s thread %d, which was %s at #%lx", what,
+				  (int)(handle - HANDLE),
+				  other->joined_from ? "joined" : "detached",
+				  (unsigned long)(uintptr_t)before),
+			 true, false, from);
+	}
+	return other;
+}
+
 static void *join(unsigned long handle, const void *from)
 {
-	if (handle <= HANDLE || handle >= HANDLE + (unsigned long)threads_count)
-		own_fail("joins what is no thread", true, false, from);
+	give_up(handle, "joins", from)->joined_from = from;
 	return (void *)(uintptr_t)own_step(link_step(EXPLORE_JOIN, (int)(handle - HANDLE), 0), NULL,
 					   "join", from);
 }
@@ -173,12 +194,14 @@ void own_end_thread(void *result, const char *stack)
 	int code = (int)(intptr_t)result;
 
 	own_run_ends();
-	if (own_thread())
+	if (own_thread()) {
 		run_destructors();
-	else if (code)
-		own_fail(own_why("main returns", code), false, false, NULL);
-	else
+	} else {
+		own_run_exits();
+		if (code)
+			own_fail(own_why("main returns", code), false, false, NULL);
 		own_find_leaks(stack);
+	}
 	own_step(link_step(EXPLORE_END, own_thread(), (uintptr_t)result), NULL, "end", NULL);
 	for (;;)
 		own_pause();
@@ -207,6 +230,7 @@ OWN(int, pthread_join, pthread_t thread, void **result)
 
 OWN(int, pthread_detach, pthread_t thread)
 {
+	give_up(thread, "detaches", OWN_PC)->detached_from = OWN_PC;
 	return 0;
 }
 
@@ -318,6 +342,7 @@ OWN(int, thrd_join, thrd_t thread, int *result)
 
 OWN(int, thrd_detach, thrd_t thread)
 {
+	give_up(thread, "detaches", OWN_PC)->detached_from = OWN_PC;
 	return thrd_success;
 }
 

@@ -702,3 +702,112 @@ def test_three_threads_on_a_mutex_and_a_condition_are_explored_whole() -> None:
     """
     result = of_text(ONE + text, options=ExploreOptions(models=(Model.RC11,)))[Model.RC11]
     assert (result.exhaustive, result.verdicts) == (True, {"ended"})
+
+
+@CXX
+def test_destructors_of_static_variables_run_at_the_end() -> None:
+    """A pool that is static joins its thread then; if nobody tells the thread, that never ends."""
+    text = """
+    #include <condition_variable>
+    #include <cstdio>
+    #include <mutex>
+    #include <thread>
+    class pool {
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool is_over = false;
+        std::thread worker{[this] {
+            std::unique_lock<std::mutex> held(mutex);
+            changed.wait(held, [this] { return is_over; });
+        }};
+    public:
+        ~pool() {
+            { std::lock_guard<std::mutex> held(mutex); is_over = true; }
+            %s
+            worker.join();
+            std::puts("joined");
+        }
+    };
+    pool &shared() { static pool made; return made; }
+    int main() { shared(); return 0; }
+    """
+    told = of_text(text % "changed.notify_all();", "-std=c++17", suffix=".cpp")
+    for result in told.values():
+        assert (result.verdicts, result.texts, result.exhaustive) == ({"ended"}, {"joined"}, True)
+    assert verdicts(of_text(text % "", "-std=c++17", suffix=".cpp")) == "asleep asleep asleep"
+
+
+@CXX
+def test_what_is_static_ends_in_the_order_of_the_language() -> None:
+    text = """
+    #include <cstdio>
+    #include <cstdlib>
+    #include <thread>
+    struct named {
+        const char *name;
+        explicit named(const char *of) : name(of) {}
+        ~named() { std::printf("%%s ", name); }
+    };
+    static named early("early");
+    static thread_local named local("local");
+    static void bye() { std::printf("bye "); }
+    static void of_thread() { static named made("thread's"); (void)made; }
+    int main() {
+        (void)local.name;
+        static named first("first");
+        std::atexit(bye);
+        static named second("second");
+        std::thread(of_thread).join();
+        %s
+    }
+    """
+    for end in ("return 0;", "std::exit(0);"):
+        for result in of_text(text % end, "-std=c++17", suffix=".cpp").values():
+            assert result.texts == {"local second bye first thread's early "}
+
+
+@CXX
+def test_a_call_that_throws_lets_the_next_one_try() -> None:
+    text = """
+    #include <cassert>
+    #include <mutex>
+    #include <thread>
+    static std::once_flag flag;
+    static int tries, done;
+    static void work() {
+        try { std::call_once(flag, [] { if (++tries == 1) throw 1; done++; }); } catch (int) {}
+    }
+    int main() {
+        std::thread t(work);
+        work();
+        t.join();
+        assert(tries == 2 && done == 1);
+        return 0;
+    }
+    """
+    for result in of_text(text, "-std=c++17", suffix=".cpp").values():
+        assert (result.verdicts, result.exhaustive) == ({"ended"}, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("pthread_join(t, NULL); pthread_join(t, NULL);", "joins f, which was joined at"),
+        ("pthread_detach(t); pthread_join(t, NULL);", "joins f, which was detached at"),
+        ("pthread_join(t, NULL); pthread_detach(t);", "detaches f, which was joined at"),
+        ("pthread_join((pthread_t)7, NULL);", "joins what is no thread"),
+        ("pthread_rwlock_unlock(&lock);", "unlocks a read-write lock that nobody holds"),
+        ("pthread_rwlock_rdlock(&lock); pthread_rwlock_unlock(&lock);"
+         "pthread_rwlock_unlock(&lock);", "unlocks a read-write lock that nobody holds"),
+    ],
+)  # fmt: skip
+def test_what_posix_leaves_undefined_is_a_defect(body: str, said: str) -> None:
+    text = """
+    static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    static void *f(void *a) { return a; }
+    int main(void) { pthread_t t; pthread_create(&t, NULL, f, NULL); %s return !&lock; }
+    """
+    for result in of_text(ONE + text % body).values():
+        (found,) = result.outcomes
+        assert found.verdict == "crash"
+        assert said in found.example[-1].text

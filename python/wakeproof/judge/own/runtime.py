@@ -23,7 +23,9 @@ NO_STACK = '    .section .note.GNU-stack, "", @progbits\n    .text\n'
 """With what a file of assembly begins."""
 _LEFT_OUT = re.compile(r"main$|compiled|data|state|dump|dialog|tour|cycles$")
 """Files of the explorer that serve scenarios, programs as text, or the engine of states."""
-_RUNTIME = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-D_GNU_SOURCE=", *WARNINGS)
+_RUNTIME = (
+    "-std=gnu11", "-O2", "-g1", "-fPIC", "-fexceptions", "-D_GNU_SOURCE=", *WARNINGS,
+)  # fmt: skip
 _PROGRAM = (
     "-g", "-O1", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fno-builtin", "-fno-pie",
     "-fno-stack-protector", "-fcf-protection=none", "-U_FORTIFY_SOURCE", "-pthread",
