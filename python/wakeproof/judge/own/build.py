@@ -18,6 +18,7 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.builds import JOBS
+from wakeproof.judge.explore import assembly
 from wakeproof.judge.explore.explored import NotModelledError
 from wakeproof.judge.own import scenarios
 from wakeproof.judge.own.program import CXX, LINKED, RUST, Program
@@ -45,13 +46,9 @@ _UNSEEN = re.compile(
     r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b|\bsyscall\b|\bsysenter\b|\bint\s+\$0x80"
 )
 """Atomic instructions, fences and system calls, which code with hooks does not have."""
-_MARKER = re.compile(r'# (\d+) "([^"]*)"')
-"""The preprocessor's: the next line is this line of this file."""
-_ASSEMBLY = re.compile(
-    r"\b(?:asm|__asm|__asm__)\s*(?:\b(?:volatile|__volatile__|__volatile|goto|inline)\b\s*)*"
-    r'\(\s*"([^"]*)"'
-)
-_PAUSE = re.compile(r"\s*(?:pause|rep;?\s*nop|nop)?\s*")
+_MARKER = re.compile(r'# \d+ "([^"]*)"')
+"""The preprocessor's: the next line is of this file."""
+_ASSEMBLY = re.compile(r"\b(?:__asm__|__asm|asm|__builtin_ia32_\w+|_mm_\w+)\b")
 _RUST_NAME = re.compile(r"_R|_ZN|rust_|__rust")
 """Functions of Rust, of which the compiler's objects of a program have some."""
 _STD_CALL = re.compile(r"call .*<__tsan_atomic(?:8|32|64)_(compare_exchange_val|exchange|load)\b")
@@ -214,11 +211,15 @@ class Builder:
             target = place / f"{at}-{file.name}"
             shutil.copy(file, target)
             return target
-        self._check_assembly(program, file)
         target = place / f"{at}-{file.name}.o"
-        self._compile(
-            [*program.flags, *self._runtime.hooks, "-c", str(file), "-o", str(target)], file
-        )
+        flags = [*program.flags, *self._runtime.hooks, "-c", str(file)]
+        command = [*self._compiler_of(file), *flags]
+        if not self._has_assembly(command, file):
+            self._compile([*flags, "-o", str(target)], file)
+            return target
+        command += [assembly.NO_RED_ZONE, *["-fno-var-tracking"] * self._runtime.is_gcc]
+        if said := assembly.compile_modelled(file, command, target, self._children):
+            self.warnings.append(f"{file} compiles with warnings:\n{said}")
         return target
 
     def _compile(self, arguments: list[str], file: Path) -> None:
@@ -239,25 +240,17 @@ class Builder:
             raise UsageError(f"{' '.join(command[:2])}: {ended.output.strip()}")
         return ended.output
 
-    def _check_assembly(self, program: Program, file: Path) -> None:
-        """Refuse inline assembly of the program, whose accesses have no hooks.
-
-        An empty one, which only stops the compiler, and a pause of the processor are harmless.
-        """
-        command = [*self._compiler_of(file), *program.flags, *self._runtime.hooks, "-E", str(file)]
-        ended = self._children.run(command, timeout_s=COMPILE_S)
-        name, line = str(file), 0
+    def _has_assembly(self, command: list[str], file: Path) -> bool:
+        """Return whether a file, or one of the program's that it includes, may have assembly."""
+        asked = ["-E" if word == "-c" else word for word in command]
+        ended = self._children.run(asked, timeout_s=COMPILE_S)
+        name = str(file)
         for text in ended.output.splitlines() if ended.code == 0 else ():
             if marker := _MARKER.match(text):
-                line, name = int(marker[1]) - 1, marker[2]
-                continue
-            line += 1
-            found = _ASSEMBLY.search(text)
-            if found and not name.startswith(("/usr/", "<")) and not _PAUSE.fullmatch(found[1]):
-                raise NotModelledError(
-                    f"{Path(name).name}:{line}: inline assembly `{found[1]}`: the explorer does "
-                    "not see what it does; write it with <stdatomic.h>, or call syscall"
-                )
+                name = marker[1]
+            elif not name.startswith(("/usr/", "<")) and _ASSEMBLY.search(text):
+                return True
+        return False
 
     def _compiler_of(self, file: Path) -> list[str]:
         is_cxx = file.suffix in CXX
