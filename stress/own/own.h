@@ -8,7 +8,8 @@
  *   own_memory.c    tracked memory: locations, races, what a thread has written
  *   own_heap.c      malloc and free
  *   own_threads.c   threads of POSIX and C11, keys
- *   own_locks.c     mutexes, conditions and the like; the system calls futex and membarrier
+ *   own_locks.c     mutexes, conditions and the like
+ *   own_futex.c     the system calls futex and membarrier
  *   own_cxx.c       what C++ compilers call: new, delete, guards of static variables
  *   own_libc.c      printing, time, string functions, the ends of a process
  *   own_files.c     descriptors that threads wait on: eventfd, pipes, poll, epoll
@@ -60,6 +61,8 @@ enum {
 /* Words of the runtime's own: of own_files.c and of own_history.c. */
 #define OWN_ANY_FILE (OWN_BASE + OWN_HEAP)
 #define OWN_CLOCK (OWN_BASE + OWN_HEAP + 8)
+/* A lock, and a word for each thread (own_futex.c). */
+#define OWN_MOVED (OWN_BASE + OWN_SLOT + OWN_HEAP + OWN_FILES - 128)
 
 typedef struct own_digest {
 	uint64_t a, b;
@@ -241,6 +244,11 @@ void own_unlock_word(void *at, const char *what, const void *from);
 uint64_t own_sleep_on(void *at, uint32_t value, bool has_deadline, const char *what,
 		      const void *from);
 uint64_t own_wake(void *at, uint64_t most, const char *what, const void *from);
+
+/* own_futex.c */
+enum { OWN_IS_MOVED = 64 }; /* `expected` of a wake that moves; what the sleeper's wait returns */
+void own_unlearn_futexes(void);
+void own_reset_futexes(void);
 
 /* own_history.c: the outcome of an execution with this history, instead of what is printed; false:
  * the program has made no calls. */

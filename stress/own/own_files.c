@@ -34,7 +34,8 @@ enum {
 	FILES = 64,
 	PIPE_ROOM = 4096,
 	WATCHED = 16,
-	SPARE = 64, /* bytes for the word of all */
+	SPARE = 64,     /* bytes for the word of all */
+	RESERVED = 128, /* for own_futex.c */
 	MS = 1000000,
 	EPOLL_KNOWN =
 		EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLET | EPOLLONESHOT,
@@ -201,7 +202,7 @@ static file *make_file(enum kind kind, uint32_t flags)
 	char *behind = OWN_BASE + (size_t)own_thread() * OWN_SLOT + OWN_HEAP;
 	file *made = (file *)(behind + SPARE) + own_now->files_made;
 
-	if ((char *)(made + 1) > behind + OWN_FILES) {
+	if ((char *)(made + 1) > behind + OWN_FILES - RESERVED) {
 		refuse("a thread that opens so many descriptors");
 		return NULL;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * own_locks.c - the locks of POSIX and C11, written with steps of the engine, and the futex.
+ * own_locks.c - the locks of POSIX and C11, written with steps of the engine.
  *
  *   mutex       a word: 0, or 1 + the thread that holds it; lock is a compare-and-swap that waits
  *   condition   a word that counts signals: wait reads it, unlocks, sleeps on it as a futex
@@ -11,14 +11,10 @@
  * Spec          none.
  * Evidence      tests/judge/own. */
 #include <errno.h>
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 
@@ -575,69 +571,4 @@ OWN(int, pthread_rwlock_unlock, pthread_rwlock_t *lock)
 		own_update(EXPLORE_ADD, lock, WORD, UINT32_MAX, EXPLORE_RELEASE, "unlock", OWN_PC);
 	}
 	return 0;
-}
-
-/* The system calls futex and membarrier. */
-
-pid_t own__gettid(void);
-ssize_t own__getrandom(void *to, size_t size, unsigned flags);
-
-static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *time,
-		  const void *from)
-{
-	uint64_t end;
-
-	switch (operation & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-		end = own_sleep_on(word, value, time != NULL, "futex wait", from);
-		if (end == EXPLORE_TIMED_OUT && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
-			own_pass_until(time); /* the other one waits for a while, not until then */
-		errno = end == EXPLORE_AGAIN ? EAGAIN : ETIMEDOUT;
-		return end == EXPLORE_WOKEN ? 0 : -1;
-	case FUTEX_WAKE:
-	case FUTEX_WAKE_BITSET:
-		return (long)own_wake(word, value, "futex wake", from);
-	default:
-		own_refuse("futex operation %d is not modelled", operation & FUTEX_CMD_MASK);
-		own_pause();
-		return -1;
-	}
-}
-
-OWN(long, syscall, long number, ...)
-{
-	va_list arguments;
-	long one, two, three, four, five, six;
-
-	va_start(arguments, number);
-	one = va_arg(arguments, long);
-	two = va_arg(arguments, long);
-	three = va_arg(arguments, long);
-	four = va_arg(arguments, long);
-	five = va_arg(arguments, long);
-	six = va_arg(arguments, long);
-	va_end(arguments);
-	if (own_now && number == SYS_futex &&
-	    ((two & FUTEX_CMD_MASK) < FUTEX_WAIT_BITSET || (uint32_t)six == UINT32_MAX))
-		return futex((uint32_t *)one, (int)two, (uint32_t)three, (const void *)four,
-			     OWN_PC);
-	if (number == SYS_gettid)
-		return own__gettid();
-	if (number == SYS_getrandom)
-		return own__getrandom((void *)one, (size_t)two, 0);
-	if (own_now && number == SYS_membarrier && one != MEMBARRIER_CMD_QUERY) {
-		explore_step step = {.kind = EXPLORE_HEAVY_FENCE,
-				     .order = EXPLORE_SEQ_CST,
-				     .size = 8,
-				     .location = OWN_NOTHING};
-
-		own_step(step, NULL, "membarrier", OWN_PC);
-		return 0;
-	}
-	(void)five;
-	own_refuse("system call %ld is not modelled", number);
-	if (own_now)
-		own_pause();
-	return -1;
 }

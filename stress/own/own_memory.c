@@ -176,7 +176,10 @@ static void name_place(char *name, size_t size, const char *at)
 {
 	int file = own_file_at(at);
 
-	if (at == OWN_ANY_FILE || at == OWN_CLOCK)
+	if (at >= OWN_MOVED && at < OWN_MOVED + 128)
+		snprintf(name, size, at == OWN_MOVED ? "requeues" : "moved thread %d",
+			 (int)(at - OWN_MOVED) / 4 - 1);
+	else if (at == OWN_ANY_FILE || at == OWN_CLOCK)
 		snprintf(name, size, at == OWN_CLOCK ? "real time" : "any fd");
 	else if (file >= 0)
 		snprintf(name, size, "fd %d", file);

@@ -194,6 +194,7 @@ static void run_from_start(void)
 	own_reset_heap();
 	own_reset_keys();
 	own_reset_files();
+	own_reset_futexes();
 	for (int t = 0; t < EXPLORE_THREADS; t++) {
 		own_fibers[t].asked = (explore_step){.location = OWN_NOTHING};
 		own_fibers[t].joined_from = own_fibers[t].detached_from = NULL;
@@ -236,16 +237,19 @@ static bool ends_step(const explore_graph *graph, const explore_node *node, uint
 		*value = node->kind == EXPLORE_HEAVY_FENCE;
 		return node->kind != EXPLORE_WAIT && node->kind != EXPLORE_WAKE;
 	case PART_QUEUE_WRITE:
-		*value = node->kind == EXPLORE_WAKE
-				 ? (uint64_t)__builtin_popcountll(before & ~node->written)
-				 : EXPLORE_AGAIN;
+		*value = node->kind != EXPLORE_WAKE ? EXPLORE_AGAIN
+			 : step_of(node)->expected == OWN_IS_MOVED
+				 ? before & ~node->written
+				 : (uint64_t)__builtin_popcountll(before & ~node->written);
 		return node->kind == EXPLORE_WAKE || !(node->written >> node->thread & 1);
 	case PART_LEAVE_WRITE:
 		*value = sleep_of(graph, node) == SLEEPS_UNTIL_DEADLINE ? EXPLORE_TIMED_OUT
 									: EXPLORE_WOKEN;
 		return true;
 	case PART_TOKEN:
-		*value = EXPLORE_WOKEN;
+		*value = step_of(&graph->nodes[node->source])->expected == OWN_IS_MOVED
+				 ? OWN_IS_MOVED
+				 : EXPLORE_WOKEN;
 		return true;
 	case PART_CHOICE:
 		*value = (uint64_t)node->choice;
@@ -507,6 +511,7 @@ void own_make_program(explore_program *program)
 	own_unlearn_heap();
 	own_unlearn_threads();
 	own_unlearn_files();
+	own_unlearn_futexes();
 	program->creates_threads = true;
 	program->is_bounded = false;
 	program->failed = NULL;

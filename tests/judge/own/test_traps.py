@@ -867,3 +867,15 @@ def test_registers_survive_a_fence_in_assembly() -> None:
     """
     for result in of_text(ONE + text).values():
         assert result.verdicts == {"ended"}
+
+
+def test_functions_may_be_called_like_instructions() -> None:
+    text = """
+    static int held;
+    __attribute__((noinline)) void lock(void) { held++; }
+    __attribute__((noinline)) void mfence(void) { held--; }
+    __attribute__((noinline)) void syscall_now(void) { lock(); mfence(); }
+    int main(void) { syscall_now(); lock(); mfence(); return held; }
+    """
+    for result in of_text(ONE + text).values():
+        assert result.verdicts == {"ended"}

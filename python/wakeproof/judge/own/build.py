@@ -46,6 +46,8 @@ _UNSEEN = re.compile(
     r"\block\b|\bxchg\w*\s+.*\(|\b[mls]fence\b|\bsyscall\b|\bsysenter\b|\bint\s+\$0x80"
 )
 """Atomic instructions, fences and system calls, which code with hooks does not have."""
+_NAMES = re.compile(r"<[^>]*>")
+"""Where a jump or a call leads: a function may be called `lock`."""
 _MARKER = re.compile(r'# \d+ "([^"]*)"')
 """The preprocessor's: the next line is of this file."""
 _ASSEMBLY = re.compile(r"\b(?:__asm__|__asm|asm|__builtin_ia32_\w+|_mm_\w+)\b")
@@ -295,8 +297,9 @@ class Builder:
         for line in self._tool("objdump", "-d", "--no-show-raw-insn", str(made)).splitlines():
             if start := _FUNCTION.match(line):
                 function = start[1]
-            elif function and _UNSEEN.search(line):
-                instruction = line.split("\t")[-1].partition("#")[0].strip()
+                continue
+            instruction = _NAMES.sub("", line.rpartition("\t")[2].partition("#")[0]).strip()
+            if function and _UNSEEN.search(instruction):
                 raise NotModelledError(
                     f"{_shown(made)}: {function} has the instruction `{instruction}`, of inline "
                     "assembly: the explorer does not see it; write it with <stdatomic.h>, or call "
