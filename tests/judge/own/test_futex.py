@@ -80,6 +80,31 @@ def test_the_count_is_of_those_that_were_woken_and_moved() -> None:
     assert results[Model.SC].texts == {"0 0", "1 0", "2 1"}
 
 
+def test_one_wake_may_find_who_was_moved_or_who_slept_there_before() -> None:
+    text = """
+    static atomic_uint from, to;
+    static void *moved(void *u) { waits(&from, 0); return u; }
+    static void *direct(void *u) { waits(&to, 0); return u; }
+    int main(void) {
+        pthread_t t[2];
+        pthread_create(&t[0], NULL, moved, NULL);
+        pthread_create(&t[1], NULL, direct, NULL);
+        long count = moves(&from, 0, 9, &to, 0);
+        to = 1;  /* from now on nobody falls asleep there */
+        if (count == 1 && wakes(&to, 1) == 1) {
+            pthread_join(t[WHO], NULL);
+            printf("%ld", wakes(&to, 9));
+            pthread_join(t[!WHO], NULL);
+        }
+        return 0;
+    }
+    """
+    for who in "01":  # it comes back without a second wake, if the first one was its own
+        result = of_text(HEAD + text.replace("WHO", who))[Model.SC]
+        assert result.exhaustive
+        assert "1" in result.texts
+
+
 def test_who_waits_until_a_time_is_moved_or_times_out() -> None:
     text = """
     static atomic_uint from, to;
