@@ -230,6 +230,55 @@ def test_a_project_that_holds_ends_well_and_its_twin_does_not(
     assert (ended.returncode, "0 of 1 claims hold, " in ended.stdout) == (1, True)
 
 
+OWN = """\
+#include <stdatomic.h>
+#include <stdlib.h>
+#include "stress.h"
+
+struct state { atomic_int *count; };
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	state->count = malloc(sizeof(*state->count));
+	atomic_init(state->count, 0);
+}
+
+static void fini(void *at)
+{
+	free(((struct state *)at)->count);
+}
+
+STRESS_ACTOR(adds)
+{
+	%s;
+}
+
+STRESS_ACTOR(total)
+{
+	result->r[0] = atomic_load(state->count);
+}
+
+STRESS_TEST(own, .claim = "Two additions give two.", .state_size = sizeof(struct state),
+	.init = init, .fini = fini, .actors = {adds, adds}, .arbiter = total, .results = 1,
+	.outcomes = {{"2", ACCEPTABLE, "both count"}, {"*", FORBIDDEN, "lost update"}});
+"""
+
+
+def test_a_scenario_with_atomics_and_memory_of_its_own_is_judged(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    options = ("--mode", "sanity", "--html", str(tmp_path / "page.html"))
+    for adds, code, said in (
+        ("atomic_fetch_add(state->count, 1)", 0, "1 of 1 claims hold\n"),
+        ("*state->count = *state->count + 1", 1, "0 of 1 claims hold, "),
+    ):
+        (tmp_path / "own.c").write_text(OWN % adds)
+        ended = wakeproof("audit", str(tmp_path), *options)
+        assert (ended.returncode, said in ended.stdout) == (code, True), ended.stdout
+
+
 def test_a_module_that_ends_is_a_deadlock_unless_that_is_allowed(
     wakeproof: Command, tmp_path: Path
 ) -> None:

@@ -26,6 +26,10 @@ from wakeproof.judge.check.own_spec import OwnReport
 from wakeproof.judge.explore import run as explore
 from wakeproof.judge.explore.report import RACE, TwinReport
 from wakeproof.judge.explore.report import ScenarioReport as Explored
+from wakeproof.judge.explore.run import ExploreReport
+from wakeproof.judge.own import run as own_programs
+from wakeproof.judge.own import scenarios as own_scenarios
+from wakeproof.judge.own.program import of_files
 from wakeproof.judge.page import data, graphs, of_check, of_explore, plots
 from wakeproof.judge.page.excerpts import Excerpts
 from wakeproof.judge.process import Children
@@ -131,6 +135,15 @@ def audit(
     for file, why in files.others:
         job.row(NO_JUDGE, job.name(file), why)
     return job.report()
+
+
+def _explored(file: Path) -> ExploreReport:
+    """Explore the scenarios of a file, as programs if they have atomics or memory of their own."""
+    with Children() as children:
+        is_program = own_scenarios.needs_program(file, children)
+    if is_program:
+        return own_programs.report(of_files([file]))
+    return explore.explore([file], jobs=2)
 
 
 @dataclass
@@ -255,7 +268,7 @@ class _Job:
     def scenarios(self, file: Path) -> None:
         self.announce(f"explorer: {self.name(file)}")
         try:
-            explored = explore.explore([file], jobs=2)
+            explored = _explored(file)
             self.announce(f"real cores: {self.name(file)}")
             ran = native.stress(
                 [file], options=self.options, allowed=outcome_sets.of_report(explored)
