@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/single_threaded.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "own.h"
@@ -165,11 +166,16 @@ static void check_alone(explore_report *report)
 static void explore(const explore_options *options)
 {
 	explore_report report = {.engine = "graphs"};
+	struct timespec start, end;
 
 	explore_failing_heavy_most = 0;
 	own_is_sc = options->model == EXPLORE_SC;
 	own_make_program(&own_program);
+	clock_gettime(CLOCK_MONOTONIC, &start);
 	explore_graphs(&own_program, options, &report);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	report.seconds =
+		(double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 	if (own_program.error && !*report.error)
 		snprintf(report.error, sizeof(report.error), "%s", own_program.error);
 	check_alone(&report);

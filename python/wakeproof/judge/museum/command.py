@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof museum`: real lost wakeups of other systems, judged as shipped and as fixed."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from wakeproof.cli.panels import AsJson
+from wakeproof.cli.progress import StressProgress
+from wakeproof.errors import UsageError
+from wakeproof.judge import report
+from wakeproof.judge.explore import show as explore_show
+from wakeproof.judge.explore.report import Judged as Explored
+from wakeproof.judge.labels import Labels
+from wakeproof.judge.museum import exhibits, run
+from wakeproof.judge.museum.exhibits import MODELS, Exhibit
+from wakeproof.judge.museum.run import ByTool, Judged
+
+WIDTH = 92
+
+
+def museum(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[run [NAME...] | show NAME]",
+            help="Judge exhibits, or tell the story of one. Default: list them.",
+            show_default=False,
+        ),
+    ] = None,
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Judge with this command instead, in which {file} and {flags} are replaced. It "
+            "must fail on the bug and succeed on the fix.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            help="Stop each exploration after this CPU time, each tool's run after this time."
+        ),
+    ] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """List, judge and explain real lost wakeups of other systems.
+
+    Each exhibit is an ordinary program in stress/museum/, in our own words and code, with the data
+    structure of the original: as it was shipped, and with -DFIXED. `run` fails if one does not
+    show its bug, or if its fix does not hold.
+
+    Examples:
+
+      wakeproof museum                         what there is
+
+      wakeproof museum show liburing_541       the story of one, and its shortest execution
+
+      wakeproof museum run                     all of them
+
+      wakeproof museum run compio_948 --json
+
+      wakeproof museum run --tool 'genmc -- {flags} {file}'  another tool
+    """  # fmt: skip
+    action, *names = words or ["list"]
+    every = exhibits.read()
+    screen = report.console(stderr=as_json)
+    if tool is not None and action != "run":
+        raise UsageError("--tool is for museum run")
+    if action == "list" and not names:
+        _list(screen, every, as_json=as_json)
+    elif action == "show" and len(names) == 1:
+        _show(screen, exhibits.named(names, every)[0], as_json=as_json)
+    elif action == "run" and tool is not None:
+        _by_tool(screen, run.by_tool(exhibits.named(names, every), tool, seconds), as_json=as_json)
+    elif action == "run":
+        chosen = exhibits.named(names, every)
+        with StressProgress(screen) as progress:
+            found = run.run(chosen, run.options(seconds), progress.show)
+        report.end(
+            lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
+            holds=not any(one.problems for one in found),
+        )  # fmt: skip
+    else:
+        raise UsageError(f"{' '.join(words or [])!r}; allowed: run [NAME...], show NAME")
+
+
+def summary(found: list[Judged]) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "judge": "museum", "holds": not any(one.problems for one in found),
+        "exhibits": [
+            {
+                "name": one.exhibit.name, "system": one.exhibit.system, "issue": one.exhibit.issue,
+                "year": one.exhibit.year, "problems": one.problems,
+                "seconds": round(one.seconds, 3),
+                "models": {
+                    judged.model.value: {
+                        "shows": run.worst(one.shipped, judged.model),
+                        "executions": _count(judged), "ms": _ms(judged),
+                        "fixed": fixed.verdict, "fixed_executions": _count(fixed),
+                        "fixed_ms": _ms(fixed),
+                    }
+                    for judged, fixed in zip(one.shipped.judged, one.fixed.judged, strict=True)
+                },
+            }
+            for one in found
+        ],
+    }  # fmt: skip
+
+
+def _count(judged: Explored) -> int:
+    return sum(outcome.found.count for outcome in judged.outcomes)
+
+
+def _ms(judged: Explored) -> float:
+    return round(judged.result.seconds * 1e3, 1)
+
+
+def _list(screen: Console, every: list[Exhibit], *, as_json: bool) -> None:
+    if as_json:
+        print(report.to_json({"judge": "museum", "exhibits": [_facts(one) for one in every]}))
+        return
+    rows = [(one.name, one.system, one.year, one.title) for one in every]
+    screen.print(report.table("", ("name", "system", ">year", "what is wrong"), rows))
+    systems = {one.system.split()[0].rstrip(",") for one in every}
+    screen.print(f"\n{len(every)} bugs of {len(systems)} systems; `wakeproof museum show NAME` "
+                 "tells one")  # fmt: skip
+
+
+def _facts(one: Exhibit) -> dict[str, Any]:
+    return {
+        "name": one.name, "title": one.title, "system": one.system, "issue": one.issue,
+        "year": one.year, "seen": one.seen, "mechanism": one.mechanism, "claim": one.claim,
+        "shows": dict(zip((model.value for model in MODELS), one.shows, strict=True)),
+    }  # fmt: skip
+
+
+def _show(screen: Console, one: Exhibit, *, as_json: bool) -> NoReturn:
+    (found,) = run.run([one], run.options())
+
+    def show() -> None:
+        screen.print(f"{one.name}: {one.title}", style="bold", markup=False)
+        for name in ("system", "issue", "seen", "mechanism", "claim"):
+            text = textwrap.fill(str(getattr(one, name)), WIDTH, initial_indent=f"{name:<11}",
+                                 subsequent_indent=" " * 11, break_on_hyphens=False,
+                                 break_long_words=False)  # fmt: skip
+            screen.print(text, markup=False, soft_wrap=True)
+        screen.print()
+        for example in found.counterexamples[:1]:
+            explore_show.print_execution(screen, example, Labels())
+        _print(screen, [found])
+
+    report.end(
+        lambda: _facts(one) | summary([found]), show, as_json=as_json, holds=not found.problems
+    )
+
+
+def _print(screen: Console, found: list[Judged]) -> None:
+    rows = []
+    for one in found:
+        for judged, fixed in zip(one.shipped.judged, one.fixed.judged, strict=True):
+            rows.append([
+                one.exhibit.name, judged.model.label, run.worst(one.shipped, judged.model),
+                f"{_count(judged):,}", f"{_ms(judged):,.1f}", fixed.verdict,
+                f"{_count(fixed):,}", f"{_ms(fixed):,.1f}",
+            ])  # fmt: skip
+    columns = ("name", "model", "as shipped", ">executions", ">ms", "fixed", ">executions", ">ms")
+    screen.print(report.table("", columns, rows))
+    for one in found:
+        for problem in one.problems:
+            screen.print(f"{one.exhibit.name}: {problem}", style="bold red", markup=False,
+                         soft_wrap=True)  # fmt: skip
+    bad = sum(bool(one.problems) for one in found)
+    screen.print(
+        f"\n{len(found)} exhibits, {len(found) - bad} as they say, in "
+        f"{sum(one.seconds for one in found):.0f} s", style="bold red" if bad else "green",
+    )  # fmt: skip
+
+
+def _by_tool(screen: Console, found: list[ByTool], *, as_json: bool) -> NoReturn:
+    def said(code: int | None) -> str:
+        return "no end" if code is None else f"exit {code}"
+
+    def show() -> None:
+        rows = [(one.exhibit.name, said(one.shipped), said(one.fixed),
+                 report.verdict("caught" if one.is_caught else "not", good=one.is_caught))
+                for one in found]  # fmt: skip
+        screen.print(report.table("", ("name", "as shipped", "fixed", "caught"), rows))
+        screen.print(f"\n{sum(one.is_caught for one in found)} of {len(found)} caught")
+
+    report.end(
+        lambda: {"judge": "museum", "tool": [
+            {"name": one.exhibit.name, "shipped": one.shipped, "fixed": one.fixed,
+             "caught": one.is_caught} for one in found
+        ]},
+        show, as_json=as_json, holds=all(one.is_caught for one in found),
+    )  # fmt: skip

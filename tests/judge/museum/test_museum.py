@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The museum: each exhibit shows its bug under the models that it names, and its fix holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.running import run as command
+
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge.museum import exhibits, run
+from wakeproof.judge.museum.exhibits import Exhibit
+
+EVERY = exhibits.read()
+MUSEUM = (sys.executable, "-m", "wakeproof", "museum")
+TEXT = """\
+/* SPDX-License-Identifier: Apache-2.0
+ * toy_1.c - nobody says that there is work.
+ *
+ * System     toy 1.0
+ * Issue      https://example.com/1
+ * Year       2026
+ * Seen       It hangs.
+ * Mechanism  The worker waits for a semaphore
+ *            that nobody posts.
+ * Claim      A worker is woken.
+ * Shows      asleep asleep asleep */
+#include <semaphore.h>
+
+int main(void)
+{
+	sem_t work;
+
+	sem_init(&work, 0, 0);
+#ifdef FIXED
+	sem_post(&work);
+#endif
+	sem_wait(&work);
+	return 0;
+}
+"""
+
+
+def _toy(folder: Path, text: str = TEXT) -> Exhibit:
+    (folder / "toy_1.c").write_text(text, "utf-8")
+    (one,) = exhibits.read(folder)
+    return one
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", [one.name for one in EVERY])
+def test_an_exhibit_shows_what_it_says_and_its_fix_holds(name: str) -> None:
+    (judged,) = run.run(exhibits.named([name], EVERY), run.options(120.0))
+    assert judged.problems == ()
+    assert judged.counterexamples
+
+
+def test_no_two_exhibits_are_of_one_issue() -> None:
+    issues = [one.issue for one in EVERY]
+    assert len(set(issues)) == len(issues)
+
+
+def test_a_file_says_what_it_is_about(tmp_path: Path) -> None:
+    one = _toy(tmp_path)
+    assert one.title == "nobody says that there is work."
+    assert one.mechanism == "The worker waits for a semaphore that nobody posts."
+    assert (one.year, one.shows) == (2026, ("asleep",) * 3)
+    (judged,) = run.run([one], run.options())
+    assert judged.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (" * Seen       It hangs.\n", "", "lacks Seen"),
+        ("toy_1.c", "toy_2.c", "lacks a first line `toy_1.c - what is wrong"),
+        ("asleep asleep asleep", "asleep asleep", "it has a verdict for SC, TSO and RC11"),
+        ("asleep asleep asleep", "asleep asleep lost", "it has a verdict for SC, TSO and RC11"),
+        ("asleep asleep asleep", "ended ended ended", "it has a verdict for SC, TSO and RC11"),
+        ("https://example.com/1", "a friend told me", "Issue is an address"),
+    ],
+)
+def test_a_file_that_does_not_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(JudgeError, match=said):
+        _toy(tmp_path, TEXT.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("#ifdef FIXED", "#if 1", "it shows ended ended ended, and says that it shows asleep"),
+        ("asleep asleep asleep", "ended asleep asleep", "it shows asleep asleep asleep"),
+        ("#ifdef FIXED", "#if 0", "SC: its fix violated (asleep)"),
+    ],
+)
+def test_an_exhibit_that_is_none_has_a_problem(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    (judged,) = run.run([_toy(tmp_path, TEXT.replace(old, new))], run.options())
+    assert any(said in problem for problem in judged.problems), judged.problems
+
+
+def test_another_tool_must_tell_the_bug_from_the_fix(tmp_path: Path) -> None:
+    one = _toy(tmp_path)
+    for script, caught, codes in (
+        ("[ \"$1\" ]", True, (1, 0)), ("exit 3", False, (3, 3)), ("exit 0", False, (0, 0)),
+        ("[ \"$1\" ] || sleep 9", False, (None, 0)),
+    ):  # fmt: skip
+        tool = f"sh -c '{script}' {{file}} {{flags}}"
+        (found,) = run.by_tool([one], tool, 1.0)
+        assert (found.is_caught, (found.shipped, found.fixed)) == (caught, codes)
+    for tool, said in (("sh", "has no {file}"), ("no-such-tool {file}", "No such file")):
+        with pytest.raises(UsageError, match=said):
+            run.by_tool([one], tool)
+
+
+def test_the_command_line() -> None:
+    listed = command(MUSEUM)
+    assert listed.returncode == 0
+    assert f"{len(EVERY)} bugs of" in listed.stdout
+    told = command(MUSEUM, "show", "liburing_541")
+    assert told.returncode == 0
+    for said in ("github.com/axboe/liburing/issues/541", "sleeps for ever", "poll_ring"):
+        assert said in told.stdout
+    ended = command(MUSEUM, "run", "liburing_541", "--json")
+    found = json.loads(ended.stdout)
+    assert (ended.returncode, found["holds"]) == (0, True)
+    models = found["exhibits"][0]["models"]
+    assert [models[name]["shows"] for name in ("sc", "tso", "rc11")] == ["ended", "asleep",
+                                                                         "asleep"]  # fmt: skip
+    assert all(one["ms"] > 0 for one in models.values())
+    ended = command(MUSEUM, "run", "liburing_541", "--tool", "sh -c 'test $1' {file} {flags}")
+    assert "1 of 1 caught" in ended.stdout
+    for words, said in (
+        (["run", "nothing"], "the museum has no nothing; it has compio_948"),
+        (["see"], "allowed: run [NAME...], show NAME"),
+        (["--tool", "sh {file}"], "--tool is for museum run"),
+    ):
+        ended = command(MUSEUM, *words)
+        assert (ended.returncode, said in ended.stderr) == (2, True), ended.stderr
