@@ -223,10 +223,11 @@ def test_the_command_line_tells_programs_from_scenarios(tmp_path: Path) -> None:
 def test_ctrl_c_leaves_no_run_behind(tmp_path: Path) -> None:
     file = tmp_path / "unending.c"
     file.write_text("int main(void) { for (;;) ; }", "utf-8")
-    child = subprocess.Popen(
-        [*STRESS, str(file), "--opt", "O2", "--plain"], start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    with (tmp_path / "said").open("w") as said:
+        child = subprocess.Popen(
+            [*STRESS, str(file), "--opt", "O2", "--plain"], start_new_session=True,
+            stdout=said, stderr=subprocess.STDOUT,
+        )  # fmt: skip
 
     def repeated() -> list[str]:
         found = []
@@ -238,10 +239,10 @@ def test_ctrl_c_leaves_no_run_behind(tmp_path: Path) -> None:
             found += [text] if "unending-O2/repeated" in text else []
         return found
 
-    until = time.monotonic() + 60
-    while len(repeated()) < 2 and time.monotonic() < until:  # the engine and a run
-        time.sleep(0.1)
-    assert len(repeated()) >= 2
+    until = time.monotonic() + 240
+    while len(repeated()) < 2 and child.poll() is None and time.monotonic() < until:
+        time.sleep(0.1)  # until there are the engine and a run
+    assert len(repeated()) >= 2, (child.poll(), (tmp_path / "said").read_text("utf-8"))
     os.kill(child.pid, signal.SIGINT)
     assert child.wait(timeout=60) != 0
     while repeated() and time.monotonic() < until + 60:
