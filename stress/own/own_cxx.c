@@ -114,6 +114,11 @@ void own_run_ends(void)
 	}
 }
 
+_Noreturn OWN(void, __cxa_pure_virtual, void)
+{
+	own_fail("calls a pure virtual function", true, false, OWN_PC);
+}
+
 static own_exit early[OWN_EXITS]; /* before main */
 static int early_count;
 

@@ -83,7 +83,7 @@ class _Program:
             self._line([self._number(word) for word in words])
         name = self._prefix
         places = "".join(
-            f"static _Atomic uint{8 * size}_t {name}_{place} = {self._initial.get(place, '0')};\n"
+            f"_Atomic uint{8 * size}_t {name}_{place} = {self._initial.get(place, '0')};\n"
             for place, size in self._locations.items()
         )
         threads = "".join(

@@ -16,6 +16,7 @@ from tests.support.own import Several
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.oracle import run as oracle
+from wakeproof.judge.own.runtime import Runtime
 from wakeproof.judge.process import Children
 
 OPTIONS = ExploreOptions(
@@ -84,7 +85,11 @@ def test_a_program_in_c_is_judged_as_its_text_is(corpus: Several, name: str) -> 
 
 def test_random_programs_in_c_agree_with_the_axioms(children: Children, folder: Path) -> None:
     programs = {f"random{at}": text for at, text in enumerate(drawn(DRAWN).values())}
-    programs = {name: text for name, text in programs.items() if can_be_c(text)}
+    is_clang = not Runtime(children).is_gcc  # it loses that a compare-and-swap is weak
+    programs = {
+        name: text for name, text in programs.items()
+        if can_be_c(text) and not (is_clang and "cas_weak" in text)
+    }  # fmt: skip
     assert len(programs) > DRAWN // 2
     several = Several(children, in_c(programs), folder)
     found = []

@@ -879,3 +879,20 @@ def test_functions_may_be_called_like_instructions() -> None:
     """
     for result in of_text(ONE + text).values():
         assert result.verdicts == {"ended"}
+
+
+@CXX
+def test_a_call_of_a_pure_virtual_function_is_a_crash() -> None:
+    text = """
+    struct base {
+        base() { call(); }
+        void call() { act(); }
+        virtual void act() = 0;
+        virtual ~base() = default;
+    };
+    struct derived : base { void act() override {} };
+    int main() { derived made; return 0; }
+    """
+    for result in of_text(text, suffix=".cpp").values():
+        (found,) = result.outcomes
+        assert (found.verdict, found.example[-1].text) == ("crash", "calls a pure virtual function")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,8 @@ def test_a_program_holds_under_each_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_defect_of_a_program_shows(name: str) -> None:
+    if name == "shared_pointer.cpp" and "clang" in os.environ.get("CC", ""):
+        pytest.skip("clang has no hooks for parts of variables on the stack; there is a warning")
     results = of_program(_with_defect(name))
     assert verdicts(results) == SHOWN[name]
     assert all(result.exhaustive and not result.duplicates for result in results.values())
