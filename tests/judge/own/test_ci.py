@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,15 @@ def test_what_was_explored_in_part_is_no_passed_case(folder: Path) -> None:
     )
     assert code == VIOLATED
     assert suite.attrib["failures"] == "1"
+
+
+@pytest.mark.skipif(not shutil.which("clang"), reason="not run: install clang")
+def test_what_clang_leaves_out_is_said(folder: Path) -> None:
+    said = "clang leaves out hooks that gcc has"
+    ended = run(EXPLORE, "sound_race.c", "--model", "sc", cwd=folder, CC="clang")
+    assert (ended.returncode, said in ended.stdout) == (HELD, True)
+    ended = run(EXPLORE, "sound_race.c", "--model", "sc", cwd=folder, CC="gcc")
+    assert (ended.returncode, said in ended.stdout) == (HELD, False)
 
 
 def test_a_report_that_cannot_be_written_is_refused_at_once(folder: Path) -> None:
