@@ -354,7 +354,7 @@ void own_free_from(void *at, const void *from)
 
 /* Leaks. */
 
-static block *reached[BLOCKS];
+static block *reached[EXPLORE_THREADS * BLOCKS];
 static int reached_count;
 
 /* The words from here to there may be pointers, to a block or into it. */
@@ -370,7 +370,7 @@ static void follow(const char *from, const char *to)
 		heap = heap_of(pointer);
 		block = heap < 0 ? NULL : block_of(heap, pointer);
 		if (!block || !block->is_there || block->is_free || block->is_reached ||
-		    pointer >= start_of(block) + block->room || reached_count == BLOCKS)
+		    pointer >= start_of(block) + block->room)
 			continue;
 		block->is_reached = true;
 		reached[reached_count++] = block;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * own_history.c - the calls and returns of an object's operations, for `wakeproof linear`.
  *
- *   linear_call(push, 1)     "push 1 "            which returns of other threads are known here
- *   linear_return(0)         "push 1 0 2:1;"      1 return of thread 2 came before this call
+ *   wakeproof_call("push", 1)   "push 1 2:1"         1 return of thread 2 came before this call
+ *   wakeproof_return(0)         "push 1 2:1 = 0;"
  *
  * Why it works  An operation comes before another one if its return happens before the other's
  *               call. Under SC each call acquires and each return releases one word, so all returns
@@ -12,6 +12,7 @@
  *               An execution's history is written to a file, once, and its outcome is its number.
  * Spec          none.
  * Evidence      tests/judge/linear/test_own.py. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,21 @@ static void note(const char *text)
 	me->history_size += (uint32_t)size;
 }
 
+static bool is_in_operation(void)
+{
+	return own_now->history_size && own_now->history[own_now->history_size - 1] != ';';
+}
+
+/* It becomes a method's name, and is cut at 60 bytes. */
+static bool is_name(const char *text)
+{
+	size_t size = 0;
+
+	while (isalnum((unsigned char)text[size]) || text[size] == '_')
+		size++;
+	return size && size <= 60 && !text[size] && !isdigit((unsigned char)text[0]);
+}
+
 OWN(void, wakeproof_call, const char *operation, long argument)
 {
 	char text[OWN_MESSAGE];
@@ -43,6 +59,18 @@ OWN(void, wakeproof_call, const char *operation, long argument)
 
 	if (!own_now)
 		return;
+	if (!is_name(operation)) {
+		own_refuse("linear_call(%.60s, ...): the name of an operation has letters, digits "
+			   "and _, at most 60",
+			   operation);
+		own_pause();
+	}
+	if (is_in_operation()) {
+		own_refuse("thread %d calls %s before its last operation has returned: "
+			   "linear_return is missing",
+			   own_thread(), operation);
+		own_pause();
+	}
 	if (own_is_sc)
 		own_update(EXPLORE_ADD, OWN_CLOCK, 4, 0, EXPLORE_ACQUIRE, operation, OWN_PC);
 	used = snprintf(text, sizeof(text), "%.60s %ld", operation, argument);
@@ -65,6 +93,11 @@ OWN(void, wakeproof_return, long value)
 
 	if (!own_now)
 		return;
+	if (!is_in_operation()) {
+		own_refuse("thread %d returns %ld from no operation: linear_call is missing",
+			   own_thread(), value);
+		own_pause();
+	}
 	snprintf(text, sizeof(text), " = %ld;", value);
 	note(text);
 	if (own_now->returns == OWN_RETURNS) {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,19 +78,30 @@ static void count(const end *found, uint64_t run)
 	ends[i].runs++;
 }
 
-/* What the run prints, until it ends, sleeps for ever or has taken too long. */
+/* What the run prints, until it ends, sleeps for ever or has taken too long. A run that has closed
+ * what it prints to, and goes on, is watched all the same. */
 static void follow(pid_t process, int from, double limit_s, end *found)
 {
-	struct pollfd stream = {.fd = from, .events = POLLIN};
+	int ended = (int)syscall(SYS_pidfd_open, process, 0);
+	struct pollfd events[] = {{.fd = from, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
 	repeat_look before = {0};
 	double last = now_s() + limit_s;
 	size_t used = 0;
 
+	if (ended < 0) {
+		perror("repeat: pidfd_open");
+		kill(process, SIGKILL);
+		exit(3);
+	}
 	for (;;) {
 		char text[512];
 		ssize_t size;
 
-		if (poll(&stream, 1, LOOK_MS) <= 0) {
+		if (now_s() >= last) {
+			found->kind = UNFINISHED;
+			break;
+		}
+		if (poll(events, 2, LOOK_MS) <= 0) {
 			repeat_look look = repeat_look_at(process);
 
 			if (repeat_is_asleep(&before, &look)) {
@@ -98,19 +110,17 @@ static void follow(pid_t process, int from, double limit_s, end *found)
 				break;
 			}
 			before = look;
-			if (now_s() < last)
-				continue;
-			found->kind = UNFINISHED;
-			break;
-		}
-		size = read(from, text, sizeof(text));
-		if (size < 0 && errno == EINTR)
 			continue;
-		if (size <= 0)
-			break;
+		}
+		if (!events[0].revents)
+			break; /* it has ended, and all that it printed is read */
+		size = read(from, text, sizeof(text));
+		if (size == 0)
+			events[0].fd = -1;
 		for (ssize_t i = 0; i < size && used + 1 < PRINTED; i++)
 			found->printed[used++] = text[i] ? text[i] : ' ';
 	}
+	close(ended);
 	while (used && strchr(" \n", found->printed[used - 1]))
 		used--;
 	found->printed[used] = '\0';

@@ -246,6 +246,9 @@ def test_an_operation_that_waits_cannot_happen_before_it_may(tmp_path: Path) -> 
     [
         (LIFO.replace("def push", "def put"), "Model has no method push"),
         (LIFO.replace("append(value)", "append(1 / 0)"), "push.2. raises ZeroDivisionError"),
+        (LIFO.replace("append(value)", "return 'x'"), "push.2. returns 'x': allowed"),
+        (LIFO.replace("self):\n", "self, size):\n"), "a new Model raises TypeError"),
+        (LIFO.replace("[]\n", "[lambda: 0]\n"), "a new Model raises .*pickle"),
         ("x = 1", "needs a class Model; there is none"),
         ("class A: pass\nclass B: pass", "there is A, B"),
         ("1 +", "SyntaxError"),
@@ -259,6 +262,21 @@ def test_a_model_that_is_none_is_refused(tmp_path: Path, model: str, said: str) 
 def test_a_program_without_marks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="use linear_call and linear_return"):
         _checked(tmp_path, "int main(void) { return 0; }", LIFO)
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        ("linear_call(stack->push, 1); linear_return(0);", "linear_call.stack->push, .*letters"),
+        ('wakeproof_call("push ", 1); linear_return(0);', "linear_call.push , .*letters"),
+        ("linear_call(push, 1); linear_call(pop, 0);", "calls pop before its last operation"),
+        ("linear_return(3);", "returns 3 from no operation"),
+        ("linear_call(push, 1); linear_return(0); linear_return(4);", "returns 4 from no"),
+    ],
+)
+def test_marks_that_are_no_history_are_refused(tmp_path: Path, marks: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        _checked(tmp_path, f"int main(void) {{ {marks} return 0; }}", LIFO)
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -115,6 +115,33 @@ def test_leaks_are_looked_for_once_every_thread_was_joined() -> None:
     assert verdicts(of_text(text % "pthread_join(t, &made);")) == LOST
 
 
+def test_all_blocks_of_all_threads_are_followed() -> None:
+    """5000 blocks, more than one thread may have; the first that was allocated is the last."""
+    text = """
+    #include <pthread.h>
+    #include <stdlib.h>
+    struct node { struct node *next; } *mine, *its;
+    static void fill(struct node **list) {
+        for (int i = 0; i < 2500; i++) {
+            struct node *node = malloc(sizeof(*node));
+            node->next = *list;
+            *list = node;
+        }
+    }
+    static void *f(void *a) { fill(&its); return a; }
+    int main(void) {
+        pthread_t t;
+        pthread_create(&t, 0, f, 0);
+        pthread_join(t, 0);
+        fill(&mine);
+        %s
+        return 0;
+    }
+    """
+    assert verdicts(of_text(text % "")) == ENDED
+    assert verdicts(of_text(text % "mine->next->next = 0;")) == LOST
+
+
 def test_a_thread_that_still_runs_may_have_blocks() -> None:
     text = """
     #include <pthread.h>

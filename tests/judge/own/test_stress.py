@@ -117,14 +117,37 @@ def test_who_may_still_wake_is_no_sleep_for_ever(tmp_path: Path, sleeps: str) ->
     assert (end.kind, end.code) == expected
 
 
+@pytest.mark.parametrize(
+    "goes_on", ["work = 1;", 'puts("again");', "close(1), close(2), sleep(1);"]
+)
 def test_a_run_that_does_not_end_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes_on: str
 ) -> None:
+    """Whether it prints nothing, prints on and on, or has closed what it prints to."""
     monkeypatch.setattr(own, "LIMIT_S", 0.3)
-    report = _repeated(tmp_path, "int main(void) { for (;;) work = 1; }")
+    report = _repeated(tmp_path, f"int main(void) {{ for (;;) {{ {goes_on} }} }}")
     (end,) = report.programs[0].builds[0].ends
     assert (end.kind, end.runs) == ("unfinished", 3)  # after three it gives up
     assert "does not end in 0.3 s" in report.programs[0].messages[0]
+
+
+def test_a_run_that_closed_its_output_is_still_seen_to_sleep(tmp_path: Path) -> None:
+    waits = "pthread_mutex_lock(&mutex); pthread_cond_wait(&has_work, &mutex);"
+    end = _end(_repeated(tmp_path, f"int main(void) {{ close(1); close(2); {waits} }}"))
+    assert end.kind == "asleep"
+
+
+def test_who_holds_the_output_of_a_run_does_not_delay_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of the run lives on, longer than a run may take, and has its output open."""
+    monkeypatch.setattr(own, "LIMIT_S", 2)
+    report = _repeated(
+        tmp_path,
+        'int main(void) { if (!fork()) { sleep(5); _exit(0); } puts("parent"); return 4; }',
+    )
+    end = _end(report)
+    assert (end.kind, end.code, end.printed) == ("exited", 4, "parent")
 
 
 NARROW = """

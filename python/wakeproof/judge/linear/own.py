@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -87,7 +87,23 @@ class LinearModel:
     """A sequential model: a class in Python whose methods are the operations."""
 
     file: Path
-    make: Callable[[], Any]
+    make: type[Any]
+
+    def start(self) -> Any:
+        """Return the first state.
+
+        Raises:
+            UsageError: the class cannot be made without arguments, or has a state that Python
+                cannot copy.
+        """
+        try:
+            state = self.make()
+            pickle.dumps(copy.deepcopy(state))
+        except Exception as error:
+            raise UsageError(
+                f"{self.file}: a new {self.make.__name__} raises {type(error).__name__}: {error}"
+            ) from error
+        return state
 
     def after(self, state: Any, operation: Operation) -> Any:
         """Return the state after the operation; None: it cannot happen now, with this result.
@@ -109,14 +125,19 @@ class LinearModel:
             ) from error
         if result is NotImplemented:
             return None
-        is_same = operation.result is None or int(result or 0) == operation.result
+        if not isinstance(result, int | None):
+            raise UsageError(
+                f"{self.file}: {operation.name}({operation.argument}) returns {result!r}: allowed "
+                "are a number, None for 0, and NotImplemented if it cannot happen now"
+            )
+        is_same = operation.result is None or (result or 0) == operation.result
         return then if is_same else None
 
     def explains(self, history: History) -> bool:
         """Return whether an order of the operations gives their results."""
         start = (0,) * len(history.threads)
         seen: set[tuple[tuple[int, ...], bytes]] = set()
-        todo = [(start, self.make())]
+        todo = [(start, self.start())]
         while todo:
             counts, state = todo.pop()
             if all(one.result is None
