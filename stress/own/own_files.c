@@ -401,8 +401,7 @@ OWN(int, close, int number)
 	if (!file)
 		return -1;
 	put(&file->is_closed[end], true, OWN_PC);
-	if (end == WRITES)
-		put(&file->edges[READS], get(&file->edges[READS], OWN_PC) + 1, OWN_PC);
+	put(&file->edges[!end], get(&file->edges[!end], OWN_PC) + 1, OWN_PC); /* the other end's */
 	tell(file, "close", OWN_PC);
 	return 0;
 }

@@ -167,6 +167,27 @@ def test_epoll_reports_what_is_ready(events: str, thread: str, main: str, expect
         assert (result.exhaustive, result.duplicates, result.error) == (True, 0, "")
 
 
+PIPE_EDGES = """(void)!pipe(ends), set = epoll_create1(0);
+    watch(EPOLL_CTL_ADD, ends[%d], EPOLLET | %s), waits(%d)"""
+
+
+@pytest.mark.parametrize(
+    ("end", "events", "first_ms", "thread", "expected"),
+    [
+        (1, "EPOLLOUT", -1, "close(ends[0])", ENDED),
+        (1, "EPOLLOUT", -1, "", ASLEEP),
+        (0, "EPOLLIN", 0, "close(ends[1])", ENDED),
+        (0, "EPOLLIN", 0, "", ASLEEP),
+    ],
+)
+def test_a_close_is_an_edge_for_the_other_end(
+    end: int, events: str, first_ms: int, thread: str, expected: str
+) -> None:
+    """Linux wakes who watches the other end: EPOLLERR for the writer, EPOLLHUP for the reader."""
+    first = PIPE_EDGES % (end, events, first_ms)
+    assert verdicts(of_text(HEAD + EPOLL + MAIN % (thread, first, "waits(-1)"))) == expected
+
+
 WAKER = """
 static atomic_int work, is_awake;
 static void *f(void *a) {
