@@ -18,15 +18,14 @@
 
 #include <string.h>
 
-/* Does the model order `other` before `node`, so that `node` must not read older writes? */
+/* Does the model order `other` before `node`, so that `node` must not read older writes? Under TSO a
+ * write that another thread has read has left its buffer, and all earlier ones of its thread too. */
 static bool is_visible(const explore_search *search, const explore_node *node,
 		       const explore_node *other)
 {
-	if (search->options->model == EXPLORE_SC)
-		return explore_holds(&node->causes, other);
 	if (search->options->model == EXPLORE_RC11)
 		return explore_holds(&node->ordered, other);
-	return other->thread == node->thread && other->index <= node->index;
+	return explore_holds(&node->causes, other);
 }
 
 int explore_bound(const explore_search *search, const explore_graph *graph, int number)

@@ -55,6 +55,7 @@ static void set_order(explore_node *node, const explore_step *step)
 {
 	bool is_futex = step->kind == EXPLORE_WAIT || step->kind == EXPLORE_WAKE;
 
+	node->is_lock = step->is_lock;
 	node->is_plain = step->kind == EXPLORE_PLAIN_LOAD || step->kind == EXPLORE_PLAIN_STORE;
 	node->order = step->order;
 	if (is_futex)
@@ -137,6 +138,8 @@ int explore_append(explore_search *search, explore_graph *graph, int thread,
 			       .serial = ++search->serial,
 			       .position = owner->position};
 	node->is_first = is_first_part(search, node);
+	if (node->is_first)
+		owner->seen[node->position / 64 % 4] |= UINT64_C(1) << node->position % 64;
 	set_order(node, step);
 	set_place(search, graph, node, step);
 	explore_begin_clocks(graph, node);

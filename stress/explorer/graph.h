@@ -58,8 +58,9 @@ typedef struct explore_search {
 	int graphs_count, graphs_room, depth;
 	int16_t place_of[EXPLORE_PLACES], location_of[EXPLORE_PLACES];
 	int places_count;
-	uint64_t counted, looks, random, bytes, serial;
-	double started;
+	uint64_t counted, random, bytes, serial;
+	uint32_t looks, looks_apart; /* at the limits, since the last one at the clock */
+	double started, looked;      /* at the clock */
 	uint64_t *seen; /* hashes of finished graphs, in a table with open addressing */
 	uint64_t seen_count, seen_room;
 	struct explore_share *share; /* data shared with other processes; NULL: there are none */
@@ -118,7 +119,8 @@ void explore_set_fences(const explore_search *search, const explore_graph *graph
 /* graph_threads.c */
 void explore_start_thread(explore_search *search, explore_graph *graph, int thread);
 void explore_go_on(explore_search *search, explore_graph *graph, int thread);
-int explore_next_thread(const explore_graph *graph); /* NOWHERE: no thread can go on */
+/* NOWHERE: no thread can go on. */
+int explore_next_thread(const explore_search *search, const explore_graph *graph);
 bool explore_can_go_on(const explore_graph *graph, int thread);
 bool explore_is_urgent(const explore_graph *graph, int thread); /* in the middle of an update */
 /* The node that woke the thread, or NOWHERE. */
@@ -172,7 +174,7 @@ void explore_estimate_alone(explore_search *search);
 /* graphs.c, graph_sample.c, graph_verdict.c, graph_example.c */
 void explore_visit_all(explore_search *search); /* every graph, once */
 /* The graphs below this one. */
-void explore_visit_next(explore_search *search, explore_graph *graph);
+void explore_visit_thread(explore_search *search, explore_graph *graph, int thread);
 void explore_sample(explore_search *search);
 void explore_finish(explore_search *search, explore_graph *graph);
 bool explore_is_stale(const explore_graph *graph, int thread); /* of a spinning thread */

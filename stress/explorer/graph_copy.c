@@ -167,7 +167,9 @@ static void copy_threads(const explore_graph *from, explore_graph *to, int threa
 								: THREAD_READY,
 			.phase = lost->part,
 			.joins = lost->part == PART_LINK ? (int8_t)lost->value : 0,
+			.is_at_lock = lost->is_lock,
 		};
+		memcpy(thread->seen, from->threads[t].seen, sizeof(thread->seen));
 	}
 }
 

@@ -21,6 +21,7 @@
 #include <math.h>
 #include <string.h>
 
+static const double DESCENT_S = 1; /* at most for one descent, which may be longer than a search */
 static const double DESCENTS_S = 0.1; /* per look: a twentieth of the time between two looks */
 
 enum { KINDS = 512 };
@@ -112,7 +113,8 @@ static bool go_down(explore_search *search)
 
 	for (int k = 0; k < level->count && !search->is_over; k++) {
 		probe->weight = level->kinds[k].weight;
-		explore_visit_next(search, level->kinds[k].graph);
+		explore_visit_thread(search, level->kinds[k].graph,
+				     explore_next_thread(search, level->kinds[k].graph));
 	}
 	level->count = 0;
 	probe->level = probe->next;
@@ -120,18 +122,20 @@ static bool go_down(explore_search *search)
 	return has_more;
 }
 
-/* Estimates executions once, by a search of its own that leaves the other search as it is. */
-static double descend(explore_search *search, level levels[2])
+/* Estimates executions once, by a search of its own that leaves the other search as it is. False:
+ * the time was over before. */
+static bool descend(explore_search *search, level levels[2], double seconds, double *found)
 {
 	explore_report report, pool_report;
 	explore_search own;
 	explore_options options = *search->options;
 	explore_probe probe = {.random = search, .next = &levels[0], .weight = 1};
 
-	options.max_seconds = 0;
+	options.max_seconds = seconds;
 	memset(levels, 0, 2 * sizeof(*levels));
-	explore_search_begin(&probe.pool, search->program, &options, &pool_report, 0);
-	explore_search_begin(&own, search->program, &options, &report, 0);
+	explore_search_begin(&probe.pool, search->program, &options, &pool_report,
+			     explore_cpu_seconds());
+	explore_search_begin(&own, search->program, &options, &report, explore_cpu_seconds());
 	own.depth = search->depth;
 	own.probe = &probe;
 	explore_visit_all(&own); /* puts the first graph into `next` */
@@ -141,18 +145,21 @@ static double descend(explore_search *search, level levels[2])
 		;
 	explore_search_end(&own);
 	explore_search_end(&probe.pool);
-	return probe.found;
+	*found = probe.found;
+	return !report.stopped || strcmp(report.stopped, "max_seconds") != 0;
 }
 
-static void add_descents(explore_search *search, double seconds, uint64_t most)
+static void add_descents(explore_search *search, double seconds, double each, uint64_t most)
 {
 	static level levels[2];
 	double end = explore_cpu_seconds() + seconds;
 	explore_descents *descents = &search->descents;
 
 	do {
-		double found = descend(search, levels);
+		double found;
 
+		if (!descend(search, levels, each, &found))
+			return;
 		descents->count++;
 		descents->sum += found;
 		descents->squares += found * found;
@@ -173,16 +180,21 @@ static explore_size size_of(const explore_descents *descents, uint64_t known)
 
 void explore_estimate_more(explore_search *search, uint64_t known)
 {
-	add_descents(search, DESCENTS_S, 0);
-	explore_estimate(size_of(&search->descents, known));
+	add_descents(search, DESCENTS_S, DESCENT_S, 0);
+	if (search->descents.count)
+		explore_estimate(size_of(&search->descents, known));
 }
 
 void explore_estimate_alone(explore_search *search)
 {
 	const explore_options *options = search->options;
 	double seconds = options->max_seconds > 0 ? options->max_seconds : INFINITY;
+	double each = options->max_seconds > 0 ? fmax(options->max_seconds, DESCENT_S) : 0;
 
-	add_descents(search, seconds, options->descents);
-	search->report->size = size_of(&search->descents, 0);
+	add_descents(search, seconds, each, options->descents);
 	search->report->stopped = "estimate";
+	if (search->descents.count)
+		search->report->size = size_of(&search->descents, 0);
+	else
+		explore_fail(search, "no descent was at its end in time: give more seconds");
 }

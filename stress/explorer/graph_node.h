@@ -59,6 +59,7 @@ typedef struct explore_node {
 	bool is_plain;
 	bool is_followed;      /* a read; its write follows at once */
 	bool is_update;        /* a write that must directly follow the source of its read */
+	bool is_lock;          /* the step waits until the lock is free */
 	bool has_failed;       /* a weak compare-and-swap that failed spuriously */
 	bool is_strong;        /* a seq_cst access, or a seq_cst or heavy fence */
 	int16_t index;         /* in its thread */
@@ -90,11 +91,14 @@ typedef struct explore_node {
 
 typedef struct explore_thread {
 	explore_position position;
+	/* A bit for each position at which a step of the thread begins; positions share bits. */
+	uint64_t seen[4];
 	int16_t count, last; /* the number of nodes; the number of the last one, or NOWHERE */
 	/* THREAD_SPINNING: index of the node with which the useless pass began */
 	int16_t spins_from;
 	uint8_t status, phase; /* enum explore_status; the part that comes next */
 	int8_t joins;          /* THREAD_JOINING: the thread that has to end */
+	bool is_at_lock;       /* THREAD_READY: its next step takes a lock */
 } explore_thread;
 
 typedef struct explore_place {
@@ -135,6 +139,12 @@ static inline bool explore_part_reads(int part)
 static inline bool explore_part_writes(int part)
 {
 	return part == PART_WRITE || part == PART_QUEUE_WRITE || part == PART_LEAVE_WRITE;
+}
+
+/* The bit of a position among those that the thread has seen. */
+static inline bool explore_has_seen(const explore_thread *thread, explore_position position)
+{
+	return thread->seen[position / 64 % 4] >> position % 64 & 1;
 }
 
 /* Node `index` of a thread. */

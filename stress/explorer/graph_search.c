@@ -16,12 +16,32 @@
 
 enum { LOOKS_PER_CLOCK = 4096 };
 
+static const double CLOCK_S = 0.01;
+
 static const double ALONE_S = 0.1, SIZE_S = 0.2;
 
 void explore_stop(explore_search *search, const char *why)
 {
 	search->report->stopped = why;
 	search->is_over = true;
+}
+
+/* A step of a large graph takes a thousand times as long as one of a small graph, so the looks at
+ * the clock are as far apart in time, not in steps. */
+static bool is_late(explore_search *search)
+{
+	double most = search->options->max_seconds, now, before = search->looked;
+
+	if (most <= 0 || search->looks++ < search->looks_apart)
+		return false;
+	now = explore_cpu_seconds();
+	search->looked = now;
+	search->looks = 0;
+	if (now - before > CLOCK_S)
+		search->looks_apart /= 2;
+	else if (search->looks_apart < LOOKS_PER_CLOCK)
+		search->looks_apart = search->looks_apart * 2 + 1;
+	return now - search->started > most;
 }
 
 bool explore_is_over(explore_search *search)
@@ -32,8 +52,7 @@ bool explore_is_over(explore_search *search)
 		return !explore_fail(search, "%s", search->program->error);
 	if (options->max_bytes && search->bytes > options->max_bytes)
 		explore_stop(search, "max_bytes");
-	else if (options->max_seconds > 0 && search->looks++ % LOOKS_PER_CLOCK == 0 &&
-		 explore_cpu_seconds() - search->started > options->max_seconds)
+	else if (is_late(search))
 		explore_stop(search, "max_seconds");
 	return search->is_over;
 }

@@ -60,6 +60,8 @@ static void look_for_loop(const explore_search *search, explore_graph *graph, in
 	bool has_changed = false;
 	int visits = 0;
 
+	if (!explore_has_seen(thread, thread->position))
+		return;
 	for (int i = thread->count - 1; i >= 0; i--) {
 		const explore_node *node = explore_nth(graph, t, i);
 
@@ -114,6 +116,7 @@ static void arrive(explore_search *search, explore_graph *graph, int t)
 	step = program->at(program, t, thread->position);
 	kind = step->kind;
 	thread->joins = (int8_t)(kind == EXPLORE_JOIN ? step->operand : 0);
+	thread->is_at_lock = step->is_lock;
 	thread->status = kind == EXPLORE_END
 				 ? program->creates_threads ? THREAD_READY : THREAD_ENDED
 			 : kind == EXPLORE_BEGIN   ? THREAD_UNBORN
@@ -210,7 +213,7 @@ void explore_go_on(explore_search *search, explore_graph *graph, int t)
 	case PART_READ:
 		if (node->is_followed)
 			thread->phase = PART_WRITE;
-		else if (search->program->at(search->program, t, node->position)->is_lock)
+		else if (node->is_lock)
 			wait_for_lock(thread, node);
 		else
 			end_step(search, graph, node, node->value);
@@ -291,15 +294,38 @@ bool explore_is_urgent(const explore_graph *graph, int t)
 	       last->part == PART_COMPARE || last->part == PART_LEAVE_READ;
 }
 
-int explore_next_thread(const explore_graph *graph)
+/* Would the next step of the thread find its lock taken, by the newest write? */
+static bool is_shut_out(const explore_search *search, const explore_graph *graph, int t)
 {
-	int next = NOWHERE;
+	const explore_thread *thread = &graph->threads[t];
+	const explore_step *step;
+	int place, last;
+
+	if (!thread->is_at_lock || thread->status != THREAD_READY)
+		return false;
+	step = search->program->at(search->program, t, thread->position);
+	place = search->place_of[step->location];
+	if (place == NOWHERE || place >= graph->places_count)
+		return false;
+	last = graph->places[place].last;
+	return last >= 0 &&
+	       !explore_takes_place(step, explore_cut(step, graph->nodes[last].written));
+}
+
+/* Who waits for a lock goes on last: it would be blocked, and again in each graph that follows. */
+int explore_next_thread(const explore_search *search, const explore_graph *graph)
+{
+	int next = NOWHERE, last = NOWHERE;
 
 	for (int t = graph->threads_count - 1; t >= 0; t--) {
 		if (explore_is_urgent(graph, t))
 			return t;
-		if (explore_can_go_on(graph, t))
+		if (!explore_can_go_on(graph, t))
+			continue;
+		if (is_shut_out(search, graph, t))
+			last = t;
+		else
 			next = t;
 	}
-	return next;
+	return next >= 0 ? next : last;
 }

@@ -115,6 +115,16 @@ static void visit_write(explore_search *search, explore_graph *graph, int thread
 
 /* Reads, and parts without a choice. */
 
+/* Does it find a lock taken that the graph shows to be given back? No write revisits such a read, as
+ * it was not added in the canonical way. */
+static bool waits_in_vain(const explore_graph *graph, int read, const explore_step *step)
+{
+	const explore_node *node = &graph->nodes[read];
+
+	return step->is_lock && !node->is_followed &&
+	       node->source != graph->places[node->place].last;
+}
+
 static void visit_read_from(explore_search *search, explore_graph *graph, int read, int source,
 			    const explore_step *step)
 {
@@ -123,7 +133,7 @@ static void visit_read_from(explore_search *search, explore_graph *graph, int re
 
 	for (int failed = 0; failed < 2 && !search->is_over; failed++) {
 		if (!explore_set_source(search, graph, read, source, step, failed) ||
-		    !explore_may_read(search, graph, read))
+		    waits_in_vain(graph, read, step) || !explore_may_read(search, graph, read))
 			continue;
 		explore_go_on(search, graph, thread);
 		visit(search, graph);
@@ -190,7 +200,7 @@ static void take_part(explore_search *search, explore_graph *graph, int thread)
 
 static void visit(explore_search *search, explore_graph *graph)
 {
-	int thread = explore_next_thread(graph);
+	int thread = explore_next_thread(search, graph);
 
 	if (explore_is_over(search) || (search->share && !explore_enters(search, thread < 0)) ||
 	    (search->probe && !explore_probe_leave(search, graph, thread)))
@@ -198,10 +208,10 @@ static void visit(explore_search *search, explore_graph *graph)
 	if (thread < 0)
 		explore_finish(search, graph);
 	else
-		explore_visit_next(search, graph);
+		explore_visit_thread(search, graph, thread);
 }
 
-void explore_visit_next(explore_search *search, explore_graph *graph)
+void explore_visit_thread(explore_search *search, explore_graph *graph, int thread)
 {
 	if (graph->count == EXPLORE_NODES || search->depth == DEPTH_MOST) {
 		explore_fail(search,
@@ -212,7 +222,7 @@ void explore_visit_next(explore_search *search, explore_graph *graph)
 		return;
 	}
 	search->depth++;
-	take_part(search, graph, explore_next_thread(graph));
+	take_part(search, graph, thread);
 	search->depth--;
 }
 

@@ -7,10 +7,12 @@
 #include "options.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "joins.h"
 #include "overrides.h"
@@ -232,6 +234,7 @@ explore_command explore_read_command(int argc, char **argv)
 {
 	explore_command command = {.models = ALL_MODELS, .options = {.preemptions = -1, .seed = 1}};
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read what it finds */
 	for (int i = 1; i < argc; i++) {
 		if (set_flag(&command, argv[i]))
 			continue;

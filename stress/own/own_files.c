@@ -396,8 +396,11 @@ OWN(ssize_t, read, int number, void *into, size_t size)
 OWN(int, close, int number)
 {
 	int end;
-	file *file = open_file(number, &end, "close", OWN_PC);
+	file *file;
 
+	if (own_now && number >= 0 && number < FIRST)
+		return refuse("the close of standard input, output or error");
+	file = open_file(number, &end, "close", OWN_PC);
 	if (!file)
 		return -1;
 	put(&file->is_closed[end], true, OWN_PC);

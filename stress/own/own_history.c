@@ -13,6 +13,7 @@
  * Spec          none.
  * Evidence      tests/judge/linear/test_own.py. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,9 @@ static unsigned number(const char *history)
 	numbers[slot] = ++count;
 	if (!file && getenv("WAKEPROOF_HISTORIES"))
 		file = fopen(getenv("WAKEPROOF_HISTORIES"), "w");
+	if (!file && getenv("WAKEPROOF_HISTORIES"))
+		own_refuse("the file of histories, %s, cannot be written: %s",
+			   getenv("WAKEPROOF_HISTORIES"), strerror(errno));
 	if (file) {
 		fprintf(file, "%u %s\n", count, history);
 		fflush(file);

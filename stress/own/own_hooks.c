@@ -139,11 +139,12 @@ bool own_cas(void *at, int size, uint64_t expected, uint64_t value, int order, c
 	return own_step(step, at, what, from) == step.expected;
 }
 
-/* A mutex of Rust's standard library: 0, or 1 + the thread that holds it. Its lock waits in the
- * engine, so nobody ever sees that others wait for it. */
+/* A mutex of Rust's standard library: 0, or a number of the thread that holds it. Its lock waits in
+ * the engine, so nobody ever sees that others wait for it: the number is never 2. */
 static uint64_t lock_std(void *at, const void *from)
 {
-	explore_step step = step_of(EXPLORE_CAS, 4, EXPLORE_ACQUIRE, (uint64_t)own_thread() + 1);
+	explore_step step =
+		step_of(EXPLORE_CAS, 4, EXPLORE_ACQUIRE, 1 + 4 * (uint64_t)own_thread());
 
 	step.fail_order = EXPLORE_RELAXED;
 	step.is_lock = true;

@@ -81,7 +81,8 @@ uint32_t own_site(const void *from, const char *what)
 	if (!from)
 		return NO_SITE;
 	while (slots[slot] &&
-	       (from_of[slots[slot] - 1] != from || strcmp(sites[slots[slot] - 1].what, what) != 0))
+	       (from_of[slots[slot] - 1] != from ||
+		(sites[slots[slot] - 1].what != what && strcmp(sites[slots[slot] - 1].what, what))))
 		slot = (slot + 1) % OWN_SITES;
 	if (slots[slot])
 		return slots[slot] - 1u;

@@ -46,10 +46,9 @@ static struct {
 	uint32_t turns_count, turns_room;
 } tables[EXPLORE_THREADS];
 
-static uint64_t history[EXPLORE_THREADS]
-		       [EXPLORE_NODES]; /* serial numbers of the nodes that were run */
+static uint64_t last_done[EXPLORE_THREADS]; /* the serial of the last node that was run */
 static int done_count[EXPLORE_THREADS];
-static bool is_valid; /* memory and fibers are as `history` says */
+static bool is_valid; /* memory and fibers are as these say */
 
 /* Positions. */
 
@@ -262,16 +261,15 @@ static bool ends_step(const explore_graph *graph, const explore_node *node, uint
 	}
 }
 
-/* Is what was run the beginning of this graph? */
+/* Is what was run the beginning of this graph? A node stays in a graph only with all earlier ones
+ * of its thread, so the last one tells. */
 static bool is_beginning(const explore_graph *graph)
 {
-	for (int t = 0; t < own_program.threads; t++) {
-		if (done_count[t] > graph->threads[t].count)
+	for (int t = 0; t < own_program.threads; t++)
+		if (done_count[t] > graph->threads[t].count ||
+		    (done_count[t] &&
+		     explore_nth(graph, t, done_count[t] - 1)->serial != last_done[t]))
 			return false;
-		for (int i = 0; i < done_count[t]; i++)
-			if (explore_nth(graph, t, i)->serial != history[t][i])
-				return false;
-	}
 	return true;
 }
 
@@ -356,7 +354,8 @@ static void run_node(const explore_graph *graph, const explore_node *node, int t
 	own_fiber *fiber = &own_fibers[t];
 	uint64_t value;
 
-	history[t][done_count[t]++] = node->serial;
+	last_done[t] = node->serial;
+	done_count[t]++;
 	put_written(node);
 	if (node->part == PART_LINK && node->kind == EXPLORE_BEGIN)
 		own_begin(fiber);

@@ -7,6 +7,7 @@
  *   write to 2   is kept: a panic says there why main returns 101
  *   signals      none is ever delivered
  *   random       the same bytes in each execution
+ *   cgroups      there are none: who asks for the number of CPUs looks for their limits in a file
  *
  * Spec          none.
  * Evidence      tests/judge/own/test_rust.py. */
@@ -83,6 +84,16 @@ OWN(int, poll, struct pollfd *streams, nfds_t count, int limit_ms)
 	if (own_now)
 		own_now->clock_ns += (uint64_t)limit_ms * 1000000;
 	return 0;
+}
+
+OWN(int, open64, const char *path, int flags, mode_t mode)
+{
+	(void)flags;
+	(void)mode;
+	if (strcmp(path, "/proc/self/cgroup") != 0)
+		return (int)own_not_modelled("open64");
+	errno = ENOENT;
+	return -1;
 }
 
 OWN(int, sigaction, int number, const struct sigaction *now, struct sigaction *before)

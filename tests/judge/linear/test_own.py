@@ -7,6 +7,7 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -358,3 +359,17 @@ def test_the_search_finds_an_order_if_there_is_one(
     expected = any(map(fits, itertools.permutations(placed))) if len(placed) < 7 else None
     found = LinearModel(Path("model.py"), Stack).explains(History(threads))
     assert expected is None or found == expected
+
+
+def test_a_file_of_histories_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explored = own._explored
+
+    def elsewhere(*given: Any) -> Any:
+        *most, _, tick = given
+        return explored(*most, Path("/no/such/place"), tick)
+
+    monkeypatch.setattr(own, "_explored", elsewhere)
+    with pytest.raises(UsageError, match="histories, /no/such/place, cannot be written: No such"):
+        _checked(tmp_path, STACK % SOUND, LIFO)

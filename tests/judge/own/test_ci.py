@@ -102,6 +102,7 @@ def test_what_was_explored_in_part_is_no_passed_case(folder: Path) -> None:
     assert suite.attrib["failures"] == "1"
 
 
+@pytest.mark.rotates
 @pytest.mark.skipif(not shutil.which("clang"), reason="not run: install clang")
 def test_what_clang_leaves_out_is_said(folder: Path) -> None:
     said = "clang leaves out hooks that gcc has"
@@ -122,6 +123,7 @@ def _pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run(command, *arguments, cwd=folder)
 
 
+@pytest.mark.rotates
 def test_pytest_explores_files_named_race(folder: Path) -> None:
     counter = folder / "counter_race.c"
     counter.write_text(f"// wakeproof: --model sc -- -DSTEP=2\n{RACE}", "utf-8")
@@ -146,3 +148,13 @@ def test_pytest_shows_why_a_file_cannot_be_explored(folder: Path) -> None:
     assert ended.returncode == 1
     assert "STEP" in ended.stdout
     assert "does not compile" in ended.stdout
+
+
+@pytest.mark.slow
+def test_a_flag_may_be_two_words(tmp_path: Path) -> None:
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "number.h").write_text("#define NUMBER 0\n", "utf-8")
+    (tmp_path / "main.c").write_text("int main(void) { return NUMBER; }\n", "utf-8")
+    flags = ("-isystem", str(tmp_path / "headers"), "-include", "number.h")
+    ended = run([*EXPLORE, "main.c", "--strict", "--", *flags], cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (HELD, "")

@@ -231,6 +231,7 @@ def test_an_event_that_is_written_only_once_may_be_lost() -> None:
         ("set = epoll_create1(0); struct pollfd of = {set, POLLIN, 0}; poll(&of, 1, 0)",
          "a set of epoll within"),
         ("for (;;) eventfd(0, 0)", "descriptor"),
+        ("close(1)", "the close of standard input, output or error is not modelled"),
     ],
 )  # fmt: skip
 def test_what_is_not_modelled_is_refused(body: str, said: str) -> None:

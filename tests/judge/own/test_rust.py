@@ -117,6 +117,11 @@ def test_a_hash_map_has_the_same_order_in_each_execution() -> None:
     assert len(texts) == 1
 
 
+def test_the_number_of_cpus_may_be_asked_for() -> None:
+    text = _of("fn main() { assert!(thread::available_parallelism().unwrap().get() > 0); }")
+    assert verdicts(of_text(text, suffix=".rs")) == "ended ended ended"
+
+
 def test_destructors_of_thread_locals_run_before_a_join() -> None:
     text = _of("""struct Ends;
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -220,6 +225,7 @@ def test_nothing_of_a_program_is_without_hooks(tmp_path: Path) -> None:
     assert len(hooked) > 500
 
 
+@pytest.mark.rotates
 def test_a_counterexample_is_found_again(wakeproof: Command, tmp_path: Path) -> None:
     """Another process explores one model alone, and finds the same steps at the same addresses."""
     file = tmp_path / "parked.rs"
@@ -276,6 +282,12 @@ fn returns() -> Result<(), String> { (twice(lose) == 2).then_some(()).ok_or("los
 #[test]
 #[should_panic]
 fn other() { panic!("on purpose"); }
+#[test]
+fn script_runs() { assert!(cfg!(is_built)); }
+"""
+SCRIPT = """fn main() {
+    println!("cargo:rustc-check-cfg=cfg(is_built)\\ncargo:rustc-cfg=is_built");
+}
 """
 MANIFEST = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
 
@@ -288,6 +300,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / name / "src").mkdir(parents=True)
         (root / name / "src" / "lib.rs").write_text(code, "utf-8")
         (root / name / "Cargo.toml").write_text(MANIFEST.format(name), "utf-8")
+    (root / "uses" / "build.rs").write_text(SCRIPT, "utf-8")
     with (root / "uses" / "Cargo.toml").open("a", encoding="utf-8") as manifest:
         manifest.write('[dev-dependencies]\ncounts = { path = "../counts" }\n')
     return root / "uses"
@@ -295,6 +308,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("name", "status", "said"), [
     ("uses::tests::adds", "held", ""),
+    ("script_runs", "held", ""),
     ("loses", "violated", "assertion `left == right` failed"),
     ("returns", "violated", 'exits with 1: Error: "lost"'),
 ])  # fmt: skip

@@ -98,6 +98,7 @@ def test_threads_that_sleep_for_ever_are_proven_to(tmp_path: Path) -> None:
     assert time.monotonic() - started < own.LEAST * own.LIMIT_S
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     "sleeps",
     [
@@ -109,8 +110,11 @@ def test_threads_that_sleep_for_ever_are_proven_to(tmp_path: Path) -> None:
         "int p[2]; char c; (void)!pipe(p); alarm(1); (void)!read(p[0], &c, 1);",
     ],
 )
-def test_who_may_still_wake_is_no_sleep_for_ever(tmp_path: Path, sleeps: str) -> None:
+def test_who_may_still_wake_is_no_sleep_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sleeps: str
+) -> None:
     """The last one is woken by a signal; nothing shows that none will come."""
+    monkeypatch.setattr(own, "LEAST", 3)
     wakes = "pthread_mutex_lock(&mutex), work = 1, pthread_cond_signal(&has_work);"
     end = _end(_repeated(tmp_path, WAITS % f"{sleeps} {wakes} pthread_mutex_unlock(&mutex);"))
     expected = ("killed", signal.SIGALRM) if "alarm" in sleeps else ("exited", 0)

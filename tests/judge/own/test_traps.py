@@ -896,3 +896,17 @@ def test_a_call_of_a_pure_virtual_function_is_a_crash() -> None:
     for result in of_text(text, suffix=".cpp").values():
         (found,) = result.outcomes
         assert (found.verdict, found.example[-1].text) == ("crash", "calls a pure virtual function")
+
+
+def test_the_time_limit_is_kept_if_each_step_takes_long() -> None:
+    """A step of a graph of 600 steps takes long, and so does one estimate of their number."""
+    text = (
+        ONE
+        + """static atomic_int n;
+static void *f(void *a) { for (int at = 0; at < 300; at++) n += 1; return a; }"""
+        + RUN % "0"
+    )
+    options = ExploreOptions(models=(Model.SC,), loop_bound=0, seconds=0.5)
+    (result,) = of_text(text, options=options).values()
+    assert result.stopped == "max_seconds"
+    assert result.cpu_seconds < 6

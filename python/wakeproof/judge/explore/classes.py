@@ -255,7 +255,7 @@ class _Reader:
         """Return why only `other` could let `one` continue; "": it could not."""
         place = self._found.example[one.at].place
         change = self._last_change(place, besides=one.thread)
-        if change >= 0:
+        if change >= 0 and self._found.example[change].kind != "plain_store":  # that one makes it
             is_it = self._found.example[change].thread == other
             return f"has {self._word(one)} (#{change + 1}{self._where(change)})" if is_it else ""
         does = "wakes" if one.sleeps else "changes"

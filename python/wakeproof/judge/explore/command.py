@@ -38,6 +38,7 @@ from wakeproof.judge.own.program import (
     has_main,
     is_scenario,
     of_files,
+    without_flags,
 )
 from wakeproof.judge.own.scenarios import needs_program
 from wakeproof.judge.page import of_explore, output, render
@@ -391,9 +392,9 @@ def _given(
     files: list[Path], include: list[Path], arguments: list[str], volatile: str
 ) -> tuple[list[Path] | None, list[Program]]:
     """Return the scenarios and programs as text (None: none was given), and the programs in C."""
-    flags = [str(file) for file in files if str(file).startswith("-")]
+    named, flags = without_flags(files)
     flags += [f"-I{folder}" for folder in include]
-    given = scenarios.find([file for file in files if not str(file).startswith("-")])
+    given = scenarios.find(named)
     is_relaxed = _one_of("--volatile", volatile, ("plain", "relaxed")) == "relaxed"
     if not files:
         return None, []

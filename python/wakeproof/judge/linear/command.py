@@ -22,7 +22,7 @@ from wakeproof.judge.linear import run as judge
 from wakeproof.judge.linear.check import Row
 from wakeproof.judge.linear.own import OwnLinearReport
 from wakeproof.judge.linear.run import LinearReport, LinearResult
-from wakeproof.judge.own.program import of_files
+from wakeproof.judge.own.program import of_files, without_flags
 from wakeproof.judge.stress.grading import HELD
 
 
@@ -103,8 +103,7 @@ def _own(
     *,
     as_json: bool,
 ) -> NoReturn:
-    flags = [str(file) for file in files if str(file).startswith("-")]
-    given = [file for file in files if not str(file).startswith("-")]
+    given, flags = without_flags(files)
     if against is None or not given or pattern:
         raise UsageError("your own object needs its FILEs and --against FILE.py, and no -t")
     for file in given:

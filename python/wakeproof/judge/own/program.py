@@ -21,6 +21,8 @@ RUST = ".rs"
 CODE = (".c", *CXX, RUST)
 LINKED = (".o", ".a")
 """Suffixes of files that are linked as they are."""
+TAKES_NEXT = ("-D", "-U", "-I", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-x")
+"""Flags of compilers of which the next word is a part."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,20 @@ def of_text(first: Path, text: str) -> Program:
         raise UsageError(
             f"the token does not say how {first} was compiled: explore again"
         ) from error
+
+
+def without_flags(words: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Return the files among the words of a command, and the flags for the compiler."""
+    files: list[Path] = []
+    flags: list[str] = []
+    last = ""
+    for word in words:
+        if str(word).startswith("-") or last in TAKES_NEXT:
+            flags.append(str(word))
+        else:
+            files.append(word)
+        last = "" if last in TAKES_NEXT else str(word)
+    return files, flags
 
 
 def is_scenario(file: Path) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import tempfile
@@ -139,7 +140,7 @@ def repeat(
     started = time.monotonic()
     reports = []
     with Children() as children, tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
-        job = _Job(children, Path(folder), options, seed)
+        job = Repeater(children, Path(folder), options.budget_s(), seed)
         builds = options.builds()
         for at, program in enumerate(programs):
             found = []
@@ -158,10 +159,19 @@ def repeat(
         )  # fmt: skip
 
 
-class _Job:
-    def __init__(self, children: Children, folder: Path, options: StressOptions, seed: int) -> None:
-        self._children, self._folder, self._options = children, folder, options
-        self._seed = seed
+class Repeater:
+    """Compiles programs, and runs each for `seconds`; a run that takes longer than a limit ends."""
+
+    def __init__(
+        self,
+        children: Children,
+        folder: Path,
+        seconds: float,
+        seed: int,
+        limit_s: float | None = None,
+    ) -> None:
+        self._children, self._folder, self._seconds = children, folder, seconds
+        self._seed, self._limit_s = seed, LIMIT_S if limit_s is None else limit_s
         self._runtime = Runtime(children)
         self._source = locations.sources() / "stress"
         self._made: dict[str, Path] = {}
@@ -169,14 +179,24 @@ class _Job:
 
     @property
     def compiler(self) -> str:
+        """Return what the compiler says of itself, in a line."""
         return self._runtime.version.partition("\n")[0]
 
     def runs(self, program: Program, build: Build) -> Runs:
+        """Run a build of a program again and again, at least a few times.
+
+        Raises:
+            UsageError: the program is no C or C++, or does not compile.
+            MissingToolError: no compiler.
+        """
         built = self._built(program, build)
-        seconds = self._options.budget_s()
-        limit_s = seconds + COMPILE_S + 10 * LIMIT_S
-        command = [str(built), f"{seconds}", str(LEAST), str(self._seed), f"{LIMIT_S}", "--"]
-        ended = self._children.run([*command, *program.arguments], timeout_s=limit_s)
+        limit_s = self._seconds + COMPILE_S + 10 * self._limit_s
+        command = [
+            str(built), f"{self._seconds}", str(LEAST), str(self._seed), f"{self._limit_s}", "--"
+        ]  # fmt: skip
+        # A run that ThreadSanitizer has found a race in ends at once, with its own exit code.
+        env = {"TSAN_OPTIONS": "halt_on_error=1", **os.environ} if build.sanitizer else None
+        ended = self._children.run([*command, *program.arguments], timeout_s=limit_s, env=env)
         if ended.code or ended.timed_out:
             raise JudgeError(f"{program.name}, {build.name}: {ended.output.strip()[-300:]}")
         found: dict[str, Any] = json.loads(ended.output)

@@ -24,7 +24,7 @@ NO_STACK = '    .section .note.GNU-stack, "", @progbits\n    .text\n'
 _LEFT_OUT = re.compile(r"main$|compiled|data|state|dump|dialog|tour|cycles$")
 """Files of the explorer that serve scenarios, programs as text, or the engine of states."""
 _RUNTIME = (
-    "-std=gnu11", "-O2", "-g1", "-fPIC", "-fexceptions", "-D_GNU_SOURCE=", *WARNINGS,
+    "-std=gnu11", "-O3", "-g1", "-fPIC", "-fexceptions", "-D_GNU_SOURCE=", *WARNINGS,
 )  # fmt: skip
 _PROGRAM = (
     "-g", "-O1", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fno-builtin", "-fno-pie",

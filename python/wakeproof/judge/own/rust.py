@@ -167,11 +167,11 @@ class Rust:
             raise MissingToolError(f"no {cargo[0]}: install it with rustup, or set CARGO")
         home = self._cache.parent / "cargo" / digest(self._version, *_FLAGS, str(package))
         linker = self._linker_in(home / "linked")
-        target = self._target.upper().replace("-", "_")
+        # As flags, which cargo keeps from build scripts and macros: these are linked and run.
         variables = {
-            "RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": " ".join(_FLAGS),
-            f"CARGO_TARGET_{target}_LINKER": str(linker),
-        }  # fmt: skip
+            "RUSTC_BOOTSTRAP": "1",
+            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join((*_FLAGS, f"-Clinker={linker}")),
+        }
         command = [
             "env", *(f"{name}={value}" for name, value in variables.items()), *cargo, "test",
             "--no-run", "--quiet", "--manifest-path", str(package / "Cargo.toml"),

@@ -20,7 +20,7 @@ from wakeproof.judge import report
 from wakeproof.judge.junit import Case, document
 from wakeproof.judge.names import finder
 from wakeproof.judge.own import repeat as own
-from wakeproof.judge.own.program import Program, has_main, is_scenario, of_files
+from wakeproof.judge.own.program import Program, has_main, is_scenario, of_files, without_flags
 from wakeproof.judge.own.repeat import RepeatReport
 from wakeproof.judge.page import render
 from wakeproof.judge.stress import allowed, junit
@@ -203,8 +203,7 @@ def _split(files: list[Path], arguments: list[str]) -> tuple[list[Path], list[Pr
     Raises:
         UsageError: there are both, or flags or arguments and no program.
     """
-    flags = [str(file) for file in files if str(file).startswith("-")]
-    given = [file for file in files if not str(file).startswith("-")]
+    given, flags = without_flags(files)
     for file in given:
         if not file.is_file():
             raise UsageError(f"no file {file}")
