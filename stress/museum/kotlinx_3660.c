@@ -23,7 +23,7 @@ static int take(atomic_int *of)
 {
 	int count = *of;
 
-	while (count && !atomic_compare_exchange_weak(of, &count, count - 1)) {
+	while (count && !atomic_compare_exchange_strong(of, &count, count - 1)) {
 	}
 	return count > 0;
 }

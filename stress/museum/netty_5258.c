@@ -18,10 +18,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { TASKS = 2 };
-
 static int set, event;
-static atomic_int tasks, woken_up;
+static atomic_int tasks;
+static atomic_int woken_up = 1; /* by an earlier task, which is done */
 
 static void *submit(void *unused)
 {
@@ -43,7 +42,7 @@ static void loop(void)
 	struct epoll_event found;
 	uint64_t count;
 
-	for (int done = 0; done < TASKS; done += run_tasks()) {
+	for (int done = 0; !done; done = run_tasks()) {
 		int limit_ms = tasks ? 0 : -1, was_woken = atomic_exchange(&woken_up, 0);
 
 #ifdef FIXED
@@ -59,16 +58,14 @@ static void loop(void)
 
 int main(void)
 {
-	pthread_t threads[TASKS];
+	pthread_t submitter;
 	struct epoll_event in = {.events = EPOLLIN};
 
 	set = epoll_create1(0);
 	event = eventfd(0, EFD_NONBLOCK);
 	epoll_ctl(set, EPOLL_CTL_ADD, event, &in);
-	for (int i = 0; i < TASKS; i++)
-		pthread_create(&threads[i], NULL, submit, NULL);
+	pthread_create(&submitter, NULL, submit, NULL);
 	loop();
-	for (int i = 0; i < TASKS; i++)
-		pthread_join(threads[i], NULL);
+	pthread_join(submitter, NULL);
 	return 0;
 }

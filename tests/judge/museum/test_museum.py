@@ -11,7 +11,7 @@ import pytest
 from tests.support.running import run as command
 
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge.museum import exhibits, run
+from wakeproof.judge.museum import exhibits, run, table
 from wakeproof.judge.museum.exhibits import Exhibit
 
 EVERY = exhibits.read()
@@ -53,7 +53,7 @@ def _toy(folder: Path, text: str = TEXT) -> Exhibit:
 @pytest.mark.rotates
 @pytest.mark.parametrize("name", [one.name for one in EVERY])
 def test_an_exhibit_shows_what_it_says_and_its_fix_holds(name: str) -> None:
-    (judged,) = run.run(exhibits.named([name], EVERY), run.options(120.0))
+    (judged,) = run.run(exhibits.read(names=[name]), run.options(120.0))
     assert judged.problems == ()
     assert judged.counterexamples
 
@@ -93,7 +93,7 @@ def test_a_file_that_does_not_is_refused(tmp_path: Path, old: str, new: str, sai
     [
         ("#ifdef FIXED", "#if 1", "it shows ended ended ended, and says that it shows asleep"),
         ("asleep asleep asleep", "ended asleep asleep", "it shows asleep asleep asleep"),
-        ("#ifdef FIXED", "#if 0", "SC: its fix violated (asleep)"),
+        ("#ifdef FIXED", "#if 0", "SC: with -DFIXED it shows asleep"),
     ],
 )
 def test_an_exhibit_that_is_none_has_a_problem(
@@ -101,6 +101,57 @@ def test_an_exhibit_that_is_none_has_a_problem(
 ) -> None:
     (judged,) = run.run([_toy(tmp_path, TEXT.replace(old, new))], run.options())
     assert any(said in problem for problem in judged.problems), judged.problems
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("is_fix", [False, True])
+def test_a_program_that_is_too_large_is_said_to_be_so(tmp_path: Path, is_fix: bool) -> None:
+    """Four threads that each add twelve times to a counter, in the bug or in the fix."""
+    many = "static void *f(void *u) { for (int i = 0; i < 12; i++) n++; return u; }"
+    starts = "pthread_t t[4]; for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, f, 0);"
+    joins = "for (int i = 0; i < 4; i++) pthread_join(t[i], 0);"
+    headers = "#include <pthread.h>\n#include <semaphore.h>\n#include <stdatomic.h>"
+    text = TEXT.replace("#include <semaphore.h>", f"{headers}\nstatic atomic_int n;\n{many}")
+    text = text.replace("#ifdef FIXED", f"#if{'def FIXED' if is_fix else ' 1'}\n{starts} {joins}")
+    (judged,) = run.run([_toy(tmp_path, text)], run.options(0.5))
+    too_large = "it was not explored to its end in time: make the program smaller"
+    start = f"SC: with -DFIXED, {too_large}" if is_fix else too_large
+    assert judged.problems[0].startswith(start)
+    assert judged.verdicts == (("asleep",) * 3 if is_fix else ("-",) * 3)
+
+
+def test_a_fix_that_cannot_be_explored_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    text = TEXT.replace("\tsem_post(&work);", "\tfor (volatile int i = 0; ; i++)\n\t\t;")
+    assert text != TEXT
+    one = _toy(tmp_path, text)
+    judged, after = run.run([one, *exhibits.read(names=["julia_62318"])], run.options())
+    (problem,) = judged.problems
+    assert problem.startswith("as fixed: ")
+    assert "loops for ever" in problem
+    assert judged.verdicts == ("asleep",) * 3
+    assert after.problems == ()
+
+
+@pytest.mark.rotates
+def test_the_table_tells_what_others_see(tmp_path: Path) -> None:
+    """A sleep in every run, a race that costs nothing, and neither."""
+    race = TEXT.replace("asleep asleep asleep", "race race race").replace(
+        "int main(void)\n{\n\tsem_t work;\n",
+        "#include <pthread.h>\nint ready;\n"
+        "static void *f(void *u) { ready = 1; return u; }\nint main(void)\n{\n"
+        "\tpthread_t t;\n\tsem_t work;\n",
+    )
+    race = race.replace(
+        "#ifdef FIXED\n\tsem_post(&work);\n#endif\n\tsem_wait(&work);",
+        "\tsem_init(&work, 0, 1);\n\tpthread_create(&t, 0, f, 0);\n#ifndef FIXED\n"
+        "\tready = 2;\n#endif\n\tpthread_join(t, 0);\n\tsem_wait(&work);",
+    )
+    for text, hits, races in ((TEXT, True, False), (race, False, True)):
+        (row,) = table.rows([_toy(tmp_path, text)])
+        assert row.judged.problems == ()
+        assert (row.hits > 0, row.races > 0) == (hits, races)
+        assert row.plain.runs > 0
+        assert row.sanitized.runs > 0
 
 
 def test_another_tool_must_tell_the_bug_from_the_fix(tmp_path: Path) -> None:
@@ -125,6 +176,11 @@ def test_the_command_line() -> None:
     assert told.returncode == 0
     for said in ("github.com/axboe/liburing/issues/541", "sleeps for ever", "poll_ring"):
         assert said in told.stdout
+    ended = command(MUSEUM, "table", "liburing_541", "--json")
+    (row,) = json.loads(ended.stdout)["table"]
+    assert (row["name"], row["plain"]["runs"] > 0, row["thread_sanitizer"]["runs"] > 0) == (
+        "liburing_541", True, True,
+    )  # fmt: skip
     ended = command(MUSEUM, "run", "liburing_541", "--json")
     found = json.loads(ended.stdout)
     assert (ended.returncode, found["holds"]) == (0, True)
@@ -135,8 +191,9 @@ def test_the_command_line() -> None:
     ended = command(MUSEUM, "run", "liburing_541", "--tool", "sh -c 'test $1' {file} {flags}")
     assert "1 of 1 caught" in ended.stdout
     for words, said in (
-        (["run", "nothing"], "the museum has no nothing; it has"),
-        (["see"], "allowed: run [NAME...], show NAME"),
+        (["run", "libuv_5"], "the museum has no libuv_5; it has libuv_50, "),
+        (["show"], "show which one?"),
+        (["see"], "allowed: run [NAME...], show NAME..., table"),
         (["--tool", "sh {file}"], "--tool is for museum run"),
     ):
         ended = command(MUSEUM, *words)

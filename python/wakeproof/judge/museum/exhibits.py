@@ -8,7 +8,9 @@ shows under SC, x86-TSO and RC11.  It is the bug as shipped; with ``-DFIXED`` it
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -54,27 +56,25 @@ class Exhibit:
         return Program((self.file,), FIXED)
 
 
-def read(folder: Path | None = None) -> list[Exhibit]:
-    """Return all exhibits, by name.
-
-    Raises:
-        JudgeError: a file does not say what it must.
-    """
-    place = folder or locations.sources() / "stress" / "museum"
-    return [_exhibit(file) for file in sorted(place.glob("*.c*"))]
-
-
-def named(names: list[str], exhibits: list[Exhibit]) -> list[Exhibit]:
-    """Return the exhibits with these names, all if there are none.
+def read(folder: Path | None = None, names: Sequence[str] = ()) -> list[Exhibit]:
+    """Return the exhibits with these names, or with these files; without names all, by name.
 
     Raises:
         UsageError: there is no such exhibit.
+        JudgeError: a file does not say what it must.
     """
-    known = {one.name: one for one in exhibits}
-    for name in names:
+    place = folder or locations.sources() / "stress" / "museum"
+    known = {file.stem: file for file in sorted(place.glob("*.c*"))}
+    for name in map(_bare, names):
         if name not in known:
-            raise UsageError(f"the museum has no {name}; it has {', '.join(known)}")
-    return [known[name] for name in names] or exhibits
+            near = difflib.get_close_matches(name, known, 5, 0.3) or list(known)[:5]
+            raise UsageError(f"the museum has no {name}; it has {', '.join(near)}: `wakeproof "
+                             "museum` lists all")  # fmt: skip
+    return [_exhibit(known[name]) for name in map(_bare, names or known)]
+
+
+def _bare(name: str) -> str:
+    return Path(name).name.partition(".")[0]
 
 
 def _exhibit(file: Path) -> Exhibit:

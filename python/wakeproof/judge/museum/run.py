@@ -17,8 +17,13 @@ from wakeproof.judge.explore.report import ScenarioReport
 from wakeproof.judge.explore.run import ExploreReport
 from wakeproof.judge.museum.exhibits import FIXED, MODELS, VERDICTS, Exhibit
 from wakeproof.judge.own import run as own
+from wakeproof.judge.stress.grading import NOT_JUDGED
 
 TOOL_S: Final = 60.0
+NOT_EXPLORED: Final = "-"
+TOO_LARGE: Final = (
+    "it was not explored to its end in time: make the program smaller, or give more --seconds"
+)
 Progress = Callable[[str, int, int], None]
 
 
@@ -31,25 +36,33 @@ class Judged:
     fixed: ScenarioReport
     counterexamples: tuple[Counterexample, ...]
     seconds: float
+    error: str = ""  # why one of them could not be explored
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Return what the bug shows, by model."""
-        return tuple(worst(self.shipped, model) for model in MODELS)
+        """Return what the bug shows, by model; ``-``: it was not explored."""
+        explored = {judged.model for judged in self.shipped.judged}
+        return tuple(
+            worst(self.shipped, model) if model in explored else NOT_EXPLORED for model in MODELS
+        )
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Return what is not as it must be."""
+        if self.error:
+            return (self.error,)
         found = []
-        if self.verdicts != self.exhibit.shows:
+        if NOT_EXPLORED in self.verdicts:
+            found.append(TOO_LARGE)
+        elif self.verdicts != self.exhibit.shows:
             found.append(f"it shows {' '.join(self.verdicts)}, and says that it shows "
                          f"{' '.join(self.exhibit.shows)}")  # fmt: skip
-        found += [
-            f"{judged.model.label}: its fix {judged.verdict} "
-            f"({', '.join(sorted(judged.result.verdicts))})"
-            for judged in self.fixed.judged
-            if set(judged.result.verdicts) != {"ended"} or not judged.result.exhaustive
-        ]
+        for judged in self.fixed.judged:
+            seen = worst(self.fixed, judged.model)
+            if seen == NOT_EXPLORED or not judged.result.exhaustive:
+                found.append(f"{judged.model.label}: with -DFIXED, {TOO_LARGE}")
+            elif seen != "ended":
+                found.append(f"{judged.model.label}: with -DFIXED it shows {seen}")
         return tuple(found)
 
 
@@ -73,12 +86,19 @@ def options(seconds: float = TOOL_S) -> ExploreOptions:
 
 
 def worst(report: ScenarioReport, model: Model) -> str:
-    """Return the worst verdict under a model; a lost wakeup is a sleep for ever."""
+    """Return the worst verdict under a model; a lost wakeup is a sleep for ever.
+
+    ``-``: nothing bad was found, and not all executions were explored.
+    """
+    of = [judged.result for judged in report.judged if judged.model is model]
     found = {
         "asleep" if verdict == "lost_wakeup" else verdict
-        for judged in report.judged if judged.model is model for verdict in judged.result.verdicts
+        for result in of for verdict in result.verdicts
     }  # fmt: skip
-    return min(found, key=VERDICTS.index, default="ended")
+    is_whole = all(result.exhaustive for result in of)
+    if not is_whole:
+        found -= {"ended"}
+    return min(found, key=VERDICTS.index, default=NOT_EXPLORED)
 
 
 def run(
@@ -93,14 +113,26 @@ def run(
         def tick(next_: str, _done: int, _total: int, at: int = at) -> None:
             shows(next_, at, len(exhibits))
 
-        reports: list[ExploreReport] = [
-            own.report([program], chosen, progress=tick) for program in (one.shipped, one.fixed)
-        ]
+        reports: list[ExploreReport] = []
+        error = ""
+        for name, program in (("shipped", one.shipped), ("fixed", one.fixed)):
+            try:
+                reports.append(own.report([program], chosen, progress=tick))
+            except UsageError as refused:
+                error = f"as {name}: {refused}"
+                break
+        of = [report.scenarios[0] for report in reports]
+        of += [_nothing(one)] * (2 - len(of))
         judged.append(Judged(
-            one, reports[0].scenarios[0], reports[1].scenarios[0], reports[0].counterexamples,
-            time.monotonic() - started,
+            one, of[0], of[1], reports[0].counterexamples if reports else (),
+            time.monotonic() - started, error,
         ))  # fmt: skip
     return judged
+
+
+def _nothing(one: Exhibit) -> ScenarioReport:
+    """Return the report of a program that was not explored."""
+    return ScenarioReport(one.name, str(one.file), "", "", NOT_JUDGED, ())
 
 
 def by_tool(exhibits: Sequence[Exhibit], tool: str, seconds: float = TOOL_S) -> list[ByTool]:
