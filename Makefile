@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs herd
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs herd wild
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -55,6 +55,9 @@ spec-twins: venv ## Every twin of every spec must differ from the code, or have 
 paths: venv ## Run the code along paths over every edge of its spec's graph  [T=REGEX]
 	$(Q)$(BIN)/wakeproof conform --paths $(if $(T),-t '$(T)')
 
+museum: venv ## Judge real lost wakeups of other systems, beside plain runs and ThreadSanitizer
+	$(Q)$(BIN)/wakeproof museum table
+
 linear: venv ## Check that queues and the biased lock are linearizable, in every history  [T=REGEX]
 	$(Q)$(BIN)/wakeproof linear $(if $(T),-t '$(T)')
 
@@ -73,6 +76,9 @@ herd: venv ## herd7 against our memory models: the corpus and N random programs;
 own-full: venv ## Programs with threads of their own: the whole litmus corpus in C, 500 random ones
 	$(Q)WAKEPROOF_TRUST=20 $(BIN)/python -m pytest -q -n 2 -o faulthandler_timeout=0 --dist worksteal \
 	  tests/judge/own
+
+wild: venv ## Explore released libraries, fetched by name and hash: minutes  [T=LIBRARY[/CASE]]
+	$(Q)$(BIN)/python -m tests.wild.run $(T)
 
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \

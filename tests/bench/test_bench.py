@@ -205,6 +205,7 @@ def test_every_row_is_in_the_program_with_its_sides() -> None:
             assert {r.count for r in ROWS if r.program == name} <= {"", *found["counts"]}, name
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_a_hand_off_between_sleeping_carriers_is_one_wake_and_no_step_strays() -> None:
     with Children() as children:

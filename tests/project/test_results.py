@@ -179,5 +179,6 @@ def test_a_part_that_there_is_not_is_refused_before_anything_runs(
     monkeypatch.setattr(results, "run", lambda _: pytest.fail("it ran"))
     assert results.main(["audit", "benches"]) == 2
     assert (
-        capsys.readouterr().err == "results: no benches; parts: audit, claims, bench, bench-http\n"
+        capsys.readouterr().err
+        == "results: no benches; parts: audit, claims, museum, bench, bench-http\n"
     )

@@ -27,6 +27,14 @@ def test_a_case_of_a_quick_test_is_always_due(case: int, request: pytest.Fixture
 
 
 @pytest.mark.slow
+@pytest.mark.always
+@pytest.mark.parametrize("case", range(2))
+def test_a_case_that_says_so_is_always_due(case: int, request: pytest.FixtureRequest) -> None:
+    assert all(rotating.is_due(request.node, (quarter, "")) for quarter in range(lock.QUARTERS))
+    assert case in (0, 1)
+
+
+@pytest.mark.slow
 def test_a_slow_test_of_one_case_is_always_due(request: pytest.FixtureRequest) -> None:
     assert all(rotating.is_due(request.node, (quarter, "")) for quarter in range(lock.QUARTERS))
 

@@ -26,4 +26,5 @@ def is_due(item: pytest.Item, found: tuple[int, str] | None) -> bool:
 def is_rotating(item: pytest.Item) -> bool:
     """Return true if a test is one case of several of a slow test, or is marked `rotates`."""
     is_case = hasattr(item, "callspec") and item.get_closest_marker("slow") is not None
+    is_case = is_case and item.get_closest_marker("always") is None
     return is_case or item.get_closest_marker("rotates") is not None

@@ -128,6 +128,7 @@ def judged(wakeproof: Command, tmp_path_factory: pytest.TempPathFactory) -> Judg
     return Judged(out, ended.returncode, ended.stderr, json.loads(ended.stdout))
 
 
+@pytest.mark.rotates
 def test_each_invariant_and_each_scenario_is_a_claim_with_its_verdict(judged: Judged) -> None:
     known = {name: (one["status"], one["strength"]) for name, one in judged.claims.items()}
     assert known == {
@@ -218,6 +219,7 @@ def test_the_page_shows_every_claim_and_runs_no_text_of_the_project(
         assert [url for url in asked if not url.partition("#")[0].endswith(".html")] == []
 
 
+@pytest.mark.rotates
 def test_a_project_that_holds_ends_well_and_its_twin_does_not(
     wakeproof: Command, tmp_path: Path
 ) -> None:
@@ -266,6 +268,7 @@ STRESS_TEST(own, .claim = "Two additions give two.", .state_size = sizeof(struct
 """
 
 
+@pytest.mark.rotates
 def test_a_scenario_with_atomics_and_memory_of_its_own_is_judged(
     wakeproof: Command, tmp_path: Path
 ) -> None:

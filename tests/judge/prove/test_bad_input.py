@@ -189,6 +189,7 @@ def results(caches: Path) -> list[Path]:
     return [one for one in (caches / "judged").rglob("*") if one.is_file()]
 
 
+@pytest.mark.rotates
 def test_an_interrupted_proof_leaves_no_solver_and_no_result(tmp_path: Path) -> None:
     caches = tmp_path / "caches"
     with prove(caches, "^Search") as run:

@@ -115,6 +115,7 @@ def proved(toy: Problem, children: Children, known: hints.Hints) -> tuple[Proof,
         return judge._judged(work, toy, 4), len(asked)
 
 
+@pytest.mark.rotates
 @pytest.mark.usefixtures("impatient")
 def test_wrong_hints_cost_time_and_no_verdict(toy: Problem, children: Children) -> None:
     first, without = proved(toy, children, {})
@@ -129,6 +130,7 @@ def test_wrong_hints_cost_time_and_no_verdict(toy: Problem, children: Children) 
     assert many > without
 
 
+@pytest.mark.rotates
 @pytest.mark.usefixtures("impatient")
 def test_hints_do_not_prove_what_does_not_hold(children: Children, tmp_path: Path) -> None:
     wrong = problem(written(tmp_path, SOMEBODY), children, "wrong")

@@ -459,6 +459,7 @@ def test_a_configuration_is_read_by_sections(tmp_path: Path) -> None:
         list(sections(file))
 
 
+@pytest.mark.rotates
 @pytest.mark.slow
 def test_the_command_prints_the_verdict_and_ends_with_its_code(
     wakeproof: Command, tmp_path: Path
