@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,7 @@ BENCHED = locations.cache() / "bench" / "bench.json"
 BENCHED_WEB = locations.cache() / "bench" / "http.json"
 """Where `make bench-http` does."""
 COLUMNS = "220"  # the widest table is not broken
+PROGRESS = re.compile(r"\[ *\d+/\d+\] ")  # a line about what comes next
 CACHED = "stored in "  # the line that names a file of this machine
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "T")  # meant for this run alone
 
@@ -69,7 +71,8 @@ def run(part: str) -> str:
 
 def page(part: str, printed: str, made: str, drawn: Sequence[Plot] = ()) -> str:
     """Return the page of a part: its command, its version and machine, its plots, its output."""
-    lines = [line.rstrip() for line in printed.splitlines() if not line.startswith(CACHED)]
+    lines = [line.rstrip() for line in printed.splitlines()
+             if not line.startswith(CACHED) and not PROGRESS.match(line)]  # fmt: skip
     text = "\n".join(lines).strip("\n")
     shown = [f"# `make {part}`: {PARTS[part]}\n\n{made}\n", *(plot.markdown() for plot in drawn)]
     if drawn:
