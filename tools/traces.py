@@ -23,6 +23,7 @@ from tests.wild import declared
 from tests.wild import run as wild
 from tools.plots import STYLE
 
+from wakeproof.errors import WakeproofError
 from wakeproof.judge.explore import classes, trace
 from wakeproof.judge.explore.kept import Counterexample
 from wakeproof.judge.explore.options import Model
@@ -152,10 +153,14 @@ def _shortest(name: str) -> Counterexample:
 def main(names: Sequence[str]) -> int:
     """Draw the named bugs."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        file = FOLDER / f"{name.replace('/', '_')}.svg"
-        write_atomically(file, svg(_shortest(name)))
-        print(file)
+    try:
+        for name in names:
+            file = FOLDER / f"{name.replace('/', '_')}.svg"
+            write_atomically(file, svg(_shortest(name)))
+            print(file)
+    except WakeproofError as error:
+        print(f"traces: {error}", file=sys.stderr)
+        return error.exit_code
     return 0
 
 

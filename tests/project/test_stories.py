@@ -46,3 +46,8 @@ def test_of_a_long_execution_the_last_steps_are_drawn() -> None:
     steps = [text for text in texts if re.match(r"\d+\. ", text)]
     assert len(steps) == traces.MOST
     assert steps[0].startswith(f"{count + 1}. ")
+
+
+def test_a_bug_that_there_is_not_is_a_usage_error() -> None:
+    assert traces.main(["nope"]) == 2
+    assert traces.main(["ck/nope"]) == 2

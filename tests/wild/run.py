@@ -190,12 +190,15 @@ def _print(screen: Console, found: Sequence[Done], seconds: float) -> bool:
     lacking = sorted({one.lacks for one in found if one.lacks})
     for lack in lacking:
         screen.print(f"left out: {lack}", style="bold yellow", markup=False)
-    libraries = {one.job.library.library for one in found if not one.lacks}
+    judged = [one for one in found if not one.lacks]
+    libraries = {one.job.library.library for one in judged}
+    is_good = bool(judged) and not bad
     screen.print(
-        f"\n{len(libraries)} libraries, {len(found)} runs, {len(found) - len(bad)} as they say, "
-        f"in {seconds:.0f} s", style="bold red" if bad else "green",
+        f"\n{len(libraries)} libraries, {len(judged)} runs, {len(judged) - len(bad)} as they say, "
+        f"in {seconds:.0f} s; {len(found) - len(judged)} runs left out",
+        style="green" if is_good else "bold red",
     )  # fmt: skip
-    return not bad
+    return is_good
 
 
 def main(words: Sequence[str]) -> int:
@@ -227,7 +230,7 @@ def main(words: Sequence[str]) -> int:
                     progress.announce(f"{job.name}: {problem}")
     except WakeproofError as error:
         screen.print(f"wild: {error}", style="bold red", markup=False, soft_wrap=True)
-        return errors.EXIT_VIOLATED
+        return error.exit_code
     holds = _print(screen, found, time.monotonic() - started)
     return errors.EXIT_HOLDS if holds else errors.EXIT_VIOLATED
 

@@ -216,3 +216,20 @@ def test_a_file_that_was_not_declared_is_a_failure(
     apt("exit 0", "echo other > toy.deb; echo more > more.deb")
     with pytest.raises(WrongHashError, match=r"has the files more\.deb, toy\.deb"):
         Debian(tmp_path).unpacked(PACKAGE)
+
+
+def test_what_was_left_out_is_not_said_to_be_right(
+    toy: Callable[[str, str], list[Done]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done, _ = toy(RETURNS, HOLDS + BROKEN)
+    lacking = Done(done.job, (), 0.0, lacks="debian: does not answer")
+    monkeypatch.setattr(wild, "explore", lambda _job, _tick=None: lacking)
+    monkeypatch.setattr(wild, "jobs", lambda _libraries, **_quick: [done.job])
+    assert wild.main([]) == 1
+    assert "0 runs, 0 as they say, in 0 s; 1 runs left out" in capsys.readouterr().out
+
+
+def test_a_library_that_there_is_not_is_a_usage_error() -> None:
+    assert wild.main(["nope"]) == 2

@@ -134,7 +134,7 @@ def test_a_fix_that_cannot_be_explored_is_a_problem_of_its_own(tmp_path: Path) -
 
 @pytest.mark.rotates
 def test_the_table_tells_what_others_see(tmp_path: Path) -> None:
-    """A sleep in every run, a race that costs nothing, and neither."""
+    """A sleep in every run, a race that costs nothing, and a thread that nobody joins."""
     race = TEXT.replace("asleep asleep asleep", "race race race").replace(
         "int main(void)\n{\n\tsem_t work;\n",
         "#include <pthread.h>\nint ready;\n"
@@ -146,7 +146,27 @@ def test_the_table_tells_what_others_see(tmp_path: Path) -> None:
         "\tsem_init(&work, 0, 1);\n\tpthread_create(&t, 0, f, 0);\n#ifndef FIXED\n"
         "\tready = 2;\n#endif\n\tpthread_join(t, 0);\n\tsem_wait(&work);",
     )
-    for text, hits, races in ((TEXT, True, False), (race, False, True)):
+    head = TEXT.partition("#include")[0].replace(
+        "asleep asleep asleep", " ".join(["assertion"] * 3)
+    )
+    leak = (
+        head
+        + """#include <pthread.h>
+#include <unistd.h>
+static void *f(void *u) { return u; }
+int main(void) {
+	pthread_t t;
+	pthread_create(&t, 0, f, 0);
+#ifdef FIXED
+	return pthread_join(t, 0);
+#else
+	usleep(20000);
+	return 3;
+#endif
+}
+"""
+    )
+    for text, hits, races in ((TEXT, True, False), (race, False, True), (leak, True, False)):
         (row,) = table.rows([_toy(tmp_path, text)])
         assert row.judged.problems == ()
         assert (row.hits > 0, row.races > 0) == (hits, races)
@@ -193,6 +213,7 @@ def test_the_command_line() -> None:
     for words, said in (
         (["run", "libuv_5"], "the museum has no libuv_5; it has libuv_50, "),
         (["show"], "show which one?"),
+        (["run", "--seconds", "-1", "libuv_50"], "seconds is -1; allowed: 0 to"),
         (["see"], "allowed: run [NAME...], show NAME..., table"),
         (["--tool", "sh {file}"], "--tool is for museum run"),
     ):

@@ -232,7 +232,7 @@ def _print_table(screen: Console, rows: list[Row]) -> None:
     screen.print(
         "executions, ms: of the bug, under the three models. plain hits: runs that slept for "
         "ever, failed or crashed, of all runs of a second, with -O2. ThreadSanitizer: runs with "
-        "a report, of a second, with -O1.", soft_wrap=True,
+        "a report, such as a data race, of a second, with -O1.", soft_wrap=True,
     )  # fmt: skip
     for row in rows:
         for problem in row.judged.problems:

@@ -82,7 +82,7 @@ class ByTool:
 
 def options(seconds: float = TOOL_S) -> ExploreOptions:
     """Return how exhibits are explored: whole, without a bound on loops."""
-    return ExploreOptions(models=MODELS, seconds=seconds, loop_bound=0)
+    return ExploreOptions(models=MODELS, seconds=seconds, loop_bound=0).checked()
 
 
 def worst(report: ScenarioReport, model: Model) -> str:
