@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 from tests.wild import crates, declared, fetch
-from tests.wild.declared import VERDICTS, Case, Library, Release, Run
+from tests.wild.declared import NOT_EXPLORED, VERDICTS, Case, Library, Release, Run
 from tests.wild.fetch import NoAnswerError
 
 from wakeproof import errors
@@ -78,19 +78,19 @@ class Done:
         found = []
         for result in self.results:
             shown, expected = worst(result), run.expected[result.model]
-            if shown != expected:
+            if shown == NOT_EXPLORED:
+                found.append(f"{result.model.label}: no execution was explored to its end")
+            elif shown != expected:
                 found.append(f"{result.model.label} shows {shown}, expected is {expected}")
             elif shown == "ended" and not result.exhaustive and not self.job.case.bounded:
                 found.append(f"{result.model.label} was not explored whole: {result.coverage}")
-            elif not executions(result):
-                found.append(f"{result.model.label}: no execution was explored to its end")
         return found
 
 
 def worst(result: Result) -> str:
     """Return the worst verdict of a result; a lost wakeup is a sleep for ever."""
     found = {"asleep" if one == "lost_wakeup" else one for one in result.verdicts}
-    return min(found, key=VERDICTS.index, default="ended")
+    return min(found, key=VERDICTS.index, default=NOT_EXPLORED)
 
 
 def jobs(libraries: Sequence[Library], *, quick: bool = False) -> list[Job]:

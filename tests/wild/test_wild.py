@@ -233,3 +233,14 @@ def test_what_was_left_out_is_not_said_to_be_right(
 
 def test_a_library_that_there_is_not_is_a_usage_error() -> None:
     assert wild.main(["nope"]) == 2
+
+
+def test_a_run_of_which_nothing_was_explored_shows_nothing(
+    toy: Callable[[str, str], list[Done]],
+) -> None:
+    done, _ = toy(RETURNS, HOLDS + BROKEN)
+    bounded = replace(done.job, case=done.job.case.model_copy(update={"bounded": True}))
+    empty = replace(done.results[0], outcomes=(), exhaustive=False, stopped="max_seconds")
+    found = Done(bounded, (empty,), 0.0)
+    assert wild.worst(empty) == "-"
+    assert found.problems == ["SC: no execution was explored to its end"]

@@ -188,6 +188,12 @@ def test_another_tool_must_tell_the_bug_from_the_fix(tmp_path: Path) -> None:
             run.by_tool([one], tool)
 
 
+def test_who_has_made_a_semaphore_does_not_have_it() -> None:
+    told = command(MUSEUM, "show", "haproxy_1b32790").stdout
+    assert "run_second waits for main, which wakes wakeups+32 in other executions" in told
+    assert "which has wakeups" not in told
+
+
 def test_the_command_line() -> None:
     listed = command(MUSEUM)
     assert listed.returncode == 0
