@@ -130,9 +130,10 @@ void server_stop(http_server *server)
 	int64_t until_ns = wp_deadline_in((int64_t)SERVE_PATIENCE_MS * NS_PER_MS);
 	int failure;
 
-	wp_io_free(server->listener);
+	wp_io_close(server->listener);
 	wp_vthread_join(server->acceptor, WP_FOREVER, &failure);
 	wp_vthread_free(server->acceptor);
+	wp_io_free(server->listener); /* the acceptor was the last that used it */
 	wp_lock_acquire(&server->lock);
 	wp_store_relaxed(&server->is_stopping, 1);
 	tell_all(server, false);

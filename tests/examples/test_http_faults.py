@@ -78,8 +78,7 @@ def answered_at_the_end(folder: Path, variant: str, *more: str) -> list[tuple[in
         for sock in socks:  # it has accepted them all
             sock.sendall(GET % b"/none")
             replies(sock, "GET")
-        for sock in socks:
-            sock.sendall(GET % b"/")
+        server.asked(socks, GET % b"/")
         server.stop()
         return [replies(sock, "GET")[0] for sock in socks]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import http.client
 import json
@@ -13,6 +14,8 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -62,6 +65,17 @@ class Server:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
 
+    def asked(self, socks: list[socket.socket], request: bytes) -> None:
+        """Send it on each; return when the server's kernel has all of it, which takes a while
+        on a busy machine."""
+        for sock in socks:
+            sock.sendall(request)
+        end = time.monotonic() + PATIENCE_S
+        for sock in socks:
+            while unacknowledged(sock):
+                assert time.monotonic() < end
+                time.sleep(0.001)
+
     def client(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
 
@@ -79,6 +93,11 @@ class Server:
         out, err = self.process.communicate(timeout=PATIENCE_S)
         assert (err, self.process.returncode) == ("", 0)
         self.counts = json.loads(out) if out else {}
+
+
+def unacknowledged(sock: socket.socket) -> int:
+    """Return the bytes sent that the other end's kernel has not confirmed: tcp(7), SIOCOUTQ."""
+    return int.from_bytes(fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
 def get(client: http.client.HTTPConnection, path: str = "/") -> tuple[int, bytes]:
