@@ -32,6 +32,7 @@ from wakeproof.errors import InterruptedWaitError as InterruptedWaitError
 from wakeproof.errors import JudgeError as JudgeError
 from wakeproof.errors import MissingToolError as MissingToolError
 from wakeproof.errors import NoFilesWarning as NoFilesWarning
+from wakeproof.errors import PartlyInstalledWarning as PartlyInstalledWarning
 from wakeproof.errors import PollerClosedError as PollerClosedError
 from wakeproof.errors import StateError as StateError
 from wakeproof.errors import StructureError as StructureError
@@ -68,6 +69,9 @@ from wakeproof.queued_pool import QueuedThreadPoolStatistics as QueuedThreadPool
 from wakeproof.scope import Scope as Scope
 from wakeproof.scoped import ScopedValue as ScopedValue
 from wakeproof.semaphore import Semaphore as Semaphore
+from wakeproof.standard import install as install
+from wakeproof.standard import is_installed as is_installed
+from wakeproof.standard import uninstall as uninstall
 from wakeproof.strategy import ExecutionStrategy as ExecutionStrategy
 from wakeproof.strategy import StrategyStatistics as StrategyStatistics
 from wakeproof.strategy import combine_kinds as combine_kinds

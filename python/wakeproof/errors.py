@@ -120,6 +120,10 @@ class NoFilesWarning(RuntimeWarning):
     """There is no io_uring, so a pool of OS threads reads and writes files; once per process."""
 
 
+class PartlyInstalledWarning(RuntimeWarning):
+    """`install` could not replace some names in this build or Python; the message lists them."""
+
+
 BY_CODE: dict[int, type[WakeproofError]] = {
     -1: DeadlineError,
     -2: ClosedError,

@@ -5,8 +5,8 @@ The command of a judge is in the judge's folder, ``judge/NAME/command.py``.  The
 in this folder.
 
 Exit codes: 0 all claims hold, 1 a claim is violated, 2 wrong usage, 3 the environment lacks
-something, 130 Ctrl-C.  This module needs nothing but Python, so that `doctor` and `trace` run
-without an extra.
+something, 130 Ctrl-C.  This module needs nothing but Python, so that `run`, `doctor` and
+`trace` run without an extra.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from wakeproof import errors
+
+if TYPE_CHECKING:
+    from wakeproof.cli.program import Program
 
 HELP = "Decide whether wakeups can be missed: in the specs, in the code, on this machine."
 EPILOG = "Exit codes: 0 holds, 1 violated, 2 usage, 3 the environment lacks something."
@@ -30,7 +34,7 @@ OF_JUDGES = {
 COMMANDS = {
     **dict.fromkeys(OF_JUDGES, "judge"),
     **dict.fromkeys(("cc", "c++"), "judge"),
-    "trace": "",
+    **dict.fromkeys(("run", "trace"), ""),
     **dict.fromkeys(("bench", "bench-http"), "bench"),
     "doctor": "",
 }
@@ -42,11 +46,14 @@ WAKES = signal.SIGURG
 
 def main() -> None:
     """Run the command line; every expected error becomes one line on stderr and an exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
-    _forget_ourselves()
-    _wake_for_signals()
+    if sys.argv[1:2] != ["run"]:  # whose program has the signals to itself
+        signal.signal(signal.SIGTERM, _terminate)
+        _forget_ourselves()
+        _wake_for_signals()
     try:
         code = _run(sys.argv[1:] or ["--help"])
+        if not isinstance(code, int):
+            code.install()
         if code == errors.EXIT_INTERRUPTED:
             _say("interrupted")
     except errors.WakeproofError as error:
@@ -58,6 +65,9 @@ def main() -> None:
     except OSError as error:  # a full disk, or a folder without permission to write
         code = errors.EXIT_ENVIRONMENT
         _say(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
+    if not isinstance(code, int):
+        code.run()
+        return
     raise SystemExit(code)
 
 
@@ -91,8 +101,8 @@ def has_judge() -> bool:
     return all(find_spec(name) for name in ("typer", "rich"))
 
 
-def _run(arguments: list[str]) -> int:
-    """Run the whole command line, or the commands that need no extra."""
+def _run(arguments: list[str]) -> int | Program:
+    """Run the whole command line, or the commands that need no extra; return what is left to do."""
     if has_judge():
         from wakeproof.cli import app
 

@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 
 import wakeproof
 from wakeproof import cli, errors
+from wakeproof.cli.program import Program
 
 app = typer.Typer(
     name="wakeproof",
@@ -48,15 +49,16 @@ def add(names: Iterable[str]) -> None:
         app.command(name, context_settings=getattr(command, "settings", None))(command)
 
 
-def run(arguments: list[str]) -> int:
-    """Run a command; return its exit code.
+def run(arguments: list[str]) -> int | Program:
+    """Run a command; return its exit code, or the program that `wakeproof run` is to run.
 
     Raises:
         UsageError: an unknown command or option, a value of the wrong kind.
     """
     add(arguments[:1] if arguments[0] in cli.COMMANDS else cli.COMMANDS)
     try:
-        return app(arguments, standalone_mode=False) or errors.EXIT_HOLDS
+        said: int | Program | None = app(arguments, standalone_mode=False)
+        return said or errors.EXIT_HOLDS
     except TyperException as error:
         raise errors.UsageError(_one_line(error.format_message())) from None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that need no extra, `doctor` and `trace`, and a command line of these two.
+"""The commands that need no extra, `run`, `trace` and `doctor`, and a command line of these.
 
 With the extra `judge`, the whole command line calls the same functions, and the tables have
 colours.
@@ -22,6 +22,7 @@ import wakeproof
 from wakeproof import cli, errors
 from wakeproof import doctor as machine
 from wakeproof._runtime.atomic import write_atomically
+from wakeproof.cli.program import Program
 from wakeproof.doctor import Finding
 from wakeproof.plain import Show, table, to_json
 
@@ -43,8 +44,8 @@ with CarrierGroup(4, work_stealing=True) as group:
 """Submits all work of a burst to one carrier, so that its siblings steal."""
 
 
-def run(arguments: list[str]) -> int:
-    """Run a command; return its exit code.
+def run(arguments: list[str]) -> int | Program:
+    """Run a command; return its exit code, or the program that `wakeproof run` is to run.
 
     Raises:
         UsageError: an unknown command or option, or a command that needs an extra.
@@ -61,6 +62,8 @@ def run(arguments: list[str]) -> int:
         asked = _parser().parse_args(arguments)
         if asked.command == "doctor":
             return doctor(_print, as_json=asked.as_json)
+        if asked.command == "run":
+            return Program.of(asked.program, asked.threads, is_module=asked.is_module)
         trace(_print, asked.script, asked.out, as_json=asked.as_json)
     except KeyboardInterrupt:
         return errors.EXIT_INTERRUPTED
@@ -89,6 +92,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"wakeproof {wakeproof.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, prog="wakeproof",
                                      help=argparse.SUPPRESS)  # fmt: skip
+    one = commands.add_parser("run", description=_summary("run"))
+    one.add_argument("-m", dest="is_module", action="store_true",
+                     help="Run a module by its name, as `python -m` does.")  # fmt: skip
+    one.add_argument("--threads", default="os", help=Program.THREADS)
+    one.add_argument("program", nargs=argparse.REMAINDER, help=Program.WHAT)
     for name in ("doctor", "trace"):
         one = commands.add_parser(name, description=_summary(name))
         one.add_argument("--json", dest="as_json", action="store_true",
