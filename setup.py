@@ -31,9 +31,9 @@ OF_PYTHON = [
         include_dirs=["kernel"],
         extra_compile_args=["-std=c11"],
     )
-    for name in ("own", "locks")
+    for name in ("own", "locks", "exchange")
 ]
-BUILT = ("kernel*.so", "own*.so", "locks*.so", "libwakeproof.*")
+BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "libwakeproof.*")
 LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an extension
 
 

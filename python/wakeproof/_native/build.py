@@ -23,7 +23,8 @@ from cffi import FFI
 
 PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[2] / "kernel"
-_OF_PYTHON = ("own.c", "locks.c", "kernel.c")  # separate extension modules; the last is generated
+# Separate extension modules; the last is generated.
+_OF_PYTHON = ("own.c", "locks.c", "exchange.c", "kernel.c")
 SOURCES = (
     *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
     *sorted(KERNEL.rglob("*.c")),

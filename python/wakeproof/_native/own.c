@@ -27,8 +27,9 @@
 #if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
+
+#include "own.h"
 
 #define HAS_KEY (PY_VERSION_HEX >= 0x030D0000) /* threading.local looks by two words more */
 #if HAS_KEY
@@ -222,6 +223,13 @@ static int here_set_thread(PyObject *self, PyObject *value, void *nothing)
 	Py_XDECREF(old);
 	return 0;
 }
+
+static bool is_here(void)
+{
+	return mine != NULL && mine->thread != NULL;
+}
+
+static const wp__own told_to_others = {is_here};
 
 static PyGetSetDef here_fields[] = {
 	{"thread", here_thread, here_set_thread, "The calling virtual thread; None: it is none.",
@@ -656,6 +664,8 @@ static int fill(PyObject *module)
 	PyObject *jobs = PyImport_ImportModule("wakeproof._runtime.jobs");
 	PyObject *thread_module = PyImport_ImportModule("_thread");
 	PyObject *type = PyType_FromSpec(&here_spec), *here = NULL;
+	PyObject *virtual = PyCapsule_New((void *)(uintptr_t)&told_to_others, WP__OWN_VIRTUAL,
+					  NULL);
 	int failed = -1;
 
 	if (jobs != NULL && thread_module != NULL && type != NULL)
@@ -665,10 +675,12 @@ static int fill(PyObject *module)
 		slot = PyUnicode_InternFromString("_locals");
 	}
 	if (here != NULL && threads != NULL && slot != NULL && PyDict_CheckExact(threads) &&
-	    pthread_key_create(&ends, forget_below) == 0 && watch_locals(thread_module) == 0)
+	    pthread_key_create(&ends, forget_below) == 0 && watch_locals(thread_module) == 0 &&
+	    PyModule_AddObjectRef(module, "virtual", virtual) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
 	if (failed && !PyErr_Occurred())
 		PyErr_SetString(PyExc_ImportError, "wakeproof._native.own: no memory");
+	Py_XDECREF(virtual);
 	Py_XDECREF(here);
 	Py_XDECREF(type);
 	Py_XDECREF(thread_module);
