@@ -2,9 +2,9 @@
  * exchange.c - makes a builtin function or a method of a C type call a function of Python instead,
  * but only in virtual threads.
  *
- * Usage          original = exchange(time.sleep, replacement)    # replacement(seconds)
- *                original = exchange(_socket.socket.recv, ours)  # ours(sock, size, flags)
- *                original(0.1)                                   # blocks, in any thread
+ * Usage          blocks = original(time.sleep)        # blocks(0.1) blocks any thread
+ *                exchange(time.sleep, replacement)    # virtual threads: replacement(seconds)
+ *                exchange(_socket.socket.recv, ours)  # ours(sock, size, flags)
  *                restore(time.sleep)
  *
  * Why it works   Each call of a builtin reads the address of its C function from the builtin's
@@ -43,9 +43,10 @@ static const int flags_of[CONVENTIONS] = {
 
 typedef struct slot {
 	PyMethodDef *definition; /* NULL: the slot is free, and so are those behind it */
-	PyMethodDef original;    /* a copy of it from before the exchange */
-	PyObject *replacement;   /* NULL: it is restored */
-	bool is_method;          /* `self` is an argument of the replacement */
+	PyMethodDef original;    /* a copy of it from before the first exchange */
+	PyCFunction ours;
+	PyObject *replacement; /* NULL: it is restored */
+	bool is_method;        /* `self` is an argument of the replacement */
 } slot;
 
 static slot slots[CONVENTIONS][SLOTS];
@@ -233,11 +234,40 @@ static int slot_of(int convention, const PyMethodDef *definition)
 	return at;
 }
 
-/* A callable that runs what the definition had before, in any thread. */
-static PyObject *original_of(slot *one, PyObject *function)
+/* The slot of that function, which gets one if it has none; else NULL and an exception. */
+static slot *claimed(PyObject *function)
 {
+	PyMethodDef *definition = definition_of(function);
+	int convention = definition == NULL ? -1 : convention_of(definition), at;
+	slot *one;
+
+	if (convention < 0)
+		return NULL;
+	at = slot_of(convention, definition);
+	if (at == SLOTS) {
+		PyErr_Format(PyExc_RuntimeError,
+			     "%R cannot be exchanged: all %d slots of its kind are taken", function,
+			     SLOTS);
+		return NULL;
+	}
+	one = &slots[convention][at];
+	if (one->definition == NULL) {
+		one->is_method = Py_IS_TYPE(function, &PyMethodDescr_Type);
+		one->original = *definition;
+		one->ours = addresses[at][convention];
+		one->definition = definition;
+	}
+	return one;
+}
+
+static PyObject *original(PyObject *module, PyObject *function)
+{
+	slot *one = claimed(function);
 	PyCFunctionObject *plain = (PyCFunctionObject *)function;
 
+	(void)module;
+	if (one == NULL)
+		return NULL;
 	if (one->is_method)
 		return PyDescr_NewMethod(((PyMethodDescrObject *)function)->d_common.d_type,
 					 &one->original);
@@ -247,9 +277,7 @@ static PyObject *original_of(slot *one, PyObject *function)
 
 static PyObject *exchange(PyObject *module, PyObject *args)
 {
-	PyObject *function, *replacement, *original;
-	PyMethodDef *definition;
-	int convention, at;
+	PyObject *function, *replacement;
 	slot *one;
 
 	(void)module;
@@ -258,51 +286,36 @@ static PyObject *exchange(PyObject *module, PyObject *args)
 	if (!PyCallable_Check(replacement))
 		return PyErr_Format(PyExc_TypeError, "replacement is %R; allowed: a callable",
 				    replacement);
-	definition = definition_of(function);
-	convention = definition == NULL ? -1 : convention_of(definition);
-	if (convention < 0)
+	one = claimed(function);
+	if (one == NULL)
 		return NULL;
-	at = slot_of(convention, definition);
-	if (at == SLOTS)
-		return PyErr_Format(PyExc_RuntimeError,
-				    "%R cannot be exchanged: all %d slots of its kind are taken",
-				    function, SLOTS);
-	one = &slots[convention][at];
 	if (one->replacement != NULL)
 		return PyErr_Format(PyExc_ValueError, "%R is exchanged already; restore it first",
 				    function);
-	one->is_method = Py_IS_TYPE(function, &PyMethodDescr_Type);
-	one->original = *definition;
-	original = original_of(one, function);
-	if (original == NULL)
-		return NULL;
-	one->definition = definition;
 	one->replacement = Py_NewRef(replacement);
-	definition->ml_meth = addresses[at][convention];
-	return original;
+	one->definition->ml_meth = one->ours;
+	Py_RETURN_NONE;
 }
 
 static PyObject *restore(PyObject *module, PyObject *function)
 {
-	PyMethodDef *definition = definition_of(function);
-	int convention = definition == NULL ? -1 : convention_of(definition), at;
-	slot *one;
+	slot *one = claimed(function);
 
 	(void)module;
-	if (convention < 0)
+	if (one == NULL)
 		return NULL;
-	at = slot_of(convention, definition);
-	one = at == SLOTS ? NULL : &slots[convention][at];
-	if (one == NULL || one->replacement == NULL)
+	if (one->replacement == NULL)
 		return PyErr_Format(PyExc_ValueError, "%R is not exchanged", function);
-	definition->ml_meth = one->original.ml_meth;
+	one->definition->ml_meth = one->original.ml_meth;
 	Py_CLEAR(one->replacement);
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
+	{"original", original, METH_O,
+	 "Return a callable that does what that function did at first."},
 	{"exchange", exchange, METH_VARARGS,
-	 "Let virtual threads call `replacement` for `function`; return the original."},
+	 "Let virtual threads call `replacement` for `function`."},
 	{"restore", restore, METH_O, "Undo the exchange of that function."},
 	{0},
 };

@@ -22,9 +22,9 @@ from typing import Any
 from wakeproof._runtime.here import here
 
 try:
-    from wakeproof._native import exchange  # type: ignore[attr-defined,unused-ignore]
+    from wakeproof._native import exchange
 except ImportError:
-    exchange = None
+    exchange = None  # type: ignore[assignment]
 
 _IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType)
 _MISSING = object()
