@@ -21,7 +21,9 @@ Example:
 
 from __future__ import annotations
 
+import select
 import socket
+import sys
 import types
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
@@ -29,10 +31,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import trampoline
+from wakeproof._runtime import child as children
+from wakeproof._runtime import console, trampoline
 from wakeproof._runtime.deadline import deadline_ns, sleep_ns
 from wakeproof._runtime.descriptor import READ, WRITE, closed
 from wakeproof._runtime.offload import begin
+from wakeproof._runtime.ready import Events, events_of, masks, polls
+from wakeproof._runtime.ready import told as told_ready
+from wakeproof._runtime.ready import turns as turns_ready
 from wakeproof._runtime.signal import Signal, interrupted
 from wakeproof._runtime.socket import connecting
 from wakeproof._runtime.wait import Turns, told, what_for
@@ -43,6 +49,7 @@ from wakeproof.mutex import Mutex, _Lock
 from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
+    from wakeproof._runtime.ready import HasFileno
     from wakeproof._runtime.socket import Socket
     from wakeproof.vthread import VirtualThread
 
@@ -272,6 +279,53 @@ async def connect(sock: Socket, address: Any) -> None:
     """Connect to `address`, as `wakeproof.io.Socket.connect` does."""
     deadline = deadline_ns(sock.gettimeout())
     await _call(sock, WRITE, connecting(sock, address), "connect", deadline)
+
+
+async def _ready(thread: VirtualThread, fd: int, wanted: int, deadline: int) -> Events:
+    poll = polls({fd: wanted})
+    found = poll.poll(0)
+    if found or deadline == 0:
+        return found
+    turns = turns_ready(thread, {fd: wanted}, poll, deadline, found)
+    return told_ready(thread, await _parked(thread, turns), found)
+
+
+async def wait_ready(
+    file: HasFileno, *, read: bool = True, write: bool = False, timeout_s: float | None = None
+) -> int:
+    """Wait until a descriptor of any kind is ready, as `wakeproof.io.wait` does."""
+    thread = _caller("wait_ready")
+    fd, wanted = masks(file, read, write)
+    return events_of(await _ready(thread, fd, wanted, deadline_ns(timeout_s)), wanted)
+
+
+async def wait_child(child: children.Child, timeout_s: float | None = None) -> int:
+    """Wait until a child process has ended, as `wakeproof.io.wait_child` does."""
+    thread = _caller("wait_child")
+    deadline, code = deadline_ns(timeout_s), children.ended(child)
+    found = code()
+    if found is None:
+        with children.pidfd(child) as fd:
+            await _ready(thread, fd, select.POLLIN, deadline)
+        found = code()
+    return children.exit_code(found, child, timeout_s)
+
+
+async def input(prompt: object = "") -> str:  # noqa: A001 - the builtin's name
+    """Print the prompt and return a line of the standard input, as `wakeproof.io.input` does."""
+    thread = _caller("input")
+    fd = console.descriptor(sys.stdin)
+    if fd is None:
+        return console.read_line(prompt)
+    console.ask(prompt)
+    data = b""
+    while not data.endswith(b"\n"):
+        await _ready(thread, fd, select.POLLIN, lib.WP_FOREVER)
+        part = console.more(fd)
+        if not part:
+            break
+        data += part
+    return console.line_of(data)
 
 
 async def offload(fn: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

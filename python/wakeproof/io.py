@@ -8,7 +8,8 @@ socket``, and use `io.open`.  OS threads may use the same objects, and block.  A
 awaits the functions of `wakeproof.coroutine` instead; those of this module would block its carrier.
 
 These calls park: recv, recv_into, recvfrom, recvmsg, send, sendall, sendto, sendmsg, accept,
-connect, and calls of files that were made of a socket.  On a system with io_uring, `open`, `fsync`,
+connect, calls of files that were made of a socket, `wait` for any descriptor, `wait_child` for a
+process, and `input`.  On a system with io_uring, `open`, `fsync`,
 and reads and writes of files park too.  These calls run on OS threads of a pool while the caller
 parks: `offload`, getaddrinfo and gethostbyname of this module, and calls of files on a system
 without io_uring (with one `NoFilesWarning`).  A host name that is given to `Socket.connect` or
@@ -39,13 +40,18 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from wakeproof import counts
+from wakeproof._runtime.child import wait_child
+from wakeproof._runtime.console import read_line as input  # noqa: A004 - the builtin's name
+from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.file import fsync
 from wakeproof._runtime.file import open_file as open  # noqa: A004 - the builtin's name
 from wakeproof._runtime.offload import offload
+from wakeproof._runtime.ready import events_of, masks, ready
 from wakeproof._runtime.socket import Socket
 from wakeproof.counts import PollerStatistics
 
 if TYPE_CHECKING:
+    from wakeproof._runtime.ready import HasFileno
     from wakeproof.group import CarrierGroup
 
 __all__ = [
@@ -56,11 +62,66 @@ __all__ = [
     "fsync",
     "getaddrinfo",
     "gethostbyname",
+    "input",
     "offload",
     "open",
     "socketpair",
     "statistics",
+    "wait",
+    "wait_child",
 ]
+
+
+def wait(
+    file: HasFileno,
+    *,
+    read: bool = True,
+    write: bool = False,
+    timeout_s: float | None = None,
+) -> int:
+    """Wait until a descriptor of any kind is ready, and leave it as it is.
+
+    A virtual thread (`VirtualThread`) parks meanwhile: its carrier, the OS thread that runs it,
+    does other work.  An OS thread blocks.  The descriptor stays its owner's, and blocking or
+    non-blocking as its owner has made it: sockets, pipes, terminals, eventfds, timerfds, pidfds,
+    inotify, epolls and descriptors of libraries.  A regular file is always ready.
+
+    In a group whose carriers cannot have pollers, because it has spare carriers or pollers of your
+    own or is being closed, a virtual thread looks every 1 to 32 milliseconds.
+
+    Args:
+        file: a descriptor's number, or an object with ``fileno``.
+        read: whether to wait until it can be read, or has an error, or was closed by the other
+            side.
+        write: whether to wait until it can be written, or has an error.
+        timeout_s: seconds, 0 or more; 0: do not wait; default None: wait without a limit.
+
+    Returns what it is ready for: ``selectors.EVENT_READ``, ``selectors.EVENT_WRITE``, both
+    combined, or 0 if the time ran out.  If several threads wait for one descriptor, all are told.
+
+    Threads: any thread may call it.  A close of the descriptor does not end the wait, as with
+    ``select.poll``.
+
+    Raises:
+        OSError: the number is not a descriptor (EBADF), or the system cannot watch it.
+        UsageError: neither `read` nor `write`, or `timeout_s` is not allowed.
+        ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+
+    Example:
+        >>> import os
+        >>> from wakeproof import CarrierGroup, VirtualThread, io
+        >>> ours, theirs = os.pipe()
+        >>> with CarrierGroup(1) as group:
+        ...     reader = VirtualThread(io.wait, ours, group=group).start()
+        ...     os.write(theirs, b"x")
+        ...     reader.result()
+        1
+        1
+        >>> os.close(ours), os.close(theirs)
+        (None, None)
+    """
+    fd, wanted = masks(file, read, write)
+    return events_of(ready({fd: wanted}, deadline_ns(timeout_s)), wanted)
 
 
 def getaddrinfo(*arguments: Any, **named: Any) -> list[Any]:

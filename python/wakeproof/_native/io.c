@@ -3,7 +3,14 @@
 #include "io.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+_Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &&
+		       EPOLLERR == POLLERR && EPOLLHUP == POLLHUP,
+	       "as poll's");
 
 _Static_assert((int)WP_OP_OPEN == (int)WP_FILE_OPEN && (int)WP_OP_READ == (int)WP_FILE_READ &&
 		       (int)WP_OP_WRITE == (int)WP_FILE_WRITE &&
@@ -59,6 +66,28 @@ bool wp__io_check(wp_io *io, int side, wp_waiter *waiter)
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
 {
 	return wp__waiter_cancel(&io->ready[side].lock, waiter);
+}
+
+wp_io *wp__watch_new(wp_group *group)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC), failed;
+	wp_io *watch;
+
+	if (fd < 0)
+		return NULL;
+	watch = wp__io_take(group, fd);
+	failed = errno;
+	if (watch == NULL)
+		close(fd);
+	errno = failed;
+	return watch;
+}
+
+int wp__watch_add(wp_io *watch, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events};
+
+	return epoll_ctl(watch->fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
 /* home: whose ring has it; its thread may go on at another (place_at_resume). */

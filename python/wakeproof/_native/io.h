@@ -28,6 +28,12 @@ int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter);
 bool wp__io_check(wp_io *io, int side, wp_waiter *waiter);
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter);
 
+/* Descriptors that one thread waits for together, and which stay their owners': an epoll, which is to
+ * be read when one of them is ready. As wp__io_take. [any thread | system calls] */
+wp_io *wp__watch_new(wp_group *group);
+/* events: as of poll(2). 0, or errno. [between enter and exit | a system call] */
+int wp__watch_add(wp_io *watch, int fd, uint32_t events);
+
 /* Operations on files. */
 typedef struct wp_file_op wp_file_op;
 

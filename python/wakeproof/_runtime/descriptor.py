@@ -25,7 +25,7 @@ from wakeproof.default import default_group
 from wakeproof.errors import ClosedError, StateError, SystemCallError, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import CIo
+    from wakeproof._native.ffi import CGroup, CIo
     from wakeproof.group import CarrierGroup
     from wakeproof.vthread import VirtualThread
 
@@ -117,13 +117,19 @@ class Descriptor(Unique):
 
     def __init__(self, of: socket.socket, group: CarrierGroup | None = None) -> None:
         fd = of.fileno()
+        self._of: Callable[[], socket.socket | None] = weakref.ref(of)
+        self._own(lambda native: lib.wp__io_take(native, fd), f"descriptor {fd}", group)
+
+    def _own(
+        self, make: Callable[[CGroup], CIo], what: str, group: CarrierGroup | None = None
+    ) -> None:
         self._io: CIo | None = None
         self.group = group or _group_here()
-        self._pid, self._of = process.pid, weakref.ref(of)
+        self._pid = process.pid
         start(self.group)
-        made = lib.wp__io_take(self.group._native, fd)
+        made = make(self.group._native)
         if not made:
-            raise OSError(ffi.errno, f"descriptor {fd}: {os.strerror(ffi.errno)}")
+            raise OSError(ffi.errno, f"{what}: {os.strerror(ffi.errno)}")
         self._io = made
         self.group._descriptors.add(self)
 
