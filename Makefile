@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-package tables docs herd wild
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients test-package tables docs herd wild
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -89,8 +89,18 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 builds: venv ## Run every scenario with each compiler and sanitizer, and as AArch64 under qemu
 	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/judge/test_scenarios.py
 
-test-stdlib: venv ## Run CPython's tests of its ThreadPoolExecutor on ours: two minutes
+test-stdlib: venv ## Run CPython's own tests in virtual threads, and of its executor on ours: minutes  [T=MODULES]
+	$(Q)$(BIN)/python -m tests.stdlib.run $(T)
 	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/python/test_executors_stdlib.py
+
+clients: build/clients/fetched ## Run unmodified client libraries against real servers, in virtual threads
+	$(Q)$(BIN)/python -m pytest -q -rs tests/clients
+
+build/clients/fetched: tests/clients/requirements.txt | venv
+	$(Q)rm -rf build/clients
+	$(Q)$(BIN)/pip install -q --disable-pip-version-check --require-hashes --no-deps \
+	  --only-binary :all: --target build/clients -r $<
+	$(Q)touch $@
 
 test-package: venv ## Install source archive and wheel into empty environments, from the registry
 	$(Q)WAKEPROOF_REGISTRY=1 $(BIN)/python -m pytest -q -rP tests/project/test_installed.py

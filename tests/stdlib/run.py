@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges `wakeproof.install` by CPython's own tests: ``make test-stdlib``.
+
+Each module of tests runs in a process of its own, four times: with the body of each test in the
+main thread and in an OS thread (plain CPython), and in a virtual thread, where the threads that a
+test starts are OS threads or virtual ones.  `skips.toml` names each test that is left out, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+HUNG = 70  # as in child.py
+MODULES = (
+    "test_epoll",
+    "test_httplib",
+    "test_poll",
+    "test_queue",
+    "test_select",
+    "test_selectors",
+    "test_socket",
+    "test_socketserver",
+    "test_ssl",
+    "test_subprocess",
+    "test_thread",
+    "test_threading",
+    "test_threading_local",
+    "test_urllib",
+    "test_urllib2",
+    "test_urllib2_localnet",
+)
+OUTCOMES = ("passed", "blocked", "failed", "skipped", "left out")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where the bodies of tests run, and what the threads are that they start."""
+
+    name: str
+    bodies: str
+    threads: str = "os"
+    is_installed: bool = True
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether bodies run in virtual threads."""
+        return self.bodies == "virtual"
+
+
+KINDS = (
+    Kind("main", "main"),
+    Kind("thread", "os"),
+    Kind("virtual", "virtual"),
+    Kind("all virtual", "virtual", "virtual"),
+)
+DEFECT = Kind("without install", "virtual", is_installed=False)
+
+
+@dataclass
+class Outcomes:
+    """What the tests of a module have shown: for each its outcome and the reason."""
+
+    tests: dict[str, tuple[str, str]] = field(default_factory=dict)
+    said: str = ""
+
+    def count(self, outcome: str) -> int:
+        """Return how many tests have this outcome."""
+        return sum(found == outcome for found, _ in self.tests.values())
+
+
+def left_out(module: str, kind: Kind) -> dict[str, str]:
+    """Return the names of the tests that are left out, with reasons."""
+    if not kind.is_ours:
+        return {}
+    tables = tomllib.loads((HERE / "skips.toml").read_text(encoding="utf-8"))
+    reasons = tables["reasons"]
+    found = {}
+    for table in (module, f"{module}.threads") if kind.threads == "virtual" else (module,):
+        for name, reason in tables.get("skips", {}).get(table, {}).items():
+            found[name] = reasons.get(reason, reason)
+    return found
+
+
+def judge(
+    module: str,
+    kind: Kind,
+    *,
+    only: Iterable[str] | None = None,
+    listed: bool = False,
+    limit_s: float = 60,
+    python: str = sys.executable,
+    environment: dict[str, str] | None = None,
+) -> Outcomes:
+    """Run the tests of `module`; after a test that ends its process, the rest in another."""
+    out = {} if listed else left_out(module, kind)
+    outcomes = Outcomes({name: ("left out", why) for name, why in out.items()})
+    with tempfile.TemporaryDirectory(prefix="stdlib-") as folder:
+        names = [
+            line["name"]
+            for line in child(module, kind, folder, python, [], ["--list"], environment)[0]
+        ]
+        if only is not None:
+            wanted = set(only)
+            names = [name for name in names if name in wanted]
+        outcomes.tests = {name: why for name, why in outcomes.tests.items() if name in names}
+        rest = [name for name in names if name not in out]
+        while rest:
+            flags = ["--limit", str(limit_s)]
+            lines, code, said = child(module, kind, folder, python, rest, flags, environment)
+            outcomes.said += said
+            running = ""
+            for line in lines:
+                running = line.get("begins", running)
+                if "test" in line:
+                    outcome, why = line["outcome"], line["why"]
+                    if outcome == "passed" and "blocked_s" in line:
+                        outcome, why = "blocked", f"its carrier stood still: {line['blocked_s']} s"
+                    outcomes.tests[line["test"]] = (outcome, why)
+                    running = ""
+            if any("ended" in line for line in lines):
+                break
+            how = "hung" if code in (1, HUNG) else f"its process ended with {code}"
+            outcomes.tests[running or module] = ("failed", f"{said[-6000:]}\n{how}")
+            begun = {line["begins"] for line in lines if "begins" in line}
+            if not begun:
+                break
+            rest = [name for name in rest if name not in begun]
+    return outcomes
+
+
+def child(
+    module: str,
+    kind: Kind,
+    folder: str,
+    python: str,
+    names: Sequence[str],
+    flags: Sequence[str],
+    environment: dict[str, str] | None = None,
+) -> tuple[list[dict[str, str]], int, str]:
+    """Run one process; return the lines of its record, its exit code and what it printed."""
+    at = Path(tempfile.mkdtemp(dir=folder))
+    record, only = at / "record", at / "only"
+    record.touch()
+    only.write_text("\n".join(names), encoding="utf-8")
+    name = module if "." in module else f"test.{module}"
+    command = [python, str(HERE / "child.py"), name, "--bodies", kind.bodies]
+    command += ["--threads", kind.threads, "--record", str(record), *flags]
+    command += ["--only", str(only)] if names else []
+    command += [] if kind.is_installed else ["--plain"]
+    (at / "cwd").mkdir()
+    made = subprocess.Popen(
+        command,
+        cwd=at / "cwd",
+        env={**os.environ, "TMPDIR": str(at), **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        said, _ = made.communicate(timeout=1800)
+    except BaseException:
+        os.killpg(made.pid, 9)
+        made.wait()
+        raise
+    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    return lines, made.returncode, said
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each module and kind, and each failure; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", metavar="MODULE[:Class.test]")
+    parser.add_argument("--kind", choices=[kind.name for kind in KINDS], action="append")
+    parser.add_argument("--listed", action="store_true", help="run what skips.toml leaves out")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for one test")
+    parser.add_argument("--json", type=Path, help="write all outcomes to this file")
+    parser.add_argument("--said", action="store_true", help="show what the tests print")
+    options = parser.parse_args(arguments)
+    kinds = [kind for kind in KINDS if not options.kind or kind.name in options.kind]
+    chosen: dict[str, list[str] | None] = {}
+    for word in options.modules or MODULES:
+        module, _, test = word.partition(":")
+        if test:
+            chosen[module] = [*(chosen.get(module) or []), test]
+        else:
+            chosen[module] = None
+    all_of: dict[str, dict[str, dict[str, tuple[str, str]]]] = {}
+    is_bad = False
+    for module, only in chosen.items():
+        for kind in kinds:
+            found = judge(module, kind, only=only, listed=options.listed, limit_s=options.limit)
+            all_of.setdefault(module, {})[kind.name] = found.tests
+            counts = Counter(outcome for outcome, _ in found.tests.values())
+            text = ", ".join(f"{counts[one]} {one}" for one in OUTCOMES if counts[one])
+            print(f"{module:22} {kind.name:12} {text}", flush=True)
+            if options.said:
+                print(found.said)
+            for name, (outcome, why) in found.tests.items():
+                if outcome in ("failed", "blocked"):
+                    is_bad |= kind.is_ours
+                    last = why if len(chosen) == 1 else why.strip().splitlines()[-1]
+                    print(f"    {name}: {last}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(all_of, indent=1), encoding="utf-8")
+    return int(is_bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
