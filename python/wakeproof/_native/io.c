@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * io.c - see io.h. */
+#define _GNU_SOURCE
 #include "io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+
+#include "io/descriptor_poller.h"
 
 _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &&
 		       EPOLLERR == POLLERR && EPOLLHUP == POLLHUP,
@@ -17,18 +21,56 @@ _Static_assert((int)WP_OP_OPEN == (int)WP_FILE_OPEN && (int)WP_OP_READ == (int)W
 		       (int)WP_OP_SYNC == (int)WP_FILE_SYNC,
 	       "as the kernel's");
 
-wp_io *wp__io_take(wp_group *group, int fd)
+static void set_errno(int code)
 {
-	wp_io *io = NULL;
-	int code = wp_io_new(group, fd, &io);
-
 	if (code == WP_UNSUPPORTED)
 		errno = EPERM;
 	else if (code == WP_MISUSED)
 		errno = ENXIO;
 	else if (code == WP_CLOSED)
 		errno = ESHUTDOWN;
+}
+
+wp_io *wp__io_take(wp_group *group, int fd)
+{
+	wp_io *io = NULL;
+	int code = wp_io_new(group, fd, &io);
+
+	set_errno(code);
 	return code == WP_OK ? io : NULL;
+}
+
+wp_io *wp__io_take_copy(wp_vthread *thread, int fd)
+{
+	wp_io_poller *poller = wp__io_poller_of(thread->task.home);
+	wp_io *io = poller == NULL ? NULL : malloc(sizeof(*io));
+	int copy = io == NULL ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), code, failed;
+
+	if (poller == NULL)
+		set_errno(WP_MISUSED);
+	if (copy < 0) {
+		free(io);
+		return NULL;
+	}
+	wp__io_init(io, copy, poller);
+	wp__io_poller_hold(poller);
+	code = wp__io_poller_add(poller, io);
+	if (code == WP_OK)
+		return io;
+	failed = errno;
+	close(copy);
+	wp__io_poller_free(poller);
+	free(io);
+	errno = failed;
+	set_errno(code);
+	return NULL;
+}
+
+bool wp__fd_is_ready(int fd, int side)
+{
+	struct pollfd one = {.fd = fd, .events = side == WP_IO_READ ? POLLIN | POLLRDHUP : POLLOUT};
+
+	return poll(&one, 1, 0) != 0;
 }
 
 int wp__io_fd(const wp_io *io)

@@ -16,6 +16,14 @@ typedef struct wp_io wp_io;
 /* As wp_io_new; NULL, and errno says why; EPERM: the driver refuses such a file. [any thread] */
 wp_io *wp__io_take(wp_group *group, int fd);
 
+/* A copy of a descriptor, to wait for it and for nothing else: O_NONBLOCK, which all copies share, stays as
+ * it is, and the user may close his while the thread waits. At the poller of the thread's home. NULL, and
+ * errno, as wp__io_take. wp_io_close closes the copy. [that thread | system calls] */
+wp_io *wp__io_take_copy(wp_vthread *thread, int fd);
+/* Whether a call on it in that direction would not block; also if that is because of an error. [any thread |
+ * a system call] */
+bool wp__fd_is_ready(int fd, int side);
+
 int wp__io_fd(const wp_io *io); /* [between enter and exit | wait-free] */
 
 /* side: 0: to read, 1: to write. Each as in ready.h. */

@@ -19,7 +19,7 @@ from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime.descriptor import start
 from wakeproof._runtime.offload import offload
 from wakeproof._runtime.signal import interrupted
-from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.trampoline import parks
 from wakeproof._runtime.wait import Turns, Wait, made, parked
 from wakeproof.errors import NoFilesWarning, error_for
 
@@ -90,12 +90,6 @@ class _Op(Wait):
             self.thread._tell(lib.wp_vthread_interrupt)
 
 
-def _parks() -> VirtualThread | None:
-    """Return the calling virtual thread, if it can leave its carrier."""
-    thread = here.thread
-    return None if thread is None or thread._pins or thread._is_coroutine else thread
-
-
 def _call(
     what: int, fd: int, at: Any, size: int, flags: int, otherwise: Callable[[], int | bytes]
 ) -> int | bytes:
@@ -107,7 +101,7 @@ def _call(
         OSError: the operation failed.
         ThreadInterruptedError: the caller was interrupted, and the operation was cancelled.
     """
-    thread = _parks()
+    thread = parks()
     if thread is None:
         return otherwise()
     assert thread._group is not None

@@ -209,6 +209,12 @@ def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, o
     return code
 
 
+def parks() -> VirtualThread | None:
+    """Return the calling virtual thread, if it can leave its carrier."""
+    thread = here.thread
+    return None if thread is None or thread._pins or thread._is_coroutine else thread
+
+
 def caller(what: str) -> VirtualThread:
     """Return the calling virtual thread.
 

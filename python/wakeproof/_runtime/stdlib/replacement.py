@@ -83,7 +83,7 @@ class Function(Replacement):
         """Replace it, in virtual threads."""
         old = getattr(self.owner, self.name)
         if exchange is not None and isinstance(old, _IN_C):
-            exchange.exchange(old, self._make(exchange.original(old)))
+            exchange.exchange(old, self._make(original(old)))
             self.is_in_place = True
         else:
             self._set(_by_caller(old, self._make(old)))
@@ -95,6 +95,12 @@ class Function(Replacement):
             self.is_in_place = False
         else:
             super().uninstall()
+
+
+def original(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a callable that does what the function does without wakeproof, in any thread."""
+    in_c = exchange is not None and isinstance(function, _IN_C)
+    return exchange.original(function) if in_c else function
 
 
 def _by_caller(old: Callable[..., Any], new: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Let a virtual thread park until any descriptor is ready, without taking the descriptor over.
+
+  waiter                                    a virtual thread that closes the descriptor
+  a copy of the descriptor (dup) goes to    `closed(number)`: close all copies of it
+    the poller of the waiter's home           (wp_io_close), which wakes their waiters
+  park until the copy is ready
+  close the copy
+
+The poller knows only the copy, whose number is nobody else's.  So the user may close the descriptor
+during the wait, and its number may go to another file: neither wakes this waiter nor confuses a
+later one.  The copy shares the user's O_NONBLOCK, which therefore stays as it is.
+
+If the process has no descriptor left for a copy, the waiter looks again and again, with naps.
+
+Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/io.h``, ``kernel/io/readiness.h``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import descriptor, process, trampoline
+from wakeproof._runtime.descriptor import FIRST_NAP_NS, LONGEST_NAP_NS, start
+from wakeproof._runtime.signal import interrupted
+from wakeproof._runtime.wait import Wait, parked
+from wakeproof.errors import StateError
+from wakeproof.parking import sleep
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CIo
+    from wakeproof.group import CarrierGroup
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+NS_PER_S = 1_000_000_000
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)
+_waits: dict[int, list[_Watch]] = {}  # by the user's number
+_without: weakref.WeakSet[CarrierGroup] = weakref.WeakSet()  # groups that can have no pollers
+is_ready = lib.wp__fd_is_ready
+
+
+class _Watch(Wait):
+    """One wait for one direction of one descriptor."""
+
+    __slots__ = ("fd", "io", "pid", "side", "why")
+
+    def __init__(self, thread: VirtualThread, io: CIo, fd: int, side: int, why: int) -> None:
+        self.io, self.fd, self.side, self.why = io, fd, side, why
+        self.pid = process.pid
+        super().__init__(thread)
+
+    def __del__(self) -> None:  # last, because `closed` may use it after the end of the wait
+        if self.pid == process.pid:  # a forked child shares the poller's epoll with its parent
+            lib.wp_io_free(self.io)
+
+    def begin(self) -> int:
+        return lib.wp__io_wait_begin(self.io, self.side, 0, self.waiter)
+
+    def check(self) -> bool:
+        return lib.wp__io_check(self.io, self.side, self.waiter)
+
+    def cancel(self) -> bool:
+        return lib.wp__io_cancel(self.io, self.side, self.waiter)
+
+    def granted(self) -> int:
+        return lib.wp__waiter_result(self.waiter)
+
+    def waits(self) -> tuple[int, int]:
+        return self.why, self.fd
+
+    def abandon(self) -> None:
+        lib.wp_io_close(self.io)
+        _forget(self)
+
+
+def _forget(watch: _Watch) -> None:
+    others = _waits.get(watch.fd, [])
+    if watch in others:  # a close has not taken it away
+        others.remove(watch)
+    if not others:
+        _waits.pop(watch.fd, None)
+
+
+def caller() -> VirtualThread | None:
+    """Return the calling virtual thread, if it can park until a descriptor is ready."""
+    thread = trampoline.parks()
+    group = None if thread is None else thread._group
+    if group is None or group in _without:
+        return None
+    if not group._has_pollers:
+        try:
+            start(group)
+        except StateError:  # it has spare carriers, which help while a carrier blocks
+            _without.add(group)
+            return None
+    return thread
+
+
+def until_of(timeout_s: float | None) -> int:
+    """Return when a timeout of the standard library ends, in nanoseconds of the kernel's clock."""
+    if timeout_s is None or timeout_s * NS_PER_S >= lib.WP_FOREVER // 2:
+        return lib.WP_FOREVER
+    return lib.wp_clock_ns() + int(timeout_s * NS_PER_S)
+
+
+def wait(
+    thread: VirtualThread, fd: int, side: int, until: int, why: int = lib.WP_WAIT_READ
+) -> bool:
+    """Park until the descriptor is ready; False: the time ran out.
+
+    A descriptor that cannot be waited for, such as that of a regular file, is ready.
+
+    Raises:
+        OSError: a virtual thread has closed the descriptor during the wait, or the group was
+            closed (EBADF).
+        ThreadInterruptedError: the caller was interrupted.
+    """
+    if is_ready(fd, side):
+        return True
+    assert thread._native is not None
+    io = lib.wp__io_take_copy(thread._native, fd)
+    if not io:
+        return _without_copy(fd, side, until, ffi.errno)
+    watch = _Watch(thread, io, fd, side, why)
+    _waits.setdefault(fd, []).append(watch)
+    try:
+        code = parked(watch.turns(until))
+    finally:
+        lib.wp_io_close(io)
+        _forget(watch)
+    if code == lib.WP_INTERRUPTED:
+        raise interrupted(thread)
+    if code == lib.WP_CLOSED:
+        raise descriptor.closed(f"descriptor {fd}")
+    return code == lib.WP_OK
+
+
+def _without_copy(fd: int, side: int, until: int, failed: int) -> bool:
+    if failed not in _NO_ROOM:
+        return True  # EPERM: always ready; EBADF: the call itself reports it
+    nap_ns = FIRST_NAP_NS
+    while not is_ready(fd, side):
+        if not nap(nap_ns, until):
+            return False
+        nap_ns = min(2 * nap_ns, LONGEST_NAP_NS)
+    return True
+
+
+def nap(nap_ns: int, until: int) -> bool:
+    """Sleep that long, but not longer than until then; False: it is past that."""
+    left = until - lib.wp_clock_ns()
+    if left <= 0:
+        return False
+    sleep(min(nap_ns, left) / NS_PER_S)
+    return True
+
+
+def repeated(attempt: Callable[[], T | None], until: int = lib.WP_FOREVER) -> T | None:
+    """Call `attempt` with naps of 1 to 32 ms between, until it returns a value; None: too late.
+
+    It is for what the system announces by no descriptor.
+    """
+    nap_ns = FIRST_NAP_NS
+    while (found := attempt()) is None:
+        if not nap(nap_ns, until):
+            return None
+        nap_ns = min(2 * nap_ns, LONGEST_NAP_NS)
+    return found
+
+
+def closed(fd: int) -> None:
+    """Wake those who wait for a descriptor, because the caller is about to close it."""
+    for watch in _waits.pop(fd, ()):
+        lib.wp_io_close(watch.io)
+
+
+def call(
+    thread: VirtualThread,
+    fd: Callable[[], int],
+    side: int,
+    until: int,
+    attempt: Callable[[], T],
+    why: int,
+) -> T:
+    """Call `attempt` when the descriptor is ready, and again if it raises BlockingIOError.
+
+    Raises:
+        TimeoutError: the time ran out.
+        Others: as `wait` and `attempt`.
+    """
+    nap_ns = 0
+    while True:
+        number = fd()  # the descriptor may have been closed meanwhile: `attempt` reports it
+        if number >= 0 and not wait(thread, number, side, until, why):
+            raise TimeoutError("timed out")
+        try:
+            return attempt()
+        except BlockingIOError:
+            # Another thread was faster; or the system calls it ready, although it is not (a
+            # datagram to a full socket).
+            if nap_ns and not nap(nap_ns, until):
+                raise TimeoutError("timed out") from None
+            nap_ns = min(2 * nap_ns or FIRST_NAP_NS, LONGEST_NAP_NS)
+
+
+def _forget_parents() -> None:
+    _waits.clear()
+
+
+os.register_at_fork(after_in_child=_forget_parents)
