@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/descriptor_poller.h"
@@ -64,6 +65,14 @@ wp_io *wp__io_take_copy(wp_vthread *thread, int fd)
 	errno = failed;
 	set_errno(code);
 	return NULL;
+}
+
+bool wp__io_is_copy_of(const wp_io *io, int fd)
+{
+	struct stat ours, users;
+
+	return fstat(io->fd, &ours) == 0 && fstat(fd, &users) == 0 && ours.st_dev == users.st_dev &&
+	       ours.st_ino == users.st_ino;
 }
 
 bool wp__fd_is_ready(int fd, int side)

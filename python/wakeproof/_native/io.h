@@ -20,6 +20,9 @@ wp_io *wp__io_take(wp_group *group, int fd);
  * it is, and the user may close his while the thread waits. At the poller of the thread's home. NULL, and
  * errno, as wp__io_take. wp_io_close closes the copy. [that thread | system calls] */
 wp_io *wp__io_take_copy(wp_vthread *thread, int fd);
+/* Whether that number is still a descriptor of the file that was copied. [between its making and its
+ * close | system calls] */
+bool wp__io_is_copy_of(const wp_io *io, int fd);
 /* Whether a call on it in that direction would not block; also if that is because of an error. [any thread |
  * a system call] */
 bool wp__fd_is_ready(int fd, int side);

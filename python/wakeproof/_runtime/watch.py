@@ -8,8 +8,10 @@
   close the copy
 
 The poller knows only the copy, whose number is nobody else's.  So the user may close the descriptor
-during the wait, and its number may go to another file: neither wakes this waiter nor confuses a
-later one.  The copy shares the user's O_NONBLOCK, which therefore stays as it is.
+during the wait, and its number may go to another file: that does not wake this waiter, and events
+of the closed file do not wake those of the new one.  When the waiter is woken, the number must
+still be that of the same file, else its call fails as on a closed descriptor.  The copy shares the
+user's O_NONBLOCK, which therefore stays as it is.
 
 If the process has no descriptor left for a copy, the waiter looks again and again, with naps.
 
@@ -117,8 +119,8 @@ def wait(
     A descriptor that cannot be waited for, such as that of a regular file, is ready.
 
     Raises:
-        OSError: a virtual thread has closed the descriptor during the wait, or the group was
-            closed (EBADF).
+        OSError: the descriptor was closed during the wait, or the group was (EBADF).  If an OS
+            thread closed it, the wait goes on until the file is ready, as that of OS threads.
         ThreadInterruptedError: the caller was interrupted.
     """
     if is_ready(fd, side):
@@ -131,6 +133,8 @@ def wait(
     _waits.setdefault(fd, []).append(watch)
     try:
         code = parked(watch.turns(until))
+        if code == lib.WP_OK and not lib.wp__io_is_copy_of(io, fd):
+            code = lib.WP_CLOSED
     finally:
         lib.wp_io_close(io)
         _forget(watch)
