@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 NATIVE = ROOT / "python" / "wakeproof" / "_native"
+BASE = Path("build/setuptools") / f"{sys.implementation.cache_tag}{sys.abiflags}"
 HAS_HEADERS = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
 USE_ABI = os.environ.get("WAKEPROOF_ABI") == "1" or not HAS_HEADERS
 OF_PYTHON = [
@@ -122,6 +124,6 @@ def native_part() -> dict[str, Any]:
 
 setup(
     cmdclass={"build_py": BuildPy, "build_ext": BuildExt},
-    options={"build": {"build_base": "build/setuptools"}},
+    options={"build": {"build_base": str(BASE)}},
     **native_part(),
 )

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,15 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def pytest_configure() -> None:
     importlib.import_module("tests.support.soaking")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Refuse a run on free-threaded Python in which an extension module brought the GIL back."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") and sys._is_gil_enabled():
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        raise RuntimeError(
+            "the GIL is on again: an extension module has not said that it needs none"
+        )
 
 
 def is_alone(item: pytest.Item) -> bool:

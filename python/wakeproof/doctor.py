@@ -141,5 +141,5 @@ def _own_values() -> Finding:
     from wakeproof._runtime.rlock import IS_OWN  # imported late: it loads the bindings
 
     each = "each virtual thread's own"
-    shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.13 and Python.h"
+    shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.14 and Python.h"
     return Finding("threading.local, RLock", IS_OWN, each if IS_OWN else shared)

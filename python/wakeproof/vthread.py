@@ -13,7 +13,7 @@ a coroutine that are not awaited (use `wakeproof.coroutine`).
 
 Each virtual thread has its own `contextvars` and its own values in ``threading.local``.  It also
 owns a ``threading.RLock`` by itself, and parks while it waits for one, unless it is a coroutine or
-`pinned`.  Both need CPython 3.11 to 3.13, and a build with Python.h; elsewhere all virtual threads
+`pinned`.  Both need CPython 3.11 to 3.14, and a build with Python.h; elsewhere all virtual threads
 of a carrier share what Python keeps for an OS thread.
 
 ``get_ident`` and ``get_native_id`` return the number of the carrier's OS thread, which

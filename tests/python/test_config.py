@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from dataclasses import FrozenInstanceError, fields
@@ -186,7 +187,7 @@ def test_a_theme_takes_keywords_and_does_not_change(kind: type[Any]) -> None:
 @pytest.mark.parametrize("kind", THEMES)
 def test_a_theme_documents_each_field_with_its_variable(kind: type[Any]) -> None:
     for field in fields(kind):
-        assert f"\n        {field.name}: " in str(kind.__doc__)
+        assert f"\n    {field.name}: " in str(inspect.getdoc(kind))
     named = set(re.findall(r"WAKEPROOF_(\w+)", str(kind.__doc__)))
     assert named == {name for name in VARIABLES if name.startswith(f"{kind.__name__.upper()}_")} - {
         WITHOUT_VARIABLE

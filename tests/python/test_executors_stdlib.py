@@ -100,8 +100,10 @@ def thread_per_task(max_workers: int = 5) -> Executor:  # noqa: ARG001 - it has 
 
 def found(name: str) -> Any:
     """Return their class of that name; None: there is none."""
-    import test
-
+    try:
+        import test
+    except ImportError:
+        return None
     test.__path__ += [folder for folder in FOLDERS if folder and folder not in test.__path__]
     for module in ("test.test_concurrent_futures", f"test.test_concurrent_futures.{HOMES[name]}"):
         try:

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from mypy import api
+
+api = pytest.importorskip("mypy.api", reason="mypy is not installed")
 
 CACHE = Path(__file__).resolve().parents[2] / ".mypy_cache"
 PROGRAM = """

@@ -77,7 +77,8 @@ def test_the_interpreters_end_waits_for_all_and_refuses_more() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_no_pool_to_wait_for() -> None:
     said = run("""
-        import os, wakeproof
+        import os, warnings, wakeproof
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
         pool = wakeproof.VirtualThreadPool(1)
         pool.submit(wakeproof.sleep, 0.01)
         child = os.fork()

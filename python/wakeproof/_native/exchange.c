@@ -18,14 +18,17 @@
  *                belongs to its definition for ever, so that a call under way in another thread
  *                never sees it change.
  * Cost           In an OS thread: one indirect call and one look at a thread-local variable.
- * Who may call   With the GIL, all of it; hence nothing here is atomic.
+ * Without GIL    exchange and restore are under a lock. A call may run meanwhile: a slot is whole
+ *                before its function is in the definition, and keeps a reference to each
+ *                replacement that it has had, since a call may be about to use it.
  * Where          As own.c. Elsewhere there is nothing in this module.
  * Evidence       tests/python/test_exchange.py. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
+#if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
+#include "free.h"
 #include "own.h"
 
 enum convention { NOARGS, ONE, VARARGS, NAMED, FAST, FAST_NAMED, METHOD, CONVENTIONS };
@@ -45,16 +48,21 @@ typedef struct slot {
 	PyMethodDef *definition; /* NULL: the slot is free, and so are those behind it */
 	PyMethodDef original;    /* a copy of it from before the first exchange */
 	PyCFunction ours;
-	PyObject *replacement; /* NULL: it is restored */
+	PyObject *replacement; /* the last one */
+	bool is_on;            /* false: it is restored */
 	bool is_method;        /* `self` is an argument of the replacement */
 } slot;
 
 static slot slots[CONVENTIONS][SLOTS];
 static const wp__own *own;
+GUARD(slots_lock) /* who changes a slot */
+#ifdef Py_GIL_DISABLED
+static PyObject *kept; /* all replacements */
+#endif
 
 static bool is_replaced(const slot *one)
 {
-	return own->is_virtual() && one->replacement != NULL;
+	return own->is_virtual() && LOOK_FOR(one->is_on);
 }
 
 /* Exactly one of `names` (of the last arguments) and `named` (a dict) may be set. */
@@ -63,7 +71,7 @@ static PyObject *replaced(const slot *one, PyObject *self, PyObject *const *args
 {
 	Py_ssize_t all = count + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
 	PyObject *few[ON_STACK], **passed = few, *found;
-	PyObject *replacement = Py_NewRef(one->replacement);
+	PyObject *replacement = Py_NewRef(LOOK_FOR(one->replacement));
 
 	if (one->is_method) {
 		if (all >= ON_STACK)
@@ -262,10 +270,13 @@ static slot *claimed(PyObject *function)
 
 static PyObject *original(PyObject *module, PyObject *function)
 {
-	slot *one = claimed(function);
 	PyCFunctionObject *plain = (PyCFunctionObject *)function;
+	slot *one;
 
 	(void)module;
+	LOCK(slots_lock);
+	one = claimed(function);
+	UNLOCK(slots_lock);
 	if (one == NULL)
 		return NULL;
 	if (one->is_method)
@@ -273,6 +284,24 @@ static PyObject *original(PyObject *module, PyObject *function)
 					 &one->original);
 	return PyCMethod_New(&one->original, plain->m_self, plain->m_module,
 			     PyCFunction_GET_CLASS(function));
+}
+
+/* Makes it the slot's replacement. Without the GIL a call may be about to use the one before. */
+static bool keep(slot *one, PyObject *replacement)
+{
+	PyObject *before = one->replacement;
+
+	if (before == replacement)
+		return true;
+#ifdef Py_GIL_DISABLED
+	if (kept == NULL)
+		kept = PyList_New(0);
+	if (kept == NULL || PyList_Append(kept, replacement) != 0)
+		return false;
+#endif
+	PUBLISH(one->replacement, Py_NewRef(replacement));
+	Py_XDECREF(before);
+	return true;
 }
 
 static PyObject *exchange(PyObject *module, PyObject *args)
@@ -286,28 +315,37 @@ static PyObject *exchange(PyObject *module, PyObject *args)
 	if (!PyCallable_Check(replacement))
 		return PyErr_Format(PyExc_TypeError, "replacement is %R; allowed: a callable",
 				    replacement);
+	LOCK(slots_lock);
 	one = claimed(function);
-	if (one == NULL)
+	if (one != NULL && one->is_on)
+		PyErr_Format(PyExc_ValueError, "%R is exchanged already; restore it first",
+			     function);
+	else if (one != NULL && keep(one, replacement)) {
+		PUBLISH(one->is_on, true);
+		PUBLISH(one->definition->ml_meth, one->ours);
+	}
+	UNLOCK(slots_lock);
+	if (PyErr_Occurred())
 		return NULL;
-	if (one->replacement != NULL)
-		return PyErr_Format(PyExc_ValueError, "%R is exchanged already; restore it first",
-				    function);
-	one->replacement = Py_NewRef(replacement);
-	one->definition->ml_meth = one->ours;
 	Py_RETURN_NONE;
 }
 
 static PyObject *restore(PyObject *module, PyObject *function)
 {
-	slot *one = claimed(function);
+	slot *one;
 
 	(void)module;
-	if (one == NULL)
+	LOCK(slots_lock);
+	one = claimed(function);
+	if (one != NULL && !one->is_on)
+		PyErr_Format(PyExc_ValueError, "%R is not exchanged", function);
+	else if (one != NULL) {
+		PUBLISH(one->definition->ml_meth, one->original.ml_meth);
+		PUBLISH(one->is_on, false);
+	}
+	UNLOCK(slots_lock);
+	if (PyErr_Occurred())
 		return NULL;
-	if (one->replacement == NULL)
-		return PyErr_Format(PyExc_ValueError, "%R is not exchanged", function);
-	one->definition->ml_meth = one->original.ml_meth;
-	Py_CLEAR(one->replacement);
 	Py_RETURN_NONE;
 }
 
@@ -324,12 +362,11 @@ static int fill(PyObject *module)
 {
 	PyObject *needed = PyImport_ImportModule("wakeproof._native.own");
 
-	(void)module;
 	if (needed == NULL)
 		return -1;
 	Py_DECREF(needed);
 	own = PyCapsule_Import(WP__OWN_VIRTUAL, 0);
-	return own == NULL ? -1 : 0;
+	return own == NULL ? -1 : NEEDS_NO_GIL(module);
 }
 
 #else
@@ -340,7 +377,7 @@ static int fill(PyObject *module)
 {
 	(void)module;
 	PyErr_SetString(PyExc_ImportError,
-			"wakeproof._native.exchange is for CPython 3.11 to 3.13 with the GIL");
+			"wakeproof._native.exchange is for CPython 3.11 to 3.14");
 	return -1;
 }
 

@@ -14,9 +14,13 @@
  *                between its two halves instead. Methods of Python are called where nothing is held
  *                as well: to raise an error, and to park a virtual thread, whose carrier runs no
  *                signal handlers.
+ *                From 3.14 on the interpreter may run handlers when a call of a C function returns,
+ *                hence also after __enter__. It runs none where an attribute is read, and when a
+ *                method of Python returns. So there __enter__ is a method of Python that reads the
+ *                attribute `_entered` (_runtime/locks.py), and the read takes the lock.
  * Not promised   The same for acquire and release, which the caller calls one by one: after acquire
  *                KeyboardInterrupt may come before the next instruction, as with threading.Lock.
- * Where          CPython with its headers; 3.11 to 3.13 call both methods in that way. Elsewhere
+ * Where          CPython with its headers; 3.11 to 3.14 call both methods in that way. Elsewhere
  *                _runtime/locks.py has the same in Python, and the gaps.
  * Evidence       tests/sync/test_interrupted_locks.py. */
 #define PY_SSIZE_T_CLEAN
@@ -26,6 +30,7 @@
 
 #include "base/error.h"
 #include "base/futex.h"
+#include "free.h"
 
 /* Of the kernel, as its bindings have them; each is called without the GIL. */
 static struct {
@@ -246,6 +251,13 @@ static PyObject *mutex_exit(PyObject *self, PyObject *error)
 	return mutex_release(self, NULL);
 }
 
+static PyObject *mutex_entered(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	return mutex_enter(self, NULL);
+}
+
+static PyGetSetDef mutex_fields[] = {{"_entered", mutex_entered, NULL, NULL, NULL}, {0}};
 static PyMethodDef mutex_methods[] = {
 	{"_take", mutex_take, METH_O, "Take it until a deadline; False: it passed."},
 	{"_has", mutex_has, METH_O, "Note that the caller has it, if that code of a lock says so."},
@@ -327,6 +339,13 @@ static PyObject *condition_wait(PyObject *self, PyObject *deadline)
 	return said;
 }
 
+static PyObject *condition_entered(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	return condition_enter(self, NULL);
+}
+
+static PyGetSetDef condition_fields[] = {{"_entered", condition_entered, NULL, NULL, NULL}, {0}};
 static PyMethodDef condition_methods[] = {
 	{"_wait_as_os", condition_wait, METH_O, "Wait until a deadline; False: it passed."},
 	{"__enter__", condition_enter, METH_NOARGS, "Take its mutex."},
@@ -399,6 +418,13 @@ static PyObject *semaphore_exit(PyObject *self, PyObject *error)
 	Py_RETURN_NONE;
 }
 
+static PyObject *semaphore_entered(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	return semaphore_enter(self, NULL);
+}
+
+static PyGetSetDef semaphore_fields[] = {{"_entered", semaphore_entered, NULL, NULL, NULL}, {0}};
 static PyMethodDef semaphore_methods[] = {
 	{"_take", semaphore_take, METH_VARARGS, "Take permits until a deadline; False: it passed."},
 	{"__enter__", semaphore_enter, METH_NOARGS, "Take one permit."},
@@ -440,9 +466,10 @@ static struct PyModuleDef locks_module = {PyModuleDef_HEAD_INIT,
 					  NULL,
 					  NULL};
 
-static PyTypeObject *add_type(PyObject *module, const char *name, PyMethodDef *methods)
+static PyTypeObject *add_type(PyObject *module, const char *name, PyMethodDef *methods,
+			      PyGetSetDef *fields)
 {
-	PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, NULL}};
+	PyType_Slot slots[] = {{Py_tp_methods, methods}, {Py_tp_getset, fields}, {0, NULL}};
 	PyType_Spec spec = {.name = name,
 			    .basicsize = sizeof(PyObject),
 			    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
@@ -460,10 +487,17 @@ PyMODINIT_FUNC PyInit_locks(void)
 
 	if (module == NULL)
 		return NULL;
-	mutex_type = add_type(module, "wakeproof._native.locks.MutexCore", mutex_methods);
+	if (NEEDS_NO_GIL(module) != 0) {
+		Py_DECREF(module);
+		return NULL;
+	}
+	mutex_type =
+		add_type(module, "wakeproof._native.locks.MutexCore", mutex_methods, mutex_fields);
 	if (mutex_type == NULL ||
-	    add_type(module, "wakeproof._native.locks.ConditionCore", condition_methods) == NULL ||
-	    add_type(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods) == NULL)
+	    add_type(module, "wakeproof._native.locks.ConditionCore", condition_methods,
+		     condition_fields) == NULL ||
+	    add_type(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods,
+		     semaphore_fields) == NULL)
 		Py_CLEAR(module);
 	return module;
 }

@@ -9,45 +9,56 @@
  *
  * Why it works   CPython reads the dict from the thread state at each access, and never keeps it.
  *                What it caches, it keeps by the thread state's id (asyncio: the running loop), so
- *                each mount has an id of its own. In 3.13 threading.local looks for its values by
- *                two words beside the dict, and asyncio has one; these change with it.
+ *                each mount has an id of its own. From 3.13 on threading.local looks for its values
+ *                by two words beside the dict, and asyncio has one (3.14: two, with the running
+ *                task); these change with it.
  *                Until 3.12 a threading.local is found in the dict by its address, and takes its
  *                entries with it when it dies, out of the dicts of all thread states. A dict that
  *                is aside belongs to none: `local_dealloc` here takes them out of those.
  *                An RLock compares its owner's number. Those of OS threads are addresses, thus even;
  *                a virtual thread's is odd. Its methods are exchanged in their definitions, so that
  *                locks, and methods that are bound, from before go through them as well.
- * Who may call   With the GIL, all of it; hence nothing here is atomic, and a line is changed and
- *                looked at in one step.
- * Where          CPython 3.11 to 3.13, with the GIL. Elsewhere there is nothing in this module.
+ * Without GIL    A thread state and `mine` are touched by their own thread only. The owner of an
+ *                RLock is one word: a thread finds its own number there only if it has written it.
+ *                The lines of the waiters have a lock, and a count beside it that a release looks at.
+ *                A waiter stands in line before it tries the lock, a release frees the lock before it
+ *                looks at the count, and both have a fence in between: the second of the two sees
+ *                the step of the first.
+ * Where          CPython 3.11 to 3.14, and 3.13 and 3.14 without the GIL. Elsewhere there is nothing
+ *                in this module.
  * Evidence       tests/python/test_own.py. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
+#if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
 #include <pthread.h>
 #include <stdint.h>
 
+#include "free.h"
 #include "own.h"
 
 #define HAS_KEY (PY_VERSION_HEX >= 0x030D0000) /* threading.local looks by two words more */
 #if HAS_KEY
-/* What asyncio.get_running_loop gives: the first word behind the public part of a thread state
- * (Include/internal/pycore_tstate.h). Until 3.12 it is in the dict. */
-#define LOOP(state) (*(PyObject **)(void *)((char *)(state) + sizeof(PyThreadState)))
+/* What asyncio.get_running_loop and (3.14) current_task give: words behind the public part of a
+ * thread state (Include/internal/pycore_tstate.h). Until 3.12 they are in dicts. */
+#define HAS_TASK (PY_VERSION_HEX >= 0x030E0000)
+enum { LOOP_WORD = HAS_TASK ? 4 : 0, WORDS = HAS_TASK ? 2 : 1, PARTS = 3 + WORDS };
+#define BEHIND(state, word) (((PyObject **)(void *)((char *)(state) + sizeof(PyThreadState)))[word])
 #endif
 
 enum { FIRST_ID = 62 }; /* bit: the interpreter counts from 1 */
 
 /* What an OS thread keeps aside while it runs a virtual thread. From its first mount to its end. */
 typedef struct below {
+#if !HAS_KEY
 	struct below *next, *before; /* of those that are mounted */
-	PyObject *thread;            /* that it runs; NULL: none, or none that may park */
-	uint64_t number;             /* as owner of an RLock; 0: that of the OS thread */
+#endif
+	PyObject *thread; /* that it runs; NULL: none, or none that may park */
+	uint64_t number;  /* as owner of an RLock; 0: that of the OS thread */
 	PyObject *dict;
 #if HAS_KEY
-	PyObject *key, *sentinel, *loop;
+	PyObject *key, *sentinel, *loop[WORDS];
 #endif
 	uint64_t id;
 	bool is_mounted;
@@ -55,17 +66,19 @@ typedef struct below {
 
 static _Thread_local below *mine;
 static pthread_key_t ends;
-static below *mounted; /* the first */
-static uint64_t mounts = (uint64_t)1 << FIRST_ID;
+#if !HAS_KEY
+static below *mounted;    /* the first */
 static PyObject *threads; /* all virtual threads, by number: Python's */
 static PyObject *slot;    /* the name of their attribute for what unmount returns */
+#endif
+static uint64_t mounts = (uint64_t)1 << FIRST_ID;
 
 static void forget_below(void *arg)
 {
 	below *own = arg;
 
 	mine = NULL;
-	if (!own->is_mounted) /* else it is in the list, which only who has the GIL may change */
+	if (!own->is_mounted) /* else it may be in the list, which only who has the GIL may change */
 		free(own);
 }
 
@@ -81,6 +94,28 @@ static below *below_here(void)
 	}
 	return mine;
 }
+
+#if HAS_KEY
+static PyObject *packed(PyObject *each[PARTS])
+{
+	PyObject *values = PyTuple_New(PARTS);
+
+	for (int at = 0; at < PARTS; at++)
+		if (values == NULL)
+			Py_XDECREF(each[at]);
+		else
+			PyTuple_SET_ITEM(values, at,
+					 each[at] == NULL ? Py_NewRef(Py_None) : each[at]);
+	return values;
+}
+
+static PyObject *unpacked(PyObject *values, int at)
+{
+	PyObject *part = values == Py_None ? Py_None : PyTuple_GET_ITEM(values, at);
+
+	return part == Py_None ? NULL : Py_NewRef(part);
+}
+#endif
 
 static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -100,48 +135,28 @@ static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count
 #if HAS_KEY
 	own->key = state->threading_local_key;
 	own->sentinel = state->threading_local_sentinel;
-	own->loop = LOOP(state);
-	if (values == Py_None) {
-		state->dict = state->threading_local_key = state->threading_local_sentinel = NULL;
-		LOOP(state) = NULL;
-	} else {
-		PyObject *dict = PyTuple_GET_ITEM(values, 0), *key = PyTuple_GET_ITEM(values, 1),
-			 *sentinel = PyTuple_GET_ITEM(values, 2),
-			 *loop = PyTuple_GET_ITEM(values, 3);
-
-		state->dict = dict == Py_None ? NULL : Py_NewRef(dict);
-		state->threading_local_key = key == Py_None ? NULL : Py_NewRef(key);
-		state->threading_local_sentinel = sentinel == Py_None ? NULL : Py_NewRef(sentinel);
-		LOOP(state) = loop == Py_None ? NULL : Py_NewRef(loop);
-	}
+	for (int at = 0; at < WORDS; at++)
+		own->loop[at] = BEHIND(state, LOOP_WORD + at);
+	state->dict = unpacked(values, 0);
+	state->threading_local_key = unpacked(values, 1);
+	state->threading_local_sentinel = unpacked(values, 2);
+	for (int at = 0; at < WORDS; at++)
+		BEHIND(state, LOOP_WORD + at) = unpacked(values, 3 + at);
 #else
 	state->dict = values == Py_None ? NULL : Py_NewRef(values);
 #endif
-	state->id = mounts++;
+	state->id = __atomic_fetch_add(&mounts, 1, __ATOMIC_RELAXED);
+#if !HAS_KEY
 	own->before = NULL;
 	own->next = mounted;
 	if (mounted != NULL)
 		mounted->before = own;
 	mounted = own;
+#endif
 	own->is_mounted = true;
 	own->thread = Py_NewRef(args[0]);
 	Py_RETURN_NONE;
 }
-
-#if HAS_KEY
-static PyObject *packed(PyObject *each[4])
-{
-	PyObject *values = PyTuple_New(4);
-
-	for (int at = 0; at < 4; at++)
-		if (values == NULL)
-			Py_XDECREF(each[at]);
-		else
-			PyTuple_SET_ITEM(values, at,
-					 each[at] == NULL ? Py_NewRef(Py_None) : each[at]);
-	return values;
-}
-#endif
 
 /* What the virtual thread had in its dict, or None: to be mounted with it again. */
 static PyObject *unmount(PyObject *module, PyObject *nothing)
@@ -150,8 +165,8 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 	below *own = mine;
 	PyObject *dict = state->dict;
 #if HAS_KEY
-	PyObject *each[4] = {dict, state->threading_local_key, state->threading_local_sentinel,
-			     LOOP(state)};
+	PyObject *each[PARTS] = {dict, state->threading_local_key, state->threading_local_sentinel};
+	bool is_any = false;
 #endif
 
 	(void)module;
@@ -164,17 +179,24 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 #if HAS_KEY
 	state->threading_local_key = own->key;
 	state->threading_local_sentinel = own->sentinel;
-	LOOP(state) = own->loop;
-	own->key = own->sentinel = own->loop = NULL;
-#endif
+	own->key = own->sentinel = NULL;
+	for (int at = 0; at < WORDS; at++) {
+		each[3 + at] = BEHIND(state, LOOP_WORD + at);
+		BEHIND(state, LOOP_WORD + at) = own->loop[at];
+		own->loop[at] = NULL;
+	}
+#else
 	*(own->before != NULL ? &own->before->next : &mounted) = own->next;
 	if (own->next != NULL)
 		own->next->before = own->before;
+#endif
 	own->is_mounted = false;
 	own->number = 0;
 	Py_CLEAR(own->thread);
 #if HAS_KEY
-	if (dict != NULL || each[1] != NULL || each[2] != NULL || each[3] != NULL)
+	for (int at = 0; at < PARTS; at++)
+		is_any = is_any || each[at] != NULL;
+	if (is_any)
 		return packed(each);
 #else
 	if (dict != NULL)
@@ -299,13 +321,23 @@ static int watch_locals(PyObject *thread_module)
 
 /* ---- RLock ---- */
 
-/* As Modules/_threadmodule.c has it in 3.11 to 3.13; `is_rlock` makes sure of it. */
+/* As Modules/_threadmodule.c has it; `is_rlock` makes sure of it. */
+#if PY_VERSION_HEX < 0x030E0000
 typedef struct rlock {
 	PyObject_HEAD PyThread_type_lock lock;
 	unsigned long owner;
 	unsigned long count;
 	PyObject *weak;
 } rlock;
+#else
+typedef struct rlock {
+	PyObject_HEAD PyMutex lock;
+	unsigned long long owner;
+	size_t more; /* how often it was taken again */
+} rlock;
+
+enum { LOCKED = 1 }; /* bit of a PyMutex; the other one: somebody sleeps */
+#endif
 
 enum { ACQUIRE, ENTER, RELEASE, EXIT, IS_OWNED, RESTORE, SAVE, RECURSION, METHODS };
 
@@ -316,23 +348,69 @@ static struct {
 } methods[METHODS];
 
 static PyObject *waits, *wakes, *lines; /* Python's functions; who waits for which lock */
+static Py_ssize_t waiters;              /* in all lines */
+GUARD(lines_lock)                       /* of lines, and of who writes the count */
+
+/* Of the caller's own lock. */
+static unsigned long count_of(const rlock *self)
+{
+#if PY_VERSION_HEX < 0x030E0000
+	return self->count;
+#else
+	return LOOK(self->lock._bits) & LOCKED ? (unsigned long)self->more + 1 : 0;
+#endif
+}
+
+static void set_count(rlock *self, unsigned long count)
+{
+#if PY_VERSION_HEX < 0x030E0000
+	self->count = count;
+#else
+	self->more = count == 0 ? 0 : count - 1;
+#endif
+}
+
+static bool grab(rlock *self)
+{
+#if PY_VERSION_HEX < 0x030E0000
+	return PyThread_acquire_lock(self->lock, NOWAIT_LOCK);
+#else
+	uint8_t bits = LOOK(self->lock._bits);
+
+	while (!(bits & LOCKED))
+		if (__atomic_compare_exchange_n(&self->lock._bits, &bits, bits | LOCKED, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+	return false;
+#endif
+}
+
+static void let_go(rlock *self)
+{
+#if PY_VERSION_HEX < 0x030E0000
+	PyThread_release_lock(self->lock);
+#else
+	PyMutex_Unlock(&self->lock);
+#endif
+}
 
 static bool has(const rlock *self)
 {
-	return self->count > 0 && self->owner == mine->number;
+	return LOOK(self->owner) == mine->number && count_of(self) > 0;
 }
 
 /* [the caller is a virtual thread] */
 static bool try_lock(rlock *self)
 {
 	if (has(self)) {
-		self->count++;
+		set_count(self, count_of(self) + 1);
 		return true;
 	}
-	if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK))
+	FENCE(); /* after `stand` */
+	if (!grab(self))
 		return false;
-	self->owner = (unsigned long)mine->number;
-	self->count = 1;
+	PUT(self->owner, mine->number);
+	set_count(self, 1);
 	return true;
 }
 
@@ -362,7 +440,7 @@ static int wait_for(rlock *self, double timeout)
 		said = args == NULL ? NULL : by_os(ACQUIRE, (PyObject *)self, args, NULL);
 		Py_XDECREF(args);
 		if (said == Py_True)
-			self->owner = (unsigned long)mine->number;
+			PUT(self->owner, mine->number);
 	}
 	if (said == NULL)
 		return -1;
@@ -397,7 +475,8 @@ static PyObject *acquire(PyObject *self, PyObject *args, PyObject *named)
 /* After a release, by whoever: the first in line goes on, if somebody waits. */
 static PyObject *told(PyObject *self, PyObject *said)
 {
-	if (said != NULL && PyDict_GET_SIZE(lines) > 0 && ((rlock *)self)->count == 0) {
+	FENCE(); /* after the release; a thread that has taken the lock meanwhile tells again */
+	if (said != NULL && LOOK(waiters) > 0) {
 		PyObject *woken = PyObject_CallOneArg(wakes, self);
 
 		if (woken == NULL)
@@ -423,10 +502,13 @@ static PyObject *release(PyObject *self, PyObject *nothing)
 		return told(self, by_os(RELEASE, self, nothing, NULL));
 	if (is_refused(lock))
 		return NULL;
-	if (--lock->count == 0) {
-		lock->owner = 0;
-		PyThread_release_lock(lock->lock);
+	if (count_of(lock) > 1) {
+		set_count(lock, count_of(lock) - 1);
+		Py_RETURN_NONE;
 	}
+	set_count(lock, 0);
+	PUT(lock->owner, 0);
+	let_go(lock);
 	return told(self, Py_NewRef(Py_None));
 }
 
@@ -446,7 +528,7 @@ static PyObject *recursion(PyObject *self, PyObject *nothing)
 {
 	rlock *lock = (rlock *)self;
 
-	return is_virtual() ? PyLong_FromUnsignedLong(has(lock) ? lock->count : 0)
+	return is_virtual() ? PyLong_FromUnsignedLong(has(lock) ? count_of(lock) : 0)
 			    : by_os(RECURSION, self, nothing, NULL);
 }
 
@@ -454,15 +536,19 @@ static PyObject *recursion(PyObject *self, PyObject *nothing)
 static PyObject *save(PyObject *self, PyObject *nothing)
 {
 	rlock *lock = (rlock *)self;
-	unsigned long count = lock->count, owner = lock->owner;
+	PyObject *state;
 
 	if (!is_virtual())
 		return told(self, by_os(SAVE, self, nothing, NULL));
 	if (is_refused(lock))
 		return NULL;
-	lock->count = lock->owner = 0;
-	PyThread_release_lock(lock->lock);
-	return told(self, Py_BuildValue("kk", count, owner));
+	state = Py_BuildValue("kk", count_of(lock), (unsigned long)lock->owner);
+	if (state == NULL)
+		return NULL;
+	set_count(lock, 0);
+	PUT(lock->owner, 0);
+	let_go(lock);
+	return told(self, state);
 }
 
 static PyObject *restore(PyObject *self, PyObject *args)
@@ -476,7 +562,7 @@ static PyObject *restore(PyObject *self, PyObject *args)
 		return NULL;
 	if (!try_lock(lock) && wait_for(lock, -1) < 0)
 		return NULL;
-	lock->count = count;
+	set_count(lock, count);
 	Py_RETURN_NONE;
 }
 
@@ -525,7 +611,7 @@ static bool is_rlock(PyTypeObject *type)
 	for (int n = 0; n < 2 && is_so; n++) {
 		PyObject *said = PyObject_CallMethod(made, "acquire", NULL);
 
-		is_so = said != NULL && ((rlock *)made)->count == (unsigned long)n + 1 &&
+		is_so = said != NULL && count_of((rlock *)made) == (unsigned long)n + 1 &&
 			((rlock *)made)->owner == PyThread_get_thread_ident();
 		Py_XDECREF(said);
 	}
@@ -571,69 +657,95 @@ static PyObject *install(PyObject *module, PyObject *args)
 
 /* ---- the line of each RLock that virtual threads wait for: lists, by the lock's address ---- */
 
-static PyObject *line_of(PyObject *lock, bool make)
+/* NULL: there is none, or an exception. */
+static PyObject *line_of(PyObject *key)
 {
-	PyObject *key = PyLong_FromVoidPtr(lock), *line, *made;
+	return PyDict_GetItemWithError(lines, key);
+}
 
-	if (key == NULL)
-		return NULL;
-	line = PyDict_GetItemWithError(lines, key);
-	if (line == NULL && make && !PyErr_Occurred()) {
-		made = PyList_New(0);
-		if (made != NULL && PyDict_SetItem(lines, key, made) == 0)
-			line = made; /* the dict has it */
-		Py_XDECREF(made);
-	}
-	Py_DECREF(key);
-	return line;
+static int add(PyObject *key, PyObject *waiter)
+{
+	PyObject *line = line_of(key), *made;
+	int failed;
+
+	if (line != NULL)
+		return PyList_Append(line, waiter);
+	made = PyErr_Occurred() ? NULL : Py_BuildValue("[O]", waiter);
+	failed = made == NULL ? -1 : PyDict_SetItem(lines, key, made);
+	Py_XDECREF(made);
+	return failed;
+}
+
+/* 1: it is out; 0: it was not in; -1: an exception. */
+static int take_out(PyObject *key, PyObject *waiter)
+{
+	PyObject *line = line_of(key);
+
+	for (Py_ssize_t at = 0; line != NULL && at < PyList_GET_SIZE(line); at++)
+		if (PyList_GET_ITEM(line, at) == waiter) {
+			if (PyList_GET_SIZE(line) == 1)
+				return PyDict_DelItem(lines, key) == 0 ? 1 : -1;
+			return PyList_SetSlice(line, at, at + 1, NULL) == 0 ? 1 : -1;
+		}
+	return PyErr_Occurred() ? -1 : 0;
 }
 
 static PyObject *stand(PyObject *module, PyObject *args)
 {
-	PyObject *lock, *waiter, *line;
+	PyObject *lock, *waiter, *key;
+	int failed;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter))
+	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter) ||
+	    (key = PyLong_FromVoidPtr(lock)) == NULL)
 		return NULL;
-	line = line_of(lock, true);
-	if (line == NULL || PyList_Append(line, waiter) != 0)
+	LOCK(lines_lock);
+	failed = add(key, waiter);
+	if (!failed)
+		PUT(waiters, waiters + 1);
+	UNLOCK(lines_lock);
+	Py_DECREF(key);
+	if (failed)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyObject *step_out(PyObject *module, PyObject *args)
 {
-	PyObject *lock, *waiter, *line, *key;
-	int failed = 0;
+	PyObject *lock, *waiter, *key;
+	int said;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter))
+	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter) ||
+	    (key = PyLong_FromVoidPtr(lock)) == NULL)
 		return NULL;
-	line = line_of(lock, false);
-	for (Py_ssize_t at = 0; line != NULL && at < PyList_GET_SIZE(line); at++)
-		if (PyList_GET_ITEM(line, at) == waiter) {
-			failed = PyList_SetSlice(line, at, at + 1, NULL);
-			break;
-		}
-	if (line != NULL && PyList_GET_SIZE(line) == 0) {
-		key = PyLong_FromVoidPtr(lock);
-		failed |= key == NULL || PyDict_DelItem(lines, key) != 0;
-		Py_XDECREF(key);
-	}
-	if (failed || PyErr_Occurred())
+	LOCK(lines_lock);
+	said = take_out(key, waiter);
+	if (said > 0)
+		PUT(waiters, waiters - 1);
+	UNLOCK(lines_lock);
+	Py_DECREF(key);
+	if (said < 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyObject *first(PyObject *module, PyObject *lock)
 {
-	PyObject *line = line_of(lock, false);
+	PyObject *key = PyLong_FromVoidPtr(lock), *line, *found = NULL;
 
 	(void)module;
-	if (line == NULL && PyErr_Occurred())
+	if (key == NULL)
 		return NULL;
-	return Py_NewRef(line == NULL || PyList_GET_SIZE(line) == 0 ? Py_None
-								    : PyList_GET_ITEM(line, 0));
+	LOCK(lines_lock);
+	line = line_of(key);
+	if (line != NULL)
+		found = Py_NewRef(PyList_GET_ITEM(line, 0));
+	UNLOCK(lines_lock);
+	Py_DECREF(key);
+	if (found == NULL && !PyErr_Occurred())
+		Py_RETURN_NONE;
+	return found;
 }
 
 static PyMethodDef functions[] = {
@@ -659,22 +771,34 @@ static struct PyModuleDef own_module = {
 	NULL,
 	NULL};
 
+/* Where the values of threading.local are that no thread state has. */
+static bool has_dicts(void)
+{
+#if !HAS_KEY
+	PyObject *jobs = PyImport_ImportModule("wakeproof._runtime.jobs");
+
+	if (jobs != NULL && threads == NULL) {
+		threads = PyObject_GetAttrString(jobs, "threads");
+		slot = PyUnicode_InternFromString("_locals");
+	}
+	Py_XDECREF(jobs);
+	return threads != NULL && slot != NULL && PyDict_CheckExact(threads);
+#else
+	return true;
+#endif
+}
+
 static int fill(PyObject *module)
 {
-	PyObject *jobs = PyImport_ImportModule("wakeproof._runtime.jobs");
 	PyObject *thread_module = PyImport_ImportModule("_thread");
 	PyObject *type = PyType_FromSpec(&here_spec), *here = NULL;
 	PyObject *virtual = PyCapsule_New((void *)(uintptr_t)&told_to_others, WP__OWN_VIRTUAL,
 					  NULL);
 	int failed = -1;
 
-	if (jobs != NULL && thread_module != NULL && type != NULL)
+	if (thread_module != NULL && type != NULL)
 		here = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-	if (here != NULL && threads == NULL) {
-		threads = PyObject_GetAttrString(jobs, "threads");
-		slot = PyUnicode_InternFromString("_locals");
-	}
-	if (here != NULL && threads != NULL && slot != NULL && PyDict_CheckExact(threads) &&
+	if (here != NULL && has_dicts() && NEEDS_NO_GIL(module) == 0 &&
 	    pthread_key_create(&ends, forget_below) == 0 && watch_locals(thread_module) == 0 &&
 	    PyModule_AddObjectRef(module, "virtual", virtual) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
@@ -684,7 +808,6 @@ static int fill(PyObject *module)
 	Py_XDECREF(here);
 	Py_XDECREF(type);
 	Py_XDECREF(thread_module);
-	Py_XDECREF(jobs);
 	return failed;
 }
 
@@ -696,8 +819,7 @@ static struct PyModuleDef own_module = {
 static int fill(PyObject *module)
 {
 	(void)module;
-	PyErr_SetString(PyExc_ImportError,
-			"wakeproof._native.own is for CPython 3.11 to 3.13 with the GIL");
+	PyErr_SetString(PyExc_ImportError, "wakeproof._native.own is for CPython 3.11 to 3.14");
 	return -1;
 }
 

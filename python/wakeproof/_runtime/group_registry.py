@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wakeproof._native.ffi import lib
@@ -34,10 +35,16 @@ def release(group: CarrierGroup, native: CGroup) -> None:
     weakref.finalize(group, _free, native, os.getpid(), group._life).atexit = False
 
 
-def _free(native: CGroup, pid: int, life: list[bool]) -> None:
-    if pid == os.getpid():  # in a forked child this thread may be a carrier of the group
+def _free(
+    native: CGroup,
+    pid: int,
+    life: list[bool],
+    _now: Callable[[], int] = os.getpid,  # a group may end after the names of this module
+    _free: Callable[[CGroup], None] = lib.wp_group_free,
+) -> None:
+    if pid == _now():  # in a forked child this thread may be a carrier of the group
         life[0] = False  # virtual threads in the same cycle of references are freed after it
-        lib.wp_group_free(native)
+        _free(native)
 
 
 def _close_all() -> None:

@@ -11,6 +11,7 @@ Source: ``_native/locks.c``.
 
 from __future__ import annotations
 
+import sys
 import threading
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,6 +35,22 @@ else:
         from wakeproof._native.locks import ConditionCore, MutexCore, SemaphoreCore, bind
 
         ARE_WHOLE = True
+        if sys.version_info >= (3, 14):  # where a signal handler may run after a call of C
+
+            class _Entered:
+                """Enters by the read of an attribute, after which no signal handler runs."""
+
+                __slots__ = ()
+
+                def __enter__(self):
+                    return self._entered
+
+            def _entered(core):
+                return type(core.__name__, (_Entered, core), {"__slots__": ()})
+
+            MutexCore, ConditionCore, SemaphoreCore = map(
+                _entered, (MutexCore, ConditionCore, SemaphoreCore)
+            )
     except ImportError:
         ARE_WHOLE = False
 

@@ -135,7 +135,7 @@ class Handle(Unique):
         _report: Any = report,
     ) -> None:
         native = getattr(self, "_native", None)  # None: its arguments were refused
-        if native and (of := self._group) is not None and of._pid == process.pid:
+        if native and (of := self._group) is not None and of._pid == _process.pid:
             if of._life[0]:
                 self._native = None  # a hook may keep this object
                 _free(native)
