@@ -62,10 +62,12 @@ from wakeproof.parking import interrupted as interrupted
 from wakeproof.parking import park as park
 from wakeproof.parking import pinned as pinned
 from wakeproof.parking import sleep as sleep
+from wakeproof.parking import submit_and_yield as submit_and_yield
 from wakeproof.parking import yield_now as yield_now
 from wakeproof.poller import Poller as Poller
 from wakeproof.queued_pool import QueuedThreadPool as QueuedThreadPool
 from wakeproof.queued_pool import QueuedThreadPoolStatistics as QueuedThreadPoolStatistics
+from wakeproof.scheduler import Scheduler as Scheduler
 from wakeproof.scope import Scope as Scope
 from wakeproof.scoped import ScopedValue as ScopedValue
 from wakeproof.semaphore import Semaphore as Semaphore

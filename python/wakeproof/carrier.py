@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wakeproof.factory import ThreadFactory
     from wakeproof.group import CarrierGroup
     from wakeproof.poller import Poller
+    from wakeproof.scheduler import Scheduler
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
@@ -96,7 +97,14 @@ class Carrier:
         future: Future[T] = self._group._start(self.index, lambda: fn(*args, **kwargs), name)
         return future
 
-    def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
+    def factory(
+        self,
+        *,
+        name: str | None = None,
+        pinned: bool = False,
+        scheduler: Scheduler | None = None,
+        thread_locals: bool = True,
+    ) -> ThreadFactory:
         """Return a `ThreadFactory` that starts virtual threads on this carrier.
 
         Args:
@@ -104,13 +112,17 @@ class Carrier:
                 its own, as `VirtualThread` gives one.
             pinned: True: the threads stay on this carrier.  False (default): with work stealing, a
                 sibling may take a thread.
+            scheduler: as of `ThreadFactory`.
+            thread_locals: as of `ThreadFactory`.
 
         Raises:
-            UsageError: `name` is not a str, or contains a NUL.
+            UsageError, UnsupportedError: as `ThreadFactory`.
         """
         from wakeproof.factory import ThreadFactory  # imported late: it imports this module
 
-        return ThreadFactory(self, name=name, pinned=pinned)
+        return ThreadFactory(
+            self, name=name, pinned=pinned, scheduler=scheduler, thread_locals=thread_locals
+        )
 
     def register_poller(
         self,

@@ -94,8 +94,10 @@ class Compensation:
     """Choose what a `CarrierGroup` does about blocked carriers; see also `wakeproof.blocking`.
 
     A carrier is *blocked* while the task that it runs waits in the system or computes for long:
-    whatever is queued at that carrier is delayed.  A *spare carrier* is one more OS thread, which
-    runs tasks while another carrier is blocked.
+    whatever is queued at that carrier is delayed.  The wait of a virtual thread in a `pinned`
+    section blocks the carrier as well.  A *spare carrier* is one more OS thread, which runs tasks
+    while another carrier is blocked.  By default there is none, because a group with spare carriers
+    has no pollers, which the sockets of `wakeproof.io` need.
 
     Attributes:
         monitor_ms: milliseconds, 0 to 3,600,000.  If one step of a task takes longer than this

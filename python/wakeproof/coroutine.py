@@ -76,7 +76,7 @@ async def _park(
     thread: VirtualThread, deadline: int, why: int = lib.WP_WAIT_PARK, on: int = 0
 ) -> int:
     if thread._pins:
-        return lib.wp__vthread_park_for(deadline, why, on)
+        return trampoline.park_pinned(deadline, why, on)
     code = lib.wp__vthread_park_begin_for(deadline, why, on)
     if code == lib.WP_MUST_PARK:
         await _leave(trampoline.PARK)
@@ -111,6 +111,14 @@ async def sleep(seconds: float) -> None:
 async def yield_now() -> None:
     """Run what is queued on the carrier, as `wakeproof.yield_now` does."""
     if not _caller("yield_now")._pins:
+        await _leave(trampoline.YIELD)
+
+
+async def submit_and_yield(thread: VirtualThread) -> None:
+    """Start or unpark a virtual thread and yield, as `wakeproof.submit_and_yield` does."""
+    pins = _caller("submit_and_yield")._pins
+    thread._submit_next()
+    if not pins:
         await _leave(trampoline.YIELD)
 
 

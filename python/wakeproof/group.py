@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wakeproof.config import Compensation, Placement, Stealing, Tracing, Tuning
     from wakeproof.counts import DomainStatistics, SpareCarrierCounts
     from wakeproof.factory import ThreadFactory
+    from wakeproof.scheduler import Scheduler
     from wakeproof.topology import Topology
     from wakeproof.trace import Event
     from wakeproof.vthread import VirtualThread
@@ -246,7 +247,14 @@ class CarrierGroup(Unique):
         """
         return self._anywhere.submit(fn, *args, **kwargs)
 
-    def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
+    def factory(
+        self,
+        *,
+        name: str | None = None,
+        pinned: bool = False,
+        scheduler: Scheduler | None = None,
+        thread_locals: bool = True,
+    ) -> ThreadFactory:
         """Return a `ThreadFactory`, which makes virtual threads of this group.
 
         The home of each virtual thread is chosen when the thread starts, as `submit` chooses it.
@@ -254,7 +262,9 @@ class CarrierGroup(Unique):
         """
         from wakeproof.factory import ThreadFactory  # imported late: it imports this module
 
-        return ThreadFactory(self, name=name, pinned=pinned)
+        return ThreadFactory(
+            self, name=name, pinned=pinned, scheduler=scheduler, thread_locals=thread_locals
+        )
 
     @property
     def tracing(self) -> int:

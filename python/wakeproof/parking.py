@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import process, trampoline
@@ -138,6 +138,38 @@ def yield_now() -> None:
         trampoline.leave(thread, trampoline.YIELD)
 
 
+def submit_and_yield(thread: VirtualThread[Any]) -> None:
+    """Start a virtual thread, or unpark it if it was started, and then let it run.
+
+    The caller yields as in `yield_now`.  In a group with bounded run queues
+    (`wakeproof.config.Tuning`) the thread runs next, if its home is this carrier and nothing else
+    is queued here; in other groups it is queued as any other.  In a `pinned` section, in a
+    coroutine function and in an OS thread the call only starts or unparks.
+
+    Args:
+        thread: a thread that the caller has made and not started, or any thread that was started.
+
+    Threads: any thread may call it.
+
+    Raises:
+        ClosedError: the group of a thread that was not started is closed, or being closed.
+
+    Example:
+        >>> from wakeproof import CarrierGroup, VirtualThread, submit_and_yield
+        >>> def hands_over():
+        ...     other = VirtualThread(print, "the other runs")
+        ...     submit_and_yield(other)
+        ...     print("and then the caller")
+        >>> with CarrierGroup(1) as group:
+        ...     VirtualThread(hands_over, group=group).start().result()
+        the other runs
+        and then the caller
+    """
+    thread._submit_next()
+    if here.thread is not None:
+        yield_now()
+
+
 def interrupted() -> bool:
     """Clear the interrupt flag of the caller, and return whether the flag was set.
 
@@ -162,8 +194,10 @@ def pinned() -> Iterator[None]:
     """Keep the calling virtual thread on its carrier in this block.
 
     A virtual thread that waits usually leaves its carrier, the OS thread that runs it.  In this
-    block it blocks the carrier instead, and `CarrierCounts.pinned` counts the wait.  Blocks nest.
-    In an OS thread the block does nothing.
+    block it blocks the carrier instead, and `CarrierCounts.pinned` counts the wait.  The wait is
+    announced as by `blocking`: in a group with `Compensation` other carriers take over what is
+    queued there, except for pinned threads and callables that have begun there.  Blocks nest.  In
+    an OS thread the block does nothing.
 
     Threads: any thread may use it.
 

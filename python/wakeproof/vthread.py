@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Coroutine
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 from wakeproof._native.ffi import lib
@@ -40,6 +41,7 @@ from wakeproof.errors import ClosedError, DeadlineError, StateError, WrongThread
 from wakeproof.scoped import bindings, unbind
 
 if TYPE_CHECKING:
+    from wakeproof._native.ffi import CVThread
     from wakeproof.group import CarrierGroup
 
 
@@ -177,7 +179,11 @@ class VirtualThread(Handle, Generic[T]):
         """
         return self._start(context_to_start())
 
-    def _start(self, context: contextvars.Context) -> VirtualThread[T]:
+    def _start(
+        self,
+        context: contextvars.Context,
+        begin: Callable[[CVThread], int] = lib.wp_vthread_start,
+    ) -> VirtualThread[T]:
         self._check_process()
         if self._is_started:
             raise StateError(f"start {self.name}: it was started before; make another")
@@ -189,7 +195,7 @@ class VirtualThread(Handle, Generic[T]):
             self._home = lib.wp__vthread_placed(native)
         threads[self._number] = self
         try:
-            code = lib.wp_vthread_start(native)
+            code = begin(native)
         except BaseException:  # Ctrl-C may follow the call: a second call returns its outcome
             self._is_started = lib.wp_vthread_start(native) != lib.WP_CLOSED
             raise
@@ -201,6 +207,40 @@ class VirtualThread(Handle, Generic[T]):
         if not self._is_started:
             raise ClosedError(f"start {self.name}: the group is closed")
         return self
+
+    def _submit_next(self) -> None:
+        """Start or unpark the thread; if the caller yields next, it may run before others."""
+        if not self._is_started:
+            self._start(context_to_start(), lambda own: lib.wp__vthread_submit_next(own, True))
+            return
+        self._check_process()
+        self._tell(lib.wp__vthread_submit_next, False)
+
+    def run_step(self) -> bool:
+        """Run the thread until it parks, yields or ends; its `Scheduler` was given the thread.
+
+        Returns False, and runs nothing, if the thread was not given since its last step.
+
+        Raises:
+            StateError: the thread has no scheduler.
+            WrongThreadError: the caller is a virtual thread; or the thread runs a callable, which
+                has begun on another OS thread.
+
+        Threads: an OS thread, or a task of a group.  All steps of a callable must be run by one OS
+        thread; those of a coroutine function by any.
+        """
+        self._check_process()
+        if self._scheduler is None:
+            raise StateError(f"run {self.name}: its carriers run it; only threads of a factory "
+                             "with a scheduler are run by it")  # fmt: skip
+        if here.thread is not None:
+            raise WrongThreadError(f"run {self.name}: {here.thread.name} runs here; call it in an "
+                                   "OS thread or a task")  # fmt: skip
+        runner = getattr(self, "_runner", None)
+        if runner not in (None, get_ident()):
+            raise WrongThreadError(f"run {self.name}: its stack belongs to OS thread {runner}, "
+                                   "which began it; run all of its steps there")  # fmt: skip
+        return self._tell(lib.wp__vthread_run) == lib.WP_OK
 
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait until the thread has ended.

@@ -11,6 +11,7 @@ import contextvars
 import ctypes
 import functools
 import gc
+import logging
 import os
 import sys
 import sysconfig
@@ -18,6 +19,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ import wakeproof
 from wakeproof import (
     CarrierGroup,
     ClosedError,
+    StateError,
     ThreadInterruptedError,
     VirtualThread,
     VirtualThreadPool,
@@ -567,3 +570,71 @@ def test_a_woken_waiter_that_gives_up_wakes_the_next() -> None:
         with suppress(ThreadInterruptedError):
             first.result(PATIENCE_S)
         assert second.result(PATIENCE_S) is True
+
+
+def sets(values: threading.local) -> object:
+    values.x = 1
+    return values.x
+
+
+class Filled(threading.local):
+    """Sets a value at a thread's first look."""
+
+    def __init__(self) -> None:
+        self.x = 1
+
+
+class Sets(threading.local):
+    """Has a method between."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+
+
+FORBIDDEN = {
+    "plain": (sets, threading.local()),
+    "made before": (sets, made_before),
+    "filled": (lambda values: values.x, Filled()),
+    "method": (sets, Sets()),
+}
+
+
+def is_refused(group: CarrierGroup, what: str, thread_locals: bool = False) -> bool:
+    fn, values = FORBIDDEN[what]
+    start = group.factory(name="mine", thread_locals=thread_locals)
+    try:
+        return start(fn, values).result(PATIENCE_S) != 1
+    except StateError as error:
+        return str(error).startswith("set 'x' of a threading.local: <VirtualThread mine")
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_values_are_forbidden_and_a_factory_that_allows_them_is_seen(
+    group: CarrierGroup, what: str
+) -> None:
+    assert is_refused(group, what)
+    assert not is_refused(group, what, thread_locals=True)
+    assert sets(FORBIDDEN["plain"][1]) == 1  # an OS thread
+
+
+def test_a_thread_without_values_reads_and_deletes_as_if_there_were_none(
+    group: CarrierGroup,
+) -> None:
+    values = threading.local()
+
+    async def reads() -> object:
+        with pytest.raises(AttributeError):
+            del values.x
+        return getattr(values, "x", "none")
+
+    start = group.factory(thread_locals=False)
+    assert start(reads).result(PATIENCE_S) == "none"
+    assert start(logs).result(PATIENCE_S) == "it parks"  # the library gets on without
+
+
+def logs() -> str:
+    logging.getLogger("mine").info("a line")
+    assert Decimal(1) / 3 < 1
+    with threading.Condition():
+        sleep(0.001)
+    return "it parks"

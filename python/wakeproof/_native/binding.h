@@ -104,10 +104,19 @@ int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task *
  * first is made] */
 void wp__vthread_steps(int (*step)(uint64_t number));
 
-/* Without a stack; carrier, is_pinned: as wp_vthread_config says; the name is copied. NULL and
- * errno: no memory. [any thread | blocks briefly] */
+/* Without a stack; carrier, is_pinned, has_no_locals: as wp_vthread_config says; scheduler: a
+ * wp_scheduler, or NULL; the name is copied. NULL and errno: no memory. [any thread | blocks
+ * briefly] */
 wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
-			    bool is_pinned);
+			    bool is_pinned, bool has_no_locals, const void *scheduler);
+
+/* The scheduler whose submit calls `given`, by the number of the thread. [once, before the first
+ * is made] */
+const void *wp__scheduler(void (*given)(uint64_t number));
+/* As wp_vthread_run. [as it] */
+int wp__vthread_run(wp_vthread *thread);
+/* As wp_vthread_submit_and_yield, but for the yield. starts: else it unparks. [as it] */
+int wp__vthread_submit_next(wp_vthread *thread, bool starts);
 uint64_t wp__vthread_id(wp_vthread *thread); /* its number [any thread | wait-free] */
 int wp__vthread_home(wp_vthread *thread);    /* index of its carrier [any thread | wait-free] */
 /* The same, once its group has chosen it, where that is to: it is about to start. [who made it |

@@ -18,6 +18,8 @@
  *                An RLock compares its owner's number. Those of OS threads are addresses, thus even;
  *                a virtual thread's is odd. Its methods are exchanged in their definitions, so that
  *                locks, and methods that are bound, from before go through them as well.
+ *                A thread that may have no values is refused where one is set: at the slot of the
+ *                type, and in what `super().__setattr__` finds.
  * Without GIL    A thread state and `mine` are touched by their own thread only. The owner of an
  *                RLock is one word: a thread finds its own number there only if it has written it.
  *                The lines of the waiters have a lock, and a count beside it that a release looks at.
@@ -301,22 +303,81 @@ static void local_dealloc(PyObject *local)
 }
 #endif
 
+/* ---- a virtual thread that may have no values in a threading.local ---- */
+
+static setattrofunc old_set;
+static PyObject *refusal, *has_none; /* Python's exception; the name of the threads' attribute */
+
+/* [the caller is a virtual thread] 1: it may have none; -1: an error */
+static int may_have_none(void)
+{
+	PyObject *flag = PyObject_GetAttr(mine->thread, has_none);
+	int is = flag == NULL ? -1 : PyObject_IsTrue(flag);
+
+	Py_XDECREF(flag);
+	return is;
+}
+
+static int local_set(PyObject *local, PyObject *name, PyObject *value)
+{
+	int no = is_here() && value != NULL && refusal != NULL ? may_have_none() : 0;
+
+	if (no == 0)
+		return old_set(local, name, value);
+	if (no > 0)
+		PyErr_Format(refusal,
+			     "set %R of a threading.local: %R was made with "
+			     "thread_locals=False",
+			     name, mine->thread);
+	return -1;
+}
+
+/* In the type and in those that were made of it before, which have a copy of its slot. */
+static int exchange_set(PyTypeObject *type)
+{
+	PyObject *under = PyObject_CallMethod((PyObject *)type, "__subclasses__", NULL);
+	int failed = under == NULL ? -1 : 0;
+
+	if (type->tp_setattro == old_set)
+		type->tp_setattro = local_set;
+	for (Py_ssize_t at = 0; failed == 0 && at < PyList_GET_SIZE(under); at++)
+		failed = exchange_set((PyTypeObject *)PyList_GET_ITEM(under, at));
+	Py_XDECREF(under);
+	return failed;
+}
+
+static PyObject *forbid_locals(PyObject *module, PyObject *error)
+{
+	(void)module;
+	Py_XSETREF(refusal, Py_NewRef(error));
+	Py_RETURN_NONE;
+}
+
 static int watch_locals(PyObject *thread_module)
 {
-#if HAS_KEY
-	(void)thread_module;
-#else
-	PyObject *type = PyObject_GetAttrString(thread_module, "_local");
+	PyObject *object = PyObject_GetAttrString(thread_module, "_local"), *wrapper;
+	PyTypeObject *type = (PyTypeObject *)object;
+	int failed = 0;
 
-	if (type == NULL)
+	if (object == NULL)
 		return -1;
+#if !HAS_KEY
 	if (old_dealloc == NULL) {
-		old_dealloc = ((PyTypeObject *)type)->tp_dealloc;
-		((PyTypeObject *)type)->tp_dealloc = local_dealloc;
+		old_dealloc = type->tp_dealloc;
+		type->tp_dealloc = local_dealloc;
 	}
-	Py_DECREF(type);
 #endif
-	return 0;
+	if (old_set == NULL) {
+		old_set = type->tp_setattro;
+		has_none = PyUnicode_InternFromString("_has_no_locals");
+		/* what super().__setattr__ finds */
+		wrapper = PyDict_GetItemString(type->tp_dict, "__setattr__");
+		if (wrapper != NULL && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
+			((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)local_set;
+		failed = has_none == NULL ? -1 : exchange_set(type);
+	}
+	Py_DECREF(object);
+	return failed;
 }
 
 /* ---- RLock ---- */
@@ -753,6 +814,8 @@ static PyMethodDef functions[] = {
 	 "Begin a step: thread, number, what unmount returned."},
 	{"unmount", unmount, METH_NOARGS, "End it; return what the thread keeps, or None."},
 	{"own_dict", own_dict, METH_NOARGS, "The dict of the OS thread, whoever runs on it."},
+	{"forbid_locals", forbid_locals, METH_O,
+	 "The exception for threads that may have no values in threading.local."},
 	{"install", install, METH_VARARGS, "Exchange RLock's methods: type, wait, wake."},
 	{"stand", stand, METH_VARARGS, "Get in line: lock, waiter."},
 	{"step_out", step_out, METH_VARARGS, "Get out of it."},

@@ -8,6 +8,7 @@
 /* Written at import, before there is a thread. */
 static int (*step_of)(uint64_t number);
 static void (*wakeup_of)(uint64_t number), (*left_of)(uint64_t number);
+static void (*given_of)(uint64_t number);
 
 void wp__vthread_steps(int (*step)(uint64_t number))
 {
@@ -20,16 +21,53 @@ static enum wp_step call(wp_task *task)
 }
 
 wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
-			    bool is_pinned)
+			    bool is_pinned, bool has_no_locals, const void *scheduler)
 {
 	wp_vthread_config config = {.name = name,
 				    .step = call,
 				    .arg = (void *)(uintptr_t)number,
 				    .carrier = carrier,
-				    .is_pinned = is_pinned};
+				    .is_pinned = is_pinned,
+				    .has_no_locals = has_no_locals,
+				    .scheduler = scheduler};
 	wp_vthread *thread = NULL;
 
 	return wp_vthread_new(group, &config, &thread) == WP_OK ? thread : NULL;
+}
+
+static void give(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	given_of(wp__vthread_id(thread));
+}
+
+const void *wp__scheduler(void (*given)(uint64_t number))
+{
+	static const wp_scheduler python = {give, NULL};
+
+	given_of = given;
+	return &python;
+}
+
+int wp__vthread_run(wp_vthread *thread)
+{
+	return wp_vthread_run(thread);
+}
+
+int wp__vthread_submit_next(wp_vthread *thread, bool starts)
+{
+	wp_worker *self = wp__worker_self();
+	int code = WP_OK;
+
+	if (self != NULL)
+		self->home.keeps = &thread->task;
+	if (starts)
+		code = wp_vthread_start(thread);
+	else
+		wp_vthread_unpark(thread);
+	if (self != NULL)
+		self->home.keeps = NULL;
+	return code;
 }
 
 uint64_t wp__vthread_id(wp_vthread *thread)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from wakeproof.errors import StateError
+
 if TYPE_CHECKING:
     from wakeproof._native.own import here as here
     from wakeproof._native.own import mount as mount
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     ARE_OWN: bool
 else:
     try:
-        from wakeproof._native.own import here, mount, own_dict, unmount
+        from wakeproof._native.own import forbid_locals, here, mount, own_dict, unmount
 
+        forbid_locals(StateError)
         ARE_OWN = True
     except ImportError:
         ARE_OWN = False

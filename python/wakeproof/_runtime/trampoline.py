@@ -9,6 +9,7 @@ Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_s
 
 from __future__ import annotations
 
+import _thread
 import os
 from contextlib import suppress
 from functools import partial
@@ -26,6 +27,8 @@ from wakeproof._runtime.unheard import keep
 from wakeproof.errors import WrongThreadError
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from wakeproof._runtime.vthread_base import Handle
     from wakeproof.vthread import VirtualThread
 
@@ -73,6 +76,35 @@ def _step(number: int) -> int:
 
 STEP = ffi.callback("int(uint64_t)", _step)
 lib.wp__vthread_steps(STEP)
+
+
+def _given(number: int) -> None:
+    """Give a thread that is to run to its scheduler, in the thread that made it runnable."""
+    thread, caller = threads[number], here.thread
+    here.thread = None  # the scheduler must not park the virtual thread that runs here
+    try:
+        assert thread._scheduler is not None
+        thread._scheduler.submit(thread)
+    finally:
+        here.thread = caller
+
+
+def _given_again(_: object, error: BaseException, trace: TracebackType) -> None:
+    """Give the thread once more, because a thread that is lost never runs.
+
+    If that fails too, cffi gives both errors to ``sys.unraisablehook``.
+    """
+    number = trace.tb_frame.f_locals["number"]
+    with suppress(Exception):  # a user's exception class may refuse notes
+        error.add_note(f"in the scheduler of {threads[number].name}")
+    _given(number)
+    if not isinstance(error, KeyboardInterrupt):
+        raise error
+    _thread.start_new_thread(_thread.interrupt_main, ())  # after the call that gave has returned
+
+
+GIVEN = ffi.callback("void(uint64_t)", _given, onerror=_given_again)
+SCHEDULER = lib.wp__scheduler(GIVEN)
 known.runs = lambda: here.thread
 
 
@@ -89,7 +121,11 @@ def forget(thread: Handle) -> None:
 
 def first_of_call(thread: VirtualThread) -> int:
     """Begin a callable, in a greenlet of its own."""
-    thread._home = lib.wp_vthread_settle()
+    home = lib.wp_vthread_settle()
+    if home >= 0:
+        thread._home = home
+    else:
+        thread._runner = get_ident()  # type: ignore[attr-defined] # its scheduler's
     pool = pool_here(Pool)
     pool.alive += 1
     body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
@@ -201,7 +237,7 @@ def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, o
     A pinned thread blocks its carrier.
     """
     if thread._pins or thread._is_coroutine:
-        return lib.wp__vthread_park_for(deadline_ns, why, on)
+        return park_pinned(deadline_ns, why, on)
     code = lib.wp__vthread_park_begin_for(deadline_ns, why, on)
     if code == _MUST_PARK:
         leave(thread, PARK)
@@ -213,6 +249,19 @@ def parks() -> VirtualThread | None:
     """Return the calling virtual thread, if it can leave its carrier."""
     thread = here.thread
     return None if thread is None or thread._pins or thread._is_coroutine else thread
+
+
+def park_pinned(deadline_ns: int, why: int, on: int) -> int:
+    """Park the caller as `park` does, and block its carrier.
+
+    This counts as a block: in a group with `Compensation` other carriers do the carrier's work.
+    """
+    is_marked = lib.wp_group_block() == lib.WP_OK
+    try:
+        return lib.wp__vthread_park_for(deadline_ns, why, on)
+    finally:
+        if is_marked:
+            lib.wp_group_unblock()
 
 
 def caller(what: str) -> VirtualThread:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wakeproof._runtime.admission import Permitted
     from wakeproof._runtime.wait import Wait
     from wakeproof.mutex import Mutex
+    from wakeproof.scheduler import Scheduler
 
 T = TypeVar("T")
 State = Literal["new", "queued", "running", "parked", "pinned", "terminated", "closed"]
@@ -78,7 +79,8 @@ class Handle(Unique):
     _context: contextvars.Context
     _greenlet: Any
     _hub: Any
-    _is_pinned = _is_poller = False
+    _is_pinned = _is_poller = _has_no_locals = False
+    _scheduler: Scheduler | None = None
 
     def __init__(
         self,
@@ -122,7 +124,10 @@ class Handle(Unique):
         Raises:
             MemoryError: there is no memory.
         """
-        made = lib.wp__vthread_new(group._native, self._number, text, home, self._is_pinned)
+        scheduler = ffi.NULL if self._scheduler is None else trampoline.SCHEDULER
+        made = lib.wp__vthread_new(
+            group._native, self._number, text, home, self._is_pinned, self._has_no_locals, scheduler
+        )
         if not made:
             raise MemoryError(f"{self.name}: no memory")
         self._native = made

@@ -4,11 +4,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent import futures
 
 import pytest
 from tests.support.virtual import until
 
-from wakeproof import CarrierGroup, Compensation, VirtualThread, blocking, io
+from wakeproof import (
+    CarrierGroup,
+    Compensation,
+    VirtualThread,
+    blocking,
+    coroutine,
+    io,
+    park,
+    pinned,
+)
 from wakeproof.errors import StateError, UsageError
 
 PATIENCE_S = 60
@@ -57,3 +68,34 @@ def test_a_group_with_spare_carriers_has_no_pollers() -> None:
 def test_too_many_carriers_are_refused() -> None:
     with pytest.raises(UsageError, match=r"compensation\.spare_carriers is 1; allowed: 0 to 0"):
         CarrierGroup(1024, compensation=Compensation(spare_carriers=1))
+
+
+async def waits_on_its_carrier() -> bool:
+    with pinned():
+        return await coroutine.park()
+
+
+def waits_pinned() -> bool:
+    with pinned():
+        return park()
+
+
+@pytest.mark.parametrize("waits", [waits_pinned, waits_on_its_carrier])
+def test_a_pinned_wait_is_a_block(waits: Callable[[], object]) -> None:
+    def do_others_run(group: CarrierGroup) -> bool:
+        thread = VirtualThread(waits, group=group).start()
+        until(lambda: thread.state == "pinned")
+        future = group.submit(len, "abc")
+        did_run = not futures.wait([future], PATIENCE_S if group.spare_carriers().most else 0.02)[1]
+        thread.unpark()
+        assert thread.result(PATIENCE_S) is True
+        assert future.result(PATIENCE_S) == 3
+        until(lambda: group.spare_carriers().active == 0)
+        return did_run
+
+    with CarrierGroup(1, compensation=Compensation(spare_carriers=1)) as group:
+        assert do_others_run(group)
+        assert do_others_run(group)
+        assert group[0].placement.marks == 2
+    with CarrierGroup(1) as group:  # the twin: there is none to run them
+        assert not do_others_run(group)
