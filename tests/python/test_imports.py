@@ -13,7 +13,8 @@ import pytest
 import wakeproof
 
 PACKAGE = Path(wakeproof.__file__).parent
-NOT_RUNTIME = ("bench", "cli", "judge", "__main__")  # folders and modules that may need an extra
+NOT_RUNTIME = ("bench", "cli", "gunicorn", "judge", "__main__")
+"""Folders and modules that may need an extra, or that a program of others loads."""
 NEEDED = {"cffi", "greenlet", "typing_extensions"}
 """What pyproject.toml names as dependencies; and what every type checker brings, for types only."""
 
