@@ -50,15 +50,16 @@ is_ready = lib.wp__fd_is_ready
 class _Watch(Wait):
     """One wait for one direction of one descriptor."""
 
-    __slots__ = ("fd", "io", "pid", "side", "why")
+    __slots__ = ("fd", "io", "is_freed", "pid", "side", "why")
 
     def __init__(self, thread: VirtualThread, io: CIo, fd: int, side: int, why: int) -> None:
         self.io, self.fd, self.side, self.why = io, fd, side, why
-        self.pid = process.pid
+        self.pid, self.is_freed = process.pid, False
         super().__init__(thread)
 
     def __del__(self) -> None:  # last, because `closed` may use it after the end of the wait
-        if self.pid == process.pid:  # a forked child shares the poller's epoll with its parent
+        # A forked child shares the poller's epoll with its parent.
+        if not self.is_freed and self.pid == process.pid:
             lib.wp_io_free(self.io)
 
     def begin(self) -> int:
@@ -77,16 +78,20 @@ class _Watch(Wait):
         return self.why, self.fd
 
     def abandon(self) -> None:
-        lib.wp_io_close(self.io)
-        _forget(self)
+        """Let go of the poller, because the stack that has this object stays in memory for ever."""
+        self.is_freed = _forget(self)
+        (lib.wp_io_free if self.is_freed else lib.wp_io_close)(self.io)
 
 
-def _forget(watch: _Watch) -> None:
+def _forget(watch: _Watch) -> bool:
+    """Take a wait out of the list; False: a close has taken it."""
     others = _waits.get(watch.fd, [])
-    if watch in others:  # a close has not taken it away
+    is_here = watch in others
+    if is_here:
         others.remove(watch)
     if not others:
         _waits.pop(watch.fd, None)
+    return is_here
 
 
 def caller() -> VirtualThread | None:
