@@ -52,6 +52,7 @@ from wakeproof.guard import GuardStatistics as GuardStatistics
 from wakeproof.guard import RendezvousGuard as RendezvousGuard
 from wakeproof.guard import WakeupGuard as WakeupGuard
 from wakeproof.joiner import Joiner as Joiner
+from wakeproof.latch import Latch as Latch
 from wakeproof.mpsc import MpscQueue as MpscQueue
 from wakeproof.mpsc import MpscStatistics as MpscStatistics
 from wakeproof.mutex import Mutex as Mutex

@@ -31,6 +31,8 @@ POLICIES = {
 }
 """The kernel's number of each placement policy, by the policy's name."""
 Queue = Literal["unbounded", "bounded"]
+Load = Literal["all", "queued"]
+_LOADS = {"all": False, "queued": True}
 _QUEUES = {"unbounded": False, "bounded": True}
 
 
@@ -61,8 +63,8 @@ class Placement:
     """Choose on which carrier of a `CarrierGroup` a task or virtual thread starts.
 
     This decides only if the caller has not named a carrier.  The load of a carrier is the number of
-    its queued tasks and threads, plus the one that runs.  ``docs/guide/placement.md`` compares the
-    policies.
+    its queued tasks and threads, plus the one that runs (see `load`).  ``docs/guide/placement.md``
+    compares the policies.
 
     Attributes:
         policy: "home": the carrier of the caller, see `CarrierGroup.submit`.  "two_choices": draw
@@ -74,6 +76,9 @@ class Placement:
             thread is woken.  This concerns coroutine functions only: a callable stays on the
             carrier that runs it, and a pinned thread on its own.  None:
             WAKEPROOF_PLACEMENT_AT_RESUME, else False.  A value that is not a bool raises
+            UsageError.
+        load: "all": the load includes the task that runs.  "queued": it is the number of queued
+            ones alone.  None: WAKEPROOF_PLACEMENT_LOAD, else "all".  Another value raises
             UsageError.
 
     Threads: any thread may use it; it is immutable.
@@ -87,6 +92,7 @@ class Placement:
 
     policy: PlacementPolicy | None = None
     at_resume: bool | None = None
+    load: Load | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +193,7 @@ class Settings:
     scope: Scope = "global"
     policy: int = lib.WP_PLACE_HOME
     at_resume: bool = False
+    load_at_dequeue: bool = False
     monitor_ms: int = 0
     spare_carriers: int = 0
     trace_events: int = 0
@@ -234,6 +241,7 @@ def settle(
         scope=scope,
         policy=_choice("placement.policy", places.policy, POLICIES) or lib.WP_PLACE_HOME,
         at_resume=_switch("placement.at_resume", places.at_resume),
+        load_at_dequeue=_choice("placement.load", places.load, _LOADS) or False,
         monitor_ms=_number("compensation.monitor_ms", compensates.monitor_ms, MAX_MONITOR_MS, 0),
         spare_carriers=_number("compensation.spare_carriers", spares, most - count, 0),
         trace_events=trace.size(traces.events),

@@ -51,6 +51,7 @@ from wakeproof.semaphore import Semaphore, _Acquire
 if TYPE_CHECKING:
     from wakeproof._runtime.ready import HasFileno
     from wakeproof._runtime.socket import Socket
+    from wakeproof.latch import Latch
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
@@ -204,6 +205,15 @@ async def _parked(thread: VirtualThread, turns: Turns) -> int:
             deadline = turns.send(await _park(thread, deadline, *what_for(thread)))
     except StopIteration as stop:
         return int(stop.value)
+
+
+async def wait_open(latch: Latch, timeout_s: float | None = None) -> bool:
+    """Wait until a latch is open, as `Latch.wait` does."""
+    thread = _caller("wait_open")
+    deadline = deadline_ns(timeout_s)
+    if latch.is_open or deadline == 0:
+        return latch.is_open
+    return await _set(thread, latch._signal, deadline)
 
 
 async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:

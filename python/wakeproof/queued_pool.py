@@ -21,6 +21,7 @@ from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import pool_jobs
 from wakeproof._runtime import process as _process
 from wakeproof._runtime.call import Call
+from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.offload import offload
 from wakeproof._runtime.types import P, T
 from wakeproof._runtime.workers import Workers, bound, either
@@ -252,6 +253,30 @@ class QueuedThreadPool(ThreadPoolExecutor):
             lib.wp_pool_drain(self._native)
         if wait:
             offload(pool_jobs.wait, self._native)  # a virtual thread parks
+
+    def stop(self, timeout_s: float | None = None) -> bool:
+        """Shut the pool down in two halves of a time: run what is queued, then cancel it.
+
+        From now on the pool accepts no calls.  For the first half of the time it goes on to run
+        those that are queued; then it cancels the queued ones, and waits for those that run.
+
+        Args:
+            timeout_s: seconds, 0 or more; default None: run all, without a limit.
+
+        Returns True if all calls have ended; False if some still run: call `stop` again.
+
+        Raises:
+            UsageError: `timeout_s` is negative or not a number.
+        """
+        begin, until = lib.wp_clock_ns(), deadline_ns(timeout_s)
+        if self._pid != _process.pid:
+            return True  # a forked child has none of its threads
+        half = until if until in (0, lib.WP_FOREVER) else begin + (until - begin) // 2
+        self.shutdown(wait=False)
+        if offload(pool_jobs.wait, self._native, half):
+            return True
+        lib.wp_pool_drain(self._native)
+        return offload(pool_jobs.wait, self._native, until)
 
     def statistics(self) -> QueuedThreadPoolStatistics:
         """Return the numbers of threads and calls by state."""

@@ -302,3 +302,11 @@ class VirtualThread(Handle, Generic[T]):
         """Set the interrupt flag: the current or next wait raises ThreadInterruptedError."""
         self._check_process()
         self._tell(lib.wp_vthread_interrupt)
+
+    def is_interrupted(self) -> bool:
+        """Return whether the interrupt flag is set, and leave it as it is.
+
+        A wait that raises ThreadInterruptedError clears the flag, and so does `interrupted`.
+        """
+        self._check_process()
+        return bool(self._tell(lib.wp__vthread_is_interrupted))

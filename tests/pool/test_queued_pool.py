@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import threading
+import time
 import weakref
 from concurrent.futures import CancelledError, Future, wait
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from tests.support.holding import run
 from tests.support.virtual import PATIENCE_S, until
 
-from wakeproof import ClosedError, QueuedThreadPool
+from wakeproof import CarrierGroup, ClosedError, QueuedThreadPool, VirtualThread
 from wakeproof._runtime import pool_jobs
 from wakeproof.errors import StateError, UsageError
 
@@ -88,6 +89,31 @@ def test_a_shutdown_that_cancels_tells_who_waits() -> None:
     assert pool.statistics().closed == 20
     with pytest.raises(ClosedError, match="cannot schedule new futures after shutdown"):
         pool.submit(int)
+
+
+def test_a_stop_runs_the_queue_for_half_of_its_time_and_then_cancels_it() -> None:
+    gate = threading.Event()
+    pool = QueuedThreadPool(1, min_threads=1, reserved_threads=0)
+    running = held(pool, gate, 1)
+    queued = [pool.submit(int) for _ in range(3)]
+    assert not pool.stop(0.02)
+    assert all(future.cancelled() for future in queued)
+    assert not pool.stop(0)
+    gate.set()
+    assert pool.stop()
+    assert running[0].result(0) is True
+    with pytest.raises(ClosedError):
+        pool.submit(int)
+
+
+def test_a_stop_with_time_runs_all(either_group: CarrierGroup) -> None:
+    pool = QueuedThreadPool(1, min_threads=1, reserved_threads=0)
+    futures = [pool.submit(time.sleep, 0.001) for _ in range(20)]
+    stops = VirtualThread(pool.stop, PATIENCE_S, group=either_group).start()
+    assert stops.result(PATIENCE_S) is True
+    assert [future.result(0) for future in futures] == [None] * 20
+    with pytest.raises(UsageError, match="timeout_s is -1"):
+        pool.stop(-1)
 
 
 def test_ctrl_c_ends_the_wait_of_a_shutdown() -> None:

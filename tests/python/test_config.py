@@ -45,6 +45,7 @@ def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.Mo
     texts = {
         "CARRIERS": "3", "WORK_STEALING": "1", "TOPOLOGY": "none", "STEALING_SCOPE": "cluster",
         "PLACEMENT_POLICY": "least_loaded", "PLACEMENT_AT_RESUME": "true",
+        "PLACEMENT_LOAD": "queued",
         "COMPENSATION_MONITOR_MS": "7", "COMPENSATION_SPARE_CARRIERS": "4",
         "TUNING_YIELD_US": "200", "TUNING_IDLE_SPINS": "9", "TUNING_QUEUE": "bounded",
     }  # fmt: skip
@@ -53,7 +54,8 @@ def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.Mo
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
     assert chosen() == Settings(
         carriers=3, work_stealing=True, topology=None, scope="cluster",
-        policy=lib.WP_PLACE_LEAST_LOADED, at_resume=True, monitor_ms=7, spare_carriers=4,
+        policy=lib.WP_PLACE_LEAST_LOADED, at_resume=True, load_at_dequeue=True, monitor_ms=7,
+        spare_carriers=4,
         yield_us=200, idle_spins=9, is_bounded=True,
     )  # fmt: skip
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
@@ -67,7 +69,7 @@ def test_an_argument_goes_before_its_variable(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(f"WAKEPROOF_{name}", "nonsense")
     settings = chosen(
         carriers=1, work_stealing=False, topology="linux", stealing=Stealing(scope="cluster"),
-        placement=Placement(policy="home", at_resume=False), tracing=Tracing(events=3),
+        placement=Placement(policy="home", at_resume=False, load="all"), tracing=Tracing(events=3),
         compensation=Compensation(monitor_ms=0, spare_carriers=0),
         tuning=Tuning(yield_us=7, idle_spins=0, queue="unbounded"),
     )  # fmt: skip

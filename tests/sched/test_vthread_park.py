@@ -144,6 +144,18 @@ def test_interrupted_tells_and_clears(group: CarrierGroup) -> None:
     assert wakeproof.interrupted() is False  # an OS thread has no flag
 
 
+def test_any_thread_sees_the_flag_and_leaves_it(group: CarrierGroup) -> None:
+    thread = VirtualThread(
+        lambda: (myself().is_interrupted(), wakeproof.interrupted()), group=group
+    )
+    assert not thread.is_interrupted()
+    thread.interrupt()
+    assert thread.is_interrupted()
+    assert thread.is_interrupted()
+    assert thread.start().result(PATIENCE_S) == (True, True)
+    assert not thread.is_interrupted()
+
+
 def test_a_park_in_a_pinned_section_blocks_its_carrier_and_is_counted(group: CarrierGroup) -> None:
     # PinnedUnparkReachesCarrier; sections nest.
     def body() -> bool:

@@ -113,6 +113,8 @@ wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, 
 /* The scheduler whose submit calls `given`, by the number of the thread. [once, before the first
  * is made] */
 const void *wp__scheduler(void (*given)(uint64_t number));
+/* As wp_vthread_is_interrupted. [as it] */
+bool wp__vthread_is_interrupted(wp_vthread *thread);
 /* As wp_vthread_run. [as it] */
 int wp__vthread_run(wp_vthread *thread);
 /* As wp_vthread_submit_and_yield, but for the yield. starts: else it unparks. [as it] */

@@ -49,6 +49,11 @@ const void *wp__scheduler(void (*given)(uint64_t number))
 	return &python;
 }
 
+bool wp__vthread_is_interrupted(wp_vthread *thread)
+{
+	return wp_vthread_is_interrupted(thread);
+}
+
 int wp__vthread_run(wp_vthread *thread)
 {
 	return wp_vthread_run(thread);

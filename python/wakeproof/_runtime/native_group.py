@@ -29,6 +29,7 @@ def native(chosen: Settings, seats: Seats) -> CGroup:
     config.carriers, config.yield_us = chosen.carriers, chosen.yield_us
     config.work_stealing, config.trace_events = chosen.work_stealing, chosen.trace_events
     config.placement, config.place_at_resume = chosen.policy, chosen.at_resume
+    config.load_at_dequeue = chosen.load_at_dequeue
     config.monitor_ms, config.spare_carriers = chosen.monitor_ms, chosen.spare_carriers
     config.bounded = chosen.is_bounded
     config.domain_of, config.cluster_of = numbers

@@ -105,10 +105,14 @@ def idle_ns(timeout_s: float | None) -> int:
     return int(min(timeout_s * 1e9, 2.0**62))
 
 
-def wait(native: CPool) -> None:
-    """Wait until the pool's threads have ended; signal handlers run meanwhile."""
-    while lib.wp_pool_wait(native, lib.WP_FOREVER) != lib.WP_OK:
+def wait(native: CPool, deadline: int = lib.WP_FOREVER) -> bool:
+    """Wait until the pool's threads have ended; signal handlers run meanwhile.
+
+    Returns False if the time ran out.
+    """
+    while (code := lib.wp_pool_wait(native, deadline)) == lib.WP_INTERRUPTED:
         pass
+    return code == lib.WP_OK
 
 
 def leave(native: CPool, pid: int, number: int) -> None:

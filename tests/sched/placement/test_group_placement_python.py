@@ -49,6 +49,15 @@ def test_what_has_no_carrier_goes_where_less_is(group: CarrierGroup) -> None:
         assert group.factory(name="one")(where, group).result(PATIENCE_S) is group[1]
 
 
+@pytest.mark.parametrize(("load", "expected"), [("all", 1), ("queued", 0), (None, 1)])
+def test_a_load_has_the_task_that_runs_or_not(load: Any, expected: int) -> None:
+    with (
+        CarrierGroup(1, placement=Placement(policy="least_loaded", load=load)) as group,
+        held(group[0]),
+    ):
+        assert group[0].counts.load == expected
+
+
 def test_a_thread_has_its_home_when_it_starts(group: CarrierGroup) -> None:
     async def coroutine() -> Carrier | None:
         return where(group)
