@@ -181,12 +181,12 @@ def grpc_blocking(port: int) -> Callable[[], Call]:
 
 def grpc_offloaded(port: int) -> Callable[[], Call]:
     """As `grpc_blocking`, but in helper threads of wakeproof."""
-    import wakeproof
+    from wakeproof import io
 
     multi = grpc_method(port)
 
     def call(seconds: float, token: int) -> Answer:
-        return answer(json.loads(wakeproof.blocking(multi, f"{seconds}/{token}".encode())))
+        return answer(json.loads(io.offload(multi, f"{seconds}/{token}".encode())))
 
     return lambda: call
 

@@ -110,7 +110,7 @@ def test_a_plain_call_of_grpc_blocks_because_it_waits_in_c(started: Started) -> 
     assert (came.right, came.most) == (5, 1)
 
 
-def test_a_plain_call_of_grpc_parks_in_blocking(started: Started) -> None:
+def test_a_plain_call_of_grpc_parks_in_offload(started: Started) -> None:
     needs("grpc")
     came = calls("grpc_offloaded", started(servers.grpc), threads=5, seconds=1.0)
     assert (came.right, came.most) == (5, 5)

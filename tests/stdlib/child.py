@@ -186,7 +186,7 @@ def virtual(
             return patient(lambda: thread.result(limit_s))
         except wakeproof.DeadlineError:
             print(f"hung: more than {limit_s} s", file=sys.stderr)
-            print(wakeproof.dump(), file=sys.stderr, flush=True)
+            wakeproof.dump(file=sys.stderr)
             faulthandler.dump_traceback(all_threads=True)
             os._exit(HUNG)
         finally:

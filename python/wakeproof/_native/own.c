@@ -353,9 +353,18 @@ static PyObject *forbid_locals(PyObject *module, PyObject *error)
 	Py_RETURN_NONE;
 }
 
+/* What super().__setattr__ finds; and of it and __delattr__ a subclass takes its slot, if they agree. */
+static void exchange_wrapper(PyTypeObject *type, const char *name)
+{
+	PyObject *wrapper = PyDict_GetItemString(type->tp_dict, name);
+
+	if (wrapper != NULL && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
+		((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)local_set;
+}
+
 static int watch_locals(PyObject *thread_module)
 {
-	PyObject *object = PyObject_GetAttrString(thread_module, "_local"), *wrapper;
+	PyObject *object = PyObject_GetAttrString(thread_module, "_local");
 	PyTypeObject *type = (PyTypeObject *)object;
 	int failed = 0;
 
@@ -370,10 +379,8 @@ static int watch_locals(PyObject *thread_module)
 	if (old_set == NULL) {
 		old_set = type->tp_setattro;
 		has_none = PyUnicode_InternFromString("_has_no_locals");
-		/* what super().__setattr__ finds */
-		wrapper = PyDict_GetItemString(type->tp_dict, "__setattr__");
-		if (wrapper != NULL && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
-			((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)local_set;
+		exchange_wrapper(type, "__setattr__");
+		exchange_wrapper(type, "__delattr__");
 		failed = has_none == NULL ? -1 : exchange_set(type);
 	}
 	Py_DECREF(object);

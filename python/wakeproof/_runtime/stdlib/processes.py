@@ -122,7 +122,9 @@ def _popen_wait(original: Made) -> Made:
             until = watch.until_of(timeout)
             with suppress(ProcessLookupError, UnsupportedError), pidfd(self.pid) as fd:
                 if not watch.wait(thread, fd, READ, until):
-                    timeout = 0
+                    with suppress(subprocess.TimeoutExpired):
+                        return original(self, 0)  # it may have ended meanwhile
+                    raise subprocess.TimeoutExpired(self.args, timeout)
         return original(self, timeout)
 
     return wait

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Made = Callable[..., Any]
 _MS_PER_S = 1000
+_LEAST_MS, _MOST_MS = -(2**31), 2**31 - 1  # a C int
 _SIDES = {select.POLLIN: READ, select.POLLOUT: WRITE}
 
 
@@ -74,6 +75,9 @@ def _select(original: Made) -> Made:
         thread = None if timeout is not None and timeout < 0 else _caller(timeout)
         if thread is None:
             return original(reads, writes, others, timeout)
+        found = original(reads, writes, others, 0)  # which also refuses what it refuses
+        if any(found):
+            return found
         lists = [list(each) for each in (reads, writes, others)]
         wanted: dict[int, int] = {}
         for files, events in zip(
@@ -109,8 +113,8 @@ def _poll(original: Made) -> Made:
 
     def poll(self: select.poll, timeout: Any = None, /) -> Any:
         thread = _caller(timeout)
-        if thread is None:
-            return original(self, timeout)
+        if thread is None or not (timeout is None or _LEAST_MS <= timeout <= _MOST_MS):
+            return original(self, timeout)  # which refuses a time that is out of range
         timeout_s = None if timeout is None or timeout < 0 else timeout / _MS_PER_S
         return _found(thread, partial(original, self, 0), _registered(self), timeout_s)
 
