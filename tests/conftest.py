@@ -36,6 +36,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # A test of a judge needs a new verdict, not a stored one.
 os.environ["WAKEPROOF_FRESH"] = "1"
 
+# Many tests let a carrier stand still, or make a deadlock, on purpose.
+os.environ.setdefault("WAKEPROOF_DEBUG", "0")
+
 # A slow machine is no defect.
 SLOW = [hypothesis.HealthCheck.too_slow]
 hypothesis.settings.register_profile("slow", deadline=None, suppress_health_check=SLOW)

@@ -27,6 +27,7 @@ from wakeproof.errors import CancelledScopeError as CancelledScopeError
 from wakeproof.errors import ChangedError as ChangedError
 from wakeproof.errors import ClosedError as ClosedError
 from wakeproof.errors import DeadlineError as DeadlineError
+from wakeproof.errors import DeadlockError as DeadlockError
 from wakeproof.errors import ForkedError as ForkedError
 from wakeproof.errors import InterruptedWaitError as InterruptedWaitError
 from wakeproof.errors import JudgeError as JudgeError
@@ -86,5 +87,7 @@ from wakeproof.topology import Topology as Topology
 from wakeproof.virtual_pool import VirtualThreadPool as VirtualThreadPool
 from wakeproof.virtual_pool import VirtualThreadPoolStatistics as VirtualThreadPoolStatistics
 from wakeproof.vthread import VirtualThread as VirtualThread
+from wakeproof.watchdog import unwatch as unwatch
+from wakeproof.watchdog import watch as watch
 
 __version__: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from wakeproof import counts
@@ -173,7 +174,10 @@ class Carrier:
     def counts(self) -> CarrierCounts:
         """What this carrier has done so far, as `CarrierCounts`."""
         self._group._check_process()
-        return counts.counts(self._group._native, self.index)
+        return replace(
+            counts.counts(self._group._native, self.index),
+            long_steps=self._group._long_steps[self.index],
+        )
 
     @property
     def placement(self) -> PlacementStatistics:

@@ -28,6 +28,7 @@ MOST = 2**20
 
 class _Exchange(Wait):
     __slots__ = ("cell", "channel", "token")
+    ends_by_threads, what = True, "the other side of a channel"
 
     def __init__(self, thread: VirtualThread, channel: Channel[T]) -> None:
         super().__init__(thread)

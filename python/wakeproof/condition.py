@@ -30,6 +30,7 @@ class _Change(Wait):
     """A wait in the condition's queue first, and then in the mutex's queue."""
 
     __slots__ = ("condition", "mutex")
+    ends_by_threads, what = True, "a condition"
 
     def __init__(self, thread: VirtualThread, condition: Condition) -> None:
         super().__init__(thread)

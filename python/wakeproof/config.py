@@ -283,6 +283,24 @@ def _number(name: str, given: int | None, most: int, least: int = 1) -> int:
     return value
 
 
+def number(name: str, most: int) -> int:
+    """Return the number of an environment variable, 1 to `most`; 0 if it is not set.
+
+    Raises:
+        UsageError: it is no such number.
+    """
+    return _number(name, None, most)
+
+
+def switch(name: str) -> bool:
+    """Return whether an environment variable switches something on.
+
+    Raises:
+        UsageError: it is not 0, 1, false or true.
+    """
+    return _switch(name, None)
+
+
 def _switch(name: str, given: bool | None) -> bool:
     if given is not None and not isinstance(given, bool):
         raise UsageError(f"{name} is {given!r}; allowed: False, True")

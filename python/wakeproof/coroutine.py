@@ -39,7 +39,7 @@ from wakeproof._runtime.offload import begin
 from wakeproof._runtime.ready import Events, events_of, masks, polls
 from wakeproof._runtime.ready import told as told_ready
 from wakeproof._runtime.ready import turns as turns_ready
-from wakeproof._runtime.signal import Signal, interrupted
+from wakeproof._runtime.signal import Outcome, Signal, interrupted
 from wakeproof._runtime.socket import connecting
 from wakeproof._runtime.wait import Turns, told, what_for
 from wakeproof.channel import Channel, _Receive, _Send
@@ -159,7 +159,7 @@ async def result(future: Future[T], timeout_s: float | None = None) -> T:
     thread = _caller("result")
     deadline = deadline_ns(timeout_s)
     if not future.done() and deadline:
-        signal = Signal()
+        signal = Outcome()
         future.add_done_callback(lambda _: signal.set())
         await _lent(thread, getattr(future, "permits", None), _set(thread, signal, deadline))
     return future.result(0)

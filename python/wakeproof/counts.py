@@ -43,6 +43,8 @@ class CarrierCounts:
         spilled: tasks that overflowed from its full ring into its run queue; 0 without rings
             (`wakeproof.config.Tuning`).
         looted: tasks that came into its ring together with one that it stole; 0 without rings.
+        long_steps: steps of more than 100 ms, in which it stood still (`wakeproof.watch` says
+            where).  In a build without Python.h only the tasks of `CarrierGroup.submit` count.
 
     Threads: any thread may use it; it is immutable.
 
@@ -67,6 +69,7 @@ class CarrierCounts:
     load: int
     spilled: int
     looted: int
+    long_steps: int = 0
 
     @property
     def stolen(self) -> int:

@@ -112,6 +112,10 @@ class TwoCopiesError(WakeproofError, RuntimeError):
     """
 
 
+class DeadlockError(WakeproofError, RuntimeError):
+    """Every virtual thread waits for another, and nothing is left that could wake one."""
+
+
 class TopologyWarning(RuntimeWarning):
     """Carriers are not pinned to CPUs: the system refused it, or there are too few CPUs."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakSet
 
-from wakeproof import counts, trace
+from wakeproof import counts, trace, watchdog
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import future as _future
 from wakeproof._runtime import group_registry, held
@@ -20,6 +21,7 @@ from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.jobs import ANYWHERE, Unfinished, hand_back, submit, threads, unfinished
 from wakeproof._runtime.native_group import native
 from wakeproof._runtime.noncopyable import Unique
+from wakeproof._runtime.waiting import without_limit
 from wakeproof.carrier import Carrier
 from wakeproof.config import settle
 from wakeproof.errors import ForkedError, error_for
@@ -110,6 +112,7 @@ class CarrierGroup(Unique):
         tracing: Tracing | None = None,
         tuning: Tuning | None = None,
     ) -> None:
+        watchdog.begin()
         chosen = settle(
             carriers, work_stealing=work_stealing, topology=topology, stealing=stealing,
             placement=placement, compensation=compensation, tracing=tracing, tuning=tuning,
@@ -130,6 +133,7 @@ class CarrierGroup(Unique):
         self._native = native(chosen, self._seats)
         self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
+        self._long_steps = [0] * len(self._all)  # each is written by its carrier alone
         self._anywhere, self._is_placed = Carrier(self, ANYWHERE), bool(chosen.policy)
         group_registry.groups.add(self)
         try:
@@ -334,8 +338,10 @@ class CarrierGroup(Unique):
         self._check_process()
         until, self._closed = deadline_ns(timeout_s), True
         back, code = ffi.new("wp_task **"), lib.WP_INTERRUPTED
-        while code == lib.WP_INTERRUPTED:  # a signal handler has run, and has not raised
-            code = lib.wp__group_close(self._native, until, cancel, back)
+        has_no_limit = timeout_s is None and not cancel and self.running() is None
+        with without_limit(lambda: not self._threads()) if has_no_limit else nullcontext():
+            while code == lib.WP_INTERRUPTED:  # a signal handler has run, and has not raised
+                code = lib.wp__group_close(self._native, until, cancel, back)
         if code == lib.WP_FORBIDDEN:
             raise error_for(
                 code, "close: a carrier would wait for itself; close its group from outside"
@@ -348,6 +354,12 @@ class CarrierGroup(Unique):
             group_registry.release(self, self._native)
             return hand_back(back[0])
         return unfinished(self)
+
+    def _count_long(self) -> None:
+        """Count a step of more than 100 ms that the calling carrier has ended."""
+        index = lib.wp_group_running(self._native)
+        if index >= 0:
+            self._long_steps[index] += 1
 
     def _check_process(self) -> None:
         if self._pid != _process.pid:

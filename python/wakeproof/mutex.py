@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 class _Lock(Wait):
     __slots__ = ("mutex",)
+    ends_by_threads, what = True, "a mutex"
 
     def __init__(self, thread: VirtualThread, mutex: Mutex) -> None:
         super().__init__(thread)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import lib
@@ -24,6 +25,8 @@ from wakeproof._runtime.trampoline import here
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
+# The virtual threads, by number, and OS threads, by negative number, that are in `blocking`.
+announced: set[int] = set()
 _LONGEST_S = 1e9  # about 31 years, for OS threads: time.sleep refuses much longer sleeps
 
 
@@ -247,8 +250,13 @@ def blocking() -> Iterator[bool]:
         (True, False)
     """
     is_marked = not process.has_forked() and lib.wp_group_block() == lib.WP_OK
+    who = -get_ident() if here.thread is None else here.thread._number
+    is_first = who not in announced
+    announced.add(who)
     try:
         yield is_marked
     finally:
+        if is_first:
+            announced.discard(who)
         if is_marked:
             lib.wp_group_unblock()

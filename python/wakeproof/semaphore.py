@@ -25,6 +25,7 @@ MOST = 2**31 - 1
 
 class _Acquire(Wait):
     __slots__ = ("permits", "semaphore")
+    ends_by_threads, what = True, "a permit of a semaphore"
 
     def __init__(self, thread: VirtualThread, semaphore: Semaphore, permits: int) -> None:
         super().__init__(thread)

@@ -129,6 +129,11 @@ int wp__vthread_placed(wp_vthread *thread);
  * [any thread, before wp_vthread_free | wait-free] */
 int wp__vthread_state(wp_vthread *thread);
 
+/* Whether a deadline ends the park in which wp__dump_look saw it; meaningless, unless
+ * wp__dump_is_still says afterwards that it is in that park. [any thread, before wp_vthread_free |
+ * wait-free] */
+bool wp__vthread_is_timed(wp_vthread *thread);
+
 /* Which park of the caller comes next; -1: it is no virtual thread. Whoever wakes that one, and no
  * later one, leaves no permit behind. [any thread | wait-free; as wp_carrier_submit] */
 int64_t wp__vthread_park_number(void);

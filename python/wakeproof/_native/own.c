@@ -39,6 +39,7 @@
 
 #include "free.h"
 #include "own.h"
+#include "steps.h"
 
 #define HAS_KEY (PY_VERSION_HEX >= 0x030D0000) /* threading.local looks by two words more */
 #if HAS_KEY
@@ -157,6 +158,7 @@ static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count
 #endif
 	own->is_mounted = true;
 	own->thread = Py_NewRef(args[0]);
+	step_begins(own->number / 2);
 	Py_RETURN_NONE;
 }
 
@@ -165,7 +167,7 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 {
 	PyThreadState *state = PyThreadState_Get();
 	below *own = mine;
-	PyObject *dict = state->dict;
+	PyObject *dict = state->dict, *thread;
 #if HAS_KEY
 	PyObject *each[PARTS] = {dict, state->threading_local_key, state->threading_local_sentinel};
 	bool is_any = false;
@@ -194,7 +196,10 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 #endif
 	own->is_mounted = false;
 	own->number = 0;
-	Py_CLEAR(own->thread);
+	thread = own->thread;
+	own->thread = NULL;
+	step_ends(thread);
+	Py_XDECREF(thread);
 #if HAS_KEY
 	for (int at = 0; at < PARTS; at++)
 		is_any = is_any || each[at] != NULL;
@@ -820,6 +825,10 @@ static PyMethodDef functions[] = {
 	{"mount", PLAIN(mount), METH_FASTCALL,
 	 "Begin a step: thread, number, what unmount returned."},
 	{"unmount", unmount, METH_NOARGS, "End it; return what the thread keeps, or None."},
+	{"steps", steps, METH_NOARGS,
+	 "What carriers run now: OS thread, id of the step, its age in ms, virtual thread."},
+	{"count_long", count_long, METH_O,
+	 "What is called after each step of more than 100 ms: virtual thread, ms."},
 	{"own_dict", own_dict, METH_NOARGS, "The dict of the OS thread, whoever runs on it."},
 	{"forbid_locals", forbid_locals, METH_O,
 	 "The exception for threads that may have no values in threading.local."},
@@ -869,7 +878,8 @@ static int fill(PyObject *module)
 	if (thread_module != NULL && type != NULL)
 		here = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
 	if (here != NULL && has_dicts() && NEEDS_NO_GIL(module) == 0 &&
-	    pthread_key_create(&ends, forget_below) == 0 && watch_locals(thread_module) == 0 &&
+	    pthread_key_create(&ends, forget_below) == 0 && begin_steps() &&
+	    watch_locals(thread_module) == 0 &&
 	    PyModule_AddObjectRef(module, "virtual", virtual) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
 	if (failed && !PyErr_Occurred())

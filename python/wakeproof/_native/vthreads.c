@@ -2,6 +2,7 @@
  * vthreads.c - virtual threads, and pollers, whose step is a Python callable; see binding.h. */
 #include "binding.h"
 
+#include "sched/vthread_stackful.h"
 #include "sched/vthread_start.h"
 #include "sched/worker.h"
 
@@ -100,6 +101,11 @@ int wp__vthread_state(wp_vthread *thread)
 	uint32_t state = word & WP_VTHREAD_STATE;
 
 	return (int)(state == WP_TASK_PARKED && word & WP_VTHREAD_ENDS ? WP_TASK_BUSY : state);
+}
+
+bool wp__vthread_is_timed(wp_vthread *thread)
+{
+	return *(volatile bool *)&wp__body_of(thread)->is_timed;
 }
 
 int64_t wp__vthread_park_number(void)

@@ -23,8 +23,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wakeproof._runtime.signal import Signal
+from wakeproof._runtime.signal import Outcome, Signal
 from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.waiting import wait_or_raise
 
 if TYPE_CHECKING:
     from wakeproof._runtime.admission import Permitted
@@ -93,6 +94,7 @@ class Future(concurrent.futures.Future[T]):
             TimeoutError: the time ran out.
             CancelledError: the future was cancelled.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+            DeadlockError: there is no limit, and nothing is left that could end the call.
         """
         try:
             return super().result(self._parked(timeout))
@@ -106,16 +108,22 @@ class Future(concurrent.futures.Future[T]):
     def _parked(self, timeout: float | None) -> float | None:
         """Wait as a virtual thread; return the seconds that remain to wait as an OS thread."""
         if here.thread is None:
+            if timeout is None and not self.done():
+                wait_or_raise(self._ends_within, self.done)
             return timeout
         if not self.done():
             waited(self._told(), _time(timeout), self.permits)
         return 0
 
+    def _ends_within(self, seconds: float) -> bool:
+        with self._condition:
+            return self.done() or (self._condition.wait(seconds) and self.done())
+
     def _told(self) -> Signal:
         """Return a signal that is set when the future is done; each caller may get another one."""
         signal = self._signal
         if signal is None:
-            signal = self._signal = Signal()
+            signal = self._signal = Outcome()
             self.add_done_callback(lambda _: signal.set())
         return signal
 

@@ -11,22 +11,35 @@ Source: ``_native/own.c``.
 
 from __future__ import annotations
 
+import itertools
 import threading
+import time
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from wakeproof.errors import StateError
 
 if TYPE_CHECKING:
+    from wakeproof._native.own import count_long as count_long
     from wakeproof._native.own import here as here
     from wakeproof._native.own import mount as mount
     from wakeproof._native.own import own_dict
+    from wakeproof._native.own import steps as steps
     from wakeproof._native.own import unmount as unmount
     from wakeproof._runtime.trampoline import Pool
 
     ARE_OWN: bool
 else:
     try:
-        from wakeproof._native.own import forbid_locals, here, mount, own_dict, unmount
+        from wakeproof._native.own import (
+            count_long,
+            forbid_locals,
+            here,
+            mount,
+            own_dict,
+            steps,
+            unmount,
+        )
 
         forbid_locals(StateError)
         ARE_OWN = True
@@ -39,12 +52,27 @@ else:
             thread = None
 
         here = Here()
+        _mounts = itertools.count(1)
+        _mounted = {}
 
         def mount(thread, number, values, /):  # noqa: ARG001 - as that of _native/own.c
             here.thread = thread
+            me = get_ident()
+            _mounted[me] = (me, next(_mounts), time.monotonic(), number)
 
         def unmount():
             here.thread = None
+            del _mounted[get_ident()]
+
+        def steps():
+            now = time.monotonic()
+            return [
+                (me, step, int(1000 * (now - since)), number)
+                for me, step, since, number in list(_mounted.values())
+            ]
+
+        def count_long(_):
+            """Do nothing: only ``_native/own.c`` takes the time of each step."""
 
         def own_dict():
             return here.__dict__

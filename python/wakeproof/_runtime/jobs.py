@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -74,6 +75,9 @@ ANYWHERE = -1  # lets the group choose the carrier
 works: dict[int, Work] = {}
 threads: dict[int, VirtualThread] = {}  # from their start to their end
 numbers = itertools.count(1)
+# the task that each carrier runs, with its number and its begin, by the carrier's OS thread
+running: dict[int, tuple[int, float, Work]] = {}
+LONG_S = 0.1  # a step that takes longer is counted in `CarrierCounts.long_steps`
 
 
 def _step(job: CTask) -> int:
@@ -85,8 +89,11 @@ def _step(job: CTask) -> int:
 def _run(number: int) -> None:
     work = works[number]
     work.runs = True
-    if known.groups.get(get_ident()) is not work.group:
+    me = get_ident()
+    if known.groups.get(me) is not work.group:
         known.know(work.group)
+    began = time.monotonic()
+    running[me] = number, began, work
     try:
         if work.future.set_running_or_notify_cancel():
             try:
@@ -97,6 +104,9 @@ def _run(number: int) -> None:
                 work.future.set_result(result)
     finally:  # a callback of the future may raise SystemExit
         del works[number]
+        running.pop(me, None)
+        if time.monotonic() - began > LONG_S:
+            work.group._count_long()
 
 
 def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -48,6 +48,17 @@ class CarrierThread(threading._DummyThread):
             self._carrier = str(name)
 
 
+def carrier_name(ident: int) -> str | None:
+    """Return the name of the carrier with that OS thread; None: it is not known."""
+    known = _threads.get(ident)
+    return None if known is None else known._carrier
+
+
+def carriers() -> list[tuple[int, int]]:
+    """Return the OS threads of the known carriers: Python's number and the system's of each."""
+    return [(ident, one.native_id or 0) for ident, one in list(_threads.items())]
+
+
 def know(group: CarrierGroup | None) -> None:
     """Make the calling carrier known."""
     carrier, me = None if group is None else group.running(), get_ident()

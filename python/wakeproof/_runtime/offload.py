@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from concurrent.futures.thread import _worker
+from typing import Any, ParamSpec, TypeVar
 
 from wakeproof._runtime import process
 from wakeproof._runtime.trampoline import here
@@ -17,6 +19,7 @@ from wakeproof.semaphore import Semaphore
 P = ParamSpec("P")
 T = TypeVar("T")
 _lock = threading.Lock()
+_pending: set[Future[Any]] = set()  # the calls that have not ended
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child makes a pool of its own
 
 
@@ -34,8 +37,25 @@ def begin(call: Callable[[], T]) -> tuple[Future[T], Semaphore]:
     """Start the call on the pool; the semaphore has a permit when the call has ended."""
     done = Semaphore(0)
     future = _pool().submit(contextvars.copy_context().run, call)
+    _pending.add(future)
     future.add_done_callback(lambda _: done.release())
+    future.add_done_callback(_pending.discard)  # after the release
     return future, done
+
+
+def idle_threads() -> set[int] | None:
+    """Return the OS threads of the pool if all wait for a call; None: one does not."""
+    pool = _pools.get(process.pid)
+    if _pending:
+        return None
+    idle = set() if pool is None else {thread.ident or 0 for thread in list(pool._threads)}
+    frames = sys._current_frames()
+    # above this frame may be a finalizer of what a call has returned
+    is_idle = all(one in frames and frames[one].f_code is _worker.__code__ for one in idle)
+    return idle if is_idle else None
+
+
+os.register_at_fork(after_in_child=_pending.clear)
 
 
 def offload(fn: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

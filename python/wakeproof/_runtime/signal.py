@@ -20,9 +20,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from wakeproof._native.ffi import lib
+from wakeproof._runtime import waiting
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.trampoline import here, park
-from wakeproof.errors import ThreadInterruptedError
+from wakeproof.errors import DeadlockError, ThreadInterruptedError
 from wakeproof.parker import Parker
 
 if TYPE_CHECKING:
@@ -39,6 +40,14 @@ def _wake(thread: VirtualThread, number: int) -> None:
     thread._tell(lib.wp__vthread_unpark_if, number)
 
 
+def waiter_of(wake: Callable[[], object]) -> VirtualThread | None:
+    """Return the virtual thread that a callback of a signal wakes; None: it wakes none."""
+    if isinstance(wake, partial) and wake.func is _wake:
+        thread: VirtualThread = wake.args[0]
+        return thread
+    return None
+
+
 def _end(thread: VirtualThread, number: int) -> None:
     """End this park of the caller if it was refused, so that a late wakeup does nothing."""
     if lib.wp__vthread_park_number() == number:
@@ -50,6 +59,11 @@ class Signal:
     """An event that is set once, and never cleared."""
 
     __slots__ = ("_waiters", "is_set")
+    # As `wait.Wait` has them, for a virtual thread that waits for this.
+    ends_by_threads, what = True, "a lock or an event of another thread"
+
+    def abandon(self) -> None:
+        """Do nothing: a group was closed while a virtual thread of it waited."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -82,6 +96,7 @@ class Signal:
         Raises:
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+            DeadlockError: there is no limit, and nothing is left that could set the event.
         """
         deadline = deadline_ns(timeout_s)
         if self.is_set or deadline == 0:
@@ -111,14 +126,19 @@ class Signal:
         self._waiters.append(parker.unpark)
         if not self.is_set:
             try:
-                parker.park(timeout_s)
+                if timeout_s is None:
+                    waiting.wait_or_raise(parker.park, lambda: self.is_set)
+                else:
+                    parker.park(timeout_s)
             finally:
                 self._leave(parker.unpark)
+            if timeout_s is None and not self.is_set:
+                raise DeadlockError(waiting.HOPELESS)
         return self.is_set
 
     def turns(self, thread: VirtualThread) -> Generator[None, int | None, bool]:
         """Wait as a virtual thread: park at each yield, which returns the outcome of the park."""
-        took_other = False
+        took_other, thread._wait = False, self
         try:
             while True:
                 number = lib.wp__vthread_park_number()
@@ -129,6 +149,8 @@ class Signal:
                 code = yield
                 if not self._leave(wake):
                     _end(thread, number)
+                    if not self.is_set:
+                        raise DeadlockError(waiting.HOPELESS)
                     break
                 if code == lib.WP_INTERRUPTED:
                     raise interrupted(thread)
@@ -136,6 +158,14 @@ class Signal:
                     break
                 took_other = True
         finally:
+            thread._wait = None
             if took_other:
                 thread._tell(lib.wp_vthread_unpark)
         return self.is_set
+
+
+class Outcome(Signal):
+    """The event that a future has an outcome."""
+
+    __slots__ = ()
+    what = "the result of a future"

@@ -10,6 +10,7 @@ Spec: ``specs/inspect/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapsh
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -28,23 +29,41 @@ Stack = tuple[tuple["CodeType", int], ...]
 DEPTH = 64  # the most frames of one stack, from the innermost
 _STATE, _LOOKS = 11, 4  # a mask of kernel/thread/vthread.h; attempts to read a thread that runs
 _alone = threading.RLock()  # held while collection is off; a signal handler may dump
+_is_off = False  # whether collection is off for this module
 _OUTER = (trampoline._body.__code__, trampoline._step.__code__)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
+    """Keep garbage from being collected while frames are read."""
+    global _is_off
     with _alone:
         was_enabled = sys.version_info < (3, 12) and gc.isenabled()
         if was_enabled:
+            _is_off = True
             gc.disable()
         try:
             yield
         finally:
             if was_enabled:
                 gc.enable()
+                _is_off = False
 
 
-def _of_frames(frame: FrameType | None) -> Stack:
+def _forked() -> None:
+    """Undo in a forked child what another OS thread of the parent was about to undo."""
+    global _alone, _is_off
+    _alone = threading.RLock()
+    if _is_off:
+        gc.enable()
+        _is_off = False
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def of_frames(frame: FrameType | None) -> Stack:
+    """Return the user's frames from this one outwards."""
     found: list[tuple[CodeType, int]] = []
     while frame is not None and len(found) < DEPTH and frame.f_code not in _OUTER:
         if frame.f_globals.get("__name__") not in trampoline._OURS:
@@ -71,7 +90,7 @@ def parked(thread: VirtualThread) -> Stack | None:
         seen = thread._tell(lib.wp__dump_look)
         if seen is None or seen & _STATE:
             return None
-        with _uncollected():
+        with uncollected():
             found = _now(thread)
         if thread._tell(lib.wp__dump_is_still, seen):
             return found
@@ -82,18 +101,18 @@ def _now(thread: VirtualThread) -> Stack:
     coroutine, body = thread._coroutine, getattr(thread, "_greenlet", None)
     if coroutine is not None:
         return _of_coroutine(coroutine)
-    return _of_frames(None if body is None else body.gr_frame)
+    return of_frames(None if body is None else body.gr_frame)
 
 
 def running() -> dict[int, Stack]:
     """Return the frames of the threads that carriers run, or in which they sleep, by number."""
     found = {}
-    with _uncollected():
+    with uncollected():
         for frame in sys._current_frames().values():
             outer: FrameType | None = frame
             while outer is not None and outer.f_code not in _OUTER:
                 outer = outer.f_back
             given = None if outer is None else outer.f_locals.get("thread")
             if given is not None:  # else the step is about to begin, or has just ended
-                found[given._number] = _of_frames(frame)
+                found[given._number] = of_frames(frame)
     return found

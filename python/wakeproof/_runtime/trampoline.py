@@ -20,8 +20,8 @@ from greenlet import getcurrent, greenlet
 
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import known
+from wakeproof._runtime.here import count_long, mount, pool_here, unmount
 from wakeproof._runtime.here import here as here
-from wakeproof._runtime.here import mount, pool_here, unmount
 from wakeproof._runtime.jobs import _in_parent, threads
 from wakeproof._runtime.unheard import keep
 from wakeproof.errors import WrongThreadError
@@ -74,6 +74,12 @@ def _step(number: int) -> int:
     return said
 
 
+def _lasted(thread: Handle, _: int) -> None:
+    """Count a step of more than 100 ms; of a poller, which may block for long, none counts."""
+    if not thread._is_poller and thread._group is not None:
+        thread._group._count_long()
+
+
 STEP = ffi.callback("int(uint64_t)", _step)
 lib.wp__vthread_steps(STEP)
 
@@ -106,6 +112,7 @@ def _given_again(_: object, error: BaseException, trace: TracebackType) -> None:
 GIVEN = ffi.callback("void(uint64_t)", _given, onerror=_given_again)
 SCHEDULER = lib.wp__scheduler(GIVEN)
 known.runs = lambda: here.thread
+count_long(_lasted)
 
 
 def forget(thread: Handle) -> None:

@@ -108,7 +108,7 @@ class Handle(Unique):
         self._permitted: Permitted | None = None  # the call of a pool that it runs
         self._pins = 0
         self._value: Any = None
-        self._wait: Wait | None = None  # its wait for a mutex, condition, semaphore or channel
+        self._wait: Wait | Signal | None = None  # what it waits for, unless it is a plain park
         self._held: set[Mutex] = set()  # kept alive while it holds them: the kernel lists them
         self._error: BaseException | None = None
         self._is_heard = False  # a caller has received its error

@@ -39,6 +39,8 @@ class Wait:
     """A wait: the thread begins it, and after each park checks or cancels it."""
 
     __slots__ = ("thread", "waiter")
+    ends_by_threads = False  # whether nothing but another thread can end it
+    what = ""  # what it waits for, in words, if that is so
 
     def __init__(self, thread: VirtualThread) -> None:
         assert thread._native is not None
@@ -91,7 +93,8 @@ class Wait:
 
 def what_for(thread: VirtualThread) -> tuple[int, int]:
     """Return what the thread, which is about to park, waits for."""
-    return thread._wait.waits() if thread._wait is not None else (lib.WP_WAIT_PARK, 0)
+    wait = thread._wait
+    return wait.waits() if isinstance(wait, Wait) else (lib.WP_WAIT_PARK, 0)
 
 
 def parked(turns: Turns) -> int:
