@@ -66,6 +66,7 @@ class VirtualThreadWorker(AsyncWorker):  # type: ignore[misc] # gunicorn has no 
         ]
         for listener in self.sockets:
             listener.setblocking(True)
+        self.notify()  # before its first beat gunicorn does not watch a worker
         for acceptor in acceptors:
             acceptor.start()
         beat = self._group.submit(self.notify)
