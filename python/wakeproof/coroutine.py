@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import sys
 import types
 from collections.abc import Callable, Coroutine, Generator
@@ -40,7 +41,8 @@ from wakeproof._runtime.ready import Events, events_of, masks, polls
 from wakeproof._runtime.ready import told as told_ready
 from wakeproof._runtime.ready import turns as turns_ready
 from wakeproof._runtime.signal import Outcome, Signal, interrupted
-from wakeproof._runtime.socket import connecting
+from wakeproof._runtime.socket import Socket, connecting
+from wakeproof._runtime.tls import Steps, TLSSocket, late, wants
 from wakeproof._runtime.wait import Turns, told, what_for
 from wakeproof.channel import Channel, _Receive, _Send
 from wakeproof.condition import Condition
@@ -50,7 +52,6 @@ from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
     from wakeproof._runtime.ready import HasFileno
-    from wakeproof._runtime.socket import Socket
     from wakeproof.latch import Latch
     from wakeproof.vthread import VirtualThread
 
@@ -234,7 +235,12 @@ async def wait(condition: Condition, timeout_s: float | None = None) -> bool:
 async def acquire(semaphore: Semaphore, permits: int = 1, timeout_s: float | None = None) -> bool:
     """Acquire permits, as `Semaphore.acquire` does."""
     thread = _caller("acquire")
-    deadline = deadline_ns(timeout_s)
+    return await _acquired(thread, semaphore, permits, deadline_ns(timeout_s))
+
+
+async def _acquired(
+    thread: VirtualThread, semaphore: Semaphore, permits: int, deadline: int
+) -> bool:
     if semaphore._has_now(permits):
         return True
     turns = _Acquire(thread, semaphore, permits).turns(deadline)
@@ -272,14 +278,75 @@ async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, de
     return descriptor.said(await _parked(thread, turns), found, what)
 
 
+async def _tls(sock: TLSSocket, steps: Steps[T], what: str, timeout_s: float | None = None) -> T:
+    """Make the steps of a call, as `TLSSocket` does for a callable."""
+    thread = _caller(what)
+    deadline = deadline_ns(sock.gettimeout() if timeout_s is None else timeout_s)
+    try:
+        while True:
+            step = next(steps)
+            if isinstance(step, Semaphore):
+                if not await _acquired(thread, step, 1, deadline):
+                    raise late(what, deadline)
+                continue
+            try:
+                await _call(sock, *step, what, deadline)
+            except BlockingIOError:
+                raise wants(step[0]) from None
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        steps.close()
+
+
+async def wrap_socket(
+    sock: socket.socket,
+    context: ssl.SSLContext,
+    *,
+    handshake_timeout_s: float | None = None,
+    **options: Any,
+) -> TLSSocket:
+    """Put TLS on a socket that is connected, as `wakeproof.io.wrap_socket` does.
+
+    Args:
+        sock: a connection.
+        context: an ``ssl.SSLContext``.
+        handshake_timeout_s: the most seconds for the handshake; default None: the socket's timeout.
+        options: ``server_side``, ``server_hostname``, ``session``, ``suppress_ragged_eofs`` and
+            ``group``, as of `wakeproof.io.wrap_socket`.
+    """
+    made = TLSSocket(sock, context, **options)
+    try:
+        await do_handshake(made, handshake_timeout_s)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def do_handshake(sock: TLSSocket, timeout_s: float | None = None) -> None:
+    """Make the TLS handshake, as `wakeproof.io.TLSSocket.do_handshake` does."""
+    await _tls(sock, sock._handshakes(), "do_handshake", timeout_s)
+
+
+async def unwrap(sock: TLSSocket) -> Socket:
+    """Say and await close_notify, as `wakeproof.io.TLSSocket.unwrap` does."""
+    return await _tls(sock, sock._unwraps(), "unwrap")
+
+
 async def recv(sock: Socket, bufsize: int) -> bytes:
     """Receive at most `bufsize` bytes, as `wakeproof.io.Socket.recv` does."""
+    if isinstance(sock, TLSSocket):
+        return await _tls(sock, sock._reads(bufsize), "recv")
     attempt = partial(_Base.recv, sock, bufsize)
     return await _call(sock, READ, attempt, "recv", deadline_ns(sock.gettimeout()))
 
 
 async def sendall(sock: Socket, data: bytes) -> None:
     """Send all of `data`, as `wakeproof.io.Socket.sendall` does."""
+    if isinstance(sock, TLSSocket):
+        await _tls(sock, sock._writes_all(data), "sendall")
+        return
     deadline = deadline_ns(sock.gettimeout())
     rest = memoryview(data).cast("B")
     while len(rest):
@@ -297,6 +364,8 @@ async def connect(sock: Socket, address: Any) -> None:
     """Connect to `address`, as `wakeproof.io.Socket.connect` does."""
     deadline = deadline_ns(sock.gettimeout())
     await _call(sock, WRITE, connecting(sock, address), "connect", deadline)
+    if isinstance(sock, TLSSocket) and sock._shakes:
+        await do_handshake(sock)
 
 
 async def _ready(thread: VirtualThread, fd: int, wanted: int, deadline: int) -> Events:

@@ -48,6 +48,7 @@ from wakeproof._runtime.file import open_file as open  # noqa: A004 - the builti
 from wakeproof._runtime.offload import offload
 from wakeproof._runtime.ready import events_of, masks, ready
 from wakeproof._runtime.socket import Socket
+from wakeproof._runtime.tls import TLSSocket, wrap_socket
 from wakeproof.counts import PollerStatistics
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PollerStatistics",
     "Socket",
+    "TLSSocket",
     "create_connection",
     "create_server",
     "fsync",
@@ -69,6 +71,7 @@ __all__ = [
     "statistics",
     "wait",
     "wait_child",
+    "wrap_socket",
 ]
 
 

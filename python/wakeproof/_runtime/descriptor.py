@@ -138,6 +138,10 @@ class Descriptor(Unique):
         """Whether the descriptor was made before a fork, so that its epoll is the parent's."""
         return self._pid != process.pid
 
+    def belongs_to(self, of: socket.socket) -> None:
+        """Make `of`, which has the same number, the socket that a close detaches."""
+        self._of = weakref.ref(of)
+
     def call(self, side: int, attempt: Callable[[], T], deadline: int, what: str) -> T:
         """Call `attempt` until it does not raise BlockingIOError, and park between the attempts.
 

@@ -85,6 +85,26 @@ class Socket(socket.socket):
                 super().detach()  # the number stays the caller's
             raise
 
+    def _take_over(self, other: Socket) -> None:
+        """Become, in place of `other`, the owner of its connection; `other` is closed then."""
+        descriptor = other._descriptor
+        if descriptor is None:
+            raise closed("socket")
+        self._limit_s, self._descriptor = other._limit_s, None
+        family, kind, proto = other.family, other.type, other.proto
+        _Base.__init__(self, family, kind, proto, _Base.detach(other))
+        self._descriptor, other._descriptor = descriptor, None
+        descriptor.belongs_to(self)
+
+    def _is_connected(self) -> bool:
+        try:
+            self.getpeername()
+        except OSError as error:
+            if error.errno != errno.ENOTCONN:
+                raise
+            return False
+        return True
+
     def _call(self, side: int, attempt: Callable[[], T], flags: int = 0, what: str = "socket") -> T:
         descriptor = self._descriptor
         if descriptor is None:
