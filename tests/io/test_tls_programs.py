@@ -185,12 +185,12 @@ def test_twin_a_context_that_allows_renegotiation(ids: Identities, group: Carrie
 
 def test_a_change_of_keys_is_answered(ids: Identities, group: CarrierGroup) -> None:
     with s_client(ids, group, "-tls1_3", "-msg") as client:
-        say(client, b"one\n")
-        said(client, b"ONE\n")
+        say(client, b"first\n")
+        said(client, b"FIRST\n")
         say(client, b"K\n")  # update my keys, and you yours
         said(client, b">>> TLS 1.3, Handshake [length 0005], KeyUpdate\n")
-        say(client, b"two\n")
-        found = said(client, b"TWO\n")
+        say(client, b"second\n")
+        found = said(client, b"SECOND\n")
         assert b"<<< TLS 1.3, Handshake [length 0005], KeyUpdate\n" in found
 
 
