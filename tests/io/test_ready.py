@@ -25,6 +25,7 @@ from tests.support.virtual import PATIENCE_S, parked, until
 
 from wakeproof import (
     CarrierGroup,
+    ClosedError,
     Compensation,
     ThreadInterruptedError,
     UsageError,
@@ -252,6 +253,32 @@ def test_a_wait_may_begin_while_its_group_is_being_closed() -> None:
 
             thread = start(group, waits)
         assert thread.result(PATIENCE_S) == EVENT_READ
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_socket_may_be_made_while_its_group_is_being_closed(
+    twin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if twin:  # a close that starts no pollers
+        monkeypatch.setattr(CarrierGroup, "_let_wait", lambda _: None)
+    with CarrierGroup(1) as group:
+
+        def talks() -> bytes:
+            while not group.closed:
+                yield_now()
+            one, other = io.socketpair()
+            with one, other:
+                other.send(b"x")
+                return one.recv(1)
+
+        thread = start(group, talks)
+    if twin:
+        with pytest.raises(ClosedError):
+            thread.result(PATIENCE_S)
+    else:
+        assert thread.result(PATIENCE_S) == b"x"
+    with pytest.raises(ClosedError):
+        io.socketpair(group=group)
 
 
 def test_a_file_is_always_ready(either_group: CarrierGroup) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import process
+from wakeproof._runtime import group_registry, process
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here
@@ -129,6 +129,8 @@ class Descriptor(Unique):
         start(self.group)
         made = make(self.group._native)
         if not made:
+            if ffi.errno == errno.ESHUTDOWN:
+                raise ClosedError(f"{what}: the group is closed")
             raise OSError(ffi.errno, f"{what}: {os.strerror(ffi.errno)}")
         self._io = made
         self.group._descriptors.add(self)
@@ -243,10 +245,10 @@ def start(group: CarrierGroup) -> None:
     """
     group._check_process()
     with _starting:
+        if group._has_pollers and group in group_registry.groups:
+            return  # also while it is being closed, which waits for its threads
         if group.closed:
             raise ClosedError("start pollers: the group is closed")
-        if group._has_pollers:
-            return
         own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
         if len(group._all) > len(group):
             raise StateError(
