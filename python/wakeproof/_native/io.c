@@ -75,6 +75,15 @@ bool wp__io_is_copy_of(const wp_io *io, int fd)
 	       ours.st_ino == users.st_ino;
 }
 
+bool wp__fd_may_block(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct stat file;
+
+	return flags >= 0 && !(flags & O_NONBLOCK) && fstat(fd, &file) == 0 &&
+	       !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode) && !S_ISBLK(file.st_mode);
+}
+
 bool wp__fd_is_ready(int fd, int side)
 {
 	struct pollfd one = {.fd = fd, .events = side == WP_IO_READ ? POLLIN | POLLRDHUP : POLLOUT};

@@ -23,6 +23,9 @@ wp_io *wp__io_take_copy(wp_vthread *thread, int fd);
 /* Whether that number is still a descriptor of the file that was copied. [between its making and its
  * close | system calls] */
 bool wp__io_is_copy_of(const wp_io *io, int fd);
+/* Whether a read or write may block until another thread or process does something: not of regular files,
+ * nor of a non-blocking descriptor, nor of what is none. [any thread | system calls] */
+bool wp__fd_may_block(int fd);
 /* Whether a call on it in that direction would not block; also if that is because of an error. [any thread |
  * a system call] */
 bool wp__fd_is_ready(int fd, int side);

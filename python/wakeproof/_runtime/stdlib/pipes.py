@@ -13,7 +13,6 @@ import errno
 import io
 import os
 import select
-import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -51,14 +50,9 @@ def replacements() -> Iterator[Replacement]:
 def _caller(fd: Any) -> VirtualThread | None:
     """Return the calling virtual thread, if a call on that descriptor could block it."""
     thread = watch.caller()
-    if thread is None:
-        return None
     try:
-        mode = os.fstat(fd).st_mode
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISBLK(mode):
-            return None
-        return thread if os.get_blocking(fd) else None
-    except (OSError, TypeError, ValueError, OverflowError):
+        return thread if thread and lib.wp__fd_may_block(fd) else None
+    except (TypeError, OverflowError):
         return None  # the call itself reports it
 
 

@@ -118,13 +118,11 @@ def _popen_wait(original: Made) -> Made:
 
     def wait(self: Any, timeout: float | None) -> Any:
         thread = None if timeout is None or self.returncode is not None else watch.caller()
-        if thread is not None and timeout is not None and timeout > 0:
-            until = watch.until_of(timeout)
-            with suppress(ProcessLookupError, UnsupportedError), pidfd(self.pid) as fd:
-                if not watch.wait(thread, fd, READ, until):
-                    with suppress(subprocess.TimeoutExpired):
-                        return original(self, 0)  # it may have ended meanwhile
-                    raise subprocess.TimeoutExpired(self.args, timeout)
+        if thread is None or timeout is None or timeout <= 0:
+            return original(self, timeout)
+        with suppress(ProcessLookupError, UnsupportedError), pidfd(self.pid) as fd:
+            if not watch.wait(thread, fd, READ, watch.until_of(timeout)) and self.poll() is None:
+                raise subprocess.TimeoutExpired(self.args, timeout)
         return original(self, timeout)
 
     return wait

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 Made = Callable[..., Any]
-_MS_PER_S = 1000
-_LEAST_MS, _MOST_MS = -(2**31), 2**31 - 1  # a C int
+_S_PER_MS = 1e-3
+_LONGEST_S = 2**31 * _S_PER_MS
+_OF_LISTS = (select.POLLIN, select.POLLOUT, select.POLLPRI)
 _SIDES = {select.POLLIN: READ, select.POLLOUT: WRITE}
 
 
@@ -35,23 +36,28 @@ def replacements() -> Iterator[Replacement]:
     yield Function(select.epoll, "poll", _epoll)
 
 
-def _caller(timeout: object) -> VirtualThread | None:
-    """Return the calling virtual thread, if it may park for that timeout."""
-    if timeout is None or (isinstance(timeout, int | float) and timeout != 0):
+def _caller(timeout: object, unit_s: float = 1) -> VirtualThread | None:
+    """Return the calling virtual thread, if it may park for that timeout.
+
+    The standard library refuses timeouts that are longer than an int of milliseconds.
+    """
+    if timeout is None:
         return watch.caller()
-    return None
+    if not isinstance(timeout, int | float) or timeout == 0:
+        return None
+    return watch.caller() if abs(timeout) * unit_s < _LONGEST_S else None
 
 
 def _found(
     thread: VirtualThread,
     look: Callable[[], Any],
-    wanted: Mapping[int, int],
+    wanted: Callable[[], Mapping[int, int]],
     timeout_s: float | None,
 ) -> Any:
     """Look until something of the wanted is ready, or the time runs out."""
     until = watch.until_of(timeout_s)
     found, nap_ns = look(), 0
-    while not any(found) and _is_ready(thread, wanted, until):
+    while not any(found) and _is_ready(thread, wanted(), until):
         found = look()
         # An event that the call does not report, such as the end of a stream that one writes to.
         if nap_ns and not any(found) and not watch.nap(nap_ns, until):
@@ -75,20 +81,20 @@ def _select(original: Made) -> Made:
         thread = None if timeout is not None and timeout < 0 else _caller(timeout)
         if thread is None:
             return original(reads, writes, others, timeout)
-        found = original(reads, writes, others, 0)  # which also refuses what it refuses
-        if any(found):
-            return found
-        lists = [list(each) for each in (reads, writes, others)]
-        wanted: dict[int, int] = {}
-        for files, events in zip(
-            lists, (select.POLLIN, select.POLLOUT, select.POLLPRI), strict=True
-        ):
-            for file in files:
-                fd = file if isinstance(file, int) else file.fileno()
-                wanted[fd] = wanted.get(fd, 0) | events
+        lists = [each if isinstance(each, list) else list(each) for each in (reads, writes, others)]
+        wanted = partial(_events_of, *lists)
         return _found(thread, partial(original, *lists, 0), wanted, timeout)
 
     return select_
+
+
+def _events_of(*lists: list[Any]) -> dict[int, int]:
+    wanted: dict[int, int] = {}
+    for files, events in zip(lists, _OF_LISTS, strict=True):
+        for file in files:
+            fd = file if isinstance(file, int) else file.fileno()
+            wanted[fd] = wanted.get(fd, 0) | events
+    return wanted
 
 
 def _registered(poll: select.poll) -> dict[int, int]:
@@ -112,11 +118,11 @@ def _poll(original: Made) -> Made:
         raise TypeError("the poll objects of this Python are others than those known here")
 
     def poll(self: select.poll, timeout: Any = None, /) -> Any:
-        thread = _caller(timeout)
-        if thread is None or not (timeout is None or _LEAST_MS <= timeout <= _MOST_MS):
-            return original(self, timeout)  # which refuses a time that is out of range
-        timeout_s = None if timeout is None or timeout < 0 else timeout / _MS_PER_S
-        return _found(thread, partial(original, self, 0), _registered(self), timeout_s)
+        thread = _caller(timeout, _S_PER_MS)
+        if thread is None:
+            return original(self, timeout)
+        timeout_s = None if timeout is None or timeout < 0 else timeout * _S_PER_MS
+        return _found(thread, partial(original, self, 0), partial(_registered, self), timeout_s)
 
     return poll
 

@@ -10,6 +10,7 @@ are left as they are.
 from __future__ import annotations
 
 import errno
+import operator
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -56,9 +57,9 @@ def replacements() -> Iterator[Replacement]:
     yield Function(socket.socket, "close", _close)
     _socket = socket._socket  # type: ignore[attr-defined]
     for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex"):
-        yield Function(_socket, name, partial(_looking_up, True))
-    for name in ("gethostbyaddr", "getnameinfo"):
-        yield Function(_socket, name, partial(_looking_up, False))
+        yield Function(_socket, name, partial(_looking_up, _is_number))
+    yield Function(_socket, "gethostbyaddr", partial(_looking_up, operator.not_))
+    yield Function(_socket, "getnameinfo", partial(_looking_up, _is_no_address))
 
 
 def _caller(sock: Any) -> VirtualThread | None:
@@ -290,12 +291,15 @@ def _numeric(sock: Any, address: Any) -> Any:
     return (found[0][4][0], *address[1:])
 
 
-def _looking_up(numeric: bool, original: Made) -> Made:
-    """Return a lookup that an OS thread does; one of an address, if so said, needs none."""
+def _is_no_address(address: Any) -> bool:
+    return not isinstance(address, tuple)
+
+
+def _looking_up(is_quick: Callable[[Any], bool], original: Made) -> Made:
+    """Return a lookup that an OS thread does, unless it needs none, or is refused."""
 
     def look_up(*args: Any, **named: Any) -> Any:
-        host = args[0] if args else named.get("host")
-        if watch.caller() is None or (numeric and _is_number(host)):
+        if is_quick(args[0] if args else named.get("host")) or not watch.caller():
             return original(*args, **named)
         return offload(original, *args, **named)
 
