@@ -2,7 +2,8 @@
 """An HTTP server on asyncio that answers late: ``python web.py PORT``.
 
 ``GET /SECONDS/TOKEN`` answers after SECONDS with JSON: the token, and when the server began and
-ended the request by its own clock.
+ended the request by its own clock.  ``GET /site/SECONDS/PAGES/N`` answers after SECONDS with page N
+of a site of PAGES pages; each links to four others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,13 @@ import sys
 import time
 
 
+def page(pages: int, number: int) -> bytes:
+    """Return a page of a site."""
+    links = range(4 * number + 1, min(4 * number + 5, pages))
+    text = "".join(f'<p>See <a href="{link}">page {link}</a>.</p>' for link in links)
+    return f"<title>Page {number}</title>{text}{'Text. ' * 300}".encode()
+
+
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer the requests of one connection."""
     try:
@@ -20,11 +28,14 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             began = time.time()
             while (await reader.readline()).strip():
                 pass
-            _, seconds, token = line.split()[1].decode().split("/")
-            await asyncio.sleep(float(seconds))
-            body = json.dumps({"token": token, "began": began, "ended": time.time()}).encode()
+            *site, seconds, token = line.split()[1].decode().split("/")[1:]
+            await asyncio.sleep(float(site[1] if site else seconds))
+            if site:
+                body = page(int(seconds), int(token))
+            else:
+                body = json.dumps({"token": token, "began": began, "ended": time.time()}).encode()
             writer.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
                 b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
             )
             await writer.drain()

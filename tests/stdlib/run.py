@@ -9,6 +9,7 @@ test starts are OS threads or virtual ones.  `skips.toml` names each test that i
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import os
 import subprocess
@@ -79,16 +80,16 @@ class Outcomes:
         return sum(found == outcome for found, _ in self.tests.values())
 
 
-def left_out(module: str, kind: Kind) -> dict[str, str]:
-    """Return the names of the tests that are left out, with reasons."""
+def left_out(module: str, kind: Kind, names: Iterable[str]) -> dict[str, str]:
+    """Return which of the tests are left out, with reasons."""
     if not kind.is_ours:
         return {}
     tables = tomllib.loads((HERE / "skips.toml").read_text(encoding="utf-8"))
-    reasons = tables["reasons"]
     found = {}
-    for table in (module, f"{module}.threads") if kind.threads == "virtual" else (module,):
-        for name, reason in tables.get("skips", {}).get(table, {}).items():
-            found[name] = reasons.get(reason, reason)
+    for which in ("skips", "threads") if kind.threads == "virtual" else ("skips",):
+        for pattern, reason in tables.get(which, {}).get(module, {}).items():
+            for name in fnmatch.filter(names, pattern):
+                found[name] = tables["reasons"][reason]
     return found
 
 
@@ -103,17 +104,14 @@ def judge(
     environment: dict[str, str] | None = None,
 ) -> Outcomes:
     """Run the tests of `module`; after a test that ends its process, the rest in another."""
-    out = {} if listed else left_out(module, kind)
-    outcomes = Outcomes({name: ("left out", why) for name, why in out.items()})
+    outcomes = Outcomes()
     with tempfile.TemporaryDirectory(prefix="stdlib-") as folder:
-        names = [
-            line["name"]
-            for line in child(module, kind, folder, python, [], ["--list"], environment)[0]
-        ]
+        names = names_of(module, python, environment)
         if only is not None:
             wanted = set(only)
             names = [name for name in names if name in wanted]
-        outcomes.tests = {name: why for name, why in outcomes.tests.items() if name in names}
+        out = {} if listed else left_out(module, kind, names)
+        outcomes.tests = {name: ("left out", why) for name, why in out.items()}
         rest = [name for name in names if name not in out]
         while rest:
             flags = ["--limit", str(limit_s)]
@@ -137,6 +135,16 @@ def judge(
                 break
             rest = [name for name in rest if name not in begun]
     return outcomes
+
+
+def names_of(
+    module: str, python: str = sys.executable, environment: dict[str, str] | None = None
+) -> list[str]:
+    """Return the names of the module's tests."""
+    with tempfile.TemporaryDirectory(prefix="stdlib-") as folder:
+        lines, _, said = child(module, KINDS[0], folder, python, [], ["--list"], environment)
+    assert lines, said
+    return [line["name"] for line in lines]
 
 
 def child(

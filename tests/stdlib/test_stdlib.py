@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib.util
 import tomllib
 from pathlib import Path
@@ -85,7 +86,11 @@ def test_each_outcome_is_seen_and_the_rest_still_runs(tmp_path: Path) -> None:
     assert found["Tests.test_d_ends_the_process"][1].endswith("ended with -11")
 
 
-def test_each_test_that_is_left_out_exists_and_has_a_reason() -> None:
+def test_each_name_that_is_left_out_is_a_test_and_has_a_reason() -> None:
     tables = tomllib.loads((run.HERE / "skips.toml").read_text(encoding="utf-8"))
-    for table, names in tables["skips"].items():
-        assert set(names.values()) <= tables["reasons"].keys(), table
+    for which in ("skips", "threads"):
+        for module, patterns in tables.get(which, {}).items():
+            assert set(patterns.values()) <= tables["reasons"].keys()
+            names = run.names_of(module)
+            for pattern in patterns:
+                assert fnmatch.filter(names, pattern), f"{module}: no test is {pattern}"
