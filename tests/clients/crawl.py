@@ -55,7 +55,8 @@ class Site:
             command, env={**os.environ, "PYTHONPATH": str(PACKAGES)}, stdout=subprocess.PIPE
         )
         assert process.stdout is not None
-        said = process.stdout.read()
+        with process.stdout:
+            said = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0, said
