@@ -69,7 +69,7 @@ orders: venv ## Weaken each memory order by one step; a scenario must fail  [T=R
 	$(Q)$(BIN)/wakeproof orders $(if $(T),-t '$(T)')
 
 herd: venv ## herd7 against our memory models: the corpus and N random programs; fetches herd7  [N=1000]
-	$(Q)$(BIN)/python tools/herd.py
+	$(Q)$(BIN)/python -m tools.herd
 	$(Q)WAKEPROOF_HERD=$(or $(N),1000) $(BIN)/python -m pytest -q -rPs -n 2 -o faulthandler_timeout=0 \
 	  tests/judge/explore/test_herd.py
 
