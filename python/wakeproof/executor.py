@@ -6,12 +6,12 @@ Spec: ``specs/thread/VThread.tla`` (TerminationVisible).  Source: ``vthread.py``
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, overload
 
+from wakeproof._runtime.brief import BriefLock
 from wakeproof._runtime.future import Future
 from wakeproof._runtime.held import naming
 from wakeproof._runtime.signal import Signal
@@ -55,7 +55,7 @@ class VirtualThreadExecutor(ThreadPoolExecutor):
         self._group, self._max_workers = group, MOST
         self._workers = Workers(thread_name_prefix or "virtual", None, ())
         self._is_named = bool(thread_name_prefix)
-        self._lock = threading.Lock()
+        self._lock = BriefLock()
         self._alive: dict[VirtualThread, None] = {}
         self._is_shut = False
         self._has_ended = Signal()  # set when the executor is shut down and no thread is left

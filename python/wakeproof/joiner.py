@@ -6,10 +6,10 @@ Spec: ``specs/scope/Scope.tla``: Tell (FirstFailureWins).  Source: this file.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from wakeproof._runtime.brief import BriefLock
 from wakeproof.errors import DeadlineError, StateError, UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class _FirstFailure(_Forks):
     def __init__(self, gives: Callable[[list[Subtask]], Any]) -> None:
         super().__init__()
         self.gives = gives
-        self.lock = threading.Lock()
+        self.lock = BriefLock()
         self.failure: BaseException | None = None
 
     def on_complete(self, subtask: Subtask) -> bool:
@@ -113,7 +113,7 @@ class _FirstSuccess(_Forks):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lock = threading.Lock()
+        self.lock = BriefLock()
         self.success: Subtask | None = None
 
     def on_complete(self, subtask: Subtask) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 from weakref import WeakSet
 
 from wakeproof._runtime.admission import Permitted, admit, leave_line
+from wakeproof._runtime.brief import BriefLock
 from wakeproof._runtime.dump import LISTED, write
 from wakeproof._runtime.future import lent
 from wakeproof._runtime.held import naming
@@ -139,7 +139,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         self._max_tasks, self._is_tracking = most, tracking
         self._max_workers = MOST if most is None else most
         self._permits = None if most is None else Semaphore(most)
-        self._lock = threading.Lock()
+        self._lock = BriefLock()
         self._calls: dict[Permitted, None] = {}
         self._submitted = self._ended = 0
         self._refuses: str | None = None  # the reason, once the pool accepts no more calls

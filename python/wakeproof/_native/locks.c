@@ -432,6 +432,31 @@ static PyMethodDef semaphore_methods[] = {
 	{0},
 };
 
+/* ---- a lock of our own objects, held between two instructions of Python ---- */
+
+#if PY_VERSION_HEX >= 0x030E0000 /* until 3.13 that of `threading` does as well */
+typedef struct brief {
+	PyObject_HEAD PyMutex mutex;
+} brief;
+
+static PyObject *brief_entered(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	PyMutex_Lock(&((brief *)self)->mutex);
+	Py_RETURN_NONE;
+}
+
+static PyObject *brief_exit(PyObject *self, PyObject *error)
+{
+	(void)error;
+	PyMutex_Unlock(&((brief *)self)->mutex);
+	Py_RETURN_NONE;
+}
+
+static PyGetSetDef brief_fields[] = {{"_entered", brief_entered, NULL, NULL, NULL}, {0}};
+static PyMethodDef brief_methods[] = {{"__exit__", brief_exit, METH_VARARGS, "Free it."}, {0}};
+#endif
+
 /* ---- the module ---- */
 
 static PyObject *bind(PyObject *module, PyObject *args)
@@ -466,12 +491,12 @@ static struct PyModuleDef locks_module = {PyModuleDef_HEAD_INIT,
 					  NULL,
 					  NULL};
 
-static PyTypeObject *add_type(PyObject *module, const char *name, PyMethodDef *methods,
+static PyTypeObject *add_type(PyObject *module, const char *name, size_t size, PyMethodDef *methods,
 			      PyGetSetDef *fields)
 {
 	PyType_Slot slots[] = {{Py_tp_methods, methods}, {Py_tp_getset, fields}, {0, NULL}};
 	PyType_Spec spec = {.name = name,
-			    .basicsize = sizeof(PyObject),
+			    .basicsize = (int)size,
 			    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
 			    .slots = slots};
 	PyObject *type = PyType_FromSpec(&spec);
@@ -491,13 +516,18 @@ PyMODINIT_FUNC PyInit_locks(void)
 		Py_DECREF(module);
 		return NULL;
 	}
-	mutex_type =
-		add_type(module, "wakeproof._native.locks.MutexCore", mutex_methods, mutex_fields);
+	mutex_type = add_type(module, "wakeproof._native.locks.MutexCore", sizeof(PyObject),
+			      mutex_methods, mutex_fields);
 	if (mutex_type == NULL ||
-	    add_type(module, "wakeproof._native.locks.ConditionCore", condition_methods,
-		     condition_fields) == NULL ||
-	    add_type(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods,
-		     semaphore_fields) == NULL)
+	    add_type(module, "wakeproof._native.locks.ConditionCore", sizeof(PyObject),
+		     condition_methods, condition_fields) == NULL ||
+	    add_type(module, "wakeproof._native.locks.SemaphoreCore", sizeof(PyObject),
+		     semaphore_methods, semaphore_fields) == NULL)
 		Py_CLEAR(module);
+#if PY_VERSION_HEX >= 0x030E0000
+	if (module != NULL && add_type(module, "wakeproof._native.locks.BriefCore", sizeof(brief),
+				       brief_methods, brief_fields) == NULL)
+		Py_CLEAR(module);
+#endif
 	return module;
 }

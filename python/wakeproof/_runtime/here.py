@@ -11,12 +11,12 @@ Source: ``_native/own.c``.
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from wakeproof._runtime.numbers import numbered
 from wakeproof.errors import StateError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ else:
             thread = None
 
         here = Here()
-        _mounts = itertools.count(1)
+        _mounts = numbered()
         _mounted = {}
 
         def mount(thread, number, values, /):  # noqa: ARG001 - as that of _native/own.c

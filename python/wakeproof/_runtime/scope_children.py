@@ -12,10 +12,10 @@ this file; ``kernel/scope/scope_children.h`` is the same for C.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from wakeproof import coroutine
+from wakeproof._runtime.brief import BriefLock
 from wakeproof._runtime.signal import Signal
 from wakeproof._runtime.trampoline import here
 from wakeproof.errors import ThreadInterruptedError
@@ -31,7 +31,7 @@ class ScopeChildren:
     """The threads for which the owner of a scope waits, unless it cancels them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards all attributes below
+        self._lock = BriefLock()  # guards all attributes below
         self._threads: dict[VirtualThread, None] = {}
         self._waiter: Signal | None = None
         self.is_cancelled = self.is_late = False

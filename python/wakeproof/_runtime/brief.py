@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lock for a few attributes: a signal handler does not run while it is taken without a call.
+
+Python runs signal handlers when a call returns.  Until 3.13 the entry of a `with` block was no
+call, so ``threading.Lock`` serves.  From 3.14 on it is one, and a handler could run with the lock
+taken, and wait for it for ever; there the read of an attribute takes it.  Without
+``_native/locks.c`` that remains (`ARE_WHOLE` of ``_runtime/locks.py`` is False).
+
+Source: ``_native/locks.c``.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or sys.version_info < (3, 14):
+    BriefLock = threading.Lock
+else:
+    try:
+        from wakeproof._native.locks import BriefCore
+    except ImportError:
+        BriefLock = threading.Lock
+    else:
+
+        class BriefLock(BriefCore):
+            """Taken at the entry of a `with` block, and freed at its end."""
+
+            __slots__ = ()
+
+            def __enter__(self):
+                self._entered  # noqa: B018 - this takes it
