@@ -69,6 +69,7 @@ from wakeproof.parking import yield_now as yield_now
 from wakeproof.poller import Poller as Poller
 from wakeproof.queued_pool import QueuedThreadPool as QueuedThreadPool
 from wakeproof.queued_pool import QueuedThreadPoolStatistics as QueuedThreadPoolStatistics
+from wakeproof.scheduler import NativeScheduler as NativeScheduler
 from wakeproof.scheduler import Scheduler as Scheduler
 from wakeproof.scope import Scope as Scope
 from wakeproof.scoped import ScopedValue as ScopedValue

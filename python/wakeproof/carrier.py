@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wakeproof.factory import ThreadFactory
     from wakeproof.group import CarrierGroup
     from wakeproof.poller import Poller
-    from wakeproof.scheduler import Scheduler
+    from wakeproof.scheduler import NativeScheduler, Scheduler
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
@@ -103,7 +103,7 @@ class Carrier:
         *,
         name: str | None = None,
         pinned: bool = False,
-        scheduler: Scheduler | None = None,
+        scheduler: Scheduler | NativeScheduler | None = None,
         thread_locals: bool = True,
     ) -> ThreadFactory:
         """Return a `ThreadFactory` that starts virtual threads on this carrier.

@@ -14,6 +14,7 @@ from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.types import P, T
 from wakeproof.carrier import checked
 from wakeproof.errors import UnsupportedError, UsageError
+from wakeproof.scheduler import NativeScheduler
 from wakeproof.vthread import VirtualThread
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class ThreadFactory:
         name: the name of every thread; default None: each thread gets a name of its own.
         pinned: True: the threads stay on the carrier that queues them.  False (default): with work
             stealing, another carrier of the group may take a thread.
-        scheduler: a `Scheduler` that says when and where the threads run; default None: the
-            carriers run them in turn.
+        scheduler: a `Scheduler`, or a `NativeScheduler` in C, that says when and where the threads
+            run; default None: the carriers run them in turn.
         thread_locals: False: a thread that sets a value in a ``threading.local`` gets a StateError
             there, so that many threads cannot have many such values.  Default True.
 
@@ -82,12 +83,19 @@ class ThreadFactory:
         *,
         name: str | None = None,
         pinned: bool = False,
-        scheduler: Scheduler | None = None,
+        scheduler: Scheduler | NativeScheduler | None = None,
         thread_locals: bool = True,
     ) -> None:
         self._of, self._name, self._is_pinned = of, checked(name), bool(pinned)
-        if scheduler is not None and not callable(getattr(scheduler, "submit", None)):
-            raise UsageError(f"scheduler is {scheduler!r}; allowed: an object with submit(thread)")
+        if not (
+            scheduler is None
+            or isinstance(scheduler, NativeScheduler)
+            or callable(getattr(scheduler, "submit", None))
+        ):
+            raise UsageError(
+                f"scheduler is {scheduler!r}; allowed: an object with submit(thread), a "
+                "NativeScheduler, or None"
+            )
         if not thread_locals and not ARE_OWN:
             raise UnsupportedError(
                 "thread_locals is False, but this Python shares the values of threading.local "

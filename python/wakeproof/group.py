@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wakeproof.config import Compensation, Placement, Stealing, Tracing, Tuning
     from wakeproof.counts import DomainStatistics, SpareCarrierCounts
     from wakeproof.factory import ThreadFactory
-    from wakeproof.scheduler import Scheduler
+    from wakeproof.scheduler import NativeScheduler, Scheduler
     from wakeproof.topology import Topology
     from wakeproof.trace import Event
     from wakeproof.vthread import VirtualThread
@@ -256,7 +256,7 @@ class CarrierGroup(Unique):
         *,
         name: str | None = None,
         pinned: bool = False,
-        scheduler: Scheduler | None = None,
+        scheduler: Scheduler | NativeScheduler | None = None,
         thread_locals: bool = True,
     ) -> ThreadFactory:
         """Return a `ThreadFactory`, which makes virtual threads of this group.

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from wakeproof._native.ffi import ffi, lib
+from wakeproof.errors import UsageError
+
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
@@ -57,3 +60,53 @@ class Scheduler(Protocol):
         the exception goes to ``sys.unraisablehook``, and the thread does not run unless the
         scheduler has kept it.
         """
+
+
+class NativeScheduler:
+    """A scheduler in C, a ``wp_scheduler``, for the virtual threads of a factory.
+
+    Its `submit` gets each thread as a ``wp_vthread *``, and must see to it that the function at
+    `run_address` is called with that pointer once.  What `Scheduler` says holds here too.
+
+    Args:
+        address: where the ``wp_scheduler`` is in memory: the address of two pointers, ``submit``
+            and its ``arg``.  They must stay there as long as there are threads.
+        keeps: an object that is kept alive as long as there are threads, such as the memory of the
+            ``wp_scheduler`` or the library with its code.
+
+    Threads: any thread may use it; it is immutable.
+    Source: ``kernel/sched/vthread_start.h``.
+
+    Raises:
+        UsageError: `address` is not an int of 1 or more.
+
+    Example:
+        >>> import ctypes
+        >>> from wakeproof import CarrierGroup, NativeScheduler
+        >>> given = []  # C would keep them; here ctypes stands in for it
+        >>> submit = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+        ...     lambda arg, thread: given.append(thread))
+        >>> memory = (ctypes.c_void_p * 2)(ctypes.cast(submit, ctypes.c_void_p), None)
+        >>> scheduler = NativeScheduler(ctypes.addressof(memory), keeps=(memory, submit))
+        >>> run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(scheduler.run_address)
+        >>> with CarrierGroup(1) as group:
+        ...     thread = group.factory(scheduler=scheduler)(len, "abc")
+        ...     run(given.pop()), thread.result()
+        (0, 3)
+    """
+
+    __slots__ = ("address", "keeps")
+
+    def __init__(self, address: int, keeps: object = None) -> None:
+        if isinstance(address, bool) or not isinstance(address, int) or address < 1:
+            raise UsageError(f"address is {address!r}; allowed: that of a wp_scheduler, 1 or more")
+        self.address, self.keeps = address, keeps
+
+    @property
+    def run_address(self) -> int:
+        """The address of ``int wp_vthread_run(wp_vthread *)`` in the library of this process.
+
+        It returns 0 when the thread has parked, yielded or ended; less, and it has run nothing, if
+        the thread was not given since its last step, or if a virtual thread calls it.
+        """
+        return int(ffi.cast("uintptr_t", ffi.addressof(lib, "wp__vthread_run")))

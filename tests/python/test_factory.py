@@ -17,6 +17,7 @@ from wakeproof import (
     Mutex,
     Scope,
     ThreadFactory,
+    UnsupportedError,
     UsageError,
     VirtualThread,
     coroutine,
@@ -49,6 +50,12 @@ def test_a_factorys_thread_that_waits_for_a_mutex_leaves_its_carrier() -> None:
         assert waits.is_alive()
         mutex.release()
         assert waits.result(PATIENCE_S) is True
+
+
+def test_values_cannot_be_forbidden_where_they_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wakeproof.factory.ARE_OWN", False)
+    with CarrierGroup(1) as group, pytest.raises(UnsupportedError, match="thread_locals is False"):
+        group.factory(thread_locals=False)
 
 
 def test_keywords_of_a_factorys_call_are_the_callables() -> None:

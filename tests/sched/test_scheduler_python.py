@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import heapq
 import itertools
 import queue
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from wakeproof import (
     CarrierGroup,
     ClosedError,
     Mutex,
+    NativeScheduler,
     Scheduler,
     StateError,
     ThreadInterruptedError,
@@ -35,6 +39,7 @@ from wakeproof import (
     submit_and_yield,
     yield_now,
 )
+from wakeproof._native import build
 from wakeproof.config import Tuning
 
 ROUNDS = 6
@@ -249,6 +254,105 @@ def test_a_thread_that_is_parked_when_its_group_is_closed_is_gone() -> None:
     assert not scheduler.heap
     with pytest.raises(ClosedError):
         thread.result()
+
+
+IN_C = """
+#include <pthread.h>
+#include <stddef.h>
+
+static int (*run)(void *thread);
+static void *waiting[256];
+static int count, is_over;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t come = PTHREAD_COND_INITIALIZER;
+static pthread_t runner;
+int given;
+
+/* The last one first. */
+static void submit(void *arg, void *thread)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	waiting[count++] = thread;
+	given++;
+	pthread_cond_signal(&come);
+	pthread_mutex_unlock(&lock);
+}
+
+static void *runs(void *nothing)
+{
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		void *thread;
+
+		while (count == 0 && !is_over)
+			pthread_cond_wait(&come, &lock);
+		if (count == 0)
+			break;
+		thread = waiting[--count];
+		pthread_mutex_unlock(&lock);
+		run(thread);
+		pthread_mutex_lock(&lock);
+	}
+	pthread_mutex_unlock(&lock);
+	return nothing;
+}
+
+struct { void (*submit)(void *, void *); void *arg; } last_first = {submit, NULL};
+
+void begin(int (*with)(void *))
+{
+	run = with;
+	pthread_create(&runner, NULL, runs, NULL);
+}
+
+void end(void)
+{
+	pthread_mutex_lock(&lock);
+	is_over = 1;
+	pthread_cond_signal(&come);
+	pthread_mutex_unlock(&lock);
+	pthread_join(runner, NULL);
+}
+"""
+
+
+@pytest.fixture
+def in_c(tmp_path: Path) -> ctypes.CDLL:
+    source, library = tmp_path / "last_first.c", tmp_path / "last_first.so"
+    source.write_text(IN_C)
+    command = [*build.compiler(), "-shared", "-fPIC", "-pthread", str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def test_a_scheduler_in_c_runs_threads(in_c: ctypes.CDLL) -> None:
+    place = ctypes.addressof(ctypes.c_void_p.in_dll(in_c, "last_first"))
+    scheduler = NativeScheduler(place, keeps=in_c)
+    ran: list[int] = []
+
+    def body(number: int) -> int:
+        ran.append(number)
+        sleep(0.001)
+        return number
+
+    async def awaits() -> str:
+        await coroutine.sleep(0.001)
+        return "a coroutine"
+
+    with CarrierGroup(1) as group:
+        start = group.factory(scheduler=scheduler)
+        threads = [start(body, number) for number in range(10)]
+        in_c.begin(ctypes.c_void_p(scheduler.run_address))
+        assert [thread.result(PATIENCE_S) for thread in threads] == list(range(10))
+        assert ran == list(range(10))[::-1]
+        assert start(awaits).result(PATIENCE_S) == "a coroutine"
+        with pytest.raises(ZeroDivisionError):
+            start(divmod, 1, 0).result(PATIENCE_S)
+    in_c.end()
+    assert ctypes.c_int.in_dll(in_c, "given").value >= 10 + 2  # each start
+    with pytest.raises(UsageError, match="address is 0"):
+        NativeScheduler(0)
 
 
 class Fails(ByName):

@@ -23,6 +23,7 @@ from wakeproof.carrier import Carrier, checked
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError, UsageError
 from wakeproof.group import CarrierGroup
+from wakeproof.scheduler import NativeScheduler
 
 if TYPE_CHECKING:
     from wakeproof._native.ffi import CVThread, Null
@@ -80,7 +81,7 @@ class Handle(Unique):
     _greenlet: Any
     _hub: Any
     _is_pinned = _is_poller = _has_no_locals = False
-    _scheduler: Scheduler | None = None
+    _scheduler: Scheduler | NativeScheduler | None = None
 
     def __init__(
         self,
@@ -124,9 +125,13 @@ class Handle(Unique):
         Raises:
             MemoryError: there is no memory.
         """
-        scheduler = ffi.NULL if self._scheduler is None else trampoline.SCHEDULER
+        scheduler, native = self._scheduler, ffi.NULL
+        if isinstance(scheduler, NativeScheduler):
+            native = ffi.cast("void *", scheduler.address)
+        elif scheduler is not None:
+            native = trampoline.SCHEDULER
         made = lib.wp__vthread_new(
-            group._native, self._number, text, home, self._is_pinned, self._has_no_locals, scheduler
+            group._native, self._number, text, home, self._is_pinned, self._has_no_locals, native
         )
         if not made:
             raise MemoryError(f"{self.name}: no memory")
