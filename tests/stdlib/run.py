@@ -42,6 +42,9 @@ MODULES = (
     "test_urllib2_localnet",
 )
 OUTCOMES = ("passed", "blocked", "failed", "skipped", "left out")
+BAD = ("blocked", "failed")
+Results = dict[str, dict[str, dict[str, tuple[str, str]]]]
+"""Of each module and kind: the outcome of each test, and why."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ KINDS = (
     Kind("virtual", "virtual"),
     Kind("all virtual", "virtual", "virtual"),
 )
+OURS = {kind.name for kind in KINDS if kind.is_ours}
 DEFECT = Kind("without install", "virtual", is_installed=False)
 
 
@@ -206,25 +210,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chosen[module] = [*(chosen.get(module) or []), test]
         else:
             chosen[module] = None
-    all_of: dict[str, dict[str, dict[str, tuple[str, str]]]] = {}
-    is_bad = False
+    all_of: Results = {}
     for module, only in chosen.items():
         for kind in kinds:
+            if sys.stderr.isatty():
+                print(f"{module} {kind.name}", file=sys.stderr)
             found = judge(module, kind, only=only, listed=options.listed, limit_s=options.limit)
             all_of.setdefault(module, {})[kind.name] = found.tests
-            counts = Counter(outcome for outcome, _ in found.tests.values())
-            text = ", ".join(f"{counts[one]} {one}" for one in OUTCOMES if counts[one])
-            print(f"{module:22} {kind.name:12} {text}", flush=True)
             if options.said:
                 print(found.said)
             for name, (outcome, why) in found.tests.items():
-                if outcome in ("failed", "blocked"):
-                    is_bad |= kind.is_ours
-                    last = why if len(chosen) == 1 else why.strip().splitlines()[-1]
-                    print(f"    {name}: {last}", flush=True)
+                if outcome in BAD and kind.is_ours:
+                    last = why if options.said else why.strip().splitlines()[-1]
+                    print(f"{module}:{name} {outcome}, {kind.name}: {last}", flush=True)
             if options.json:
                 options.json.write_text(json.dumps(all_of, indent=1), encoding="utf-8")
-    return int(is_bad)
+    show(all_of, kinds)
+    ours = [tests for kinds in all_of.values() for name, tests in kinds.items() if name in OURS]
+    return int(any(outcome in BAD for tests in ours for outcome, _ in tests.values()))
+
+
+def show(all_of: Results, kinds: Sequence[Kind]) -> None:
+    """Print a row for each module and kind, and what is left out, with reasons."""
+    print(
+        f"CPython {sys.version.split()[0]}; bodies of tests run in the main thread, in an OS thread"
+    )
+    print("or in a virtual thread; all virtual: the threads that they start are virtual as well")
+    print()
+    print(f"{'':24}{'bodies':14}" + "".join(f"{one:>10}" for one in OUTCOMES))
+    for module, found in all_of.items():
+        for at, kind in enumerate(kinds):
+            counts = Counter(outcome for outcome, _ in found[kind.name].values())
+            row = "".join(f"{counts[one] or '-':>10}" for one in OUTCOMES)
+            print(f"{'' if at else module:24}{kind.name:14}{row}")
+    reasons: dict[str, list[str]] = {}
+    for module, found in all_of.items():
+        for tests in found.values():
+            for name, (outcome, why) in tests.items():
+                if outcome == "left out" and f"{module}:{name}" not in reasons.get(why, []):
+                    reasons.setdefault(why, []).append(f"{module}:{name}")
+    for why, names in reasons.items():
+        print(f"\nleft out: {why}")
+        for name in names:
+            print(f"  {name}")
 
 
 if __name__ == "__main__":
