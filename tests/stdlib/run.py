@@ -132,7 +132,7 @@ def judge(
                     running = ""
             if any("ended" in line for line in lines):
                 break
-            how = "hung" if code in (1, HUNG) else f"its process ended with {code}"
+            how = "hung" if running and code in (1, HUNG) else f"its process ended with {code}"
             outcomes.tests[running or module] = ("failed", f"{said[-6000:]}\n{how}")
             begun = {line["begins"] for line in lines if "begins" in line}
             if not begun:
