@@ -30,6 +30,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "tools.site.commands",
     "tools.site.headers",
+    "tools.site.replaced",
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

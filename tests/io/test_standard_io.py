@@ -15,8 +15,10 @@ import gc
 import http.client
 import http.server
 import io
+import multiprocessing
 import os
 import pty
+import re
 import resource
 import select
 import selectors
@@ -34,7 +36,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.installed import ROOT
 from tests.support.virtual import until
+from tools.site import replaced
 
 import wakeproof
 from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread
@@ -43,6 +47,7 @@ from wakeproof._runtime import watch
 from wakeproof._runtime.here import ARE_OWN
 
 PATIENCE_S = 60
+GUIDE = ROOT / "docs" / "guide" / "standard.md"
 SHORT_S = 0.2  # how long a twin's carrier is seen to be blocked
 pytestmark = pytest.mark.skipif(not ARE_OWN, reason="needs methods of C types exchanged in place")
 Begun = tuple[Callable[[], Any], Callable[[], Any]]
@@ -223,6 +228,14 @@ def of_file(call: Callable[[io.FileIO], Any], mode: str = "r") -> Callable[[int]
     return with_file
 
 
+def sends_a_file(call: Callable[[socket.socket, io.FileIO], Any]) -> Any:
+    def with_file(sock: socket.socket) -> Any:
+        with io.FileIO(sys.executable) as file:
+            return call(sock, file)
+
+    return sends(with_file)
+
+
 def selects(call: Callable[[socket.socket, socket.socket], Any]) -> Any:
     def case(end: ExitStack) -> Begun:
         one, two = a_pair(end)
@@ -380,6 +393,8 @@ CASES: dict[str, Callable[[ExitStack], Begun]] = {
     "sendall with a timeout": sends(lambda s: s.sendall(MUCH), PATIENCE_S),
     "sendmsg": sends(lambda s: s.sendmsg([bytes(9), MUCH])),
     "os.write to a socket": sends(lambda s: os.write(s.fileno(), bytes(9))),
+    "socket.sendfile": sends_a_file(lambda sock, file: sock.sendfile(file, count=9)),
+    "os.sendfile": sends_a_file(lambda s, f: os.sendfile(s.fileno(), f.fileno(), 0, 9)),
     "sendto": sends_datagrams(lambda s, address: s.sendto(b"hello", address)),
     "sendmsg to an address": sends_datagrams(lambda s, to: s.sendmsg([b"hello"], [], 0, to)),
     "select": selects(lambda one, two: len(select.select([one, two], [], [])[0])),
@@ -445,6 +460,62 @@ def test_the_call_parks(name: str, group: CarrierGroup) -> None:
     is_parked, found = parks(group, CASES[name], SHORT_S)  # twin: an OS thread's answer
     assert expected == (True, found)
     assert not is_parked
+
+
+# ---- what does not park ----
+
+
+def opens_a_fifo(end: ExitStack) -> Begun:
+    path = Path(f"/dev/shm/wakeproof-fifo-{os.getpid()}")
+    os.mkfifo(path)
+    end.callback(path.unlink)
+
+    def release() -> None:
+        with path.open("wb", buffering=0) as file:
+            file.write(b"hello")
+
+    return path.read_bytes, release
+
+
+def receives_all(end: ExitStack) -> Begun:
+    ours, theirs = a_pair(end)
+    theirs.sendall(b"part")
+    return lambda: ours.recv(9, socket.MSG_WAITALL), lambda: theirs.sendall(b"whole")
+
+
+def takes_a_lock_of_processes(_: ExitStack) -> Begun:
+    lock = multiprocessing.Lock()
+    lock.acquire()
+    return lock.acquire, lock.release
+
+
+BLOCKS = {
+    "`open` and `os.open` of a FIFO": opens_a_fifo,
+    "`recv` with `MSG_WAITALL`": receives_all,
+    "`multiprocessing.Lock`": takes_a_lock_of_processes,
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.usefixtures("installed")
+def test_what_the_guide_says_blocks_blocks(name: str, group: CarrierGroup) -> None:
+    assert f"| {name}" in GUIDE.read_text(encoding="utf-8")
+    is_parked, _ = parks(group, BLOCKS[name], SHORT_S)
+    assert not is_parked
+
+
+def test_each_name_of_the_input_and_output_parts_is_in_a_case() -> None:
+    """A name that is replaced and that no case calls is not tested."""
+    source = Path(__file__).read_text(encoding="utf-8")
+    mine = ("sockets", "selecting", "pipes", "processes", "console", "signals", "sleep")
+    names = {
+        one.name
+        for area in replaced.areas()
+        if area.__name__.rpartition(".")[2] in mine
+        for one in area.replacements()
+    }
+    assert len(names) > 30
+    assert {name for name in names if not re.search(rf"\b{name.strip('_')}\b", source)} == set()
 
 
 # ---- what others wrote, many at once on one carrier ----
@@ -585,24 +656,27 @@ def test_asyncio_runs_in_several_virtual_threads_of_a_carrier(group: CarrierGrou
     assert [outcome(thread) for thread in threads] == [3] * all_are_here
 
 
-@pytest.mark.parametrize("name", ["getaddrinfo", "gethostbyname", "gethostbyname_ex"])
-@pytest.mark.parametrize("host", ["a name", "127.0.0.1"])
+LOOKUPS = [
+    *((name, host, host == "a name") for name in ("getaddrinfo", "gethostbyname",
+     "gethostbyname_ex") for host in ("a name", "127.0.0.1")),
+    ("gethostbyaddr", "127.0.0.1", True),
+    ("getnameinfo", ("127.0.0.1", 80), True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "host", "is_elsewhere"), LOOKUPS)
 def test_a_name_is_looked_up_on_another_thread_and_a_number_is_not(
-    name: str, host: str, group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
+    name: str, host: Any, is_elsewhere: bool, group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The twin is in it: a lookup on the caller's carrier is what a number shows."""
-    monkeypatch.setattr(
-        socket._socket,
-        name,
-        lambda *_, **__: [threading.current_thread().name],  # type: ignore[attr-defined]
-    )
+    module = socket._socket  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, name, lambda *_, **__: [threading.current_thread().name])
     wakeproof.install()
     try:
-        call = getattr(socket._socket, name)  # type: ignore[attr-defined]
-        [thread] = outcome(begin(group, call, host, 80))
+        [thread] = outcome(begin(group, getattr(module, name), host, 80))
     finally:
         wakeproof.uninstall()
-    assert thread.startswith("wakeproof-offload") == (host == "a name")
+    assert thread.startswith("wakeproof-offload") == is_elsewhere
 
 
 @pytest.mark.usefixtures("installed")
