@@ -138,7 +138,7 @@ def _headers() -> Finding:
 
 
 def _own_values() -> Finding:
-    from wakeproof._runtime.rlock import IS_OWN  # imported late: it loads the bindings
+    from wakeproof._runtime.line import IS_OWN  # imported late: it loads the bindings
 
     each = "each virtual thread's own"
     shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.14 and Python.h"

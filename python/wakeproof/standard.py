@@ -9,11 +9,13 @@ from __future__ import annotations
 import pkgutil
 import threading
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Literal, get_args
 
 from wakeproof._runtime import stdlib
 from wakeproof._runtime.stdlib.replacement import Replacement
+from wakeproof._runtime.stdlib.threads import alive
 from wakeproof.errors import PartlyInstalledWarning, StateError, UsageError
 
 Threads = Literal["os", "virtual"]
@@ -82,6 +84,9 @@ def uninstall() -> None:
 
     Threads: any thread may call it.
 
+    Raises:
+        StateError: a ``threading.Thread`` runs as a virtual thread; join it first.
+
     Example:
         >>> from wakeproof import is_installed, uninstall
         >>> uninstall()
@@ -90,6 +95,9 @@ def uninstall() -> None:
     """
     global _threads
     with _lock:
+        running = [one.name for one in alive]
+        if running:
+            raise StateError(f"uninstall: {running[0]} runs as a virtual thread; join it first")
         _undo()
         _threads = None
 
@@ -109,18 +117,25 @@ def is_installed() -> bool:
     return _threads is not None
 
 
-def _install(threads: Threads) -> None:  # noqa: ARG001 - threads="virtual" is to come
+def _each(threads: Threads) -> Iterator[Replacement]:
+    for found in pkgutil.iter_modules(stdlib.__path__, f"{stdlib.__name__}."):
+        area = import_module(found.name)
+        if hasattr(area, "replacements"):
+            yield from area.replacements()
+        if threads == "virtual" and hasattr(area, "virtual"):
+            yield from area.virtual()
+
+
+def _install(threads: Threads) -> None:
     lacking = []
     try:
-        for found in pkgutil.iter_modules(stdlib.__path__, f"{stdlib.__name__}."):
-            area = import_module(found.name)
-            for one in area.replacements() if hasattr(area, "replacements") else ():
-                try:
-                    one.install()
-                except TypeError:
-                    lacking.append(repr(one))
-                else:
-                    _done.append(one)
+        for one in _each(threads):
+            try:
+                one.install()
+            except TypeError:
+                lacking.append(repr(one))
+            else:
+                _done.append(one)
     except BaseException:
         _undo()
         raise

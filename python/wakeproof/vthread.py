@@ -31,7 +31,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import rlock as rlock  # lets a virtual thread park in an RLock
+from wakeproof._runtime import line as line  # lets a virtual thread park in an RLock
 from wakeproof._runtime.jobs import threads
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T

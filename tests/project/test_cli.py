@@ -19,7 +19,7 @@ import pytest
 from tests.support.running import python
 
 from wakeproof import doctor, locations
-from wakeproof._runtime.rlock import IS_OWN
+from wakeproof._runtime.line import IS_OWN
 from wakeproof.judge.tlc import manifest, models
 from wakeproof.topology import default_carriers
 

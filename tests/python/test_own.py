@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State that Python keeps by OS thread is the virtual thread's own: threading.local, RLock.
 
-Serves ``_native/own.c``, ``_runtime/rlock.py``.
+Serves ``_native/own.c``, ``_runtime.line.py``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from wakeproof import (
     yield_now,
 )
 from wakeproof._runtime.here import ARE_OWN, own_dict
-from wakeproof._runtime.rlock import IS_OWN
+from wakeproof._runtime.line import IS_OWN
 
 PATIENCE_S = 60
 ROUNDS = 5  # more than objects of a thread refer to each other

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * own.c - what CPython keeps for each OS thread, kept for each virtual thread: the values of
- * threading.local, and who has a threading.RLock.
+ * threading.local, who has a threading.RLock, and who waits for a lock.
  *
  *   carrier, before a step   mount     the thread state's dict aside, the virtual thread's in
  *   virtual thread           runs      threading.local finds its own values, as every C caller of
@@ -16,19 +16,27 @@
  *                entries with it when it dies, out of the dicts of all thread states. A dict that
  *                is aside belongs to none: `local_dealloc` here takes them out of those.
  *                An RLock compares its owner's number. Those of OS threads are addresses, thus even;
- *                a virtual thread's is odd. Its methods are exchanged in their definitions, so that
- *                locks, and methods that are bound, from before go through them as well.
- *                A thread that may have no values is refused where one is set: at the slot of the
- *                type, and in what `super().__setattr__` finds.
+ *                a virtual thread's is odd. Methods of locks are exchanged in their definitions, so
+ *                that locks, and methods that are bound, from before go through them as well.
+ * The line       Virtual threads that wait for a lock or a SimpleQueue stand in a line beside it:
+ *                _runtime/line.py has the protocol, and why no wakeup is lost. A release of any
+ *                thread looks at the line; only releases of Python's methods exist, but for the end
+ *                of an OS thread until 3.12.
+ *                Methods of Lock and SimpleQueue are exchanged while wakeproof.install is in effect.
+ *                When it is undone, those that wait are put back at once, and those that wake when
+ *                nobody waits. A thread that had begun to wait just before puts the latter in again
+ *                as it stands in line, before it tries.
  * Without GIL    A thread state and `mine` are touched by their own thread only. The owner of an
- *                RLock is one word: a thread finds its own number there only if it has written it.
+ *                RLock is one word: a thread finds its own number there only if it has written it,
+ *                or if a release has, which gave it the lock before it looked.
  *                The lines of the waiters have a lock, and a count beside it that a release looks at.
  *                A waiter stands in line before it tries the lock, a release frees the lock before it
  *                looks at the count, and both have a fence in between: the second of the two sees
- *                the step of the first.
+ *                the step of the first. Install before the threads begin: a release that is under way
+ *                while methods are exchanged wakes nobody.
  * Where          CPython 3.11 to 3.14, and 3.13 and 3.14 without the GIL. Elsewhere there is nothing
  *                in this module.
- * Evidence       tests/python/test_own.py. */
+ * Evidence       tests/python/test_own.py, tests/python/test_standard_locks.py. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -392,6 +400,413 @@ static int watch_locals(PyObject *thread_module)
 	return failed;
 }
 
+/* ---- the line of each lock or queue for which virtual threads wait: lists, by its address ---- */
+
+enum { MOST_BYPASSES = 16 };           /* of the first in line, by those who come later */
+static PyObject *waits, *wakes, *gets; /* Python's functions */
+static PyObject *lines;
+static Py_ssize_t waiters;                               /* in all lines */
+GUARD(lines_lock)                                        /* of lines, and of who writes the count */
+static PyObject *has_name, *number_name, *bypasses_name; /* attributes of a waiter */
+
+static void wake_by_releases(PyObject *thing);
+static void wake_no_more(void);
+static void give_rlock(PyObject *lock, unsigned long number);
+
+/* NULL: there is none, or an exception. */
+static PyObject *line_of(PyObject *key)
+{
+	return PyDict_GetItemWithError(lines, key);
+}
+
+static int add(PyObject *key, PyObject *waiter)
+{
+	PyObject *line = line_of(key), *made;
+	int failed;
+
+	if (line != NULL)
+		return PyList_Append(line, waiter);
+	made = PyErr_Occurred() ? NULL : Py_BuildValue("[O]", waiter);
+	failed = made == NULL ? -1 : PyDict_SetItem(lines, key, made);
+	Py_XDECREF(made);
+	return failed;
+}
+
+/* 1: it is out; 0: it was not in; -1: an exception. */
+static int remove_from(PyObject *key, PyObject *waiter)
+{
+	PyObject *line = line_of(key);
+
+	for (Py_ssize_t at = 0; line != NULL && at < PyList_GET_SIZE(line); at++)
+		if (PyList_GET_ITEM(line, at) == waiter) {
+			int failed = PyList_GET_SIZE(line) == 1
+					     ? PyDict_DelItem(lines, key)
+					     : PyList_SetSlice(line, at, at + 1, NULL);
+
+			if (failed)
+				return -1;
+			PUT(waiters, waiters - 1);
+			return 1;
+		}
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *stand(PyObject *module, PyObject *args)
+{
+	PyObject *thing, *waiter, *key;
+	int failed;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO", &thing, &waiter) ||
+	    (key = PyLong_FromVoidPtr(thing)) == NULL)
+		return NULL;
+	LOCK(lines_lock);
+	failed = add(key, waiter);
+	if (!failed)
+		PUT(waiters, waiters + 1);
+	UNLOCK(lines_lock);
+	Py_DECREF(key);
+	if (failed)
+		return NULL;
+	wake_by_releases(thing);
+	FENCE(); /* before it tries */
+	Py_RETURN_NONE;
+}
+
+static PyObject *step_out(PyObject *module, PyObject *args)
+{
+	PyObject *thing, *waiter, *key;
+	int said;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO", &thing, &waiter) ||
+	    (key = PyLong_FromVoidPtr(thing)) == NULL)
+		return NULL;
+	LOCK(lines_lock);
+	said = remove_from(key, waiter);
+	UNLOCK(lines_lock);
+	Py_DECREF(key);
+	if (said < 0)
+		return NULL;
+	wake_no_more();
+	Py_RETURN_NONE;
+}
+
+/* [lines_lock] Borrowed; NULL: nobody is there. */
+static PyObject *first_in(PyObject *key)
+{
+	PyObject *line = key == NULL ? NULL : line_of(key);
+
+	if (line == NULL)
+		PyErr_Clear(); /* no memory for the key: as long as that is so, nobody is woken */
+	return line == NULL ? NULL : PyList_GET_ITEM(line, 0);
+}
+
+static PyObject *first(PyObject *module, PyObject *thing)
+{
+	PyObject *key = PyLong_FromVoidPtr(thing), *found;
+
+	(void)module;
+	LOCK(lines_lock);
+	found = Py_XNewRef(first_in(key));
+	UNLOCK(lines_lock);
+	Py_XDECREF(key);
+	return found == NULL ? Py_NewRef(Py_None) : found;
+}
+
+/* The waiter that got the lock, which the caller has and does not free then; NULL: nobody. It is the
+ * first in line, if it was bypassed often enough. It leaves the line. */
+static PyObject *heir_of(PyObject *lock)
+{
+	PyObject *key, *bypasses = NULL, *number = NULL, *heir;
+	bool is_given = false;
+
+	if (LOOK(waiters) == 0)
+		return NULL;
+	key = PyLong_FromVoidPtr(lock);
+	LOCK(lines_lock);
+	heir = Py_XNewRef(first_in(key));
+	if (heir != NULL)
+		bypasses = PyObject_GetAttr(heir, bypasses_name);
+	if (bypasses != NULL && PyLong_AsLong(bypasses) >= MOST_BYPASSES)
+		number = PyObject_GetAttr(heir, number_name);
+	if (number != NULL && remove_from(key, heir) == 1) {
+		give_rlock(lock, PyLong_AsUnsignedLong(number));
+		is_given = PyObject_SetAttr(heir, has_name, Py_True) == 0;
+	}
+	UNLOCK(lines_lock);
+	if (!is_given)
+		Py_CLEAR(heir);
+	Py_XDECREF(number);
+	Py_XDECREF(bypasses);
+	Py_XDECREF(key);
+	PyErr_Clear();
+	return heir;
+}
+
+/* Takes the references to the waiter, and to what is to be returned. */
+static PyObject *woken(PyObject *waiter, PyObject *said)
+{
+	PyObject *done = PyObject_CallOneArg(wakes, waiter);
+
+	if (done == NULL)
+		Py_CLEAR(said);
+	Py_XDECREF(done);
+	Py_DECREF(waiter);
+	return said;
+}
+
+/* After a release or a put, by whoever: the first in line goes on, if somebody waits. */
+static PyObject *told(PyObject *thing, PyObject *said)
+{
+	PyObject *waiter;
+
+	FENCE(); /* after the release; a thread that has taken the lock meanwhile tells again */
+	if (said == NULL || LOOK(waiters) == 0)
+		return said;
+	waiter = first(NULL, thing);
+	if (waiter != Py_None)
+		return woken(waiter, said);
+	Py_DECREF(waiter);
+	return said;
+}
+
+/* In a forked child: its lines are of threads that it does not have. */
+static PyObject *forget_lines(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+	PyDict_Clear(lines);
+	waiters = 0;
+	Py_RETURN_NONE;
+}
+
+/* ---- kinds of which methods are exchanged in their definitions ---- */
+
+typedef struct method {
+	const char *name;
+	int flags;
+	PyCFunction ours, theirs; /* theirs: from the first exchange on */
+	bool is_give;             /* by which a waiter is woken; else one by which to wait */
+} method;
+
+#define WITH_KEYWORDS (METH_VARARGS | METH_KEYWORDS)
+#define FAST_KEYWORDS (METH_FASTCALL | METH_KEYWORDS)
+#define PLAIN(function) ((PyCFunction)(void *)(function))
+
+static PyMethodDef *definition(PyTypeObject *type, const char *name)
+{
+	PyObject *found = PyDict_GetItemString(type->tp_dict, name);
+
+	return found != NULL && Py_IS_TYPE(found, &PyMethodDescr_Type)
+		       ? ((PyMethodDescrObject *)found)->d_method
+		       : NULL;
+}
+
+static bool are_known(PyTypeObject *type, const method *each, int count)
+{
+	for (int at = 0; at < count; at++) {
+		PyMethodDef *found = definition(type, each[at].name);
+
+		if (found == NULL || found->ml_flags != each[at].flags)
+			return false;
+	}
+	return true;
+}
+
+/* Puts ours in, or theirs back: the methods that wake, or those that wait. */
+static void exchange(PyTypeObject *type, method *each, int count, bool gives, bool is_in)
+{
+	for (int at = 0; at < count; at++)
+		if (each[at].is_give == gives) {
+			PyMethodDef *found = definition(type, each[at].name);
+
+			if (each[at].theirs == NULL)
+				each[at].theirs = found->ml_meth;
+			PUBLISH(found->ml_meth, is_in ? each[at].ours : each[at].theirs);
+		}
+}
+
+/* ---- what Lock and RLock share ---- */
+
+static bool is_virtual(void)
+{
+	return mine != NULL && mine->number != 0;
+}
+
+static PyObject *by_os(const method *of, PyObject *self, PyObject *args, PyObject *named)
+{
+	if (of->flags & METH_KEYWORDS)
+		return ((PyCFunctionWithKeywords)(void *)of->theirs)(self, args, named);
+	return of->theirs(self, args);
+}
+
+/* 1: it has it; 0: the time ran out; -1: an exception. timeout: negative: for ever.
+ * By the OS wait, where there is nobody to park: in a forked child, in a poller's wakeup, and where
+ * a finaliser runs inside of another wait of this virtual thread. */
+static int wait_for(const method *of, PyObject *self, double timeout)
+{
+	PyObject *said = Py_NewRef(Py_None), *args;
+	int truth;
+
+	if (mine->thread != NULL) {
+		Py_DECREF(said);
+		said = PyObject_CallFunction(waits, "Od", self, timeout);
+	}
+	if (said == Py_None) {
+		Py_DECREF(said);
+		args = Py_BuildValue("(id)", 1, timeout < 0 ? -1.0 : timeout);
+		said = args == NULL ? NULL : by_os(of, self, args, NULL);
+		Py_XDECREF(args);
+	}
+	if (said == NULL)
+		return -1;
+	truth = PyObject_IsTrue(said);
+	Py_DECREF(said);
+	return truth;
+}
+
+/* [the caller is a virtual thread] */
+static PyObject *acquire_by(const method *of, bool (*take)(PyObject *), PyObject *self,
+			    PyObject *args, PyObject *named)
+{
+	static char *names[] = {"blocking", "timeout", NULL};
+	double timeout = -1;
+	int blocking = 1, said;
+
+	if ((PyTuple_GET_SIZE(args) > 0 || named != NULL) &&
+	    !PyArg_ParseTupleAndKeywords(args, named, "|pd:acquire", names, &blocking, &timeout))
+		return NULL;
+	if (timeout != -1 &&
+	    (!blocking || !(timeout >= 0 && timeout < (double)PY_TIMEOUT_MAX / 1e6)))
+		return by_os(of, self, args, named); /* which refuses it */
+	if (take(self))
+		Py_RETURN_TRUE;
+	if (!blocking || timeout == 0)
+		Py_RETURN_FALSE;
+	said = wait_for(of, self, timeout);
+	return said < 0 ? NULL : PyBool_FromLong(said);
+}
+
+/* ---- Lock ---- */
+
+/* As Modules/_threadmodule.c has it; `is_lock` makes sure of it. */
+#if PY_VERSION_HEX < 0x030E0000
+typedef struct plain {
+	PyObject_HEAD PyThread_type_lock lock;
+	PyObject *weak;
+	char locked;
+} plain;
+#else
+typedef struct plain {
+	PyObject_HEAD PyMutex lock;
+} plain;
+
+enum { LOCKED = 1 }; /* bit of a PyMutex; the other one: somebody sleeps */
+
+static bool grab_mutex(PyMutex *mutex)
+{
+	uint8_t bits = LOOK(mutex->_bits);
+
+	while (!(bits & LOCKED))
+		if (__atomic_compare_exchange_n(&mutex->_bits, &bits, bits | LOCKED, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+#endif
+
+static PyTypeObject *lock_type;
+
+static bool take_lock(PyObject *self)
+{
+	plain *lock = (plain *)self;
+
+#if PY_VERSION_HEX < 0x030E0000
+	if (!PyThread_acquire_lock(lock->lock, NOWAIT_LOCK))
+		return false;
+	lock->locked = 1;
+	return true;
+#else
+	return grab_mutex(&lock->lock);
+#endif
+}
+
+static bool is_locked(const plain *lock)
+{
+#if PY_VERSION_HEX < 0x030E0000
+	return lock->locked != 0;
+#else
+	return (LOOK(lock->lock._bits) & LOCKED) != 0;
+#endif
+}
+
+static void free_lock(plain *lock)
+{
+#if PY_VERSION_HEX < 0x030E0000
+	lock->locked = 0;
+	PyThread_release_lock(lock->lock);
+#else
+	PyMutex_Unlock(&lock->lock);
+#endif
+}
+
+static PyObject *lock_acquire(PyObject *self, PyObject *args, PyObject *named);
+static PyObject *lock_release(PyObject *self, PyObject *nothing);
+
+static PyObject *lock_leave(PyObject *self, PyObject *args)
+{
+	(void)args;
+	return lock_release(self, NULL);
+}
+
+enum { LOCK_METHODS = 6 };
+static method of_lock[LOCK_METHODS] = {
+	{"acquire", WITH_KEYWORDS, PLAIN(lock_acquire), NULL, false},
+	{"acquire_lock", WITH_KEYWORDS, PLAIN(lock_acquire), NULL, false},
+	{"__enter__", WITH_KEYWORDS, PLAIN(lock_acquire), NULL, false},
+	{"release", METH_NOARGS, lock_release, NULL, true},
+	{"release_lock", METH_NOARGS, lock_release, NULL, true},
+	{"__exit__", METH_VARARGS, lock_leave, NULL, true},
+};
+
+static PyObject *lock_acquire(PyObject *self, PyObject *args, PyObject *named)
+{
+	if (mine == NULL || mine->thread == NULL)
+		return by_os(&of_lock[0], self, args, named);
+	return acquire_by(&of_lock[0], take_lock, self, args, named);
+}
+
+static PyObject *lock_release(PyObject *self, PyObject *nothing)
+{
+	PyObject *heir = is_locked((plain *)self) ? heir_of(self) : NULL;
+
+	if (heir != NULL)
+		return woken(heir, Py_NewRef(Py_None));
+	return told(self, by_os(&of_lock[3], self, nothing, NULL));
+}
+
+/* Whether a Lock is what `plain` says. */
+static bool is_lock(PyTypeObject *type)
+{
+	PyObject *thread_module = PyImport_ImportModule("_thread"), *made = NULL, *said = NULL;
+	bool is_so;
+
+	if (thread_module != NULL)
+		made = PyObject_CallMethod(thread_module, "allocate_lock", NULL);
+	is_so = made != NULL && Py_IS_TYPE(made, type) && type->tp_basicsize == sizeof(plain) &&
+		!is_locked((plain *)made);
+
+	if (is_so)
+		said = PyObject_CallMethod(made, "acquire", NULL);
+	is_so = said == Py_True && is_locked((plain *)made);
+	Py_XDECREF(said);
+	Py_XDECREF(made);
+	Py_XDECREF(thread_module);
+	PyErr_Clear();
+	return is_so;
+}
+
 /* ---- RLock ---- */
 
 /* As Modules/_threadmodule.c has it; `is_rlock` makes sure of it. */
@@ -408,21 +823,9 @@ typedef struct rlock {
 	unsigned long long owner;
 	size_t more; /* how often it was taken again */
 } rlock;
-
-enum { LOCKED = 1 }; /* bit of a PyMutex; the other one: somebody sleeps */
 #endif
 
-enum { ACQUIRE, ENTER, RELEASE, EXIT, IS_OWNED, RESTORE, SAVE, RECURSION, METHODS };
-
-static struct {
-	const char *name;
-	int flags;
-	PyCFunction ours, theirs;
-} methods[METHODS];
-
-static PyObject *waits, *wakes, *lines; /* Python's functions; who waits for which lock */
-static Py_ssize_t waiters;              /* in all lines */
-GUARD(lines_lock)                       /* of lines, and of who writes the count */
+static PyTypeObject *rlock_type;
 
 /* Of the caller's own lock. */
 static unsigned long count_of(const rlock *self)
@@ -448,114 +851,71 @@ static bool grab(rlock *self)
 #if PY_VERSION_HEX < 0x030E0000
 	return PyThread_acquire_lock(self->lock, NOWAIT_LOCK);
 #else
-	uint8_t bits = LOOK(self->lock._bits);
-
-	while (!(bits & LOCKED))
-		if (__atomic_compare_exchange_n(&self->lock._bits, &bits, bits | LOCKED, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-	return false;
-#endif
-}
-
-static void let_go(rlock *self)
-{
-#if PY_VERSION_HEX < 0x030E0000
-	PyThread_release_lock(self->lock);
-#else
-	PyMutex_Unlock(&self->lock);
+	return grab_mutex(&self->lock);
 #endif
 }
 
 static bool has(const rlock *self)
 {
-	return LOOK(self->owner) == mine->number && count_of(self) > 0;
+	return LOOK(self->owner) == (is_virtual() ? mine->number : PyThread_get_thread_ident()) &&
+	       count_of(self) > 0;
 }
 
 /* [the caller is a virtual thread] */
-static bool try_lock(rlock *self)
+static bool take_rlock(PyObject *self)
 {
-	if (has(self)) {
-		set_count(self, count_of(self) + 1);
+	rlock *lock = (rlock *)self;
+
+	if (has(lock)) {
+		set_count(lock, count_of(lock) + 1);
 		return true;
 	}
-	FENCE(); /* after `stand` */
-	if (!grab(self))
+	if (!grab(lock))
 		return false;
-	PUT(self->owner, mine->number);
-	set_count(self, 1);
+	PUT(lock->owner, mine->number);
+	set_count(lock, 1);
 	return true;
 }
 
-static PyObject *by_os(int method, PyObject *self, PyObject *args, PyObject *named)
+/* [who has the lock] A Lock has no owner. */
+static void give_rlock(PyObject *self, unsigned long number)
 {
-	if (methods[method].flags & METH_KEYWORDS)
-		return ((PyCFunctionWithKeywords)(void *)methods[method].theirs)(self, args, named);
-	return methods[method].theirs(self, args);
-}
-
-static bool is_virtual(void)
-{
-	return mine != NULL && mine->number != 0;
-}
-
-/* 1: it has it; 0: the time ran out; -1: an exception. timeout: negative: for ever. */
-static int wait_for(rlock *self, double timeout)
-{
-	PyObject *said;
-	int truth;
-
-	if (mine->thread != NULL) {
-		said = PyObject_CallFunction(waits, "Od", (PyObject *)self, timeout);
-	} else { /* a forked child, or a poller's wakeup: nobody to park */
-		PyObject *args = Py_BuildValue("(id)", 1, timeout < 0 ? -1.0 : timeout);
-
-		said = args == NULL ? NULL : by_os(ACQUIRE, (PyObject *)self, args, NULL);
-		Py_XDECREF(args);
-		if (said == Py_True)
-			PUT(self->owner, mine->number);
+	if (Py_IS_TYPE(self, rlock_type)) {
+		PUT(((rlock *)self)->owner, number);
+		set_count((rlock *)self, 1);
 	}
-	if (said == NULL)
-		return -1;
-	truth = PyObject_IsTrue(said);
-	Py_DECREF(said);
-	return truth;
 }
+
+/* The first in line gets it, or it is free and the first is woken. */
+static PyObject *let_rlock_go(PyObject *self, PyObject *said)
+{
+	PyObject *heir = heir_of(self);
+	rlock *lock = (rlock *)self;
+
+	if (heir != NULL)
+		return woken(heir, said);
+	set_count(lock, 0);
+	PUT(lock->owner, 0);
+#if PY_VERSION_HEX < 0x030E0000
+	PyThread_release_lock(lock->lock);
+#else
+	PyMutex_Unlock(&lock->lock);
+#endif
+	return told(self, said);
+}
+
+enum { ACQUIRE, ENTER, RELEASE, EXIT, IS_OWNED, RESTORE, SAVE, RECURSION, METHODS };
+static method of_rlock[METHODS];
 
 static PyObject *acquire(PyObject *self, PyObject *args, PyObject *named)
 {
-	static char *names[] = {"blocking", "timeout", NULL};
-	rlock *lock = (rlock *)self;
-	double timeout = -1;
-	int blocking = 1, said;
+	PyObject *said;
 
 	if (!is_virtual())
-		return by_os(ACQUIRE, self, args, named);
-	if ((PyTuple_GET_SIZE(args) > 0 || named != NULL) &&
-	    !PyArg_ParseTupleAndKeywords(args, named, "|pd:acquire", names, &blocking, &timeout))
-		return NULL;
-	if (timeout != -1 &&
-	    (!blocking || !(timeout >= 0 && timeout < (double)PY_TIMEOUT_MAX / 1e6)))
-		return by_os(ACQUIRE, self, args, named); /* which refuses it */
-	if (try_lock(lock))
-		Py_RETURN_TRUE;
-	if (!blocking || timeout == 0)
-		Py_RETURN_FALSE;
-	said = wait_for(lock, timeout);
-	return said < 0 ? NULL : PyBool_FromLong(said);
-}
-
-/* After a release, by whoever: the first in line goes on, if somebody waits. */
-static PyObject *told(PyObject *self, PyObject *said)
-{
-	FENCE(); /* after the release; a thread that has taken the lock meanwhile tells again */
-	if (said != NULL && LOOK(waiters) > 0) {
-		PyObject *woken = PyObject_CallOneArg(wakes, self);
-
-		if (woken == NULL)
-			Py_CLEAR(said);
-		Py_XDECREF(woken);
-	}
+		return by_os(&of_rlock[ACQUIRE], self, args, named);
+	said = acquire_by(&of_rlock[ACQUIRE], take_rlock, self, args, named);
+	if (said == Py_True) /* it may have waited as an OS thread */
+		PUT(((rlock *)self)->owner, mine->number);
 	return said;
 }
 
@@ -567,22 +927,24 @@ static bool is_refused(const rlock *self)
 	return true;
 }
 
+/* Whether the OS thread's own method does: nobody is to be given the lock. */
+static bool is_plain(void)
+{
+	return !is_virtual() && LOOK(waiters) == 0;
+}
+
 static PyObject *release(PyObject *self, PyObject *nothing)
 {
 	rlock *lock = (rlock *)self;
 
-	if (!is_virtual())
-		return told(self, by_os(RELEASE, self, nothing, NULL));
+	if (is_plain())
+		return told(self, by_os(&of_rlock[RELEASE], self, nothing, NULL));
 	if (is_refused(lock))
 		return NULL;
-	if (count_of(lock) > 1) {
-		set_count(lock, count_of(lock) - 1);
-		Py_RETURN_NONE;
-	}
-	set_count(lock, 0);
-	PUT(lock->owner, 0);
-	let_go(lock);
-	return told(self, Py_NewRef(Py_None));
+	if (count_of(lock) == 1)
+		return let_rlock_go(self, Py_NewRef(Py_None));
+	set_count(lock, count_of(lock) - 1);
+	Py_RETURN_NONE;
 }
 
 static PyObject *leave(PyObject *self, PyObject *args)
@@ -594,7 +956,7 @@ static PyObject *leave(PyObject *self, PyObject *args)
 static PyObject *is_owned(PyObject *self, PyObject *nothing)
 {
 	return is_virtual() ? PyBool_FromLong(has((rlock *)self))
-			    : by_os(IS_OWNED, self, nothing, NULL);
+			    : by_os(&of_rlock[IS_OWNED], self, nothing, NULL);
 }
 
 static PyObject *recursion(PyObject *self, PyObject *nothing)
@@ -602,26 +964,21 @@ static PyObject *recursion(PyObject *self, PyObject *nothing)
 	rlock *lock = (rlock *)self;
 
 	return is_virtual() ? PyLong_FromUnsignedLong(has(lock) ? count_of(lock) : 0)
-			    : by_os(RECURSION, self, nothing, NULL);
+			    : by_os(&of_rlock[RECURSION], self, nothing, NULL);
 }
 
 /* Of a Condition: let go of it, however often it was taken, and take it as often again. */
 static PyObject *save(PyObject *self, PyObject *nothing)
 {
 	rlock *lock = (rlock *)self;
-	PyObject *state;
+	PyObject *said;
 
-	if (!is_virtual())
-		return told(self, by_os(SAVE, self, nothing, NULL));
+	if (is_plain())
+		return told(self, by_os(&of_rlock[SAVE], self, nothing, NULL));
 	if (is_refused(lock))
 		return NULL;
-	state = Py_BuildValue("kk", count_of(lock), (unsigned long)lock->owner);
-	if (state == NULL)
-		return NULL;
-	set_count(lock, 0);
-	PUT(lock->owner, 0);
-	let_go(lock);
-	return told(self, state);
+	said = Py_BuildValue("kk", count_of(lock), (unsigned long)lock->owner);
+	return said == NULL ? NULL : let_rlock_go(self, said);
 }
 
 static PyObject *restore(PyObject *self, PyObject *args)
@@ -630,50 +987,26 @@ static PyObject *restore(PyObject *self, PyObject *args)
 	unsigned long count, owner;
 
 	if (!is_virtual())
-		return by_os(RESTORE, self, args, NULL);
+		return by_os(&of_rlock[RESTORE], self, args, NULL);
 	if (!PyArg_ParseTuple(args, "(kk):_acquire_restore", &count, &owner))
 		return NULL;
-	if (!try_lock(lock) && wait_for(lock, -1) < 0)
+	if (!take_rlock(self) && wait_for(&of_rlock[ACQUIRE], self, -1) < 0)
 		return NULL;
+	PUT(lock->owner, mine->number);
 	set_count(lock, count);
 	Py_RETURN_NONE;
 }
 
-#define WITH_KEYWORDS (METH_VARARGS | METH_KEYWORDS)
-#define PLAIN(function) ((PyCFunction)(void *)(function))
-
-static void name_methods(void)
-{
-	static const struct {
-		const char *name;
-		int flags;
-		PyCFunction ours;
-	} each[METHODS] = {
-		[ACQUIRE] = {"acquire", WITH_KEYWORDS, PLAIN(acquire)},
-		[ENTER] = {"__enter__", WITH_KEYWORDS, PLAIN(acquire)},
-		[RELEASE] = {"release", METH_NOARGS, release},
-		[EXIT] = {"__exit__", METH_VARARGS, leave},
-		[IS_OWNED] = {"_is_owned", METH_NOARGS, is_owned},
-		[RESTORE] = {"_acquire_restore", METH_VARARGS, restore},
-		[SAVE] = {"_release_save", METH_NOARGS, save},
-		[RECURSION] = {"_recursion_count", METH_NOARGS, recursion},
-	};
-
-	for (int at = 0; at < METHODS; at++) {
-		methods[at].name = each[at].name;
-		methods[at].flags = each[at].flags;
-		methods[at].ours = each[at].ours;
-	}
-}
-
-static PyMethodDef *method(PyTypeObject *type, const char *name)
-{
-	PyObject *found = PyDict_GetItemString(type->tp_dict, name);
-
-	return found != NULL && Py_IS_TYPE(found, &PyMethodDescr_Type)
-		       ? ((PyMethodDescrObject *)found)->d_method
-		       : NULL;
-}
+static method of_rlock[METHODS] = {
+	[ACQUIRE] = {"acquire", WITH_KEYWORDS, PLAIN(acquire), NULL, false},
+	[ENTER] = {"__enter__", WITH_KEYWORDS, PLAIN(acquire), NULL, false},
+	[RELEASE] = {"release", METH_NOARGS, release, NULL, true},
+	[EXIT] = {"__exit__", METH_VARARGS, leave, NULL, true},
+	[IS_OWNED] = {"_is_owned", METH_NOARGS, is_owned, NULL, false},
+	[RESTORE] = {"_acquire_restore", METH_VARARGS, restore, NULL, false},
+	[SAVE] = {"_release_save", METH_NOARGS, save, NULL, true},
+	[RECURSION] = {"_recursion_count", METH_NOARGS, recursion, NULL, false},
+};
 
 /* Whether an RLock is what `rlock` says: one that is taken twice has this thread's number, and 2. */
 static bool is_rlock(PyTypeObject *type)
@@ -693,132 +1026,209 @@ static bool is_rlock(PyTypeObject *type)
 	return is_so;
 }
 
-/* Exchanges the methods of RLock, once. False: this Python's are others than those known here. */
-static PyObject *install(PyObject *module, PyObject *args)
+/* Takes a lock from whoever has it: from a thread that got it and will never run again. */
+static PyObject *let_go(PyObject *module, PyObject *lock)
 {
-	PyObject *kind, *wait, *wake;
-	PyTypeObject *type;
+	PyObject *heir;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OOO", &kind, &wait, &wake))
-		return NULL;
-	if (waits != NULL)
-		Py_RETURN_TRUE;
-	if (!PyType_Check(kind) || !is_rlock((PyTypeObject *)kind))
-		Py_RETURN_FALSE;
-	type = (PyTypeObject *)kind;
-	name_methods();
-	for (int at = 0; at < METHODS; at++) {
-		PyMethodDef *found = method(type, methods[at].name);
+	if (Py_IS_TYPE(lock, rlock_type))
+		return let_rlock_go(lock, Py_NewRef(Py_None));
+	heir = heir_of(lock);
+	if (heir != NULL)
+		return woken(heir, Py_NewRef(Py_None));
+	free_lock((plain *)lock);
+	return told(lock, Py_NewRef(Py_None));
+}
 
-		if (found == NULL || found->ml_flags != methods[at].flags)
-			Py_RETURN_FALSE;
+/* ---- queue.SimpleQueue ---- */
+
+static PyTypeObject *queue_type;
+
+static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *args, size_t count,
+			   PyObject *names);
+static PyObject *queue_put(PyObject *self, PyObject *const *args, Py_ssize_t count,
+			   PyObject *names);
+
+enum { GET, PUT, QUEUE_METHODS = 3, QUEUE_ARGUMENTS = 2 };
+static method of_queue[QUEUE_METHODS] = {
+	{"get", METH_METHOD | FAST_KEYWORDS, PLAIN(queue_get), NULL, false},
+	{"put", FAST_KEYWORDS, PLAIN(queue_put), NULL, true},
+	{"put_nowait", FAST_KEYWORDS, PLAIN(queue_put), NULL, true},
+};
+
+static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *args, size_t count,
+			   PyObject *names)
+{
+	PyObject *each[QUEUE_ARGUMENTS + 1] = {self}, *said;
+	size_t all = count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
+
+	if (mine != NULL && mine->thread != NULL && all <= QUEUE_ARGUMENTS) {
+		for (size_t at = 0; at < all; at++)
+			each[at + 1] = args[at];
+		said = PyObject_Vectorcall(gets, each, count + 1, names);
+		if (said != Py_NotImplemented)
+			return said;
+		Py_DECREF(said);
 	}
-	lines = PyDict_New();
-	if (lines == NULL)
-		return NULL;
-	waits = Py_NewRef(wait);
-	wakes = Py_NewRef(wake);
-	for (int at = 0; at < METHODS; at++) {
-		PyMethodDef *found = method(type, methods[at].name);
+	return ((PyCMethod)(void *)of_queue[GET].theirs)(self, type, args, count, names);
+}
 
-		methods[at].theirs = found->ml_meth;
-		found->ml_meth = methods[at].ours;
+static PyObject *queue_put(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	PyObject *said = ((_PyCFunctionFastWithKeywords)(void *)of_queue[PUT].theirs)(self, args,
+										      count, names);
+
+	return told(self, said);
+}
+
+/* ---- threading.get_ident ---- */
+
+static PyCFunction os_ident;
+
+static PyObject *get_ident(PyObject *module, PyObject *nothing)
+{
+	return is_virtual() ? PyLong_FromUnsignedLongLong(mine->number) : os_ident(module, nothing);
+}
+
+/* ---- which of these are exchanged ---- */
+
+static struct kind {
+	const char *name;
+	method *each;
+	int count;
+	bool (*is_so)(PyTypeObject *type); /* NULL: its methods say enough */
+	PyTypeObject **type;               /* NULL there: it was never exchanged */
+	bool is_on, wakes;
+} kinds[] = {
+	{"Lock", of_lock, LOCK_METHODS, is_lock, &lock_type, false, false},
+	{"RLock", of_rlock, METHODS, is_rlock, &rlock_type, false, false},
+	{"SimpleQueue", of_queue, QUEUE_METHODS, NULL, &queue_type, false, false},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+GUARD(kinds_lock) /* of is_on and wakes, and of the definitions */
+
+static struct kind *kind_of(const char *name)
+{
+	for (int at = 0; at < KINDS; at++)
+		if (strcmp(kinds[at].name, name) == 0)
+			return &kinds[at];
+	PyErr_Format(PyExc_SystemError, "no kind of lock is %s", name);
+	return NULL;
+}
+
+/* [kinds_lock] */
+static void set_wakes(struct kind *kind, bool wakes_now)
+{
+	if (kind->wakes != wakes_now)
+		exchange(*kind->type, kind->each, kind->count, true, wakes_now);
+	kind->wakes = wakes_now;
+}
+
+/* Whoever waits was about to wait when its kind was put back: it is woken all the same. */
+static void wake_by_releases(PyObject *thing)
+{
+	for (int at = 0; at < KINDS; at++)
+		if (*kinds[at].type != NULL && PyObject_TypeCheck(thing, *kinds[at].type)) {
+			LOCK(kinds_lock);
+			set_wakes(&kinds[at], true);
+			UNLOCK(kinds_lock);
+		}
+}
+
+/* Nobody waits any more: methods that only wake are not needed where nobody may wait. Without the
+ * GIL they stay, because a waiter may come in between. */
+static void wake_no_more(void)
+{
+#ifndef Py_GIL_DISABLED
+	for (int at = 0; at < KINDS && waiters == 0; at++)
+		if (!kinds[at].is_on && kinds[at].wakes)
+			set_wakes(&kinds[at], false);
+#endif
+}
+
+/* Exchanges the methods of a kind. False: this Python's are others than those known here. */
+static PyObject *put(PyObject *module, PyObject *args)
+{
+	const char *name;
+	PyTypeObject *type;
+	struct kind *kind;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "sO!", &name, &PyType_Type, &type) ||
+	    (kind = kind_of(name)) == NULL)
+		return NULL;
+	if (*kind->type == NULL && (!are_known(type, kind->each, kind->count) ||
+				    (kind->is_so != NULL && !kind->is_so(type))))
+		Py_RETURN_FALSE;
+	LOCK(kinds_lock);
+	*kind->type = type;
+	kind->is_on = true;
+	set_wakes(kind, true);
+	exchange(type, kind->each, kind->count, false, true);
+	UNLOCK(kinds_lock);
+	Py_RETURN_TRUE;
+}
+
+/* Puts the methods of a kind back: at once those that wait; those that wake, when nobody waits. */
+static PyObject *take_out(PyObject *module, PyObject *args)
+{
+	const char *name;
+	struct kind *kind;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "s", &name) || (kind = kind_of(name)) == NULL)
+		return NULL;
+	LOCK(kinds_lock);
+	if (kind->is_on)
+		exchange(*kind->type, kind->each, kind->count, false, false);
+	kind->is_on = false;
+	UNLOCK(kinds_lock);
+	wake_no_more();
+	Py_RETURN_NONE;
+}
+
+/* Whether each virtual thread has a number of its own as its identity: get_ident, whether. */
+static PyObject *own_ident(PyObject *module, PyObject *args)
+{
+	PyObject *function;
+	PyMethodDef *found;
+	int is_own;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "O!p", &PyCFunction_Type, &function, &is_own))
+		return NULL;
+	found = ((PyCFunctionObject *)function)->m_ml;
+	if (found->ml_flags != METH_NOARGS)
+		Py_RETURN_FALSE;
+	if (is_own && os_ident == NULL) {
+		os_ident = found->ml_meth;
+		found->ml_meth = get_ident;
+	} else if (!is_own && os_ident != NULL) {
+		found->ml_meth = os_ident;
+		os_ident = NULL;
 	}
 	Py_RETURN_TRUE;
 }
 
-/* ---- the line of each RLock that virtual threads wait for: lists, by the lock's address ---- */
-
-/* NULL: there is none, or an exception. */
-static PyObject *line_of(PyObject *key)
+/* What Python does for those that wait: once. */
+static PyObject *bind(PyObject *module, PyObject *args)
 {
-	return PyDict_GetItemWithError(lines, key);
-}
-
-static int add(PyObject *key, PyObject *waiter)
-{
-	PyObject *line = line_of(key), *made;
-	int failed;
-
-	if (line != NULL)
-		return PyList_Append(line, waiter);
-	made = PyErr_Occurred() ? NULL : Py_BuildValue("[O]", waiter);
-	failed = made == NULL ? -1 : PyDict_SetItem(lines, key, made);
-	Py_XDECREF(made);
-	return failed;
-}
-
-/* 1: it is out; 0: it was not in; -1: an exception. */
-static int take_out(PyObject *key, PyObject *waiter)
-{
-	PyObject *line = line_of(key);
-
-	for (Py_ssize_t at = 0; line != NULL && at < PyList_GET_SIZE(line); at++)
-		if (PyList_GET_ITEM(line, at) == waiter) {
-			if (PyList_GET_SIZE(line) == 1)
-				return PyDict_DelItem(lines, key) == 0 ? 1 : -1;
-			return PyList_SetSlice(line, at, at + 1, NULL) == 0 ? 1 : -1;
-		}
-	return PyErr_Occurred() ? -1 : 0;
-}
-
-static PyObject *stand(PyObject *module, PyObject *args)
-{
-	PyObject *lock, *waiter, *key;
-	int failed;
+	PyObject *wait, *wake, *get;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter) ||
-	    (key = PyLong_FromVoidPtr(lock)) == NULL)
+	if (!PyArg_ParseTuple(args, "OOO", &wait, &wake, &get))
 		return NULL;
-	LOCK(lines_lock);
-	failed = add(key, waiter);
-	if (!failed)
-		PUT(waiters, waiters + 1);
-	UNLOCK(lines_lock);
-	Py_DECREF(key);
-	if (failed)
+	lines = PyDict_New();
+	has_name = PyUnicode_InternFromString("has");
+	number_name = PyUnicode_InternFromString("number");
+	bypasses_name = PyUnicode_InternFromString("bypasses");
+	if (lines == NULL || has_name == NULL || number_name == NULL || bypasses_name == NULL)
 		return NULL;
+	waits = Py_NewRef(wait);
+	wakes = Py_NewRef(wake);
+	gets = Py_NewRef(get);
 	Py_RETURN_NONE;
-}
-
-static PyObject *step_out(PyObject *module, PyObject *args)
-{
-	PyObject *lock, *waiter, *key;
-	int said;
-
-	(void)module;
-	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter) ||
-	    (key = PyLong_FromVoidPtr(lock)) == NULL)
-		return NULL;
-	LOCK(lines_lock);
-	said = take_out(key, waiter);
-	if (said > 0)
-		PUT(waiters, waiters - 1);
-	UNLOCK(lines_lock);
-	Py_DECREF(key);
-	if (said < 0)
-		return NULL;
-	Py_RETURN_NONE;
-}
-
-static PyObject *first(PyObject *module, PyObject *lock)
-{
-	PyObject *key = PyLong_FromVoidPtr(lock), *line, *found = NULL;
-
-	(void)module;
-	if (key == NULL)
-		return NULL;
-	LOCK(lines_lock);
-	line = line_of(key);
-	if (line != NULL)
-		found = Py_NewRef(PyList_GET_ITEM(line, 0));
-	UNLOCK(lines_lock);
-	Py_DECREF(key);
-	if (found == NULL && !PyErr_Occurred())
-		Py_RETURN_NONE;
-	return found;
 }
 
 static PyMethodDef functions[] = {
@@ -832,10 +1242,15 @@ static PyMethodDef functions[] = {
 	{"own_dict", own_dict, METH_NOARGS, "The dict of the OS thread, whoever runs on it."},
 	{"forbid_locals", forbid_locals, METH_O,
 	 "The exception for threads that may have no values in threading.local."},
-	{"install", install, METH_VARARGS, "Exchange RLock's methods: type, wait, wake."},
-	{"stand", stand, METH_VARARGS, "Get in line: lock, waiter."},
+	{"bind", bind, METH_VARARGS, "Python's part: wait, wake, get."},
+	{"put", put, METH_VARARGS, "Exchange the methods of a kind: its name, its type."},
+	{"take_out", take_out, METH_VARARGS, "Put them back."},
+	{"own_ident", own_ident, METH_VARARGS, "Exchange get_ident, or put it back."},
+	{"stand", stand, METH_VARARGS, "Get in line: lock or queue, waiter."},
 	{"step_out", step_out, METH_VARARGS, "Get out of it."},
 	{"first", first, METH_O, "Who is first in line, or None."},
+	{"let_go", let_go, METH_O, "Free a lock, whoever has it."},
+	{"forget_lines", forget_lines, METH_NOARGS, "Of the threads that a fork has left behind."},
 	{0},
 };
 

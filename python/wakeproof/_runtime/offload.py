@@ -13,6 +13,7 @@ from concurrent.futures.thread import _worker
 from typing import Any, ParamSpec, TypeVar
 
 from wakeproof._runtime import process
+from wakeproof._runtime.os_threads import os_threads
 from wakeproof._runtime.trampoline import here
 from wakeproof.semaphore import Semaphore
 
@@ -36,7 +37,9 @@ def _pool() -> ThreadPoolExecutor:
 def begin(call: Callable[[], T]) -> tuple[Future[T], Semaphore]:
     """Start the call on the pool; the semaphore has a permit when the call has ended."""
     done = Semaphore(0)
-    future = _pool().submit(contextvars.copy_context().run, call)
+    context = contextvars.copy_context()
+    with os_threads():
+        future = _pool().submit(context.run, call)
     _pending.add(future)
     future.add_done_callback(lambda _: done.release())
     future.add_done_callback(_pending.discard)  # after the release

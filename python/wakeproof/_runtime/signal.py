@@ -90,8 +90,12 @@ class Signal:
         """
         self._waiters.append(callback)
 
-    def wait(self, timeout_s: float | None = None) -> bool:
+    def wait(self, timeout_s: float | None = None, why: int = lib.WP_WAIT_JOIN) -> bool:
         """Wait until the event is set; return False if the time ran out.
+
+        Args:
+            timeout_s: seconds, 0 or more; None: wait without a limit.
+            why: what a trace says that a virtual thread waits for.
 
         Raises:
             UsageError: `timeout_s` is negative or not a number.
@@ -111,7 +115,7 @@ class Signal:
                 turns.send(code)
             except StopIteration as stop:
                 return bool(stop.value)
-            code = park(thread, deadline, lib.WP_WAIT_JOIN)
+            code = park(thread, deadline, why)
 
     def _leave(self, wake: Callable[[], object]) -> bool:
         try:

@@ -22,7 +22,7 @@ from typing import Any
 from wakeproof._runtime.here import here
 
 try:
-    from wakeproof._native import exchange
+    from wakeproof._native import exchange as exchange
 except ImportError:
     exchange = None  # type: ignore[assignment]
 

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each virtual thread has an identity of its own for `threading`: a number, and a Thread object.
+
+``threading.get_ident()`` returns an odd number, which no OS thread has; so a lock, an import or an
+event loop that remembers its thread by this number tells virtual threads of one carrier apart.
+``threading.current_thread()`` returns an object with the virtual thread's name, as it returns a
+dummy for an OS thread that `threading` has not started.  `threading` forgets it when the virtual
+thread ends.  ``threading.get_native_id()`` stays that of the carrier's OS thread.
+
+Functions that take the number of an OS thread get that of the carrier for the caller's own number,
+and refuse the number of another virtual thread.
+
+Source: ``_native/own.c``; this file.
+"""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from types import FrameType
+from typing import Any
+
+from wakeproof._runtime import line
+from wakeproof._runtime.jobs import threads
+from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
+from wakeproof.vthread import VirtualThread
+
+_active: dict[int, threading.Thread] = vars(threading)["_active"]
+
+
+def ident_of(thread: VirtualThread) -> int:
+    """Return the number of a virtual thread, as ``threading.get_ident`` returns it there."""
+    return 2 * thread._number + 1
+
+
+def is_virtual(ident: object) -> bool:
+    """Return whether this is the number of a virtual thread; those of OS threads are addresses."""
+    return isinstance(ident, int) and ident % 2 == 1
+
+
+class ForeignThread(threading._DummyThread):
+    """A virtual thread that `threading` has not started, as `threading` knows it."""
+
+    def __init__(self, of: VirtualThread) -> None:
+        self._of = of
+        threading.Thread.__init__(self, daemon=True)
+        self._started: threading.Event
+        self._started.set()
+        self._ident = ident_of(of)
+        self._native_id = threading.get_native_id()
+        if sys.version_info >= (3, 13):
+            self._handle = vars(_thread)["_make_thread_handle"](self._ident)
+        _active[self._ident] = self
+        of._done.call(partial(_active.pop, self._ident, None))
+
+    @property
+    def _name(self) -> str:
+        return self._of.name
+
+    @_name.setter
+    def _name(self, name: str) -> None:
+        if vars(self).get("_initialized"):  # else it is the name that Python gives it
+            self._of._name = str(name)
+
+    def is_alive(self) -> bool:
+        """Return whether the virtual thread has not ended."""
+        return self._of.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end of the virtual thread.
+
+        Raises:
+            RuntimeError: the caller is this thread.
+        """
+        if threading.get_ident() == self._ident:
+            raise RuntimeError("cannot join current thread")
+        self._of.join(None if timeout is None else max(timeout, 0))
+
+
+class _Identity(Replacement):
+    """The number of the calling thread, in place."""
+
+    def install(self) -> None:
+        """Exchange it."""
+        if not (line.IS_OWN and exchange and line.own.own_ident(self._get, True)):
+            raise TypeError(f"{self!r} is not as known")
+
+    def uninstall(self) -> None:
+        """Put it back."""
+        line.own.own_ident(self._get, False)
+
+    @property
+    def _get(self) -> Callable[[], int]:
+        return _thread.get_ident
+
+
+def _dummy(old: Callable[[Any], None]) -> Callable[[Any], None]:
+    def begins(self: Any) -> None:
+        ident = threading.get_ident()
+        of = threads.get(ident // 2) if is_virtual(ident) else None
+        if of is None:
+            old(self)
+        else:
+            self.__class__ = ForeignThread
+            self.__init__(of)
+
+    return begins
+
+
+def _for_virtual(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function that takes the number of an OS thread take the caller's own number."""
+    assert exchange is not None
+    carrier = exchange.original(_thread.get_ident)
+
+    def takes(ident: int, *rest: Any) -> Any:
+        return old(carrier() if ident == threading.get_ident() else _checked(ident), *rest)
+
+    return takes
+
+
+def _for_all(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function that takes the number of an OS thread refuse that of a virtual thread."""
+
+    @wraps(old)
+    def takes(ident: int, *rest: Any) -> Any:
+        mine = threading.get_ident()
+        return old(ident if ident == mine else _checked(ident), *rest)
+
+    return takes
+
+
+def _checked(ident: int) -> int:
+    if is_virtual(ident):
+        raise ProcessLookupError(
+            errno.ESRCH, f"{ident} is the number of a virtual thread; allowed: an OS thread's"
+        )
+    return ident
+
+
+def _with_mine(old: Callable[[], dict[int, FrameType]]) -> Callable[[], dict[int, FrameType]]:
+    def frames() -> dict[int, FrameType]:
+        return {**old(), threading.get_ident(): sys._getframe(1)}
+
+    return frames
+
+
+def replacements() -> Iterator[Replacement]:
+    """Yield what this area replaces."""
+    yield _Identity(_thread, "get_ident", lambda old: old)
+    if not line.IS_OWN or exchange is None:
+        return
+    yield Attribute(threading._DummyThread, "__init__", _dummy)
+    for owner, name in (signal, "pthread_kill"), (time, "pthread_getcpuclockid"):
+        yield Function(owner, name, _for_virtual)
+        yield Attribute(owner, name, _for_all)
+    yield Function(sys, "_current_frames", _with_mine)
