@@ -30,22 +30,22 @@ class CarrierThread(threading._DummyThread):
     """One carrier, as `threading` knows it."""
 
     def __init__(self, name: str) -> None:
-        self._carrier = name
+        self.carrier = name
         super().__init__()
-        self._carrier = name  # not the name that Python gives it
+        self.carrier = name  # not the name that Python gives it
 
     @property
     def _name(self) -> str:
         if get_ident() == self.ident and (thread := runs()):
             return str(thread.name)
-        return self._carrier
+        return self.carrier
 
     @_name.setter
     def _name(self, name: str) -> None:
         if getattr(self, "_ident", None) == get_ident() and (thread := runs()):
             thread._name = str(name)
         else:
-            self._carrier = str(name)
+            self.carrier = str(name)
 
 
 def carrier_name(ident: int) -> str | None:
@@ -64,6 +64,14 @@ def know(group: CarrierGroup | None) -> None:
     carrier, me = None if group is None else group.running(), get_ident()
     if group is not None and carrier is not None:
         groups[me], _threads[me] = group, CarrierThread(carrier.name)
+
+
+def ident_of(group: CarrierGroup, name: str) -> int | None:
+    """Return the number of the OS thread of a carrier; None: it has run nothing yet."""
+    for ident, of in list(groups.items()):
+        if of is group and _threads[ident].carrier == name:
+            return ident
+    return None
 
 
 def forget(group: CarrierGroup) -> None:

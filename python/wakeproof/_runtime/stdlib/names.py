@@ -7,8 +7,8 @@ event loop that remembers its thread by this number tells virtual threads of one
 dummy for an OS thread that `threading` has not started.  `threading` forgets it when the virtual
 thread ends.  ``threading.get_native_id()`` stays that of the carrier's OS thread.
 
-Functions that take the number of an OS thread get that of the carrier for the caller's own number,
-and refuse the number of another virtual thread.
+``signal.pthread_kill`` and ``time.pthread_getcpuclockid`` take the number of a virtual thread for
+that of its carrier.  A name of them that was imported before does so in virtual threads only.
 
 Source: ``_native/own.c``; this file.
 """
@@ -26,7 +26,7 @@ from functools import partial, wraps
 from types import FrameType
 from typing import Any
 
-from wakeproof._runtime import line
+from wakeproof._runtime import known, line
 from wakeproof._runtime.jobs import threads
 from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
 from wakeproof.vthread import VirtualThread
@@ -113,34 +113,28 @@ def _dummy(old: Callable[[Any], None]) -> Callable[[Any], None]:
     return begins
 
 
-def _for_virtual(old: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function that takes the number of an OS thread take the caller's own number."""
-    assert exchange is not None
-    carrier = exchange.original(_thread.get_ident)
-
-    def takes(ident: int, *rest: Any) -> Any:
-        return old(carrier() if ident == threading.get_ident() else _checked(ident), *rest)
-
-    return takes
-
-
-def _for_all(old: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function that takes the number of an OS thread refuse that of a virtual thread."""
+def _of_carrier(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function that takes the number of an OS thread take that of a virtual thread."""
 
     @wraps(old)
     def takes(ident: int, *rest: Any) -> Any:
-        mine = threading.get_ident()
-        return old(ident if ident == mine else _checked(ident), *rest)
+        return old(_carrier_of(ident) if is_virtual(ident) else ident, *rest)
 
     return takes
 
 
-def _checked(ident: int) -> int:
-    if is_virtual(ident):
-        raise ProcessLookupError(
-            errno.ESRCH, f"{ident} is the number of a virtual thread; allowed: an OS thread's"
-        )
-    return ident
+def _carrier_of(ident: int) -> int:
+    """Return the number of the OS thread that runs this virtual thread, or will run it next.
+
+    Raises:
+        ProcessLookupError: there is no such virtual thread, or it has not begun.
+    """
+    of = threads.get(ident // 2)
+    group = None if of is None else of._group
+    found = None if of is None or group is None else known.ident_of(group, of.home.name)
+    if found is None:
+        raise ProcessLookupError(errno.ESRCH, f"no virtual thread with the number {ident} runs")
+    return found
 
 
 def _with_mine(old: Callable[[], dict[int, FrameType]]) -> Callable[[], dict[int, FrameType]]:
@@ -157,6 +151,6 @@ def replacements() -> Iterator[Replacement]:
         return
     yield Attribute(threading._DummyThread, "__init__", _dummy)
     for owner, name in (signal, "pthread_kill"), (time, "pthread_getcpuclockid"):
-        yield Function(owner, name, _for_virtual)
-        yield Attribute(owner, name, _for_all)
+        yield Function(owner, name, _of_carrier)  # where it was imported before
+        yield Attribute(owner, name, _of_carrier)
     yield Function(sys, "_current_frames", _with_mine)
