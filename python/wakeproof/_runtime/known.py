@@ -51,7 +51,7 @@ class CarrierThread(threading._DummyThread):
 def carrier_name(ident: int) -> str | None:
     """Return the name of the carrier with that OS thread; None: it is not known."""
     known = _threads.get(ident)
-    return None if known is None else known._carrier
+    return None if known is None else known.carrier
 
 
 def carriers() -> list[tuple[int, int]]:
