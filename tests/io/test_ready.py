@@ -32,8 +32,11 @@ from wakeproof import (
     coroutine,
     io,
     park,
+    pinned,
     yield_now,
 )
+from wakeproof._runtime import ready, trampoline
+from wakeproof._runtime.here import here
 
 Wait = Callable[..., object]
 SHORT_S = 0.02
@@ -279,6 +282,75 @@ def test_a_socket_may_be_made_while_its_group_is_being_closed(
         assert thread.result(PATIENCE_S) == b"x"
     with pytest.raises(ClosedError):
         io.socketpair(group=group)
+
+
+def receives(pair: tuple[io.Socket, io.Socket], timeout_s: float | None) -> bool:
+    pair[0].settimeout(timeout_s)
+    return pair[0].recv(1) == b"x"
+
+
+def waits(pair: tuple[io.Socket, io.Socket], timeout_s: float | None) -> bool:
+    return io.wait(pair[0], timeout_s=timeout_s) == EVENT_READ
+
+
+def pins(call: Wait, *arguments: object) -> object:
+    with pinned():
+        return call(*arguments)
+
+
+async def does_not_await(call: Wait, *arguments: object) -> object:
+    return call(*arguments)
+
+
+@pytest.mark.parametrize("call", [receives, waits])
+@pytest.mark.parametrize("where", [pins, does_not_await])
+def test_a_wait_that_blocks_the_carrier_of_its_poller_ends(where: Wait, call: Wait) -> None:
+    with CarrierGroup(1) as group:
+        pair = io.socketpair(group=group)
+        thread = start(group, where, call, pair, None)
+        assert not thread.join(SHORT_S)
+        pair[1].send(b"x")
+        assert thread.result(PATIENCE_S) is True
+        assert group[0].counts.pinned == 1
+        pair[0].settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            pair[0].recv(1)
+        timed = start(group, where, call, pair, SHORT_S)
+        with contextlib.suppress(TimeoutError):
+            assert timed.result(PATIENCE_S) is False
+        thread = start(group, where, call, pair, None)
+        assert not thread.join(SHORT_S)
+        thread.interrupt()
+        with pytest.raises(ThreadInterruptedError):
+            thread.result(PATIENCE_S)
+
+
+def test_a_close_ends_a_wait_that_blocks_its_carrier() -> None:
+    with CarrierGroup(1) as group:
+        one, _other = io.socketpair(group=group)
+        thread = start(group, pins, one.recv, 1)
+        assert not thread.join(SHORT_S)
+        one.close()
+        with pytest.raises(OSError, match="it is closed"):
+            thread.result(PATIENCE_S)
+
+
+@pytest.mark.parametrize("call", [receives, waits])
+def test_a_poller_cannot_tell_a_thread_that_blocks_it(
+    call: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin: the thread waits for the poller, which waits for the carrier."""
+    monkeypatch.setattr(trampoline, "parks", lambda: here.thread)
+    monkeypatch.setattr(ready, "parks", lambda: here.thread)
+    with CarrierGroup(1) as group:
+        pair = io.socketpair(group=group)
+        thread = start(group, pins, call, pair, None)
+        assert not thread.join(SHORT_S)
+        pair[1].send(b"x")
+        assert not thread.join(10 * SHORT_S)
+        thread.interrupt()
+        with pytest.raises(ThreadInterruptedError):
+            thread.result(PATIENCE_S)
 
 
 def test_a_file_is_always_ready(either_group: CarrierGroup) -> None:

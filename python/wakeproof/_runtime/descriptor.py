@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import socket
 import threading
 import weakref
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import group_registry, process
+from wakeproof._runtime import group_registry, process, trampoline
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 READ, WRITE = 0, 1
+_PAST = 1  # ns
+NS_PER_MS = 1_000_000
 FIRST_NAP_NS, LONGEST_NAP_NS = 1_000_000, 32_000_000
 _WHY = {"accept": lib.WP_WAIT_ACCEPT, "connect": lib.WP_WAIT_CONNECT}
 _starting = threading.Lock()
@@ -157,6 +160,8 @@ class Descriptor(Unique):
         thread = here.thread
         if thread is None:
             code = self._asleep(side, attempt, deadline, found)
+        elif trampoline.parks() is None:
+            code = self._blocked(thread, side, attempt, deadline, found)
         else:
             code = parked(self.turns(thread, side, attempt, deadline, found, what))
         return self.said(code, found, what)
@@ -206,6 +211,30 @@ class Descriptor(Unique):
         finally:
             call.leave()
 
+    def _blocked(
+        self,
+        thread: VirtualThread,
+        side: int,
+        attempt: Callable[[], T],
+        deadline: int,
+        found: list[T],
+    ) -> int:
+        """Wait on the carrier, whose poller therefore cannot tell."""
+        call = self._enter(side)
+        poll, naps = select.poll(), select.poll()
+        poll.register(lib.wp__io_fd(call.io), select.POLLOUT if side else select.POLLIN)
+        try:
+            while call.seen_before(attempt, deadline, found) is not None:
+                until = call.until(deadline)
+                code, _ = block(
+                    naps if call.nap_ns else poll, until, thread, lambda: self._io is None
+                )
+                if code != lib.WP_OK and not (code == lib.WP_TIMEOUT and until < deadline):
+                    return code
+            return lib.WP_OK
+        finally:
+            call.leave()
+
     def _enter(self, side: int, what: str = "") -> Call:
         io = self._io
         if io is None or self.is_parents or not lib.wp_io_enter(io):
@@ -229,6 +258,34 @@ class Descriptor(Unique):
 
 def _group_here() -> CarrierGroup:
     return here.thread._group if here.thread and here.thread._group else default_group()
+
+
+def block(
+    poll: select.poll, deadline: int, thread: VirtualThread, is_over: Callable[[], bool]
+) -> tuple[int, list[tuple[int, int]]]:
+    """Poll in a virtual thread that cannot leave its carrier; return a code, and what is ready.
+
+    Meanwhile other carriers help, if the group has a `Compensation`.  `CarrierCounts.pinned` counts
+    it as a park that blocks the carrier.
+    """
+    is_marked = lib.wp_group_block() == lib.WP_OK
+    try:
+        code = lib.wp__vthread_park_for(_PAST, lib.WP_WAIT_PARK, 0)  # it is counted as pinned
+        if code == lib.WP_OK:
+            thread._tell(lib.wp_vthread_unpark)  # the permit is for another wait
+        while not thread.is_interrupted():
+            left_ns = min(deadline - lib.wp_clock_ns(), LONGEST_NAP_NS)
+            found = poll.poll(max(-(-left_ns // NS_PER_MS), 0))
+            if found:
+                return lib.WP_OK, found
+            if is_over():
+                return lib.WP_CLOSED, []
+            if left_ns <= 0:
+                return lib.WP_TIMEOUT, []
+        return lib.WP_INTERRUPTED, []
+    finally:
+        if is_marked:
+            lib.wp_group_unblock()
 
 
 def closed(what: str) -> OSError:

@@ -27,12 +27,14 @@ from wakeproof._native.ffi import lib
 from wakeproof._runtime.descriptor import (
     FIRST_NAP_NS,
     LONGEST_NAP_NS,
+    NS_PER_MS,
     READ,
     Descriptor,
+    block,
     closed,
 )
 from wakeproof._runtime.signal import interrupted
-from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.trampoline import here, parks
 from wakeproof._runtime.wait import Turns, parked
 from wakeproof.errors import ClosedError, StateError, UsageError
 
@@ -52,7 +54,6 @@ Events = list[tuple[int, int]]
 
 HasFileno = int | SupportsFileno
 
-_NS_PER_MS = 1_000_000
 _LONGEST_MS = 1_000_000_000  # an int of poll(2)
 
 
@@ -158,12 +159,15 @@ def ready(wanted: Mapping[int, int], deadline: int) -> Events:
         return found
     if thread is None:
         return _asleep(poll, deadline)
+    if parks() is None:
+        code, found = block(poll, deadline, thread, lambda: False)
+        return told(thread, code, found)
     return told(thread, parked(turns(thread, wanted, poll, deadline, found)), found)
 
 
 def _asleep(poll: select.poll, deadline: int) -> Events:
     while True:
-        left_ms = -(-(deadline - lib.wp_clock_ns()) // _NS_PER_MS)
+        left_ms = -(-(deadline - lib.wp_clock_ns()) // NS_PER_MS)
         if deadline == lib.WP_FOREVER or left_ms > _LONGEST_MS:
             left_ms = _LONGEST_MS
         found = poll.poll(max(left_ms, 0))
