@@ -9,12 +9,12 @@ awaits the functions of `wakeproof.coroutine` instead; those of this module woul
 
 These calls park: recv, recv_into, recvfrom, recvmsg, send, sendall, sendto, sendmsg, accept,
 connect, calls of files that were made of a socket, `wait` for any descriptor, `wait_child` for a
-process, and `input`.  On a system with io_uring, `open`, `fsync`,
-and reads and writes of files park too.  These calls run on OS threads of a pool while the caller
-parks: `offload`, getaddrinfo and gethostbyname of this module, and calls of files on a system
-without io_uring (with one `NoFilesWarning`).  A host name that is given to `Socket.connect` or
-``bind`` is looked up on the carrier and blocks it: look up the address first, or use
-`create_connection`.
+process, `input`, and the calls of a `TLSSocket`, which `wrap_socket` makes.  On a system with
+io_uring, `open`, `fsync`, and reads and writes of files park too.  These calls run on OS threads of
+a pool while the caller parks: `offload`, getaddrinfo and gethostbyname of this module, and calls of
+files on a system without io_uring (with one `NoFilesWarning`).  A host name that is given to
+`Socket.connect` or ``bind`` is looked up on the carrier and blocks it: look up the address first,
+or use `create_connection`.
 
 Threads: any thread may call all functions.
 Spec: ``specs/io/Descriptor.tla``, ``Poller.tla``, ``FileQueue.tla``.
