@@ -294,7 +294,12 @@ class VirtualThread(Handle, Generic[T]):
             del self  # the error's traceback refers to this frame
 
     def unpark(self) -> None:
-        """Give the thread its permit for `park`: a park now, or else the next one, returns."""
+        """Give the thread its permit for `park`: a park now, or else the next one, returns.
+
+        A thread that waits for a lock, channel, socket or file takes a permit as well, and goes on
+        to wait.  So give it only to a thread that parks by itself, or let a `Latch` or a `Channel`
+        tell the thread.
+        """
         self._check_process()
         self._tell(lib.wp_vthread_unpark)
 
