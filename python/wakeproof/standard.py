@@ -6,11 +6,9 @@ Source: ``_runtime/stdlib/``, a file for each area; ``_native/exchange.c``, ``_n
 
 from __future__ import annotations
 
-import pkgutil
 import threading
 import warnings
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Literal, get_args
 
 from wakeproof._runtime import stdlib
@@ -118,10 +116,8 @@ def is_installed() -> bool:
 
 
 def _each(threads: Threads) -> Iterator[Replacement]:
-    for found in pkgutil.iter_modules(stdlib.__path__, f"{stdlib.__name__}."):
-        area = import_module(found.name)
-        if hasattr(area, "replacements"):
-            yield from area.replacements()
+    for area in stdlib.areas():
+        yield from area.replacements()
         if threads == "virtual" and hasattr(area, "virtual"):
             yield from area.virtual()
 

@@ -38,12 +38,11 @@ from typing import Any
 import pytest
 from tests.support.installed import ROOT
 from tests.support.virtual import until
-from tools.site import replaced
 
 import wakeproof
 from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import watch
+from wakeproof._runtime import stdlib, watch
 from wakeproof._runtime.here import ARE_OWN
 
 PATIENCE_S = 60
@@ -510,7 +509,7 @@ def test_each_name_of_the_input_and_output_parts_is_in_a_case() -> None:
     mine = ("sockets", "selecting", "pipes", "processes", "console", "signals", "sleep")
     names = {
         one.name
-        for area in replaced.areas()
+        for area in stdlib.areas()
         if area.__name__.rpartition(".")[2] in mine
         for one in area.replacements()
     }
@@ -815,17 +814,38 @@ def test_readers_on_two_carriers_share_a_pipe_and_none_blocks(end: ExitStack) ->
 # ---- closes ----
 
 
+def closes_a_socket(end: ExitStack) -> Begun:
+    ours, _ = a_pair(end)
+    return lambda: ours.recv(9), ours.close
+
+
+def closes_a_pipe(end: ExitStack) -> Begun:
+    reader, _ = a_pipe(end)
+    return lambda: os.read(reader, 9), lambda: os.close(reader)
+
+
+def closes_a_file(end: ExitStack) -> Begun:
+    reader, _ = a_pipe(end)
+    file = io.FileIO(os.dup(reader))
+    return lambda: file.read(9), file.close
+
+
+def closes_an_epoll(_: ExitStack) -> Begun:
+    epoll = select.epoll()
+    return epoll.poll, epoll.close
+
+
+@pytest.mark.parametrize("case", [closes_a_socket, closes_a_pipe, closes_a_file, closes_an_epoll])
 @pytest.mark.usefixtures("installed")
-def test_a_virtual_thread_that_closes_wakes_who_waits(group: CarrierGroup, end: ExitStack) -> None:
-    ours, _theirs = a_pair(end)
-    reader, _writer = a_pipe(end)
-    for wait, close in ((lambda: ours.recv(9), ours.close), (lambda: os.read(reader, 9),
-                        lambda: os.close(reader))):  # fmt: skip
-        thread = waiting(group, wait)
-        outcome(begin(group, close))
-        with pytest.raises(OSError, match="closed") as found:
-            outcome(thread)
-        assert found.value.errno == errno.EBADF
+def test_a_virtual_thread_that_closes_wakes_who_waits(
+    case: Callable[[ExitStack], Begun], group: CarrierGroup, end: ExitStack
+) -> None:
+    call, close = case(end)
+    thread = waiting(group, call)
+    outcome(begin(group, close))
+    with pytest.raises(OSError, match="closed") as found:
+        outcome(thread)
+    assert found.value.errno == errno.EBADF
 
 
 @pytest.mark.usefixtures("installed")
@@ -902,6 +922,55 @@ def test_a_closed_group_leaves_no_copies(end: ExitStack) -> None:
     del group  # which holds its poller
     assert set(descriptors()) <= before
     assert not watch._waits
+
+
+def forks_while_one_waits(
+    group: CarrierGroup, end: ExitStack, in_child: Callable[[], object]
+) -> VirtualThread:
+    """Return a thread that waited during the fork, and whose socket is ready now."""
+    ours, theirs = a_pair(end)
+    thread = waiting(group, ours.recv, 9)
+
+    def forks() -> int:
+        child = os.fork()
+        if child == 0:
+            with ExitStack() as last:
+                last.callback(os._exit, 1)
+                in_child()
+                os._exit(0)
+        return os.waitpid(child, 0)[1]
+
+    assert outcome(begin(group, forks)) == 0
+    theirs.sendall(b"hello")
+    return thread
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_forked_child_takes_no_event_from_its_parent(group: CarrierGroup, end: ExitStack) -> None:
+    """The child has the parent's waits, and the epoll of its poller."""
+
+    def in_child() -> None:
+        assert not watch._waits
+        gc.collect()
+
+    assert outcome(forks_while_one_waits(group, end, in_child)) == b"hello"
+
+
+@pytest.mark.usefixtures("installed")
+def test_twin_a_child_that_frees_the_copy_takes_the_event(
+    group: CarrierGroup, end: ExitStack
+) -> None:
+    def in_child() -> None:
+        watches = [one for one in gc.get_objects() if isinstance(one, watch._Watch)]
+        [copy] = [one for one in watches if not one.is_freed]  # the waits of closed groups are
+        lib.wp_io_free(copy.io)
+
+    thread = forks_while_one_waits(group, end, in_child)
+    outcome(begin(group, time.sleep, SHORT_S))
+    assert thread.state == "parked"
+    thread.interrupt()
+    with pytest.raises(ThreadInterruptedError):
+        outcome(thread)
 
 
 @pytest.mark.usefixtures("installed")

@@ -4,10 +4,6 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
-from collections.abc import Iterator
-from importlib import import_module
-from types import ModuleType
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -26,14 +22,6 @@ HEAD = """.. list-table::
 """
 
 
-def areas() -> Iterator[ModuleType]:
-    """Yield the modules that replace something."""
-    for found in pkgutil.iter_modules(stdlib.__path__, f"{stdlib.__name__}."):
-        area = import_module(found.name)
-        if hasattr(area, "replacements"):
-            yield area
-
-
 def name_of(one: Replacement) -> str:
     """Return the name as a program writes it: ``socket.socket.recv``."""
     owner = one.owner
@@ -47,7 +35,7 @@ def name_of(one: Replacement) -> str:
 def table() -> str:
     """Return the table as reStructuredText, with a row for each area."""
     rows = [HEAD]
-    for area in areas():
+    for area in stdlib.areas():
         said = inspect.cleandoc(area.__doc__ or "").partition("\n\n")[0]
         names = ", ".join(f"``{name_of(one)}``" for one in area.replacements())
         rows.append(f"   * - {' '.join(said.split())}\n     - {names}\n")
@@ -59,7 +47,7 @@ class Replaced(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        for area in areas():
+        for area in stdlib.areas():
             assert area.__file__ is not None
             self.env.note_dependency(area.__file__)
         return nested_parse_to_nodes(self.state, table())

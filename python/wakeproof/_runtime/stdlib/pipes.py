@@ -45,6 +45,7 @@ def replacements() -> Iterator[Replacement]:
     yield Function(io.FileIO, "readinto", _file_readinto)
     yield Function(io.FileIO, "readall", _file_readall)
     yield Function(io.FileIO, "write", _file_write)
+    yield Function(io.FileIO, "close", _file_close)
 
 
 def _caller(fd: Any) -> VirtualThread | None:
@@ -211,3 +212,12 @@ def _file_write(original: Made) -> Made:
         return _writes_all(thread, self.fileno(), data)
 
     return write
+
+
+def _file_close(original: Made) -> Made:
+    def close(self: io.FileIO) -> Any:
+        if not self.closed and self.closefd:
+            watch.closed(self.fileno())
+        return original(self)
+
+    return close

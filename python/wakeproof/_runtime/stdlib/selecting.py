@@ -34,6 +34,7 @@ def replacements() -> Iterator[Replacement]:
     yield Function(select, "select", _select)
     yield Function(type(select.poll()), "poll", _poll)
     yield Function(select.epoll, "poll", _epoll)
+    yield Function(select.epoll, "close", _close)
 
 
 def _caller(timeout: object, unit_s: float = 1) -> VirtualThread | None:
@@ -139,3 +140,12 @@ def _epoll(original: Made) -> Made:
         return found
 
     return poll
+
+
+def _close(original: Made) -> Made:
+    def close(self: select.epoll) -> Any:
+        if not self.closed:
+            watch.closed(self.fileno())
+        return original(self)
+
+    return close

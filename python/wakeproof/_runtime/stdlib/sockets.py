@@ -33,8 +33,8 @@ assert _Base is not None
 _fileno: Callable[[Any], int] = _Base.fileno  # type: ignore[attr-defined]
 _timeout: Callable[[Any], float | None] = _Base.gettimeout  # type: ignore[attr-defined]
 _settimeout: Callable[[Any, float | None], None] = _Base.settimeout  # type: ignore[attr-defined]
-_NOW = socket.MSG_DONTWAIT
-_LEFT_ALONE = _NOW | socket.MSG_OOB | socket.MSG_ERRQUEUE | socket.MSG_WAITALL
+_NOW = int(socket.MSG_DONTWAIT)
+_LEFT_ALONE = int(_NOW | socket.MSG_OOB | socket.MSG_ERRQUEUE | socket.MSG_WAITALL)
 _STREAM = socket.SOCK_STREAM
 _plain_send = original(_Base.send)  # type: ignore[attr-defined]
 _one_accepts = threading.Lock()  # between the look and the call nobody else takes the connection
