@@ -199,6 +199,8 @@ class TLSSocket(Socket):
 
     def _flush_now(self) -> None:
         """Send what can be sent without waiting; the next call sends the rest, or tells why not."""
+        if not self._outgoing.pending:
+            return
         with contextlib.suppress(OSError):
             self._run(self._flushes(), "send", 0)
 
