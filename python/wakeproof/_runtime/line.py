@@ -118,22 +118,26 @@ def _wait(lock: Any, timeout_s: float) -> bool | None:
 
 def _get(queue: Any, block: bool = True, timeout: float | None = None) -> Any:
     """Get from a SimpleQueue; return NotImplemented if the original is to do it."""
+    is_time = timeout is None or (isinstance(timeout, (int, float)) and 0 <= timeout < _LONGEST_S)
+    if block and not is_time:
+        return NotImplemented
     try:
         return queue.get_nowait()
-    except queues.Empty:
-        if not block:
+    except Exception as error:
+        # A second copy of the module `_queue` has an Empty of its own.
+        if not block or type(error).__name__ != queues.Empty.__name__:
             raise
+        empty = type(error)
     thread = here.thread
     assert thread is not None
-    is_time = timeout is None or (isinstance(timeout, (int, float)) and 0 <= timeout < _LONGEST_S)
-    if not is_time or not may_park(thread):
+    if not may_park(thread):
         return NotImplemented
     found = []
 
     def takes() -> bool:
         try:
             found.append(queue.get_nowait())
-        except queues.Empty:
+        except empty:
             return False
         return True
 
@@ -142,7 +146,7 @@ def _get(queue: Any, block: bool = True, timeout: float | None = None) -> Any:
     finally:
         _wake_first(queue)  # which may have more
     if not found:
-        raise queues.Empty
+        raise empty
     return found[0]
 
 
