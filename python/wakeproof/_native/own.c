@@ -261,9 +261,15 @@ static int here_set_thread(PyObject *self, PyObject *value, void *nothing)
 	return 0;
 }
 
+/* A sub-interpreter that a virtual thread runs knows nothing of wakeproof: it has the OS thread. */
+static bool is_ours(void)
+{
+	return PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
 static bool is_here(void)
 {
-	return mine != NULL && mine->thread != NULL;
+	return mine != NULL && mine->thread != NULL && is_ours();
 }
 
 static const wp__own told_to_others = {is_here};
@@ -631,7 +637,7 @@ static void exchange(PyTypeObject *type, method *each, int count, bool gives, bo
 
 static bool is_virtual(void)
 {
-	return mine != NULL && mine->number != 0;
+	return mine != NULL && mine->number != 0 && is_ours();
 }
 
 static PyObject *by_os(const method *of, PyObject *self, PyObject *args, PyObject *named)
@@ -772,7 +778,7 @@ static method of_lock[LOCK_METHODS] = {
 
 static PyObject *lock_acquire(PyObject *self, PyObject *args, PyObject *named)
 {
-	if (mine == NULL || mine->thread == NULL)
+	if (!is_here())
 		return by_os(&of_lock[0], self, args, named);
 	return acquire_by(&of_lock[0], take_lock, self, args, named);
 }
@@ -1063,7 +1069,7 @@ static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *
 	PyObject *each[QUEUE_ARGUMENTS + 1] = {self}, *said;
 	size_t all = count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
 
-	if (mine != NULL && mine->thread != NULL && all <= QUEUE_ARGUMENTS) {
+	if (is_here() && all <= QUEUE_ARGUMENTS) {
 		for (size_t at = 0; at < all; at++)
 			each[at + 1] = args[at];
 		said = PyObject_Vectorcall(gets, each, count + 1, names);
