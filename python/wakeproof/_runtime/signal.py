@@ -83,12 +83,16 @@ class Signal:
                 self.set()
                 raise
 
-    def call(self, callback: Callable[[], object]) -> None:
+    def call(self, callback: Callable[[], object], *, is_first: bool = False) -> None:
         """Register a callback, which the thread that sets the event calls.
 
         Register it before another thread can set the event; this is not checked.
+
+        Args:
+            callback: what is called.
+            is_first: whether it is called before any waiter is woken.
         """
-        self._waiters.append(callback)
+        self._waiters.insert(0 if is_first else len(self._waiters), callback)
 
     def wait(self, timeout_s: float | None = None, why: int = lib.WP_WAIT_JOIN) -> bool:
         """Wait until the event is set; return False if the time ran out.

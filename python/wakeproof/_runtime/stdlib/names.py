@@ -57,7 +57,7 @@ class ForeignThread(threading._DummyThread):
         if sys.version_info >= (3, 13):
             self._handle = vars(_thread)["_make_thread_handle"](self._ident)
         _active[self._ident] = self
-        of._done.call(partial(_active.pop, self._ident, None))
+        of._done.call(partial(_active.pop, self._ident, None), is_first=True)
 
     @property
     def _name(self) -> str:

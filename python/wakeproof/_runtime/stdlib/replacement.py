@@ -78,21 +78,22 @@ class Function(Replacement):
     """
 
     is_in_place = False
+    _exchanged: Any = None  # somebody may give its name another value meanwhile
 
     def install(self) -> None:
         """Replace it, in virtual threads."""
         old = getattr(self.owner, self.name)
         if exchange is not None and isinstance(old, _IN_C):
             exchange.exchange(old, self._make(original(old)))
-            self.is_in_place = True
+            self._exchanged, self.is_in_place = old, True
         else:
             self._set(_by_caller(old, self._make(old)))
 
     def uninstall(self) -> None:
         """Put back what was there before."""
         if self.is_in_place:
-            exchange.restore(getattr(self.owner, self.name))
-            self.is_in_place = False
+            exchange.restore(self._exchanged)
+            self._exchanged, self.is_in_place = None, False
         else:
             super().uninstall()
 

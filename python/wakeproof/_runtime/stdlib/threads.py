@@ -102,8 +102,14 @@ class _Handle:
         self._of, self._pid, self.ident = of, os.getpid(), ident_of(of)
 
     def is_done(self) -> bool:
-        """Return whether the thread has ended; in a forked child it has."""
-        return self._pid != os.getpid() or not self._of.is_alive()
+        """Return whether the thread has ended; in a forked child all but its own thread have."""
+        if self._pid != os.getpid():
+            return threading.get_ident() != self.ident
+        return not self._of.is_alive()
+
+    def forked(self) -> None:
+        """Belong to the forked child, because this is its own thread."""
+        self._pid = os.getpid()
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the end of the thread."""
@@ -134,7 +140,7 @@ def _begin(thread: Any, bootstrap: Callable[[], None]) -> None:
             with threading._shutdown_locks_lock:  # type: ignore[attr-defined]
                 threading._shutdown_locks.add(lock)  # type: ignore[attr-defined]
         of._done.call(lock.release)
-    of._done.call(lambda: alive.discard(thread))
+    of._done.call(lambda: alive.discard(thread), is_first=True)
     try:
         of._start(contextvars.Context())  # empty, as that of a new OS thread
     except BaseException:
@@ -172,6 +178,18 @@ def _shuts_down(old: Callable[[], None]) -> Callable[[], None]:
         old()
 
     return shut_down
+
+
+def _forked() -> None:
+    """Forget the threads that a forked child does not have."""
+    mine = threading.get_ident()
+    alive.intersection_update([one for one in alive if one.ident == mine])
+    for one in alive:
+        if sys.version_info >= (3, 13):
+            vars(one)["_handle"].forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def replacements() -> Iterator[Replacement]:
