@@ -545,10 +545,10 @@ def wrap_socket(
         session=session,
         group=group,
     )
-    if do_handshake_on_connect and made._is_connected():
-        try:
+    try:
+        if do_handshake_on_connect and made._is_connected():
             made.do_handshake(handshake_timeout_s)
-        except BaseException:
-            made.close()
-            raise
+    except BaseException:
+        made.close()
+        raise
     return made
