@@ -6,6 +6,7 @@ Spec: ``specs/sched/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
@@ -365,7 +366,13 @@ class CarrierGroup(Unique):
             self._long_steps[index] += 1
 
     def _let_wait(self) -> None:
-        """Start the pollers, as long as that is possible, for threads that the close waits for."""
+        """Start the pollers, as long as that is possible, for threads that the close waits for.
+
+        With `wakeproof.install` any of them may come to wait for a descriptor.
+        """
+        standard = sys.modules.get("wakeproof.standard")
+        if standard is None or not standard.is_installed():
+            return
         from wakeproof._runtime.descriptor import start  # imported late: it imports this module
 
         if not self._has_pollers and any(one._group is self for one in list(threads.values())):

@@ -14,6 +14,7 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,12 +31,14 @@ from wakeproof import (
     ThreadInterruptedError,
     UsageError,
     coroutine,
+    install,
     io,
     park,
     pinned,
+    uninstall,
     yield_now,
 )
-from wakeproof._runtime import ready, trampoline
+from wakeproof._runtime import descriptor, ready, trampoline
 from wakeproof._runtime.here import here
 
 Wait = Callable[..., object]
@@ -262,8 +265,8 @@ def test_a_wait_may_begin_while_its_group_is_being_closed() -> None:
 def test_a_socket_may_be_made_while_its_group_is_being_closed(
     twin: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if twin:  # a close that starts no pollers
-        monkeypatch.setattr(CarrierGroup, "_let_wait", lambda _: None)
+    if twin:
+        monkeypatch.setattr(descriptor, "_group_here", lambda: group)
     with CarrierGroup(1) as group:
 
         def talks() -> bytes:
@@ -282,6 +285,35 @@ def test_a_socket_may_be_made_while_its_group_is_being_closed(
         assert thread.result(PATIENCE_S) == b"x"
     with pytest.raises(ClosedError):
         io.socketpair(group=group)
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_pipe_may_be_read_while_its_group_is_being_closed(
+    twin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if twin:  # a close that starts no pollers
+        monkeypatch.setattr(CarrierGroup, "_let_wait", lambda _: None)
+    install()
+    try:
+        with CarrierGroup(1) as group, pipe() as (ours, theirs):
+
+            def reads() -> bytes:
+                while not group.closed:
+                    yield_now()
+                writer.start()
+                return os.read(ours, 1)
+
+            writer = threading.Timer(SHORT_S, lambda: os.write(theirs, b"x"))
+            thread = start(group, reads)
+            group.close()
+            writer.join()
+            if twin:
+                with pytest.raises(ClosedError):
+                    thread.result(PATIENCE_S)
+            else:
+                assert thread.result(PATIENCE_S) == b"x"
+    finally:
+        uninstall()
 
 
 def receives(pair: tuple[io.Socket, io.Socket], timeout_s: float | None) -> bool:

@@ -257,7 +257,10 @@ class Descriptor(Unique):
 
 
 def _group_here() -> CarrierGroup:
-    return here.thread._group if here.thread and here.thread._group else default_group()
+    group = here.thread._group if here.thread else None
+    if group is None or (group.closed and not group._has_pollers):
+        return default_group()  # a group that is being closed can get no pollers
+    return group
 
 
 def block(
