@@ -117,13 +117,21 @@ def _knows() -> bool:
 def _poll(original: Made) -> Made:
     if not _knows():
         raise TypeError("the poll objects of this Python are others than those known here")
+    under_way: set[int] = set()  # the poll objects that virtual threads poll
 
     def poll(self: select.poll, timeout: Any = None, /) -> Any:
         thread = _caller(timeout, _S_PER_MS)
         if thread is None:
             return original(self, timeout)
+        if id(self) in under_way:
+            raise RuntimeError("concurrent poll() invocation")
         timeout_s = None if timeout is None or timeout < 0 else timeout * _S_PER_MS
-        return _found(thread, partial(original, self, 0), partial(_registered, self), timeout_s)
+        look = partial(original, self, 0)
+        under_way.add(id(self))
+        try:
+            return _found(thread, look, partial(_registered, self), timeout_s)
+        finally:
+            under_way.discard(id(self))
 
     return poll
 
