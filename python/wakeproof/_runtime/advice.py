@@ -86,7 +86,7 @@ def _libraries() -> tuple[str, ...]:
     return ours, *sorted({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-_BESIDE = ("PRECALL", "KW_NAMES", "PUSH_NULL", "CACHE", "NOP")  # have the place of the call
+_BESIDE = ("PRECALL", "KW_NAMES", "LOAD_CONST", "PUSH_NULL", "NOP")  # have the place of the call
 LIBRARIES = _libraries()
 
 

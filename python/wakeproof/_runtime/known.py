@@ -11,6 +11,7 @@ Source: this file.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,18 @@ def know(group: CarrierGroup | None) -> None:
     carrier, me = None if group is None else group.running(), get_ident()
     if group is not None and carrier is not None:
         groups[me], _threads[me] = group, CarrierThread(carrier.name)
+        _begin_tools()
+
+
+def _begin_tools() -> None:
+    """Begin on the calling carrier what `threading` begins on each of its OS threads.
+
+    These are the functions of ``threading.settrace`` and ``setprofile``: coverage sets one.
+    """
+    if (trace := threading.gettrace()) is not None:
+        sys.settrace(trace)
+    if (profile := threading.getprofile()) is not None:
+        sys.setprofile(profile)
 
 
 def ident_of(group: CarrierGroup, name: str) -> int | None:
