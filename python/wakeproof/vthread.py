@@ -7,9 +7,9 @@ it waits by a call of wakeproof: it leaves its carrier, which runs other work me
 All other waits block the carrier, and delay whatever is queued there: ``time.sleep``,
 ``threading.Lock`` and events, other libraries' futures, plain sockets and files, and long
 computations.  Three parts of wakeproof block it as well: `Parker`, `MpscQueue` and
-``CarrierGroup.close``.  wakeproof does not detect these.  It detects two kinds of parks that block
-the carrier, and counts both in ``Carrier.counts.pinned``: parks in a `pinned` section, and parks of
-a coroutine that are not awaited (use `wakeproof.coroutine`).
+``CarrierGroup.close``.  `wakeproof.watch` reports such waits.  Two kinds of parks block the carrier
+as well, and are counted in ``Carrier.counts.pinned``: parks in a `pinned` section, and parks of a
+coroutine that are not awaited (use `wakeproof.coroutine`).
 
 Each virtual thread has its own `contextvars` and its own values in ``threading.local``.  It also
 owns a ``threading.RLock`` by itself, and parks while it waits for one, unless it is a coroutine or
@@ -256,6 +256,8 @@ class VirtualThread(Handle, Generic[T]):
             WrongThreadError: the caller is this thread.
             ClosedError: the group was closed before the thread had ended.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+            DeadlockError: there is no limit, every virtual thread waits for another, and nothing
+                is left that could wake one.
         """
         self._check_join()
         return self._joined(self._done.wait(timeout_s))
@@ -280,7 +282,7 @@ class VirtualThread(Handle, Generic[T]):
 
         Raises:
             DeadlineError: the time ran out (a TimeoutError as well).
-            ClosedError, StateError, UsageError, ThreadInterruptedError: as `join`.
+            ClosedError, StateError, UsageError, ThreadInterruptedError, DeadlockError: as `join`.
         """
         if not self.join(timeout_s):
             raise DeadlineError(f"result of {self.name}: not within {timeout_s} s")
