@@ -30,7 +30,7 @@ def raises(wait):
     try:
         wait()
     except DeadlockError as error:
-        sys.stdout.write("raised\n")
+        sys.stdout.write("raised\\n")
         assert "a dump of them is on stderr" in str(error)
 
 def parked(*threads):
