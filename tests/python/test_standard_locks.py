@@ -547,10 +547,10 @@ def test_a_pool_of_os_threads_serves_virtual_threads(group: CarrierGroup) -> Non
 
 
 def test_a_timer_and_a_join_of_an_os_thread_park(group: CarrierGroup) -> None:
-    called = threading.Event()
+    go_on, called = threading.Event(), threading.Event()
 
     def body() -> bool:
-        timer = threading.Timer(0.05, called.set)
+        timer = threading.Timer(0.01, lambda: (go_on.wait(PATIENCE_S), called.set()))
         timer.start()
         timer.join()
         return called.is_set() and not timer.is_alive()
@@ -558,6 +558,7 @@ def test_a_timer_and_a_join_of_an_os_thread_park(group: CarrierGroup) -> None:
     thread = starts(group, body)
     until(lambda: thread.state == "parked")
     assert starts(group, int).result(PATIENCE_S) == 0
+    go_on.set()
     assert thread.result(PATIENCE_S) is True
 
 

@@ -1066,8 +1066,9 @@ static method of_queue[QUEUE_METHODS] = {
 static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *args, size_t count,
 			   PyObject *names)
 {
-	PyObject *each[QUEUE_ARGUMENTS + 1] = {self}, *said;
+	PyObject *each[QUEUE_ARGUMENTS + 1] = {self}, *at_once[] = {Py_False}, *said;
 	size_t all = count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
+	PyCMethod get = (PyCMethod)(void *)of_queue[GET].theirs;
 
 	if (is_here() && all <= QUEUE_ARGUMENTS) {
 		for (size_t at = 0; at < all; at++)
@@ -1077,7 +1078,7 @@ static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *
 			return said;
 		Py_DECREF(said);
 	}
-	return ((PyCMethod)(void *)of_queue[GET].theirs)(self, type, args, count, names);
+	return get(self, type, args, count, names);
 }
 
 static PyObject *queue_put(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
