@@ -273,6 +273,44 @@ def test_a_detector_that_ignores_it_raises_wrongly(name: str) -> None:
     assert out == "wrong\n", err
 
 
+RANDOM = """
+import random
+seed = time.time_ns()
+chosen, rounds, end = random.Random(seed), 0, time.monotonic() + 5
+waiting.EACH_S = 0.0005
+sys.stderr.write(f"seed {seed}\\n")
+while time.monotonic() < end:
+    permits, channel, rounds = Semaphore(0), Channel(1), rounds + 1
+    later, kind = chosen.random() * 0.004, chosen.randrange(6)
+    waits = start(permits.acquire)
+    if kind == 0:
+        start(lambda: (sleep(later), permits.release()))
+    elif kind == 1:
+        start(lambda: (io.offload(time.sleep, later), permits.release()))
+    elif kind == 2:
+        threading.Timer(later, permits.release).start()
+    elif kind == 3:
+        group.submit(lambda: (time.sleep(later), permits.release()))
+    elif kind == 4:
+        receives = start(channel.receive)
+        start(lambda: (receives.join(), permits.release()))
+        start(lambda: (time.sleep(later), channel.send(1)))
+    else:
+        async def sleeps():
+            await coroutine.sleep(later)
+            permits.release()
+        start(sleeps)
+    waits.join()
+print(rounds > 10)
+"""
+
+
+@pytest.mark.slow
+def test_random_programs_that_look_all_the_time_find_no_deadlock() -> None:
+    out, err = program(RANDOM)
+    assert out.splitlines() == ["True", "ended"], err
+
+
 RACE = """
 import random
 rounds = 0

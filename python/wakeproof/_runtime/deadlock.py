@@ -25,6 +25,9 @@ after the first reading began, and then its first step is one that the carriers 
 has ended, and then its carrier had left Python at M, so it had woken whom it wakes.  An OS thread
 that ended before M has done its wakes before the second reading, which sees them.
 
+The argument needs the GIL: at M no other thread is between two instructions of Python that it had
+begun.  Without the GIL nothing is looked for.
+
 A pinned park may have a deadline that the kernel does not record, so it is no proof.  Ctrl-C raises
 KeyboardInterrupt in the main thread: a program that waits for nothing but Ctrl-C, with all virtual
 threads parked without a limit, counts as a deadlock unless SIGINT has a handler of its own.
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
 
 WHAT = HOPELESS.partition(";")[0]
 _STATE = 31  # a mask of kernel/thread/vthread.h: the state, and the permit or the end of a deadline
+HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 Words = dict["VirtualThread", int]
 
 _told_lock = threading.Lock()
@@ -148,7 +152,7 @@ def _runs() -> int:
 
 def _may_be() -> bool:
     """Return whether nothing but a virtual thread could wake one."""
-    return not works and not _has_handlers() and _are_all_known()
+    return HAS_GIL and not works and not _has_handlers() and _are_all_known()
 
 
 def _has_handlers() -> bool:
