@@ -782,6 +782,20 @@ def test_calls_that_do_not_block_never_park(group: CarrierGroup, end: ExitStack)
     assert outcome(begin(group, run)) == [expected for _, expected in calls]
 
 
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), 1e10, "1", None, True, 0.0])
+@pytest.mark.usefixtures("installed")
+def test_time_sleep_refuses_what_it_refuses_in_an_os_thread(
+    seconds: Any, group: CarrierGroup
+) -> None:
+    def said() -> Any:
+        try:
+            return time.sleep(seconds)  # type: ignore[func-returns-value]
+        except (TypeError, ValueError, OverflowError) as error:
+            return type(error), error.args
+
+    assert outcome(begin(group, said)) == said()
+
+
 @pytest.mark.usefixtures("installed")
 def test_the_users_descriptors_stay_blocking_while_a_thread_waits(
     group: CarrierGroup, end: ExitStack

@@ -10,6 +10,8 @@ from typing import Any
 from wakeproof._runtime.stdlib.replacement import Function, Replacement
 from wakeproof.parking import sleep
 
+_LONGEST_S = 2**63 / 1e9  # the standard library refuses more
+
 
 def replacements() -> Iterator[Replacement]:
     """Yield what this area replaces."""
@@ -18,8 +20,8 @@ def replacements() -> Iterator[Replacement]:
 
 def _made(original: Callable[[Any], None]) -> Callable[[Any], None]:
     def parks(seconds: Any, /) -> None:
-        if isinstance(seconds, (int, float)) and seconds >= 0:
-            sleep(seconds)
+        if isinstance(seconds, (int, float)) and 0 <= seconds < _LONGEST_S:
+            sleep(float(seconds))
         else:
             original(seconds)  # which takes other kinds of numbers, or refuses it
 
