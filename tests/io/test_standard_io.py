@@ -373,6 +373,7 @@ CASES: dict[str, Callable[[ExitStack], Begun]] = {
     "recv": receives(lambda s: s.recv(9)),
     "recv with flags": receives(lambda s: s.recv(5, socket.MSG_PEEK)),
     "recv with a timeout": receives(lambda s: s.recv(9), PATIENCE_S),
+    "recv with a timeout and flags": receives(lambda s: s.recv(5, socket.MSG_DONTWAIT), PATIENCE_S),
     "recv_into": receives(lambda s: s.recv_into(bytearray(9))),
     "recv_into by names": receives(lambda s: s.recv_into(bytearray(9), nbytes=3, flags=0)),
     "recv_into with a timeout": receives(lambda s: s.recv_into(bytearray(9), 3), PATIENCE_S),

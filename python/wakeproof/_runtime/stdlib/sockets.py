@@ -67,6 +67,13 @@ def _caller(sock: Any) -> VirtualThread | None:
     return None if _timeout(sock) == 0 else watch.caller()
 
 
+def _may_block(timeout: float | None, flags: Any) -> bool:
+    """Return whether a call with these flags waits, in a way that is known here."""
+    if timeout is None:
+        return isinstance(flags, int) and not flags & _LEFT_ALONE
+    return timeout != 0  # then it waits, whatever the flags
+
+
 def _call(
     thread: VirtualThread, sock: Any, side: int, attempt: Callable[[], Any], until: int, why: int
 ) -> Any:
@@ -78,9 +85,10 @@ def _receiving(flags_at: int, named_flags: str | None, original: Made) -> Made:
 
     def receive(sock: Any, *args: Any, **named: Any) -> Any:
         flags = args[flags_at] if len(args) > flags_at else named.get("flags", 0)
-        if not isinstance(flags, int) or flags & _LEFT_ALONE or not (thread := _caller(sock)):
+        timeout = _timeout(sock)
+        if not _may_block(timeout, flags) or not (thread := watch.caller()):
             return original(sock, *args, **named)
-        if (timeout := _timeout(sock)) is not None or not args:
+        if timeout is not None or not args:
             attempt = partial(original, sock, *args, **named)
         elif named_flags:
             now = {**named, "flags": flags | _NOW}
@@ -121,9 +129,9 @@ def _sends(thread: VirtualThread, sock: Any, data: Any, flags: int, is_all: bool
 def _send(original: Made) -> Made:
     def send(sock: Any, *args: Any) -> Any:
         flags = args[1] if len(args) == 2 else 0
-        if not 1 <= len(args) <= 2 or not isinstance(flags, int) or flags & _LEFT_ALONE:
+        if not 1 <= len(args) <= 2 or not _may_block(_timeout(sock), flags):
             return original(sock, *args)
-        thread = _caller(sock)
+        thread = watch.caller()
         return _sends(thread, sock, args[0], flags, False) if thread else original(sock, *args)
 
     return send
@@ -156,10 +164,11 @@ def _sendto(original: Made) -> Made:
 
 def _sendmsg(original: Made) -> Made:
     def sendmsg(sock: Any, buffers: Any, ancillary: Any = (), flags: int = 0, *address: Any) -> Any:
-        thread = None if flags & _LEFT_ALONE else _caller(sock)
+        timeout = _timeout(sock)
+        thread = watch.caller() if _may_block(timeout, flags) else None
         if thread is None:
             return original(sock, buffers, ancillary, flags, *address)
-        timeout, parts = _timeout(sock), list(buffers)
+        parts = list(buffers)
         now = _rest(flags, timeout)
         attempt = partial(original, sock, parts, ancillary, now, *address)
         until = watch.until_of(timeout)
