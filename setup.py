@@ -29,11 +29,12 @@ USE_ABI = os.environ.get("WAKEPROOF_ABI") == "1" or not HAS_HEADERS
 OF_PYTHON = [
     Extension(
         f"wakeproof._native.{name}",
-        [f"python/wakeproof/_native/{name}.c"],
+        [f"python/wakeproof/_native/{part}.c" for part in parts],
         include_dirs=["kernel"],
+        depends=[f"python/wakeproof/_native/{name}.h" for name in ("own", "free")],
         extra_compile_args=["-std=c11"],
     )
-    for name in ("own", "locks", "exchange")
+    for name, *parts in (("own", "own", "core"), ("locks", "locks"), ("exchange", "exchange"))
 ]
 BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "libwakeproof.*")
 LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an extension

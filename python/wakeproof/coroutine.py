@@ -25,8 +25,7 @@ import select
 import socket
 import ssl
 import sys
-import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -34,19 +33,19 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import child as children
 from wakeproof._runtime import console, trampoline
+from wakeproof._runtime.core import joining, parking, yielding
 from wakeproof._runtime.deadline import deadline_ns, sleep_ns
 from wakeproof._runtime.descriptor import READ, WRITE, closed
 from wakeproof._runtime.offload import begin
 from wakeproof._runtime.ready import Events, events_of, masks, polls
 from wakeproof._runtime.ready import told as told_ready
 from wakeproof._runtime.ready import turns as turns_ready
-from wakeproof._runtime.signal import Outcome, Signal, interrupted
+from wakeproof._runtime.signal import Outcome, interrupted
 from wakeproof._runtime.socket import Socket, connecting
 from wakeproof._runtime.tls import Steps, TLSSocket, late, wants
 from wakeproof._runtime.wait import Turns, told, what_for
 from wakeproof.channel import Channel, _Receive, _Send
 from wakeproof.condition import Condition
-from wakeproof.errors import WrongThreadError
 from wakeproof.mutex import Mutex, _Lock
 from wakeproof.semaphore import Semaphore, _Acquire
 
@@ -60,36 +59,10 @@ T = TypeVar("T")
 _Base = socket.socket
 
 
-@types.coroutine
-def _leave(said: int) -> Generator[int, None, None]:
-    yield said
-
-
-def _caller(what: str) -> VirtualThread:
-    thread = trampoline.caller(what)
-    if not thread._is_coroutine:
-        raise WrongThreadError(
-            f"await {what}: {thread.name} is no coroutine function; make the blocking call"
-        )
-    return thread
-
-
-async def _park(
-    thread: VirtualThread, deadline: int, why: int = lib.WP_WAIT_PARK, on: int = 0
-) -> int:
-    if thread._pins:
-        return trampoline.park_pinned(deadline, why, on)
-    code = lib.wp__vthread_park_begin_for(deadline, why, on)
-    if code == lib.WP_MUST_PARK:
-        await _leave(trampoline.PARK)
-        code = lib.wp__vthread_park_end()
-    return code
-
-
 async def park(timeout_s: float | None = None) -> bool:
     """Park the calling virtual thread, as `wakeproof.park` does."""
-    thread = _caller("park")
-    code = await _park(thread, deadline_ns(timeout_s))
+    thread = trampoline.coroutine("park")
+    code = await parking(thread, deadline_ns(timeout_s))
     if code == lib.WP_INTERRUPTED:
         raise interrupted(thread)
     return code == lib.WP_OK
@@ -97,10 +70,10 @@ async def park(timeout_s: float | None = None) -> bool:
 
 async def sleep(seconds: float) -> None:
     """Sleep for `seconds`, as `wakeproof.sleep` does."""
-    thread = _caller("sleep")
+    thread = trampoline.coroutine("sleep")
     deadline = sleep_ns(seconds)
     had_permit = False
-    while (code := await _park(thread, deadline, lib.WP_WAIT_SLEEP)) == lib.WP_OK:
+    while (code := await parking(thread, deadline, lib.WP_WAIT_SLEEP)) == lib.WP_OK:
         had_permit = True
     if had_permit:
         thread._tell(lib.wp_vthread_unpark)
@@ -112,37 +85,19 @@ async def sleep(seconds: float) -> None:
 
 async def yield_now() -> None:
     """Run what is queued on the carrier, as `wakeproof.yield_now` does."""
-    if not _caller("yield_now")._pins:
-        await _leave(trampoline.YIELD)
+    await yielding()
 
 
 async def submit_and_yield(thread: VirtualThread) -> None:
     """Start or unpark a virtual thread and yield, as `wakeproof.submit_and_yield` does."""
-    pins = _caller("submit_and_yield")._pins
+    trampoline.coroutine("submit_and_yield")
     thread._submit_next()
-    if not pins:
-        await _leave(trampoline.YIELD)
+    await yielding()
 
 
 async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
     """Wait for another virtual thread, as `VirtualThread.join` does."""
-    thread = _caller("join")
-    deadline = deadline_ns(timeout_s)
-    other._check_join()
-    if other._done.is_set or deadline == 0:
-        return other._joined(other._done.is_set)
-    return other._joined(await _set(thread, other._done, deadline))
-
-
-async def _set(thread: VirtualThread, signal: Signal, deadline: int) -> bool:
-    turns = signal.turns(thread)
-    code = None
-    while True:
-        try:
-            turns.send(code)
-        except StopIteration as stop:
-            return bool(stop.value)
-        code = await _park(thread, deadline, lib.WP_WAIT_JOIN)
+    return await joining(other, timeout_s)
 
 
 async def result(future: Future[T], timeout_s: float | None = None) -> T:
@@ -157,18 +112,16 @@ async def result(future: Future[T], timeout_s: float | None = None) -> T:
         CancelledError: the future was cancelled.
         ThreadInterruptedError: the caller was interrupted.
     """
-    thread = _caller("result")
+    thread = trampoline.coroutine("result")
     deadline = deadline_ns(timeout_s)
     if not future.done() and deadline:
         signal = Outcome()
         future.add_done_callback(lambda _: signal.set())
-        await _lent(thread, getattr(future, "permits", None), _set(thread, signal, deadline))
+        await _lent(thread, getattr(future, "permits", None), signal.until(thread, deadline))
     return future.result(0)
 
 
-async def _lent(
-    thread: VirtualThread, permits: Semaphore | None, wait: Coroutine[Any, None, object]
-) -> None:
+async def _lent(thread: VirtualThread, permits: Semaphore | None, wait: Awaitable[object]) -> None:
     """Wait while the call has given its permit back, as `wakeproof._runtime.future.lent` does."""
     call = thread._permitted
     if call is None or permits is None or call.future.permits is not permits:
@@ -203,23 +156,23 @@ async def _parked(thread: VirtualThread, turns: Turns) -> int:
     try:
         deadline = next(turns)
         while True:
-            deadline = turns.send(await _park(thread, deadline, *what_for(thread)))
+            deadline = turns.send(await parking(thread, deadline, *what_for(thread)))
     except StopIteration as stop:
         return int(stop.value)
 
 
 async def wait_open(latch: Latch, timeout_s: float | None = None) -> bool:
     """Wait until a latch is open, as `Latch.wait` does."""
-    thread = _caller("wait_open")
+    thread = trampoline.coroutine("wait_open")
     deadline = deadline_ns(timeout_s)
     if latch.is_open or deadline == 0:
         return latch.is_open
-    return await _set(thread, latch._signal, deadline)
+    return await latch._signal.until(thread, deadline)
 
 
 async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:
     """Acquire a mutex, as `Mutex.acquire` does."""
-    thread = _caller("lock")
+    thread = trampoline.coroutine("lock")
     deadline = deadline_ns(timeout_s)
     if mutex._has_now():
         return True
@@ -228,13 +181,13 @@ async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:
 
 async def wait(condition: Condition, timeout_s: float | None = None) -> bool:
     """Wait for a notify, as `Condition.wait` does."""
-    thread = _caller("wait")
+    thread = trampoline.coroutine("wait")
     return condition._end(await _parked(thread, condition._begin("wait", timeout_s)))
 
 
 async def acquire(semaphore: Semaphore, permits: int = 1, timeout_s: float | None = None) -> bool:
     """Acquire permits, as `Semaphore.acquire` does."""
-    thread = _caller("acquire")
+    thread = trampoline.coroutine("acquire")
     return await _acquired(thread, semaphore, permits, deadline_ns(timeout_s))
 
 
@@ -249,7 +202,7 @@ async def _acquired(
 
 async def send(channel: Channel[T], item: T, timeout_s: float | None = None) -> bool:
     """Send an object, as `Channel.send` does."""
-    thread = _caller("send")
+    thread = trampoline.coroutine("send")
     deadline = deadline_ns(timeout_s)
     number, token, code = channel._try_send(item)
     if code == lib.WP_TIMEOUT and deadline:
@@ -259,7 +212,7 @@ async def send(channel: Channel[T], item: T, timeout_s: float | None = None) -> 
 
 async def receive(channel: Channel[T], timeout_s: float | None = None) -> T:
     """Receive an object, as `Channel.receive` does."""
-    thread = _caller("receive")
+    thread = trampoline.coroutine("receive")
     deadline = deadline_ns(timeout_s)
     code, cell = channel._try_receive()
     if code == lib.WP_TIMEOUT and deadline:
@@ -269,7 +222,7 @@ async def receive(channel: Channel[T], timeout_s: float | None = None) -> T:
 
 
 async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, deadline: int) -> T:
-    thread = _caller(what)
+    thread = trampoline.coroutine(what)
     descriptor = sock._descriptor
     if descriptor is None:
         raise closed(what)
@@ -280,7 +233,7 @@ async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, de
 
 async def _tls(sock: TLSSocket, steps: Steps[T], what: str, timeout_s: float | None = None) -> T:
     """Make the steps of a call, as `TLSSocket` does for a callable."""
-    thread = _caller(what)
+    thread = trampoline.coroutine(what)
     deadline = deadline_ns(sock.gettimeout() if timeout_s is None else timeout_s)
     try:
         while True:
@@ -381,14 +334,14 @@ async def wait_ready(
     file: HasFileno, *, read: bool = True, write: bool = False, timeout_s: float | None = None
 ) -> int:
     """Wait until a descriptor of any kind is ready, as `wakeproof.io.wait` does."""
-    thread = _caller("wait_ready")
+    thread = trampoline.coroutine("wait_ready")
     fd, wanted = masks(file, read, write)
     return events_of(await _ready(thread, fd, wanted, deadline_ns(timeout_s)), wanted)
 
 
 async def wait_child(child: children.Child, timeout_s: float | None = None) -> int:
     """Wait until a child process has ended, as `wakeproof.io.wait_child` does."""
-    thread = _caller("wait_child")
+    thread = trampoline.coroutine("wait_child")
     deadline, code = deadline_ns(timeout_s), children.ended(child)
     found = code()
     if found is None:
@@ -400,7 +353,7 @@ async def wait_child(child: children.Child, timeout_s: float | None = None) -> i
 
 async def input(prompt: object = "") -> str:  # noqa: A001 - the builtin's name
     """Print the prompt and return a line of the standard input, as `wakeproof.io.input` does."""
-    thread = _caller("input")
+    thread = trampoline.coroutine("input")
     fd = console.descriptor(sys.stdin)
     if fd is None:
         return console.read_line(prompt)

@@ -132,6 +132,7 @@ class CarrierGroup(Unique):
         # how often a poller looks for events in vain before it blocks.
         self._has_pollers, self._idle_spins = False, chosen.idle_spins
         self._native = native(chosen, self._seats)
+        self._address = int(ffi.cast("uintptr_t", self._native))
         self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
         self._long_steps = [0] * len(self._all)  # each is written by its carrier alone

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import process, trampoline
+from wakeproof._runtime.core import yield_here
 from wakeproof._runtime.deadline import deadline_ns, sleep_ns
 from wakeproof._runtime.signal import interrupted as _interrupted
 from wakeproof._runtime.trampoline import here
@@ -134,11 +135,8 @@ def yield_now() -> None:
         ...     VirtualThread(two_steps, group=group).start().result()
         'done'
     """
-    thread = here.thread
-    if thread is None:
+    if not yield_here():
         time.sleep(0)
-    elif not thread._pins and not thread._is_coroutine:
-        trampoline.leave(thread, trampoline.YIELD)
 
 
 def submit_and_yield(thread: VirtualThread[Any]) -> None:

@@ -339,13 +339,17 @@ class VirtualThreadPool(ThreadPoolExecutor):
         write(alive, file, format=format, limit=limit, overwrite=overwrite, about=about)
 
 
+def _await_end(pool: VirtualThreadPool) -> None:
+    pool._has_ended.wait()
+
+
 def _end_all() -> None:
     """Wait for what was submitted, as `concurrent.futures` does before the interpreter ends."""
     for pool in list(_pools):
         pool._refuse("interpreter shutdown")
     for pool in list(_pools):
         try:
-            pool._has_ended.wait()
+            _await_end(pool)
         except KeyboardInterrupt:
             pool._interrupted()
 

@@ -27,21 +27,26 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Coroutine
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from wakeproof._native.ffi import lib
+from wakeproof import scoped
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import jobs, known, signal, trampoline, unheard, vthread_base
 from wakeproof._runtime import line as line  # lets a virtual thread park in an RLock
-from wakeproof._runtime.jobs import threads
+from wakeproof._runtime.core import bind_core
+from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.jobs import numbers, threads
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
 from wakeproof._runtime.vthread_base import Handle
-from wakeproof.carrier import Carrier
+from wakeproof._runtime.waiting import EACH_S
+from wakeproof.carrier import Carrier, checked
 from wakeproof.errors import ClosedError, DeadlineError, StateError, WrongThreadError
 from wakeproof.scoped import bindings, unbind
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import CVThread
     from wakeproof.group import CarrierGroup
 
 
@@ -168,7 +173,7 @@ class VirtualThread(Handle, Generic[T]):
 
     def is_alive(self) -> bool:
         """Return whether the thread was started and has not ended."""
-        return self._is_started and not self._done.is_set
+        return self._is_started and not self._has_ended
 
     def start(self) -> VirtualThread[T]:
         """Start the thread, and return it.
@@ -177,41 +182,17 @@ class VirtualThread(Handle, Generic[T]):
             StateError: it was started before.
             ClosedError: the group is closed, or being closed.
         """
-        return self._start(context_to_start())
+        self._begin(None)
+        return self
 
-    def _start(
-        self,
-        context: contextvars.Context,
-        begin: Callable[[CVThread], int] = lib.wp_vthread_start,
-    ) -> VirtualThread[T]:
-        self._check_process()
-        if self._is_started:
-            raise StateError(f"start {self.name}: it was started before; make another")
-        group, native = self._group, self._native  # this reference keeps the group alive meanwhile
-        assert group is not None
-        assert native is not None
-        self._context, self._is_started = context, True
-        if group._is_placed:
-            self._home = lib.wp__vthread_placed(native)
-        threads[self._number] = self
-        try:
-            code = begin(native)
-        except BaseException:  # Ctrl-C may follow the call: a second call returns its outcome
-            self._is_started = lib.wp_vthread_start(native) != lib.WP_CLOSED
-            raise
-        else:
-            self._is_started = code == lib.WP_OK
-        finally:
-            if not self._is_started:
-                del threads[self._number]
-        if not self._is_started:
-            raise ClosedError(f"start {self.name}: the group is closed")
+    def _start(self, context: contextvars.Context) -> VirtualThread[T]:
+        self._begin(context)
         return self
 
     def _submit_next(self) -> None:
         """Start or unpark the thread; if the caller yields next, it may run before others."""
         if not self._is_started:
-            self._start(context_to_start(), lambda own: lib.wp__vthread_submit_next(own, True))
+            self._begin(None, True)
             return
         self._check_process()
         self._tell(lib.wp__vthread_submit_next, False)
@@ -259,8 +240,12 @@ class VirtualThread(Handle, Generic[T]):
             DeadlockError: there is no limit, every virtual thread waits for another, and nothing
                 is left that could wake one.
         """
-        self._check_join()
-        return self._joined(self._done.wait(timeout_s))
+        if not self._has_ended or self._is_closed:
+            self._check_join()
+        is_done = self._waits(timeout_s)
+        if self._is_closed:
+            self._check_join()
+        return is_done
 
     def _check_join(self) -> None:
         self._check_process()
@@ -268,11 +253,8 @@ class VirtualThread(Handle, Generic[T]):
             raise StateError(f"join {self.name}: it was not started; call start() first")
         if here.thread is self:
             raise WrongThreadError(f"join {self.name}: it would wait for itself")
-
-    def _joined(self, is_done: bool) -> bool:
         if self._is_closed:
             raise ClosedError(f"join {self.name}: its group was closed before it had ended")
-        return is_done
 
     def result(self, timeout_s: float | None = None) -> T:
         """Wait until the thread has ended; return what `fn` returned, or raise what it raised.
@@ -317,3 +299,51 @@ class VirtualThread(Handle, Generic[T]):
         """
         self._check_process()
         return bool(self._tell(lib.wp__vthread_is_interrupted))
+
+
+def _refuse_start(thread: VirtualThread[Any]) -> None:
+    raise StateError(f"start {thread.name}: it was started before; make another")
+
+
+def _closed_start(thread: VirtualThread[Any]) -> None:
+    raise ClosedError(f"start {thread.name}: the group is closed")
+
+
+_OBJECTS = {
+    "threads": threads, "numbers": numbers, "nothing": vthread_base.nothing,
+    "empty": contextvars.Context(), "partial": partial, "thread_type": VirtualThread,
+    "bindings": scoped._bindings, "check_callable": vthread_base.check_callable,
+    "checked": checked, "place": vthread_base._place, "is_coroutine": vthread_base.is_coroutine,
+    "first_of_call": trampoline.first_of_call, "know": known.know, "failed": trampoline._failed,
+    "send": trampoline._send_again, "keep": unheard.keep, "report": unheard.report,
+    "in_child": jobs._end, "refuse_start": _refuse_start, "closed_start": _closed_start,
+    "context_to_start": context_to_start, "deadline_ns": deadline_ns,
+    "interrupted": signal.interrupted, "hopeless": signal.hopeless,
+    "wait_long": signal.wait_long, "soon_s": EACH_S, "signal": signal.Signal,
+    "refuse_yield": partial(trampoline.coroutine, "yield_now"),
+    "refuse_join": partial(trampoline.coroutine, "join"),
+}  # fmt: skip
+_CALLED = (  # in the order of core.c
+    "wp__vthread_new", "wp__vthread_home", "wp__vthread_placed", "wp_vthread_start",
+    "wp__vthread_submit_next", "wp_vthread_free", "wp_vthread_unpark", "wp__vthread_unpark_if",
+    "wp__vthread_park_number", "wp__vthread_park_begin_for", "wp__vthread_park_end",
+    "wp__vthread_park_for", "wp_group_block", "wp_group_unblock", "wp_group_tracing",
+    "wp__parker_new", "wp__parker_free", "wp_parker_park_interruptible", "wp_parker_unpark",
+)  # fmt: skip
+_CODES = (
+    lib.WP_OK, lib.WP_TIMEOUT, lib.WP_INTERRUPTED, lib.WP_MUST_PARK, lib.WP_WAIT_JOIN,
+    lib.WP_VTHREAD_HERE, lib.WP_FOREVER,
+)  # fmt: skip
+
+
+def _address(function: Any) -> int:
+    return int(ffi.cast("uintptr_t", function))
+
+
+_step = bind_core(
+    Handle,
+    _OBJECTS,
+    (*(_address(ffi.addressof(lib, name)) for name in _CALLED), _address(trampoline.STEP)),
+    _CODES,
+)
+lib.wp__vthread_steps(ffi.cast("int(*)(uint64_t)", _step) if _step else trampoline.STEP)

@@ -144,6 +144,26 @@ def test_what_is_not_of_this_module_is_refused(group: CarrierGroup) -> None:
         thread.result(PATIENCE_S)
 
 
+def test_one_that_goes_on_after_the_refusal_returns_what_it_returns(group: CarrierGroup) -> None:
+    class Foreign:
+        def __await__(self) -> Iterator[None]:
+            yield
+
+    async def goes_on() -> str:
+        with pytest.raises(TypeError, match="allowed"):
+            await Foreign()
+        return "done"
+
+    async def waits_again() -> str:
+        with pytest.raises(TypeError, match="allowed"):
+            await Foreign()
+        await coroutine.sleep(0.001)
+        return "done"
+
+    for fn in (goes_on, waits_again):
+        assert VirtualThread(fn, group=group).start().result(PATIENCE_S) == "done"
+
+
 def test_its_context_is_one_through_all_steps(group: CarrierGroup) -> None:
     variable = contextvars.ContextVar("variable", default=0)
 

@@ -113,7 +113,7 @@ def waits():
         print("interrupted")
 def heard(_, frame):  # only where the main thread waits
     while frame is not None:
-        if frame.f_code.co_name == "_wait_below":
+        if frame.f_code.co_name == "_await_end":
             pressed.set()
             raise KeyboardInterrupt
         frame = frame.f_back

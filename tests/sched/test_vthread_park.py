@@ -14,8 +14,7 @@ from tests.support.virtual import PATIENCE_S, myself, parked
 import wakeproof
 from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread, coroutine, park, pinned
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import signal as _signal
-from wakeproof._runtime.signal import Signal
+from wakeproof._runtime import plain_core
 from wakeproof.errors import UsageError, WrongThreadError
 
 
@@ -102,8 +101,8 @@ def test_a_wake_that_finds_the_time_over_leaves_no_permit(
 ) -> None:
     # The setter has taken the waiter off the list, and wakes it only after the waiter has given up.
     def body() -> tuple[bool, bool]:
-        signal = Signal()
-        turns = signal.turns(myself())
+        signal = plain_core.Signal()
+        turns = signal._turns(myself())
         turns.send(None)
         wake = signal._waiters.pop()
         signal.is_set = True
@@ -113,7 +112,7 @@ def test_a_wake_that_finds_the_time_over_leaves_no_permit(
         return signal.wait(0), park(0)
 
     if twin:
-        monkeypatch.setattr(_signal, "_end", lambda *_: None)
+        monkeypatch.setattr(plain_core, "_end", lambda *_: None)
     assert run(group, body) == (True, twin)
 
 

@@ -101,13 +101,15 @@ def test_an_unparker_in_another_thread_is_never_missed(group: CarrierGroup) -> N
     assert thread.join(PATIENCE_S)
 
 
-def test_the_twin_that_says_park_when_it_should_yield_is_seen(
-    group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(trampoline, "YIELD", lib.WP_STEP_PARK)
-        thread = VirtualThread(wakeproof.yield_now, group=group).start()
-        parked(thread)
-        assert not thread.join(0.01)
+def test_the_twin_that_says_park_when_it_should_yield_is_seen(group: CarrierGroup) -> None:
+    def twin() -> None:
+        thread = wakeproof.current()
+        assert thread is not None
+        trampoline.leave(thread, lib.WP_STEP_PARK)
+
+    assert VirtualThread(wakeproof.yield_now, group=group).start().join(PATIENCE_S)
+    thread = VirtualThread(twin, group=group).start()
+    parked(thread)
+    assert not thread.join(0.01)
     thread.unpark()
     assert thread.join(PATIENCE_S)

@@ -17,7 +17,7 @@ from tests.support.virtual import PATIENCE_S, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, Channel, Condition, Mutex, Semaphore, VirtualThread, park
-from wakeproof._runtime import jobs, trampoline
+from wakeproof._runtime import jobs
 from wakeproof.errors import DeadlineError, StateError, UsageError, WrongThreadError
 
 
@@ -196,21 +196,14 @@ def test_what_the_kernel_has_once_is_not_copied(
     assert made[0]._native != made[1]._native
 
 
-def test_the_twin_that_forgets_its_joiners_is_seen(
-    group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def forget(thread: VirtualThread) -> None:
-        jobs.threads.pop(thread._number)
-        thread._done.is_set = True
-
+def test_the_twin_that_forgets_its_joiners_is_seen(group: CarrierGroup) -> None:
     thread = parked(VirtualThread(park, group=group).start())
     joiner = parked(VirtualThread(thread.join, group=group).start())
-    with monkeypatch.context() as patched:
-        patched.setattr(trampoline, "forget", forget)
-        thread.unpark()
-        while not thread._done.is_set:
-            pass
+    waited_for, thread._signal = thread._signal, None  # with its list of joiners
+    thread.unpark()
+    while thread.is_alive():
+        pass
     assert not joiner.join(0.01)
     assert not re.search("terminated", joiner.state)
-    thread._done.set()
+    waited_for.set()
     assert joiner.join(PATIENCE_S)

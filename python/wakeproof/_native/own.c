@@ -37,8 +37,7 @@
  * Where          CPython 3.11 to 3.14, and 3.13 and 3.14 without the GIL. Elsewhere there is nothing
  *                in this module.
  * Evidence       tests/python/test_own.py, tests/python/test_standard_locks.py. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "own.h"
 
 #if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
@@ -46,7 +45,6 @@
 #include <stdint.h>
 
 #include "free.h"
-#include "own.h"
 #include "steps.h"
 
 #define HAS_KEY (PY_VERSION_HEX >= 0x030D0000) /* threading.local looks by two words more */
@@ -58,11 +56,17 @@ enum { LOOP_WORD = HAS_TASK ? 4 : 0, WORDS = HAS_TASK ? 2 : 1, PARTS = 3 + WORDS
 #define BEHIND(state, word) (((PyObject **)(void *)((char *)(state) + sizeof(PyThreadState)))[word])
 #endif
 
+#ifdef Py_GIL_DISABLED
+#define HAS_LIST 0
+#else
+#define HAS_LIST 1
+#endif
+
 enum { FIRST_ID = 62 }; /* bit: the interpreter counts from 1 */
 
 /* What an OS thread keeps aside while it runs a virtual thread. From its first mount to its end. */
 typedef struct below {
-#if !HAS_KEY
+#if HAS_LIST
 	struct below *next, *before; /* of those that are mounted */
 #endif
 	PyObject *thread; /* that it runs; NULL: none, or none that may park */
@@ -72,13 +76,16 @@ typedef struct below {
 	PyObject *key, *sentinel, *loop[WORDS];
 #endif
 	uint64_t id;
+	unsigned long ident; /* of the OS thread */
 	bool is_mounted;
 } below;
 
 static _Thread_local below *mine;
 static pthread_key_t ends;
+#if HAS_LIST
+static below *mounted; /* the first */
+#endif
 #if !HAS_KEY
-static below *mounted;    /* the first */
 static PyObject *threads; /* all virtual threads, by number: Python's */
 static PyObject *slot;    /* the name of their attribute for what unmount returns */
 #endif
@@ -101,7 +108,9 @@ static below *below_here(void)
 			free(mine);
 			mine = NULL;
 			PyErr_NoMemory();
+			return NULL;
 		}
+		mine->ident = PyThread_get_thread_ident();
 	}
 	return mine;
 }
@@ -128,21 +137,20 @@ static PyObject *unpacked(PyObject *values, int at)
 }
 #endif
 
-static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count)
+int wp__own_mount(PyObject *thread, uint64_t number, PyObject *values)
 {
 	PyThreadState *state = PyThreadState_Get();
 	below *own = below_here();
-	PyObject *values;
 
-	(void)module;
 	if (own == NULL)
-		return NULL;
-	if (count != 3 || own->is_mounted)
-		return PyErr_Format(PyExc_SystemError, "mount: twice, or not of three");
-	own->number = 2 * (uint64_t)PyLong_AsUnsignedLongLong(args[1]) + 1;
+		return -1;
+	if (own->is_mounted) {
+		PyErr_SetString(PyExc_SystemError, "mount: twice");
+		return -1;
+	}
+	own->number = 2 * number + 1;
 	own->dict = state->dict;
 	own->id = state->id;
-	values = args[2];
 #if HAS_KEY
 	own->key = state->threading_local_key;
 	own->sentinel = state->threading_local_sentinel;
@@ -157,7 +165,7 @@ static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count
 	state->dict = values == Py_None ? NULL : Py_NewRef(values);
 #endif
 	state->id = __atomic_fetch_add(&mounts, 1, __ATOMIC_RELAXED);
-#if !HAS_KEY
+#if HAS_LIST
 	own->before = NULL;
 	own->next = mounted;
 	if (mounted != NULL)
@@ -165,13 +173,23 @@ static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count
 	mounted = own;
 #endif
 	own->is_mounted = true;
-	own->thread = Py_NewRef(args[0]);
-	step_begins(own->number / 2);
+	own->thread = Py_NewRef(thread);
+	step_begins((uintptr_t)thread);
+	return 0;
+}
+
+static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	(void)module;
+	if (count != 3)
+		return PyErr_Format(PyExc_TypeError, "mount: of 3");
+	if (wp__own_mount(args[0], PyLong_AsUnsignedLongLong(args[1]), args[2]) != 0)
+		return NULL;
 	Py_RETURN_NONE;
 }
 
 /* What the virtual thread had in its dict, or None: to be mounted with it again. */
-static PyObject *unmount(PyObject *module, PyObject *nothing)
+PyObject *wp__own_unmount(void)
 {
 	PyThreadState *state = PyThreadState_Get();
 	below *own = mine;
@@ -181,8 +199,6 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 	bool is_any = false;
 #endif
 
-	(void)module;
-	(void)nothing;
 	if (own == NULL || !own->is_mounted)
 		return PyErr_Format(PyExc_SystemError, "unmount: nothing is mounted");
 	state->dict = own->dict;
@@ -197,7 +213,8 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 		BEHIND(state, LOOP_WORD + at) = own->loop[at];
 		own->loop[at] = NULL;
 	}
-#else
+#endif
+#if HAS_LIST
 	*(own->before != NULL ? &own->before->next : &mounted) = own->next;
 	if (own->next != NULL)
 		own->next->before = own->before;
@@ -218,6 +235,18 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 		return dict;
 #endif
 	Py_RETURN_NONE;
+}
+
+static PyObject *unmount(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+	return wp__own_unmount();
+}
+
+PyObject *wp__own_thread(void)
+{
+	return mine == NULL ? NULL : mine->thread;
 }
 
 /* The dict of the OS thread, whoever runs on it: what belongs to that and not to a virtual one. */
@@ -1238,7 +1267,31 @@ static PyObject *bind(PyObject *module, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+#if HAS_LIST
+static PyObject *running_now(PyObject *module, PyObject *nothing)
+{
+	PyObject *found = PyDict_New(), *ident;
+	int failed = found == NULL;
+
+	(void)module;
+	(void)nothing;
+	for (below *own = mounted; own != NULL && !failed; own = own->next) {
+		ident = PyLong_FromUnsignedLong(own->ident);
+		failed = ident == NULL ||
+			 (own->thread != NULL && PyDict_SetItem(found, ident, own->thread) != 0);
+		Py_XDECREF(ident);
+	}
+	if (failed)
+		Py_CLEAR(found);
+	return found;
+}
+#endif
+
 static PyMethodDef functions[] = {
+#if HAS_LIST
+	{"running", running_now, METH_NOARGS,
+	 "The virtual thread that each OS thread runs, by ident."},
+#endif
 	{"mount", PLAIN(mount), METH_FASTCALL,
 	 "Begin a step: thread, number, what unmount returned."},
 	{"unmount", unmount, METH_NOARGS, "End it; return what the thread keeps, or None."},
@@ -1302,7 +1355,7 @@ static int fill(PyObject *module)
 	if (here != NULL && has_dicts() && NEEDS_NO_GIL(module) == 0 &&
 	    pthread_key_create(&ends, forget_below) == 0 && begin_steps() &&
 	    watch_locals(thread_module) == 0 &&
-	    PyModule_AddObjectRef(module, "virtual", virtual) == 0)
+	    PyModule_AddObjectRef(module, "virtual", virtual) == 0 && wp__core_fill(module) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
 	if (failed && !PyErr_Occurred())
 		PyErr_SetString(PyExc_ImportError, "wakeproof._native.own: no memory");

@@ -50,11 +50,11 @@ from typing import TYPE_CHECKING, Any
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import dump as dumping
 from wakeproof._runtime import offload
+from wakeproof._runtime.core import is_waiter
 from wakeproof._runtime.group_registry import groups
 from wakeproof._runtime.jobs import threads, works
-from wakeproof._runtime.signal import Outcome, Signal, waiter_of
+from wakeproof._runtime.signal import Outcome, Signal
 from wakeproof._runtime.waiting import HOPELESS, harmless, waiting
-from wakeproof.parker import Parker
 from wakeproof.watchdog import to_stderr
 
 if TYPE_CHECKING:
@@ -230,6 +230,5 @@ def _fail(stuck: list[VirtualThread]) -> None:
 def fail_waiters(done: Signal) -> None:
     """Wake the threads that wait for the signal, which was not set: they raise."""
     for wake in list(done._waiters):
-        is_os = getattr(wake, "__func__", None) is Parker.unpark
-        if (is_os or waiter_of(wake) is not None) and done._leave(wake):
+        if is_waiter(wake) and done._leave(wake):
             wake()

@@ -4,13 +4,14 @@
 ``_native/own.c`` is built if the headers of a CPython that it knows are installed.  With it each
 step begins with `mount` and ends with `unmount`; between them ``threading.local`` has the virtual
 thread's own values.  Without it all virtual threads of a carrier share the values of the carrier's
-OS thread (`ARE_OWN` is False).
+OS thread (`ARE_OWN` is False); so it is if ``WAKEPROOF_PLAIN`` is set when wakeproof is imported.
 
 Source: ``_native/own.c``.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from threading import get_ident
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from wakeproof._native.own import count_long as count_long
     from wakeproof._native.own import here as here
     from wakeproof._native.own import mount as mount
-    from wakeproof._native.own import own_dict
+    from wakeproof._native.own import own_dict as own_dict
     from wakeproof._native.own import steps as steps
     from wakeproof._native.own import unmount as unmount
     from wakeproof._runtime.trampoline import Pool
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     ARE_OWN: bool
 else:
     try:
+        if os.environ.get("WAKEPROOF_PLAIN"):
+            raise ImportError
         from wakeproof._native.own import (
             count_long,
             forbid_locals,
@@ -58,7 +61,7 @@ else:
         def mount(thread, number, values, /):  # noqa: ARG001 - as that of _native/own.c
             here.thread = thread
             me = get_ident()
-            _mounted[me] = (me, next(_mounts), time.monotonic(), number)
+            _mounted[me] = (me, next(_mounts), time.monotonic(), id(thread))
 
         def unmount():
             here.thread = None

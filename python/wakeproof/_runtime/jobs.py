@@ -73,11 +73,16 @@ class Work:
 
 ANYWHERE = -1  # lets the group choose the carrier
 works: dict[int, Work] = {}
-threads: dict[int, VirtualThread] = {}  # from their start to their end
+threads: dict[int, VirtualThread] = {}  # by `id`, from their start to their end
 numbers = numbered()
 # the task that each carrier runs, with its number and its begin, by the carrier's OS thread
 running: dict[int, tuple[int, float, Work]] = {}
 LONG_S = 0.1  # a step that takes longer is counted in `CarrierCounts.long_steps`
+
+
+def by_number(number: int) -> VirtualThread | None:
+    """Return the virtual thread with that number, if it was started and has not ended."""
+    return next((one for one in list(threads.values()) if one._number == number), None)
 
 
 def _step(job: CTask) -> int:

@@ -207,9 +207,10 @@ def _wake_once(waiter: Waiter) -> None:
 
 
 _LONGEST_S = threading.TIMEOUT_MAX
-_WAITS = frozenset(
+_WAITS = frozenset(  # those in C run no code of Python once they have read the number of a park
     function.__code__
     for function in (stand, trampoline.park, trampoline.leave, wait.parked, Signal.wait)
+    if hasattr(function, "__code__")
 )
 IS_OWN = False  # whether a virtual thread may own an RLock
 if ARE_OWN:

@@ -35,7 +35,6 @@ from wakeproof.poller import Poller
 from wakeproof.vthread import VirtualThread, context_to_start
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import Null
     from wakeproof.carrier import Carrier
     from wakeproof.group import CarrierGroup
 
@@ -58,28 +57,24 @@ class _PollerThread(VirtualThread):
         name = f"poller-{carrier.index}" if name is None else name
         super().__init__(_run, body, Poller(self, carrier), name=name, group=carrier)
 
-    def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
+    def _make(self, group: CarrierGroup, home: int) -> None:
         made = ffi.new("wp_vthread **")
         self._context, self._is_started = context_to_start(), True
         self._home, code = home, lib.WP_CLOSED
-        threads[self._number] = self
+        threads[id(self)] = self
         try:
             code = lib.wp__poller_register(
-                group._native, home, self._number, text, self._blocks, made
+                group._native, home, id(self), self._text(group), self._blocks, made
             )
         finally:  # Ctrl-C may follow the call; `Carrier.poller` then has the thread
             if made[0]:
-                self._native = made[0]
+                self._address = int(ffi.cast("uintptr_t", made[0]))
             else:
                 self._is_started = False
-                del threads[self._number]
-                self._let_go()
+                del threads[id(self)]
+                self._call, self._wakeup = int, int
         if code != lib.WP_OK:
             raise _refused(f"register {self.name}", code, group, home)
-
-    def _let_go(self) -> None:
-        super()._let_go()
-        self._wakeup = int
 
 
 def _refused(what: str, code: int, group: CarrierGroup, home: int) -> Exception:
@@ -100,7 +95,7 @@ def _refused(what: str, code: int, group: CarrierGroup, home: int) -> Exception:
 def _run(body: Callable[[Poller], Any], poller: Poller) -> Any:
     """Call the body; if it ends because the group is closed, that is not a failure."""
     # the registering thread may not have set it yet
-    poller._thread._native = lib.wp_vthread_current()
+    poller._thread._address = int(ffi.cast("uintptr_t", lib.wp_vthread_current()))
     try:
         return body(poller)
     except PollerClosedError:
@@ -151,7 +146,9 @@ def _wake_again(_: object, error: BaseException, trace: TracebackType) -> None:
 
 
 def _left(number: int) -> None:
-    forget(threads[number])
+    thread = threads[number]
+    forget(thread)
+    thread._wakeup = int  # type: ignore[attr-defined]
 
 
 WAKEUP = ffi.callback("void(uint64_t)", _wake, onerror=_wake_again)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import trampoline
+from wakeproof._runtime import core, trampoline
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -30,7 +30,7 @@ DEPTH = 64  # the most frames of one stack, from the innermost
 _STATE, _LOOKS = 11, 4  # a mask of kernel/thread/vthread.h; attempts to read a thread that runs
 _alone = threading.RLock()  # held while collection is off; a signal handler may dump
 _is_off = False  # whether collection is off for this module
-_OUTER = (trampoline._body.__code__, trampoline._step.__code__)
+_OUTER = (trampoline._body.__code__, getattr(core.first_step, "__code__", None))
 
 
 @contextmanager
@@ -106,13 +106,19 @@ def _now(thread: VirtualThread) -> Stack:
 
 def running() -> dict[int, Stack]:
     """Return the frames of the threads that carriers run, or in which they sleep, by number."""
-    found = {}
+    found: dict[int, Stack] = {}
     with uncollected():
-        for frame in sys._current_frames().values():
-            outer: FrameType | None = frame
-            while outer is not None and outer.f_code not in _OUTER:
-                outer = outer.f_back
-            given = None if outer is None else outer.f_locals.get("thread")
-            if given is not None:  # else the step is about to begin, or has just ended
-                found[given._number] = of_frames(frame)
+        threads = core.running_threads()
+        for ident, frame in sys._current_frames().items():
+            thread = threads.get(ident) if core.IN_C else _found(frame)
+            if thread is not None:  # else the step is about to begin, or has just ended
+                found[thread._number] = of_frames(frame)
     return found
+
+
+def _found(frame: FrameType) -> VirtualThread | None:
+    """Return the thread whose step has this frame, if steps are Python's."""
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code not in _OUTER:
+        outer = outer.f_back
+    return None if outer is None else outer.f_locals.get("thread")

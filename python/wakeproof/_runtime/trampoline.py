@@ -14,16 +14,20 @@ import os
 from contextlib import suppress
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent, greenlet
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import known
-from wakeproof._runtime.here import count_long, mount, pool_here, unmount
+from wakeproof._runtime import core, known
+from wakeproof._runtime.core import first_of_coroutine as first_of_coroutine
+from wakeproof._runtime.core import forget as forget
+from wakeproof._runtime.core import leave as leave
+from wakeproof._runtime.core import next_of_call
+from wakeproof._runtime.core import park as park
+from wakeproof._runtime.here import count_long, pool_here
 from wakeproof._runtime.here import here as here
 from wakeproof._runtime.jobs import _in_parent, threads
-from wakeproof._runtime.unheard import keep
 from wakeproof.errors import WrongThreadError
 
 if TYPE_CHECKING:
@@ -33,9 +37,14 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
-_MUST_PARK = lib.WP_MUST_PARK
 IDLE_MOST = 64  # the most idle greenlets of an OS thread; each takes about 10 KB
-_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._runtime.poller")
+_OURS = (
+    __name__,
+    "wakeproof._runtime.plain_core",
+    _in_parent.__module__,
+    "wakeproof.subtask",
+    "wakeproof._runtime.poller",
+)
 
 
 class Pool:
@@ -52,36 +61,13 @@ class Pool:
         self.idle: list[greenlet] = []
 
 
-def _step(number: int) -> int:
-    """Run one step of the thread with this number; the kernel calls this on a carrier."""
-    thread = threads[number]
-    if known.groups.get(get_ident()) is not thread._group:
-        known.know(thread._group)
-    mount(thread, number, thread._locals)
-    thread._runs = True
-    try:
-        said = thread._resume(thread)
-    # There was no memory for a greenlet; exceptions of the callable itself do not come here.
-    except BaseException as error:
-        thread._error = error
-        said = DONE
-    finally:
-        thread._locals, thread._runs = unmount(), False
-    # A poller is forgotten later, when the kernel has removed it from its carrier.
-    if said == DONE and not thread._is_poller:
-        forget(thread)
-    del thread  # as in `_bodies`
-    return said
-
-
 def _lasted(thread: Handle, _: int) -> None:
     """Count a step of more than 100 ms; of a poller, which may block for long, none counts."""
     if not thread._is_poller and thread._group is not None:
         thread._group._count_long()
 
 
-STEP = ffi.callback("int(uint64_t)", _step)
-lib.wp__vthread_steps(STEP)
+STEP = ffi.callback("int(uint64_t)", core.first_step)  # the first of each OS thread, or all
 
 
 def _given(number: int) -> None:
@@ -114,17 +100,6 @@ known.runs = lambda: here.thread
 count_long(_lasted)
 
 
-def forget(thread: Handle) -> None:
-    """Drop what the thread ran with and wake its joiners, because it never runs again."""
-    threads.pop(thread._number, None)
-    if thread._held:
-        thread._abandon_held()
-    thread._let_go()
-    if thread._error is not None:
-        keep(thread)
-    thread._done.set()
-
-
 def first_of_call(thread: VirtualThread) -> int:
     """Begin a callable, in a greenlet of its own."""
     home = lib.wp_vthread_settle()
@@ -135,13 +110,8 @@ def first_of_call(thread: VirtualThread) -> int:
     pool = pool_here(Pool)
     pool.alive += 1
     body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
-    thread._hub, thread._greenlet, thread._resume = getcurrent(), body, _next_of_call
+    thread._hub, thread._greenlet, thread._resume = getcurrent(), body, next_of_call
     said: int = body.switch(thread)
-    return said
-
-
-def _next_of_call(thread: VirtualThread) -> int:
-    said: int = thread._greenlet.switch()
     return said
 
 
@@ -170,44 +140,19 @@ def _body(thread: VirtualThread) -> int:
     return DONE
 
 
-def first_of_coroutine(thread: VirtualThread) -> int:
-    """Begin a coroutine function."""
-    try:
-        thread._coroutine = thread._context.run(thread._call)
-    except BaseException as error:
-        _failed(thread, error)
-        return DONE
-    thread._resume = _next_of_coroutine
-    try:
-        return _next_of_coroutine(thread)
-    finally:
-        del thread  # the error's traceback refers to this frame
-
-
-def _next_of_coroutine(thread: VirtualThread) -> int:
-    try:
-        return _in_parent(thread._context.run, _send, thread)
-    except BaseException as error:
-        _failed(thread, error)
-        return DONE
-    finally:
-        del thread  # as above
-
-
-def _send(thread: VirtualThread) -> int:
+def _send_again(thread: VirtualThread, said: object) -> int | tuple[Any]:
+    """Refuse what a coroutine awaits; return its next step, or what it returns, in a tuple."""
     coroutine = thread._coroutine
     assert coroutine is not None
     try:
-        said = coroutine.send(None)
         while said not in (YIELD, PARK):
             what = f"{thread.name}: awaits {said!r}; allowed: what wakeproof.coroutine has"
             said = coroutine.throw(TypeError(what))
     except StopIteration as stop:
-        thread._value = stop.value
-        return DONE
+        return (stop.value,)
     finally:
-        del thread  # as above
-    return int(said)
+        del thread, coroutine  # the error's traceback refers to this frame
+    return YIELD if said == YIELD else PARK
 
 
 def _failed(thread: VirtualThread, error: BaseException) -> None:
@@ -228,46 +173,10 @@ def named(error: BaseException, name: str) -> BaseException:
     return error.with_traceback(trace)
 
 
-def leave(thread: VirtualThread, said: int) -> None:
-    """Switch to the carrier until the next step; the step that ends here returns `said`.
-
-    The caller may be a greenlet that the callable has made; then that greenlet continues.
-    """
-    thread._greenlet = getcurrent()
-    thread._hub.switch(said)
-
-
-def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, on: int = 0) -> int:
-    """Park the caller, and return WP_OK, WP_TIMEOUT or WP_INTERRUPTED.
-
-    A pinned thread blocks its carrier.
-    """
-    if thread._pins or thread._is_coroutine:
-        return park_pinned(deadline_ns, why, on)
-    code = lib.wp__vthread_park_begin_for(deadline_ns, why, on)
-    if code == _MUST_PARK:
-        leave(thread, PARK)
-        code = lib.wp__vthread_park_end()
-    return code
-
-
 def parks() -> VirtualThread | None:
     """Return the calling virtual thread, if it can leave its carrier."""
     thread = here.thread
     return None if thread is None or thread._pins or thread._is_coroutine else thread
-
-
-def park_pinned(deadline_ns: int, why: int, on: int) -> int:
-    """Park the caller as `park` does, and block its carrier.
-
-    This counts as a block: in a group with `Compensation` other carriers do the carrier's work.
-    """
-    is_marked = lib.wp_group_block() == lib.WP_OK
-    try:
-        return lib.wp__vthread_park_for(deadline_ns, why, on)
-    finally:
-        if is_marked:
-            lib.wp_group_unblock()
 
 
 def caller(what: str) -> VirtualThread:
@@ -280,6 +189,20 @@ def caller(what: str) -> VirtualThread:
     if thread is None:
         raise WrongThreadError(
             f"{what}: the caller is no virtual thread; run it in a wakeproof.VirtualThread"
+        )
+    return thread
+
+
+def coroutine(what: str) -> VirtualThread:
+    """Return the calling virtual thread, which runs a coroutine function.
+
+    Raises:
+        WrongThreadError: the caller is no such thread.
+    """
+    thread = caller(what)
+    if not thread._is_coroutine:
+        raise WrongThreadError(
+            f"await {what}: {thread.name} is no coroutine function; make the blocking call"
         )
     return thread
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import contextvars
 import inspect
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import process, trampoline
-from wakeproof._runtime.jobs import numbers
+from wakeproof._runtime import trampoline
+from wakeproof._runtime.core import Core
 from wakeproof._runtime.noncopyable import Unique
-from wakeproof._runtime.signal import Signal
 from wakeproof._runtime.trampoline import here
-from wakeproof._runtime.unheard import report
-from wakeproof.carrier import Carrier, checked
+from wakeproof.carrier import Carrier
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError, UsageError
 from wakeproof.group import CarrierGroup
@@ -28,6 +25,7 @@ from wakeproof.scheduler import NativeScheduler
 if TYPE_CHECKING:
     from wakeproof._native.ffi import CVThread, Null
     from wakeproof._runtime.admission import Permitted
+    from wakeproof._runtime.signal import Signal
     from wakeproof._runtime.wait import Wait
     from wakeproof.mutex import Mutex
     from wakeproof.scheduler import Scheduler
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 State = Literal["new", "queued", "running", "parked", "pinned", "terminated", "closed"]
 _STATES: dict[int | None, State] = {0: "parked", 1: "queued", 3: "closed", 9: "pinned"}
-_EMPTY = contextvars.Context()
 
 
 def is_coroutine(fn: Callable[..., object]) -> bool:
@@ -51,7 +48,7 @@ def check_callable(fn: object) -> None:
         raise UsageError(f"fn is {fn!r}; allowed: a callable")
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Stand in for the callable of a thread that has ended."""
 
 
@@ -68,59 +65,54 @@ def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
     return group, lib.WP_VTHREAD_HERE
 
 
-class Handle(Unique):
-    """One thread of the C kernel, from creation to end; `VirtualThread` has the other methods."""
+class Handle(Unique, Core):
+    """One thread of the C kernel, from creation to end; `VirtualThread` has the other methods.
+
+    `Core` fills the fields, and reads them in C.
+    """
 
     __slots__ = (
-        "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
-        "_held", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard", "_is_started",
-        "_locals", "_name", "_native", "_number", "_permitted", "_pins", "_resume", "_runs",
-        "_scope", "_scopes", "_value", "_wait",
+        "__weakref__", "_address", "_call", "_context", "_coroutine", "_error", "_greenlet",
+        "_group", "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard",
+        "_is_started", "_locals", "_mutexes", "_name", "_number", "_open", "_permitted", "_pins",
+        "_resume", "_runs", "_scope", "_signal", "_value", "_wait",
     )  # fmt: skip
+    _address: int | None  # the kernel's handle
+    _call: Callable[[], Any]
     _context: contextvars.Context
+    _coroutine: Coroutine[Any, None, Any] | None
+    _error: BaseException | None
     _greenlet: Any
+    _group: CarrierGroup | None
+    _has_ended: bool
+    _home: int
     _hub: Any
+    _is_closed: bool
+    _is_coroutine: bool
+    _is_heard: bool  # a caller has received its error
+    _is_started: bool
+    _locals: object  # its values in threading.local, while it does not run
+    _mutexes: set[Mutex] | None  # of `_held`: kept alive while it holds them: the kernel lists them
+    _name: str | None
+    _number: int
+    _open: list[Any] | None  # of `_scopes`
+    _permitted: Permitted | None  # the call of a pool that it runs
+    _pins: int
+    _resume: Callable[[Any], int]
+    _runs: bool
+    _scope: Any  # the scope that forked it
+    _signal: Any  # None: nobody has asked for `_done`
+    _value: Any
+    _wait: Wait | Signal | None  # what it waits for, unless it is a plain park
     _is_pinned = _is_poller = _has_no_locals = False
     _scheduler: Scheduler | NativeScheduler | None = None
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        /,
-        *args: Any,
-        name: str | None = None,
-        group: CarrierGroup | Carrier | None = None,
-        **kwargs: Any,
-    ) -> None:
-        self._native: CVThread | None = None
-        check_callable(fn)
-        self._name = checked(name)
-        of, home = _place(group)
-        of._check_process()
-        self._group: CarrierGroup | None = of
-        self._number = next(numbers)
-        self._is_coroutine = is_coroutine(fn)
-        self._call: Callable[[], Any] = partial(fn, *args, **kwargs) if args or kwargs else fn
-        first = trampoline.first_of_coroutine if self._is_coroutine else trampoline.first_of_call
-        self._resume: Callable[[Any], int] = first
-        self._coroutine: Coroutine[Any, None, Any] | None = None
-        self._done = Signal()
-        self._is_started = self._is_closed = self._runs = False
-        self._permitted: Permitted | None = None  # the call of a pool that it runs
-        self._pins = 0
-        self._value: Any = None
-        self._wait: Wait | Signal | None = None  # what it waits for, unless it is a plain park
-        self._held: set[Mutex] = set()  # kept alive while it holds them: the kernel lists them
-        self._error: BaseException | None = None
-        self._is_heard = False  # a caller has received its error
-        self._locals: object = None  # its values in threading.local, while it does not run
-        self._scope: Any = None  # the scope that forked it
-        self._scopes: list[Any] = []  # the scopes that it has open
-        is_named = name is not None or of.tracing != 0
-        self._make(of, self.name.encode(errors="replace") if is_named else ffi.NULL, home)
+    @property
+    def _native(self) -> CVThread | None:
+        return None if self._address is None else ffi.cast("wp_vthread *", self._address)
 
-    def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
-        """Make the kernel's thread.
+    def _make(self, group: CarrierGroup, home: int) -> None:
+        """Make the kernel's thread; with a name if events or a dump may show it.
 
         Raises:
             MemoryError: there is no memory.
@@ -131,26 +123,22 @@ class Handle(Unique):
         elif scheduler is not None:
             native = trampoline.SCHEDULER
         made = lib.wp__vthread_new(
-            group._native, self._number, text, home, self._is_pinned, self._has_no_locals, native
+            group._native,
+            id(self),
+            self._text(group),
+            home,
+            self._is_pinned,
+            self._has_no_locals,
+            native,
         )
         if not made:
             raise MemoryError(f"{self.name}: no memory")
-        self._native = made
+        self._address = int(ffi.cast("uintptr_t", made))
         self._home = lib.wp__vthread_home(made)
 
-    def __del__(
-        self,
-        _free: Any = lib.wp_vthread_free,
-        _process: Any = process,
-        _report: Any = report,
-    ) -> None:
-        native = getattr(self, "_native", None)  # None: its arguments were refused
-        if native and (of := self._group) is not None and of._pid == _process.pid:
-            if of._life[0]:
-                self._native = None  # a hook may keep this object
-                _free(native)
-            if self._error is not None:
-                _report(self)
+    def _text(self, group: CarrierGroup) -> bytes | Null:
+        is_named = self._name is not None or group.tracing != 0
+        return self.name.encode(errors="replace") if is_named else ffi.NULL
 
     def __repr__(self) -> str:
         return f"<VirtualThread {self.name} {self.state}>"
@@ -167,7 +155,7 @@ class Handle(Unique):
         "pinned": it waits, and blocks its carrier.  "closed": its group was closed before the
         thread had ended.
         """
-        if self._done.is_set:
+        if self._has_ended:
             return "closed" if self._is_closed else "terminated"
         if not self._is_started:
             return "new"
@@ -197,11 +185,6 @@ class Handle(Unique):
                 mutex._holder = None
         self._held.clear()
 
-    def _let_go(self) -> None:
-        """Drop what the thread ran with, because it never runs again."""
-        self._call, self._coroutine, self._greenlet, self._hub = _nothing, None, None, None
-        self._context, self._locals, self._permitted = _EMPTY, None, None
-
     def _hand_back(self) -> None:
         """End the thread because its group was closed before it had ended.
 
@@ -212,5 +195,4 @@ class Handle(Unique):
         if self._wait is not None:
             self._wait.abandon()
         trampoline.forget(self)
-        self._native = None
-        self._group = None
+        self._address = self._group = None

@@ -27,7 +27,7 @@ from types import FrameType
 from typing import Any
 
 from wakeproof._runtime import known, line
-from wakeproof._runtime.jobs import threads
+from wakeproof._runtime.jobs import by_number
 from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
 from wakeproof.vthread import VirtualThread
 
@@ -103,7 +103,7 @@ class _Identity(Replacement):
 def _dummy(old: Callable[[Any], None]) -> Callable[[Any], None]:
     def begins(self: Any) -> None:
         ident = threading.get_ident()
-        of = threads.get(ident // 2) if is_virtual(ident) else None
+        of = by_number(ident // 2) if is_virtual(ident) else None
         if of is None:
             old(self)
         else:
@@ -129,7 +129,7 @@ def _carrier_of(ident: int) -> int:
     Raises:
         ProcessLookupError: there is no such virtual thread, or it has not begun.
     """
-    of = threads.get(ident // 2)
+    of = by_number(ident // 2)
     group = None if of is None else of._group
     found = None if of is None or group is None else known.ident_of(group, of.home.name)
     if found is None:

@@ -1,0 +1,1734 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * core.c - the hot path of Python's virtual threads: make, start, step, yield, park, join.
+ *
+ *   caller                     carrier
+ *   VirtualThread(fn)  init    step      the kernel calls it, without the GIL
+ *   .start()           start     mount   threading.local is the thread's own (own.c)
+ *   .join()            wait      resume  a coroutine is sent None; a greenlet is switched to
+ *                                unmount
+ *                                finish  its joiners are woken
+ *
+ * Why it works   The threads are those of _runtime/vthread_base.py: a class of Python with
+ *                `__slots__`, whose fields are read and written here at their offsets. Without this
+ *                file _runtime/core.py does the same, call by call.
+ *                Functions of the kernel that cannot wait are called with the GIL. cffi lets it go at
+ *                each call, and with two OS threads that costs a change of threads each time. Calls
+ *                that may sleep are made without it.
+ *                The kernel knows a thread by its address. `threads` has a reference to it from its
+ *                start to its end.
+ * Signal         setter: is_set := true, then each waiter off the list, and woken; waiter: into the
+ *                list, then looks, then parks. Both have the GIL, so one sees what the other has
+ *                done (specs/thread/Latch.tla, NoLostWaiter).
+ * Where          CPython 3.11 to 3.14 with the GIL.
+ * Evidence       tests/thread/test_vthread.py, tests/python/test_core.py; wakeproof bench. */
+#include "own.h"
+
+#if PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+#include <unistd.h>
+
+/* ---- the kernel ---- */
+
+enum { DONE, YIELD, PARK }; /* enum wp_step; `bind` compares */
+
+/* Each but park_for and parker_park is called with the GIL: none of them waits for another thread. */
+static struct {
+	void *(*vthread_new)(void *group, uint64_t number, const char *name, int carrier,
+			     bool is_pinned, bool has_no_locals, const void *scheduler);
+	int (*vthread_home)(void *thread);
+	int (*vthread_placed)(void *thread);
+	int (*vthread_start)(void *thread);
+	int (*submit_next)(void *thread, bool starts);
+	void (*vthread_free)(void *thread);
+	void (*vthread_unpark)(void *thread);
+	void (*vthread_unpark_if)(void *thread, uint32_t number);
+	int64_t (*park_number)(void);
+	int (*park_begin_for)(int64_t deadline_ns, int why, uint32_t on);
+	int (*park_end)(void);
+	int (*park_for)(int64_t deadline_ns, int why, uint32_t on);
+	int (*group_block)(void);
+	int (*group_unblock)(void);
+	uint64_t (*group_tracing)(void *group);
+	void *(*parker_new)(void);
+	void (*parker_free)(void *parker);
+	int (*parker_park)(void *parker, int64_t deadline_ns);
+	bool (*parker_unpark)(void *parker);
+	int (*first_step)(uint64_t number); /* of Python, by cffi */
+} kernel;
+
+static struct {
+	int ok, timeout, interrupted, must_park, join, here;
+	int64_t forever;
+} code;
+
+/* ---- Python ---- */
+
+/* Offsets of the fields of a thread, in bytes. */
+#define FIELDS(each)                                                                               \
+	each(address) each(call) each(context) each(coroutine) each(signal) each(error)            \
+		each(greenlet) each(group) each(mutexes) each(home) each(hub) each(is_closed)      \
+			each(is_coroutine) each(is_heard) each(is_started) each(locals) each(name) \
+				each(number) each(permitted) each(pins) each(resume) each(runs)    \
+					each(scope) each(open) each(value) each(wait)              \
+						each(has_ended)
+#define OFFSET(field) Py_ssize_t field;
+static struct {
+	FIELDS(OFFSET)
+} at;
+#define NAME(field) {"_" #field, offsetof(__typeof__(at), field)},
+static const struct {
+	const char *name;
+	size_t offset;
+} fields[] = {FIELDS(NAME)};
+
+#define GET(thread, field) (*(PyObject **)(void *)((char *)(thread) + at.field))
+
+/* What is called in Python: where it is slow anyway, or where an exception is made. */
+#define CALLED(each)                                                                               \
+	each(threads) each(numbers) each(nothing) each(empty) each(partial) each(thread_type)      \
+		each(bindings) each(check_callable) each(checked) each(place) each(is_coroutine)   \
+			each(first_of_call) each(know) each(failed) each(send) each(keep)          \
+				each(report) each(in_child) each(refuse_start) each(closed_start)  \
+					each(context_to_start) each(deadline_ns) each(interrupted) \
+						each(hopeless) each(wait_long) each(soon_s)        \
+							each(signal) each(refuse_yield)            \
+								each(refuse_join)
+#define OBJECT(name) PyObject *name;
+static struct {
+	CALLED(OBJECT)
+} py;
+static const char *const called[] = {
+#define STRING(name) #name,
+	CALLED(STRING)};
+
+static PyObject *first_of_coroutine_object, *next_of_coroutine_object, *next_of_call_object;
+static PyObject *str_make, *str_check_process, *str_abandon, *str_is_pinned, *str_is_poller,
+	*str_address, *str_is_placed, *str_pid, *str_life, *str_name, *str_group, *str_check_join,
+	*said_done, *said_yield, *said_park, *no_arguments, *only_park, *only_yield;
+
+/* Greenlet's own table of functions, as its header has it. */
+static void **greenlets;
+enum { GREENLET_CURRENT = 4, GREENLET_SWITCH = 6 };
+
+static PyObject *current_greenlet(void)
+{
+	return ((PyObject * (*)(void)) greenlets[GREENLET_CURRENT])();
+}
+
+static PyObject *switch_to(PyObject *greenlet, PyObject *args)
+{
+	return ((PyObject * (*)(PyObject *, PyObject *, PyObject *))
+			greenlets[GREENLET_SWITCH])(greenlet, args, NULL);
+}
+
+static long pid;                      /* of this process */
+static _Thread_local PyObject *known; /* the group that this carrier was made known for; borrowed */
+
+static void forked(void)
+{
+	pid = (long)getpid();
+	known = NULL;
+}
+
+static void set(PyObject *thread, Py_ssize_t offset, PyObject *value)
+{
+	PyObject **field = (PyObject **)(void *)((char *)thread + offset), *old = *field;
+
+	*field = value;
+	Py_XDECREF(old);
+}
+
+/* Takes over the reference to `value`. */
+#define SET(thread, field, value) set(thread, at.field, value)
+
+static void *native_of(PyObject *thread)
+{
+	PyObject *address = GET(thread, address);
+
+	return address == NULL || address == Py_None ? NULL : PyLong_AsVoidPtr(address);
+}
+
+static PyObject *done_get(PyObject *self, void *nothing);
+
+static bool is_true(PyObject *thread, Py_ssize_t offset)
+{
+	return *(PyObject **)(void *)((char *)thread + offset) == Py_True;
+}
+
+#define IS(thread, field) is_true(thread, at.field)
+
+static PyObject *error_here(void)
+{
+	PyObject *kind, *error, *trace;
+
+	PyErr_Fetch(&kind, &error, &trace);
+	PyErr_NormalizeException(&kind, &error, &trace);
+	if (trace != NULL)
+		PyException_SetTraceback(error, trace);
+	Py_XDECREF(kind);
+	Py_XDECREF(trace);
+	return error;
+}
+
+/* ---- Signal ---- */
+
+typedef struct signal {
+	PyObject_HEAD PyObject *waiters; /* a list; NULL: none yet */
+	bool is_set;
+} signal;
+
+/* One wait of a virtual thread, or, with a parker, of an OS thread. */
+typedef struct waiter {
+	PyObject_HEAD PyObject *thread;
+	void *parker;
+	uint32_t number; /* of the park */
+} waiter;
+
+static PyTypeObject *signal_type, *waiter_type, *until_type, *parking_type, *yielding_type;
+
+static void wake(waiter *one)
+{
+	if (one->parker != NULL) {
+		kernel.parker_unpark(one->parker);
+	} else if (GET(one->thread, group) != Py_None && native_of(one->thread) != NULL) {
+		kernel.vthread_unpark_if(native_of(one->thread), one->number);
+	}
+}
+
+static PyObject *waiter_call(PyObject *self, PyObject *args, PyObject *named)
+{
+	(void)args;
+	(void)named;
+	wake((waiter *)self);
+	Py_RETURN_NONE;
+}
+
+static void waiter_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	Py_XDECREF(((waiter *)self)->thread);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *waiter_park(PyObject *self, PyObject *seconds);
+
+static PyMethodDef waiter_methods[] = {
+	{"park", waiter_park, METH_O, "Park for some seconds; return whether it was woken."},
+	{0},
+};
+static PyType_Slot waiter_slots[] = {{Py_tp_methods, waiter_methods},
+				     {Py_tp_call, waiter_call},
+				     {Py_tp_dealloc, waiter_dealloc},
+				     {0, NULL}};
+static PyType_Spec waiter_spec = {.name = "wakeproof._native.own.Waiter",
+				  .basicsize = sizeof(waiter),
+				  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+				  .slots = waiter_slots};
+
+/* In the list; borrowed, the list has it. NULL: an exception. */
+static waiter *enter(signal *self, PyObject *thread, void *parker)
+{
+	waiter *one = PyObject_New(waiter, waiter_type);
+	int failed;
+
+	if (one == NULL)
+		return NULL;
+	one->thread = Py_XNewRef(thread);
+	one->parker = parker;
+	if (self->waiters == NULL)
+		self->waiters = PyList_New(0); /* a finaliser may run here, and park */
+	failed = self->waiters == NULL ? -1 : PyList_Append(self->waiters, (PyObject *)one);
+	one->number = parker != NULL ? 0 : (uint32_t)kernel.park_number();
+	Py_DECREF(one);
+	return failed ? NULL : one;
+}
+
+/* Whether it was in the list still: nobody has woken it. [`one`: perhaps freed] */
+static bool leave_list(signal *self, const waiter *one)
+{
+	for (Py_ssize_t n = 0; self->waiters != NULL && n < PyList_GET_SIZE(self->waiters); n++)
+		if (PyList_GET_ITEM(self->waiters, n) == (const PyObject *)one) {
+			PyList_SetSlice(self->waiters, n, n + 1, NULL);
+			return true;
+		}
+	return false;
+}
+
+/* 0; -1: an exception of a callback. All waiters are woken also then. */
+static int set_signal(signal *self)
+{
+	PyObject *kind = NULL, *error = NULL, *trace = NULL;
+
+	self->is_set = true;
+	while (self->waiters != NULL && PyList_GET_SIZE(self->waiters) > 0) {
+		PyObject *first = Py_NewRef(PyList_GET_ITEM(self->waiters, 0)), *said;
+
+		PyList_SetSlice(self->waiters, 0, 1, NULL);
+		if (Py_IS_TYPE(first, waiter_type)) {
+			wake((waiter *)first);
+		} else {
+			said = PyObject_CallNoArgs(first);
+			if (said == NULL && kind == NULL)
+				PyErr_Fetch(&kind, &error, &trace);
+			else if (said == NULL)
+				PyErr_Clear();
+			Py_XDECREF(said);
+		}
+		Py_DECREF(first);
+	}
+	if (kind == NULL)
+		return 0;
+	PyErr_Restore(kind, error, trace);
+	return -1;
+}
+
+static PyObject *signal_set(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	if (set_signal((signal *)self) != 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *signal_call(PyObject *self, PyObject *args, PyObject *named)
+{
+	static char *names[] = {"callback", "is_first", NULL};
+	signal *mine = (signal *)self;
+	PyObject *callback;
+	int is_first = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, named, "O|$p:call", names, &callback, &is_first))
+		return NULL;
+	if (mine->waiters == NULL)
+		mine->waiters = PyList_New(0);
+	if (mine->waiters == NULL ||
+	    PyList_Insert(mine->waiters, is_first ? 0 : PyList_GET_SIZE(mine->waiters), callback) !=
+		    0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* Ends the park with that number if it was refused, so that a late wakeup does nothing. */
+static void end_park(PyObject *thread, uint32_t number)
+{
+	if (kernel.park_number() == (int64_t)number && native_of(thread) != NULL) {
+		kernel.vthread_unpark(native_of(thread));
+		kernel.park_begin_for(0, 0, 0);
+	}
+}
+
+static int raise_interrupted(PyObject *thread)
+{
+	PyObject *error = PyObject_CallOneArg(py.interrupted, thread);
+
+	if (error != NULL)
+		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+	Py_XDECREF(error);
+	return -1;
+}
+
+/* It was woken, and the event is not set: nothing is left that could set it. */
+static int raise_hopeless(void)
+{
+	Py_XDECREF(PyObject_CallNoArgs(py.hopeless));
+	return -1;
+}
+
+/* One wait of a virtual thread, from park to park. */
+typedef struct turns {
+	signal *of;
+	PyObject *thread;
+	waiter *one; /* borrowed: the list may have dropped it */
+	uint32_t number;
+	bool took_other; /* a permit that was meant for another wait */
+} turns;
+
+/* 1: park now; 0: done; -1: an exception. */
+static int turns_begin(turns *mine)
+{
+	SET(mine->thread, wait, Py_NewRef((PyObject *)mine->of));
+	mine->one = enter(mine->of, mine->thread, NULL);
+	if (mine->one == NULL)
+		return -1;
+	mine->number = mine->one->number;
+	if (mine->of->is_set && leave_list(mine->of, mine->one))
+		return 0;
+	return 1;
+}
+
+/* After a park that has said so: 1: park again; 0: done; -1: an exception. */
+static int turns_after(turns *mine, int said)
+{
+	if (!leave_list(mine->of, mine->one)) {
+		mine->one = NULL;
+		end_park(mine->thread, mine->number);
+		return mine->of->is_set ? 0 : raise_hopeless();
+	}
+	mine->one = NULL;
+	if (said == code.interrupted)
+		return raise_interrupted(mine->thread);
+	if (said == code.timeout)
+		return 0;
+	mine->took_other = true;
+	return turns_begin(mine);
+}
+
+static void turns_end(turns *mine)
+{
+	SET(mine->thread, wait, Py_NewRef(Py_None));
+	if (mine->one != NULL)
+		leave_list(mine->of, mine->one);
+	if (mine->took_other && GET(mine->thread, group) != Py_None &&
+	    native_of(mine->thread) != NULL)
+		kernel.vthread_unpark(native_of(mine->thread));
+	mine->took_other = false;
+	mine->one = NULL;
+}
+
+/* ---- park ---- */
+
+static bool may_leave(PyObject *thread)
+{
+	return GET(thread, is_coroutine) != Py_True && PyLong_AsLong(GET(thread, pins)) == 0;
+}
+
+/* Switches to the carrier until the next step. 0; -1: an exception, such as GreenletExit. */
+static int leave(PyObject *thread, PyObject *said)
+{
+	PyObject *mine = current_greenlet(), *hub, *back, *old = GET(thread, greenlet);
+
+	if (mine == NULL)
+		return -1;
+	GET(thread, greenlet) = mine;
+	hub = Py_NewRef(GET(thread, hub));
+	back = switch_to(hub,
+			 said); /* no code of Python runs between the begin of a park and this */
+	Py_DECREF(hub);
+	Py_XDECREF(old);
+	Py_XDECREF(back);
+	return back == NULL ? -1 : 0;
+}
+
+/* Parks the caller and its carrier. In a group with spare carriers others do its work meanwhile. */
+static int park_pinned(int64_t deadline, int why, uint32_t on)
+{
+	bool is_marked;
+	int said;
+
+	Py_BEGIN_ALLOW_THREADS is_marked = kernel.group_block() == code.ok;
+	said = kernel.park_for(deadline, why, on);
+	if (is_marked)
+		kernel.group_unblock();
+	Py_END_ALLOW_THREADS return said;
+}
+
+/* Parks the caller, which is `thread`. 0: *said is what ended it; -1: an exception. */
+static int park_now(PyObject *thread, int64_t deadline, int why, uint32_t on, int *said)
+{
+	if (!may_leave(thread)) {
+		*said = park_pinned(deadline, why, on);
+		return 0;
+	}
+	*said = kernel.park_begin_for(deadline, why, on);
+	if (*said != code.must_park)
+		return 0;
+	if (leave(thread, only_park) != 0)
+		return -1;
+	*said = kernel.park_end();
+	return 0;
+}
+
+static PyObject *park(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	int64_t deadline = count < 2 ? 0 : PyLong_AsLongLong(args[1]);
+	int why = count < 3 ? 0 : (int)PyLong_AsLong(args[2]), said;
+	uint32_t on = count < 4 ? 0 : (uint32_t)PyLong_AsUnsignedLongMask(args[3]);
+
+	(void)module;
+	if (count < 2 || PyErr_Occurred())
+		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "park: of 2 to 4");
+	return park_now(args[0], deadline, why, on, &said) == 0 ? PyLong_FromLong(said) : NULL;
+}
+
+/* Yields, if the caller is a virtual thread that may. Whether it is a virtual thread. */
+static PyObject *yield_here(PyObject *module, PyObject *nothing)
+{
+	PyObject *thread = wp__own_thread();
+	int failed = 0;
+
+	(void)module;
+	(void)nothing;
+	if (thread == NULL)
+		Py_RETURN_FALSE;
+	Py_INCREF(thread);
+	if (may_leave(thread))
+		failed = leave(thread, only_yield);
+	Py_DECREF(thread);
+	if (failed)
+		return NULL;
+	Py_RETURN_TRUE;
+}
+
+static PyObject *leave_for(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	PyObject *said;
+	int failed;
+
+	(void)module;
+	if (count != 2)
+		return PyErr_Format(PyExc_TypeError, "leave: of 2");
+	said = PyTuple_Pack(1, args[1]);
+	failed = said == NULL ? -1 : leave(args[0], said);
+	Py_XDECREF(said);
+	if (failed)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* ---- waits for a signal ---- */
+
+static pthread_key_t parkers;
+
+static void *parker_here(void)
+{
+	void *parker = pthread_getspecific(parkers);
+
+	if (parker == NULL) {
+		parker = kernel.parker_new();
+		if (parker == NULL || pthread_setspecific(parkers, parker) != 0) {
+			PyErr_NoMemory();
+			return NULL;
+		}
+	}
+	return parker;
+}
+
+static void free_parker(void *parker)
+{
+	kernel.parker_free(parker);
+}
+
+/* 0: deadline_ns is set; -1: an exception. */
+static int deadline_of(PyObject *timeout_s, int64_t *deadline_ns)
+{
+	PyObject *said;
+
+	if (timeout_s == Py_None) {
+		*deadline_ns = code.forever;
+		return 0;
+	}
+	said = PyObject_CallOneArg(py.deadline_ns, timeout_s);
+	if (said == NULL)
+		return -1;
+	*deadline_ns = PyLong_AsLongLong(said);
+	Py_DECREF(said);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+enum { RAISED = INT_MIN }; /* beside the kernel's codes */
+
+/* WP_OK: the permit was taken. WP_TIMEOUT. RAISED: an exception. */
+static int park_below(void *parker, int64_t deadline)
+{
+	int said;
+
+	for (;;) {
+		Py_BEGIN_ALLOW_THREADS said = kernel.parker_park(parker, deadline);
+		Py_END_ALLOW_THREADS if (said != code.interrupted) return said;
+		if (PyErr_CheckSignals() != 0)
+			return RAISED;
+	}
+}
+
+/* Of a wait for long: parks for some seconds; whether it was woken. */
+static PyObject *waiter_park(PyObject *self, PyObject *seconds)
+{
+	int64_t deadline;
+	int said;
+
+	if (deadline_of(seconds, &deadline) != 0)
+		return NULL;
+	said = park_below(((waiter *)self)->parker, deadline);
+	return said == RAISED ? NULL : PyBool_FromLong(said == code.ok);
+}
+
+/* Of an OS thread. A wakeup comes with the GIL, so none is on its way when this has returned. 0; -1:
+ * an exception. A wait without a limit that takes long goes on in Python, which looks for deadlocks. */
+static int wait_below(signal *self, int64_t deadline)
+{
+	void *parker = parker_here();
+	waiter *one = parker == NULL ? NULL : enter(self, NULL, parker);
+	bool is_endless = deadline == code.forever, was_woken;
+	int said = RAISED;
+	PyObject *goes_on;
+
+	if (one == NULL)
+		return -1;
+	Py_INCREF(one);
+	if (!is_endless || deadline_of(py.soon_s, &deadline) == 0)
+		said = park_below(parker, deadline);
+	if (is_endless && said == code.timeout) {
+		goes_on = PyObject_CallFunctionObjArgs(py.wait_long, (PyObject *)self,
+						       (PyObject *)one, NULL);
+		said = goes_on == NULL ? RAISED : code.ok;
+		Py_XDECREF(goes_on);
+	}
+	was_woken = !leave_list(self, one);
+	Py_DECREF(one);
+	if (was_woken && said != code.ok)
+		kernel.parker_park(parker, 0); /* the permit that has come since */
+	if (said == RAISED)
+		return -1;
+	return is_endless && !self->is_set ? raise_hopeless() : 0;
+}
+
+static int wait_inside(signal *self, PyObject *thread, int64_t deadline, int why)
+{
+	turns mine = {.of = self, .thread = thread};
+	int goes_on = turns_begin(&mine), said;
+
+	while (goes_on > 0)
+		goes_on = park_now(thread, deadline, why, 0, &said) != 0 ? -1
+									 : turns_after(&mine, said);
+	turns_end(&mine);
+	return goes_on;
+}
+
+static int wait_for(signal *self, PyObject *timeout_s, int why)
+{
+	PyObject *thread = wp__own_thread();
+	int64_t deadline;
+	int failed;
+
+	if (deadline_of(timeout_s, &deadline) != 0)
+		return -1;
+	if (self->is_set || deadline == 0)
+		return 0;
+	if (thread == NULL)
+		return wait_below(self, deadline);
+	Py_INCREF(thread);
+	failed = wait_inside(self, thread, deadline, why);
+	Py_DECREF(thread);
+	return failed;
+}
+
+static PyObject *signal_wait(PyObject *self, PyObject *args, PyObject *named)
+{
+	static char *names[] = {"timeout_s", "why", NULL};
+	PyObject *timeout_s = Py_None;
+	int why = code.join;
+
+	if (!PyArg_ParseTupleAndKeywords(args, named, "|Oi:wait", names, &timeout_s, &why) ||
+	    wait_for((signal *)self, timeout_s, why) != 0)
+		return NULL;
+	return PyBool_FromLong(((signal *)self)->is_set);
+}
+
+/* What a coroutine awaits. */
+typedef struct until {
+	PyObject_HEAD turns turns; /* of no signal: it is set */
+	PyObject *joined;          /* the thread whose end it is, or NULL */
+	int64_t deadline;
+	bool is_parked;
+} until;
+
+static PyObject *until_new(PyObject *of, PyObject *thread, PyObject *joined, int64_t deadline)
+{
+	until *made = PyObject_GC_New(until, until_type);
+
+	if (made == NULL)
+		return NULL;
+	made->turns = (turns){.of = (signal *)Py_XNewRef(of), .thread = Py_NewRef(thread)};
+	made->joined = Py_XNewRef(joined);
+	made->deadline = deadline;
+	made->is_parked = false;
+	PyObject_GC_Track(made);
+	return (PyObject *)made;
+}
+
+static PyObject *signal_until(PyObject *self, PyObject *args)
+{
+	PyObject *thread;
+	long long deadline;
+
+	if (!PyArg_ParseTuple(args, "OL:until", &thread, &deadline))
+		return NULL;
+	return until_new(self, thread, NULL, deadline);
+}
+
+static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result)
+{
+	until *mine = (until *)self;
+	PyObject *thread = mine->turns.thread;
+	int goes_on = 0, said;
+
+	(void)sent;
+	*result = NULL;
+	if (mine->turns.of == NULL) {
+		*result = Py_NewRef(Py_True);
+		return PYGEN_RETURN;
+	}
+	if (!mine->is_parked && (mine->turns.of->is_set || mine->deadline == 0)) {
+		*result = PyBool_FromLong(mine->turns.of->is_set);
+		return PYGEN_RETURN;
+	}
+	goes_on = mine->is_parked ? turns_after(&mine->turns, kernel.park_end())
+				  : turns_begin(&mine->turns);
+	mine->is_parked = false;
+	while (goes_on > 0) {
+		if (PyLong_AsLong(GET(thread, pins)) != 0) {
+			said = park_pinned(mine->deadline, code.join, 0);
+		} else {
+			said = kernel.park_begin_for(mine->deadline, code.join, 0);
+		}
+		if (said == code.must_park) {
+			mine->is_parked = true;
+			*result = Py_NewRef(said_park);
+			return PYGEN_NEXT;
+		}
+		goes_on = turns_after(&mine->turns, said);
+	}
+	turns_end(&mine->turns);
+	if (goes_on < 0)
+		return PYGEN_ERROR;
+	*result = mine->joined != NULL && IS(mine->joined, is_closed)
+			  ? PyObject_CallMethodNoArgs(mine->joined, str_check_join)
+			  : PyBool_FromLong(mine->turns.of->is_set);
+	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
+}
+
+/* tp_iternext of a type with am_send. */
+static PyObject *by_send(PyObject *self, PySendResult (*send)(PyObject *, PyObject *, PyObject **))
+{
+	PyObject *result = NULL;
+	PySendResult said = send(self, Py_None, &result);
+
+	if (said == PYGEN_NEXT)
+		return result;
+	if (said == PYGEN_RETURN) {
+		PyErr_SetObject(PyExc_StopIteration, result);
+		Py_DECREF(result);
+	}
+	return NULL;
+}
+
+static PyObject *until_next(PyObject *self)
+{
+	return by_send(self, until_send);
+}
+
+static int until_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	until *mine = (until *)self;
+
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT((PyObject *)mine->turns.of);
+	Py_VISIT(mine->turns.thread);
+	Py_VISIT(mine->joined);
+	return 0;
+}
+
+static int until_clear(PyObject *self)
+{
+	until *mine = (until *)self;
+
+	if (mine->turns.of != NULL && mine->turns.thread != NULL) /* its coroutine was closed */
+		turns_end(&mine->turns);
+	Py_CLEAR(mine->turns.of);
+	Py_CLEAR(mine->turns.thread);
+	Py_CLEAR(mine->joined);
+	return 0;
+}
+
+static void until_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	until_clear(self);
+	PyObject_GC_Del(self);
+	Py_DECREF(type);
+}
+
+static PyType_Slot until_slots[] = {{Py_am_await, PyObject_SelfIter}, {Py_am_send, until_send},
+				    {Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, until_next},
+				    {Py_tp_traverse, until_traverse}, {Py_tp_clear, until_clear},
+				    {Py_tp_dealloc, until_dealloc},   {0, NULL}};
+static PyType_Spec until_spec = {.name = "wakeproof._native.own.Until",
+				 .basicsize = sizeof(until),
+				 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+					  Py_TPFLAGS_DISALLOW_INSTANTIATION,
+				 .slots = until_slots};
+
+static PyObject *signal_leave(PyObject *self, PyObject *one)
+{
+	return PyBool_FromLong(leave_list((signal *)self, (waiter *)one));
+}
+
+static PyObject *is_waiter(PyObject *module, PyObject *one)
+{
+	(void)module;
+	return PyBool_FromLong(Py_IS_TYPE(one, waiter_type));
+}
+
+static PyObject *signal_get(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	return PyBool_FromLong(((signal *)self)->is_set);
+}
+
+static int signal_put(PyObject *self, PyObject *value, void *nothing)
+{
+	int truth = value == NULL ? 0 : PyObject_IsTrue(value);
+
+	(void)nothing;
+	((signal *)self)->is_set = truth > 0;
+	return truth < 0 ? -1 : 0;
+}
+
+static PyObject *signal_waiters(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	if (((signal *)self)->waiters == NULL)
+		((signal *)self)->waiters = PyList_New(0);
+	return Py_XNewRef(((signal *)self)->waiters);
+}
+
+static int signal_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(((signal *)self)->waiters);
+	return 0;
+}
+
+static int signal_clear(PyObject *self)
+{
+	Py_CLEAR(((signal *)self)->waiters);
+	return 0;
+}
+
+static void signal_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	signal_clear(self);
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+static PyMethodDef signal_methods[] = {
+	{"set", signal_set, METH_NOARGS,
+	 "Set the event, and wake all waiters, also if a callback raises an exception."},
+	{"call", (PyCFunction)(void *)signal_call, METH_VARARGS | METH_KEYWORDS,
+	 "Register a callback, which the thread that sets the event calls; before all others, if "
+	 "`is_first`."},
+	{"wait", (PyCFunction)(void *)signal_wait, METH_VARARGS | METH_KEYWORDS,
+	 "Wait until the event is set; return False if the time ran out."},
+	{"_leave", signal_leave, METH_O, "Take a waiter off the list; whether it was there."},
+	{"until", signal_until, METH_VARARGS, "Await it: the calling thread, and a deadline."},
+	{0},
+};
+static PyGetSetDef signal_fields[] = {
+	{"is_set", signal_get, signal_put, "Whether the event is set.", NULL},
+	{"_waiters", signal_waiters, NULL, "Who waits, and what is called.", NULL},
+	{0}};
+static PyType_Slot signal_slots[] = {{Py_tp_methods, signal_methods},
+				     {Py_tp_getset, signal_fields},
+				     {Py_tp_new, PyType_GenericNew},
+				     {Py_tp_traverse, signal_traverse},
+				     {Py_tp_clear, signal_clear},
+				     {Py_tp_dealloc, signal_dealloc},
+				     {Py_tp_doc, "An event that is set once, and never cleared."},
+				     {0, NULL}};
+static PyType_Spec signal_spec = {.name = "wakeproof._native.own.Signal",
+				  .basicsize = sizeof(signal),
+				  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+					   Py_TPFLAGS_BASETYPE,
+				  .slots = signal_slots};
+
+/* ---- what else a coroutine awaits ---- */
+
+typedef struct parking {
+	PyObject_HEAD PyObject *thread;
+	int64_t deadline;
+	int why;
+	uint32_t on;
+	bool is_parked;
+} parking;
+
+static PyObject *parking_new(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	parking *made;
+
+	(void)module;
+	if (count < 2)
+		return PyErr_Format(PyExc_TypeError, "parking: of 2 to 4");
+	made = PyObject_New(parking, parking_type);
+	if (made == NULL)
+		return NULL;
+	made->thread = Py_NewRef(args[0]);
+	made->deadline = PyLong_AsLongLong(args[1]);
+	made->why = count < 3 ? 0 : (int)PyLong_AsLong(args[2]);
+	made->on = count < 4 ? 0 : (uint32_t)PyLong_AsUnsignedLongMask(args[3]);
+	made->is_parked = false;
+	if (PyErr_Occurred())
+		Py_CLEAR(made);
+	return (PyObject *)made;
+}
+
+static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **result)
+{
+	parking *mine = (parking *)self;
+	int said;
+
+	(void)sent;
+	if (mine->is_parked) {
+		said = kernel.park_end();
+	} else if (PyLong_AsLong(GET(mine->thread, pins)) != 0) {
+		said = park_pinned(mine->deadline, mine->why, mine->on);
+	} else {
+		said = kernel.park_begin_for(mine->deadline, mine->why, mine->on);
+		if (said == code.must_park) {
+			mine->is_parked = true;
+			*result = Py_NewRef(said_park);
+			return PYGEN_NEXT;
+		}
+	}
+	mine->is_parked = false;
+	*result = PyLong_FromLong(said);
+	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
+}
+
+static PyObject *parking_next(PyObject *self)
+{
+	return by_send(self, parking_send);
+}
+
+static void parking_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	Py_XDECREF(((parking *)self)->thread);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyType_Slot parking_slots[] = {
+	{Py_am_await, PyObject_SelfIter}, {Py_am_send, parking_send},
+	{Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, parking_next},
+	{Py_tp_dealloc, parking_dealloc}, {0, NULL}};
+static PyType_Spec parking_spec = {.name = "wakeproof._native.own.Parking",
+				   .basicsize = sizeof(parking),
+				   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+				   .slots = parking_slots};
+
+/* Of a yield: nothing but whether it has yielded. */
+typedef struct yielding {
+	PyObject_HEAD bool is_over;
+} yielding;
+
+static PySendResult yielding_send(PyObject *self, PyObject *sent, PyObject **result)
+{
+	yielding *mine = (yielding *)self;
+
+	(void)sent;
+	if (mine->is_over) {
+		*result = Py_NewRef(Py_None);
+		return PYGEN_RETURN;
+	}
+	mine->is_over = true;
+	*result = Py_NewRef(said_yield);
+	return PYGEN_NEXT;
+}
+
+static PyObject *yielding_next(PyObject *self)
+{
+	return by_send(self, yielding_send);
+}
+
+static void yielding_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyType_Slot yielding_slots[] = {
+	{Py_am_await, PyObject_SelfIter},  {Py_am_send, yielding_send},
+	{Py_tp_iter, PyObject_SelfIter},   {Py_tp_iternext, yielding_next},
+	{Py_tp_dealloc, yielding_dealloc}, {0, NULL}};
+static PyType_Spec yielding_spec = {.name = "wakeproof._native.own.Yielding",
+				    .basicsize = sizeof(yielding),
+				    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+				    .slots = yielding_slots};
+
+/* The caller must be a coroutine function that runs as a virtual thread; in a pinned section it
+ * yields nothing. */
+static PyObject *yielding_new(PyObject *module, PyObject *nothing)
+{
+	PyObject *thread = wp__own_thread();
+	yielding *made;
+
+	(void)module;
+	(void)nothing;
+	if (thread == NULL || !IS(thread, is_coroutine))
+		return PyObject_CallNoArgs(py.refuse_yield);
+	made = PyObject_New(yielding, yielding_type);
+	if (made != NULL)
+		made->is_over = PyLong_AsLong(GET(thread, pins)) != 0;
+	return (PyObject *)made;
+}
+
+/* ---- a step ---- */
+
+/* What a step of Python has raised: the error of the thread. */
+static PyObject *failed(PyObject *thread)
+{
+	PyObject *error = error_here(), *said;
+
+	said = error == NULL ? NULL : PyObject_CallFunctionObjArgs(py.failed, thread, error, NULL);
+	Py_XDECREF(error);
+	if (said == NULL)
+		return NULL;
+	Py_DECREF(said);
+	return Py_NewRef(said_done);
+}
+
+/* After code of the user: a child process that it has forked ends here. */
+static int is_parent(long before)
+{
+	PyObject *error, *said;
+
+	if (pid == before)
+		return 0;
+	error = PyErr_Occurred() ? error_here() : Py_NewRef(Py_None);
+	said = error == NULL ? NULL : PyObject_CallOneArg(py.in_child, error);
+	Py_XDECREF(error);
+	Py_XDECREF(said);
+	return -1;
+}
+
+static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
+{
+	PyObject *context = Py_NewRef(GET(thread, context)),
+		 *coroutine = Py_NewRef(GET(thread, coroutine)), *result = NULL, *said;
+	PySendResult how = PYGEN_ERROR;
+	long before = pid;
+
+	(void)module;
+	if (PyContext_Enter(context) == 0) {
+		how = PyIter_Send(coroutine, Py_None, &result);
+		while (how == PYGEN_NEXT && result != said_yield && result != said_park) {
+			said = PyObject_CallFunctionObjArgs(py.send, thread, result, NULL);
+			Py_DECREF(result);
+			result = said; /* of the next await, or what it returned: Done, value */
+			how = said == NULL ? PYGEN_ERROR : PYGEN_NEXT;
+			if (said != NULL && PyTuple_CheckExact(said)) {
+				result = Py_NewRef(PyTuple_GET_ITEM(said, 0));
+				Py_DECREF(said);
+				how = PYGEN_RETURN;
+			}
+		}
+		if (how == PYGEN_ERROR) {
+			PyObject *kind, *error, *trace;
+
+			PyErr_Fetch(&kind, &error, &trace);
+			PyContext_Exit(context);
+			PyErr_Restore(kind, error, trace);
+		} else if (PyContext_Exit(context) != 0) {
+			Py_CLEAR(result);
+			how = PYGEN_ERROR;
+		}
+	}
+	Py_DECREF(context);
+	Py_DECREF(coroutine);
+	if (is_parent(before) != 0)
+		return NULL;
+	if (how == PYGEN_NEXT)
+		return result;
+	if (how == PYGEN_ERROR)
+		return failed(thread);
+	SET(thread, value, result);
+	return Py_NewRef(said_done);
+}
+
+static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
+{
+	PyObject *context = GET(thread, context), *made = NULL;
+
+	if (PyContext_Enter(context) == 0) {
+		made = PyObject_CallNoArgs(GET(thread, call));
+		if (made == NULL) {
+			PyObject *kind, *error, *trace;
+
+			PyErr_Fetch(&kind, &error, &trace);
+			PyContext_Exit(context);
+			PyErr_Restore(kind, error, trace);
+		} else if (PyContext_Exit(context) != 0) {
+			Py_CLEAR(made);
+		}
+	}
+	if (made == NULL)
+		return failed(thread);
+	SET(thread, coroutine, made);
+	SET(thread, resume, Py_NewRef(next_of_coroutine_object));
+	return next_of_coroutine(module, thread);
+}
+
+static PyObject *next_of_call(PyObject *module, PyObject *thread)
+{
+	PyObject *greenlet = Py_NewRef(GET(thread, greenlet)),
+		 *said = switch_to(greenlet, no_arguments);
+
+	(void)module;
+	Py_DECREF(greenlet);
+	return said;
+}
+
+static PyObject *resume(PyObject *thread)
+{
+	PyObject *by = GET(thread, resume), *said;
+
+	if (by == next_of_coroutine_object)
+		return next_of_coroutine(NULL, thread);
+	if (by == next_of_call_object)
+		return next_of_call(NULL, thread);
+	if (by == first_of_coroutine_object)
+		return first_of_coroutine(NULL, thread);
+	Py_INCREF(by);
+	said = PyObject_CallOneArg(by, thread);
+	Py_DECREF(by);
+	return said;
+}
+
+static int truth_of(PyObject *owner, PyObject *name)
+{
+	PyObject *said = PyObject_GetAttr(owner, name);
+	int truth = said == NULL ? -1 : PyObject_IsTrue(said);
+
+	Py_XDECREF(said);
+	return truth;
+}
+
+/* Drops what the thread ran with, and wakes its joiners: it never runs again. */
+static int finish(PyObject *thread)
+{
+	PyObject *key = PyLong_FromVoidPtr(thread), *said;
+	int failed = 0;
+
+	if (key == NULL)
+		return -1;
+	if (PyDict_DelItem(py.threads, key) != 0)
+		PyErr_Clear();
+	Py_DECREF(key);
+	if (GET(thread, mutexes) != Py_None && PySet_GET_SIZE(GET(thread, mutexes)) > 0) {
+		said = PyObject_CallMethodNoArgs(thread, str_abandon);
+		failed |= said == NULL;
+		Py_XDECREF(said);
+	}
+	SET(thread, call, Py_NewRef(py.nothing));
+	SET(thread, coroutine, Py_NewRef(Py_None));
+	SET(thread, greenlet, Py_NewRef(Py_None));
+	SET(thread, hub, Py_NewRef(Py_None));
+	SET(thread, context, Py_NewRef(py.empty));
+	SET(thread, locals, Py_NewRef(Py_None));
+	SET(thread, permitted, Py_NewRef(Py_None));
+	if (GET(thread, error) != Py_None) {
+		said = PyObject_CallOneArg(py.keep, thread);
+		failed |= said == NULL;
+		Py_XDECREF(said);
+	}
+	SET(thread, has_ended, Py_NewRef(Py_True));
+	if (GET(thread, signal) != Py_None)
+		failed |= set_signal((signal *)GET(thread, signal)) != 0;
+	return failed ? -1 : 0;
+}
+
+static PyObject *finished(PyObject *module, PyObject *thread)
+{
+	(void)module;
+	if (finish(thread) != 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* One step, with the GIL. What it is to say to the kernel; an exception may be set. */
+static int step_of(PyObject *thread)
+{
+	PyObject *group = GET(thread, group), *said, *kept;
+	int how = DONE, is_poller = 0;
+
+	Py_INCREF(thread);
+	if (group != known) {
+		said = PyObject_CallOneArg(py.know, group);
+		known = said == NULL ? NULL : group;
+		Py_XDECREF(said);
+	}
+	if (PyErr_Occurred())
+		PyErr_WriteUnraisable(thread);
+	if (wp__own_mount(thread, PyLong_AsUnsignedLongLong(GET(thread, number)),
+			  GET(thread, locals)) != 0) {
+		Py_DECREF(thread);
+		return DONE;
+	}
+	SET(thread, runs, Py_NewRef(Py_True));
+	said = resume(thread);
+	if (said != NULL) {
+		how = said == said_park    ? PARK
+		      : said == said_yield ? YIELD
+					   : (int)PyLong_AsLong(said);
+		Py_DECREF(said);
+	}
+	if (said ==
+	    NULL) /* no memory for a greenlet; what the user's code raises does not come here */
+		SET(thread, error, error_here());
+	kept = wp__own_unmount();
+	if (kept != NULL)
+		SET(thread, locals, kept);
+	SET(thread, runs, Py_NewRef(Py_False));
+	if (how == DONE && (PyObject *)Py_TYPE(thread) != py.thread_type)
+		is_poller = truth_of((PyObject *)Py_TYPE(thread), str_is_poller);
+	/* A poller is forgotten later, when the kernel has removed it from its carrier. */
+	if (how == DONE && is_poller == 0)
+		finish(thread);
+	Py_DECREF(thread);
+	return how;
+}
+
+/* The kernel calls it on a carrier. The first time cffi makes a thread state, which it keeps until the
+ * OS thread ends. */
+static int step(uint64_t number)
+{
+	PyGILState_STATE before;
+	int how;
+
+	if (PyGILState_GetThisThreadState() == NULL)
+		return kernel.first_step(number);
+	before = PyGILState_Ensure();
+	how = step_of((PyObject *)(uintptr_t)number);
+	if (PyErr_Occurred())
+		PyErr_WriteUnraisable((PyObject *)NULL);
+	PyGILState_Release(before);
+	return how;
+}
+
+static PyObject *first_step(PyObject *module, PyObject *number)
+{
+	int how = step_of((PyObject *)PyLong_AsVoidPtr(number));
+
+	(void)module;
+	return PyErr_Occurred() ? NULL : PyLong_FromLong(how);
+}
+
+/* ---- make, start, join, and the end of the object ---- */
+
+/* 1: yes; 0: no; -1: an exception. */
+static int is_coroutine(PyObject *fn)
+{
+	PyObject *said;
+	int truth;
+
+	if (PyMethod_Check(fn))
+		fn = PyMethod_GET_FUNCTION(fn);
+	if (PyFunction_Check(fn))
+		return (((PyCodeObject *)PyFunction_GET_CODE(fn))->co_flags & CO_COROUTINE) != 0;
+	if (PyCFunction_Check(fn))
+		return 0;
+	said = PyObject_CallOneArg(py.is_coroutine, fn);
+	truth = said == NULL ? -1 : PyObject_IsTrue(said);
+	Py_XDECREF(said);
+	return truth;
+}
+
+static void *address_of_group(PyObject *group)
+{
+	PyObject *address = PyObject_GetAttr(group, str_address);
+	void *native = address == NULL ? NULL : PyLong_AsVoidPtr(address);
+
+	Py_XDECREF(address);
+	return native;
+}
+
+/* Where it is to run: the group, a new reference, and the index of a carrier. NULL: an exception. */
+static PyObject *place(PyObject *asked, int *home)
+{
+	PyObject *caller = wp__own_thread(), *both, *group;
+
+	*home = code.here;
+	if ((asked == NULL || asked == Py_None) && caller != NULL)
+		return Py_NewRef(GET(caller, group)); /* of this process, and alive */
+	both = PyObject_CallOneArg(py.place, asked == NULL ? Py_None : asked);
+	if (both == NULL)
+		return NULL;
+	group = Py_NewRef(PyTuple_GET_ITEM(both, 0));
+	*home = (int)PyLong_AsLong(PyTuple_GET_ITEM(both, 1));
+	Py_DECREF(both);
+	both = PyObject_CallMethodNoArgs(group, str_check_process);
+	if (both == NULL)
+		Py_CLEAR(group);
+	Py_XDECREF(both);
+	return group;
+}
+
+/* What the thread calls: fn, or fn with its arguments. */
+static PyObject *bound(PyObject *args, PyObject *named)
+{
+	if (PyTuple_GET_SIZE(args) == 1 && (named == NULL || PyDict_GET_SIZE(named) == 0))
+		return Py_NewRef(PyTuple_GET_ITEM(args, 0));
+	return PyObject_Call(py.partial, args, named);
+}
+
+static int fill(PyObject *self, PyObject *args, PyObject *named, PyObject *name, PyObject *asked)
+{
+	PyObject *fn = PyTuple_GET_ITEM(args, 0), *group, *call, *text, *made;
+	bool is_plain = (PyObject *)Py_TYPE(self) == py.thread_type && name == Py_None;
+	int home, awaits = is_coroutine(fn);
+	void *native = NULL, *of;
+
+	if (awaits < 0)
+		return -1;
+	group = place(asked, &home);
+	if (group == NULL)
+		return -1;
+	SET(self, group, group);
+	call = bound(args, named);
+	if (call == NULL)
+		return -1;
+	SET(self, call, call);
+	SET(self, is_coroutine, PyBool_FromLong(awaits));
+	SET(self, resume, Py_NewRef(awaits ? first_of_coroutine_object : py.first_of_call));
+	of = address_of_group(group);
+	if (of == NULL)
+		return -1;
+	if (is_plain && kernel.group_tracing(of) == 0) {
+		native = kernel.vthread_new(of, (uintptr_t)self, NULL, home, false, false, NULL);
+		if (native == NULL) {
+			PyErr_NoMemory();
+			return -1;
+		}
+		SET(self, address, PyLong_FromVoidPtr(native));
+		SET(self, home, PyLong_FromLong(kernel.vthread_home(native)));
+		return GET(self, address) == NULL || GET(self, home) == NULL ? -1 : 0;
+	}
+	text = PyLong_FromLong(home);
+	made = text == NULL ? NULL : PyObject_CallMethodObjArgs(self, str_make, group, text, NULL);
+	Py_XDECREF(text);
+	Py_XDECREF(made);
+	return made == NULL ? -1 : 0;
+}
+
+static int init(PyObject *self, PyObject *args, PyObject *named)
+{
+	PyObject *name = Py_None, *asked = NULL, *rest = NULL, *said, *number;
+	int failed;
+
+	SET(self, address, Py_NewRef(Py_None)); /* its arguments may be refused */
+	SET(self, error, Py_NewRef(Py_None));
+	SET(self, group, Py_NewRef(Py_None));
+	if (PyTuple_GET_SIZE(args) < 1) {
+		PyErr_SetString(PyExc_TypeError, "VirtualThread: fn is missing");
+		return -1;
+	}
+	if (!PyCallable_Check(PyTuple_GET_ITEM(args, 0))) {
+		said = PyObject_CallOneArg(py.check_callable, PyTuple_GET_ITEM(args, 0));
+		Py_XDECREF(said);
+		return -1;
+	}
+	if (named != NULL && PyDict_GET_SIZE(named) > 0) {
+		rest = PyDict_Copy(named);
+		if (rest == NULL)
+			return -1;
+		name = PyDict_GetItemWithError(rest, str_name);
+		name = name == NULL ? Py_None : name;
+		asked = PyDict_GetItemWithError(rest, str_group);
+		Py_XINCREF(asked);
+		said = PyObject_CallOneArg(py.checked, name);
+		name = said;
+		if (said == NULL ||
+		    (PyDict_Contains(rest, str_name) && PyDict_DelItem(rest, str_name) != 0) ||
+		    (asked != NULL && PyDict_DelItem(rest, str_group) != 0)) {
+			Py_XDECREF(said);
+			Py_XDECREF(asked);
+			Py_DECREF(rest);
+			return -1;
+		}
+	} else {
+		Py_INCREF(name);
+	}
+	number = PyIter_Next(py.numbers);
+	SET(self, name, name);
+	SET(self, number, number);
+	SET(self, coroutine, Py_NewRef(Py_None));
+	SET(self, signal, Py_NewRef(Py_None));
+	SET(self, has_ended, Py_NewRef(Py_False));
+	SET(self, is_started, Py_NewRef(Py_False));
+	SET(self, is_closed, Py_NewRef(Py_False));
+	SET(self, runs, Py_NewRef(Py_False));
+	SET(self, permitted, Py_NewRef(Py_None));
+	SET(self, pins, PyLong_FromLong(0));
+	SET(self, value, Py_NewRef(Py_None));
+	SET(self, wait, Py_NewRef(Py_None));
+	SET(self, mutexes, Py_NewRef(Py_None));
+	SET(self, is_heard, Py_NewRef(Py_False));
+	SET(self, locals, Py_NewRef(Py_None));
+	SET(self, scope, Py_NewRef(Py_None));
+	SET(self, open, Py_NewRef(Py_None));
+	failed = number == NULL ? -1 : fill(self, args, rest, name, asked);
+	Py_XDECREF(asked);
+	Py_XDECREF(rest);
+	return failed;
+}
+
+static PyObject *refused(PyObject *by, PyObject *self)
+{
+	PyObject *said = PyObject_CallOneArg(by, self);
+
+	Py_XDECREF(said);
+	return NULL;
+}
+
+/* Its context: given, or None: a copy of the caller's. With a second argument that is true it may run
+ * next, if the caller yields. */
+static PyObject *start(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	PyObject *context = count > 0 ? args[0] : Py_None;
+	PyObject *group = GET(self, group), *bindings = NULL, *key, *said;
+	void *native = native_of(self);
+	int is_placed, how;
+
+	if (GET(self, is_started) != Py_False || native == NULL || group == Py_None)
+		return refused(py.refuse_start, self);
+	if (wp__own_thread() == NULL || GET(wp__own_thread(), group) != group) {
+		said = PyObject_CallMethodNoArgs(group, str_check_process);
+		if (said == NULL)
+			return NULL;
+		Py_DECREF(said);
+	}
+	if (context == Py_None) {
+		if (PyContextVar_Get(py.bindings, NULL, &bindings) != 0)
+			return NULL;
+		context = bindings == NULL || bindings == Py_None
+				  ? PyContext_CopyCurrent()
+				  : PyObject_CallNoArgs(py.context_to_start);
+		Py_XDECREF(bindings);
+	} else {
+		Py_INCREF(context);
+	}
+	if (context == NULL)
+		return NULL;
+	SET(self, context, context);
+	is_placed = truth_of(group, str_is_placed);
+	if (is_placed < 0)
+		return NULL;
+	if (is_placed)
+		SET(self, home, PyLong_FromLong(kernel.vthread_placed(native)));
+	key = PyLong_FromVoidPtr(self);
+	if (key == NULL || PyDict_SetItem(py.threads, key, self) != 0) {
+		Py_XDECREF(key);
+		return NULL;
+	}
+	SET(self, is_started, Py_NewRef(Py_True));
+	how = count > 1 && args[1] == Py_True ? kernel.submit_next(native, true)
+					      : kernel.vthread_start(native);
+	if (how != code.ok) {
+		SET(self, is_started, Py_NewRef(Py_False));
+		PyDict_DelItem(py.threads, key);
+	}
+	Py_DECREF(key);
+	return how == code.ok ? Py_NewRef(Py_None) : refused(py.closed_start, self);
+}
+
+static PyObject *done_get(PyObject *self, void *nothing)
+{
+	PyObject *signal_now = GET(self, signal);
+
+	(void)nothing;
+	if (signal_now == Py_None) {
+		signal_now = PyObject_CallNoArgs(py.signal);
+		if (signal_now == NULL)
+			return NULL;
+		((signal *)signal_now)->is_set = IS(self, has_ended);
+		SET(self, signal, signal_now);
+	}
+	return Py_NewRef(signal_now);
+}
+
+/* Await its end, as the calling coroutine function: thread, seconds or None. */
+static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	PyObject *thread = wp__own_thread(), *other = count > 0 ? args[0] : Py_None, *done, *made;
+	int64_t deadline;
+
+	(void)module;
+	if (count != 2)
+		return PyErr_Format(PyExc_TypeError, "joining: of 2");
+	if (thread == NULL || !IS(thread, is_coroutine))
+		return PyObject_CallNoArgs(py.refuse_join);
+	if (deadline_of(args[1], &deadline) != 0)
+		return NULL;
+	if (!PyObject_TypeCheck(other, (PyTypeObject *)py.thread_type) || other == thread ||
+	    !IS(other, has_ended) || IS(other, is_closed)) {
+		made = PyObject_CallMethodNoArgs(other, str_check_join);
+		if (made == NULL)
+			return NULL;
+		Py_DECREF(made);
+	}
+	if (IS(other, has_ended))
+		return until_new(NULL, thread, NULL, 0);
+	done = done_get(other, NULL);
+	made = done == NULL ? NULL : until_new(done, thread, other, deadline);
+	Py_XDECREF(done);
+	return made;
+}
+
+static PyObject *held_get(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	if (GET(self, mutexes) == Py_None)
+		SET(self, mutexes, PySet_New(NULL));
+	return Py_XNewRef(GET(self, mutexes));
+}
+
+static PyObject *scopes_get(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	if (GET(self, open) == Py_None)
+		SET(self, open, PyList_New(0));
+	return Py_XNewRef(GET(self, open));
+}
+
+/* Waits until the thread has ended, without its checks; returns whether it has. */
+static PyObject *waits(PyObject *self, PyObject *timeout_s)
+{
+	PyObject *done;
+	bool is_set;
+	int failed;
+
+	if (IS(self, has_ended) && timeout_s == Py_None)
+		Py_RETURN_TRUE;
+	done = done_get(self, NULL);
+	if (done == NULL)
+		return NULL;
+	failed = wait_for((signal *)done, timeout_s, code.join);
+	is_set = ((signal *)done)->is_set;
+	Py_DECREF(done);
+	return failed ? NULL : PyBool_FromLong(is_set);
+}
+
+static void finalize(PyObject *self)
+{
+	PyObject *kind, *error, *trace, *group = GET(self, group), *life, *made, *said;
+	void *native = native_of(self);
+	bool is_ours = false, lives = false;
+
+	if (native == NULL || group == NULL || group == Py_None)
+		return; /* its arguments were refused, or its group was closed */
+	PyErr_Fetch(&kind, &error, &trace);
+	made = PyObject_GetAttr(group, str_pid);
+	if (made != NULL) {
+		is_ours = PyLong_AsLong(made) == pid;
+		Py_DECREF(made);
+	}
+	life = is_ours ? PyObject_GetAttr(group, str_life) : NULL;
+	if (life != NULL) {
+		lives = PyList_CheckExact(life) && PyList_GET_ITEM(life, 0) == Py_True;
+		Py_DECREF(life);
+	}
+	if (lives) {
+		SET(self, address, Py_NewRef(Py_None)); /* a hook may keep this object */
+		kernel.vthread_free(native);
+	}
+	if (is_ours && GET(self, error) != Py_None) {
+		said = PyObject_CallOneArg(py.report, self);
+		if (said == NULL)
+			PyErr_WriteUnraisable(self);
+		Py_XDECREF(said);
+	}
+	if (PyErr_Occurred())
+		PyErr_WriteUnraisable(self);
+	PyErr_Restore(kind, error, trace);
+}
+
+static PyMethodDef core_methods[] = {
+	{"_begin", (PyCFunction)(void *)start, METH_FASTCALL,
+	 "Start it: its context, or None; whether it may run next."},
+	{"_waits", waits, METH_O, "Wait until it has ended; seconds, or None."},
+	{0},
+};
+static PyGetSetDef core_fields[] = {
+	{"_done", done_get, NULL, "A signal that is set when the thread has ended.", NULL},
+	{"_held", held_get, NULL, "The mutexes that it holds.", NULL},
+	{"_scopes", scopes_get, NULL, "The scopes that it has open.", NULL},
+	{0}};
+static PyType_Slot core_slots[] = {{Py_tp_init, init},
+				   {Py_tp_finalize, finalize},
+				   {Py_tp_methods, core_methods},
+				   {Py_tp_getset, core_fields},
+				   {0, NULL}};
+static PyType_Spec core_spec = {.name = "wakeproof._native.own.Core",
+				.basicsize = sizeof(PyObject),
+				.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+				.slots = core_slots};
+
+/* ---- the module ---- */
+
+/* The offset of a field that `__slots__` has made; -1: there is none. */
+static Py_ssize_t offset_of(PyObject *type, const char *name)
+{
+	PyObject *found = NULL;
+
+	for (PyTypeObject *base = (PyTypeObject *)type; base != NULL && found == NULL;
+	     base = base->tp_base)
+		found = base->tp_dict == NULL ? NULL : PyDict_GetItemString(base->tp_dict, name);
+	if (found == NULL || !Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+		PyErr_Format(PyExc_TypeError, "%s: no field of a thread", name);
+		return -1;
+	}
+	return ((PyMemberDescrObject *)found)->d_member->offset;
+}
+
+/* Takes a dict: name -> object of Python; addresses; codes; the greenlets. */
+static PyObject *bind_core(PyObject *module, PyObject *args)
+{
+	PyObject *objects, *addresses, *codes, *type;
+	uintptr_t each[sizeof kernel / sizeof(uintptr_t)];
+	long long numbers[7];
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO!O!O!", &type, &PyDict_Type, &objects, &PyTuple_Type,
+			      &addresses, &PyTuple_Type, &codes))
+		return NULL;
+	if (PyTuple_GET_SIZE(addresses) != (Py_ssize_t)(sizeof each / sizeof *each) ||
+	    PyTuple_GET_SIZE(codes) != (Py_ssize_t)(sizeof numbers / sizeof *numbers))
+		return PyErr_Format(PyExc_TypeError, "bind: of %zu and %zu",
+				    sizeof each / sizeof *each, sizeof numbers / sizeof *numbers);
+	for (size_t n = 0; n < sizeof fields / sizeof *fields; n++) {
+		Py_ssize_t offset = offset_of(type, fields[n].name);
+
+		if (offset < 0)
+			return NULL;
+		memcpy((char *)&at + fields[n].offset, &offset, sizeof offset);
+	}
+	for (size_t n = 0; n < sizeof called / sizeof *called; n++) {
+		PyObject *found = PyDict_GetItemString(objects, called[n]);
+
+		if (found == NULL)
+			return PyErr_Format(PyExc_TypeError, "bind: %s is missing", called[n]);
+		((PyObject **)&py)[n] = Py_NewRef(found);
+	}
+	for (size_t n = 0; n < sizeof each / sizeof *each; n++)
+		each[n] = (uintptr_t)PyLong_AsVoidPtr(PyTuple_GET_ITEM(addresses, n));
+	for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+		numbers[n] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes, n));
+	greenlets = PyCapsule_Import("greenlet._C_API", 0);
+	if (greenlets == NULL || PyErr_Occurred())
+		return NULL;
+	memcpy(&kernel, each, sizeof kernel);
+	code.ok = (int)numbers[0];
+	code.timeout = (int)numbers[1];
+	code.interrupted = (int)numbers[2];
+	code.must_park = (int)numbers[3];
+	code.join = (int)numbers[4];
+	code.here = (int)numbers[5];
+	code.forever = numbers[6];
+	return PyLong_FromVoidPtr((void *)step);
+}
+
+static PyMethodDef functions[] = {
+	{"bind_core", bind_core, METH_VARARGS,
+	 "Take what is called; return the address of the step."},
+	{"first_step", first_step, METH_O, "The first step on an OS thread."},
+	{"first_of_coroutine", first_of_coroutine, METH_O, "Begin a coroutine function."},
+	{"next_of_coroutine", next_of_coroutine, METH_O, "Go on with it."},
+	{"next_of_call", next_of_call, METH_O, "Go on with a callable."},
+	{"forget", finished, METH_O,
+	 "Drop what the thread ran with and wake its joiners, because it never runs again."},
+	{"park", (PyCFunction)(void *)park, METH_FASTCALL,
+	 "Park the caller: thread, deadline, why, on what."},
+	{"leave", (PyCFunction)(void *)leave_for, METH_FASTCALL,
+	 "Switch to the carrier until the next step: thread, what the step returns."},
+	{"parking", (PyCFunction)(void *)parking_new, METH_FASTCALL, "Await a park: as `park`."},
+	{"joining", (PyCFunction)(void *)joining, METH_FASTCALL,
+	 "Await the end of a thread: thread, seconds or None."},
+	{"is_waiter", is_waiter, METH_O, "Whether a callback of a signal wakes a thread."},
+	{"yield_here", yield_here, METH_NOARGS,
+	 "Yield, if the caller is a virtual thread that may; return whether it is one."},
+	{"yielding", yielding_new, METH_NOARGS, "Await a yield."},
+	{0},
+};
+
+static PyTypeObject *type_of(PyObject *module, PyType_Spec *spec)
+{
+	PyObject *type = PyType_FromSpec(spec);
+
+	if (type != NULL && PyModule_AddObjectRef(module, strrchr(spec->name, '.') + 1, type) != 0)
+		Py_CLEAR(type);
+	return (PyTypeObject *)type;
+}
+
+static PyObject *alone(PyObject *said)
+{
+	return PyTuple_Pack(1, said);
+}
+
+int wp__core_fill(PyObject *module)
+{
+	forked();
+	if (pthread_key_create(&parkers, free_parker) != 0 ||
+	    pthread_atfork(NULL, NULL, forked) != 0)
+		return -1;
+	signal_type = type_of(module, &signal_spec);
+	waiter_type = type_of(module, &waiter_spec);
+	until_type = type_of(module, &until_spec);
+	parking_type = type_of(module, &parking_spec);
+	yielding_type = type_of(module, &yielding_spec);
+	said_done = PyLong_FromLong(DONE);
+	said_yield = PyLong_FromLong(YIELD);
+	said_park = PyLong_FromLong(PARK);
+	no_arguments = PyTuple_New(0);
+	only_park = alone(said_park);
+	only_yield = alone(said_yield);
+	str_make = PyUnicode_InternFromString("_make");
+	str_check_process = PyUnicode_InternFromString("_check_process");
+	str_abandon = PyUnicode_InternFromString("_abandon_held");
+	str_is_pinned = PyUnicode_InternFromString("_is_pinned");
+	str_is_poller = PyUnicode_InternFromString("_is_poller");
+	str_address = PyUnicode_InternFromString("_address");
+	str_is_placed = PyUnicode_InternFromString("_is_placed");
+	str_pid = PyUnicode_InternFromString("_pid");
+	str_life = PyUnicode_InternFromString("_life");
+	str_check_join = PyUnicode_InternFromString("_check_join");
+	str_name = PyUnicode_InternFromString("name");
+	str_group = PyUnicode_InternFromString("group");
+	if (signal_type == NULL || waiter_type == NULL || until_type == NULL ||
+	    parking_type == NULL || yielding_type == NULL || type_of(module, &core_spec) == NULL ||
+	    PyModule_AddFunctions(module, functions) != 0)
+		return -1;
+	first_of_coroutine_object = PyObject_GetAttrString(module, "first_of_coroutine");
+	next_of_coroutine_object = PyObject_GetAttrString(module, "next_of_coroutine");
+	next_of_call_object = PyObject_GetAttrString(module, "next_of_call");
+	return first_of_coroutine_object == NULL || next_of_coroutine_object == NULL ||
+			       next_of_call_object == NULL
+		       ? -1
+		       : 0;
+}
+
+#else
+
+int wp__core_fill(PyObject *module)
+{
+	(void)module;
+	return 0;
+}
+
+#endif
