@@ -4,7 +4,8 @@
 A carrier is an OS thread that runs virtual threads (`CarrierGroup`).  A virtual thread parks when
 it waits by a call of wakeproof: it leaves its carrier, which runs other work meanwhile.
 
-All other waits block the carrier, and delay whatever is queued there: ``time.sleep``,
+After `wakeproof.install` the waits of Python's standard library park as well.  All others block the
+carrier, and delay whatever is queued there: without `install` ``time.sleep``,
 ``threading.Lock`` and events, other libraries' futures, plain sockets and files, and long
 computations.  Three parts of wakeproof block it as well: `Parker`, `MpscQueue` and
 ``CarrierGroup.close``.  `wakeproof.watch` reports such waits.  Two kinds of parks block the carrier
@@ -19,6 +20,8 @@ of a carrier share what Python keeps for an OS thread.
 ``get_ident`` and ``get_native_id`` return the number of the carrier's OS thread, which
 ``signal.pthread_kill`` and ``sys._current_frames`` need.  ``threading.current_thread()`` also
 describes the carrier, under the virtual thread's name; `current` returns the virtual thread.
+With `wakeproof.install` ``get_ident`` and ``threading.current_thread()`` are the virtual thread's
+own.
 
 Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """

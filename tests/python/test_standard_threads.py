@@ -77,7 +77,7 @@ def test_each_virtual_thread_has_a_number_and_a_thread_of_its_own(group: Carrier
         me = first[1]
         assert me in threading.enumerate()
         assert me.is_alive()
-        assert me.daemon
+        assert not me.daemon
         assert me.ident == first[0]
         assert me.native_id == threading.get_native_id()
         with pytest.raises(RuntimeError, match="cannot join current thread"):

@@ -49,7 +49,7 @@ class ForeignThread(threading._DummyThread):
 
     def __init__(self, of: VirtualThread) -> None:
         self._of = of
-        threading.Thread.__init__(self, daemon=True)
+        threading.Thread.__init__(self, daemon=False)  # what it starts is waited for
         self._started: threading.Event
         self._started.set()
         self._ident = ident_of(of)
