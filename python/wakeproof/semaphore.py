@@ -130,7 +130,7 @@ class Semaphore(SemaphoreCore, Unique):
             UsageError: `permits` is out of range.
             StateError: there would be more than `MOST`; none is given.
         """
-        if lib.wp_semaphore_release(self._native, _counted(permits, 1)) != lib.WP_OK:
+        if not self._give(_counted(permits, 1)):
             self._refuse_more(permits)
 
     def _refuse_more(self, permits: int) -> NoReturn:

@@ -32,7 +32,8 @@
 #include "base/futex.h"
 #include "free.h"
 
-/* Of the kernel, as its bindings have them; each is called without the GIL. */
+/* Of the kernel, as its bindings have them. Those that wait are called without the GIL, the others
+ * with it: to let go of it changes threads, if another one wants it, which costs far more. */
 static struct {
 	bool (*mutex_try_lock)(void *mutex);
 	bool (*mutex_was_abandoned)(void *mutex);
@@ -127,12 +128,12 @@ static PyObject *has(PyObject *self, PyObject *who, int code)
 	if (code != WP_OK && code != WP_ABANDONED)
 		return not_taken(self, code);
 	if (kernel.mutex_was_abandoned(mutex) || code == WP_ABANDONED) {
-		UNLOCKED(kernel.mutex_unlock(mutex));
+		kernel.mutex_unlock(mutex);
 		return PyObject_CallMethod(self, "_refuse_abandoned", NULL);
 	}
 	if (note(self, who, true) == 0)
 		Py_RETURN_TRUE;
-	UNLOCKED(kernel.mutex_unlock(mutex));
+	kernel.mutex_unlock(mutex);
 	return NULL;
 }
 
@@ -154,7 +155,7 @@ static PyObject *take_as(PyObject *self, PyObject *who, int64_t deadline_ns)
 		return NULL;
 	if (held)
 		return PyObject_CallMethod(self, "_refuse_again", NULL);
-	UNLOCKED(taken = kernel.mutex_try_lock(mutex));
+	taken = kernel.mutex_try_lock(mutex);
 	if (!taken && deadline_ns == 0)
 		Py_RETURN_FALSE;
 	if (!taken && !is_os(who)) {
@@ -223,7 +224,7 @@ static PyObject *mutex_release(PyObject *self, PyObject *nothing)
 	Py_DECREF(who);
 	if (failed)
 		return NULL;
-	UNLOCKED(kernel.mutex_unlock(mutex));
+	kernel.mutex_unlock(mutex);
 	Py_RETURN_NONE;
 }
 
@@ -366,7 +367,7 @@ static PyObject *acquire(PyObject *self, uint32_t permits, int64_t deadline_ns)
 		return NULL;
 	is_virtual = !is_os(who);
 	Py_DECREF(who);
-	UNLOCKED(taken = kernel.semaphore_try_acquire(semaphore, permits));
+	taken = kernel.semaphore_try_acquire(semaphore, permits);
 	if (!taken && deadline_ns == 0)
 		Py_RETURN_FALSE;
 	if (!taken && is_virtual) {
@@ -398,6 +399,16 @@ static PyObject *semaphore_take(PyObject *self, PyObject *args)
 	return acquire(self, permits, deadline_ns);
 }
 
+static PyObject *semaphore_give(PyObject *self, PyObject *permits)
+{
+	void *semaphore = native(self);
+	unsigned long count = PyLong_AsUnsignedLong(permits);
+
+	if (semaphore == NULL || PyErr_Occurred())
+		return NULL;
+	return PyBool_FromLong(kernel.semaphore_release(semaphore, (uint32_t)count) == WP_OK);
+}
+
 static PyObject *semaphore_enter(PyObject *self, PyObject *nothing)
 {
 	(void)nothing;
@@ -412,7 +423,7 @@ static PyObject *semaphore_exit(PyObject *self, PyObject *error)
 	(void)error;
 	if (semaphore == NULL)
 		return NULL;
-	UNLOCKED(code = kernel.semaphore_release(semaphore, 1));
+	code = kernel.semaphore_release(semaphore, 1);
 	if (code != WP_OK)
 		return PyObject_CallMethod(self, "_refuse_more", "i", 1);
 	Py_RETURN_NONE;
@@ -427,6 +438,7 @@ static PyObject *semaphore_entered(PyObject *self, void *nothing)
 static PyGetSetDef semaphore_fields[] = {{"_entered", semaphore_entered, NULL, NULL, NULL}, {0}};
 static PyMethodDef semaphore_methods[] = {
 	{"_take", semaphore_take, METH_VARARGS, "Take permits until a deadline; False: it passed."},
+	{"_give", semaphore_give, METH_O, "Give permits; False: there would be too many."},
 	{"__enter__", semaphore_enter, METH_NOARGS, "Take one permit."},
 	{"__exit__", semaphore_exit, METH_VARARGS, "Give it back."},
 	{0},

@@ -132,6 +132,9 @@ else:
                 acquire = partial(lib.wp_semaphore_acquire_until, self._native, permits)
                 return self._told(asleep(acquire, deadline_ns))
 
+            def _give(self, permits):
+                return lib.wp_semaphore_release(self._native, permits) == lib.WP_OK
+
             def __enter__(self):
                 self._take(1, lib.WP_FOREVER)
                 return self
