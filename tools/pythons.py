@@ -4,6 +4,7 @@
   python -m tools.pythons path 3.14t               print where it is; fetch or build it if needed
   python -m tools.pythons venv 3.14t               print the Python of an environment with wakeproof
   python -m tools.pythons test 3.12 3.13 [-- ARG]  run pytest under each
+  python -m tools.pythons free [-- ARG]            the same without the GIL, with figures
 
 A name is 3.12, or 3.14t for one without the GIL.  Where they come from: this machine (PATH,
 pyenv); else Debian's newer suites, unpacked beside the system; those without the GIL are built from
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -40,6 +42,7 @@ NEEDED = ("cffi", "execnet", "greenlet", "hypothesis", "iniconfig", "packaging",
           "pycparser", "pygments", "pytest", "pytest-xdist", "setuptools",
           "sortedcontainers")  # fmt: skip
 STAND_IN = "3.13t"
+FREE = ("3.14t", STAND_IN)
 WITHOUT_WHEEL = "hypothesis<6.156"  # the last that is Python only
 TESTS = ("tests/python", "tests/sync", "tests/sched", "tests/io", "tests/scope", "tests/queue",
          "tests/pool", "tests/thread", "tests/wakeup", "tests/inspect")  # fmt: skip
@@ -252,6 +255,38 @@ def test(names: list[str], arguments: list[str]) -> int:
     return int(failed)
 
 
+def figures(name: str) -> dict[str, float]:
+    """Return what tools/scaling.py measures under that Python."""
+    with _alone():
+        python = venv(name)
+    found: dict[str, float] = json.loads(_run(python, "tools/scaling.py", cwd=ROOT))
+    return found
+
+
+def free(arguments: list[str]) -> int:
+    """Test and measure without the GIL: under the newest such Python that can be had."""
+    for name in FREE:
+        try:
+            with _alone():
+                venv(name)
+        except CannotBeHadError as error:
+            print(f"wakeproof: Python {name}: SKIPPED: {error}", flush=True)
+            continue
+        os.environ.setdefault("WAKEPROOF_STRESS_S", "3")
+        failed = test([name], arguments)
+        with_gil = name.removesuffix("t")
+        ours, others = figures(name), figures(with_gil)
+        for row, seconds in ours.items():
+            print(f"{row:26}{name:>6} {seconds:6.3f} s{with_gil:>6} {others[row]:6.3f} s"
+                  f"  {seconds / others[row]:5.2f}")  # fmt: skip
+        for one, two in (("work on one carrier", "work on two carriers"),
+                         ("submit from one thread", "submit from two threads")):  # fmt: skip
+            print(f"{two}: {ours[one] / ours[two]:.2f} times one (with the GIL "
+                  f"{others[one] / others[two]:.2f})")  # fmt: skip
+        return failed
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     """Do what the command line says."""
     given = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -266,6 +301,8 @@ def main(arguments: list[str]) -> int:
             return 0
         case ["test", *names] if names:
             return test(names, arguments[len(given) + 1 :])
+        case ["free"]:
+            return free(arguments[2:])
     sys.stderr.write(f"{__doc__}")
     return 2
 

@@ -6,13 +6,13 @@ Spec: ``specs/sync/Channel.tla``.  Source: ``kernel/sync/channel.h``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.noncopyable import Unique
-from wakeproof._runtime.numbers import numbered
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.wait import Wait, asleep, made, parked, told
 from wakeproof.errors import ClosedError, DeadlineError, UsageError
@@ -109,7 +109,7 @@ class Channel(Unique, Generic[T]):
         self.capacity = capacity
         self._native = made(lib.wp__channel_new(capacity), lib.wp__channel_free, "Channel")
         self._items: dict[int, T] = {}  # by the pointer that the kernel holds
-        self._tokens = numbered()
+        self._tokens = itertools.count(1)
 
     def send(self, item: T, timeout_s: float | None = None) -> bool:
         """Give `item` to a receiver, or put it into a slot, within `timeout_s` seconds.

@@ -6,6 +6,7 @@ Spec: ``specs/pool/Pool.tla``, ``Reserve.tla``.  Source: ``kernel/pool/pool.h``,
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -21,7 +22,6 @@ from wakeproof._runtime import pool_jobs
 from wakeproof._runtime import process as _process
 from wakeproof._runtime.call import Call
 from wakeproof._runtime.deadline import deadline_ns
-from wakeproof._runtime.numbers import numbered
 from wakeproof._runtime.offload import offload
 from wakeproof._runtime.types import P, T
 from wakeproof._runtime.workers import Workers, bound, either
@@ -29,7 +29,7 @@ from wakeproof.carrier import checked
 from wakeproof.errors import ClosedError, ForkedError, StateError, UsageError, error_for
 
 _MOST, _MORE = 2**15, 200  # the most threads: the limit, and the default
-_counter = numbered(0)
+_counter = itertools.count()
 
 
 @dataclass(frozen=True)

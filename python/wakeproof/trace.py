@@ -19,6 +19,7 @@ Example:
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,6 @@ from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import group_registry
 from wakeproof._runtime import process as _process
 from wakeproof._runtime.atomic import write_atomically
-from wakeproof._runtime.numbers import numbered
 from wakeproof.errors import SystemCallError, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ FOLDER = "WAKEPROOF_TRACE"
 ASKED_FOR = lib.WP_TRACE_USUAL  # the number of events of each carrier under `wakeproof trace`
 MOST = lib.WP_TRACE_MOST
 OUTSIDE = "outside"
-_saved = numbered()
+_saved = itertools.count(1)
 _wanted: list[int] = []  # the number for groups that are made later, by `switch_on`
 STEALS = {
     lib.WP_STEAL_DIRECTED: "directed",

@@ -256,7 +256,8 @@ def test_the_interpreters_end_waits_for_all_and_refuses_more() -> None:
 
 def test_a_forked_child_has_no_pool_to_wait_for() -> None:
     said = run("""
-        import os, wakeproof
+        import os, warnings, wakeproof
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
         pool = wakeproof.QueuedThreadPool(1, min_threads=1)
         pool.submit(abs, 1).result()
         child = os.fork()

@@ -138,19 +138,18 @@ def of_events() -> tuple[Body, Callable[[], bool]]:
 
 
 def of_semaphore() -> tuple[Body, Callable[[], bool]]:
-    semaphore, inside, most = threading.BoundedSemaphore(3), Counter(), Counter()
-    done = Counter()
+    semaphore = threading.BoundedSemaphore(3)
+    inside, seen = [0], [0]  # lists: several threads are inside at once, perhaps without a GIL
 
     def body() -> None:
         for at in range(TURNS):
             with semaphore:
-                inside.at += 1
-                most.at = max(most.at, inside.at)
+                inside.append(at)
+                seen.append(len(inside) - 1)
                 pause(at)
-                inside.at -= 1
-                done.at += 1
+                inside.pop()
 
-    return body, lambda: most.at in (2, 3) and done.at == TURNS * (VIRTUAL + OS)
+    return body, lambda: max(seen) in (2, 3) and len(seen) - 1 == TURNS * (VIRTUAL + OS)
 
 
 def of_barrier() -> tuple[Body, Callable[[], bool]]:

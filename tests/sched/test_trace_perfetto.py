@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from tests.conftest import PATIENCE_S, Command
 
 from wakeproof import CarrierGroup, Tracing, VirtualThread, park
 from wakeproof.cli import perfetto_trace
 from wakeproof.errors import MissingToolError
 from wakeproof.trace import Event
+
+perfetto = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+Trace, TrackEvent = perfetto.Trace, perfetto.TrackEvent
 
 MS = 1_000_000
 

@@ -725,17 +725,20 @@ static PyObject *acquire_by(const method *of, bool (*take)(PyObject *), PyObject
 
 /* ---- Lock ---- */
 
-/* As Modules/_threadmodule.c has it; `is_lock` makes sure of it. */
-#if PY_VERSION_HEX < 0x030E0000
-typedef struct plain {
+/* As Modules/_threadmodule.c has it; `is_lock` finds out which of the two: 3.13 began with the first,
+ * and its later releases have the second. */
+typedef struct posted {
 	PyObject_HEAD PyThread_type_lock lock;
 	PyObject *weak;
 	char locked;
-} plain;
-#else
+} posted;
+#if HAS_KEY
 typedef struct plain {
 	PyObject_HEAD PyMutex lock;
 } plain;
+
+static bool has_mutex;
+#define MUTEX_OF(self) (&((plain *)(self))->lock)
 
 enum { LOCKED = 1 }; /* bit of a PyMutex; the other one: somebody sleeps */
 
@@ -755,35 +758,35 @@ static PyTypeObject *lock_type;
 
 static bool take_lock(PyObject *self)
 {
-	plain *lock = (plain *)self;
-
-#if PY_VERSION_HEX < 0x030E0000
-	if (!PyThread_acquire_lock(lock->lock, NOWAIT_LOCK))
+#if HAS_KEY
+	if (has_mutex)
+		return grab_mutex(MUTEX_OF(self));
+#endif
+	if (!PyThread_acquire_lock(((posted *)self)->lock, NOWAIT_LOCK))
 		return false;
-	lock->locked = 1;
+	((posted *)self)->locked = 1;
 	return true;
-#else
-	return grab_mutex(&lock->lock);
-#endif
 }
 
-static bool is_locked(const plain *lock)
+static bool is_locked(PyObject *self)
 {
-#if PY_VERSION_HEX < 0x030E0000
-	return lock->locked != 0;
-#else
-	return (LOOK(lock->lock._bits) & LOCKED) != 0;
+#if HAS_KEY
+	if (has_mutex)
+		return (LOOK(MUTEX_OF(self)->_bits) & LOCKED) != 0;
 #endif
+	return ((posted *)self)->locked != 0;
 }
 
-static void free_lock(plain *lock)
+static void free_lock(PyObject *self)
 {
-#if PY_VERSION_HEX < 0x030E0000
-	lock->locked = 0;
-	PyThread_release_lock(lock->lock);
-#else
-	PyMutex_Unlock(&lock->lock);
+#if HAS_KEY
+	if (has_mutex) {
+		PyMutex_Unlock(MUTEX_OF(self));
+		return;
+	}
 #endif
+	((posted *)self)->locked = 0;
+	PyThread_release_lock(((posted *)self)->lock);
 }
 
 static PyObject *lock_acquire(PyObject *self, PyObject *args, PyObject *named);
@@ -814,14 +817,14 @@ static PyObject *lock_acquire(PyObject *self, PyObject *args, PyObject *named)
 
 static PyObject *lock_release(PyObject *self, PyObject *nothing)
 {
-	PyObject *heir = is_locked((plain *)self) ? heir_of(self) : NULL;
+	PyObject *heir = is_locked(self) ? heir_of(self) : NULL;
 
 	if (heir != NULL)
 		return woken(heir, Py_NewRef(Py_None));
 	return told(self, by_os(&of_lock[3], self, nothing, NULL));
 }
 
-/* Whether a Lock is what `plain` says. */
+/* Whether a Lock is what one of the two says. */
 static bool is_lock(PyTypeObject *type)
 {
 	PyObject *thread_module = PyImport_ImportModule("_thread"), *made = NULL, *said = NULL;
@@ -829,12 +832,16 @@ static bool is_lock(PyTypeObject *type)
 
 	if (thread_module != NULL)
 		made = PyObject_CallMethod(thread_module, "allocate_lock", NULL);
-	is_so = made != NULL && Py_IS_TYPE(made, type) && type->tp_basicsize == sizeof(plain) &&
-		!is_locked((plain *)made);
-
+#if HAS_KEY
+	has_mutex = type->tp_basicsize == sizeof(plain);
+	is_so = has_mutex || type->tp_basicsize == sizeof(posted);
+#else
+	is_so = type->tp_basicsize == sizeof(posted);
+#endif
+	is_so = is_so && made != NULL && Py_IS_TYPE(made, type) && !is_locked(made);
 	if (is_so)
 		said = PyObject_CallMethod(made, "acquire", NULL);
-	is_so = said == Py_True && is_locked((plain *)made);
+	is_so = said == Py_True && is_locked(made);
 	Py_XDECREF(said);
 	Py_XDECREF(made);
 	Py_XDECREF(thread_module);
@@ -1072,7 +1079,7 @@ static PyObject *let_go(PyObject *module, PyObject *lock)
 	heir = heir_of(lock);
 	if (heir != NULL)
 		return woken(heir, Py_NewRef(Py_None));
-	free_lock((plain *)lock);
+	free_lock(lock);
 	return told(lock, Py_NewRef(Py_None));
 }
 

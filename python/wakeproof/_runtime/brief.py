@@ -12,8 +12,12 @@ Source: ``_native/locks.c``.
 from __future__ import annotations
 
 import sys
+import sysconfig
 import threading
 from typing import TYPE_CHECKING
+
+HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
+"""Whether this Python was built with it: a thread reads and writes an attribute in one step."""
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
     BriefLock = threading.Lock

@@ -11,13 +11,13 @@ Source: ``_native/own.c``.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from wakeproof._runtime.numbers import numbered
 from wakeproof.errors import StateError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ else:
             thread = None
 
         here = Here()
-        _mounts = numbered()
+        _mounts = itertools.count(1)
         _mounted = {}
 
         def mount(thread, number, values, /):  # noqa: ARG001 - as that of _native/own.c

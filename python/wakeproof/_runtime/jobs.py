@@ -6,6 +6,7 @@ Spec: ``specs/thread/Task.tla``.  Source: ``_native/binding.h``.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import known
 from wakeproof._runtime import process as _process
-from wakeproof._runtime.numbers import numbered
 from wakeproof.errors import ClosedError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Work:
 ANYWHERE = -1  # lets the group choose the carrier
 works: dict[int, Work] = {}
 threads: dict[int, VirtualThread] = {}  # by `id`, from their start to their end
-numbers = numbered()
+numbers = itertools.count(1)
 # the task that each carrier runs, with its number and its begin, by the carrier's OS thread
 running: dict[int, tuple[int, float, Work]] = {}
 LONG_S = 0.1  # a step that takes longer is counted in `CarrierCounts.long_steps`

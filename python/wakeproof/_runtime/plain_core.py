@@ -16,6 +16,7 @@ Source: ``kernel/thread/vthread.h`` (vthread.5), ``kernel/sched/vthread_start.h`
 
 from __future__ import annotations
 
+import threading
 import types
 from collections.abc import Callable, Generator
 from functools import partial
@@ -26,6 +27,7 @@ from greenlet import getcurrent
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import known, process
+from wakeproof._runtime.brief import HAS_GIL
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.here import here, mount, unmount
 from wakeproof._runtime.jobs import _in_parent, threads
@@ -244,11 +246,11 @@ class Core:
 
     def _begin(self: Any, context: Any, is_next: bool = False) -> None:
         self._check_process()
-        if self._is_started:
+        context = py["context_to_start"]() if context is None else context
+        if not _claim(self):
             py["refuse_start"](self)
         group, native = self._group, self._native  # this reference keeps the group alive meanwhile
-        self._context = py["context_to_start"]() if context is None else context
-        self._is_started = True
+        self._context = context
         if group._is_placed:
             self._home = lib.wp__vthread_placed(native)
         threads[id(self)] = self
@@ -268,6 +270,19 @@ class Core:
                 del threads[id(self)]
         if not self._is_started:
             py["closed_start"](self)
+
+
+_starting = None if HAS_GIL else threading.Lock()
+
+
+def _claim(thread: Any) -> bool:
+    """Note that the thread is started; return whether it was not, which one of two callers gets."""
+    if _starting is None:  # the GIL: no other thread runs between the two halves
+        was, thread._is_started = thread._is_started, True
+    else:
+        with _starting:
+            was, thread._is_started = thread._is_started, True
+    return not was
 
 
 def bind_core(_: type, objects: dict[str, Any], *__: object) -> int:

@@ -9,6 +9,7 @@ Source: ``kernel/pool/pool.h``.
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 from concurrent.futures.thread import BrokenThreadPool
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from weakref import WeakSet
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import process
 from wakeproof._runtime.deadline import _is_time
-from wakeproof._runtime.numbers import numbered
 from wakeproof._runtime.workers import Workers, enlist, strike
 from wakeproof.errors import UsageError
 
@@ -31,7 +31,7 @@ workers: dict[int, Workers] = {}  # the workers of each pool, until it is freed
 _leaving: list[tuple[CPool, int]] = []
 _calls: dict[int, tuple[Call, CJob, CPath | None, Workers]] = {}
 _tags: dict[str, CPath] = {}  # kept for ever: a dump may read one at any time
-_numbers = numbered()
+_numbers = itertools.count(1)
 
 
 def _run(arg: CPointer) -> None:

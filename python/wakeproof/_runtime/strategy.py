@@ -7,6 +7,7 @@ Spec: ``specs/pool/Strategy.tla``.  Source: ``kernel/pool/strategy.h``.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime.numbers import numbered
 from wakeproof._runtime.producer_start import Came, here
 from wakeproof._runtime.unheard import unraisable
 from wakeproof.errors import UsageError
@@ -28,7 +28,7 @@ Task = Callable[[], object]
 KINDS = {"blocking": lib.WP_BLOCKING, "non-blocking": lib.WP_NON_BLOCKING, "either": lib.WP_EITHER}
 # Each driver is kept alive by its strategy.
 _drivers: WeakValueDictionary[int, Driver] = WeakValueDictionary()
-_numbers = numbered()
+_numbers = itertools.count(1)
 
 
 def number_of(kind: Kind) -> int:

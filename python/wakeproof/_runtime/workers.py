@@ -9,13 +9,13 @@ Source: this file.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures.thread import BrokenThreadPool
 from typing import Any, TypeVar
 
-from wakeproof._runtime.numbers import numbered
 from wakeproof.carrier import checked
 from wakeproof.errors import UsageError
 
@@ -63,7 +63,7 @@ class Workers:
             raise UsageError(f"thread_name_prefix is {prefix!r}; allowed: a str without NUL")
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
-        self._numbers = numbered(0)
+        self._numbers = itertools.count()
         self.prefix, self.initializer, self.arguments = prefix, initializer, tuple(arguments)
         self.broken: str | None = None
 
