@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients test-package pythons free-threaded tables docs herd wild
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients crawl test-package pythons free-threaded tables docs herd wild
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -95,6 +95,9 @@ test-stdlib: venv ## Run CPython's own tests in virtual threads, and of its exec
 
 clients: build/clients/fetched ## Run unmodified client libraries against real servers, in virtual threads
 	$(Q)$(BIN)/python -m pytest -q -rs tests/clients
+
+crawl: build/clients/fetched ## Measure a crawler in OS threads and in virtual ones
+	$(Q)$(BIN)/python -m tests.clients.crawl
 
 build/clients/fetched: tests/clients/requirements.txt | venv
 	$(Q)rm -rf build/clients

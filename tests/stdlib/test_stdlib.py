@@ -12,11 +12,7 @@ import pytest
 from tests.stdlib import run
 
 MAIN, _, VIRTUAL, ALL_VIRTUAL = run.KINDS
-SAMPLE = {
-    "test_thread": None,
-    "test_threading_local": None,
-    "test_urllib2_localnet": None,
-}
+SAMPLE = ("test_queue", "test_select", "test_thread", "test_threading_local")
 HAS_TESTS = importlib.util.find_spec("test.test_queue") is not None
 pytestmark = [
     pytest.mark.slow,
@@ -43,7 +39,7 @@ class Tests(unittest.TestCase):
 """
 
 
-@pytest.mark.parametrize("kind", [VIRTUAL], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [VIRTUAL, ALL_VIRTUAL], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("module", SAMPLE)
 def test_what_passes_in_the_main_thread_passes_in_a_virtual_one(
     module: str, kind: run.Kind
