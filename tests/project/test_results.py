@@ -180,5 +180,5 @@ def test_a_part_that_there_is_not_is_refused_before_anything_runs(
     assert results.main(["audit", "benches"]) == 2
     assert (
         capsys.readouterr().err
-        == "results: no benches; parts: audit, claims, museum, bench, bench-http\n"
+        == "results: no benches; parts: audit, claims, museum, test-stdlib, bench, bench-http\n"
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -127,4 +128,5 @@ def test_ctrl_c_ends_it_by_the_signal_as_python(tmp_path: Path) -> None:
         os.kill(ran.pid, signal.SIGINT)
         _, err = ran.communicate(timeout=60)
     assert ran.returncode == -signal.SIGINT
-    assert err.splitlines()[1].endswith('app.py", line 3, in <module>')
+    # the signal may come before the sleep begins
+    assert re.search(r'app\.py", line [23], in <module>$', err.splitlines()[1])

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -362,14 +363,14 @@ def test_a_forked_child_has_a_watchdog_of_its_own() -> None:
     assert ended.stderr.count("waits in time.sleep") == 1
 
 
-TESTS = """
-import time, wakeproof
-def test_blocks():
-    with wakeproof.CarrierGroup(1) as group:
-        wakeproof.VirtualThread(time.sleep, 0.6, group=group).start().result()
-def test_does_not():
-    pass
-"""
+TESTS = dedent("""
+    import time, wakeproof
+    def test_blocks():
+        with wakeproof.CarrierGroup(1) as group:
+            wakeproof.VirtualThread(time.sleep, 0.6, group=group).start().result()
+    def test_does_not():
+        pass
+""")
 
 
 @pytest.mark.slow
