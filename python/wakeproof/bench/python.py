@@ -38,7 +38,7 @@ def command(name: str, side: str) -> list[str]:
 
 def _beside(name: str, row: str) -> list[Row]:
     return [
-        Row(name, row, "ours", "gevent", "gevent", US, at_most=1.0, needs=GEVENT, why=CALLED),
+        Row(name, row, "ours", "gevent", "gevent", US, at_most=0.8, needs=GEVENT, why=CALLED),
         Row("- the same", row, "ours", "asyncio", "asyncio", US),
         Row(
             "- coroutine functions",
@@ -47,7 +47,7 @@ def _beside(name: str, row: str) -> list[Row]:
             "asyncio",
             "asyncio",
             US,
-            at_most=1.0,
+            at_most=0.3,
             why=IN_C,
         ),
     ]

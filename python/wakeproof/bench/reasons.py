@@ -40,5 +40,5 @@ LOOKING = (
     "the first waiter looks for the mutex on its own carrier, and finds that another thread has "
     "taken it; in Go and the JDK a waiter goes on where it was woken, when the other has stopped"
 )
-CALLED = "each step is a call from the kernel into Python; gevent's loop stays in C and greenlet"
-IN_C = "asyncio's tasks and its loop are C; ours are Python over the kernel's thread"
+CALLED = "a switch there and back through greenlet, and a step of the kernel"
+IN_C = "an object of Python and one of the kernel for each; their making and collection remain"
