@@ -20,7 +20,7 @@ from tests.clients import servers
 from wakeproof import locations
 
 CRAWLER = locations.sources() / "examples" / "crawler.py"
-PACKAGES = locations.sources() / "build" / "clients"
+PACKAGES = servers.PACKAGES
 OURS = ("-m", "wakeproof", "run", "--threads", "virtual")
 
 

@@ -20,7 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from wakeproof import locations
+
 HERE = Path(__file__).parent
+PACKAGES = locations.sources() / "build" / "clients"
 START_S = 60
 SEATS = 260  # connections at a time: more than any test asks
 _FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/*/bin", "/usr/libexec")
@@ -74,7 +77,8 @@ class Place:
         log = self.folder / "log"
         with log.open("w") as out:
             process = subprocess.Popen(
-                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
+                command, cwd=self.folder, env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+                stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.STDOUT, start_new_session=True, **self.user,
             )  # fmt: skip
         try:

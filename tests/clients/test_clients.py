@@ -18,9 +18,7 @@ import pytest
 from tests.clients import servers
 from tests.support.running import run
 
-from wakeproof import locations
-
-PACKAGES = locations.sources() / "build" / "clients"
+PACKAGES = servers.PACKAGES
 CALLS = Path(__file__).with_name("calls.py")
 THREADS = 200
 HELD_S = 3.0  # a call, where all of them shall be in the server at a time
