@@ -12,24 +12,30 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from functools import partial
 
 import pytest
+from tests.support.virtual import until
 
 from wakeproof import CarrierGroup, VirtualThread, coroutine, locations, yield_now
+from wakeproof._runtime import core
 from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.signal import Signal
+from wakeproof.errors import DeadlockError, StateError
 
 PATIENCE_S = 300.0
 SAME = (
     "tests/thread/test_vthread.py", "tests/python/test_trampoline.py",
     "tests/python/test_coroutine.py", "tests/sched/test_vthread_park.py",
-    "tests/python/test_virtual_pool.py",
+    "tests/python/test_virtual_pool.py", "tests/python/test_core.py",
 )  # fmt: skip
 
 
 def test_the_same_tests_hold_without_c() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     judged = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *SAME],
+        [*command, *SAME, "-k", "not hold_without_c"],
         cwd=locations.sources(),
         env={**os.environ, "WAKEPROOF_PLAIN": "1"},
         capture_output=True,
@@ -115,3 +121,105 @@ def test_a_signal_calls_everybody_also_after_an_exception() -> None:
     with pytest.raises(KeyError):
         signal.set()
     assert (called, signal.is_set) == ([1, 2], True)
+
+
+def at_collection(finalise: Callable[[], object]) -> object:
+    """Let the next list that is made call `finalise`, as a finaliser of garbage may.
+
+    Returns what the caller must keep: lists, so that CPython has none left for reuse.
+    """
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            gc.set_threshold(*usual)
+            finalise()
+
+    usual = gc.get_threshold()
+    gc.collect()
+    kept: list[list[int]] = [[] for _ in range(200)]
+    Cycle()
+    gc.set_threshold(1)
+    return kept
+
+
+AT_ALLOCATION = pytest.mark.skipif(
+    not core.IN_C or sys.version_info >= (3, 12),
+    reason="garbage is collected between instructions, not where C allocates",
+)
+
+
+@AT_ALLOCATION
+def test_an_event_that_comes_as_its_waiter_enters_the_list_is_seen() -> None:
+    # The waiter had looked before it allocated, and slept for ever.
+    signal, ended = Signal(), threading.Event()
+
+    def waits() -> None:
+        kept = at_collection(signal.set)
+        signal.wait()
+        del kept
+        ended.set()
+
+    threading.Thread(target=waits, daemon=True).start()
+    assert ended.wait(20)
+
+
+@AT_ALLOCATION
+def test_what_a_finaliser_makes_meanwhile_is_kept() -> None:
+    # The list, or the signal, that the finaliser had made was lost, and its waiters with it.
+    signal, called = Signal(), list[str]()
+    first, second = partial(called.append, "finaliser"), partial(called.append, "caller")
+    kept = [at_collection(lambda: signal.call(first))]
+    signal.call(second)
+    signal.set()
+    assert called == ["finaliser", "caller"]
+    with CarrierGroup(1) as group:
+        thread, made = VirtualThread(int, group=group), list[object]()
+        kept.append(at_collection(lambda: made.append(thread._done)))
+        done = thread._done
+        assert made == [done]
+
+
+def test_of_several_starts_one_starts() -> None:
+    # A second start came while the first called Python; the failure of one undid the other.
+    with CarrierGroup(1) as group:
+        thread, refused = VirtualThread(len, "abc", group=group), list[StateError]()
+
+        def nested() -> None:
+            del group._check_process  # type: ignore[method-assign]
+            try:
+                thread.start()
+            except StateError as error:
+                refused.append(error)
+
+        group._check_process = nested  # type: ignore[method-assign]
+        try:
+            thread.start()
+        except StateError as error:
+            refused.append(error)
+        assert len(refused) == 1
+        assert thread.result(PATIENCE_S) == 3
+
+
+def test_who_was_woken_takes_nobody_else_off_the_list() -> None:
+    # It knew its entry by the address, which the next waiter's entry had after it was freed.
+    signal, entries = Signal(), list[Callable[[], object]]()
+
+    def waits() -> bool:
+        entries.clear()  # freed immediately before the next entry is made
+        return signal.wait()
+
+    with CarrierGroup(1) as group:
+        woken = VirtualThread(waits, group=group).start()
+        until(lambda: len(signal._waiters) == 1 and woken.state == "parked")
+        entries.append(signal._waiters.pop())  # as a deadlock's end takes it off, before the wake
+        stays = VirtualThread(waits, group=group).start()
+        until(lambda: len(signal._waiters) == 1 and stays.state == "parked")
+        woken.unpark()
+        with pytest.raises(DeadlockError):
+            woken.result(PATIENCE_S)
+        assert len(signal._waiters) == 1
+        signal.set()
+        assert stays.result(PATIENCE_S)

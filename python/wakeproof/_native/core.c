@@ -233,7 +233,30 @@ static PyType_Spec waiter_spec = {.name = "wakeproof._native.own.Waiter",
 				  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
 				  .slots = waiter_slots};
 
-/* In the list; borrowed, the list has it. NULL: an exception. */
+/* An allocation may collect garbage, and so run code of Python, which may do what the caller is about
+ * to do. Hence whoever allocates looks again before it stores. */
+
+/* Stores `made` where there is nothing yet, and returns what is there: borrowed; NULL: no memory. */
+static PyObject *keep_first(PyObject **field, PyObject *nothing, PyObject *made)
+{
+	PyObject *old = *field;
+
+	if (made != NULL && old == nothing) {
+		*field = made;
+		Py_XDECREF(old);
+	} else {
+		Py_XDECREF(made);
+	}
+	return *field == nothing ? NULL : *field;
+}
+
+static PyObject *list_of(signal *self)
+{
+	return self->waiters != NULL ? self->waiters
+				     : keep_first(&self->waiters, NULL, PyList_New(0));
+}
+
+/* In the list. NULL: an exception. */
 static waiter *enter(signal *self, PyObject *thread, void *parker)
 {
 	waiter *one = PyObject_New(waiter, waiter_type);
@@ -243,15 +266,15 @@ static waiter *enter(signal *self, PyObject *thread, void *parker)
 		return NULL;
 	one->thread = Py_XNewRef(thread);
 	one->parker = parker;
-	if (self->waiters == NULL)
-		self->waiters = PyList_New(0); /* a finaliser may run here, and park */
-	failed = self->waiters == NULL ? -1 : PyList_Append(self->waiters, (PyObject *)one);
+	failed = list_of(self) == NULL ? -1 : PyList_Append(self->waiters, (PyObject *)one);
+	/* After the last allocation: a finaliser may have parked. */
 	one->number = parker != NULL ? 0 : (uint32_t)kernel.park_number();
-	Py_DECREF(one);
-	return failed ? NULL : one;
+	if (failed)
+		Py_CLEAR(one);
+	return one;
 }
 
-/* Whether it was in the list still: nobody has woken it. [`one`: perhaps freed] */
+/* Whether it was in the list still: nobody has woken it. */
 static bool leave_list(signal *self, const waiter *one)
 {
 	for (Py_ssize_t n = 0; self->waiters != NULL && n < PyList_GET_SIZE(self->waiters); n++)
@@ -307,9 +330,7 @@ static PyObject *signal_call(PyObject *self, PyObject *args, PyObject *named)
 
 	if (!PyArg_ParseTupleAndKeywords(args, named, "O|$p:call", names, &callback, &is_first))
 		return NULL;
-	if (mine->waiters == NULL)
-		mine->waiters = PyList_New(0);
-	if (mine->waiters == NULL ||
+	if (list_of(mine) == NULL ||
 	    PyList_Insert(mine->waiters, is_first ? 0 : PyList_GET_SIZE(mine->waiters), callback) !=
 		    0)
 		return NULL;
@@ -346,7 +367,7 @@ static int raise_hopeless(void)
 typedef struct turns {
 	signal *of;
 	PyObject *thread;
-	waiter *one; /* borrowed: the list may have dropped it */
+	waiter *one; /* owned: who leaves the list looks for it by its address */
 	uint32_t number;
 	bool took_other; /* a permit that was meant for another wait */
 } turns;
@@ -367,12 +388,13 @@ static int turns_begin(turns *mine)
 /* After a park that has said so: 1: park again; 0: done; -1: an exception. */
 static int turns_after(turns *mine, int said)
 {
-	if (!leave_list(mine->of, mine->one)) {
-		mine->one = NULL;
+	bool was_woken = !leave_list(mine->of, mine->one);
+
+	Py_CLEAR(mine->one);
+	if (was_woken) {
 		end_park(mine->thread, mine->number);
 		return mine->of->is_set ? 0 : raise_hopeless();
 	}
-	mine->one = NULL;
 	if (said == code.interrupted)
 		return raise_interrupted(mine->thread);
 	if (said == code.timeout)
@@ -386,11 +408,11 @@ static void turns_end(turns *mine)
 	SET(mine->thread, wait, Py_NewRef(Py_None));
 	if (mine->one != NULL)
 		leave_list(mine->of, mine->one);
+	Py_CLEAR(mine->one);
 	if (mine->took_other && GET(mine->thread, group) != Py_None &&
 	    native_of(mine->thread) != NULL)
 		kernel.vthread_unpark(native_of(mine->thread));
 	mine->took_other = false;
-	mine->one = NULL;
 }
 
 /* ---- park ---- */
@@ -572,7 +594,10 @@ static int wait_below(signal *self, int64_t deadline)
 
 	if (one == NULL)
 		return -1;
-	Py_INCREF(one);
+	if (self->is_set && leave_list(self, one)) { /* since the caller looked */
+		Py_DECREF(one);
+		return 0;
+	}
 	if (!is_endless || deadline_of(py.soon_s, &deadline) == 0)
 		said = park_below(parker, deadline);
 	if (is_endless && said == code.timeout) {
@@ -797,9 +822,7 @@ static int signal_put(PyObject *self, PyObject *value, void *nothing)
 static PyObject *signal_waiters(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	if (((signal *)self)->waiters == NULL)
-		((signal *)self)->waiters = PyList_New(0);
-	return Py_XNewRef(((signal *)self)->waiters);
+	return Py_XNewRef(list_of((signal *)self));
 }
 
 static int signal_traverse(PyObject *self, visitproc visit, void *arg)
@@ -1064,7 +1087,7 @@ static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
 
 static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 {
-	PyObject *context = GET(thread, context), *made = NULL;
+	PyObject *context = Py_NewRef(GET(thread, context)), *made = NULL;
 
 	if (PyContext_Enter(context) == 0) {
 		made = PyObject_CallNoArgs(GET(thread, call));
@@ -1078,6 +1101,7 @@ static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 			Py_CLEAR(made);
 		}
 	}
+	Py_DECREF(context);
 	if (made == NULL)
 		return failed(thread);
 	SET(thread, coroutine, made);
@@ -1397,26 +1421,22 @@ static PyObject *refused(PyObject *by, PyObject *self)
 	return NULL;
 }
 
-/* Its context: given, or None: a copy of the caller's. With a second argument that is true it may run
- * next, if the caller yields. */
-static PyObject *start(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* What its `start` needs: the context, given, or a copy of the caller's; its home; an entry in
+ * `threads`. -1: an exception. */
+static int prepare(PyObject *self, PyObject *group, PyObject *context, PyObject *key)
 {
-	PyObject *context = count > 0 ? args[0] : Py_None;
-	PyObject *group = GET(self, group), *bindings = NULL, *key, *said;
-	void *native = native_of(self);
-	int is_placed, how;
+	PyObject *bindings = NULL, *said;
+	int is_placed;
 
-	if (GET(self, is_started) != Py_False || native == NULL || group == Py_None)
-		return refused(py.refuse_start, self);
 	if (wp__own_thread() == NULL || GET(wp__own_thread(), group) != group) {
 		said = PyObject_CallMethodNoArgs(group, str_check_process);
 		if (said == NULL)
-			return NULL;
+			return -1;
 		Py_DECREF(said);
 	}
 	if (context == Py_None) {
 		if (PyContextVar_Get(py.bindings, NULL, &bindings) != 0)
-			return NULL;
+			return -1;
 		context = bindings == NULL || bindings == Py_None
 				  ? PyContext_CopyCurrent()
 				  : PyObject_CallNoArgs(py.context_to_start);
@@ -1425,26 +1445,42 @@ static PyObject *start(PyObject *self, PyObject *const *args, Py_ssize_t count)
 		Py_INCREF(context);
 	}
 	if (context == NULL)
-		return NULL;
+		return -1;
 	SET(self, context, context);
 	is_placed = truth_of(group, str_is_placed);
 	if (is_placed < 0)
-		return NULL;
+		return -1;
 	if (is_placed)
-		SET(self, home, PyLong_FromLong(kernel.vthread_placed(native)));
-	key = PyLong_FromVoidPtr(self);
-	if (key == NULL || PyDict_SetItem(py.threads, key, self) != 0) {
-		Py_XDECREF(key);
-		return NULL;
-	}
+		SET(self, home, PyLong_FromLong(kernel.vthread_placed(native_of(self))));
+	return PyDict_SetItem(py.threads, key, self);
+}
+
+/* Starts it in a context that is given, or None: a copy of the caller's. With a second argument that
+ * is true it may run next, if the caller yields. Of several callers one passes the first look: what
+ * follows it runs code of Python, so the flag is set before that. */
+static PyObject *start(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	PyObject *group, *key;
+	int how = code.ok, failed;
+
+	if (GET(self, is_started) != Py_False || native_of(self) == NULL ||
+	    GET(self, group) == Py_None)
+		return refused(py.refuse_start, self);
 	SET(self, is_started, Py_NewRef(Py_True));
-	how = count > 1 && args[1] == Py_True ? kernel.submit_next(native, true)
-					      : kernel.vthread_start(native);
-	if (how != code.ok) {
-		SET(self, is_started, Py_NewRef(Py_False));
+	group = Py_NewRef(GET(self, group)); /* alive meanwhile */
+	key = PyLong_FromVoidPtr(self);
+	failed = key == NULL ? -1 : prepare(self, group, count > 0 ? args[0] : Py_None, key);
+	if (!failed)
+		how = count > 1 && args[1] == Py_True ? kernel.submit_next(native_of(self), true)
+						      : kernel.vthread_start(native_of(self));
+	if (!failed && how != code.ok)
 		PyDict_DelItem(py.threads, key);
-	}
-	Py_DECREF(key);
+	if (failed || how != code.ok)
+		SET(self, is_started, Py_NewRef(Py_False));
+	Py_XDECREF(key);
+	Py_DECREF(group);
+	if (failed)
+		return NULL;
 	return how == code.ok ? Py_NewRef(Py_None) : refused(py.closed_start, self);
 }
 
@@ -1454,13 +1490,12 @@ static PyObject *done_get(PyObject *self, void *nothing)
 
 	(void)nothing;
 	if (signal_now == Py_None) {
-		signal_now = PyObject_CallNoArgs(py.signal);
-		if (signal_now == NULL)
-			return NULL;
-		((signal *)signal_now)->is_set = IS(self, has_ended);
-		SET(self, signal, signal_now);
+		signal_now =
+			keep_first(&GET(self, signal), Py_None, PyObject_CallNoArgs(py.signal));
+		if (signal_now != NULL && IS(self, has_ended))
+			((signal *)signal_now)->is_set = true;
 	}
-	return Py_NewRef(signal_now);
+	return Py_XNewRef(signal_now);
 }
 
 /* Await its end, as the calling coroutine function: thread, seconds or None. */
@@ -1494,17 +1529,17 @@ static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t cou
 static PyObject *held_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	if (GET(self, mutexes) == Py_None)
-		SET(self, mutexes, PySet_New(NULL));
-	return Py_XNewRef(GET(self, mutexes));
+	return Py_XNewRef(GET(self, mutexes) != Py_None
+				  ? GET(self, mutexes)
+				  : keep_first(&GET(self, mutexes), Py_None, PySet_New(NULL)));
 }
 
 static PyObject *scopes_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	if (GET(self, open) == Py_None)
-		SET(self, open, PyList_New(0));
-	return Py_XNewRef(GET(self, open));
+	return Py_XNewRef(GET(self, open) != Py_None
+				  ? GET(self, open)
+				  : keep_first(&GET(self, open), Py_None, PyList_New(0)));
 }
 
 /* Waits until the thread has ended, without its checks; returns whether it has. */

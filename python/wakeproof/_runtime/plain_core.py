@@ -148,7 +148,7 @@ class Signal:
 
     def _turns(self: Any, thread: VirtualThread) -> Generator[None, int | None, bool]:
         """Wait as a virtual thread: park at each yield, which returns the outcome of the park."""
-        took_other, thread._wait = False, self
+        wake, took_other, thread._wait = None, False, self
         try:
             while True:
                 number = lib.wp__vthread_park_number()
@@ -169,6 +169,8 @@ class Signal:
                 took_other = True
         finally:
             thread._wait = None
+            if wake is not None:
+                self._leave(wake)
             if took_other:
                 thread._tell(lib.wp_vthread_unpark)
         return bool(self.is_set)
