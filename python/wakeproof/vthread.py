@@ -343,10 +343,9 @@ def _address(function: Any) -> int:
     return int(ffi.cast("uintptr_t", function))
 
 
-_step = bind_core(
-    Handle,
-    _OBJECTS,
-    (*(_address(ffi.addressof(lib, name)) for name in _CALLED), _address(trampoline.STEP)),
-    _CODES,
-)
+def _addresses() -> tuple[int, ...]:
+    return *(_address(ffi.addressof(lib, name)) for name in _CALLED), _address(trampoline.STEP)
+
+
+_step = bind_core(Handle, _OBJECTS, _addresses(), _CODES)
 lib.wp__vthread_steps(ffi.cast("int(*)(uint64_t)", _step) if _step else trampoline.STEP)

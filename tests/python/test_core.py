@@ -12,17 +12,33 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.support.virtual import until
 
-from wakeproof import CarrierGroup, VirtualThread, coroutine, locations, yield_now
+from wakeproof import (
+    CarrierGroup,
+    VirtualThread,
+    coroutine,
+    locations,
+    park,
+    pinned,
+    sleep,
+    vthread,
+    yield_now,
+)
+from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import core
 from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.signal import Signal
 from wakeproof.errors import DeadlockError, StateError
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CParker
 
 PATIENCE_S = 300.0
 SAME = (
@@ -152,7 +168,8 @@ AT_ALLOCATION = pytest.mark.skipif(
 
 
 @AT_ALLOCATION
-def test_an_event_that_comes_as_its_waiter_enters_the_list_is_seen() -> None:
+@pytest.mark.parametrize("is_virtual", [False, True])
+def test_an_event_that_comes_as_its_waiter_enters_the_list_is_seen(is_virtual: bool) -> None:
     # The waiter had looked before it allocated, and slept for ever.
     signal, ended = Signal(), threading.Event()
 
@@ -162,8 +179,15 @@ def test_an_event_that_comes_as_its_waiter_enters_the_list_is_seen() -> None:
         del kept
         ended.set()
 
-    threading.Thread(target=waits, daemon=True).start()
-    assert ended.wait(20)
+    with CarrierGroup(1) as group:
+        if is_virtual:
+            thread = VirtualThread(waits, group=group).start()
+        else:
+            threading.Thread(target=waits, daemon=True).start()
+        seen = ended.wait(20)
+        if is_virtual:
+            thread.unpark()  # the group's close waits for it
+        assert seen
 
 
 @AT_ALLOCATION
@@ -223,3 +247,57 @@ def test_who_was_woken_takes_nobody_else_off_the_list() -> None:
         assert len(signal._waiters) == 1
         signal.set()
         assert stays.result(PATIENCE_S)
+
+
+@contextmanager
+def kernel_with(name: str, instead: Callable[..., int], ctype: str) -> Iterator[None]:
+    """Let core.c call `instead` where it calls that function of the kernel."""
+    callback = ffi.callback(ctype, instead)
+    at = vthread._CALLED.index(name)
+    usual = vthread._addresses()
+    changed = (*usual[:at], vthread._address(callback), *usual[at + 1 :])
+    vthread.bind_core(vthread.Handle, vthread._OBJECTS, changed, vthread._CODES)
+    try:
+        yield
+    finally:
+        vthread.bind_core(vthread.Handle, vthread._OBJECTS, usual, vthread._CODES)
+
+
+@pytest.mark.skipif(not core.IN_C, reason="what core.c calls")
+def test_a_wake_that_finds_a_pinned_park_refused_leaves_no_permit() -> None:
+    # The twin of test_vthread_park.py for C: the setter wakes a park that has not begun.
+    signal = Signal()
+
+    def refuses(*_: int) -> int:
+        signal.set()
+        return lib.WP_TIMEOUT
+
+    def waits() -> tuple[bool, bool]:
+        with pinned():
+            was_set = signal.wait(3600)
+        return was_set, park(0)
+
+    with (
+        CarrierGroup(1) as group,
+        kernel_with("wp__vthread_park_for", refuses, "int(int64_t, int, uint32_t)"),
+    ):
+        assert VirtualThread(waits, group=group).start().result(PATIENCE_S) == (True, False)
+
+
+@pytest.mark.skipif(not core.IN_C, reason="what core.c calls")
+def test_a_wake_that_finds_the_time_over_leaves_an_os_thread_no_permit() -> None:
+    # With that permit the next wait of the OS thread ended as if nothing could end it.
+    signal, later = Signal(), Signal()
+
+    def times_out(parker: CParker, deadline_ns: int) -> int:
+        if signal.is_set:
+            return lib.wp_parker_park_interruptible(parker, deadline_ns)
+        signal.set()
+        return lib.WP_TIMEOUT
+
+    ctype = "int(wp_parker *, int64_t)"
+    with kernel_with("wp_parker_park_interruptible", times_out, ctype):
+        assert signal.wait(3600)
+    with CarrierGroup(1) as group:
+        VirtualThread(lambda: (sleep(0.05), later.set()), group=group).start()
+        assert later.wait()
