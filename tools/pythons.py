@@ -81,7 +81,8 @@ def _run(*command: str | Path, cwd: Path | None = None, **variables: str) -> str
 def _checked(name: str) -> tuple[int, int]:
     match = re.fullmatch(r"3\.(\d+)t?", name)
     if match is None:
-        raise SystemExit(f"{name!r} is no Python; allowed: 3.11 and later, and 3.13t and later")
+        sys.stderr.write(f"{name!r} is no Python; allowed: 3.11 and later, and 3.13t and later\n")
+        raise SystemExit(2)
     return 3, int(match[1])
 
 

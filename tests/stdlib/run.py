@@ -19,6 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -206,6 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen: dict[str, list[str] | None] = {}
     for word in options.modules or MODULES:
         module, _, test = word.partition(":")
+        if find_spec(f"test.{module}") is None:
+            parser.error(f"there is no module test.{module}; as in: test_queue")
         if test:
             chosen[module] = [*(chosen.get(module) or []), test]
         else:

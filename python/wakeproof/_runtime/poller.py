@@ -7,22 +7,19 @@
 
 The main thread runs signal handlers between any two instructions of Python, so Ctrl-C may raise
 before the first instruction of a wakeup, or in the wakeup.  A claimed wakeup must happen, or the
-carrier sleeps for ever; hence `_wake_again`.
+carrier sleeps for ever; hence `once_more`.
 
 Spec: ``Poller.tla`` (WakeReachesSleeper, WakeupIsOver).  Source: ``_native/vthreads.c``.
 """
 
 from __future__ import annotations
 
-import _thread
 from collections.abc import Callable
-from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime.jobs import threads
-from wakeproof._runtime.trampoline import forget, here
+from wakeproof._runtime.trampoline import forget, here, once_more
 from wakeproof._runtime.vthread_base import is_coroutine
 from wakeproof.errors import (
     ClosedError,
@@ -131,26 +128,12 @@ def _wake(number: int) -> None:
         here.thread = caller
 
 
-def _wake_again(_: object, error: BaseException, trace: TracebackType) -> None:
-    """Call the wakeup once more, which does no harm if the wakeup is sticky.
-
-    If it fails again, cffi gives both errors to ``sys.unraisablehook``.
-    """
-    number = trace.tb_frame.f_locals["number"]
-    with suppress(Exception):  # a user's exception class may refuse notes
-        error.add_note(f"in the wakeup of {threads[number].name}")
-    _wake(number)
-    if not isinstance(error, KeyboardInterrupt):
-        raise error
-    _thread.start_new_thread(_thread.interrupt_main, ())  # after the call that woke has returned
-
-
 def _left(number: int) -> None:
     thread = threads[number]
     forget(thread)
     thread._wakeup = int  # type: ignore[attr-defined]
 
 
-WAKEUP = ffi.callback("void(uint64_t)", _wake, onerror=_wake_again)
+WAKEUP = ffi.callback("void(uint64_t)", _wake, onerror=once_more(_wake, "wakeup"))
 LEFT = ffi.callback("void(uint64_t)", _left)
 lib.wp__poller_hooks(WAKEUP, LEFT)

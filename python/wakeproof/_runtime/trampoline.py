@@ -31,6 +31,7 @@ from wakeproof._runtime.jobs import _in_parent, threads
 from wakeproof.errors import WrongThreadError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from wakeproof._runtime.vthread_base import Handle
@@ -80,21 +81,26 @@ def _given(number: int) -> None:
         here.thread = caller
 
 
-def _given_again(_: object, error: BaseException, trace: TracebackType) -> None:
-    """Give the thread once more, because a thread that is lost never runs.
+def once_more(call: Callable[[int], None], what: str) -> Callable[..., None]:
+    """Return what cffi calls after `call`, a callback by a thread's number, has failed.
 
-    If that fails too, cffi gives both errors to ``sys.unraisablehook``.
+    It makes the call once more, because the kernel makes it only once.  If that fails too, cffi
+    gives both errors to ``sys.unraisablehook``.
     """
-    number = trace.tb_frame.f_locals["number"]
-    with suppress(Exception):  # a user's exception class may refuse notes
-        error.add_note(f"in the scheduler of {threads[number].name}")
-    _given(number)
-    if not isinstance(error, KeyboardInterrupt):
-        raise error
-    _thread.start_new_thread(_thread.interrupt_main, ())  # after the call that gave has returned
+
+    def again(_: object, error: BaseException, trace: TracebackType) -> None:
+        number = trace.tb_frame.f_locals["number"]
+        with suppress(Exception):  # a user's exception class may refuse notes
+            error.add_note(f"in the {what} of {threads[number].name}")
+        call(number)
+        if not isinstance(error, KeyboardInterrupt):
+            raise error
+        _thread.start_new_thread(_thread.interrupt_main, ())  # after the kernel's call has returned
+
+    return again
 
 
-GIVEN = ffi.callback("void(uint64_t)", _given, onerror=_given_again)
+GIVEN = ffi.callback("void(uint64_t)", _given, onerror=once_more(_given, "scheduler"))
 SCHEDULER = lib.wp__scheduler(GIVEN)
 known.runs = lambda: here.thread
 count_long(_lasted)
