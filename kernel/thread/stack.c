@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -378,7 +379,9 @@ uint32_t wp__stack_guard_mappings(void)
 }
 
 /* Checks that the system not only accepts the advice but also follows it, because qemu-user accepts
- * any advice. The first page of the pool, which is part of a guard anyway, is memory afterwards. */
+ * any advice. The first page of the pool, which is part of a guard anyway, is memory afterwards. The
+ * system itself must be asked: from glibc 2.41 on, the C library's getrandom() may write to the page
+ * in user mode, which a guard answers with SIGSEGV. */
 static bool can_install(wp_stacks *pool)
 {
 	bool is_guard;
@@ -386,7 +389,7 @@ static bool can_install(wp_stacks *pool)
 	if (mprotect(pool->base, pool->page, PROT_READ | PROT_WRITE) != 0 ||
 	    madvise(pool->base, pool->page, MADV_GUARD_INSTALL) != 0)
 		return false;
-	is_guard = getrandom(pool->base, 1, GRND_NONBLOCK) < 0 && errno == EFAULT;
+	is_guard = syscall(SYS_getrandom, pool->base, 1, GRND_NONBLOCK) < 0 && errno == EFAULT;
 	madvise(pool->base, pool->page, MADV_GUARD_REMOVE);
 	return is_guard;
 }
