@@ -441,6 +441,28 @@ def test_a_fork_in_a_virtual_thread_leaves_the_other_threads_behind() -> None:
     assert said == [0]
 
 
+def test_a_fork_in_a_virtual_thread_that_threading_did_not_start_makes_it_the_main_thread() -> None:
+    install()
+
+    def body() -> int:
+        before = threading.current_thread()
+        child = os.fork()
+        if child == 0:
+            me = threading.current_thread()
+            is_alive = ThreadPoolExecutor(1).submit(me.is_alive).result()
+            is_so = before is me is threading.main_thread() and is_alive
+            os._exit(0 if is_so and not other.is_alive() else 1)
+        return os.waitpid(child, 0)[1]
+
+    gate = threading.Event()
+    other = threading.Thread(target=gate.wait)
+    other.start()
+    with CarrierGroup(1) as group:
+        assert VirtualThread(body, group=group).start().result(PATIENCE_S) == 0
+    gate.set()
+    other.join()
+
+
 def test_a_signal_handler_of_the_main_thread_uses_locks_as_an_os_thread() -> None:
     install(threads="virtual")
     lock, seen = threading.Lock(), list[str]()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import _thread
 import errno
+import os
 import signal
 import sys
 import threading
@@ -31,6 +32,8 @@ from wakeproof._runtime.jobs import by_number
 from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
 from wakeproof.vthread import VirtualThread
 
+HANDLE = "_handle" if sys.version_info < (3, 14) else "_os_thread_handle"
+"""The attribute of a Thread of Python 3.13 and later with what it knows of its OS thread."""
 _active: dict[int, threading.Thread] = vars(threading)["_active"]
 
 
@@ -44,6 +47,31 @@ def is_virtual(ident: object) -> bool:
     return isinstance(ident, int) and ident % 2 == 1
 
 
+class Handle:
+    """What a Thread of Python 3.13 and later knows of its OS thread, for one that is virtual."""
+
+    def __init__(self, of: VirtualThread) -> None:
+        self._of, self._pid, self.ident = of, os.getpid(), ident_of(of)
+
+    def is_done(self) -> bool:
+        """Return whether the thread has ended; in a forked child all but its own thread have."""
+        if self._pid != os.getpid():
+            return threading.get_ident() != self.ident
+        return not self._of.is_alive()
+
+    def forked(self) -> None:
+        """Belong to the forked child, because this is its own thread."""
+        self._pid = os.getpid()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end of the thread."""
+        if not self.is_done():
+            self._of.join(timeout)
+
+    def _set_done(self) -> None:
+        """Do nothing: the virtual thread's own end says it."""
+
+
 class ForeignThread(threading._DummyThread):
     """A virtual thread that `threading` has not started, as `threading` knows it."""
 
@@ -55,7 +83,7 @@ class ForeignThread(threading._DummyThread):
         self._ident = ident_of(of)
         self._native_id = threading.get_native_id()
         if sys.version_info >= (3, 13):
-            self._handle = vars(_thread)["_make_thread_handle"](self._ident)
+            setattr(self, HANDLE, Handle(of))
         _active[self._ident] = self
         of._done.call(partial(_active.pop, self._ident, None), is_first=True)
 
@@ -71,6 +99,15 @@ class ForeignThread(threading._DummyThread):
     def is_alive(self) -> bool:
         """Return whether the virtual thread has not ended."""
         return self._of.is_alive()
+
+    def _after_fork(self, new_ident: int | None = None) -> None:
+        """Belong to the forked child if this is its own thread, which then has a number.
+
+        Python 3.13 and later call it.
+        """
+        if new_ident is not None:
+            vars(self)[HANDLE].forked()
+        vars(threading._DummyThread)["_after_fork"](self, new_ident)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the end of the virtual thread.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual thread parks in ``threading.Thread.join``; and a Thread may be a virtual thread.
 
-An OS thread's end releases a lock (3.13: sets an event) in C, which no virtual thread can wait for
-in line.  So a joiner waits until the thread has left `threading`, and then, while C ends it, sleeps
-for short times.
+An OS thread's end releases a lock (from 3.13 on: sets an event) in C, which no virtual thread can
+wait for in line.  So a joiner waits until the thread has left `threading`, and then, while C ends
+it, sleeps for short times.
 
 With ``install(threads="virtual")`` ``Thread.start`` begins a virtual thread of `default_group`,
 with the Thread's own methods running there: names, daemons, ``excepthook``, `enumerate` and `join`
@@ -24,7 +24,7 @@ from typing import Any
 
 from wakeproof._runtime.os_threads import is_os
 from wakeproof._runtime.signal import Signal
-from wakeproof._runtime.stdlib.names import ident_of
+from wakeproof._runtime.stdlib.names import HANDLE, Handle, ident_of
 from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement
 from wakeproof.default import default_group
 from wakeproof.parking import sleep
@@ -95,31 +95,6 @@ def _deletes(old: Callable[[Any], None]) -> Callable[[Any], None]:
 # ---- a Thread that is virtual ----
 
 
-class _Handle:
-    """What a Thread of Python 3.13 knows of its OS thread, for one that is virtual."""
-
-    def __init__(self, of: VirtualThread) -> None:
-        self._of, self._pid, self.ident = of, os.getpid(), ident_of(of)
-
-    def is_done(self) -> bool:
-        """Return whether the thread has ended; in a forked child all but its own thread have."""
-        if self._pid != os.getpid():
-            return threading.get_ident() != self.ident
-        return not self._of.is_alive()
-
-    def forked(self) -> None:
-        """Belong to the forked child, because this is its own thread."""
-        self._pid = os.getpid()
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for the end of the thread."""
-        if not self.is_done():
-            self._of.join(timeout)
-
-    def _set_done(self) -> None:
-        """Do nothing: the virtual thread's own end says it."""
-
-
 def _begin(thread: Any, bootstrap: Callable[[], None]) -> None:
     """Start the virtual thread of a Thread.
 
@@ -131,7 +106,7 @@ def _begin(thread: Any, bootstrap: Callable[[], None]) -> None:
     thread._ident = ident_of(of)
     alive.add(thread)
     if sys.version_info >= (3, 13):
-        thread._handle = _Handle(of)
+        setattr(thread, HANDLE, Handle(of))
     else:
         thread._tstate_lock = lock = threading.Lock()
         lock.acquire()
@@ -158,7 +133,7 @@ def _nothing() -> None:
 
 
 def _starts(old: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what starts a Thread: of 3.11 and 3.12, with its arguments; or of 3.13, by names."""
+    """Return what starts a Thread: of 3.11 and 3.12, with its arguments; of later ones by names."""
 
     def start(bootstrap: Any, *args: Any, **named: Any) -> Any:
         if is_os.get():
@@ -169,7 +144,7 @@ def _starts(old: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shuts_down(old: Callable[[], None]) -> Callable[[], None]:
-    """Wait for the threads that are no daemons, at the end of the interpreter of 3.13."""
+    """Wait for the threads that are no daemons, at the end of the interpreter of 3.13 and later."""
 
     def shut_down() -> None:
         while waited := [one for one in list(alive) if not one.daemon]:
@@ -186,7 +161,7 @@ def _forked() -> None:
     alive.intersection_update([one for one in alive if one.ident == mine])
     for one in alive:
         if sys.version_info >= (3, 13):
-            vars(one)["_handle"].forked()
+            vars(one)[HANDLE].forked()
 
 
 os.register_at_fork(after_in_child=_forked)
