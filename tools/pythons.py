@@ -38,8 +38,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wake
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 SUITES = ("sid", "forky")  # where Debian has what is newer than this machine's own
 PACKED = (3, 14)  # from here on Debian's packages are newer than what machines have
-NEEDED = ("cffi", "execnet", "greenlet", "hypothesis", "iniconfig", "packaging", "pluggy",
-          "pycparser", "pygments", "pytest", "pytest-xdist", "setuptools",
+NEEDED = ("cffi", "coverage", "execnet", "greenlet", "hypothesis", "iniconfig", "packaging",
+          "pluggy", "pycparser", "pygments", "pytest", "pytest-xdist", "setuptools",
           "sortedcontainers")  # fmt: skip
 STAND_IN = "3.13t"
 FREE = ("3.14t", STAND_IN)

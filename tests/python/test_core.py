@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +25,6 @@ from wakeproof import (
     CarrierGroup,
     VirtualThread,
     coroutine,
-    locations,
     park,
     pinned,
     sleep,
@@ -52,7 +52,7 @@ def test_the_same_tests_hold_without_c() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     judged = subprocess.run(
         [*command, *SAME, "-k", "not hold_without_c"],
-        cwd=locations.sources(),
+        cwd=Path(__file__).resolve().parents[2],
         env={**os.environ, "WAKEPROOF_PLAIN": "1"},
         capture_output=True,
         text=True,

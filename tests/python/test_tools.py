@@ -109,7 +109,7 @@ def test_coverage_without_greenlet_mixes_up_branches(folder: Path) -> None:
 
 
 HOT = """\
-import cProfile, sys, wakeproof
+import cProfile, sys, threading, wakeproof
 from wakeproof import CarrierGroup, VirtualThread
 
 def spin(n):
@@ -124,14 +124,28 @@ def hot():
     return first + spin(300_000)
 
 def profiled():
+    while sys._current_frames()[main].f_code is not waits.__code__:
+        wakeproof.yield_now()  # a profile of 3.12 and later counts other threads' returns as well
     profile = cProfile.Profile()
     try:
         return profile.runcall(hot)
     finally:
         profile.dump_stats(sys.argv[1])
 
+def runs():
+    try:
+        globals()[sys.argv[2]]()
+    finally:
+        gate.release()
+
+def waits():
+    gate.acquire()
+
+main, gate = threading.get_ident(), threading.Lock()
+gate.acquire()
 with CarrierGroup(1) as group:
-    VirtualThread(globals()[sys.argv[2]], group=group).start().result()
+    VirtualThread(runs, group=group).start()
+    waits()
 """
 
 

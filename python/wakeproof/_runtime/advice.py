@@ -86,7 +86,8 @@ def _libraries() -> tuple[str, ...]:
     return ours, *sorted({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-_BESIDE = ("PRECALL", "KW_NAMES", "LOAD_CONST", "PUSH_NULL", "NOP")  # have the place of the call
+# Instructions that have the place of the call and load nothing of what is called.
+_BESIDE = ("PRECALL", "KW_NAMES", "LOAD_CONST", "PUSH_NULL", "NOP", "LOAD_SPECIAL", "COPY", "SWAP")
 LIBRARIES = _libraries()
 
 
@@ -105,6 +106,7 @@ def _names_of_call(frame: FrameType) -> tuple[list[str], bool]:
     before = [one for one in dis.get_instructions(frame.f_code) if one.offset <= frame.f_lasti]
     at = before.pop()
     is_with = at.opname == "BEFORE_WITH"  # in 3.11 its place is the whole block
+    is_with |= bool(before) and before[-1].opname == "LOAD_SPECIAL"  # from 3.14 on: __enter__
     begin = _begin(before[-1] if is_with and before else at)
     names: list[str] = []
     for one in reversed(before):
