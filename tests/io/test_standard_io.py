@@ -137,11 +137,15 @@ def sends(call: Callable[[socket.socket], Any], timeout_s: float | None = None) 
         fill(ours.fileno())
         ours.settimeout(timeout_s)
 
+        def reads() -> None:
+            while theirs.recv(1 << 20):
+                pass
+
         def drain() -> None:
-            theirs.settimeout(0.1)
-            with suppress(TimeoutError):
-                while theirs.recv(1 << 20):
-                    pass
+            reader = threading.Thread(target=reads)
+            reader.start()
+            end.callback(reader.join)
+            end.callback(ours.shutdown, socket.SHUT_WR)  # before that, and it ends the reads
 
         return lambda: call(ours), drain
 
