@@ -6,10 +6,9 @@ Spec: ``specs/sched/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakSet
 
@@ -25,7 +24,7 @@ from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.waiting import without_limit
 from wakeproof.carrier import Carrier
 from wakeproof.config import settle
-from wakeproof.errors import ClosedError, ForkedError, StateError, SystemCallError, error_for
+from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
@@ -339,8 +338,6 @@ class CarrierGroup(Unique):
         """
         self._check_process()
         until = deadline_ns(timeout_s)
-        if not self._closed and not cancel:
-            self._let_wait()
         self._closed = True
         back, code = ffi.new("wp_task **"), lib.WP_INTERRUPTED
         has_no_limit = timeout_s is None and not cancel and self.running() is None
@@ -365,20 +362,6 @@ class CarrierGroup(Unique):
         index = lib.wp_group_running(self._native)
         if index >= 0:
             self._long_steps[index] += 1
-
-    def _let_wait(self) -> None:
-        """Start the pollers, as long as that is possible, for threads that the close waits for.
-
-        With `wakeproof.install` any of them may come to wait for a descriptor.
-        """
-        standard = sys.modules.get("wakeproof.standard")
-        if standard is None or not standard.is_installed():
-            return
-        from wakeproof._runtime.descriptor import start  # imported late: it imports this module
-
-        if not self._has_pollers and any(one._group is self for one in list(threads.values())):
-            with suppress(StateError, SystemCallError, ClosedError):
-                start(self)
 
     def _check_process(self) -> None:
         if self._pid != _process.pid:

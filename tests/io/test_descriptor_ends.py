@@ -157,6 +157,44 @@ def test_a_close_of_the_group_ends_the_wait_of_an_os_thread() -> None:
     other.close()
 
 
+@pytest.mark.parametrize("is_coroutine", [False, True])
+def test_a_wait_that_begins_after_the_end_of_its_poller_ends_with_the_group(
+    is_coroutine: bool,
+) -> None:
+    group = CarrierGroup(2)
+    one, other = io.socketpair(group=group)  # of both carriers, one after the other
+    has_ended, found = threading.Event(), []
+
+    def waits() -> None:
+        with pytest.raises(OSError, match="closed"):
+            other.recv(1)
+        has_ended.set()
+
+    def late() -> None:
+        has_ended.wait(PATIENCE_S)
+        found.append("begun")
+        try:
+            other.recv(1)
+        except OSError as error:
+            found.append(str(error))
+
+    async def later() -> None:
+        has_ended.wait(PATIENCE_S)
+        found.append("begun")
+        try:
+            await coroutine.recv(other, 1)
+        except OSError as error:
+            found.append(str(error))
+
+    waiter = threading.Thread(target=waits)
+    waiter.start()
+    thread = start(group[0], later if is_coroutine else late)
+    assert [left.name for left in group.close(PATIENCE_S, cancel=True)] == [thread.name]
+    waiter.join(PATIENCE_S)
+    assert (found, thread.state) == (["begun"], "closed")
+    one.close()
+
+
 def test_a_connection_to_a_full_unix_queue_waits_as_that_of_the_socket_module(
     either_group: CarrierGroup, tmp_path: Path
 ) -> None:

@@ -54,6 +54,17 @@ def test_a_thread_that_nobody_has_and_that_fails_is_told(
     assert told == [("serve", "lost")]
 
 
+def test_the_first_error_is_told_while_another_thread_of_the_carrier_lives(
+    carriers: CarrierGroup, told: Told
+) -> None:
+    alive = VirtualThread(wakeproof.park, group=carriers).start()
+    VirtualThread(fails, name="serve", group=carriers).start().join()
+    VirtualThread(int, group=carriers).start().join()
+    heard = list(told)
+    alive.unpark()
+    assert heard == [("serve", "lost")]
+
+
 def test_a_thread_that_was_joined_and_not_asked_is_told_when_it_goes(
     carriers: CarrierGroup, told: Told
 ) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import socket
 
-from wakeproof import CarrierGroup, VirtualThread, io
+from wakeproof import Carrier, CarrierGroup, VirtualThread, io
 
 
-def start(group: CarrierGroup, fn: object, *arguments: object) -> VirtualThread:
+def start(group: CarrierGroup | Carrier, fn: object, *arguments: object) -> VirtualThread:
     return VirtualThread(fn, *arguments, group=group).start()  # type: ignore[arg-type]
 
 

@@ -67,6 +67,18 @@ wp_io *wp__io_take_copy(wp_vthread *thread, int fd)
 	return NULL;
 }
 
+int wp__io_give_up(wp_io *io)
+{
+	int fd = io->fd, copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy < 0)
+		return -1;
+	io->poller->driver->remove(io->poller->waits, fd);
+	io->fd = copy; /* the last call under way closes it */
+	wp_io_free(io);
+	return fd;
+}
+
 bool wp__io_is_copy_of(const wp_io *io, int fd)
 {
 	struct stat ours, users;

@@ -20,6 +20,9 @@ wp_io *wp__io_take(wp_group *group, int fd);
  * it is, and the user may close his while the thread waits. At the poller of the thread's home. NULL, and
  * errno, as wp__io_take. wp_io_close closes the copy. [that thread | system calls] */
 wp_io *wp__io_take_copy(wp_vthread *thread, int fd);
+/* As wp_io_free, but the number stays open and becomes the caller's, who is in no call; it is still
+ * non-blocking. -1 and errno: nothing has changed. [any thread | system calls] */
+int wp__io_give_up(wp_io *io);
 /* Whether that number is still a descriptor of the file that was copied. [between its making and its
  * close | system calls] */
 bool wp__io_is_copy_of(const wp_io *io, int fd);

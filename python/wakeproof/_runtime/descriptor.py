@@ -21,7 +21,7 @@ from wakeproof._runtime import group_registry, process, trampoline
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here
-from wakeproof._runtime.wait import Turns, Wait, parked
+from wakeproof._runtime.wait import Turns, Wait, end_with_group, parked
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError, StateError, SystemCallError, error_for
 
@@ -185,6 +185,20 @@ class Descriptor(Unique):
         found: list[T],
         what: str = "",
     ) -> Turns:
+        code = yield from self._turns(thread, side, attempt, deadline, found, what)
+        if code == lib.WP_CLOSED and self._io is not None and self.group is thread._group:
+            code = yield from end_with_group(thread)
+        return code
+
+    def _turns(
+        self,
+        thread: VirtualThread,
+        side: int,
+        attempt: Callable[[], T],
+        deadline: int,
+        found: list[T],
+        what: str,
+    ) -> Turns:
         call = self._enter(side, what)
         try:
             while (seen := call.seen_before(attempt, deadline, found)) is not None:
@@ -249,11 +263,30 @@ class Descriptor(Unique):
         io, self._io = self._io, None
         if io is None or self.is_parents:
             return
+        self._left()  # its number may soon belong to another file
+        lib.wp_io_free(io)
+
+    def give_up(self) -> int:
+        """Return the number, which stays open, and end as a close does.
+
+        Raises:
+            OSError: the process has no descriptor left; nothing has changed.
+        """
+        io = self._io
+        if io is None or self.is_parents:
+            raise closed("detach")
+        fd = lib.wp__io_give_up(io)
+        if fd < 0:
+            raise OSError(ffi.errno, f"detach: {os.strerror(ffi.errno)}")
+        self._io = None
+        self._left()
+        return fd
+
+    def _left(self) -> None:
         of = self._of()
         if of is not None:
-            socket.socket.detach(of)  # its number may soon belong to another file
+            socket.socket.detach(of)
         self.group._descriptors.discard(self)
-        lib.wp_io_free(io)
 
 
 def _group_here() -> CarrierGroup:

@@ -231,9 +231,11 @@ class Socket(socket.socket):
             self._real_close()
 
     def detach(self) -> int:
-        """Close this object, and return a non-blocking descriptor of the same socket."""
-        fd = os.dup(self.fileno())
-        self.close()
+        """Close this object, and return its descriptor, which stays open and non-blocking."""
+        descriptor = self._descriptor
+        is_mine = descriptor is not None and not descriptor.is_parents
+        fd = descriptor.give_up() if descriptor and is_mine else _Base.detach(self)
+        self._descriptor = None
         return fd
 
     def dup(self) -> Socket:

@@ -54,12 +54,14 @@ class Pool:
     A new greenlet costs at least a memory mapping; the reuse of an idle one costs only a switch.
     """
 
-    __slots__ = ("alive", "idle")
+    __slots__ = ("alive", "idle", "next")
 
     def __init__(self) -> None:
         self.alive = 0  # callables that have begun and not ended
         # greenlets without a callable; none once `alive` is 0
         self.idle: list[greenlet] = []
+        # what the greenlet runs that is switched to; as an argument it would live as long as that
+        self.next: VirtualThread | None = None
 
 
 def _lasted(thread: Handle, _: int) -> None:
@@ -117,14 +119,17 @@ def first_of_call(thread: VirtualThread) -> int:
     pool.alive += 1
     body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
     thread._hub, thread._greenlet, thread._resume = getcurrent(), body, next_of_call
-    said: int = body.switch(thread)
+    pool.next = thread
+    said: int = body.switch()
     return said
 
 
-def _bodies(pool: Pool, thread: VirtualThread) -> int:
+def _bodies(pool: Pool) -> int:
     """Run one callable after the other, while others are alive and few greenlets are idle."""
-    hub = thread._hub
     while True:
+        thread, pool.next = pool.next, None
+        assert thread is not None
+        hub = thread._hub
         _body(thread)
         del thread
         pool.alive -= 1
@@ -133,7 +138,7 @@ def _bodies(pool: Pool, thread: VirtualThread) -> int:
         if not pool.alive or len(pool.idle) >= IDLE_MOST:
             return DONE
         pool.idle.append(getcurrent())
-        thread = hub.switch(DONE)
+        hub.switch(DONE)
 
 
 def _body(thread: VirtualThread) -> int:

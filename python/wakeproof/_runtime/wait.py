@@ -109,6 +109,17 @@ def parked(turns: Turns) -> int:
         return int(stop.value)
 
 
+def end_with_group(thread: VirtualThread) -> Turns:
+    """Park for ever, if the pollers of the thread's group ended with the group, which is closed.
+
+    The close hands the thread back; only an interrupt lets it continue before.
+    """
+    code = lib.WP_CLOSED
+    while code != lib.WP_INTERRUPTED and thread._group is not None and thread._group.closed:
+        code = yield lib.WP_FOREVER
+    return code
+
+
 def asleep(wait_until: Callable[[int], int], deadline: int) -> int:
     """Wait as an OS thread; signal handlers run at each interruption."""
     while (code := wait_until(deadline)) == lib.WP_INTERRUPTED:

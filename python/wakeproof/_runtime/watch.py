@@ -13,7 +13,8 @@ of the closed file do not wake those of the new one.  When the waiter is woken, 
 still be that of the same file, else its call fails as on a closed descriptor.  The copy shares the
 user's O_NONBLOCK, which therefore stays as it is.
 
-If the process has no descriptor left for a copy, the waiter looks again and again, with naps.
+If the process has no descriptor left for a copy, or the group none of its pollers because it is
+being closed, the waiter looks again and again, with naps.
 
 Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/io.h``, ``kernel/io/readiness.h``.
 """
@@ -31,7 +32,7 @@ from wakeproof._runtime import descriptor, process, trampoline
 from wakeproof._runtime.descriptor import FIRST_NAP_NS, LONGEST_NAP_NS, start
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.wait import Wait, parked
-from wakeproof.errors import StateError
+from wakeproof.errors import ClosedError, StateError
 from wakeproof.parking import sleep
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NS_PER_S = 1_000_000_000
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)
+_NO_POLLER = (errno.ENXIO, errno.ESHUTDOWN)  # the group is being closed
 _waits: dict[int, list[_Watch]] = {}  # by the user's number
 _without: weakref.WeakSet[CarrierGroup] = weakref.WeakSet()  # groups that can have no pollers
 is_ready = lib.wp__fd_is_ready
@@ -103,6 +105,8 @@ def caller() -> VirtualThread | None:
     if not group._has_pollers:
         try:
             start(group)
+        except ClosedError:
+            pass  # the thread waits with naps, until the close hands it back
         except StateError:  # it has spare carriers, which help while a carrier blocks
             _without.add(group)
             return None
@@ -151,7 +155,7 @@ def wait(
 
 
 def _without_copy(fd: int, side: int, until: int, failed: int) -> bool:
-    if failed not in _NO_ROOM:
+    if failed not in (*_NO_ROOM, *_NO_POLLER):
         return True  # EPERM: always ready; EBADF: the call itself reports it
     nap_ns = FIRST_NAP_NS
     while not is_ready(fd, side):
