@@ -27,7 +27,7 @@ from tests.support.polling import Eventfd, Make, One, Pair
 from tests.support.running import run
 from tests.support.virtual import PATIENCE_S, Owner
 
-from wakeproof import CarrierGroup, VirtualThread, locations
+from wakeproof import CarrierGroup, VirtualThread, install, locations, uninstall
 from wakeproof.judge import lock
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that.
@@ -111,11 +111,19 @@ def compiled(tmp_path: Path) -> Compiled:
 
 
 @pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    """Two carriers, on which nothing may be left in the end."""
-    group = CarrierGroup(2)
+def group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
+    """Two carriers, or the module's CARRIERS, on which nothing may be left in the end."""
+    group = CarrierGroup(getattr(request.module, "CARRIERS", 2))
     yield group
     assert group.close(10) == []
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    """Let the standard library park."""
+    install()
+    yield
+    uninstall()
 
 
 @pytest.fixture(params=["main", "virtual"])

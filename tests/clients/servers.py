@@ -58,6 +58,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.user: dict[str, Any] = {}
+        self.environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "TMPDIR": str(folder)}
         if os.getuid() == 0:  # no database runs as root
             nobody = pwd.getpwnam("nobody")
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)
@@ -66,8 +67,9 @@ class Place:
     def run(self, *command: str) -> None:
         """Run a program to its end; if it fails, say what it said."""
         done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False, **self.user
-        )
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+            check=False, **self.user,
+        )  # fmt: skip
         if done.returncode:
             raise AssertionError(f"{command[0]} failed: {done.stdout}{done.stderr}")
 
@@ -77,7 +79,7 @@ class Place:
         log = self.folder / "log"
         with log.open("w") as out:
             process = subprocess.Popen(
-                command, cwd=self.folder, env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+                command, cwd=self.folder, env=self.environment,
                 stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.STDOUT, start_new_session=True, **self.user,
             )  # fmt: skip

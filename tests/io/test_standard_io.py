@@ -45,25 +45,13 @@ from wakeproof._native.ffi import lib
 from wakeproof._runtime import stdlib, watch
 from wakeproof._runtime.here import ARE_OWN
 
+CARRIERS = 1  # of `group`
 PATIENCE_S = 60
 GUIDE = ROOT / "docs" / "guide" / "standard.md"
 SHORT_S = 0.2  # how long a twin's carrier is seen to be blocked
 pytestmark = pytest.mark.skipif(not ARE_OWN, reason="needs methods of C types exchanged in place")
 Begun = tuple[Callable[[], Any], Callable[[], Any]]
 """A call that blocks, and what ends it."""
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    with CarrierGroup(1) as made:
-        yield made
-
-
-@pytest.fixture
-def installed() -> Iterator[None]:
-    wakeproof.install()
-    yield
-    wakeproof.uninstall()
 
 
 @pytest.fixture
@@ -697,11 +685,17 @@ def test_a_host_name_may_be_connected_to(group: CarrierGroup, end: ExitStack) ->
 
 # ---- timeouts and modes ----
 
+
+def reads_a_file(sock: socket.socket) -> bytes:
+    with sock.makefile("rb") as file:
+        return file.read(9)
+
+
 TIMEOUTS: dict[str, Callable[[socket.socket], Any]] = {
     "recv": lambda s: s.recv(9),
     "recv_into": lambda s: s.recv_into(bytearray(9)),
     "recvmsg": lambda s: s.recvmsg(9),
-    "makefile": lambda s: s.makefile("rb").read(9),
+    "makefile": reads_a_file,
     "sendall": lambda s: s.sendall(MUCH),
     "send twice": lambda s: (s.send(MUCH), s.send(MUCH)),
 }

@@ -29,6 +29,7 @@ from wakeproof import CarrierGroup, Semaphore, ThreadInterruptedError
 from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.stdlib import tls
 
+CARRIERS = 1  # of `group`
 SHORT_S = 0.2  # how long a twin's carrier is seen to be blocked
 EACH = 2_000_000  # bytes: more than the buffers of the system hold
 pytestmark = [
@@ -43,19 +44,6 @@ def ids(tmp_path_factory: pytest.TempPathFactory) -> Identities:
     return identities(tmp_path_factory.mktemp("tls"))
 
 
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    with CarrierGroup(1) as made:
-        yield made
-
-
-@pytest.fixture
-def installed() -> Iterator[None]:
-    wakeproof.install()
-    yield
-    wakeproof.uninstall()
-
-
 def in_os_thread(call: Callable[[], Any]) -> threading.Thread:
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
@@ -64,7 +52,16 @@ def in_os_thread(call: Callable[[], Any]) -> threading.Thread:
 
 def pair(ids: Identities, version: ssl.TLSVersion | None = None, **options: Any) -> Ends:
     """Return the server's and the client's end, which OS threads have made."""
-    ours, theirs = socket.socketpair()
+    return wrapped(ids, *socket.socketpair(), version, **options)
+
+
+def wrapped(
+    ids: Identities,
+    ours: socket.socket,
+    theirs: socket.socket,
+    version: ssl.TLSVersion | None = None,
+    **options: Any,
+) -> Ends:
     made: list[ssl.SSLSocket] = []
     wrap = partial(ids.server_context().wrap_socket, ours, server_side=True)
     thread = in_os_thread(lambda: made.append(wrap()))
@@ -72,6 +69,19 @@ def pair(ids: Identities, version: ssl.TLSVersion | None = None, **options: Any)
     client = context.wrap_socket(theirs, server_hostname="localhost", **options)
     thread.join(PATIENCE_S)
     return made[0], client
+
+
+@pytest.mark.usefixtures("installed")
+def test_ssl_takes_a_socket_of_wakeproof_io(ids: Identities, group: CarrierGroup) -> None:
+    plain = wakeproof.io.socketpair(group=group)
+    numbers = [one.fileno() for one in plain]
+    one, other = wrapped(ids, *plain)
+    with one, other:
+        assert [one.fileno(), other.fileno()] == numbers
+        assert (type(one), plain[0].fileno()) == (ssl.SSLSocket, -1)
+        reader = parked(start(group, one.recv, 1))
+        other.sendall(b"x")
+        assert reader.result(PATIENCE_S) == b"x"
 
 
 # What waits, and what ends it: each takes the two ends.

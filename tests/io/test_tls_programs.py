@@ -28,6 +28,7 @@ from tests.support.virtual import PATIENCE_S
 
 from wakeproof import CarrierGroup, coroutine, io, locations
 
+CARRIERS = 1  # of `group`
 pytestmark = [NEEDS_OPENSSL, pytest.mark.slow]
 SWITCHES = ["-tls1_2", "-tls1_3"]
 
@@ -35,12 +36,6 @@ SWITCHES = ["-tls1_2", "-tls1_3"]
 @pytest.fixture(scope="module")
 def ids(tmp_path_factory: pytest.TempPathFactory) -> Identities:
     return identities(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    with CarrierGroup(1) as made:
-        yield made
 
 
 def upper(sock: socket.socket, context: ssl.SSLContext) -> None:

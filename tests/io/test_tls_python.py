@@ -9,7 +9,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from wakeproof import (
     io,
 )
 
+CARRIERS = 1  # of `group`
 pytestmark = NEEDS_OPENSSL
 SHORT_S = 0.2  # what is to run out does so soon
 EACH = 2_000_000  # bytes in each direction: more than the buffers of the system hold
@@ -37,12 +38,6 @@ EACH = 2_000_000  # bytes in each direction: more than the buffers of the system
 @pytest.fixture(scope="module")
 def ids(tmp_path_factory: pytest.TempPathFactory) -> Identities:
     return identities(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    with CarrierGroup(1) as made:
-        yield made
 
 
 def in_os_thread(call: Callable[[], Any]) -> Callable[[], Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
-import functools
 import gc
 import logging
 import os
@@ -17,7 +16,7 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -41,6 +40,7 @@ from wakeproof import (
 from wakeproof._runtime.here import ARE_OWN, own_dict
 from wakeproof._runtime.line import IS_OWN
 
+CARRIERS = 1  # of `group`
 PATIENCE_S = 60
 ROUNDS = 5  # more than objects of a thread refer to each other
 pytestmark = pytest.mark.skipif(not ARE_OWN, reason="built without Python.h")
@@ -51,13 +51,6 @@ took_before, gave_before = lock_before.acquire, lock_before.release
 
 class Value:
     """An object that can be referred to weakly."""
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    made = CarrierGroup(1)
-    yield made
-    made.close(1)
 
 
 def test_this_python_has_them() -> None:
@@ -436,38 +429,6 @@ def test_who_does_not_have_an_rlock_cannot_release_it(group: CarrierGroup) -> No
             return VirtualThread(other, group=group).start().result(PATIENCE_S)  # type: ignore
 
     assert VirtualThread(has, group=group).start().result(PATIENCE_S) == (False, False)
-
-
-def test_an_rlock_times_out_and_the_next_in_line_gets_it(group: CarrierGroup) -> None:
-    lock = threading.RLock()
-    with lock:
-        late = VirtualThread(lock.acquire, timeout=0.01, group=group).start()
-        assert late.result(PATIENCE_S) is False
-        stays = VirtualThread(lambda: lock.acquire(timeout=30), group=group).start()
-        hurt = VirtualThread(lock.acquire, group=group).start()
-        until(lambda: (stays.state, hurt.state) == ("parked", "parked"))
-        hurt.interrupt()
-        with pytest.raises(ThreadInterruptedError):
-            hurt.result(PATIENCE_S)
-    assert stays.result(PATIENCE_S) is True
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"timeout": -2}, ValueError),
-        ({"timeout": "1"}, TypeError),
-        ({"blocking": False, "timeout": 1}, ValueError),
-        ({"timeout": 1e300}, OverflowError),
-        ({"wrong": 1}, TypeError),
-    ],
-)
-def test_an_rlock_refuses_what_it_did(group: CarrierGroup, given: Any, error: Any) -> None:
-    lock = threading.RLock()
-    thread = VirtualThread(functools.partial(lock.acquire, **given), group=group).start()
-    with pytest.raises(error):
-        thread.result(PATIENCE_S)
-    assert lock.acquire(False)
 
 
 def test_a_coroutine_keeps_its_rlock_wherever_it_goes_on() -> None:

@@ -43,6 +43,7 @@ from wakeproof import (
 from wakeproof._runtime.line import IS_OWN
 from wakeproof._runtime.os_threads import os_threads
 
+CARRIERS = 1  # of `group`
 PATIENCE_S = 60
 pytestmark = pytest.mark.skipif(not IS_OWN, reason="built without Python.h")
 
@@ -55,13 +56,6 @@ def uninstalled() -> Iterator[None]:
     stay = ("carrier-", "wakeproof-offload")  # of the default group, and of `io.offload`
     left = {one for one in threading.enumerate() if not one.name.startswith(stay)}
     assert left <= active
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    made = CarrierGroup(1)
-    yield made
-    made.close(1)
 
 
 # ---- identity ----

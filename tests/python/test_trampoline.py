@@ -10,7 +10,7 @@ import contextvars
 import gc
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,18 +21,13 @@ from wakeproof._runtime import process
 from wakeproof._runtime.here import pool_here
 from wakeproof._runtime.trampoline import IDLE_MOST, Pool
 
+CARRIERS = 1  # of `group`
 PATIENCE_S = 20.0
 word: contextvars.ContextVar[object] = contextvars.ContextVar("word")
 
 
 class Value:
     """An object that can be referred to weakly."""
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    with CarrierGroup(1) as made:
-        yield made
 
 
 def inside(group: CarrierGroup, fn: Callable[[], Any]) -> Any:

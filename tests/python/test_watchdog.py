@@ -30,6 +30,7 @@ from wakeproof._runtime.advice import COMPUTES, GIL, OFFLOAD, PINNED
 from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.standstill import _Seen, _Usage
 
+CARRIERS = 1  # of `group`
 LIMIT_S = 0.1
 LONG_S = 0.5  # certainly found
 lock = threading.Lock()
@@ -43,12 +44,6 @@ def reports() -> Iterator[list[str]]:
     wakeproof.watch(LIMIT_S, found.append)
     yield found
     wakeproof.unwatch()
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    with CarrierGroup(1) as made:
-        yield made
 
 
 def run_in(group: CarrierGroup, fn: Callable[[], object]) -> None:
