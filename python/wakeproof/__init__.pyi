@@ -33,8 +33,10 @@ from wakeproof.errors import InterruptedWaitError as InterruptedWaitError
 from wakeproof.errors import JudgeError as JudgeError
 from wakeproof.errors import MissingToolError as MissingToolError
 from wakeproof.errors import NoFilesWarning as NoFilesWarning
+from wakeproof.errors import NotExhaustiveWarning as NotExhaustiveWarning
 from wakeproof.errors import PartlyInstalledWarning as PartlyInstalledWarning
 from wakeproof.errors import PollerClosedError as PollerClosedError
+from wakeproof.errors import ScheduleError as ScheduleError
 from wakeproof.errors import StateError as StateError
 from wakeproof.errors import StructureError as StructureError
 from wakeproof.errors import SubtaskError as SubtaskError
@@ -53,6 +55,7 @@ from wakeproof.guard import GuardStatistics as GuardStatistics
 from wakeproof.guard import RendezvousGuard as RendezvousGuard
 from wakeproof.guard import WakeupGuard as WakeupGuard
 from wakeproof.joiner import Joiner as Joiner
+from wakeproof.judge.schedules import schedules as schedules
 from wakeproof.latch import Latch as Latch
 from wakeproof.mpsc import MpscQueue as MpscQueue
 from wakeproof.mpsc import MpscStatistics as MpscStatistics

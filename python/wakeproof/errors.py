@@ -147,3 +147,16 @@ BY_CODE: dict[int, type[WakeproofError]] = {
 def error_for(code: int, what: str) -> WakeproofError:
     """Return the exception for a kernel function's negative `code`; `what` is its message."""
     return BY_CODE.get(code, WakeproofError)(what)
+
+
+class NotExhaustiveWarning(RuntimeWarning):
+    """`schedules` has run a part of a test's schedules; none of them failed."""
+
+
+class ScheduleError(WakeproofError, AssertionError):
+    """A schedule of a test fails: its `verdict`, and the `token` that replays it."""
+
+    def __init__(self, said: str, verdict: str, token: str) -> None:
+        super().__init__(said)
+        self.verdict = verdict
+        self.token = token

@@ -87,6 +87,7 @@ static below *mounted; /* the first */
 #endif
 #if !HAS_KEY
 static PyObject *threads; /* all virtual threads, by number: Python's */
+static PyObject *tasks;   /* the threads of a run of judge/schedules, as well */
 static PyObject *slot;    /* the name of their attribute for what unmount returns */
 #endif
 static uint64_t mounts = (uint64_t)1 << FIRST_ID;
@@ -174,7 +175,8 @@ int wp__own_mount(PyObject *thread, uint64_t number, PyObject *values)
 #endif
 	own->is_mounted = true;
 	own->thread = Py_NewRef(thread);
-	step_begins((uintptr_t)thread);
+	if (thread != Py_None) /* else it is a thread of a run of judge/schedules */
+		step_begins((uintptr_t)thread);
 	return 0;
 }
 
@@ -223,7 +225,8 @@ PyObject *wp__own_unmount(void)
 	own->number = 0;
 	thread = own->thread;
 	own->thread = NULL;
-	step_ends(thread);
+	if (thread != Py_None)
+		step_ends(thread);
 	Py_XDECREF(thread);
 #if HAS_KEY
 	for (int at = 0; at < PARTS; at++)
@@ -326,10 +329,23 @@ static void forget_in(PyObject *dict, PyObject *key)
 		PyErr_Clear();
 }
 
+/* In the dicts of threads that are not mounted. */
+static void forget_of(PyObject *all, PyObject *key)
+{
+	PyObject *thread;
+	Py_ssize_t at = 0;
+
+	while (all != NULL && PyDict_Next(all, &at, NULL, &thread)) {
+		PyObject *dict = PyObject_GetAttr(thread, slot);
+
+		forget_in(dict, key);
+		Py_XDECREF(dict);
+	}
+}
+
 static void local_dealloc(PyObject *local)
 {
-	PyObject *kind, *error, *trace, *thread, *key;
-	Py_ssize_t at = 0;
+	PyObject *kind, *error, *trace, *key;
 
 	PyErr_Fetch(&kind, &error, &trace);
 	key = PyUnicode_FromFormat("thread.local.%p",
@@ -337,12 +353,8 @@ static void local_dealloc(PyObject *local)
 	if (key != NULL) {
 		for (below *own = mounted; own != NULL; own = own->next)
 			forget_in(own->dict, key);
-		while (threads != NULL && PyDict_Next(threads, &at, NULL, &thread)) {
-			PyObject *dict = PyObject_GetAttr(thread, slot);
-
-			forget_in(dict, key);
-			Py_XDECREF(dict);
-		}
+		forget_of(threads, key);
+		forget_of(tasks, key);
 		Py_DECREF(key);
 	}
 	PyErr_Clear();
@@ -359,7 +371,8 @@ static PyObject *refusal, *has_none; /* Python's exception; the name of the thre
 /* [the caller is a virtual thread] 1: it may have none; -1: an error */
 static int may_have_none(void)
 {
-	PyObject *flag = PyObject_GetAttr(mine->thread, has_none);
+	PyObject *flag = mine->thread == Py_None ? Py_NewRef(Py_False)
+						 : PyObject_GetAttr(mine->thread, has_none);
 	int is = flag == NULL ? -1 : PyObject_IsTrue(flag);
 
 	Py_XDECREF(flag);
@@ -1340,10 +1353,12 @@ static bool has_dicts(void)
 
 	if (jobs != NULL && threads == NULL) {
 		threads = PyObject_GetAttrString(jobs, "threads");
+		tasks = PyObject_GetAttrString(jobs, "tasks");
 		slot = PyUnicode_InternFromString("_locals");
 	}
 	Py_XDECREF(jobs);
-	return threads != NULL && slot != NULL && PyDict_CheckExact(threads);
+	return threads != NULL && tasks != NULL && slot != NULL && PyDict_CheckExact(threads) &&
+	       PyDict_CheckExact(tasks);
 #else
 	return true;
 #endif

@@ -74,6 +74,7 @@ class Work:
 ANYWHERE = -1  # lets the group choose the carrier
 works: dict[int, Work] = {}
 threads: dict[int, VirtualThread] = {}  # by `id`, from their start to their end
+tasks: dict[int, Any] = {}  # threads of a run of `judge.schedules`, which are none of wakeproof's
 numbers = itertools.count(1)
 # the task that each carrier runs, with its number and its begin, by the carrier's OS thread
 running: dict[int, tuple[int, float, Work]] = {}

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a program whose threads are greenlets, in the order that a scheduler gives.
+
+  thread      stops before each operation that another thread could notice: it takes a lock, puts an
+              item into a SimpleQueue, sleeps, starts or joins a thread, ends
+  scheduler   `pick` says which thread makes its operation next
+  thread      makes it, and whatever follows up to its next operation
+
+So a run is a list of choices.  A choice is twice the number of a thread; and one more if the wait
+of the thread ends because its time has run out.  Time is virtual: it passes when a thread sleeps or
+times out.
+
+All threads of a run are greenlets of one OS thread, so between two operations nothing else happens.
+Values of ``threading.local`` are a thread's own.
+
+Source: ``_native/own.c`` (mount, unmount); `modelled` (the operations).
+"""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from wakeproof._native import own
+from wakeproof._runtime.jobs import tasks
+from wakeproof.judge.schedules.operation import CLOCK, END, LINE, PASS, WRITE, Access
+
+IDENTS = 1 << 40
+"""Above the numbers of all virtual threads, as owner of an RLock."""
+
+
+ctypes.pythonapi.PyThreadState_Get.restype = ctypes.c_void_p
+
+
+class Scheduler(Protocol):
+    """Who says which thread is next."""
+
+    def begin(self, run: Run) -> None:
+        """Note the run that begins."""
+
+    def pick(self, me: Task | None) -> int:
+        """Return the next choice, or NOBODY.  `me` asks; None: a thread that has ended does."""
+
+
+def _go(me: Task, other: Any) -> None:
+    """Switch to another greenlet.
+
+    The interpreter counts how deep a thread is in functions that trace, and is in none when it
+    switches from one to a greenlet that is in none.
+    """
+    if me.kind != LINE:
+        other.switch()
+        return
+    state = ctypes.c_void_p(ctypes.pythonapi.PyThreadState_Get())
+    ctypes.pythonapi.PyThreadState_LeaveTracing(state)
+    try:
+        other.switch()
+    finally:
+        ctypes.pythonapi.PyThreadState_EnterTracing(state)
+
+
+def _always(_: object) -> bool:
+    return True
+
+
+_NO_THREAD: Any = None
+"""What is mounted: no virtual thread of wakeproof."""
+
+NOBODY = -1
+"""No thread can go on."""
+
+
+class Task:
+    """A thread of a run, and the operation before which it stands."""
+
+    __slots__ = (
+        "_locals",
+        "accesses",
+        "greenlet",
+        "is_daemon",
+        "is_done",
+        "kind",
+        "late",
+        "number",
+        "object",
+        "shuts",
+        "test",
+        "thread",
+        "timed_out",
+        "until",
+        "what",
+    )  # fmt: skip
+
+    def __init__(self, number: int, thread: Any) -> None:
+        self.number = number
+        self.thread = thread  # of `threading`; None: the test itself, or of `_thread`
+        self.is_done = self.is_daemon = self.timed_out = False
+        self._locals: object = None
+        self.kind = END
+        self.object = 0  # its number in this run
+        self.what: Any = None  # the object itself
+        self.test: Callable[[Any], bool] | None = None  # returns whether it has to wait for `what`
+        self.shuts: Callable[[Any], bool] | None = None  # returns whether others wait for `what`
+        self.until: float | None = None
+        self.accesses: tuple[Access, ...] = ()
+        self.late: tuple[Access, ...] = ()  # if the time runs out
+        self.greenlet: Any = None
+
+    def waits(self) -> bool:
+        """Return whether it cannot go on now."""
+        return self.test is not None and self.test(self.what)
+
+    def makes_wait(self) -> bool:
+        """Return whether who needs the object of the operation would have to wait now."""
+        return self.shuts is not None and self.shuts(self.what)
+
+    @property
+    def name(self) -> str:
+        """What a reader calls this thread."""
+        if self.number == 0:
+            return "test"
+        return f"thread {self.number}" if self.thread is None else str(self.thread.name)
+
+
+class Run:
+    """One run; while it lasts it is `running`."""
+
+    def __init__(self, scheduler: Scheduler, trace: Any = None) -> None:
+        self.scheduler = scheduler
+        self._trace = trace
+        self.tasks: list[Task] = []
+        self.alive: list[Task] = []  # not those that have ended
+        self.current: Task
+        self.now_s = 1000.0
+        self.steps = 0
+        self.is_quiet = self.is_unwinding = False
+        self.error: BaseException | None = None  # what left a thread
+        self.failed: Task | None = None
+        self.owners: dict[int, list[Any]] = {}  # of a lock, by its id: the task, how often
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Any] = []  # so that no id is used twice
+        self._starting: Task | None = None
+        self._next = NOBODY
+
+    # ---- what the operations call ----
+
+    def number_of(self, what: Any) -> int:
+        """Return the object's number in this run: its place among those that were used so far."""
+        number = self._numbers.get(id(what))
+        if number is None:
+            self._kept.append(what)
+            number = self._numbers[id(what)] = len(self._kept)
+        return number
+
+    def known(self, number: int) -> Any:
+        """Return the object with that number."""
+        return self._kept[number - 1]
+
+    def point(
+        self,
+        kind: int,
+        what: Any,
+        access: int = WRITE,
+        *,
+        test: Callable[[Any], bool] | None = None,
+        shuts: Callable[[Any], bool] | None = None,
+        until: float | None = None,
+    ) -> bool:
+        """Stop before an operation until it is the caller's turn; return whether time ran out."""
+        me = self.current
+        me.kind, me.what, me.test, me.shuts, me.until = kind, what, test, shuts, until
+        me.object = number = CLOCK if what is None else self.number_of(what)
+        me.accesses = ((number, access),)
+        if until is not None:
+            me.late = ((number, WRITE), (CLOCK, PASS))
+        if self._starting is me:  # its first operation
+            self._starting = None
+            self._switch(me, self._starter)
+        elif len(self.tasks) == 1 and (until is not None or not me.waits()):
+            self._chosen(me.waits())  # nobody else could notice
+        else:
+            self.turn(me, self.scheduler.pick(me))
+        if me.timed_out:
+            me.timed_out = False
+            return True
+        return False
+
+    def turn(self, me: Task, choice: int) -> None:
+        """Let the chosen thread go on."""
+        if choice < 0:
+            self._leave(me)
+        task = self._chosen(choice)
+        if task is not me:
+            self._switch(me, task)
+
+    def _chosen(self, choice: int) -> Task:
+        self.steps += 1
+        task = self.tasks[choice >> 1]
+        if choice & 1:
+            task.timed_out = True
+        if task.until is not None and (choice & 1 or task.what is None):
+            self.now_s = max(self.now_s, task.until)
+        return task
+
+    def _switch(self, me: Task, task: Task) -> None:
+        me._locals = own.unmount()
+        self._enter(task)
+        _go(me, task.greenlet)
+
+    def _leave(self, me: Task) -> None:
+        """Go to who made the run, for ever."""
+        me._locals, self._next = own.unmount(), NOBODY
+        _go(me, self._hub)
+
+    def start(self, call: Callable[[], object], thread: Any = None) -> Task:
+        """Start a thread, and run it up to its first operation."""
+        me = self.current
+        task = self._made(call, thread)
+        task.is_daemon = bool(thread is not None and thread.daemon)
+        self._starting, self._starter = task, me
+        self._switch(me, task)
+        return task
+
+    # ---- the threads ----
+
+    def _made(self, call: Callable[[], object], thread: Any) -> Task:
+        number = len(self.tasks)
+        task = Task(number, thread)
+        self.tasks.append(task)
+        tasks[number] = task
+        self.alive.append(task)
+        task.greenlet = greenlet(lambda: self._body(task, call), parent=self._hub)
+        return task
+
+    def _body(self, task: Task, call: Callable[[], object]) -> None:
+        try:
+            try:
+                if self._trace is not None:
+                    sys.settrace(self._trace(self))
+                call()
+            except SystemExit:
+                if task.number == 0:
+                    raise
+            if self.is_unwinding:
+                return
+            self.point(END, task, shuts=_always)
+            task.is_done = True
+            self.alive.remove(task)
+            self._next = NOBODY
+            if any(not one.is_daemon for one in self.alive):
+                self._next = self.scheduler.pick(None)
+        except BaseException as error:
+            if not self.is_unwinding:
+                self.error, self.failed, self._next = error, task, NOBODY
+        finally:
+            own.unmount()
+
+    def make(self, call: Callable[[], object]) -> None:
+        """Run the program to its end, or until it fails or cannot go on."""
+        self._hub = getcurrent()
+        self.scheduler.begin(self)
+        task = self._made(call, None)
+        task.greenlet.gr_context = contextvars.copy_context()
+        before = sys.gettrace()
+        try:
+            while True:
+                self._enter(task)
+                task.greenlet.switch()
+                if self._next < 0:
+                    return
+                task = self._chosen(self._next)
+        finally:
+            if self._trace is not None:
+                sys.settrace(before)
+
+    def _enter(self, task: Task) -> None:
+        self.current = task
+        own.mount(_NO_THREAD, IDENTS + task.number, task._locals)
+
+    def end(self) -> None:
+        """Unwind the threads that have not ended."""
+        self.is_unwinding = True
+        disabled = logging.root.manager.disable
+        logging.disable()  # what executors log of errors that only unwinding makes
+        for task in tuple(self.alive):
+            if task.greenlet:
+                self._enter(task)
+                task.greenlet.throw(GreenletExit)
+        logging.disable(disabled)
+        tasks.clear()
+        self._kept.clear()

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a function under every schedule of its threads, and say what was found.
+
+The schedules come in the order of their preemptions: those without, those with one, with two, and
+then all.  So what fails is found with as few as possible.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from wakeproof._runtime.stdlib.replacement import Attribute
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge.schedules import lanes, modelled, stall, waits
+from wakeproof.judge.schedules.data import tracer
+from wakeproof.judge.schedules.execution import Run
+from wakeproof.judge.schedules.given import Given, Lot, Plain, of_token, to_token
+from wakeproof.judge.schedules.search import Search
+
+HOLDS, NOT_ALL = "holds", "not exhaustive"
+LOST, DEADLOCK, LIVELOCK = "lost wakeup", "deadlock", "livelock"
+EXCEPTION, ASSERTION = "exception", "assertion"
+_COLLECT = 500  # runs between two collections of garbage
+_FEW = (0, 1, 2)  # preemptions, before all
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is explored, and when it stops."""
+
+    preemptions: int | None = None
+    """At most so many; None: any number."""
+    most: int = 20_000
+    """Schedules."""
+    seconds: float = 60.0
+    random: int = 0
+    """Schedules by lot, if the others are too many."""
+    seed: int = 0
+    steps: int = 5_000
+    """Steps of one schedule, after which it counts as a livelock."""
+    data: bool = False
+    """Also between the reads and writes of attributes, globals, closures and items."""
+    replay: str = ""
+    """The token of a schedule: that alone."""
+
+    def __post_init__(self) -> None:
+        for name in "most", "steps":
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; allowed: 1 or more")
+        for name in "preemptions", "random", "seconds":
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise UsageError(f"{name} is {value}; allowed: 0 or more")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A schedule that fails."""
+
+    verdict: str
+    said: str
+    token: str
+    lanes: str
+    error: BaseException | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.said}\n\n{self.lanes}\n\nreplay: {self.token}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the schedules of a program have shown."""
+
+    verdict: str
+    schedules: int
+    preemptions: int | None
+    """All schedules with at most so many were run; None: all schedules; -1: none completely."""
+    seconds: float
+    failure: Failure | None = None
+
+    def __str__(self) -> str:
+        if self.failure is not None:
+            return f"{self.failure}\nschedules: {self.schedules}, in {self.seconds:.2f} s"
+        which = "every schedule"
+        if self.preemptions is not None:
+            which = f"every schedule with at most {self.preemptions} preemptions"
+            if self.preemptions < 0:
+                which = "one schedule" if self.schedules == 1 else "some schedules"
+        return f"{self.verdict}: {which}, {self.schedules:,} runs in {self.seconds:.2f} s"
+
+
+def explore(call: Callable[[], object], options: Options | None = None) -> Found:
+    """Return what the schedules of a function show.
+
+    The function starts threads, and is called once for each schedule.
+
+    Args:
+        call: is called without arguments.
+        options: what is explored, and when it stops.
+
+    Raises:
+        UsageError: an option has a value that is not allowed.
+        UnsupportedError: the function calls what is not modelled, such as a socket.
+        JudgeError: it does not do the same in the same schedule, or does not come to a
+            synchronisation point for some seconds.
+    """
+    return _Exploration(call, options or Options()).found()
+
+
+class _Exploration:
+    def __init__(self, call: Callable[[], object], options: Options) -> None:
+        self._call, self._options = call, options
+        self._runs = 0
+        self._begin = time.perf_counter()
+
+    def found(self) -> Found:
+        options = self._options
+        self._begin = time.perf_counter()
+        with modelled.exchanged(), _alike(), stall.watched():
+            if options.replay:
+                return self._end(NOT_ALL, -1, self._given(of_token(options.replay)))
+            complete = -1
+            for bound in self._bounds():
+                search = Search(bound, options.steps)
+                failure, is_whole = self._search(search)
+                if failure is not None:
+                    return self._end(failure.verdict, complete, failure)
+                if not is_whole:
+                    break
+                if search.was_deep:
+                    break
+                if bound is None or not search.was_cut:
+                    return self._end(HOLDS, None)
+                complete = bound
+            for seed in range(options.random):
+                if failure := self._drawn(options.seed + seed):
+                    return self._end(failure.verdict, complete, failure)
+            return self._end(NOT_ALL, complete)
+
+    def _bounds(self) -> Iterator[int | None]:
+        most = self._options.preemptions
+        if most is not None:
+            yield from range(most + 1)
+            return
+        yield from _FEW
+        yield None
+
+    def _end(self, verdict: str, complete: int | None, failure: Failure | None = None) -> Found:
+        took = time.perf_counter() - self._begin
+        return Found(failure.verdict if failure else verdict, self._runs, complete, took, failure)
+
+    def _search(self, search: Search) -> tuple[Failure | None, bool]:
+        options = self._options
+        while True:
+            if self._runs >= options.most or self._has_no_time():
+                return None, False
+            run = self._one(search)
+            if search.why == "differs":
+                raise JudgeError(
+                    "schedules: the program is not deterministic: in the same schedule, at step "
+                    f"{len(search.choices)}, {search.differs}; random numbers, values that are "
+                    "left from the run before, and sets of objects do that"
+                )
+            self._runs += search.why != "asleep"
+            if _is_bad(run, search.why):
+                failure = self._given(search.choices)
+                if failure is None:
+                    raise JudgeError(
+                        "schedules: the program is not deterministic: a schedule that failed does "
+                        f"not fail again; replay: {to_token(search.choices)}"
+                    )
+                return failure, False
+            if not search.advance():
+                return None, True
+
+    def _has_no_time(self) -> bool:
+        seconds = self._options.seconds
+        return bool(seconds) and time.perf_counter() - self._begin > seconds
+
+    def _one(self, scheduler: Search | Plain, look: Callable[[Run], None] | None = None) -> Run:
+        if self._runs % _COLLECT == _COLLECT - 1:
+            gc.collect()
+        return one(self._call, scheduler, look, data=self._options.data)
+
+    def _drawn(self, seed: int) -> Failure | None:
+        lot = Lot(seed, self._options.steps, changes=seed % 4)
+        run = self._one(lot)
+        self._runs += 1
+        return self._given(self._shrunk(lot.choices)) if _is_bad(run, lot.why) else None
+
+    def _shrunk(self, choices: list[int]) -> list[int]:
+        """Return a schedule that fails with fewer switches, if there is one."""
+        best = _segments(choices)
+        at = 0
+        while at < len(best):
+            fewer = best[:at] + best[at + 1 :]
+            trial = Given([choice for part in fewer for choice in part], self._options.steps)
+            run = self._one(trial)
+            if _is_bad(run, trial.why) and len(found := _segments(trial.choices)) < len(best):
+                best, at = found, 0
+            else:
+                at += 1
+        return [choice for part in best for choice in part]
+
+    def _given(self, choices: Sequence[int]) -> Failure | None:
+        """Run that schedule again, and return how it fails."""
+        recorder = lanes.Recorder(choices, self._options.steps)
+        kept: list[tuple[str, str]] = []
+        text: list[str] = []
+        nobody: dict[int, str] = {}
+
+        def look(run: Run) -> None:
+            text.append(lanes.to_text(recorder.rows, run))
+            if _is_bad(run, recorder.why):
+                kept.append(_said(run, recorder, nobody))
+
+        self._runs += 1
+        noted = Attribute(threading.Condition, "notify", waits.notifications(nobody))
+        noted.install()
+        try:
+            run = self._one(recorder, look)
+        finally:
+            noted.uninstall()
+        if not kept:
+            return None
+        (verdict, said), error = kept[0], run.error
+        return Failure(verdict, said, to_token(recorder.choices), text[0], error)
+
+
+def one(
+    call: Callable[[], object],
+    scheduler: Any,
+    look: Callable[[Run], None] | None = None,
+    *,
+    data: bool = False,
+) -> Run:
+    """Make one run, look at it before its threads are unwound, and return it."""
+    run = Run(scheduler, tracer if data else None)
+    modelled.running = run
+    vars(threading)["_counter"] = itertools.count(1).__next__  # of the names of threads
+    stall.begins(run)
+    try:
+        run.make(call)
+        if isinstance(run.error, (KeyboardInterrupt, JudgeError, UsageError)) or _is_ours(run):
+            raise run.error  # type: ignore[misc]
+        if look is not None:
+            look(run)
+    finally:
+        run.end()
+        modelled.running = None
+    return run
+
+
+def _is_ours(run: Run) -> bool:
+    return isinstance(run.error, modelled.NotModelledError)
+
+
+def _is_bad(run: Run, why: str) -> bool:
+    if run.error is not None or why == "endless":
+        return True
+    return why == "stuck" and any(not task.is_daemon for task in run.alive)
+
+
+def _said(run: Run, recorder: lanes.Recorder, nobody: dict[int, str]) -> tuple[str, str]:
+    """Return the verdict on a run that has failed, and what is said of it."""
+    if run.error is not None:
+        name = run.failed.name if run.failed else "?"
+        verdict = ASSERTION if isinstance(run.error, AssertionError) else EXCEPTION
+        return verdict, f"{type(run.error).__name__} in {name}: {run.error}"
+    if recorder.why == "endless":
+        where = sorted({f"{row.name} at {row.where}" for row in recorder.rows[-20:]})
+        return LIVELOCK, f"no end after {len(recorder.choices):,} steps; last: {', '.join(where)}"
+    stuck = [waits.of(task, run, nobody) for task in run.alive if not task.is_daemon]
+    told = "; ".join(
+        f"{one.name} waits in {one.what} at {one.where}" + (f" for {one.on}" if one.on else "")
+        for one in stuck
+    )
+    come = [one for one in stuck if one.come]
+    if come:
+        return LOST, f"{told}; but what {come[0].name} waits for has come: {come[0].come}"
+    if ring := waits.cycle(stuck):
+        order = " waits for ".join([*(one.name for one in ring), ring[0].name])
+        return DEADLOCK, f"{order}; {told}"
+    return DEADLOCK, f"{told}; nobody is left who could wake them"
+
+
+def _segments(choices: Sequence[int]) -> list[list[int]]:
+    parts: list[list[int]] = []
+    for choice in choices:
+        if parts and parts[-1][-1] >> 1 == choice >> 1:
+            parts[-1].append(choice)
+        else:
+            parts.append([choice])
+    return parts
+
+
+@contextmanager
+def _alike() -> Iterator[None]:
+    """Let nothing from outside differ in the runs: garbage is collected between them only."""
+    names = vars(threading)["_counter"]
+    was = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        vars(threading)["_counter"] = names
+        if was:
+            gc.enable()

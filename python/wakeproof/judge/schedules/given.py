@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedulers that do not search: of a schedule that is known, and of one that is drawn by lot."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+from wakeproof.errors import UsageError
+from wakeproof.judge.schedules.execution import NOBODY, Run, Task
+from wakeproof.judge.schedules.operation import PAUSES, Access
+from wakeproof.judge.schedules.search import FAIR, pending_of, usual
+
+_PART = re.compile(r"(\d+)(t?)(?:x(\d+))?")
+
+
+def to_token(choices: Sequence[int]) -> str:
+    """Return a schedule as text: ``0x3.1.0t`` is thread 0 three times, 1 once, a timeout of 0."""
+    parts = []
+    for choice, group in groupby(choices):
+        count = len(list(group))
+        parts.append(f"{choice >> 1}{'t' if choice & 1 else ''}{f'x{count}' if count > 1 else ''}")
+    return ".".join(parts) or "0x0"
+
+
+def of_token(token: str) -> list[int]:
+    """Return the choices of a schedule.
+
+    Raises:
+        UsageError: the text is not what `to_token` returns.
+    """
+    choices: list[int] = []
+    for part in token.split("."):
+        found = _PART.fullmatch(part)
+        if found is None:
+            raise UsageError(f"replay: {part!r} of {token!r}; allowed: such as 0x3.1.0t")
+        choices += [2 * int(found[1]) + bool(found[2])] * int(found[3] or 1)
+    return choices
+
+
+class Plain:
+    """The order in which the threads come: each as long as it can."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.why = ""
+        self.choices: list[int] = []
+        self._row = 0
+        self._run: Run
+
+    def begin(self, run: Run) -> None:
+        """Start at the beginning."""
+        self._run = run
+
+    def pick(self, me: Task | None) -> int:
+        """Return the next choice."""
+        pending = pending_of(self._run)
+        if not pending:
+            self.why = "stuck"
+            return NOBODY
+        if len(self.choices) >= self.limit:
+            self.why = "endless"
+            return NOBODY
+        choice = self._choose(me, pending)
+        self._row = self._row + 1 if self.choices and self.choices[-1] >> 1 == choice >> 1 else 1
+        self.choices.append(choice)
+        return choice
+
+    def _choose(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> int:
+        return usual(self._run, me, pending, {}, self._row)
+
+
+class Given(Plain):
+    """A schedule that is known; where it does not fit, and after it, the usual order."""
+
+    def __init__(self, choices: Sequence[int], limit: int) -> None:
+        super().__init__(limit)
+        self._given = choices
+        self.fits = True
+
+    def _choose(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> int:
+        at = len(self.choices)
+        if at < len(self._given):
+            if self._given[at] in pending:
+                return self._given[at]
+            self.fits = False
+        return super()._choose(me, pending)
+
+
+class Lot(Plain):
+    """Each choice by lot, or (`changes` above 0) by priorities that change so often: PCT.
+
+    Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, ASPLOS 2010.
+    """
+
+    def __init__(self, seed: int, limit: int, changes: int = 0, length: int = 100) -> None:
+        super().__init__(limit)
+        self._lot = random.Random(seed)  # noqa: S311
+        self._changes = {self._lot.randrange(length) for _ in range(changes)}
+        self._by_rank = changes > 0
+        self._ranks: dict[int, float] = {}
+
+    def _choose(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> int:
+        if not self._by_rank:
+            return self._lot.choice(list(pending))
+        last = self.choices[-1] >> 1 if self.choices else 0
+        if len(self.choices) in self._changes or self._row >= FAIR or (me and me.kind in PAUSES):
+            self._ranks[last] = -len(self.choices)
+        for choice in pending:
+            self._ranks.setdefault(choice >> 1, self._lot.random())
+        return max(pending, key=lambda choice: (not choice & 1, self._ranks[choice >> 1]))

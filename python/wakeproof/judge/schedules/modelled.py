@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a thread of a run does when it calls the standard library.
+
+Locks, RLocks and SimpleQueues stay those of the interpreter: a thread stops before a call of their
+methods, and when it is its turn the method itself is called, which then need not wait.  So whatever
+the standard library builds on them is judged as it is: Condition, Event, Semaphore, Barrier, Queue,
+futures and executors.  Threads and the time are modelled.
+
+All is exchanged in the definitions of the builtin functions, so names that were imported before,
+and objects that were made before, are seen as well.
+
+Source: ``_native/exchange.c``.
+"""
+
+from __future__ import annotations
+
+import _posixsubprocess
+import _thread
+import contextlib
+import os
+import queue
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wakeproof._native import own
+from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
+from wakeproof.errors import UnsupportedError
+from wakeproof.judge.schedules.execution import IDENTS, Run, Task
+from wakeproof.judge.schedules.operation import (
+    ACQUIRE,
+    GET,
+    JOIN,
+    LOOK,
+    PASS,
+    PUT,
+    READ,
+    RELEASE,
+    SLEEP,
+    START,
+    TIME,
+    TRY,
+    YIELD,
+)
+
+_Lock: Any = type(threading.Lock())
+_RLock: Any = type(threading.RLock())
+_locked = exchange.original(_Lock.locked)
+_active: dict[int, threading.Thread] = vars(threading)["_active"]
+_os_ident = exchange.original(_thread.get_ident)
+running: Run | None = None
+
+
+class NotModelledError(UnsupportedError):
+    """The program waits for something outside of itself."""
+
+
+def is_ours() -> bool:
+    """Return whether the caller is a thread of a run; asked where it may be another."""
+    return running is not None and _os_ident() == _runs_in and own.here.thread is None
+
+
+_runs_in = 0
+
+
+def _ident(task: Task) -> int:
+    return 2 * (IDENTS + task.number) + 1 if task.number else _runs_in
+
+
+# ---- locks ----
+
+
+def _acquires(old: Callable[..., Any]) -> Callable[..., Any]:
+    def acquire(lock: Any, blocking: bool = True, timeout: float = -1) -> bool:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            return True
+        if not blocking or (timeout < 0 and timeout != -1):
+            run.point(TRY, lock, shuts=_locked)
+            got: bool = old(lock, blocking, timeout)  # or it refuses
+        else:
+            until = None if timeout < 0 else run.now_s + timeout
+            if run.point(ACQUIRE, lock, test=_locked, until=until):
+                return False
+            got = old(lock, False)
+            assert got
+        if got:
+            run.owners[id(lock)] = [run.current, 1]
+        return got
+
+    return acquire
+
+
+def _releases(old: Callable[..., Any]) -> Callable[..., Any]:
+    def release(lock: Any, *_: object) -> None:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            with contextlib.suppress(RuntimeError):
+                old(lock)
+            return
+        run.point(RELEASE, lock, shuts=_locked)
+        old(lock)
+        run.owners.pop(id(lock), None)
+
+    return release
+
+
+def _looks(shuts: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def made(old: Callable[..., Any]) -> Callable[..., Any]:
+        def look(what: Any) -> Any:
+            assert running is not None
+            if not running.is_unwinding:
+                running.point(LOOK, what, READ, shuts=shuts)
+            return old(what)
+
+        return look
+
+    return made
+
+
+def _is_anothers(lock: Any) -> bool:
+    assert running is not None
+    return id(lock) in running.owners
+
+
+def _acquires_again(old: Callable[..., Any]) -> Callable[..., Any]:
+    def acquire(lock: Any, blocking: bool = True, timeout: float = -1) -> bool:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            return True
+        mine = run.owners.get(id(lock))
+        if mine is not None and mine[0] is run.current:
+            got: bool = old(lock, blocking, timeout)
+            mine[1] += 1
+            return got
+        if not blocking or (timeout < 0 and timeout != -1):
+            run.point(TRY, lock, shuts=_is_anothers)
+            got = old(lock, blocking, timeout)
+        else:
+            until = None if timeout < 0 else run.now_s + timeout
+            if run.point(ACQUIRE, lock, test=_is_anothers, until=until):
+                return False
+            got = old(lock, False)
+            assert got
+        if got:
+            run.owners[id(lock)] = [run.current, 1]
+        return got
+
+    return acquire
+
+
+def _releases_once(old: Callable[..., Any]) -> Callable[..., Any]:
+    def release(lock: Any, *_: object) -> None:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            with contextlib.suppress(RuntimeError):
+                old(lock)
+            return
+        mine = run.owners.get(id(lock))
+        if mine is not None and mine[0] is run.current and mine[1] > 1:
+            old(lock)
+            mine[1] -= 1
+            return
+        run.point(RELEASE, lock, shuts=_is_anothers)
+        old(lock)
+        run.owners.pop(id(lock), None)
+
+    return release
+
+
+def _saves(old: Callable[..., Any]) -> Callable[..., Any]:
+    def save(lock: Any) -> Any:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            return None
+        run.point(RELEASE, lock, shuts=_is_anothers)
+        state = old(lock)
+        _, count = run.owners.pop(id(lock))
+        return state, count
+
+    return save
+
+
+def _restores(old: Callable[..., Any]) -> Callable[..., Any]:
+    def restore(lock: Any, saved: Any) -> None:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            return
+        run.point(ACQUIRE, lock, test=_is_anothers)
+        state, count = saved
+        old(lock, state)
+        run.owners[id(lock)] = [run.current, count]
+
+    return restore
+
+
+def _locks() -> Iterator[Replacement]:
+    for name in "acquire", "acquire_lock", "__enter__":
+        yield Function(_Lock, name, _acquires)
+    for name in "release", "release_lock", "__exit__":
+        yield Function(_Lock, name, _releases)
+    for name in "locked", "locked_lock":
+        yield Function(_Lock, name, _looks(_locked))
+    for name in "acquire", "__enter__":
+        yield Function(_RLock, name, _acquires_again)
+    for name in "release", "__exit__":
+        yield Function(_RLock, name, _releases_once)
+    yield Function(_RLock, "_release_save", _saves)
+    yield Function(_RLock, "_acquire_restore", _restores)
+    if hasattr(_RLock, "locked"):  # 3.14
+        yield Function(_RLock, "locked", _looks(_is_anothers))
+
+
+# ---- SimpleQueue ----
+
+_is_empty = exchange.original(queue.SimpleQueue.empty)
+
+
+def _puts(old: Callable[..., Any]) -> Callable[..., Any]:
+    def put(line: Any, item: Any, *_: object, **__: object) -> None:
+        assert running is not None
+        if not running.is_unwinding:
+            running.point(PUT, line, shuts=_is_empty)
+        old(line, item)
+
+    return put
+
+
+def _gets(old: Callable[..., Any]) -> Callable[..., Any]:
+    def get(line: Any, block: bool = True, timeout: float | None = None) -> Any:
+        run = running
+        assert run is not None
+        if run.is_unwinding or (block and timeout is not None and timeout < 0):
+            return old(line, False) if run.is_unwinding else old(line, block, timeout)
+        if not block:
+            run.point(TRY, line, shuts=_is_empty)
+        else:
+            until = None if timeout is None else run.now_s + timeout
+            run.point(GET, line, test=_is_empty, until=until)
+        return old(line, False)
+
+    return get
+
+
+def _gets_now(old: Callable[..., Any]) -> Callable[..., Any]:
+    def get_nowait(line: Any) -> Any:
+        assert running is not None
+        if not running.is_unwinding:
+            running.point(TRY, line, shuts=_is_empty)
+        return old(line)
+
+    return get_nowait
+
+
+def _queues() -> Iterator[Replacement]:
+    if queue.SimpleQueue.__module__ != "_queue":
+        return  # it is in Python, on a lock
+    yield Function(queue.SimpleQueue, "put", _puts)
+    yield Function(queue.SimpleQueue, "put_nowait", _puts)
+    yield Function(queue.SimpleQueue, "get", _gets)
+    yield Function(queue.SimpleQueue, "get_nowait", _gets_now)
+    yield Function(queue.SimpleQueue, "empty", _looks(_is_empty))
+    yield Function(queue.SimpleQueue, "qsize", _looks(_is_empty))
+
+
+# ---- the time ----
+
+
+def _sleeps(old: Callable[[Any], None]) -> Callable[[Any], None]:
+    def sleep(seconds: Any, /) -> None:
+        run = running
+        assert run is not None
+        if run.is_unwinding:
+            return
+        if not seconds >= 0:
+            old(seconds)  # which refuses it
+        elif seconds == 0:
+            run.point(YIELD, None, PASS)
+        else:
+            run.point(SLEEP, None, PASS, until=run.now_s + float(seconds))
+
+    return sleep
+
+
+def _tells(factor: int) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    def made(_: Callable[[], Any]) -> Callable[[], Any]:
+        def tell() -> Any:
+            run = running
+            assert run is not None
+            if not run.is_unwinding:
+                run.point(TIME, None, READ)
+            return run.now_s if factor == 1 else int(run.now_s * factor)
+
+        return tell
+
+    return made
+
+
+def _clocks() -> Iterator[Replacement]:
+    yield Function(time, "sleep", _sleeps)
+    for name in "time", "monotonic", "perf_counter":
+        yield Function(time, name, _tells(1))
+        yield Function(time, f"{name}_ns", _tells(1_000_000_000))
+
+
+# ---- threads ----
+
+
+class _Handle:
+    """What a Thread of Python 3.13 knows of its OS thread, when it has ended."""
+
+    ident = 0
+
+    def is_done(self) -> bool:
+        return True
+
+    def join(self, timeout: float | None = None) -> None:
+        """Return: it has ended."""
+
+    def _set_done(self) -> None:
+        """Do nothing: it has ended."""
+
+
+def _lives(task: Task) -> bool:
+    return not task.is_done
+
+
+def _task_of(thread: Any) -> Task:
+    assert running is not None
+    return next(task for task in running.tasks if task.thread is thread)
+
+
+def _starts(old: Callable[[Any], None]) -> Callable[[Any], None]:
+    def start(self: Any) -> None:
+        run = running
+        if run is None or not is_ours():
+            return old(self)
+        if not self._initialized:
+            raise RuntimeError("thread.__init__() not called")
+        if self._started._flag:
+            raise RuntimeError("threads can only be started once")
+        run.point(START, self)
+        self._started._flag = True
+        run.start(lambda: _runs(self), self)
+        return None
+
+    return start
+
+
+def _runs(thread: Any) -> None:
+    run = running
+    assert run is not None
+    task = run.current
+    thread._ident = ident = _ident(task)
+    _active[ident] = thread
+    try:
+        thread.run()
+    finally:
+        if _active.get(ident) is thread:
+            del _active[ident]
+        if sys.version_info >= (3, 13):
+            thread._handle = _Handle()
+        else:
+            thread._is_stopped, thread._tstate_lock = True, None
+
+
+def _joins(old: Callable[..., None]) -> Callable[..., None]:
+    def join(self: Any, timeout: float | None = None) -> None:
+        run = running
+        if run is None or not is_ours():
+            return old(self, timeout)
+        if not self._initialized:
+            raise RuntimeError("Thread.__init__() not called")
+        if not self._started._flag:
+            raise RuntimeError("cannot join thread before it is started")
+        task = _task_of(self)
+        if task is run.current:
+            raise RuntimeError("cannot join current thread")
+        if not run.is_unwinding:
+            until = None if timeout is None else run.now_s + max(timeout, 0)
+            run.point(JOIN, task, READ, test=_lives, until=until)
+        return None
+
+    return join
+
+
+def _is_alive(old: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    def is_alive(self: Any) -> bool:
+        run = running
+        if run is None or not is_ours() or not self._started._flag:
+            return old(self)
+        task = _task_of(self)
+        if not run.is_unwinding:
+            run.point(LOOK, task, READ, shuts=_lives)
+        return not task.is_done
+
+    return is_alive
+
+
+def _begins(_: Callable[..., int]) -> Callable[..., int]:
+    def start_new_thread(call: Any, args: Any, named: Any = None, /) -> int:
+        run = running
+        assert run is not None
+        run.point(START, run.current)
+        return _ident(run.start(lambda: call(*args, **(named or {}))))
+
+    return start_new_thread
+
+
+def _tells_ident(_: Callable[[], int]) -> Callable[[], int]:
+    def get_ident() -> int:
+        assert running is not None
+        return _ident(running.current)
+
+    return get_ident
+
+
+def _threads() -> Iterator[Replacement]:
+    yield Function(_thread, "get_ident", _tells_ident)
+    yield Function(_thread, "start_new_thread", _begins)
+    yield Attribute(threading.Thread, "start", _starts)
+    yield Attribute(threading.Thread, "join", _joins)
+    yield Attribute(threading.Thread, "is_alive", _is_alive)
+
+
+# ---- what is not modelled ----
+
+
+def _refuses(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def made(_: Callable[..., Any]) -> Callable[..., Any]:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise NotModelledError(f"schedules: {what}; only what threads do is modelled")
+
+        return refuse
+
+    return made
+
+
+def _refused() -> Iterator[Replacement]:
+    for name in "fork", "forkpty", "posix_spawn", "posix_spawnp":
+        yield Function(os, name, _refuses(f"os.{name} starts a process"))
+    yield Function(_posixsubprocess, "fork_exec", _refuses("subprocess starts a process"))
+    for name in "waitpid", "wait", "wait3", "wait4", "waitid":
+        yield Function(os, name, _refuses(f"os.{name} waits for a process"))
+    of_socket: Any = socket.socket.__base__
+    for name in "_accept", "connect", "recv", "recv_into", "recvfrom", "send", "sendall", "sendto":
+        yield Function(of_socket, name, _refuses(f"socket.{name.strip('_')} waits for a peer"))
+    yield Function(select, "select", _refuses("select.select waits for descriptors"))
+    for name in "sigwait", "sigwaitinfo", "sigtimedwait", "pause":
+        yield Function(signal, name, _refuses(f"signal.{name} waits for a signal"))
+
+
+AREAS: tuple[Callable[[], Iterator[Replacement]], ...] = (
+    _locks, _queues, _clocks, _threads, _refused,
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def exchanged() -> Iterator[None]:
+    """Let threads of runs call what is above."""
+    global _runs_in
+    _runs_in = _os_ident()
+    done: list[Replacement] = []
+    try:
+        for area in AREAS:
+            for one in area():
+                one.install()
+                done.append(one)
+        yield
+    finally:
+        while done:
+            done.pop().uninstall()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends a run whose thread does not come to a synchronisation point: it loops, or C code blocks it.
+
+An OS thread looks now and then whether the steps of the runs go on.  If not, it raises an exception
+in the thread that makes the runs; while C code blocks that, it prints where.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from wakeproof._runtime.stdlib.replacement import exchange
+from wakeproof.errors import JudgeError
+from wakeproof.judge.schedules import waits
+from wakeproof.judge.schedules.execution import Run
+
+AFTER_S = 5.0
+_EVERY_S = 0.5
+
+_run: Run | None = None
+_count = 0  # of runs
+
+
+class StalledError(JudgeError):
+    """A thread of the program does not come to a synchronisation point."""
+
+    def __str__(self) -> str:
+        return _said[-1] if _said else "schedules: no synchronisation point"
+
+
+_said: list[str] = []
+
+
+def begins(run: Run) -> None:
+    """Note the run that begins."""
+    global _run, _count
+    _run, _count = run, _count + 1
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Watch the calling thread meanwhile."""
+    ident = exchange.original(_thread.get_ident)()
+    ended = _thread.allocate_lock()
+    ended.acquire()
+    _thread.start_new_thread(_watch, (ident, ended))
+    try:
+        yield
+    finally:
+        ended.release()
+
+
+def _watch(ident: int, ended: _thread.LockType) -> None:
+    seen, for_s, raised = (-1, -1), 0.0, False
+    while not ended.acquire(timeout=_EVERY_S):
+        now = (_count, _run.steps if _run is not None else 0)
+        for_s = for_s + _EVERY_S if now == seen else 0.0
+        raised = raised and now == seen
+        seen = now
+        if for_s >= AFTER_S and not raised:
+            frame = _user_frame(ident)
+            _said.append(
+                f"schedules: no synchronisation point for {AFTER_S:.0f} s at {waits.where(frame)}: "
+                f"{waits.source(frame)!r}; a loop without one (try data=True), or C code that waits"
+            )
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(ident), ctypes.py_object(StalledError)
+            )
+            raised = True
+        elif for_s >= 2 * AFTER_S:
+            sys.stderr.write(f"wakeproof: {_said[-1]}\n")
+            for_s = 0.0
+
+
+def _user_frame(ident: int) -> FrameType | None:
+    frame = sys._current_frames().get(ident)
+    while frame is not None and not waits.is_of_user(frame):
+        frame = frame.f_back
+    return frame

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decorator, pytest's option, and what a program must not do."""
+
+import contextlib
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import wakeproof
+from wakeproof.errors import (
+    JudgeError,
+    NotExhaustiveWarning,
+    ScheduleError,
+    StateError,
+    UnsupportedError,
+    UsageError,
+)
+from wakeproof.judge.schedules import Options, explore, stall
+
+LOCK = threading.Lock()  # made before any run
+LOCAL = threading.local()
+
+
+def started(*calls: object) -> None:
+    threads = [threading.Thread(target=call) for call in calls]  # type: ignore[arg-type]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def deadlock() -> None:
+    a, b = threading.Lock(), threading.Lock()
+
+    def take(first: threading.Lock, second: threading.Lock) -> None:
+        with first, second:
+            pass
+
+    started(lambda: take(a, b), lambda: take(b, a))
+
+
+def test_a_failure_says_who_waits_for_whom_and_can_be_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(ScheduleError) as raised:
+        wakeproof.schedules(deadlock)()
+    said, token = str(raised.value), raised.value.token
+    assert raised.value.verdict == "deadlock"
+    assert "Thread-1 (<lambda>) waits for Thread-2 (<lambda>) waits for Thread-1" in said
+    assert f"replay: {token}" in said
+    monkeypatch.setenv("WAKEPROOF_REPLAY", token)
+    with pytest.raises(ScheduleError, match="schedules: 1,"):
+        wakeproof.schedules(deadlock)()
+    monkeypatch.setenv("WAKEPROOF_REPLAY", "0x0")  # the usual order does not fail
+    with pytest.warns(NotExhaustiveWarning, match="one schedule"):
+        wakeproof.schedules(deadlock)()
+
+
+def test_the_cause_is_what_the_program_has_raised() -> None:
+    @wakeproof.schedules
+    def fails() -> None:
+        raise KeyError("a")
+
+    with pytest.raises(ScheduleError, match="exception: KeyError in test: 'a'") as raised:
+        fails()
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_what_is_not_exhaustive_warns() -> None:
+    def many() -> None:
+        lock = threading.Lock()
+
+        def enter() -> None:
+            for _ in range(9):
+                with lock:
+                    pass
+
+        started(enter, enter, enter)
+
+    with pytest.warns(NotExhaustiveWarning, match="at most 0 preemptions, 50 runs"):
+        wakeproof.schedules(most=50)(many)()
+    with pytest.warns(NotExhaustiveWarning, match="at most 1 preemptions"):
+        wakeproof.schedules(preemptions=1)(many)()
+
+
+def test_a_schedule_by_lot_finds_a_bug_and_is_made_short() -> None:
+    """The deadlock needs one preemption, which the search may not make."""
+    for seed in 0, 1:  # by lot, and by priorities
+        found = explore(deadlock, Options(preemptions=0, random=200, seed=seed))
+        assert found.verdict == "deadlock"
+        assert found.failure is not None
+        assert found.failure.token == "0.1.2" or found.failure.token.count(".") <= 4
+
+
+def test_objects_from_before_are_seen_and_left_as_they_were() -> None:
+    LOCAL.name = "outside"
+    orders = set()
+
+    def program() -> None:
+        order: list[int] = []
+
+        def enter(me: int) -> None:
+            LOCAL.name = me
+            with LOCK:
+                order.append(me)
+            assert LOCAL.name == me
+
+        started(lambda: enter(1), lambda: enter(2))
+        orders.add(tuple(order))
+
+    assert explore(program).verdict == "holds"
+    assert orders == {(1, 2), (2, 1)}
+    assert not LOCK.locked()
+    assert LOCAL.name == "outside"
+
+
+def test_values_of_a_local_that_is_gone_are_gone() -> None:
+    """The next local may have its address."""
+
+    def program() -> None:
+        made, others = [threading.local()], []
+        gate = threading.Lock()
+        gate.acquire()
+
+        def first() -> None:
+            made[0].value = 1
+            gate.acquire()
+            assert not hasattr(made[0], "value")
+
+        def second() -> None:
+            made.clear()
+            others.extend({"value": 1} for _ in range(200))  # where its dict was
+            made.append(threading.local())
+            gate.release()
+
+        started(first, second)
+
+    assert explore(program).verdict == "holds"
+
+
+def test_no_test_waits() -> None:
+    def program() -> None:
+        thread = threading.Thread(target=lambda: time.sleep(3600))
+        begin = time.monotonic()
+        thread.start()
+        thread.join(1800)
+        if thread.is_alive():
+            thread.join()
+        assert time.monotonic() - begin >= 1800
+
+    begin = time.perf_counter()
+    found = explore(program)
+    assert found.verdict == "holds", str(found)
+    assert found.schedules >= 2  # in time, and not
+    assert time.perf_counter() - begin < 60
+
+
+def test_a_daemon_may_wait_for_ever() -> None:
+    def program() -> None:
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+    assert explore(program).verdict == "holds"
+
+
+def test_what_is_not_deterministic_is_named() -> None:
+    lot = random.Random(1)  # goes on from run to run
+
+    def program() -> None:
+        a, b = threading.Lock(), threading.Lock()
+
+        def enter() -> None:
+            with lot.choice((a, b)):
+                pass
+            with a:
+                pass
+
+        started(enter, enter)
+
+    with pytest.raises(JudgeError, match="not deterministic"):
+        explore(program)
+
+
+def test_what_waits_outside_is_refused() -> None:
+    def program() -> None:
+        with contextlib.closing(socket.socket()) as one:
+            one.connect(("127.0.0.1", 1))
+
+    with pytest.raises(UnsupportedError, match=r"socket\.connect"):
+        explore(program)
+    with pytest.raises(UnsupportedError, match=r"starts a process"):
+        explore(lambda: subprocess.run([sys.executable, "-c", ""], check=True))
+
+
+def test_a_loop_without_a_synchronisation_point_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stall, "AFTER_S", 0.5)
+    ready: list[int] = []
+
+    def spin() -> None:
+        while not ready:
+            pass
+
+    with pytest.raises(JudgeError, match=r"test_schedules\.py:\d+: '(while not ready:|pass)'"):
+        explore(lambda: started(spin, lambda: ready.append(1)))
+    assert "data=True" in str(stall.StalledError())
+
+
+def test_install_excludes_it() -> None:
+    wakeproof.install()
+    try:
+        with pytest.raises(StateError, match="uninstall"):
+            wakeproof.schedules(deadlock)()
+    finally:
+        wakeproof.uninstall()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"most": 0}, "most is 0; allowed: 1 or more"),
+        ({"preemptions": -1}, "preemptions is -1; allowed: 0 or more"),
+        ({"replay": "0x"}, "replay: '0x' of '0x'"),
+    ],
+)
+def test_options_that_mean_nothing(options: dict[str, int], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        wakeproof.schedules(**options)(deadlock)()
+
+
+FILE = """
+import threading
+
+def test_two_locks():
+    a, b = threading.Lock(), threading.Lock()
+
+    def take(first, second):
+        with first, second:
+            pass
+
+    threads = [threading.Thread(target=take, args=pair, daemon=True) for pair in ((a, b), (b, a))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+def test_fixture(tmp_path):
+    assert tmp_path.exists()
+"""
+
+
+def test_pytest_runs_all_tests_under_every_schedule(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(FILE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+
+    def run(*options: str) -> str:
+        ended = subprocess.run(
+            [*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        return ended.stdout + ended.stderr
+
+    said = run("--wakeproof-schedules")
+    assert "1 failed, 1 passed" in said
+    assert "ScheduleError: deadlock" in said
+    token = said.partition("replay: ")[2].split()[0]
+    assert "1 failed" in run("--wakeproof-schedules", "--wakeproof-replay", token)
+    assert "2 passed" in run()
