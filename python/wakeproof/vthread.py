@@ -38,9 +38,9 @@ from wakeproof import scoped
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import jobs, known, signal, trampoline, unheard, vthread_base
 from wakeproof._runtime import line as line  # lets a virtual thread park in an RLock
-from wakeproof._runtime.core import bind_core
+from wakeproof._runtime.core import IN_C, bind_core
 from wakeproof._runtime.deadline import deadline_ns
-from wakeproof._runtime.jobs import numbers, threads
+from wakeproof._runtime.jobs import numbers
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
 from wakeproof._runtime.vthread_base import Handle
@@ -304,6 +304,10 @@ class VirtualThread(Handle, Generic[T]):
         return bool(self._tell(lib.wp__vthread_is_interrupted))
 
 
+if IN_C:
+    del VirtualThread.start  # that of `Core` needs no frame of Python
+
+
 def _refuse_start(thread: VirtualThread[Any]) -> None:
     raise StateError(f"start {thread.name}: it was started before; make another")
 
@@ -313,7 +317,7 @@ def _closed_start(thread: VirtualThread[Any]) -> None:
 
 
 _OBJECTS = {
-    "threads": threads, "numbers": numbers, "nothing": vthread_base.nothing,
+    "numbers": numbers, "nothing": vthread_base.nothing,
     "empty": contextvars.Context(), "partial": partial, "thread_type": VirtualThread,
     "bindings": scoped._bindings, "check_callable": vthread_base.check_callable,
     "checked": checked, "place": vthread_base._place, "is_coroutine": vthread_base.is_coroutine,
@@ -347,5 +351,5 @@ def _addresses() -> tuple[int, ...]:
     return *(_address(ffi.addressof(lib, name)) for name in _CALLED), _address(trampoline.STEP)
 
 
-_step = bind_core(Handle, _OBJECTS, _addresses(), _CODES)
+_step = bind_core(_OBJECTS, _addresses(), _CODES)
 lib.wp__vthread_steps(ffi.cast("int(*)(uint64_t)", _step) if _step else trampoline.STEP)

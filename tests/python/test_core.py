@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from wakeproof import (
     CarrierGroup,
     VirtualThread,
     coroutine,
+    current,
     park,
     pinned,
     sleep,
@@ -32,7 +34,7 @@ from wakeproof import (
     yield_now,
 )
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import core
+from wakeproof._runtime import core, jobs
 from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.signal import Signal
 from wakeproof.errors import DeadlockError, StateError
@@ -86,6 +88,86 @@ def test_threads_and_what_they_returned_are_freed() -> None:
             assert (value(), gone()) == (None, None)
 
 
+def test_a_thread_that_waits_is_not_visited_by_the_collector_and_one_that_has_ended_is() -> None:
+    # While it is in the list of those that run, it is no garbage.  Later it may be: here it keeps
+    # itself alive by what it returned.
+    def waits() -> object:
+        park()
+        return current()
+
+    with CarrierGroup(1) as group:
+        thread = VirtualThread(waits, group=group)
+        assert gc.is_tracked(thread)
+        thread.start()
+        until(lambda: thread.state == "parked")
+        assert gc.is_tracked(thread) is not core.IN_C
+        assert jobs.threads.get(id(thread)) is thread
+        thread.unpark()
+        assert thread.result(PATIENCE_S) is thread
+        assert gc.is_tracked(thread)
+        assert jobs.threads.get(id(thread)) is None
+        gone = weakref.ref(thread)
+    thread = VirtualThread(int, group=group)
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_that_run_are_listed_in_the_order_of_their_starts() -> None:
+    go = Signal()
+    with CarrierGroup(1) as group:
+        threads = [VirtualThread(go.wait, group=group) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        assert [one for one in jobs.threads.values() if one in threads] == threads
+        go.set()
+        for thread in threads:
+            assert thread.result(PATIENCE_S)
+        assert [one for one in jobs.threads.values() if one in threads] == []
+
+
+VARIABLE = ContextVar("VARIABLE", default="default")
+
+
+def changes() -> str:
+    before = VARIABLE.get()
+    VARIABLE.set("of a thread")
+    return before
+
+
+async def changes_as_coroutine() -> str:
+    return changes()
+
+
+@pytest.mark.parametrize("fn", [changes, changes_as_coroutine])
+def test_each_thread_has_a_context_of_its_own_from_its_start(fn: Callable[[], str]) -> None:
+    # Several that start with the same variables share a copy until their first steps.
+    def starts() -> list[str]:
+        threads = []
+        for value in ("first", "second", "first"):
+            VARIABLE.set(value)
+            threads += [VirtualThread(fn).start() for _ in range(2)]
+        VARIABLE.set("last")
+        return [thread.result(PATIENCE_S) for thread in threads] + [VARIABLE.get()]
+
+    with CarrierGroup(1) as group:
+        seen = VirtualThread(starts, group=group).start().result(PATIENCE_S)
+    assert seen == ["first", "first", "second", "second", "first", "first", "last"]
+    assert VARIABLE.get() == "default"
+
+
+def test_a_signal_calls_in_order() -> None:
+    for count in range(4):
+        signal, called = Signal(), list[int]()
+        for each in range(count):
+            signal.call(partial(called.append, each))
+        signal.call(partial(called.append, -1), is_first=True)
+        signal.call(partial(called.append, count))
+        signal.set()
+        assert called == [-1, *range(count + 1)]
+        signal.set()
+        assert called == [-1, *range(count + 1)]
+
+
 def test_a_wait_of_a_closed_coroutine_leaves_the_list() -> None:
     # The awaitable is dropped with the coroutine; a waiter that stayed would be woken when dead.
     group = CarrierGroup(1)
@@ -94,9 +176,9 @@ def test_a_wait_of_a_closed_coroutine_leaves_the_list() -> None:
     async def waits() -> None:
         await signal.until(thread, 2**62)
 
-    thread = VirtualThread(waits, group=group).start()
-    while thread.state != "parked":
-        pass
+    thread = VirtualThread(waits, group=group)
+    thread.start()  # not before it has its name, which `waits` looks for
+    until(lambda: thread.state == "parked")
     assert len(signal._waiters) == 1
     group.close(timeout_s=0, cancel=True)
     gc.collect()
@@ -172,6 +254,7 @@ AT_ALLOCATION = pytest.mark.skipif(
 def test_an_event_that_comes_as_its_waiter_enters_the_list_is_seen(is_virtual: bool) -> None:
     # The waiter had looked before it allocated, and slept for ever.
     signal, ended = Signal(), threading.Event()
+    signal.call(int)  # beside another: the first needs no list
 
     def waits() -> None:
         kept = at_collection(signal.set)
@@ -195,10 +278,11 @@ def test_what_a_finaliser_makes_meanwhile_is_kept() -> None:
     # The list, or the signal, that the finaliser had made was lost, and its waiters with it.
     signal, called = Signal(), list[str]()
     first, second = partial(called.append, "finaliser"), partial(called.append, "caller")
+    signal.call(partial(called.append, "first"))  # only the next needs a list
     kept = [at_collection(lambda: signal.call(first))]
     signal.call(second)
     signal.set()
-    assert called == ["finaliser", "caller"]
+    assert called == ["first", "finaliser", "caller"]
     with CarrierGroup(1) as group:
         thread, made = VirtualThread(int, group=group), list[object]()
         kept.append(at_collection(lambda: made.append(thread._done)))
@@ -256,11 +340,11 @@ def kernel_with(name: str, instead: Callable[..., int], ctype: str) -> Iterator[
     at = vthread._CALLED.index(name)
     usual = vthread._addresses()
     changed = (*usual[:at], vthread._address(callback), *usual[at + 1 :])
-    vthread.bind_core(vthread.Handle, vthread._OBJECTS, changed, vthread._CODES)
+    vthread.bind_core(vthread._OBJECTS, changed, vthread._CODES)
     try:
         yield
     finally:
-        vthread.bind_core(vthread.Handle, vthread._OBJECTS, usual, vthread._CODES)
+        vthread.bind_core(vthread._OBJECTS, usual, vthread._CODES)
 
 
 @pytest.mark.skipif(not core.IN_C, reason="what core.c calls")

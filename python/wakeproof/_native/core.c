@@ -8,14 +8,14 @@
  *                                unmount
  *                                finish  its joiners are woken
  *
- * Why it works   The threads are those of _runtime/vthread_base.py: a class of Python with
- *                `__slots__`, whose fields are read and written here at their offsets. Without this
- *                file _runtime/core.py does the same, call by call.
+ * Why it works   The class of _runtime/vthread_base.py has its fields from here. Without this file
+ *                _runtime/plain_core.py does the same, call by call.
  *                Functions of the kernel that cannot wait are called with the GIL. cffi lets it go at
  *                each call, and with two OS threads that costs a change of threads each time. Calls
  *                that may sleep are made without it.
- *                The kernel knows a thread by its address. `threads` has a reference to it from its
- *                start to its end.
+ *                The kernel knows a thread by its address. A list has a reference to it from its
+ *                start to its end. Meanwhile it is no garbage, and the collector does not know it:
+ *                each young collection would visit all that wait.
  * Signal         setter: is_set := true, then each waiter off the list, and woken; waiter: into the
  *                list, then looks, then parks. Both have the GIL, so one sees what the other has
  *                done (specs/thread/Latch.tla, NoLostWaiter).
@@ -69,30 +69,35 @@ static struct {
 
 /* ---- Python ---- */
 
-/* Offsets of the fields of a thread, in bytes. */
-#define FIELDS(each)                                                                               \
-	each(address) each(call) each(context) each(coroutine) each(signal) each(error)            \
-		each(greenlet) each(group) each(mutexes) each(home) each(hub) each(is_closed)      \
-			each(is_coroutine) each(is_heard) each(is_started) each(locals) each(name) \
-				each(number) each(permitted) each(pins) each(resume) each(runs)    \
-					each(scope) each(open) each(value) each(wait)              \
-						each(has_ended)
-#define OFFSET(field) Py_ssize_t field;
-static struct {
-	FIELDS(OFFSET)
-} at;
-#define NAME(field) {"_" #field, offsetof(__typeof__(at), field)},
-static const struct {
-	const char *name;
-	size_t offset;
-} fields[] = {FIELDS(NAME)};
+/* What the thread objects of Python are: the fields of `Handle` (_runtime/vthread_base.py), with those
+ * names. NULL: None. */
+#define FIELDS(each)                                                                        \
+	each(call) each(context) each(coroutine) each(signal) each(error) each(greenlet)    \
+		each(group) each(mutexes) each(hub) each(locals) each(name) each(permitted) \
+			each(resume) each(scope) each(open) each(value) each(wait)
+#define FIELD(name) PyObject *name;
+typedef struct vthread {
+	PyObject_HEAD struct vthread *next,
+		**back; /* in the list of those that run; NULL: it is in none */
+	FIELDS(FIELD)
+	void *native;   /* the kernel's thread */
+	void *place;    /* the kernel's group */
+	PyObject *life; /* of the group: a list, [True] until the group is freed */
+	uint64_t number;
+	long pid; /* of the process that has made it */
+	int home, pins;
+	bool copies, has_ended, is_closed, is_coroutine, is_heard, is_started, is_placed, runs;
+} vthread;
 
-#define GET(thread, field) (*(PyObject **)(void *)((char *)(thread) + at.field))
+#define OF(object) ((vthread *)(void *)(object))
+
+static vthread *first_of_all, **end_of_all = &first_of_all; /* in the order of their starts */
+static Py_ssize_t count_of_all;
 
 /* What is called in Python: where it is slow anyway, or where an exception is made. */
 #define CALLED(each)                                                                               \
-	each(threads) each(numbers) each(nothing) each(empty) each(partial) each(thread_type)      \
-		each(bindings) each(check_callable) each(checked) each(place) each(is_coroutine)   \
+	each(numbers) each(nothing) each(partial) each(thread_type) each(bindings)                 \
+		each(check_callable) each(checked) each(place) each(is_coroutine)                  \
 			each(first_of_call) each(know) each(failed) each(send) each(keep)          \
 				each(report) each(in_child) each(refuse_start) each(closed_start)  \
 					each(context_to_start) each(deadline_ns) each(interrupted) \
@@ -108,9 +113,9 @@ static const char *const called[] = {
 	CALLED(STRING)};
 
 static PyObject *first_of_coroutine_object, *next_of_coroutine_object, *next_of_call_object;
-static PyObject *str_make, *str_check_process, *str_abandon, *str_is_pinned, *str_is_poller,
-	*str_address, *str_is_placed, *str_pid, *str_life, *str_name, *str_group, *str_check_join,
-	*said_done, *said_yield, *said_park, *no_arguments, *only_park, *only_yield;
+static PyObject *str_make, *str_check_process, *str_abandon, *str_is_poller, *str_address,
+	*str_is_placed, *str_life, *str_name, *str_group, *str_check_join, *said_done, *said_yield,
+	*said_park, *no_arguments, *only_park, *only_yield;
 
 /* Greenlet's own table of functions, as its header has it. */
 static void **greenlets;
@@ -136,32 +141,36 @@ static void forked(void)
 	known = NULL;
 }
 
-static void set(PyObject *thread, Py_ssize_t offset, PyObject *value)
+/* Whether it has a thread of the kernel that may be called. */
+static bool is_whole(const vthread *one)
 {
-	PyObject **field = (PyObject **)(void *)((char *)thread + offset), *old = *field;
-
-	*field = value;
-	Py_XDECREF(old);
+	return one->native != NULL && one->group != NULL && one->group != Py_None;
 }
 
-/* Takes over the reference to `value`. */
-#define SET(thread, field, value) set(thread, at.field, value)
-
-static void *native_of(PyObject *thread)
+static void enlist(vthread *one)
 {
-	PyObject *address = GET(thread, address);
-
-	return address == NULL || address == Py_None ? NULL : PyLong_AsVoidPtr(address);
+	Py_INCREF((PyObject *)one);
+	one->next = NULL;
+	one->back = end_of_all;
+	*end_of_all = one;
+	end_of_all = &one->next;
+	count_of_all++;
+	/* What is in the list is no garbage, and all that it refers to neither. */
+	PyObject_GC_UnTrack((PyObject *)one);
 }
 
-static PyObject *done_get(PyObject *self, void *nothing);
-
-static bool is_true(PyObject *thread, Py_ssize_t offset)
+/* The list may have the last reference to it. */
+static void unlist(vthread *one)
 {
-	return *(PyObject **)(void *)((char *)thread + offset) == Py_True;
+	if (one == NULL || one->back == NULL)
+		return;
+	*one->back = one->next;
+	*(one->next != NULL ? &one->next->back : &end_of_all) = one->back;
+	one->back = NULL;
+	count_of_all--;
+	PyObject_GC_Track((PyObject *)one);
+	Py_DECREF((PyObject *)one);
 }
-
-#define IS(thread, field) is_true(thread, at.field)
 
 static PyObject *error_here(void)
 {
@@ -179,7 +188,8 @@ static PyObject *error_here(void)
 /* ---- Signal ---- */
 
 typedef struct signal {
-	PyObject_HEAD PyObject *waiters; /* a list; NULL: none yet */
+	PyObject_HEAD PyObject *first,
+		*waiters; /* the first, or NULL; a list of the others, or NULL */
 	bool is_set;
 } signal;
 
@@ -191,13 +201,14 @@ typedef struct waiter {
 } waiter;
 
 static PyTypeObject *signal_type, *waiter_type, *until_type, *parking_type, *yielding_type;
+static PyObject *over; /* an `until` of what has ended */
 
 static void wake(waiter *one)
 {
 	if (one->parker != NULL) {
 		kernel.parker_unpark(one->parker);
-	} else if (GET(one->thread, group) != Py_None && native_of(one->thread) != NULL) {
-		kernel.vthread_unpark_if(native_of(one->thread), one->number);
+	} else if (is_whole(OF(one->thread))) {
+		kernel.vthread_unpark_if(OF(one->thread)->native, one->number);
 	}
 }
 
@@ -237,23 +248,54 @@ static PyType_Spec waiter_spec = {.name = "wakeproof._native.own.Waiter",
  * to do. Hence whoever allocates looks again before it stores. */
 
 /* Stores `made` where there is nothing yet, and returns what is there: borrowed; NULL: no memory. */
-static PyObject *keep_first(PyObject **field, PyObject *nothing, PyObject *made)
+static PyObject *keep_first(PyObject **field, PyObject *made)
 {
-	PyObject *old = *field;
-
-	if (made != NULL && old == nothing) {
+	if (*field == NULL)
 		*field = made;
-		Py_XDECREF(old);
-	} else {
+	else
 		Py_XDECREF(made);
-	}
-	return *field == nothing ? NULL : *field;
+	return *field;
 }
 
+/* All of them in the list, which most signals never need. NULL: no memory. */
 static PyObject *list_of(signal *self)
 {
-	return self->waiters != NULL ? self->waiters
-				     : keep_first(&self->waiters, NULL, PyList_New(0));
+	PyObject *list =
+		self->waiters != NULL ? self->waiters : keep_first(&self->waiters, PyList_New(0));
+
+	if (list != NULL && self->first != NULL) {
+		if (PyList_Insert(list, 0, self->first) != 0)
+			return NULL;
+		Py_CLEAR(self->first);
+	}
+	return list;
+}
+
+static bool has_others(const signal *self)
+{
+	return self->waiters != NULL && PyList_GET_SIZE(self->waiters) > 0;
+}
+
+/* 0; -1: no memory. */
+static int append(signal *self, PyObject *one)
+{
+	if (self->first != NULL || has_others(self))
+		return list_of(self) == NULL ? -1 : PyList_Append(self->waiters, one);
+	self->first = Py_NewRef(one);
+	return 0;
+}
+
+/* Off the list: a new reference; NULL: nobody waits. */
+static PyObject *pop(signal *self)
+{
+	PyObject *one = self->first;
+
+	self->first = NULL;
+	if (one == NULL && has_others(self)) {
+		one = Py_NewRef(PyList_GET_ITEM(self->waiters, 0));
+		PyList_SetSlice(self->waiters, 0, 1, NULL);
+	}
+	return one;
 }
 
 /* In the list. NULL: an exception. */
@@ -266,7 +308,7 @@ static waiter *enter(signal *self, PyObject *thread, void *parker)
 		return NULL;
 	one->thread = Py_XNewRef(thread);
 	one->parker = parker;
-	failed = list_of(self) == NULL ? -1 : PyList_Append(self->waiters, (PyObject *)one);
+	failed = append(self, (PyObject *)one);
 	/* After the last allocation: a finaliser may have parked. */
 	one->number = parker != NULL ? 0 : (uint32_t)kernel.park_number();
 	if (failed)
@@ -277,6 +319,10 @@ static waiter *enter(signal *self, PyObject *thread, void *parker)
 /* Whether it was in the list still: nobody has woken it. */
 static bool leave_list(signal *self, const waiter *one)
 {
+	if (self->first == (const PyObject *)one) {
+		Py_CLEAR(self->first);
+		return true;
+	}
 	for (Py_ssize_t n = 0; self->waiters != NULL && n < PyList_GET_SIZE(self->waiters); n++)
 		if (PyList_GET_ITEM(self->waiters, n) == (const PyObject *)one) {
 			PyList_SetSlice(self->waiters, n, n + 1, NULL);
@@ -291,10 +337,7 @@ static int set_signal(signal *self)
 	PyObject *kind = NULL, *error = NULL, *trace = NULL;
 
 	self->is_set = true;
-	while (self->waiters != NULL && PyList_GET_SIZE(self->waiters) > 0) {
-		PyObject *first = Py_NewRef(PyList_GET_ITEM(self->waiters, 0)), *said;
-
-		PyList_SetSlice(self->waiters, 0, 1, NULL);
+	for (PyObject *first = pop(self), *said; first != NULL; first = pop(self)) {
 		if (Py_IS_TYPE(first, waiter_type)) {
 			wake((waiter *)first);
 		} else {
@@ -330,9 +373,8 @@ static PyObject *signal_call(PyObject *self, PyObject *args, PyObject *named)
 
 	if (!PyArg_ParseTupleAndKeywords(args, named, "O|$p:call", names, &callback, &is_first))
 		return NULL;
-	if (list_of(mine) == NULL ||
-	    PyList_Insert(mine->waiters, is_first ? 0 : PyList_GET_SIZE(mine->waiters), callback) !=
-		    0)
+	if (is_first ? list_of(mine) == NULL || PyList_Insert(mine->waiters, 0, callback) != 0
+		     : append(mine, callback) != 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -340,8 +382,8 @@ static PyObject *signal_call(PyObject *self, PyObject *args, PyObject *named)
 /* Ends the park with that number if it was refused, so that a late wakeup does nothing. */
 static void end_park(PyObject *thread, uint32_t number)
 {
-	if (kernel.park_number() == (int64_t)number && native_of(thread) != NULL) {
-		kernel.vthread_unpark(native_of(thread));
+	if (kernel.park_number() == (int64_t)number && OF(thread)->native != NULL) {
+		kernel.vthread_unpark(OF(thread)->native);
 		kernel.park_begin_for(0, 0, 0);
 	}
 }
@@ -375,7 +417,7 @@ typedef struct turns {
 /* 1: park now; 0: done; -1: an exception. */
 static int turns_begin(turns *mine)
 {
-	SET(mine->thread, wait, Py_NewRef((PyObject *)mine->of));
+	Py_XSETREF(OF(mine->thread)->wait, Py_NewRef((PyObject *)mine->of));
 	mine->one = enter(mine->of, mine->thread, NULL);
 	if (mine->one == NULL)
 		return -1;
@@ -405,13 +447,12 @@ static int turns_after(turns *mine, int said)
 
 static void turns_end(turns *mine)
 {
-	SET(mine->thread, wait, Py_NewRef(Py_None));
+	Py_CLEAR(OF(mine->thread)->wait);
 	if (mine->one != NULL)
 		leave_list(mine->of, mine->one);
 	Py_CLEAR(mine->one);
-	if (mine->took_other && GET(mine->thread, group) != Py_None &&
-	    native_of(mine->thread) != NULL)
-		kernel.vthread_unpark(native_of(mine->thread));
+	if (mine->took_other && is_whole(OF(mine->thread)))
+		kernel.vthread_unpark(OF(mine->thread)->native);
 	mine->took_other = false;
 }
 
@@ -419,18 +460,18 @@ static void turns_end(turns *mine)
 
 static bool may_leave(PyObject *thread)
 {
-	return GET(thread, is_coroutine) != Py_True && PyLong_AsLong(GET(thread, pins)) == 0;
+	return !OF(thread)->is_coroutine && OF(thread)->pins == 0;
 }
 
 /* Switches to the carrier until the next step. 0; -1: an exception, such as GreenletExit. */
 static int leave(PyObject *thread, PyObject *said)
 {
-	PyObject *mine = current_greenlet(), *hub, *back, *old = GET(thread, greenlet);
+	PyObject *mine = current_greenlet(), *hub, *back, *old = OF(thread)->greenlet;
 
 	if (mine == NULL)
 		return -1;
-	GET(thread, greenlet) = mine;
-	hub = Py_NewRef(GET(thread, hub));
+	OF(thread)->greenlet = mine;
+	hub = Py_NewRef(OF(thread)->hub);
 	back = switch_to(hub,
 			 said); /* no code of Python runs between the begin of a park and this */
 	Py_DECREF(hub);
@@ -671,7 +712,7 @@ static PyObject *until_new(PyObject *of, PyObject *thread, PyObject *joined, int
 
 	if (made == NULL)
 		return NULL;
-	made->turns = (turns){.of = (signal *)Py_XNewRef(of), .thread = Py_NewRef(thread)};
+	made->turns = (turns){.of = (signal *)Py_XNewRef(of), .thread = Py_XNewRef(thread)};
 	made->joined = Py_XNewRef(joined);
 	made->deadline = deadline;
 	made->is_parked = false;
@@ -709,7 +750,7 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 				  : turns_begin(&mine->turns);
 	mine->is_parked = false;
 	while (goes_on > 0) {
-		if (PyLong_AsLong(GET(thread, pins)) != 0) {
+		if (OF(thread)->pins != 0) {
 			said = park_pinned(mine->deadline, code.join, 0);
 		} else {
 			said = kernel.park_begin_for(mine->deadline, code.join, 0);
@@ -724,7 +765,7 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 	turns_end(&mine->turns);
 	if (goes_on < 0)
 		return PYGEN_ERROR;
-	*result = mine->joined != NULL && IS(mine->joined, is_closed)
+	*result = mine->joined != NULL && OF(mine->joined)->is_closed
 			  ? PyObject_CallMethodNoArgs(mine->joined, str_check_join)
 			  : PyBool_FromLong(mine->turns.of->is_set);
 	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
@@ -828,12 +869,14 @@ static PyObject *signal_waiters(PyObject *self, void *nothing)
 static int signal_traverse(PyObject *self, visitproc visit, void *arg)
 {
 	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(((signal *)self)->first);
 	Py_VISIT(((signal *)self)->waiters);
 	return 0;
 }
 
 static int signal_clear(PyObject *self)
 {
+	Py_CLEAR(((signal *)self)->first);
 	Py_CLEAR(((signal *)self)->waiters);
 	return 0;
 }
@@ -916,7 +959,7 @@ static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **resu
 	(void)sent;
 	if (mine->is_parked) {
 		said = kernel.park_end();
-	} else if (PyLong_AsLong(GET(mine->thread, pins)) != 0) {
+	} else if (OF(mine->thread)->pins != 0) {
 		said = park_pinned(mine->deadline, mine->why, mine->on);
 	} else {
 		said = kernel.park_begin_for(mine->deadline, mine->why, mine->on);
@@ -1004,11 +1047,11 @@ static PyObject *yielding_new(PyObject *module, PyObject *nothing)
 
 	(void)module;
 	(void)nothing;
-	if (thread == NULL || !IS(thread, is_coroutine))
+	if (thread == NULL || !OF(thread)->is_coroutine)
 		return PyObject_CallNoArgs(py.refuse_yield);
 	made = PyObject_New(yielding, yielding_type);
 	if (made != NULL)
-		made->is_over = PyLong_AsLong(GET(thread, pins)) != 0;
+		made->is_over = OF(thread)->pins != 0;
 	return (PyObject *)made;
 }
 
@@ -1043,8 +1086,8 @@ static int is_parent(long before)
 
 static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
 {
-	PyObject *context = Py_NewRef(GET(thread, context)),
-		 *coroutine = Py_NewRef(GET(thread, coroutine)), *result = NULL, *said;
+	PyObject *context = Py_NewRef(OF(thread)->context),
+		 *coroutine = Py_NewRef(OF(thread)->coroutine), *result = NULL, *said;
 	PySendResult how = PYGEN_ERROR;
 	long before = pid;
 
@@ -1081,16 +1124,16 @@ static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
 		return result;
 	if (how == PYGEN_ERROR)
 		return failed(thread);
-	SET(thread, value, result);
+	Py_XSETREF(OF(thread)->value, result);
 	return Py_NewRef(said_done);
 }
 
 static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 {
-	PyObject *context = Py_NewRef(GET(thread, context)), *made = NULL;
+	PyObject *context = Py_NewRef(OF(thread)->context), *made = NULL;
 
 	if (PyContext_Enter(context) == 0) {
-		made = PyObject_CallNoArgs(GET(thread, call));
+		made = PyObject_CallNoArgs(OF(thread)->call);
 		if (made == NULL) {
 			PyObject *kind, *error, *trace;
 
@@ -1104,14 +1147,14 @@ static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 	Py_DECREF(context);
 	if (made == NULL)
 		return failed(thread);
-	SET(thread, coroutine, made);
-	SET(thread, resume, Py_NewRef(next_of_coroutine_object));
+	Py_XSETREF(OF(thread)->coroutine, made);
+	Py_XSETREF(OF(thread)->resume, Py_NewRef(next_of_coroutine_object));
 	return next_of_coroutine(module, thread);
 }
 
 static PyObject *next_of_call(PyObject *module, PyObject *thread)
 {
-	PyObject *greenlet = Py_NewRef(GET(thread, greenlet)),
+	PyObject *greenlet = Py_NewRef(OF(thread)->greenlet),
 		 *said = switch_to(greenlet, no_arguments);
 
 	(void)module;
@@ -1121,7 +1164,7 @@ static PyObject *next_of_call(PyObject *module, PyObject *thread)
 
 static PyObject *resume(PyObject *thread)
 {
-	PyObject *by = GET(thread, resume), *said;
+	PyObject *by = OF(thread)->resume, *said;
 
 	if (by == next_of_coroutine_object)
 		return next_of_coroutine(NULL, thread);
@@ -1147,34 +1190,32 @@ static int truth_of(PyObject *owner, PyObject *name)
 /* Drops what the thread ran with, and wakes its joiners: it never runs again. */
 static int finish(PyObject *thread)
 {
-	PyObject *key = PyLong_FromVoidPtr(thread), *said;
+	PyObject *said;
 	int failed = 0;
 
-	if (key == NULL)
-		return -1;
-	if (PyDict_DelItem(py.threads, key) != 0)
-		PyErr_Clear();
-	Py_DECREF(key);
-	if (GET(thread, mutexes) != Py_None && PySet_GET_SIZE(GET(thread, mutexes)) > 0) {
+	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
+	unlist(OF(thread));
+	if (OF(thread)->mutexes != NULL && PySet_GET_SIZE(OF(thread)->mutexes) > 0) {
 		said = PyObject_CallMethodNoArgs(thread, str_abandon);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
-	SET(thread, call, Py_NewRef(py.nothing));
-	SET(thread, coroutine, Py_NewRef(Py_None));
-	SET(thread, greenlet, Py_NewRef(Py_None));
-	SET(thread, hub, Py_NewRef(Py_None));
-	SET(thread, context, Py_NewRef(py.empty));
-	SET(thread, locals, Py_NewRef(Py_None));
-	SET(thread, permitted, Py_NewRef(Py_None));
-	if (GET(thread, error) != Py_None) {
+	Py_XSETREF(OF(thread)->call, Py_NewRef(py.nothing));
+	Py_CLEAR(OF(thread)->coroutine);
+	Py_CLEAR(OF(thread)->greenlet);
+	Py_CLEAR(OF(thread)->hub);
+	Py_CLEAR(OF(thread)->context);
+	Py_CLEAR(OF(thread)->locals);
+	Py_CLEAR(OF(thread)->permitted);
+	if (OF(thread)->error != NULL) {
 		said = PyObject_CallOneArg(py.keep, thread);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
-	SET(thread, has_ended, Py_NewRef(Py_True));
-	if (GET(thread, signal) != Py_None)
-		failed |= set_signal((signal *)GET(thread, signal)) != 0;
+	OF(thread)->has_ended = true;
+	if (OF(thread)->signal != NULL)
+		failed |= set_signal((signal *)OF(thread)->signal) != 0;
+	Py_DECREF(thread);
 	return failed ? -1 : 0;
 }
 
@@ -1186,10 +1227,20 @@ static PyObject *finished(PyObject *module, PyObject *thread)
 	Py_RETURN_NONE;
 }
 
+/* Before the first step: that of the starter. 0; -1: an exception. */
+static int copy_context(vthread *self)
+{
+	if (!self->copies)
+		return 0;
+	Py_XSETREF(self->context, PyContext_Copy(self->context));
+	self->copies = false;
+	return self->context == NULL ? -1 : 0;
+}
+
 /* One step, with the GIL. What it is to say to the kernel; an exception may be set. */
 static int step_of(PyObject *thread)
 {
-	PyObject *group = GET(thread, group), *said, *kept;
+	PyObject *group = OF(thread)->group, *said, *kept;
 	int how = DONE, is_poller = 0;
 
 	Py_INCREF(thread);
@@ -1200,13 +1251,12 @@ static int step_of(PyObject *thread)
 	}
 	if (PyErr_Occurred())
 		PyErr_WriteUnraisable(thread);
-	if (wp__own_mount(thread, PyLong_AsUnsignedLongLong(GET(thread, number)),
-			  GET(thread, locals)) != 0) {
+	if (wp__own_mount(thread, OF(thread)->number, OF(thread)->locals) != 0) {
 		Py_DECREF(thread);
 		return DONE;
 	}
-	SET(thread, runs, Py_NewRef(Py_True));
-	said = resume(thread);
+	OF(thread)->runs = true;
+	said = copy_context(OF(thread)) != 0 ? NULL : resume(thread);
 	if (said != NULL) {
 		how = said == said_park    ? PARK
 		      : said == said_yield ? YIELD
@@ -1215,11 +1265,10 @@ static int step_of(PyObject *thread)
 	}
 	if (said ==
 	    NULL) /* no memory for a greenlet; what the user's code raises does not come here */
-		SET(thread, error, error_here());
+		Py_XSETREF(OF(thread)->error, error_here());
 	kept = wp__own_unmount();
-	if (kept != NULL)
-		SET(thread, locals, kept);
-	SET(thread, runs, Py_NewRef(Py_False));
+	Py_XSETREF(OF(thread)->locals, kept);
+	OF(thread)->runs = false;
 	if (how == DONE && (PyObject *)Py_TYPE(thread) != py.thread_type)
 		is_poller = truth_of((PyObject *)Py_TYPE(thread), str_is_poller);
 	/* A poller is forgotten later, when the kernel has removed it from its carrier. */
@@ -1274,34 +1323,43 @@ static int is_coroutine(PyObject *fn)
 	return truth;
 }
 
-static void *address_of_group(PyObject *group)
+/* Takes what a thread needs of its group. 0; -1: an exception. */
+static int join_group(vthread *self, PyObject *group)
 {
 	PyObject *address = PyObject_GetAttr(group, str_address);
-	void *native = address == NULL ? NULL : PyLong_AsVoidPtr(address);
 
+	self->place = address == NULL ? NULL : PyLong_AsVoidPtr(address);
 	Py_XDECREF(address);
-	return native;
+	if (self->place == NULL)
+		return -1;
+	Py_XSETREF(self->life, PyObject_GetAttr(group, str_life));
+	self->is_placed = truth_of(group, str_is_placed) == 1;
+	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Where it is to run: the group, a new reference, and the index of a carrier. NULL: an exception. */
-static PyObject *place(PyObject *asked, int *home)
+/* Where it is to run: its group, and the index of a carrier. 0; -1: an exception. */
+static int settle(vthread *self, PyObject *asked, int *home)
 {
-	PyObject *caller = wp__own_thread(), *both, *group;
+	PyObject *caller = wp__own_thread(), *both, *said;
 
-	*home = code.here;
-	if ((asked == NULL || asked == Py_None) && caller != NULL)
-		return Py_NewRef(GET(caller, group)); /* of this process, and alive */
+	self->pid = pid;
+	if ((asked == NULL || asked == Py_None) && caller != NULL && is_whole(OF(caller))) {
+		*home = code.here; /* in a group of this process, that is alive */
+		self->place = OF(caller)->place;
+		self->is_placed = OF(caller)->is_placed;
+		Py_XSETREF(self->life, Py_NewRef(OF(caller)->life));
+		Py_XSETREF(self->group, Py_NewRef(OF(caller)->group));
+		return 0;
+	}
 	both = PyObject_CallOneArg(py.place, asked == NULL ? Py_None : asked);
 	if (both == NULL)
-		return NULL;
-	group = Py_NewRef(PyTuple_GET_ITEM(both, 0));
+		return -1;
+	Py_XSETREF(self->group, Py_NewRef(PyTuple_GET_ITEM(both, 0)));
 	*home = (int)PyLong_AsLong(PyTuple_GET_ITEM(both, 1));
 	Py_DECREF(both);
-	both = PyObject_CallMethodNoArgs(group, str_check_process);
-	if (both == NULL)
-		Py_CLEAR(group);
-	Py_XDECREF(both);
-	return group;
+	said = PyObject_CallMethodNoArgs(self->group, str_check_process);
+	Py_XDECREF(said);
+	return said == NULL ? -1 : join_group(self, self->group);
 }
 
 /* What the thread calls: fn, or fn with its arguments. */
@@ -1312,102 +1370,81 @@ static PyObject *bound(PyObject *args, PyObject *named)
 	return PyObject_Call(py.partial, args, named);
 }
 
-static int fill(PyObject *self, PyObject *args, PyObject *named, PyObject *name, PyObject *asked)
+static int fill(vthread *self, PyObject *args, PyObject *named, PyObject *asked)
 {
-	PyObject *fn = PyTuple_GET_ITEM(args, 0), *group, *call, *text, *made;
-	bool is_plain = (PyObject *)Py_TYPE(self) == py.thread_type && name == Py_None;
+	PyObject *fn = PyTuple_GET_ITEM(args, 0), *index, *made;
+	bool is_plain = (PyObject *)Py_TYPE(self) == py.thread_type && self->name == NULL;
 	int home, awaits = is_coroutine(fn);
-	void *native = NULL, *of;
 
-	if (awaits < 0)
+	if (awaits < 0 || settle(self, asked, &home) != 0)
 		return -1;
-	group = place(asked, &home);
-	if (group == NULL)
+	Py_XSETREF(self->call, bound(args, named));
+	if (self->call == NULL)
 		return -1;
-	SET(self, group, group);
-	call = bound(args, named);
-	if (call == NULL)
-		return -1;
-	SET(self, call, call);
-	SET(self, is_coroutine, PyBool_FromLong(awaits));
-	SET(self, resume, Py_NewRef(awaits ? first_of_coroutine_object : py.first_of_call));
-	of = address_of_group(group);
-	if (of == NULL)
-		return -1;
-	if (is_plain && kernel.group_tracing(of) == 0) {
-		native = kernel.vthread_new(of, (uintptr_t)self, NULL, home, false, false, NULL);
-		if (native == NULL) {
+	self->is_coroutine = awaits;
+	Py_XSETREF(self->resume, Py_NewRef(awaits ? first_of_coroutine_object : py.first_of_call));
+	if (is_plain && kernel.group_tracing(self->place) == 0) {
+		self->native = kernel.vthread_new(self->place, (uintptr_t)self, NULL, home, false,
+						  false, NULL);
+		if (self->native == NULL) {
 			PyErr_NoMemory();
 			return -1;
 		}
-		SET(self, address, PyLong_FromVoidPtr(native));
-		SET(self, home, PyLong_FromLong(kernel.vthread_home(native)));
-		return GET(self, address) == NULL || GET(self, home) == NULL ? -1 : 0;
+		self->home = kernel.vthread_home(self->native);
+		return 0;
 	}
-	text = PyLong_FromLong(home);
-	made = text == NULL ? NULL : PyObject_CallMethodObjArgs(self, str_make, group, text, NULL);
-	Py_XDECREF(text);
+	index = PyLong_FromLong(home);
+	made = index == NULL ? NULL
+			     : PyObject_CallMethodObjArgs((PyObject *)self, str_make, self->group,
+							  index, NULL);
+	Py_XDECREF(index);
 	Py_XDECREF(made);
 	return made == NULL ? -1 : 0;
 }
 
-static int init(PyObject *self, PyObject *args, PyObject *named)
+/* Takes `name` and `group` out of what `fn` gets by name. 0; -1: an exception. */
+static int options(vthread *self, PyObject *rest, PyObject **asked)
 {
-	PyObject *name = Py_None, *asked = NULL, *rest = NULL, *said, *number;
-	int failed;
+	PyObject *name = PyDict_GetItemWithError(rest, str_name);
 
-	SET(self, address, Py_NewRef(Py_None)); /* its arguments may be refused */
-	SET(self, error, Py_NewRef(Py_None));
-	SET(self, group, Py_NewRef(Py_None));
+	*asked = Py_XNewRef(PyDict_GetItemWithError(rest, str_group));
+	if (PyErr_Occurred())
+		return -1;
+	name = PyObject_CallOneArg(py.checked, name == NULL ? Py_None : name);
+	if (name == NULL)
+		return -1;
+	if (name == Py_None)
+		Py_CLEAR(name);
+	Py_XSETREF(self->name, name);
+	if ((PyDict_Contains(rest, str_name) && PyDict_DelItem(rest, str_name) != 0) ||
+	    (*asked != NULL && PyDict_DelItem(rest, str_group) != 0))
+		return -1;
+	return 0;
+}
+
+static int init(PyObject *object, PyObject *args, PyObject *named)
+{
+	vthread *self = OF(object);
+	PyObject *asked = NULL, *rest = NULL, *number;
+	int failed = 0;
+
 	if (PyTuple_GET_SIZE(args) < 1) {
 		PyErr_SetString(PyExc_TypeError, "VirtualThread: fn is missing");
 		return -1;
 	}
 	if (!PyCallable_Check(PyTuple_GET_ITEM(args, 0))) {
-		said = PyObject_CallOneArg(py.check_callable, PyTuple_GET_ITEM(args, 0));
-		Py_XDECREF(said);
+		Py_XDECREF(PyObject_CallOneArg(py.check_callable, PyTuple_GET_ITEM(args, 0)));
 		return -1;
 	}
 	if (named != NULL && PyDict_GET_SIZE(named) > 0) {
 		rest = PyDict_Copy(named);
-		if (rest == NULL)
-			return -1;
-		name = PyDict_GetItemWithError(rest, str_name);
-		name = name == NULL ? Py_None : name;
-		asked = PyDict_GetItemWithError(rest, str_group);
-		Py_XINCREF(asked);
-		said = PyObject_CallOneArg(py.checked, name);
-		name = said;
-		if (said == NULL ||
-		    (PyDict_Contains(rest, str_name) && PyDict_DelItem(rest, str_name) != 0) ||
-		    (asked != NULL && PyDict_DelItem(rest, str_group) != 0)) {
-			Py_XDECREF(said);
-			Py_XDECREF(asked);
-			Py_DECREF(rest);
-			return -1;
-		}
-	} else {
-		Py_INCREF(name);
+		failed = rest == NULL ? -1 : options(self, rest, &asked);
 	}
-	number = PyIter_Next(py.numbers);
-	SET(self, name, name);
-	SET(self, number, number);
-	SET(self, coroutine, Py_NewRef(Py_None));
-	SET(self, signal, Py_NewRef(Py_None));
-	SET(self, has_ended, Py_NewRef(Py_False));
-	SET(self, is_started, Py_NewRef(Py_False));
-	SET(self, is_closed, Py_NewRef(Py_False));
-	SET(self, runs, Py_NewRef(Py_False));
-	SET(self, permitted, Py_NewRef(Py_None));
-	SET(self, pins, PyLong_FromLong(0));
-	SET(self, value, Py_NewRef(Py_None));
-	SET(self, wait, Py_NewRef(Py_None));
-	SET(self, mutexes, Py_NewRef(Py_None));
-	SET(self, is_heard, Py_NewRef(Py_False));
-	SET(self, locals, Py_NewRef(Py_None));
-	SET(self, scope, Py_NewRef(Py_None));
-	SET(self, open, Py_NewRef(Py_None));
-	failed = number == NULL ? -1 : fill(self, args, rest, name, asked);
+	number = failed ? NULL : PyIter_Next(py.numbers);
+	if (number != NULL)
+		self->number = PyLong_AsUnsignedLongLong(number);
+	failed = number == NULL ? -1 : fill(self, args, rest, asked);
+	Py_XDECREF(number);
 	Py_XDECREF(asked);
 	Py_XDECREF(rest);
 	return failed;
@@ -1421,239 +1458,422 @@ static PyObject *refused(PyObject *by, PyObject *self)
 	return NULL;
 }
 
-/* What its `start` needs: the context, given, or a copy of the caller's; its home; an entry in
- * `threads`. -1: an exception. */
-static int prepare(PyObject *self, PyObject *group, PyObject *context, PyObject *key)
-{
-	PyObject *bindings = NULL, *said;
-	int is_placed;
+/* ---- contexts ---- */
 
-	if (wp__own_thread() == NULL || GET(wp__own_thread(), group) != group) {
-		said = PyObject_CallMethodNoArgs(group, str_check_process);
+/* A copy of the context of the last start. The next start needs no copy of its own if the variables
+ * are the same object, which is immutable. Its thread copies at its first step, so that those that
+ * have not begun have no contexts, which the collector would visit. */
+static PyObject *seen;
+static size_t vars_at; /* in a context; 0: it was not found, and each start copies */
+
+static PyObject *vars_of(PyObject *context)
+{
+	return *(PyObject **)(void *)((char *)context + vars_at);
+}
+
+static void find_vars(void)
+{
+	PyObject *context = PyContext_New();
+
+	for (size_t at = sizeof(PyObject);
+	     context != NULL && !vars_at && at < (size_t)Py_TYPE(context)->tp_basicsize;
+	     at += sizeof(PyObject *)) {
+		PyObject *word = *(PyObject **)(void *)((char *)context + at);
+
+		if (word != NULL && strcmp(Py_TYPE(word)->tp_name, "hamt") == 0)
+			vars_at = at;
+	}
+	Py_XDECREF(context);
+	PyErr_Clear();
+}
+
+/* A context that is equal to the caller's, and that nobody enters: a new reference. NULL: an exception. */
+static PyObject *seen_context(void)
+{
+	PyObject *now = PyThreadState_Get()->context, *copy;
+
+	if (vars_at && seen != NULL && now != NULL && vars_of(now) == vars_of(seen))
+		return Py_NewRef(seen);
+	copy = PyContext_CopyCurrent();
+	if (copy != NULL)
+		Py_XSETREF(seen, Py_NewRef(copy));
+	return copy;
+}
+
+/* What its `start` needs: the context, given, or a copy of the caller's; its home. -1: an
+ * exception. */
+static int prepare(vthread *self, PyObject *context)
+{
+	PyObject *caller = wp__own_thread(), *bindings = NULL, *said;
+
+	if (caller == NULL || OF(caller)->group != self->group) {
+		said = PyObject_CallMethodNoArgs(self->group, str_check_process);
 		if (said == NULL)
 			return -1;
 		Py_DECREF(said);
 	}
-	if (context == Py_None) {
+	if (context == NULL || context == Py_None) {
 		if (PyContextVar_Get(py.bindings, NULL, &bindings) != 0)
 			return -1;
-		context = bindings == NULL || bindings == Py_None
-				  ? PyContext_CopyCurrent()
-				  : PyObject_CallNoArgs(py.context_to_start);
+		self->copies = bindings == NULL || bindings == Py_None;
+		context = self->copies ? seen_context() : PyObject_CallNoArgs(py.context_to_start);
 		Py_XDECREF(bindings);
 	} else {
 		Py_INCREF(context);
 	}
 	if (context == NULL)
 		return -1;
-	SET(self, context, context);
-	is_placed = truth_of(group, str_is_placed);
-	if (is_placed < 0)
-		return -1;
-	if (is_placed)
-		SET(self, home, PyLong_FromLong(kernel.vthread_placed(native_of(self))));
-	return PyDict_SetItem(py.threads, key, self);
+	Py_XSETREF(self->context, context);
+	if (self->is_placed)
+		self->home = kernel.vthread_placed(self->native);
+	return 0;
 }
 
-/* Starts it in a context that is given, or None: a copy of the caller's. With a second argument that
- * is true it may run next, if the caller yields. Of several callers one passes the first look: what
- * follows it runs code of Python, so the flag is set before that. */
-static PyObject *start(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* Starts it in a context that is given, or None: a copy of the caller's. If `is_next`, it may run
+ * next, if the caller yields. Of several callers one passes the first look: what follows it runs code
+ * of Python, so the flag is set before that. 0; -1: an exception. */
+static int begin(PyObject *object, PyObject *context, bool is_next)
 {
-	PyObject *group, *key;
+	vthread *self = OF(object);
+	PyObject *group;
 	int how = code.ok, failed;
 
-	if (GET(self, is_started) != Py_False || native_of(self) == NULL ||
-	    GET(self, group) == Py_None)
-		return refused(py.refuse_start, self);
-	SET(self, is_started, Py_NewRef(Py_True));
-	group = Py_NewRef(GET(self, group)); /* alive meanwhile */
-	key = PyLong_FromVoidPtr(self);
-	failed = key == NULL ? -1 : prepare(self, group, count > 0 ? args[0] : Py_None, key);
-	if (!failed)
-		how = count > 1 && args[1] == Py_True ? kernel.submit_next(native_of(self), true)
-						      : kernel.vthread_start(native_of(self));
-	if (!failed && how != code.ok)
-		PyDict_DelItem(py.threads, key);
-	if (failed || how != code.ok)
-		SET(self, is_started, Py_NewRef(Py_False));
-	Py_XDECREF(key);
+	if (self->is_started || !is_whole(self)) {
+		refused(py.refuse_start, object);
+		return -1;
+	}
+	self->is_started = true;
+	group = Py_NewRef(self->group); /* alive meanwhile */
+	failed = prepare(self, context);
+	if (!failed) {
+		enlist(self);
+		how = is_next ? kernel.submit_next(self->native, true)
+			      : kernel.vthread_start(self->native);
+	}
+	if (failed || how != code.ok) {
+		self->is_started = false;
+		unlist(self);
+	}
 	Py_DECREF(group);
-	if (failed)
+	if (how != code.ok)
+		refused(py.closed_start, object);
+	return failed || how != code.ok ? -1 : 0;
+}
+
+static PyObject *begin_as(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	if (begin(self, count > 0 ? args[0] : NULL, count > 1 && args[1] == Py_True) != 0)
 		return NULL;
-	return how == code.ok ? Py_NewRef(Py_None) : refused(py.closed_start, self);
+	Py_RETURN_NONE;
+}
+
+static PyObject *start(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	return begin(self, NULL, false) == 0 ? Py_NewRef(self) : NULL;
+}
+
+/* Its signal, made when it is asked for first: borrowed. NULL: an exception. */
+static signal *done_of(PyObject *self)
+{
+	PyObject **field = &OF(self)->signal;
+
+	if (*field == NULL && keep_first(field, PyObject_CallNoArgs(py.signal)) != NULL &&
+	    OF(self)->has_ended)
+		((signal *)*field)->is_set = true;
+	return (signal *)*field;
 }
 
 static PyObject *done_get(PyObject *self, void *nothing)
 {
-	PyObject *signal_now = GET(self, signal);
-
 	(void)nothing;
-	if (signal_now == Py_None) {
-		signal_now =
-			keep_first(&GET(self, signal), Py_None, PyObject_CallNoArgs(py.signal));
-		if (signal_now != NULL && IS(self, has_ended))
-			((signal *)signal_now)->is_set = true;
-	}
-	return Py_XNewRef(signal_now);
+	return Py_XNewRef((PyObject *)done_of(self));
 }
 
 /* Await its end, as the calling coroutine function: thread, seconds or None. */
 static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-	PyObject *thread = wp__own_thread(), *other = count > 0 ? args[0] : Py_None, *done, *made;
+	PyObject *thread = wp__own_thread(), *other = count > 0 ? args[0] : Py_None, *said;
+	signal *done;
 	int64_t deadline;
+	bool is_one;
 
 	(void)module;
 	if (count != 2)
 		return PyErr_Format(PyExc_TypeError, "joining: of 2");
-	if (thread == NULL || !IS(thread, is_coroutine))
+	if (thread == NULL || !OF(thread)->is_coroutine)
 		return PyObject_CallNoArgs(py.refuse_join);
 	if (deadline_of(args[1], &deadline) != 0)
 		return NULL;
-	if (!PyObject_TypeCheck(other, (PyTypeObject *)py.thread_type) || other == thread ||
-	    !IS(other, has_ended) || IS(other, is_closed)) {
-		made = PyObject_CallMethodNoArgs(other, str_check_join);
-		if (made == NULL)
+	is_one = PyObject_TypeCheck(other, (PyTypeObject *)py.thread_type);
+	/* What is left of its checks, for one of the same group that has begun. */
+	if (!is_one || other == thread || OF(other)->is_closed || !OF(other)->is_started ||
+	    (!OF(other)->has_ended && OF(other)->group != OF(thread)->group)) {
+		said = PyObject_CallMethodNoArgs(other, str_check_join);
+		if (said == NULL)
 			return NULL;
-		Py_DECREF(made);
+		Py_DECREF(said);
 	}
-	if (IS(other, has_ended))
-		return until_new(NULL, thread, NULL, 0);
-	done = done_get(other, NULL);
-	made = done == NULL ? NULL : until_new(done, thread, other, deadline);
-	Py_XDECREF(done);
-	return made;
+	if (!is_one)
+		return PyErr_Format(PyExc_TypeError, "join: of no virtual thread");
+	if (OF(other)->has_ended)
+		return Py_NewRef(over);
+	done = done_of(other);
+	return done == NULL ? NULL : until_new((PyObject *)done, thread, other, deadline);
 }
 
 static PyObject *held_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return Py_XNewRef(GET(self, mutexes) != Py_None
-				  ? GET(self, mutexes)
-				  : keep_first(&GET(self, mutexes), Py_None, PySet_New(NULL)));
+	return Py_XNewRef(OF(self)->mutexes != NULL
+				  ? OF(self)->mutexes
+				  : keep_first(&OF(self)->mutexes, PySet_New(NULL)));
 }
 
 static PyObject *scopes_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return Py_XNewRef(GET(self, open) != Py_None
-				  ? GET(self, open)
-				  : keep_first(&GET(self, open), Py_None, PyList_New(0)));
+	return Py_XNewRef(OF(self)->open != NULL ? OF(self)->open
+						 : keep_first(&OF(self)->open, PyList_New(0)));
 }
 
 /* Waits until the thread has ended, without its checks; returns whether it has. */
 static PyObject *waits(PyObject *self, PyObject *timeout_s)
 {
-	PyObject *done;
+	signal *done;
 	bool is_set;
 	int failed;
 
-	if (IS(self, has_ended) && timeout_s == Py_None)
+	if (OF(self)->has_ended && timeout_s == Py_None)
 		Py_RETURN_TRUE;
-	done = done_get(self, NULL);
+	done = done_of(self);
 	if (done == NULL)
 		return NULL;
-	failed = wait_for((signal *)done, timeout_s, code.join);
-	is_set = ((signal *)done)->is_set;
-	Py_DECREF(done);
+	Py_INCREF((PyObject *)done);
+	failed = wait_for(done, timeout_s, code.join);
+	is_set = done->is_set;
+	Py_DECREF((PyObject *)done);
 	return failed ? NULL : PyBool_FromLong(is_set);
 }
 
-static void finalize(PyObject *self)
+static void finalize(PyObject *object)
 {
-	PyObject *kind, *error, *trace, *group = GET(self, group), *life, *made, *said;
-	void *native = native_of(self);
-	bool is_ours = false, lives = false;
+	vthread *self = OF(object);
+	PyObject *kind, *error, *trace, *said;
+	void *native = self->native;
 
-	if (native == NULL || group == NULL || group == Py_None)
-		return; /* its arguments were refused, or its group was closed */
+	if (!is_whole(self) || self->pid != pid)
+		return; /* its arguments were refused, its group was closed, or it is the parent's */
 	PyErr_Fetch(&kind, &error, &trace);
-	made = PyObject_GetAttr(group, str_pid);
-	if (made != NULL) {
-		is_ours = PyLong_AsLong(made) == pid;
-		Py_DECREF(made);
-	}
-	life = is_ours ? PyObject_GetAttr(group, str_life) : NULL;
-	if (life != NULL) {
-		lives = PyList_CheckExact(life) && PyList_GET_ITEM(life, 0) == Py_True;
-		Py_DECREF(life);
-	}
-	if (lives) {
-		SET(self, address, Py_NewRef(Py_None)); /* a hook may keep this object */
+	if (PyList_CheckExact(self->life) && PyList_GET_ITEM(self->life, 0) == Py_True) {
+		self->native = NULL; /* a hook may keep this object */
 		kernel.vthread_free(native);
 	}
-	if (is_ours && GET(self, error) != Py_None) {
-		said = PyObject_CallOneArg(py.report, self);
+	if (self->error != NULL) {
+		said = PyObject_CallOneArg(py.report, object);
 		if (said == NULL)
-			PyErr_WriteUnraisable(self);
+			PyErr_WriteUnraisable(object);
 		Py_XDECREF(said);
 	}
-	if (PyErr_Occurred())
-		PyErr_WriteUnraisable(self);
 	PyErr_Restore(kind, error, trace);
 }
 
+#define VISIT(field) Py_VISIT(self->field);
+#define CLEAR(field) Py_CLEAR(self->field);
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+	vthread *self = OF(object);
+
+	Py_VISIT(Py_TYPE(object));
+	FIELDS(VISIT)
+	return 0;
+}
+
+static int clear(PyObject *object)
+{
+	vthread *self = OF(object);
+
+	FIELDS(CLEAR)
+	return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+
+	PyObject_GC_UnTrack(object);
+	clear(object);
+	Py_CLEAR(OF(object)->life);
+	type->tp_free(object);
+	Py_DECREF(type);
+}
+
+static PyObject *address_get(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	return OF(self)->native == NULL ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(OF(self)->native);
+}
+
+static int address_put(PyObject *self, PyObject *value, void *nothing)
+{
+	void *native = value == NULL || value == Py_None ? NULL : PyLong_AsVoidPtr(value);
+
+	(void)nothing;
+	OF(self)->native = native;
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* ---- all threads that have begun and not ended, by number, as a dict has them ---- */
+
+static PyObject *all_values(PyObject *self, PyObject *nothing)
+{
+	(void)self;
+	(void)nothing;
+	return wp__core_threads();
+}
+
+PyObject *wp__core_threads(void)
+{
+	PyObject *list = PyList_New(count_of_all);
+	Py_ssize_t n = 0;
+
+	/* An allocation may have collected garbage, and so ended or begun one. */
+	if (list == NULL || PyList_GET_SIZE(list) != count_of_all)
+		return list == NULL ? NULL : (Py_DECREF(list), wp__core_threads());
+	for (vthread *one = first_of_all; one != NULL; one = one->next)
+		PyList_SET_ITEM(list, n++, Py_NewRef((PyObject *)one));
+	return list;
+}
+
+/* The one with that number, borrowed, or NULL. */
+static vthread *find(PyObject *number)
+{
+	void *address = PyLong_AsVoidPtr(number);
+	vthread *one = first_of_all;
+
+	while (one != NULL && one != address)
+		one = one->next;
+	return one;
+}
+
+static PyObject *all_get(PyObject *self, PyObject *number)
+{
+	vthread *one = find(number);
+
+	(void)self;
+	return PyErr_Occurred() ? NULL : Py_NewRef(one == NULL ? Py_None : (PyObject *)one);
+}
+
+/* The kernel gives the number, of a thread that has not ended. */
+static PyObject *all_of_kernel(PyObject *self, PyObject *number)
+{
+	void *address = PyLong_AsVoidPtr(number);
+
+	(void)self;
+	return PyErr_Occurred() ? NULL : Py_NewRef((PyObject *)address);
+}
+
+static PyObject *all_pop(PyObject *self, PyObject *number)
+{
+	PyObject *one = all_of_kernel(self, number);
+
+	if (one != NULL)
+		unlist(OF(one));
+	return one;
+}
+
+static int all_put(PyObject *self, PyObject *number, PyObject *one)
+{
+	(void)self;
+	(void)number;
+	if (one != NULL)
+		enlist(OF(one));
+	else
+		unlist(find(number));
+	return 0;
+}
+
+static Py_ssize_t all_length(PyObject *self)
+{
+	(void)self;
+	return count_of_all;
+}
+
+static PyMethodDef all_methods[] = {
+	{"values", all_values, METH_NOARGS, "A list of them, in the order of their starts."},
+	{"get", all_get, METH_O, "The thread with that number; None: it has ended."},
+	{"pop", all_pop, METH_O, "Take one out that has not ended."},
+	{0},
+};
+static PyType_Slot all_slots[] = {{Py_tp_methods, all_methods},
+				  {Py_mp_subscript, all_of_kernel},
+				  {Py_mp_ass_subscript, all_put},
+				  {Py_mp_length, all_length},
+				  {0, NULL}};
+static PyType_Spec all_spec = {.name = "wakeproof._native.own.Threads",
+			       .basicsize = sizeof(PyObject),
+			       .flags = Py_TPFLAGS_DEFAULT,
+			       .slots = all_slots};
+
 static PyMethodDef core_methods[] = {
-	{"_begin", (PyCFunction)(void *)start, METH_FASTCALL,
+	{"_begin", (PyCFunction)(void *)begin_as, METH_FASTCALL,
 	 "Start it: its context, or None; whether it may run next."},
+	{"start", start, METH_NOARGS, "Start the thread, and return it."},
 	{"_waits", waits, METH_O, "Wait until it has ended; seconds, or None."},
 	{0},
 };
 static PyGetSetDef core_fields[] = {
+	{"_address", address_get, address_put, "The kernel's handle.", NULL},
 	{"_done", done_get, NULL, "A signal that is set when the thread has ended.", NULL},
 	{"_held", held_get, NULL, "The mutexes that it holds.", NULL},
 	{"_scopes", scopes_get, NULL, "The scopes that it has open.", NULL},
 	{0}};
+#define MEMBER(field) {"_" #field, T_OBJECT, offsetof(vthread, field), 0, NULL},
+#define VALUE(field, type) {"_" #field, type, offsetof(vthread, field), 0, NULL}
+static PyMemberDef core_members[] = {FIELDS(MEMBER) VALUE(number, T_ULONGLONG),
+				     VALUE(home, T_INT),
+				     VALUE(pins, T_INT),
+				     VALUE(has_ended, T_BOOL),
+				     VALUE(is_closed, T_BOOL),
+				     VALUE(is_coroutine, T_BOOL),
+				     VALUE(is_heard, T_BOOL),
+				     VALUE(is_started, T_BOOL),
+				     VALUE(runs, T_BOOL),
+
+				     {0}};
 static PyType_Slot core_slots[] = {{Py_tp_init, init},
 				   {Py_tp_finalize, finalize},
+				   {Py_tp_traverse, traverse},
+				   {Py_tp_clear, clear},
+				   {Py_tp_dealloc, dealloc},
 				   {Py_tp_methods, core_methods},
+				   {Py_tp_members, core_members},
 				   {Py_tp_getset, core_fields},
 				   {0, NULL}};
 static PyType_Spec core_spec = {.name = "wakeproof._native.own.Core",
-				.basicsize = sizeof(PyObject),
-				.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+				.basicsize = sizeof(vthread),
+				.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+					 Py_TPFLAGS_HAVE_GC,
 				.slots = core_slots};
 
 /* ---- the module ---- */
 
-/* The offset of a field that `__slots__` has made; -1: there is none. */
-static Py_ssize_t offset_of(PyObject *type, const char *name)
-{
-	PyObject *found = NULL;
-
-	for (PyTypeObject *base = (PyTypeObject *)type; base != NULL && found == NULL;
-	     base = base->tp_base)
-		found = base->tp_dict == NULL ? NULL : PyDict_GetItemString(base->tp_dict, name);
-	if (found == NULL || !Py_IS_TYPE(found, &PyMemberDescr_Type)) {
-		PyErr_Format(PyExc_TypeError, "%s: no field of a thread", name);
-		return -1;
-	}
-	return ((PyMemberDescrObject *)found)->d_member->offset;
-}
-
 /* Takes a dict: name -> object of Python; addresses; codes; the greenlets. */
 static PyObject *bind_core(PyObject *module, PyObject *args)
 {
-	PyObject *objects, *addresses, *codes, *type;
+	PyObject *objects, *addresses, *codes;
 	uintptr_t each[sizeof kernel / sizeof(uintptr_t)];
 	long long numbers[7];
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO!O!O!", &type, &PyDict_Type, &objects, &PyTuple_Type,
-			      &addresses, &PyTuple_Type, &codes))
+	if (!PyArg_ParseTuple(args, "O!O!O!", &PyDict_Type, &objects, &PyTuple_Type, &addresses,
+			      &PyTuple_Type, &codes))
 		return NULL;
 	if (PyTuple_GET_SIZE(addresses) != (Py_ssize_t)(sizeof each / sizeof *each) ||
 	    PyTuple_GET_SIZE(codes) != (Py_ssize_t)(sizeof numbers / sizeof *numbers))
 		return PyErr_Format(PyExc_TypeError, "bind: of %zu and %zu",
 				    sizeof each / sizeof *each, sizeof numbers / sizeof *numbers);
-	for (size_t n = 0; n < sizeof fields / sizeof *fields; n++) {
-		Py_ssize_t offset = offset_of(type, fields[n].name);
-
-		if (offset < 0)
-			return NULL;
-		memcpy((char *)&at + fields[n].offset, &offset, sizeof offset);
-	}
 	for (size_t n = 0; n < sizeof called / sizeof *called; n++) {
 		PyObject *found = PyDict_GetItemString(objects, called[n]);
 
@@ -1711,6 +1931,17 @@ static PyTypeObject *type_of(PyObject *module, PyType_Spec *spec)
 	return (PyTypeObject *)type;
 }
 
+static int add_all(PyObject *module)
+{
+	PyObject *type = PyType_FromSpec(&all_spec),
+		 *all = type == NULL ? NULL : PyObject_CallNoArgs(type);
+	int failed = PyModule_AddObjectRef(module, "threads", all);
+
+	Py_XDECREF(type);
+	Py_XDECREF(all);
+	return failed;
+}
+
 static PyObject *alone(PyObject *said)
 {
 	return PyTuple_Pack(1, said);
@@ -1727,6 +1958,11 @@ int wp__core_fill(PyObject *module)
 	until_type = type_of(module, &until_spec);
 	parking_type = type_of(module, &parking_spec);
 	yielding_type = type_of(module, &yielding_spec);
+	if (until_type != NULL)
+		over = until_new(NULL, NULL, NULL, 0);
+	if (over == NULL)
+		return -1;
+	find_vars();
 	said_done = PyLong_FromLong(DONE);
 	said_yield = PyLong_FromLong(YIELD);
 	said_park = PyLong_FromLong(PARK);
@@ -1736,18 +1972,16 @@ int wp__core_fill(PyObject *module)
 	str_make = PyUnicode_InternFromString("_make");
 	str_check_process = PyUnicode_InternFromString("_check_process");
 	str_abandon = PyUnicode_InternFromString("_abandon_held");
-	str_is_pinned = PyUnicode_InternFromString("_is_pinned");
 	str_is_poller = PyUnicode_InternFromString("_is_poller");
 	str_address = PyUnicode_InternFromString("_address");
 	str_is_placed = PyUnicode_InternFromString("_is_placed");
-	str_pid = PyUnicode_InternFromString("_pid");
 	str_life = PyUnicode_InternFromString("_life");
 	str_check_join = PyUnicode_InternFromString("_check_join");
 	str_name = PyUnicode_InternFromString("name");
 	str_group = PyUnicode_InternFromString("group");
 	if (signal_type == NULL || waiter_type == NULL || until_type == NULL ||
 	    parking_type == NULL || yielding_type == NULL || type_of(module, &core_spec) == NULL ||
-	    PyModule_AddFunctions(module, functions) != 0)
+	    add_all(module) != 0 || PyModule_AddFunctions(module, functions) != 0)
 		return -1;
 	first_of_coroutine_object = PyObject_GetAttrString(module, "first_of_coroutine");
 	next_of_coroutine_object = PyObject_GetAttrString(module, "next_of_coroutine");

@@ -85,11 +85,7 @@ static pthread_key_t ends;
 #if HAS_LIST
 static below *mounted; /* the first */
 #endif
-#if !HAS_KEY
-static PyObject *threads; /* all virtual threads, by number: Python's */
-static PyObject *tasks;   /* the threads of a run of judge/schedules, as well */
-static PyObject *slot;    /* the name of their attribute for what unmount returns */
-#endif
+static PyObject *tasks; /* the threads of a run of judge/schedules, which keep values as well */
 static uint64_t mounts = (uint64_t)1 << FIRST_ID;
 
 static void forget_below(void *arg)
@@ -132,7 +128,7 @@ static PyObject *packed(PyObject *each[PARTS])
 
 static PyObject *unpacked(PyObject *values, int at)
 {
-	PyObject *part = values == Py_None ? Py_None : PyTuple_GET_ITEM(values, at);
+	PyObject *part = values == NULL ? Py_None : PyTuple_GET_ITEM(values, at);
 
 	return part == Py_None ? NULL : Py_NewRef(part);
 }
@@ -163,7 +159,7 @@ int wp__own_mount(PyObject *thread, uint64_t number, PyObject *values)
 	for (int at = 0; at < WORDS; at++)
 		BEHIND(state, LOOP_WORD + at) = unpacked(values, 3 + at);
 #else
-	state->dict = values == Py_None ? NULL : Py_NewRef(values);
+	state->dict = Py_XNewRef(values);
 #endif
 	state->id = __atomic_fetch_add(&mounts, 1, __ATOMIC_RELAXED);
 #if HAS_LIST
@@ -185,12 +181,13 @@ static PyObject *mount(PyObject *module, PyObject *const *args, Py_ssize_t count
 	(void)module;
 	if (count != 3)
 		return PyErr_Format(PyExc_TypeError, "mount: of 3");
-	if (wp__own_mount(args[0], PyLong_AsUnsignedLongLong(args[1]), args[2]) != 0)
+	if (wp__own_mount(args[0], PyLong_AsUnsignedLongLong(args[1]),
+			  args[2] == Py_None ? NULL : args[2]) != 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
-/* What the virtual thread had in its dict, or None: to be mounted with it again. */
+/* What the virtual thread had in its dict, or NULL: to be mounted with it again. */
 PyObject *wp__own_unmount(void)
 {
 	PyThreadState *state = PyThreadState_Get();
@@ -231,20 +228,19 @@ PyObject *wp__own_unmount(void)
 #if HAS_KEY
 	for (int at = 0; at < PARTS; at++)
 		is_any = is_any || each[at] != NULL;
-	if (is_any)
-		return packed(each);
+	return is_any ? packed(each) : NULL;
 #else
-	if (dict != NULL)
-		return dict;
+	return dict;
 #endif
-	Py_RETURN_NONE;
 }
 
 static PyObject *unmount(PyObject *module, PyObject *nothing)
 {
+	PyObject *kept = wp__own_unmount();
+
 	(void)module;
 	(void)nothing;
-	return wp__own_unmount();
+	return kept != NULL || PyErr_Occurred() ? kept : Py_NewRef(Py_None);
 }
 
 PyObject *wp__own_thread(void)
@@ -329,23 +325,19 @@ static void forget_in(PyObject *dict, PyObject *key)
 		PyErr_Clear();
 }
 
-/* In the dicts of threads that are not mounted. */
-static void forget_of(PyObject *all, PyObject *key)
+/* In the dict of a thread that is not mounted. */
+static void forget_of(PyObject *thread, PyObject *key)
 {
-	PyObject *thread;
-	Py_ssize_t at = 0;
+	PyObject *dict = PyObject_GetAttrString(thread, "_locals");
 
-	while (all != NULL && PyDict_Next(all, &at, NULL, &thread)) {
-		PyObject *dict = PyObject_GetAttr(thread, slot);
-
-		forget_in(dict, key);
-		Py_XDECREF(dict);
-	}
+	forget_in(dict, key);
+	Py_XDECREF(dict);
 }
 
 static void local_dealloc(PyObject *local)
 {
-	PyObject *kind, *error, *trace, *key;
+	PyObject *kind, *error, *trace, *threads, *task, *key;
+	Py_ssize_t at = 0;
 
 	PyErr_Fetch(&kind, &error, &trace);
 	key = PyUnicode_FromFormat("thread.local.%p",
@@ -353,8 +345,12 @@ static void local_dealloc(PyObject *local)
 	if (key != NULL) {
 		for (below *own = mounted; own != NULL; own = own->next)
 			forget_in(own->dict, key);
-		forget_of(threads, key);
-		forget_of(tasks, key);
+		threads = wp__core_threads();
+		for (Py_ssize_t n = 0; threads != NULL && n < PyList_GET_SIZE(threads); n++)
+			forget_of(PyList_GET_ITEM(threads, n), key);
+		Py_XDECREF(threads);
+		while (tasks != NULL && PyDict_Next(tasks, &at, NULL, &task))
+			forget_of(task, key);
 		Py_DECREF(key);
 	}
 	PyErr_Clear();
@@ -1345,25 +1341,6 @@ static struct PyModuleDef own_module = {
 	NULL,
 	NULL};
 
-/* Where the values of threading.local are that no thread state has. */
-static bool has_dicts(void)
-{
-#if !HAS_KEY
-	PyObject *jobs = PyImport_ImportModule("wakeproof._runtime.jobs");
-
-	if (jobs != NULL && threads == NULL) {
-		threads = PyObject_GetAttrString(jobs, "threads");
-		tasks = PyObject_GetAttrString(jobs, "tasks");
-		slot = PyUnicode_InternFromString("_locals");
-	}
-	Py_XDECREF(jobs);
-	return threads != NULL && tasks != NULL && slot != NULL && PyDict_CheckExact(threads) &&
-	       PyDict_CheckExact(tasks);
-#else
-	return true;
-#endif
-}
-
 static int fill(PyObject *module)
 {
 	PyObject *thread_module = PyImport_ImportModule("_thread");
@@ -1374,9 +1351,11 @@ static int fill(PyObject *module)
 
 	if (thread_module != NULL && type != NULL)
 		here = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-	if (here != NULL && has_dicts() && NEEDS_NO_GIL(module) == 0 &&
-	    pthread_key_create(&ends, forget_below) == 0 && begin_steps() &&
-	    watch_locals(thread_module) == 0 &&
+	if (tasks == NULL)
+		tasks = PyDict_New();
+	if (here != NULL && PyModule_AddObjectRef(module, "tasks", tasks) == 0 &&
+	    NEEDS_NO_GIL(module) == 0 && pthread_key_create(&ends, forget_below) == 0 &&
+	    begin_steps() && watch_locals(thread_module) == 0 &&
 	    PyModule_AddObjectRef(module, "virtual", virtual) == 0 && wp__core_fill(module) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
 	if (failed && !PyErr_Occurred())

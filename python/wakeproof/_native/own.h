@@ -20,12 +20,14 @@ typedef struct wp__own {
 /* For core.c, which is part of the same module. */
 
 /* Begin a step: its thread's values of threading.local in, those of the OS thread aside. values: what
- * the last unmount returned, or None. 0; -1: an exception. */
+ * the last unmount returned. 0; -1: an exception. */
 int wp__own_mount(PyObject *thread, uint64_t number, PyObject *values);
-/* End it: what the thread keeps, or None. NULL: an exception. */
+/* End it: what the thread keeps. NULL: nothing, or an exception. */
 PyObject *wp__own_unmount(void);
 /* The calling virtual thread, borrowed; NULL: it is none. */
 PyObject *wp__own_thread(void);
+/* A new list of the virtual threads that have begun and not ended. NULL: no memory. */
+PyObject *wp__core_threads(void);
 /* Adds what core.c has to the module; nothing, where it has nothing. 0; -1: an exception. */
 int wp__core_fill(PyObject *module);
 

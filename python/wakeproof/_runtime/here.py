@@ -6,6 +6,9 @@ step begins with `mount` and ends with `unmount`; between them ``threading.local
 thread's own values.  Without it all virtual threads of a carrier share the values of the carrier's
 OS thread (`ARE_OWN` is False); so it is if ``WAKEPROOF_PLAIN`` is set when wakeproof is imported.
 
+`threads` has the virtual threads by `id`, from their start to their end; `tasks` has the threads of
+a run of `judge.schedules`, which are none of wakeproof's.
+
 Source: ``_native/own.c``.
 """
 
@@ -15,6 +18,7 @@ import itertools
 import os
 import threading
 import time
+from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -26,11 +30,14 @@ if TYPE_CHECKING:
     from wakeproof._native.own import mount as mount
     from wakeproof._native.own import own_dict as own_dict
     from wakeproof._native.own import steps as steps
+    from wakeproof._native.own import tasks as tasks
+    from wakeproof._native.own import threads as threads
     from wakeproof._native.own import unmount as unmount
     from wakeproof._runtime.trampoline import Pool
 
     ARE_OWN: bool
 else:
+    threads, tasks = {}, {}
     try:
         if os.environ.get("WAKEPROOF_PLAIN"):
             raise ImportError
@@ -41,11 +48,14 @@ else:
             mount,
             own_dict,
             steps,
+            tasks,
             unmount,
         )
 
         forbid_locals(StateError)
         ARE_OWN = True
+        with suppress(ImportError):  # core.c is not for Python without the GIL
+            from wakeproof._native.own import threads as threads
     except ImportError:
         ARE_OWN = False
 

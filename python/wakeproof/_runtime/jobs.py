@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import known
 from wakeproof._runtime import process as _process
+from wakeproof._runtime.here import tasks as tasks
+from wakeproof._runtime.here import threads as threads
 from wakeproof.errors import ClosedError
 
 if TYPE_CHECKING:
@@ -73,8 +75,6 @@ class Work:
 
 ANYWHERE = -1  # lets the group choose the carrier
 works: dict[int, Work] = {}
-threads: dict[int, VirtualThread] = {}  # by `id`, from their start to their end
-tasks: dict[int, Any] = {}  # threads of a run of `judge.schedules`, which are none of wakeproof's
 numbers = itertools.count(1)
 # the task that each carrier runs, with its number and its begin, by the carrier's OS thread
 running: dict[int, tuple[int, float, Work]] = {}

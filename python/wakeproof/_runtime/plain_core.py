@@ -185,7 +185,12 @@ def is_waiter(wake: object) -> bool:
 class Core:
     """What `Handle` has from C elsewhere: how a thread is made, started, waited for and freed."""
 
-    __slots__ = ()
+    __slots__ = (
+        "_address", "_call", "_context", "_coroutine", "_error", "_greenlet", "_group",
+        "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard", "_is_started",
+        "_locals", "_mutexes", "_name", "_number", "_open", "_permitted", "_pins", "_resume",
+        "_runs", "_scope", "_signal", "_value", "_wait",
+    )  # fmt: skip
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
         self._address = self._error = self._group = None
@@ -287,7 +292,7 @@ def _claim(thread: Any) -> bool:
     return not was
 
 
-def bind_core(_: type, objects: dict[str, Any], *__: object) -> int:
+def bind_core(objects: dict[str, Any], *_: object) -> int:
     """Take what is called; return 0: the step is `first_step`."""
     py.update(objects)
     return 0

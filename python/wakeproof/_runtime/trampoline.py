@@ -93,7 +93,7 @@ def once_more(call: Callable[[int], None], what: str) -> Callable[..., None]:
     def again(_: object, error: BaseException, trace: TracebackType) -> None:
         number = trace.tb_frame.f_locals["number"]
         with suppress(Exception):  # a user's exception class may refuse notes
-            error.add_note(f"in the {what} of {threads[number].name}")
+            error.add_note(f"in the {what} of {threads.get(number).name}")  # type: ignore[union-attr]
         call(number)
         if not isinstance(error, KeyboardInterrupt):
             raise error

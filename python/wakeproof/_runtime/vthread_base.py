@@ -68,15 +68,10 @@ def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
 class Handle(Unique, Core):
     """One thread of the C kernel, from creation to end; `VirtualThread` has the other methods.
 
-    `Core` fills the fields, and reads them in C.
+    `Core` has the fields, and fills them.
     """
 
-    __slots__ = (
-        "__weakref__", "_address", "_call", "_context", "_coroutine", "_error", "_greenlet",
-        "_group", "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard",
-        "_is_started", "_locals", "_mutexes", "_name", "_number", "_open", "_permitted", "_pins",
-        "_resume", "_runs", "_scope", "_signal", "_value", "_wait",
-    )  # fmt: skip
+    __slots__ = ("__weakref__",)
     _address: int | None  # the kernel's handle
     _call: Callable[[], Any]
     _context: contextvars.Context
