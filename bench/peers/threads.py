@@ -3,14 +3,24 @@
 
 ``threads.py python_ROW SIDE OPERATIONS`` prints nanoseconds of CPU time for each operation.  Each
 side works on one OS thread.  ROW: ``yield`` (two threads yield to each other), ``join`` (threads
-one by one), ``many_N`` (all at once), ``turns_N`` (all at once, and each yields once).
+one by one), ``many_N`` (all at once), ``turns_N`` (all at once, and each yields once), ``lock``
+(taken and freed by one thread), ``channel`` (an item in, and out again).  ``memory`` prints bytes
+of each of so many that wait.  SIDE ``standard``: `threading.Lock` and `queue.SimpleQueue` in an OS
+thread; ``installed``: the same in a virtual thread, after `wakeproof.install`.
 """
 
 from __future__ import annotations
 
+import os
+import queue
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import repeat
+from pathlib import Path
+from typing import Any
 
 
 def nothing() -> None:
@@ -21,13 +31,47 @@ async def nothing_async() -> None:
     """Return immediately, as a coroutine function."""
 
 
+def locks(lock: AbstractContextManager[Any], ops: int) -> None:
+    """Take and free the lock."""
+    for _ in repeat(None, ops):
+        with lock:
+            pass
+
+
+def hands(put: Callable[[int], object], get: Callable[[], int], ops: int) -> None:
+    """Put an item in, and take it out."""
+    for _ in repeat(None, ops):
+        put(1)
+        get()
+
+
+seen: list[int] = []  # the bytes of memory while all wait
+
+
+def resident() -> int:
+    """Return the bytes of memory that the process has."""
+    statm = Path("/proc/self/statm").read_text(encoding="ascii")
+    return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def ours(row: str, ops: int) -> None:
     """Do the work of `row` with virtual threads, from a virtual thread, on one carrier."""
-    from wakeproof import CarrierGroup, VirtualThread, yield_now
+    from wakeproof import CarrierGroup, Channel, Mutex, VirtualThread, park, yield_now
 
     def yields() -> None:
         for _ in range(ops // 2):
             yield_now()
+
+    def hand() -> None:
+        channel = Channel[int](1)
+        hands(channel.send, channel.receive, ops)
+
+    def wait() -> None:
+        threads = [VirtualThread(park).start() for _ in range(ops)]
+        yield_now()
+        seen.append(resident())
+        for thread in threads:
+            thread.unpark()
 
     def joins() -> None:
         for _ in range(ops):
@@ -43,6 +87,7 @@ def ours(row: str, ops: int) -> None:
         "join": joins,
         "many": lambda: many(nothing),
         "turns": lambda: many(yield_now),
+        "lock": lambda: locks(Mutex(), ops), "channel": hand, "memory": wait,
     }  # fmt: skip
     with CarrierGroup(1) as group:
         VirtualThread(work[row], group=group).start().result()
@@ -72,14 +117,24 @@ def coroutines(row: str, ops: int) -> None:
         for thread in [VirtualThread(coroutine.yield_now).start() for _ in range(ops)]:
             await coroutine.join(thread)
 
-    work = {"yield": both, "join": joins, "many": many, "turns": many_turns}
+    async def waits() -> None:
+        await coroutine.park()
+
+    async def wait() -> None:
+        threads = [VirtualThread(waits).start() for _ in range(ops)]
+        await coroutine.yield_now()
+        seen.append(resident())
+        for thread in threads:
+            thread.unpark()
+
+    work = {"yield": both, "join": joins, "many": many, "turns": many_turns, "memory": wait}
     with CarrierGroup(1) as group:
         VirtualThread(work[row], group=group).start().result()
 
 
 def asyncio(row: str, ops: int) -> None:
     """Do the work of `row` with tasks of the standard library's event loop."""
-    from asyncio import create_task, run, sleep
+    from asyncio import create_task, get_running_loop, run, sleep
 
     async def yields() -> None:
         for _ in range(ops // 2):
@@ -101,13 +156,23 @@ def asyncio(row: str, ops: int) -> None:
         for task in [create_task(sleep(0)) for _ in range(ops)]:
             await task
 
-    work = {"yield": both, "join": joins, "many": many, "turns": many_turns}
+    async def waits() -> None:
+        await get_running_loop().create_future()
+
+    async def wait() -> None:
+        tasks = [create_task(waits()) for _ in range(ops)]
+        await sleep(0)
+        seen.append(resident())
+        for task in tasks:
+            task.cancel()
+
+    work = {"yield": both, "join": joins, "many": many, "turns": many_turns, "memory": wait}
     run(work[row]())
 
 
 def gevent(row: str, ops: int) -> None:
     """Do the work of `row` with greenlets of gevent's hub."""
-    from gevent import joinall, sleep, spawn
+    from gevent import get_hub, joinall, killall, sleep, spawn
 
     def yields() -> None:
         for _ in range(ops // 2):
@@ -117,19 +182,57 @@ def gevent(row: str, ops: int) -> None:
         for _ in range(ops):
             spawn(nothing).join()
 
+    def waits() -> None:
+        get_hub().switch()
+
+    def wait() -> None:
+        threads = [spawn(waits) for _ in range(ops)]
+        sleep(0)
+        seen.append(resident())
+        killall(threads)
+
     work = {
         "yield": lambda: joinall([spawn(yields) for _ in range(2)]),
         "join": joins,
         "many": lambda: joinall([spawn(nothing) for _ in range(ops)]),
-        "turns": lambda: joinall([spawn(sleep, 0) for _ in range(ops)]),
+        "turns": lambda: joinall([spawn(sleep, 0) for _ in range(ops)]), "memory": wait,
+    }  # fmt: skip
+    work[row]()
+
+
+def standard(row: str, ops: int) -> None:
+    """Do the work of `row` with what Python has, in this thread."""
+    items = queue.SimpleQueue[int]()
+    work = {
+        "lock": lambda: locks(threading.Lock(), ops),
+        "channel": lambda: hands(items.put, items.get, ops),
     }
     work[row]()
 
 
+def installed(row: str, ops: int) -> None:
+    """Do the work of `row` with what Python has, in a virtual thread."""
+    from wakeproof import CarrierGroup, VirtualThread, install, uninstall
+
+    install()
+    with CarrierGroup(1) as group:
+        VirtualThread(standard, row, ops, group=group).start().result()
+    uninstall()
+
+
 def main(name: str, side: str, ops: int) -> None:
     """Do the work once to warm up, unless it takes long, and once more to measure it."""
-    work = {"ours": ours, "coroutines": coroutines, "asyncio": asyncio, "gevent": gevent}[side]
+    work = {
+        "ours": ours, "coroutines": coroutines, "asyncio": asyncio, "gevent": gevent,
+        "standard": standard, "installed": installed,
+    }[side]  # fmt: skip
     row = name.split("_")[1]
+    if row == "memory":
+        work(row, 1)
+        before = resident()
+        work(row, ops)
+        print((seen[-1] - before) / ops)
+        return
     if not name.endswith("_100k"):
         work(row, ops)
     begun = time.process_time_ns()

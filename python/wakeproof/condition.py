@@ -111,7 +111,7 @@ class Condition(ConditionCore, Unique):
         ['work']
     """
 
-    __slots__ = ("_address", "_native", "mutex")
+    __slots__ = ("_native", "mutex")
 
     def __init__(self, mutex: Mutex | None = None) -> None:
         if not isinstance(mutex, Mutex | None):

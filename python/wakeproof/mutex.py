@@ -64,7 +64,7 @@ class Mutex(MutexCore, Unique):
         False
     """
 
-    __slots__ = ("_address", "_holder", "_native")
+    __slots__ = ("_native",)
 
     def __init__(self) -> None:
         self._native = made(lib.wp__mutex_new(), lib.wp__mutex_free, "Mutex")

@@ -73,7 +73,7 @@ class Semaphore(SemaphoreCore, Unique):
         (True, False)
     """
 
-    __slots__ = ("_address", "_native")
+    __slots__ = ("_native",)
 
     def __init__(self, permits: int = 1) -> None:
         native = lib.wp__semaphore_new(_counted(permits, 0))

@@ -109,9 +109,14 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
         assert goals[name, "ours", "boost"] == "<= 1x"
     for size in ("1k", "100k", "1m"):
         assert goals["scale_yield", size, "1"] == goals["scale_turn", size, "1"] == "<= 1.25x"
-    for name in python.OPERATIONS:
+    for name in python.OPERATIONS.keys() - {"python_memory", *python.OWN}:
         assert goals[name, "ours", "gevent"] == "<= 0.8x"
         assert goals[name, "coroutines", "asyncio"] == "<= 0.3x"
+    for side, peer in (("ours", "gevent"), ("coroutines", "asyncio")):
+        assert goals["python_memory", side, peer] == "<= 1x"
+    for name, goal in (("python_lock", "<= 1.5x"), ("python_channel", "<= 1x")):
+        for side in ("ours", "installed"):
+            assert goals[name, side, "standard"] == goal
 
 
 def test_every_row_beside_a_peer_says_how_often_it_is_done() -> None:
@@ -121,12 +126,26 @@ def test_every_row_beside_a_peer_says_how_often_it_is_done() -> None:
             assert row.needs, row.name
 
 
-@pytest.mark.parametrize("row", ["yield", "join", "many", "turns"])
+@pytest.mark.parametrize("row", ["yield", "join", "many", "turns", "memory"])
 @pytest.mark.parametrize("side", python.SIDES)
 def test_every_way_to_have_threads_in_python_does_every_row(row: str, side: str) -> None:
     if side not in python.sides()[0]:
         pytest.skip(python.sides()[1][side])
     runpy.run_path(str(program.folder() / "peers" / "threads.py"))[side](row, 10)
+
+
+@pytest.mark.parametrize("name", python.OWN)
+@pytest.mark.parametrize("side", python.OWN_SIDES)
+def test_what_python_has_itself_does_the_rows_beside_it(name: str, side: str) -> None:
+    assert python.sides(name) == (python.OWN_SIDES, {})
+    threads = runpy.run_path(str(program.folder() / "peers" / "threads.py"))
+    threads[side](name.split("_")[1], 10)
+
+
+def test_the_memory_of_each_that_waits_is_of_a_size_that_can_be() -> None:
+    command = [*python.command("python_memory", "coroutines")[:-1], "5000"]
+    ended = subprocess.run(command, capture_output=True, check=True)
+    assert 300 < float(ended.stdout) < 5000  # an object of Python, a frame, the kernel's block
 
 
 def test_a_row_of_python_prints_nanoseconds() -> None:

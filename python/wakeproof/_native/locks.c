@@ -53,20 +53,59 @@ static PyObject *here; /* its attribute `thread`: the calling virtual thread, or
 		Py_END_ALLOW_THREADS         \
 	} while (0)
 
+/* What Mutex, Condition and Semaphore have. */
+typedef struct core {
+	PyObject_HEAD void *native; /* the kernel's object */
+	PyObject *holder;           /* of a mutex; NULL: nobody */
+} core;
+
+static PyTypeObject *mutex_type;
+static PyObject *str_thread, *str_held; /* names of attributes */
+
 /* The kernel's object behind `self`; NULL: an exception. */
 static void *native(PyObject *self)
 {
-	PyObject *address = PyObject_GetAttrString(self, "_address");
-	void *found = address == NULL ? NULL : PyLong_AsVoidPtr(address);
+	if (((core *)self)->native == NULL)
+		PyErr_SetString(PyExc_AttributeError, "_address");
+	return ((core *)self)->native;
+}
 
-	Py_XDECREF(address);
-	return found;
+#ifdef Py_GIL_DISABLED
+#define BEGIN_HOLDER(self) Py_BEGIN_CRITICAL_SECTION(self)
+#define END_HOLDER() Py_END_CRITICAL_SECTION()
+#else
+#define BEGIN_HOLDER(self) {
+#define END_HOLDER() }
+#endif
+
+/* A new reference; None: nobody. */
+static PyObject *holder_of(PyObject *self)
+{
+	PyObject *found;
+
+	BEGIN_HOLDER(self)
+	found = ((core *)self)->holder;
+	Py_XINCREF(found);
+	END_HOLDER()
+	return found == NULL ? Py_NewRef(Py_None) : found;
+}
+
+static void set_holder(PyObject *self, PyObject *who)
+{
+	PyObject *old;
+
+	Py_XINCREF(who);
+	BEGIN_HOLDER(self)
+	old = ((core *)self)->holder;
+	((core *)self)->holder = who;
+	END_HOLDER()
+	Py_XDECREF(old);
 }
 
 /* The calling virtual thread, or the number of the calling OS thread. */
 static PyObject *caller(void)
 {
-	PyObject *thread = PyObject_GetAttrString(here, "thread");
+	PyObject *thread = PyObject_GetAttr(here, str_thread);
 
 	if (thread != Py_None)
 		return thread;
@@ -82,11 +121,9 @@ static bool is_os(PyObject *caller)
 /* 1: `who` holds the mutex; 0: not; -1: an exception. */
 static int holds(PyObject *self, PyObject *who)
 {
-	PyObject *holder = PyObject_GetAttrString(self, "_holder");
+	PyObject *holder = holder_of(self);
 	int same;
 
-	if (holder == NULL)
-		return -1;
 	same = holder == who ||
 	       (is_os(holder) && is_os(who) && PyObject_RichCompareBool(holder, who, Py_EQ));
 	Py_DECREF(holder);
@@ -97,7 +134,7 @@ static int holds(PyObject *self, PyObject *who)
 static int note(PyObject *self, PyObject *who, bool hold)
 {
 	if (!is_os(who)) { /* the mutexes that a virtual thread has */
-		PyObject *held = PyObject_GetAttrString(who, "_held");
+		PyObject *held = PyObject_GetAttr(who, str_held);
 		int failed = -1;
 
 		if (held != NULL)
@@ -107,7 +144,8 @@ static int note(PyObject *self, PyObject *who, bool hold)
 		if (failed < 0)
 			return -1;
 	}
-	return PyObject_SetAttrString(self, "_holder", hold ? who : Py_None);
+	set_holder(self, hold ? who : NULL);
+	return 0;
 }
 
 /* What a wait that ended with `code` means, when the lock is not taken. */
@@ -258,7 +296,66 @@ static PyObject *mutex_entered(PyObject *self, void *nothing)
 	return mutex_enter(self, NULL);
 }
 
-static PyGetSetDef mutex_fields[] = {{"_entered", mutex_entered, NULL, NULL, NULL}, {0}};
+static PyObject *address_get(PyObject *self, void *nothing)
+{
+	void *found = native(self);
+
+	(void)nothing;
+	return found == NULL ? NULL : PyLong_FromVoidPtr(found);
+}
+
+static int address_put(PyObject *self, PyObject *value, void *nothing)
+{
+	void *address = value == NULL ? NULL : PyLong_AsVoidPtr(value);
+
+	(void)nothing;
+	((core *)self)->native = address;
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *holder_get(PyObject *self, void *nothing)
+{
+	(void)nothing;
+	return holder_of(self);
+}
+
+static int holder_put(PyObject *self, PyObject *who, void *nothing)
+{
+	(void)nothing;
+	set_holder(self, who == Py_None ? NULL : who);
+	return 0;
+}
+
+static int lock_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(((core *)self)->holder);
+	return 0;
+}
+
+static int lock_clear(PyObject *self)
+{
+	Py_CLEAR(((core *)self)->holder);
+	return 0;
+}
+
+static void lock_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	lock_clear(self);
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+#define ADDRESS {"_address", address_get, address_put, "The kernel's object.", NULL}
+
+static PyGetSetDef mutex_fields[] = {
+	{"_entered", mutex_entered, NULL, NULL, NULL},
+	{"_holder", holder_get, holder_put, "Who has it, or None.", NULL},
+	ADDRESS,
+	{0}};
 static PyMethodDef mutex_methods[] = {
 	{"_take", mutex_take, METH_O, "Take it until a deadline; False: it passed."},
 	{"_has", mutex_has, METH_O, "Note that the caller has it, if that code of a lock says so."},
@@ -269,8 +366,6 @@ static PyMethodDef mutex_methods[] = {
 };
 
 /* ---- condition: its mutex, in its attribute ---- */
-
-static PyTypeObject *mutex_type;
 
 static PyObject *mutex_of(PyObject *self)
 {
@@ -346,7 +441,8 @@ static PyObject *condition_entered(PyObject *self, void *nothing)
 	return condition_enter(self, NULL);
 }
 
-static PyGetSetDef condition_fields[] = {{"_entered", condition_entered, NULL, NULL, NULL}, {0}};
+static PyGetSetDef condition_fields[] = {
+	{"_entered", condition_entered, NULL, NULL, NULL}, ADDRESS, {0}};
 static PyMethodDef condition_methods[] = {
 	{"_wait_as_os", condition_wait, METH_O, "Wait until a deadline; False: it passed."},
 	{"__enter__", condition_enter, METH_NOARGS, "Take its mutex."},
@@ -435,7 +531,8 @@ static PyObject *semaphore_entered(PyObject *self, void *nothing)
 	return semaphore_enter(self, NULL);
 }
 
-static PyGetSetDef semaphore_fields[] = {{"_entered", semaphore_entered, NULL, NULL, NULL}, {0}};
+static PyGetSetDef semaphore_fields[] = {
+	{"_entered", semaphore_entered, NULL, NULL, NULL}, ADDRESS, {0}};
 static PyMethodDef semaphore_methods[] = {
 	{"_take", semaphore_take, METH_VARARGS, "Take permits until a deadline; False: it passed."},
 	{"_give", semaphore_give, METH_O, "Give permits; False: there would be too many."},
@@ -503,19 +600,29 @@ static struct PyModuleDef locks_module = {PyModuleDef_HEAD_INIT,
 					  NULL,
 					  NULL};
 
-static PyTypeObject *add_type(PyObject *module, const char *name, size_t size, PyMethodDef *methods,
-			      PyGetSetDef *fields)
+static PyTypeObject *add(PyObject *module, const char *name, size_t size, unsigned long collected,
+			 PyType_Slot *slots)
 {
-	PyType_Slot slots[] = {{Py_tp_methods, methods}, {Py_tp_getset, fields}, {0, NULL}};
 	PyType_Spec spec = {.name = name,
 			    .basicsize = (int)size,
-			    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+			    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+				     (unsigned int)collected,
 			    .slots = slots};
 	PyObject *type = PyType_FromSpec(&spec);
 
 	if (type != NULL && PyModule_AddObjectRef(module, strrchr(name, '.') + 1, type) != 0)
 		Py_CLEAR(type);
 	return (PyTypeObject *)type; /* which the module has */
+}
+
+static PyTypeObject *add_lock(PyObject *module, const char *name, PyMethodDef *methods,
+			      PyGetSetDef *fields)
+{
+	PyType_Slot slots[] = {{Py_tp_methods, methods},        {Py_tp_getset, fields},
+			       {Py_tp_traverse, lock_traverse}, {Py_tp_clear, lock_clear},
+			       {Py_tp_dealloc, lock_dealloc},   {0, NULL}};
+
+	return add(module, name, sizeof(core), Py_TPFLAGS_HAVE_GC, slots);
 }
 
 PyMODINIT_FUNC PyInit_locks(void)
@@ -528,17 +635,21 @@ PyMODINIT_FUNC PyInit_locks(void)
 		Py_DECREF(module);
 		return NULL;
 	}
-	mutex_type = add_type(module, "wakeproof._native.locks.MutexCore", sizeof(PyObject),
-			      mutex_methods, mutex_fields);
-	if (mutex_type == NULL ||
-	    add_type(module, "wakeproof._native.locks.ConditionCore", sizeof(PyObject),
-		     condition_methods, condition_fields) == NULL ||
-	    add_type(module, "wakeproof._native.locks.SemaphoreCore", sizeof(PyObject),
-		     semaphore_methods, semaphore_fields) == NULL)
+	str_thread = PyUnicode_InternFromString("thread");
+	str_held = PyUnicode_InternFromString("_held");
+	mutex_type =
+		add_lock(module, "wakeproof._native.locks.MutexCore", mutex_methods, mutex_fields);
+	if (mutex_type == NULL || str_thread == NULL || str_held == NULL ||
+	    add_lock(module, "wakeproof._native.locks.ConditionCore", condition_methods,
+		     condition_fields) == NULL ||
+	    add_lock(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods,
+		     semaphore_fields) == NULL)
 		Py_CLEAR(module);
 #if PY_VERSION_HEX >= 0x030E0000
-	if (module != NULL && add_type(module, "wakeproof._native.locks.BriefCore", sizeof(brief),
-				       brief_methods, brief_fields) == NULL)
+	if (module != NULL && add(module, "wakeproof._native.locks.BriefCore", sizeof(brief), 0,
+				  (PyType_Slot[]){{Py_tp_methods, brief_methods},
+						  {Py_tp_getset, brief_fields},
+						  {0, NULL}}) == NULL)
 		Py_CLEAR(module);
 #endif
 	return module;

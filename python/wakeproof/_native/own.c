@@ -1116,6 +1116,10 @@ static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *
 	PyCMethod get = (PyCMethod)(void *)of_queue[GET].theirs;
 
 	if (is_here() && all <= QUEUE_ARGUMENTS) {
+		said = all == 0 ? get(self, type, at_once, 1, NULL) : NULL;
+		if (said != NULL)
+			return said;
+		PyErr_Clear(); /* it is empty: that waits */
 		for (size_t at = 0; at < all; at++)
 			each[at + 1] = args[at];
 		said = PyObject_Vectorcall(gets, each, count + 1, names);

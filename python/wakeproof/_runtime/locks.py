@@ -57,7 +57,7 @@ else:
         class MutexCore:
             """Takes and frees a mutex, and notes its holder."""
 
-            __slots__ = ()
+            __slots__ = ("_address", "_holder")
 
             def _take(self, deadline_ns):
                 if self._holder == caller():
@@ -96,7 +96,7 @@ else:
         class ConditionCore:
             """Takes and frees the mutex of a condition, and waits as an OS thread."""
 
-            __slots__ = ()
+            __slots__ = ("_address",)
 
             def _wait_as_os(self, deadline_ns):
                 if self.mutex._holder != caller():
@@ -120,7 +120,7 @@ else:
         class SemaphoreCore:
             """Takes and gives permits."""
 
-            __slots__ = ()
+            __slots__ = ("_address",)
 
             def _take(self, permits, deadline_ns):
                 if lib.wp_semaphore_try_acquire(self._native, permits):

@@ -216,7 +216,7 @@ def _extend(samples: dict[str, list[float]], found: dict[str, list[float]]) -> N
 
 def _measure_python(children: Children, name: str) -> Samples:
     """Let the ways to have many threads in Python take turns, a process each."""
-    sides, missing = python.sides()
+    sides, missing = python.sides(name)
     ns: dict[str, list[float]] = {side: [] for side in sides}
     for _ in range(PEERS_ROUNDS):
         for side in sides:

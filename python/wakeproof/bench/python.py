@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of Python's virtual threads, beside asyncio's tasks and gevent's greenlets.
+"""The rows of Python's virtual threads, beside asyncio, gevent, and what Python itself has.
 
 Source: ``bench/peers/threads.py``.
 """
@@ -10,8 +10,8 @@ import sys
 from importlib.util import find_spec
 
 from wakeproof.bench import program
-from wakeproof.bench.reasons import CALLED, IN_C
-from wakeproof.bench.rows import US, Row
+from wakeproof.bench.reasons import BLOCKS, CALLED, IN_C, KERNEL, STACKED, SWITCHED
+from wakeproof.bench.rows import BYTES, US, Row
 
 GEVENT = "gevent==26.9.0"
 SIDES = ("ours", "coroutines", "asyncio", "gevent")
@@ -19,12 +19,18 @@ OPERATIONS = {
     "python_yield": 200_000, "python_join": 20_000,
     "python_many_10k": 10_000, "python_many_100k": 100_000,
     "python_turns_10k": 10_000, "python_turns_100k": 100_000,
+    "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
+OWN = ("python_lock", "python_channel")
+OWN_SIDES = ("ours", "installed", "standard")
+"""The rows beside `threading` and `queue`, and their sides."""
 
 
-def sides() -> tuple[tuple[str, ...], dict[str, str]]:
+def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the sides that can be run, and the reason for each side that is missing."""
+    if name in OWN:
+        return OWN_SIDES, {}
     if find_spec("gevent"):
         return SIDES, {}
     return SIDES[:-1], {"gevent": f"not run: {sys.executable} -m pip install {GEVENT}"}
@@ -53,6 +59,14 @@ def _beside(name: str, row: str) -> list[Row]:
     ]
 
 
+def _own(name: str, row: str, peer: str, at_most: float) -> list[Row]:
+    return [
+        Row(name, row, "ours", "standard", peer, at_most=at_most, why=KERNEL),
+        Row("- the same, after install", row, "installed", "standard", peer, at_most=at_most,
+            why=SWITCHED),
+    ]  # fmt: skip
+
+
 ROWS = (
     *_beside("Python: yield", "python_yield"),
     *_beside("Python: start and join, one by one", "python_join"),
@@ -60,4 +74,27 @@ ROWS = (
     *_beside("Python: start and join, 100,000 at once", "python_many_100k"),
     *_beside("Python: start, yield, join, 10,000 at once", "python_turns_10k"),
     *_beside("Python: start, yield, join, 100,000 at once", "python_turns_100k"),
+    Row(
+        "Python: memory of a callable that waits",
+        "python_memory",
+        "ours",
+        "gevent",
+        "gevent",
+        BYTES,
+        at_most=1.0,
+        needs=GEVENT,
+        why=STACKED,
+    ),
+    Row(
+        "- of a coroutine function",
+        "python_memory",
+        "coroutines",
+        "asyncio",
+        "asyncio",
+        BYTES,
+        at_most=1.0,
+        why=BLOCKS,
+    ),
+    *_own("Python: lock and unlock", "python_lock", "threading.Lock", 1.5),
+    *_own("Python: channel, an item in and out", "python_channel", "queue.SimpleQueue", 1.0),
 )

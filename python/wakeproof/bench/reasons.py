@@ -42,3 +42,7 @@ LOOKING = (
 )
 CALLED = "a switch there and back through greenlet, and a step of the kernel"
 IN_C = "an object of Python and one of the kernel for each; their making and collection remain"
+STACKED = "the part of the carrier's stack that greenlet keeps, and a block of the kernel"
+BLOCKS = "an object of Python and one of the kernel for each: the latter lets any OS thread wake it"
+KERNEL = "calls of Python and cffi around the kernel's object, which OS threads use as well"
+SWITCHED = "each call looks whether a virtual thread makes it, and whether one waits in line"
