@@ -48,11 +48,12 @@ else:
             mount,
             own_dict,
             steps,
-            tasks,
             unmount,
         )
 
         forbid_locals(StateError)
+        from wakeproof._native.own import tasks as tasks
+
         ARE_OWN = True
         with suppress(ImportError):  # core.c is not for Python without the GIL
             from wakeproof._native.own import threads as threads
