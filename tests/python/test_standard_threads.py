@@ -25,6 +25,7 @@ from threading import get_ident as ident_before
 from typing import Any
 
 import pytest
+from tests.support.holding import run
 from tests.support.virtual import until
 
 import wakeproof
@@ -480,3 +481,21 @@ def test_a_signal_handler_of_the_main_thread_uses_locks_as_an_os_thread() -> Non
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert seen == ["holder", "handler"]
+
+
+@pytest.mark.slow
+def test_a_pool_of_processes_ends() -> None:
+    # Its end takes a lock of processes while a thread of the pool has to run.
+    assert (
+        run("""
+        import multiprocessing, threading, wakeproof
+        wakeproof.install(threads="virtual")
+        def works():
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                print(pool.map(abs, [-1, 2]))
+        thread = threading.Thread(target=works)
+        thread.start()
+        thread.join()
+    """)
+        == "[1, 2]\n"
+    )

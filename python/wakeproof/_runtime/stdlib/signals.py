@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for signals and for locks of files park, with naps: the system announces neither."""
+"""Waits for signals and for locks of files and of processes park, with naps: no event tells."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import fcntl
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from wakeproof._native.ffi import lib
@@ -15,6 +16,8 @@ from wakeproof._runtime.stdlib.replacement import Function, Replacement, origina
 
 Made = Callable[..., Any]
 _plain_sigtimedwait = original(signal.sigtimedwait)
+_process_lock: Any = vars(import_module("_multiprocessing"))["SemLock"]  # `multiprocessing` uses it
+_plain_acquire = original(_process_lock.acquire)
 
 
 def replacements() -> Iterator[Replacement]:
@@ -25,6 +28,8 @@ def replacements() -> Iterator[Replacement]:
     yield Function(signal, "sigtimedwait", _sigtimedwait)
     yield Function(fcntl, "flock", _lock)
     yield Function(fcntl, "lockf", _lock)
+    yield Function(_process_lock, "acquire", _acquire)
+    yield Function(_process_lock, "__enter__", _acquire)
 
 
 def _came(signals: Any, until: int = lib.WP_FOREVER) -> Any:
@@ -73,3 +78,20 @@ def _lock(original: Made) -> Made:
         return None
 
     return lock
+
+
+def _acquire(original: Made) -> Made:
+    """Return ``acquire`` of a lock of processes, or its ``__enter__``, which takes no arguments."""
+
+    def acquire(self: Any, *args: Any, **named: Any) -> Any:
+        block, timeout = _given(*args, **named)
+        if not block or not watch.caller():
+            return original(self, *args, **named)
+        until = watch.until_of(None if timeout is None else max(timeout, 0))
+        return watch.repeated(lambda: _plain_acquire(self, False) or None, until) is not None
+
+    return acquire
+
+
+def _given(block: Any = True, timeout: Any = None) -> tuple[Any, Any]:
+    return block, timeout
