@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients crawl test-package pythons free-threaded tables docs herd wild
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -107,6 +107,9 @@ build/clients/fetched: tests/clients/requirements.txt | venv
 
 pythons: venv ## Test Python's part under other Pythons, found or fetched  [PYTHONS="3.14"] [T=EXPRESSION]
 	$(Q)$(BIN)/python -m tools.pythons test $(or $(PYTHONS),3.12 3.13 3.14) $(if $(T),-- -k '$(T)')
+
+bench-pythons: venv ## Virtual threads beside asyncio under other Pythons  [PYTHONS="3.14"]
+	$(Q)$(BIN)/python -m tools.pythons rows $(or $(PYTHONS),3.11 3.12 3.13 3.14)
 
 free-threaded: venv ## Test and measure without the GIL; builds Python once: 15 minutes  [T=EXPRESSION]
 	$(Q)$(BIN)/python -m tools.pythons free $(if $(T),-- -k '$(T)')

@@ -5,6 +5,7 @@
   python -m tools.pythons venv 3.14t               print the Python of an environment with wakeproof
   python -m tools.pythons test 3.12 3.13 [-- ARG]  run pytest under each
   python -m tools.pythons free [-- ARG]            the same without the GIL, with figures
+  python -m tools.pythons rows 3.12 3.13           our virtual threads beside asyncio under each
 
 A name is 3.12, or 3.14t for one without the GIL.  Where they come from: this machine (PATH,
 pyenv); else Debian's newer suites, unpacked beside the system; those without the GIL are built from
@@ -47,6 +48,9 @@ WITHOUT_WHEEL = "hypothesis<6.156"  # the last that is Python only
 TESTS = ("tests/python", "tests/sync", "tests/sched", "tests/io", "tests/scope", "tests/queue",
          "tests/pool", "tests/thread", "tests/wakeup", "tests/inspect")  # fmt: skip
 BUILD_S = 3600
+ROWS = {"python_yield": 100_000, "python_join": 10_000, "python_many_10k": 10_000,
+        "python_turns_10k": 10_000}  # fmt: skip
+SIDES, RUNS = ("ours", "coroutines", "asyncio"), 3
 START = """\
 #!/bin/sh
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
@@ -257,11 +261,36 @@ def test(names: list[str], arguments: list[str]) -> int:
 
 
 def figures(name: str) -> dict[str, float]:
-    """Return what tools/scaling.py measures under that Python."""
-    with _alone():
-        python = venv(name)
+    """Return what tools/scaling.py measures under that Python, whose environment is there."""
+    python = ROOT / "build" / "pythons" / name / "bin" / "python"
     found: dict[str, float] = json.loads(_run(python, "tools/scaling.py", cwd=ROOT))
     return found
+
+
+def rows(names: list[str]) -> int:
+    """Print CPU time of virtual threads and of asyncio's tasks under each."""
+    for name in names:
+        try:
+            with _alone():
+                python = venv(name)
+        except CannotBeHadError as error:
+            print(f"wakeproof: Python {name}: SKIPPED: {error}", flush=True)
+            continue
+        for row, operations in ROWS.items():
+            compare(name, python, row, operations)
+    return 0
+
+
+def compare(name: str, python: Path, row: str, operations: int) -> None:
+    """Print one row, in us of CPU time, and divided by that of asyncio."""
+    runs = [
+        [float(_run(python, "bench/peers/threads.py", row, side, str(operations), cwd=ROOT))
+         for side in SIDES] for _ in range(RUNS)
+    ]  # fmt: skip
+    ours, coroutines, asyncio = (min(side) / 1000 for side in zip(*runs, strict=True))
+    print(f"{name:6}{row:18} callables {ours:6.2f} ({ours / asyncio:4.2f})  coroutine functions"
+          f" {coroutines:6.2f} ({coroutines / asyncio:4.2f})  asyncio {asyncio:6.2f}",
+          flush=True)  # fmt: skip
 
 
 def free(arguments: list[str]) -> int:
@@ -276,7 +305,13 @@ def free(arguments: list[str]) -> int:
         os.environ.setdefault("WAKEPROOF_STRESS_S", "3")
         failed = test([name], arguments)
         with_gil = name.removesuffix("t")
-        ours, others = figures(name), figures(with_gil)
+        with _alone():
+            venv(with_gil)
+        runs = [(figures(name), figures(with_gil)) for _ in range(3)]
+        ours, others = (
+            {row: min(side[row] for side in sides) for row in sides[0]}
+            for sides in zip(*runs, strict=True)
+        )
         for row, seconds in ours.items():
             print(f"{row:26}{name:>6} {seconds:6.3f} s{with_gil:>6} {others[row]:6.3f} s"
                   f"  {seconds / others[row]:5.2f}")  # fmt: skip
@@ -302,6 +337,8 @@ def main(arguments: list[str]) -> int:
             return 0
         case ["test", *names] if names:
             return test(names, arguments[len(given) + 1 :])
+        case ["rows", *names] if names:
+            return rows(names)
         case ["free"]:
             return free(arguments[2:])
     sys.stderr.write(f"{__doc__}")

@@ -491,7 +491,7 @@ class Item:
 
 def of_wakeup_guard(guard_class: type[WakeupGuard] = WakeupGuard) -> Case:
     """The threads take turns as the poller; the transport is a semaphore, which is sticky."""
-    transport, queue = threading.Semaphore(0), deque[Item]()
+    transport, queue = threading.Semaphore(0), list[Item]()
     guard = guard_class(transport.release)
     poller, woken, given, taken = threading.Lock(), list[bool](), list[Item](), list[Item]()
 
@@ -506,10 +506,10 @@ def of_wakeup_guard(guard_class: type[WakeupGuard] = WakeupGuard) -> Case:
         if not poller.acquire(blocking=False):
             return
         while queue:
-            taken.append(queue.popleft())
+            taken.append(queue.pop(0))
         if guard.enter(lambda: not queue):
             transport.acquire(timeout=guard.max_block_s or random.choice([0, 0.001]))
-            told = [item for item in list(queue) if item.is_told]
+            told = [item for item in queue.copy() if item.is_told]
             assert guard.exit() or not told, "work is there, and nobody wakes the poller"
         poller.release()
 
