@@ -226,8 +226,11 @@ async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, de
     descriptor = sock._descriptor
     if descriptor is None:
         raise closed(what)
+    value, call = descriptor.tried(side, attempt, deadline, what)
+    if call is None:
+        return value  # type: ignore[return-value]
     found: list[T] = []
-    turns = descriptor.turns(thread, side, attempt, deadline, found, what)
+    turns = descriptor.turns(thread, call, attempt, deadline, found)
     return descriptor.said(await _parked(thread, turns), found, what)
 
 

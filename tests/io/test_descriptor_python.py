@@ -6,13 +6,19 @@ from __future__ import annotations
 import socket
 import threading
 import urllib.request
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.support.talking import echo, start, talk
 from tests.support.virtual import PATIENCE_S
 
-from wakeproof import CarrierGroup, coroutine, io
+from wakeproof import CarrierGroup, VirtualThread, coroutine, io
+from wakeproof._runtime import descriptor
+from wakeproof._runtime.wait import new_waiter
 from wakeproof.config import Tuning
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CWaiter
 
 CLIENTS = 60
 
@@ -90,6 +96,22 @@ def answer(listener: io.Socket) -> None:
         while file.readline().strip():
             pass
         file.write(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+
+
+def test_waits_one_after_the_other_share_a_waiter(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def count(thread: VirtualThread) -> CWaiter:
+        made.append(thread.name)
+        return new_waiter(thread)
+
+    monkeypatch.setattr(descriptor, "new_waiter", count)
+    monkeypatch.setattr(descriptor, "_spare", [])
+    with CarrierGroup(1) as group:
+        ours, theirs = io.socketpair(group=group)
+        for thread in [start(group, echo, theirs), start(group, talk, ours, 50)]:
+            thread.result(PATIENCE_S)
+    assert 1 <= len(made) <= 2  # as many as wait at the same time
 
 
 def test_a_real_client_is_answered_through_a_file_of_the_socket(either_group: CarrierGroup) -> None:

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/descriptor_poller.h"
+#include "sched/vthread_start.h"
 
 _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &&
 		       EPOLLERR == POLLERR && EPOLLHUP == POLLHUP,
@@ -113,6 +114,11 @@ uint32_t wp__io_look(wp_io *io, int side)
 	return wp_ready_look(&io->ready[side]);
 }
 
+int64_t wp__io_enter_and_look(wp_io *io, int side)
+{
+	return wp_io_enter(io) ? (int64_t)wp__io_look(io, side) : -1;
+}
+
 int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns)
 {
 	bool is_told;
@@ -120,13 +126,15 @@ int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns)
 	return wp_ready_wait(&io->ready[side], seen, deadline_ns, &is_told);
 }
 
-void wp__io_pass(wp_io *io, int side)
+void wp__io_pass_and_exit(wp_io *io, int side)
 {
 	wp_ready_pass(&io->ready[side]);
+	wp_io_exit(io);
 }
 
-int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter)
+int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter, uint64_t thread)
 {
+	wp__waiter_init(waiter, (wp_vthread *)(uintptr_t)thread, wp__vthread_push);
 	return wp__ready_begin(&io->ready[side], seen, waiter);
 }
 

@@ -37,11 +37,15 @@ int wp__io_fd(const wp_io *io); /* [between enter and exit | wait-free] */
 
 /* side: 0: to read, 1: to write. Each as in ready.h. */
 uint32_t wp__io_look(wp_io *io, int side);
+/* wp_io_enter, and what look says; -1: it is closed. */
+int64_t wp__io_enter_and_look(wp_io *io, int side);
 int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns);
-void wp__io_pass(wp_io *io, int side);
+/* wp_ready_pass and wp_io_exit: after a call that has waited. */
+void wp__io_pass_and_exit(wp_io *io, int side);
 
-/* Of a virtual thread: WP_MUST_PARK: in line, park. [the waiter's thread | blocks briefly] */
-int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter);
+/* Of a virtual thread, whose address is given: WP_MUST_PARK: in line, park. The waiter may have been that of
+ * another wait and thread; that wait is over. [the waiter's thread | blocks briefly] */
+int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter, uint64_t thread);
 bool wp__io_check(wp_io *io, int side, wp_waiter *waiter);
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter);
 

@@ -21,12 +21,12 @@ from wakeproof._runtime import group_registry, process, trampoline
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here
-from wakeproof._runtime.wait import Turns, Wait, end_with_group, parked
+from wakeproof._runtime.wait import Turns, Wait, end_with_group, new_waiter, parked
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError, StateError, SystemCallError, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import CGroup, CIo
+    from wakeproof._native.ffi import CGroup, CIo, CWaiter
     from wakeproof.group import CarrierGroup
     from wakeproof.vthread import VirtualThread
 
@@ -36,6 +36,9 @@ _PAST = 1  # ns
 NS_PER_MS = 1_000_000
 FIRST_NAP_NS, LONGEST_NAP_NS = 1_000_000, 32_000_000
 _WHY = {"accept": lib.WP_WAIT_ACCEPT, "connect": lib.WP_WAIT_CONNECT}
+_SIDES = (lib.WP_WAIT_READ, lib.WP_WAIT_WRITE)
+_SPARE_MOST = 16
+_spare: list[CWaiter] = []  # waiters whose wait is over, for the next waits
 _starting = threading.Lock()
 
 
@@ -43,69 +46,71 @@ class UntoldError(BlockingIOError):
     """The call would block, and no event will follow when it can continue: retry after a nap."""
 
 
-class _Ready(Wait):
-    """One wait until a descriptor is ready to be read, or ready to be written."""
+class Call(Wait):
+    """A call in progress that would block; its descriptor stays open until `leave`.
 
-    __slots__ = ("call", "seen")
+    It waits until the descriptor is ready, and may do so several times.
+    """
 
-    def __init__(self, thread: VirtualThread, call: Call, seen: int) -> None:
-        super().__init__(thread)
-        self.call, self.seen = call, seen
+    __slots__ = ("fd", "has_left", "io", "nap_ns", "seen", "side", "why")
+    thread: VirtualThread
+
+    def __init__(self, io: CIo, fd: int, side: int, what: str, seen: int, naps: bool) -> None:
+        self.io, self.fd, self.side, self.seen, self.has_left = io, fd, side, seen, False
+        self.why = _WHY.get(what, _SIDES[side])  # the reason of its waits, for events
+        self.nap_ns = FIRST_NAP_NS if naps else 0
 
     def begin(self) -> int:
-        return lib.wp__io_wait_begin(self.call.io, self.call.side, self.seen, self.waiter)
+        try:
+            self.waiter = _spare.pop()
+        except IndexError:
+            self.waiter = new_waiter(self.thread)
+        address = self.thread._address
+        assert address is not None
+        return lib.wp__io_wait_begin(self.io, self.side, self.seen, self.waiter, address)
 
     def check(self) -> bool:
-        return lib.wp__io_check(self.call.io, self.call.side, self.waiter)
+        return lib.wp__io_check(self.io, self.side, self.waiter)
 
     def cancel(self) -> bool:
-        return lib.wp__io_cancel(self.call.io, self.call.side, self.waiter)
+        return lib.wp__io_cancel(self.io, self.side, self.waiter)
 
     def granted(self) -> int:
         return lib.wp__waiter_result(self.waiter)
 
     def waits(self) -> tuple[int, int]:
-        return self.call.why, lib.wp__io_fd(self.call.io)
+        return self.why, self.fd
+
+    def over(self) -> None:
+        if len(_spare) < _SPARE_MOST:
+            _spare.append(self.waiter)
 
     def abandon(self) -> None:
-        self.call.leave()
+        self.leave()
 
+    def sleeps(self, until: int) -> int:
+        """Wait once, as an OS thread."""
+        code = lib.wp__io_wait(self.io, self.side, self.seen, until)
+        return lib.WP_OK if code == lib.WP_INTERRUPTED else code  # signal handlers have run
 
-class Call:
-    """One call in progress; its descriptor stays open until `leave`."""
-
-    __slots__ = ("has_left", "has_waited", "io", "nap_ns", "side", "why")
-
-    def __init__(self, io: CIo, side: int, why: int) -> None:
-        self.io, self.side, self.has_waited, self.has_left = io, side, False, False
-        self.nap_ns = 0
-        self.why = why  # the reason of its wait, for events
-
-    def seen_before(self, attempt: Callable[[], T], deadline: int, found: list[T]) -> int | None:
-        """Make one attempt; return None if it succeeded, else the state from which to wait."""
-        seen = lib.wp__io_look(self.io, self.side)
+    def tries(self, attempt: Callable[[], T], found: list[T]) -> None:
+        """Make one more attempt; if it would block, `found` stays empty: wait again."""
+        self.seen = lib.wp__io_look(self.io, self.side)
         try:
             found.append(attempt())
         except BlockingIOError as error:
-            if deadline == 0:
-                raise
-            self.has_waited = True
             naps = isinstance(error, UntoldError)
             self.nap_ns = min(2 * self.nap_ns or FIRST_NAP_NS, LONGEST_NAP_NS) if naps else 0
-            return seen
-        return None
 
     def until(self, deadline: int) -> int:
         """Return when to stop waiting: at the deadline, or at the end of a nap."""
         return min(deadline, lib.wp_clock_ns() + self.nap_ns) if self.nap_ns else deadline
 
     def leave(self) -> None:
-        if self.has_left:
-            return
-        self.has_left = True
-        if self.has_waited:
-            lib.wp__io_pass(self.io, self.side)  # it may have consumed a wakeup while more is ready
-        lib.wp_io_exit(self.io)
+        if not self.has_left:
+            self.has_left = True
+            # it may have consumed a wakeup while more is ready
+            lib.wp__io_pass_and_exit(self.io, self.side)
 
 
 class Descriptor(Unique):
@@ -116,7 +121,7 @@ class Descriptor(Unique):
         ClosedError: the group is closed.
     """
 
-    __slots__ = ("__weakref__", "_io", "_of", "_pid", "group")
+    __slots__ = ("__weakref__", "_fd", "_io", "_of", "_pid", "group")
 
     def __init__(self, of: socket.socket, group: CarrierGroup | None = None) -> None:
         fd = of.fileno()
@@ -135,7 +140,7 @@ class Descriptor(Unique):
             if ffi.errno == errno.ESHUTDOWN:
                 raise ClosedError(f"{what}: the group is closed")
             raise OSError(ffi.errno, f"{what}: {os.strerror(ffi.errno)}")
-        self._io = made
+        self._io, self._fd = made, lib.wp__io_fd(made)
         self.group._descriptors.add(self)
 
     @property
@@ -156,19 +161,59 @@ class Descriptor(Unique):
             OSError: the descriptor is closed (EBADF), or `attempt` raised an error.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
-        found: list[T] = []
+        value, call = self.tried(side, attempt, deadline, what)
+        if call is None:
+            return value  # type: ignore[return-value]
         thread = here.thread
-        if thread is None:
-            code = self._asleep(side, attempt, deadline, found)
-        elif trampoline.parks() is None:
-            code = self._blocked(thread, side, attempt, deadline, found)
-        else:
-            code = parked(self.turns(thread, side, attempt, deadline, found, what))
+        wait: Callable[[int], int] = call.sleeps
+        if thread is not None and trampoline.parks() is None:
+            wait = self._blocks(thread, call)
+        elif thread is not None:
+            call.thread, wait = thread, call.parks
+        found: list[T] = []
+        try:
+            while not found:
+                until = call.until(deadline)
+                code = wait(until)
+                if not _goes_on(code, until, deadline):
+                    break
+                call.tries(attempt, found)
+        finally:
+            call.leave()
+        if wait == call.parks and thread is not None and self._ended_with(thread, code):
+            code = parked(end_with_group(thread))
         return self.said(code, found, what)
+
+    def tried(
+        self, side: int, attempt: Callable[[], T], deadline: int, what: str
+    ) -> tuple[T | None, Call | None]:
+        """Make the first attempt: return what it found, or the call that must wait.
+
+        Raises:
+            BlockingIOError: the call would block, and the deadline is 0.
+            OSError: the descriptor is closed (EBADF), or `attempt` raised an error.
+        """
+        io = self._io
+        if io is None or self._pid != process.pid:
+            raise closed("call")
+        seen = lib.wp__io_enter_and_look(io, side)
+        if seen < 0:
+            raise closed("call")
+        naps = None
+        try:
+            return attempt(), None
+        except BlockingIOError as error:
+            if deadline == 0:
+                raise
+            naps = isinstance(error, UntoldError)
+        finally:
+            if naps is None:
+                lib.wp_io_exit(io)
+        return None, Call(io, self._fd, side, what, seen, naps)
 
     def said(self, code: int, found: list[T], what: str) -> T:
         """Return what the attempt found, or raise the error of the kernel's `code`."""
-        if code == lib.WP_OK:
+        if found:
             return found[0]
         if code == lib.WP_TIMEOUT:
             raise TimeoutError(errno.ETIMEDOUT, f"{what}: timed out")
@@ -179,81 +224,40 @@ class Descriptor(Unique):
     def turns(
         self,
         thread: VirtualThread,
-        side: int,
+        call: Call,
         attempt: Callable[[], T],
         deadline: int,
         found: list[T],
-        what: str = "",
     ) -> Turns:
-        code = yield from self._turns(thread, side, attempt, deadline, found, what)
-        if code == lib.WP_CLOSED and self._io is not None and self.group is thread._group:
+        """Do as `call` after its first attempt, for a coroutine function."""
+        call.thread = thread
+        try:
+            while not found:
+                until = call.until(deadline)
+                code = yield from call.turns(until)
+                if not _goes_on(code, until, deadline):
+                    break
+                call.tries(attempt, found)
+        finally:
+            call.leave()
+        if self._ended_with(thread, code):
             code = yield from end_with_group(thread)
         return code
 
-    def _turns(
-        self,
-        thread: VirtualThread,
-        side: int,
-        attempt: Callable[[], T],
-        deadline: int,
-        found: list[T],
-        what: str,
-    ) -> Turns:
-        call = self._enter(side, what)
-        try:
-            while (seen := call.seen_before(attempt, deadline, found)) is not None:
-                until = call.until(deadline)
-                code = yield from _Ready(thread, call, seen).turns(until)
-                if code != lib.WP_OK and not (code == lib.WP_TIMEOUT and until < deadline):
-                    return code
-            return lib.WP_OK
-        finally:
-            call.leave()
+    def _ended_with(self, thread: VirtualThread, code: int) -> bool:
+        """Return whether the wait ended because the thread's group is closed."""
+        return code == lib.WP_CLOSED and self._io is not None and self.group is thread._group
 
-    def _asleep(self, side: int, attempt: Callable[[], T], deadline: int, found: list[T]) -> int:
-        call = self._enter(side)
-        try:
-            while (seen := call.seen_before(attempt, deadline, found)) is not None:
-                until = call.until(deadline)
-                code = lib.wp__io_wait(call.io, side, seen, until)
-                if code == lib.WP_TIMEOUT and until < deadline:
-                    continue
-                # WP_INTERRUPTED: signal handlers have run
-                if code not in (lib.WP_OK, lib.WP_INTERRUPTED):
-                    return code
-            return lib.WP_OK
-        finally:
-            call.leave()
-
-    def _blocked(
-        self,
-        thread: VirtualThread,
-        side: int,
-        attempt: Callable[[], T],
-        deadline: int,
-        found: list[T],
-    ) -> int:
-        """Wait on the carrier, whose poller therefore cannot tell."""
-        call = self._enter(side)
+    def _blocks(self, thread: VirtualThread, call: Call) -> Callable[[int], int]:
+        """Return a function that waits once on the carrier, whose poller therefore cannot tell."""
         poll, naps = select.poll(), select.poll()
-        poll.register(lib.wp__io_fd(call.io), select.POLLOUT if side else select.POLLIN)
-        try:
-            while call.seen_before(attempt, deadline, found) is not None:
-                until = call.until(deadline)
-                code, _ = block(
-                    naps if call.nap_ns else poll, until, thread, lambda: self._io is None
-                )
-                if code != lib.WP_OK and not (code == lib.WP_TIMEOUT and until < deadline):
-                    return code
-            return lib.WP_OK
-        finally:
-            call.leave()
+        poll.register(call.fd, select.POLLOUT if call.side else select.POLLIN)
 
-    def _enter(self, side: int, what: str = "") -> Call:
-        io = self._io
-        if io is None or self.is_parents or not lib.wp_io_enter(io):
-            raise closed("call")
-        return Call(io, side, _WHY.get(what, lib.WP_WAIT_WRITE if side else lib.WP_WAIT_READ))
+        def wait(until: int) -> int:
+            asked = naps if call.nap_ns else poll
+            return block(asked, until, thread, lambda: self._io is None)[0]
+
+        return wait
 
     def close(self) -> None:
         """Close the descriptor: wake the calls in progress, and release it when they have ended.
@@ -287,6 +291,11 @@ class Descriptor(Unique):
         if of is not None:
             socket.socket.detach(of)
         self.group._descriptors.discard(self)
+
+
+def _goes_on(code: int, until: int, deadline: int) -> bool:
+    """Return whether a wait until then has ended so that the next attempt may succeed."""
+    return code == lib.WP_OK or (code == lib.WP_TIMEOUT and until < deadline)
 
 
 def _group_here() -> CarrierGroup:

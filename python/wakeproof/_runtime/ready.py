@@ -196,9 +196,13 @@ def turns(
         watch = Watch(wanted.items())
     except (ClosedError, StateError):  # the group has no pollers, and can get none
         return (yield from _naps(thread, poll, deadline, found))
-    all_found: list[Events] = []
+    attempt, all_found = partial(looked, poll), list[Events]()
     try:
-        code = yield from watch.turns(thread, READ, partial(looked, poll), deadline, all_found)
+        now, call = watch.tried(READ, attempt, deadline, "wait")
+        if call is None:
+            found += now or ()
+            return lib.WP_OK
+        code = yield from watch.turns(thread, call, attempt, deadline, all_found)
     finally:
         watch.close()
     found += all_found[0] if all_found else ()

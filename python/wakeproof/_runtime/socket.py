@@ -140,7 +140,7 @@ class Socket(socket.socket):
     # Reading.
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
         """Receive at most `bufsize` bytes, as ``socket.socket.recv`` does."""
-        return self._call(READ, lambda: _Base.recv(self, bufsize, flags), flags)
+        return self._call(READ, partial(_Base.recv, self, bufsize, flags), flags)
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
         """Receive into `buffer`, as ``socket.socket.recv_into`` does."""
@@ -177,7 +177,7 @@ class Socket(socket.socket):
     # Writing.
     def send(self, data: Any, flags: int = 0, /) -> int:
         """Send a part of `data`, as ``socket.socket.send`` does."""
-        return self._call(WRITE, lambda: _Base.send(self, data, flags), flags)
+        return self._call(WRITE, partial(_Base.send, self, data, flags), flags)
 
     def sendto(self, data: Any, *rest: Any) -> int:
         """Send `data` to an address, as ``socket.socket.sendto`` does."""
@@ -193,8 +193,13 @@ class Socket(socket.socket):
         if descriptor is None:
             raise closed("socket")
         until = deadline_ns(self._limit_s)
+        done = 0
+        if isinstance(data, bytes) and data:  # mostly one call sends it
+            done = descriptor.call(WRITE, partial(_Base.send, self, data, flags), until, "sendall")
+            if done == len(data):
+                return
         with memoryview(data) as view, view.cast("B") as rest:
-            at = 0
+            at = done
             while at < len(rest):
                 part = rest[at:]
                 send = partial(_Base.send, self, part, flags)

@@ -35,6 +35,12 @@ def made(cdata: T, free: Callable[[T], None], what: str) -> T:
     return ffi.gc(cdata, free)
 
 
+def new_waiter(thread: VirtualThread) -> CWaiter:
+    """Return a waiter of the thread."""
+    assert thread._native is not None
+    return made(lib.wp__waiter_new(thread._native), lib.wp__waiter_free, thread.name)
+
+
 class Wait:
     """A wait: the thread begins it, and after each park checks or cancels it."""
 
@@ -43,11 +49,7 @@ class Wait:
     what = ""  # what it waits for, in words, if that is so
 
     def __init__(self, thread: VirtualThread) -> None:
-        assert thread._native is not None
-        self.thread = thread
-        self.waiter: CWaiter = made(
-            lib.wp__waiter_new(thread._native), lib.wp__waiter_free, thread.name
-        )
+        self.thread, self.waiter = thread, new_waiter(thread)
 
     def begin(self) -> int:
         """Enter the queue and return WP_MUST_PARK, unless there is no need to wait."""
@@ -74,21 +76,40 @@ class Wait:
         granted (kernel/thread/wait_queue.h).
         """
 
+    def over(self) -> None:
+        """Take note that the wait has ended, so that no thread uses the waiter any more."""
+
+    def after(self, code: int) -> int | None:
+        """Return how the wait ended, or None: park again; `code` is that of the last park."""
+        if code != lib.WP_OK:
+            lib.wp__waiter_unparked(self.waiter)
+            return code if self.cancel() else self.granted()
+        return self.granted() if self.check() else None
+
     def turns(self, deadline: int) -> Turns:
-        code = self.begin()
-        if code != lib.WP_MUST_PARK:
-            return code
-        self.thread._wait = self
-        try:
-            while True:
-                code = yield deadline
-                if code != lib.WP_OK:
-                    lib.wp__waiter_unparked(self.waiter)
-                    return code if self.cancel() else self.granted()
-                if self.check():
-                    return self.granted()
-        finally:
-            self.thread._wait = None
+        code, ended = self.begin(), None
+        if code == lib.WP_MUST_PARK:
+            self.thread._wait = self
+            try:
+                while ended is None:
+                    ended = self.after((yield deadline))
+            finally:
+                self.thread._wait = None
+        self.over()
+        return code if ended is None else ended
+
+    def parks(self, deadline: int) -> int:
+        """Do as `turns`, for a callable that is the caller: without a generator."""
+        code, ended, thread = self.begin(), None, self.thread
+        if code == lib.WP_MUST_PARK:
+            thread._wait = self
+            try:
+                while ended is None:
+                    ended = self.after(trampoline.park(thread, deadline, *self.waits()))
+            finally:
+                thread._wait = None
+        self.over()
+        return code if ended is None else ended
 
 
 def what_for(thread: VirtualThread) -> tuple[int, int]:

@@ -31,7 +31,7 @@ from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import descriptor, process, trampoline
 from wakeproof._runtime.descriptor import FIRST_NAP_NS, LONGEST_NAP_NS, start
 from wakeproof._runtime.signal import interrupted
-from wakeproof._runtime.wait import Wait, parked
+from wakeproof._runtime.wait import Wait
 from wakeproof.errors import ClosedError, StateError
 from wakeproof.parking import sleep
 
@@ -65,7 +65,9 @@ class _Watch(Wait):
             lib.wp_io_free(self.io)
 
     def begin(self) -> int:
-        return lib.wp__io_wait_begin(self.io, self.side, 0, self.waiter)
+        address = self.thread._address
+        assert address is not None
+        return lib.wp__io_wait_begin(self.io, self.side, 0, self.waiter, address)
 
     def check(self) -> bool:
         return lib.wp__io_check(self.io, self.side, self.waiter)
@@ -141,7 +143,7 @@ def wait(
     watch = _Watch(thread, io, fd, side, why)
     _waits.setdefault(fd, []).append(watch)
     try:
-        code = parked(watch.turns(until))
+        code = watch.parks(until)
         if code == lib.WP_OK and not lib.wp__io_is_copy_of(io, fd):
             code = lib.WP_CLOSED
     finally:
