@@ -32,12 +32,15 @@ static struct { /* a key, too, is named by its creator and by how many that has 
 	bool is_used;
 } keys[OWN_KEYS];
 static int keys_count;
+/* Who has joined or detached each thread, in any execution. */
+static uint16_t given_up_by[EXPLORE_THREADS];
 
 void own_unlearn_threads(void)
 {
 	own_program.threads = threads_count = 1;
 	starts_count = 0;
 	keys_count = 0;
+	memset(given_up_by, 0, sizeof(given_up_by));
 }
 
 void own_reset_keys(void)
@@ -134,15 +137,21 @@ static unsigned long create(void *(*run)(void *), void *argument, const void *fr
 }
 
 /* A thread is joined once, or detached once. Which of two attempts is the wrong one may depend on
- * the order in which they are run. */
+ * the order in which they are run. As long as only one thread has attempted it, whether that is
+ * right follows from what the thread has done itself. */
 static own_fiber *give_up(unsigned long handle, const char *what, const void *from)
 {
 	own_fiber *other = &own_fibers[handle - HANDLE];
 	const void *before;
+	uint16_t *by, me = (uint16_t)(1u << own_thread());
 
 	if (handle <= HANDLE || handle >= HANDLE + (unsigned long)threads_count)
 		own_fail(own_text("%s what is no thread", what), true, false, from);
-	own_is_pure = false;
+	by = &given_up_by[handle - HANDLE];
+	if (*by && !(*by & me))
+		own_program.error = EXPLORE_START_AGAIN;
+	*by |= me;
+	own_is_pure &= *by == me;
 	before = other->joined_from ? other->joined_from : other->detached_from;
 	if (before) {
 		own_has_raced = true;
@@ -152,6 +161,7 @@ static own_fiber *give_up(unsigned long handle, const char *what, const void *fr
 				  (unsigned long)(uintptr_t)before),
 			 true, false, from);
 	}
+	own_hold(other, 1, true);
 	return other;
 }
 

@@ -821,6 +821,29 @@ def test_what_posix_leaves_undefined_is_a_defect(body: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "pthread_create(&u, NULL, f, (void *)t); pthread_create(&v, NULL, g, (void *)t); a = 1;"
+        "b = 1; pthread_join(u, NULL); pthread_join(v, NULL);",
+        "pthread_create(&u, NULL, h, &v); while (!a) pthread_join(t, NULL);"
+        "pthread_join(u, NULL);",
+    ],
+    ids=["by another thread", "in a loop"],
+)  # fmt: skip
+def test_a_second_join_is_found_by_steps_that_were_run_as_first_ones(body: str) -> None:
+    text = """
+    static atomic_int a, b;
+    static void *e(void *t) { return t; }
+    static void *f(void *t) { if (!a) pthread_join((pthread_t)t, NULL); return NULL; }
+    static void *g(void *t) { if (!b) pthread_join((pthread_t)t, NULL); return NULL; }
+    static void *h(void *t) { a = 1; return t; }
+    int main(void) { pthread_t t, u, v; pthread_create(&t, NULL, e, NULL); %s return f == g; }
+    """
+    for result in of_text(ONE + text % body).values():
+        assert "crash" in result.verdicts
+
+
+@pytest.mark.parametrize(
     ("fence", "reorders"),
     [
         ('__asm__ volatile("mfence" ::: "memory")', False),
