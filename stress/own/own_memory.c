@@ -293,7 +293,9 @@ _Noreturn static void race(const char *at, const char *mine, int other, const ch
 		false, true, from);
 }
 
-static void check_race(cell *cell, const char *at, bool writes, const void *from)
+/* For each byte of an access, so it is inlined. */
+static inline __attribute__((always_inline)) void check_race(const cell *cell, const char *at,
+							     bool writes, const void *from)
 {
 	int me = own_thread();
 	const explore_clock *clock = &own_now->clock;

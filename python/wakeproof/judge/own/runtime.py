@@ -26,6 +26,9 @@ _LEFT_OUT = re.compile(r"main$|compiled|data|state|dump|dialog|tour|cycles$")
 _RUNTIME = (
     "-std=gnu11", "-O3", "-g1", "-fPIC", "-fexceptions", "-D_GNU_SOURCE=", *WARNINGS,
 )  # fmt: skip
+_ENGINE = "-fno-semantic-interposition"
+"""Lets functions be inlined.  In the other files this would change the frames of the runtime on the
+stacks of a program's threads, which belong to positions, and with them counts of executions."""
 _PROGRAM = (
     "-g", "-O1", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fno-builtin", "-fno-pie",
     "-fno-stack-protector", "-fcf-protection=none", "-U_FORTIFY_SOURCE", "-pthread",
@@ -139,7 +142,7 @@ class Runtime:
             texts |= closure(file)
         named = (f"{Path(name).name}\0{text}" for name, text in texts.items())
         exported = (self._root / "own" / "exported.map").read_text("utf-8")
-        return digest(self._version, *_RUNTIME, _ENTRY, exported, *sorted(named))
+        return digest(self._version, *_RUNTIME, _ENGINE, _ENTRY, exported, *sorted(named))
 
     def library(self) -> Path:
         """Return the runtime as a shared library, so that only the program's own data is reset.
@@ -189,6 +192,7 @@ class Runtime:
         target = folder / f"{file.stem}.o"
         kernel = self._root.parent / "kernel"
         flags = [*_RUNTIME, *(f"-I{of}" for of in (self._root, self._root / "explorer", kernel))]
+        flags += [_ENGINE] * (file.parent.name == "explorer")
         flags += ["-Werror"] * (os.environ.get("WAKEPROOF_CI") == "1")
         self._run([*self._compiler, *flags, "-c", str(file), "-o", str(target)])
         return str(target)
