@@ -45,8 +45,8 @@ NEEDED = ("cffi", "coverage", "execnet", "greenlet", "hypothesis", "iniconfig", 
 STAND_IN = "3.13t"
 FREE = ("3.14t", STAND_IN)
 WITHOUT_WHEEL = "hypothesis<6.156"  # the last that is Python only
-TESTS = ("tests/python", "tests/sync", "tests/sched", "tests/io", "tests/scope", "tests/queue",
-         "tests/pool", "tests/thread", "tests/wakeup", "tests/inspect")  # fmt: skip
+TESTS = ("tests/python", "tests/schedules", "tests/sync", "tests/sched", "tests/io", "tests/scope",
+         "tests/queue", "tests/pool", "tests/thread", "tests/wakeup", "tests/inspect")  # fmt: skip
 BUILD_S = 3600
 ROWS = {"python_yield": 100_000, "python_join": 10_000, "python_many_10k": 10_000,
         "python_turns_10k": 10_000}  # fmt: skip

@@ -5,19 +5,21 @@ A thread stops before each instruction that touches one.  Two of them commute un
 same name and one writes; all items and elements, of whatever list or dict, have one name.  What a
 function of C does is judged by its name: `append` writes, `len` reads; an unknown one writes.
 
-Source: instructions of the user's code, by ``sys.settrace``.
+Source: instructions of the user's code, by ``sys.monitoring``; 3.11: by ``sys.settrace``.
 """
 
 from __future__ import annotations
 
 import builtins
 import dis
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from wakeproof.judge.schedules.execution import Run
+from wakeproof.judge.schedules import modelled
 from wakeproof.judge.schedules.operation import LINE, READ, WRITE
 from wakeproof.judge.schedules.waits import is_of_user
 
@@ -51,6 +53,7 @@ class _Name:
         self.name = name
 
 
+_TOOL = 4  # of sys.monitoring; no tool of the standard library has it
 _name: Callable[[str], _Name] = cache(_Name)
 
 
@@ -80,20 +83,67 @@ def touches(code: CodeType) -> dict[int, tuple[_Name, int]]:
     return found
 
 
-def tracer(run: Run) -> Callable[[FrameType, str, Any], Any]:
-    """Return what ``sys.settrace`` takes in each thread of a run."""
+def _stops(code: CodeType, offset: int) -> None:
+    """Let the thread stop before an instruction that touches something, if it is one of a run."""
+    run = modelled.running
+    touched = touches(code).get(offset)
+    if touched is not None and run is not None and run.is_running and modelled.is_ours():
+        run.point(LINE, *touched)
 
-    def by_instruction(frame: FrameType, event: str, _: Any) -> Any:
-        if event == "opcode" and not run.is_unwinding:
-            touched = touches(frame.f_code).get(frame.f_lasti)
-            if touched is not None:
-                run.point(LINE, *touched)
-        return by_instruction
 
-    def by_call(frame: FrameType, event: str, _: Any) -> Any:
-        if event != "call" or not is_of_user(frame):
+if sys.version_info >= (3, 12):
+    _monitoring = sys.monitoring
+
+    @contextmanager
+    def traced() -> Iterator[None]:
+        """Let threads of runs stop in the user's code, meanwhile."""
+        events = _monitoring.events
+        codes: set[CodeType] = set()
+
+        def begins(code: CodeType, _: int) -> Any:
+            if is_of_user(code) and code not in codes:
+                codes.add(code)
+                _monitoring.set_local_events(_TOOL, code, events.INSTRUCTION)
+            return _monitoring.DISABLE
+
+        _monitoring.use_tool_id(_TOOL, "wakeproof.schedules")
+        _monitoring.register_callback(_TOOL, events.PY_START, begins)
+        _monitoring.register_callback(_TOOL, events.INSTRUCTION, _stops)
+        _monitoring.set_events(_TOOL, events.PY_START)
+        _monitoring.restart_events()
+        try:
+            yield
+        finally:
+            _monitoring.set_events(_TOOL, 0)
+            for code in codes:
+                _monitoring.set_local_events(_TOOL, code, 0)
+            _monitoring.free_tool_id(_TOOL)
+
+    def trace() -> None:
+        """Do nothing: all threads are traced."""
+
+else:
+
+    def _by_instruction(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "opcode":
+            _stops(frame.f_code, frame.f_lasti)
+        return _by_instruction
+
+    def _by_call(frame: FrameType, event: str, _: Any) -> Any:
+        if event != "call" or not is_of_user(frame.f_code):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return by_instruction
+        return _by_instruction
 
-    return by_call
+    @contextmanager
+    def traced() -> Iterator[None]:
+        """Let threads of runs stop in the user's code, meanwhile."""
+        before = sys.gettrace()
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def trace() -> None:
+        """Trace the calling greenlet."""
+        sys.settrace(_by_call)

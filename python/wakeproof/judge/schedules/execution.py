@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import logging
-import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -131,7 +130,7 @@ class Task:
 class Run:
     """One run; while it lasts it is `running`."""
 
-    def __init__(self, scheduler: Scheduler, trace: Any = None) -> None:
+    def __init__(self, scheduler: Scheduler, trace: Callable[[], None] | None = None) -> None:
         self.scheduler = scheduler
         self._trace = trace
         self.tasks: list[Task] = []
@@ -139,7 +138,7 @@ class Run:
         self.current: Task
         self.now_s = 1000.0
         self.steps = 0
-        self.is_quiet = self.is_unwinding = False
+        self.is_running = self.is_unwinding = False
         self.error: BaseException | None = None  # what left a thread
         self.failed: Task | None = None
         self.owners: dict[int, list[Any]] = {}  # of a lock, by its id: the task, how often
@@ -152,15 +151,10 @@ class Run:
 
     def number_of(self, what: Any) -> int:
         """Return the object's number in this run: its place among those that were used so far."""
-        number = self._numbers.get(id(what))
-        if number is None:
+        if id(what) not in self._numbers:
             self._kept.append(what)
-            number = self._numbers[id(what)] = len(self._kept)
-        return number
-
-    def known(self, number: int) -> Any:
-        """Return the object with that number."""
-        return self._kept[number - 1]
+            self._numbers[id(what)] = len(self._kept)
+        return self._numbers[id(what)]
 
     def point(
         self,
@@ -175,7 +169,10 @@ class Run:
         """Stop before an operation until it is the caller's turn; return whether time ran out."""
         me = self.current
         me.kind, me.what, me.test, me.shuts, me.until = kind, what, test, shuts, until
-        me.object = number = CLOCK if what is None else self.number_of(what)
+        number = CLOCK
+        if what is not None:
+            number = self._numbers.get(id(what)) or self.number_of(what)
+        me.object = number
         me.accesses = ((number, access),)
         if until is not None:
             me.late = ((number, WRITE), (CLOCK, PASS))
@@ -185,19 +182,18 @@ class Run:
         elif len(self.tasks) == 1 and (until is not None or not me.waits()):
             self._chosen(me.waits())  # nobody else could notice
         else:
-            self.turn(me, self.scheduler.pick(me))
+            choice = self.scheduler.pick(me)
+            if choice < 0:
+                self._leave(me)
+            task = self._chosen(choice)
+            if task is me and not choice & 1:
+                return False
+            if task is not me:
+                self._switch(me, task)
         if me.timed_out:
             me.timed_out = False
             return True
         return False
-
-    def turn(self, me: Task, choice: int) -> None:
-        """Let the chosen thread go on."""
-        if choice < 0:
-            self._leave(me)
-        task = self._chosen(choice)
-        if task is not me:
-            self._switch(me, task)
 
     def _chosen(self, choice: int) -> Task:
         self.steps += 1
@@ -242,7 +238,7 @@ class Run:
         try:
             try:
                 if self._trace is not None:
-                    sys.settrace(self._trace(self))
+                    self._trace()
                 call()
             except SystemExit:
                 if task.number == 0:
@@ -267,17 +263,14 @@ class Run:
         self.scheduler.begin(self)
         task = self._made(call, None)
         task.greenlet.gr_context = contextvars.copy_context()
-        before = sys.gettrace()
-        try:
-            while True:
-                self._enter(task)
-                task.greenlet.switch()
-                if self._next < 0:
-                    return
-                task = self._chosen(self._next)
-        finally:
-            if self._trace is not None:
-                sys.settrace(before)
+        self.is_running = True
+        while True:
+            self._enter(task)
+            task.greenlet.switch()
+            if self._next < 0:
+                break
+            task = self._chosen(self._next)
+        self.is_running = False
 
     def _enter(self, task: Task) -> None:
         self.current = task

@@ -12,14 +12,14 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from wakeproof._runtime.stdlib.replacement import Attribute
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.schedules import lanes, modelled, stall, waits
-from wakeproof.judge.schedules.data import tracer
+from wakeproof.judge.schedules.data import trace, traced
 from wakeproof.judge.schedules.execution import Run
 from wakeproof.judge.schedules.given import Given, Lot, Plain, of_token, to_token
 from wakeproof.judge.schedules.search import Search
@@ -123,7 +123,8 @@ class _Exploration:
     def found(self) -> Found:
         options = self._options
         self._begin = time.perf_counter()
-        with modelled.exchanged(), _alike(), stall.watched():
+        tracing = traced() if options.data else nullcontext()
+        with modelled.exchanged(), _alike(), stall.watched(), tracing:
             if options.replay:
                 return self._end(NOT_ALL, -1, self._given(of_token(options.replay)))
             complete = -1
@@ -242,7 +243,7 @@ def one(
     data: bool = False,
 ) -> Run:
     """Make one run, look at it before its threads are unwound, and return it."""
-    run = Run(scheduler, tracer if data else None)
+    run = Run(scheduler, trace if data else None)
     modelled.running = run
     vars(threading)["_counter"] = itertools.count(1).__next__  # of the names of threads
     stall.begins(run)
@@ -305,12 +306,16 @@ def _segments(choices: Sequence[int]) -> list[list[int]]:
 def _alike() -> Iterator[None]:
     """Let nothing from outside differ in the runs: garbage is collected between them only."""
     names = vars(threading)["_counter"]
-    was = gc.isenabled()
-    gc.collect()
+    was, freezes = gc.isenabled(), gc.get_freeze_count() == 0
     gc.disable()
+    gc.collect()
+    if freezes:
+        gc.freeze()  # what was there before is not looked at again and again
     try:
         yield
     finally:
         vars(threading)["_counter"] = names
+        if freezes:
+            gc.unfreeze()
         if was:
             gc.enable()

@@ -79,6 +79,6 @@ def _watch(ident: int, ended: _thread.LockType) -> None:
 
 def _user_frame(ident: int) -> FrameType | None:
     frame = sys._current_frames().get(ident)
-    while frame is not None and not waits.is_of_user(frame):
+    while frame is not None and not waits.is_of_user(frame.f_code):
         frame = frame.f_back
     return frame

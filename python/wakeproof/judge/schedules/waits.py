@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from wakeproof.judge.schedules.execution import Run, Task
@@ -47,9 +47,9 @@ class Wait:
     come: str  # why what it waits for has come; "": it has not, or nobody knows
 
 
-def is_of_user(frame: FrameType) -> bool:
-    """Return whether the frame is code of the user's, neither ours nor of the standard library."""
-    name = frame.f_code.co_filename
+def is_of_user(code: CodeType) -> bool:
+    """Return whether it is code of the user's, neither ours nor of the standard library."""
+    name = code.co_filename
     return not name.startswith((_OURS, "<frozen ", "<string>")) and (
         not name.startswith(_STANDARD) or name.startswith(_OTHERS)
     )
@@ -68,7 +68,7 @@ def place(task: Task, run: Run) -> tuple[FrameType | None, FrameType | None]:
     """Return the frame of the user's code in which the thread is, and the one that it calls."""
     called = None
     for frame in frames(task, run):
-        if is_of_user(frame):
+        if is_of_user(frame.f_code):
             return frame, called
         if not frame.f_code.co_filename.startswith(_OURS):
             called = frame
@@ -95,7 +95,7 @@ def notifications(nobody: dict[int, str]) -> Callable[..., Any]:
     def made(old: Callable[..., None]) -> Callable[..., None]:
         def notify(self: Any, n: int = 1) -> None:
             frame: FrameType | None = sys._getframe(1)
-            while frame is not None and not is_of_user(frame):
+            while frame is not None and not is_of_user(frame.f_code):
                 frame = frame.f_back
             if not self._waiters:
                 nobody[id(self)] = where(frame)
