@@ -6,6 +6,7 @@ import random
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -232,25 +233,25 @@ def test_options_that_mean_nothing(options: dict[str, int], said: str) -> None:
         wakeproof.schedules(**options)(deadlock)()
 
 
-FILE = """
-import threading
+FILE = textwrap.dedent("""
+    import threading
 
-def test_two_locks():
-    a, b = threading.Lock(), threading.Lock()
+    def test_two_locks():
+        a, b = threading.Lock(), threading.Lock()
 
-    def take(first, second):
-        with first, second:
-            pass
+        def take(first, second):
+            with first, second:
+                pass
 
-    threads = [threading.Thread(target=take, args=pair, daemon=True) for pair in ((a, b), (b, a))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+        threads = [threading.Thread(target=take, args=pair, daemon=True) for pair in ((a, b), (b, a))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
-def test_fixture(tmp_path):
-    assert tmp_path.exists()
-"""
+    def test_fixture(tmp_path):
+        assert tmp_path.exists()
+""")
 
 
 def test_pytest_runs_all_tests_under_every_schedule(tmp_path: Path) -> None:
