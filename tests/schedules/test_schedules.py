@@ -243,7 +243,8 @@ FILE = textwrap.dedent("""
             with first, second:
                 pass
 
-        threads = [threading.Thread(target=take, args=pair, daemon=True) for pair in ((a, b), (b, a))]
+        pairs = (a, b), (b, a)
+        threads = [threading.Thread(target=take, args=pair, daemon=True) for pair in pairs]
         for thread in threads:
             thread.start()
         for thread in threads:
