@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decorator, pytest's option, and what a program must not do."""
 
+import asyncio
 import contextlib
 import random
 import socket
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,47 @@ def test_what_waits_outside_is_refused() -> None:
         explore(program)
     with pytest.raises(UnsupportedError, match=r"starts a process"):
         explore(lambda: subprocess.run([sys.executable, "-c", ""], check=True))
+
+
+def test_what_wakeproof_s_kernel_would_decide_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"wakeproof\.Mutex waits by a kernel of its own"):
+        explore(wakeproof.Mutex)
+    with pytest.raises(UnsupportedError, match=r"wakeproof\.VirtualThread"):
+        explore(lambda: wakeproof.VirtualThread(int).start())
+    assert wakeproof.VirtualThread(int).start().result() == 0
+
+
+def test_a_loop_of_asyncio_is_refused() -> None:
+    def program() -> None:
+        with contextlib.closing(asyncio.new_event_loop()) as loop:
+            loop.run_until_complete(asyncio.futures.Future(loop=loop))
+
+    with pytest.raises(UnsupportedError, match="as a loop of asyncio does"):
+        explore(program)
+
+
+def test_one_exploration_at_a_time() -> None:
+    found = explore(lambda: explore(int))
+    assert found.failure is not None
+    assert "one at a time" in found.failure.said
+
+
+def test_sets_of_futures_have_the_same_order_in_each_run() -> None:
+    def program() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            futures = [pool.submit(pow, 2, power) for power in range(3)]
+            assert wait(futures, timeout=5)
+            assert {future.result() for future in as_completed(futures)} == {1, 2, 4}
+
+    assert explore(program, Options(most=400)).verdict in ("holds", "not exhaustive")
+
+
+def test_a_test_that_never_ends_without_a_thread_is_a_livelock() -> None:
+    def program() -> None:
+        while time.monotonic():
+            pass
+
+    assert explore(program, Options(steps=200)).verdict == "livelock"
 
 
 def test_a_loop_without_a_synchronisation_point_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,8 @@ Outcomes = set[Any]
 class EachOrder:
     """All choices at each step."""
 
+    limit = 5000
+
     def __init__(self) -> None:
         self._stack: list[list[int]] = []
         self.why = ""

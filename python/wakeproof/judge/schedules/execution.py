@@ -40,6 +40,9 @@ ctypes.pythonapi.PyThreadState_Get.restype = ctypes.c_void_p
 class Scheduler(Protocol):
     """Who says which thread is next."""
 
+    limit: int
+    """Steps of a run."""
+
     def begin(self, run: Run) -> None:
         """Note the run that begins."""
 
@@ -179,7 +182,11 @@ class Run:
         if self._starting is me:  # its first operation
             self._starting = None
             self._switch(me, self._starter)
-        elif len(self.tasks) == 1 and (until is not None or not me.waits()):
+        elif (
+            len(self.tasks) == 1
+            and self.steps < self.scheduler.limit
+            and (until is not None or not me.waits())
+        ):
             self._chosen(me.waits())  # nobody else could notice
         else:
             choice = self.scheduler.pick(me)

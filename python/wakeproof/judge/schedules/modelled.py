@@ -26,11 +26,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import _base
 from typing import Any
 
+import wakeproof
 from wakeproof._native import own
 from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
-from wakeproof.errors import UnsupportedError
+from wakeproof.errors import StateError, UnsupportedError
 from wakeproof.judge.schedules.execution import IDENTS, Run, Task
 from wakeproof.judge.schedules.operation import (
     ACQUIRE,
@@ -434,6 +436,23 @@ def _threads() -> Iterator[Replacement]:
     yield Attribute(threading.Thread, "is_alive", _is_alive)
 
 
+# ---- sets of futures, which `wait` and `as_completed` go through in the order of addresses ----
+
+
+def _by_number(old: Callable[[Any], int]) -> Callable[[Any], int]:
+    def number(self: Any) -> int:
+        run = running
+        return run.number_of(self) if run is not None and is_ours() else old(self)
+
+    return number
+
+
+def _futures() -> Iterator[Replacement]:
+    vars(_base).setdefault("id", id)
+    yield Attribute(_base, "id", _by_number)
+    yield Attribute(_base.Future, "__hash__", _by_number)
+
+
 # ---- what is not modelled ----
 
 
@@ -447,7 +466,28 @@ def _refuses(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return made
 
 
+OWN = (
+    "Channel", "CarrierGroup", "Condition", "Latch", "MpscQueue", "Mutex", "Parker",
+    "RendezvousGuard", "Semaphore", "VirtualThread", "WakeupGuard",
+)  # fmt: skip
+"""What waits by the kernel of wakeproof."""
+
+
+def _refuses_ours(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    refuse = _refuses(f"wakeproof.{name} waits by a kernel of its own")(print)
+
+    def made(old: Callable[..., Any]) -> Callable[..., Any]:
+        def begins(self: Any, *args: Any, **named: Any) -> Any:
+            return refuse() if is_ours() else old(self, *args, **named)
+
+        return begins
+
+    return made
+
+
 def _refused() -> Iterator[Replacement]:
+    for name in OWN:
+        yield Attribute(getattr(wakeproof, name), "__init__", _refuses_ours(name))
     for name in "fork", "forkpty", "posix_spawn", "posix_spawnp":
         yield Function(os, name, _refuses(f"os.{name} starts a process"))
     yield Function(_posixsubprocess, "fork_exec", _refuses("subprocess starts a process"))
@@ -457,20 +497,33 @@ def _refused() -> Iterator[Replacement]:
     for name in "_accept", "connect", "recv", "recv_into", "recvfrom", "send", "sendall", "sendto":
         yield Function(of_socket, name, _refuses(f"socket.{name.strip('_')} waits for a peer"))
     yield Function(select, "select", _refuses("select.select waits for descriptors"))
+    for poller in type(select.poll()), getattr(select, "epoll", None):
+        if poller is not None:
+            what = f"select.{poller.__name__} waits for descriptors, as a loop of asyncio does"
+            yield Function(poller, "poll", _refuses(what))
     for name in "sigwait", "sigwaitinfo", "sigtimedwait", "pause":
         yield Function(signal, name, _refuses(f"signal.{name} waits for a signal"))
 
 
+_one = threading.Lock()
 AREAS: tuple[Callable[[], Iterator[Replacement]], ...] = (
-    _locks, _queues, _clocks, _threads, _refused,
+    _locks, _queues, _clocks, _threads, _futures, _refused,
 )  # fmt: skip
 
 
 @contextlib.contextmanager
 def exchanged() -> Iterator[None]:
-    """Let threads of runs call what is above."""
+    """Let threads of runs call what is above.
+
+    Raises:
+        StateError: another exploration is under way in this process.
+    """
     global _runs_in
+    if not _one.acquire(blocking=False):
+        raise StateError("schedules: an exploration is under way in this process; one at a time")
     _runs_in = _os_ident()
+    for name in OWN:
+        getattr(wakeproof, name)  # an import that exchanges methods of RLock comes first
     done: list[Replacement] = []
     try:
         for area in AREAS:
@@ -481,3 +534,4 @@ def exchanged() -> Iterator[None]:
     finally:
         while done:
             done.pop().uninstall()
+        _one.release()
