@@ -24,7 +24,7 @@ from wakeproof.errors import (
     UnsupportedError,
     UsageError,
 )
-from wakeproof.judge.schedules import Options, explore, stall
+from wakeproof.judge.schedules import Options, execution, explore, stall
 
 LOCK = threading.Lock()  # made before any run
 LOCAL = threading.local()
@@ -215,6 +215,43 @@ def test_a_loop_of_asyncio_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="as a loop of asyncio does"):
         explore(program)
+
+
+def test_a_virtual_thread_is_refused() -> None:
+    with pytest.raises(StateError, match="the caller is a virtual thread"):
+        wakeproof.VirtualThread(explore, int).start().result()
+
+
+@pytest.mark.parametrize("step", range(0, 60, 3))
+def test_an_exception_from_outside_leaves_nothing_behind(
+    step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes between the mount of a thread and its turn, or before the unmount, as Ctrl-C may."""
+    calls = 0
+
+    def fails(name: str) -> None:
+        real = getattr(execution.own, name)
+
+        def call(*args: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == step and name == "unmount":
+                raise KeyboardInterrupt
+            said = real(*args)
+            if calls == step:
+                raise KeyboardInterrupt
+            return said
+
+        monkeypatch.setattr(execution.own, name, call)
+
+    fails("mount")
+    fails("unmount")
+    with contextlib.suppress(KeyboardInterrupt, ScheduleError):
+        explore(lambda: started(int, int))
+    monkeypatch.undo()
+    with pytest.raises(SystemError, match="nothing is mounted"):
+        execution.own.unmount()
+    assert explore(lambda: started(int)).verdict == "holds"
 
 
 def test_one_exploration_at_a_time() -> None:

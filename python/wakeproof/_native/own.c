@@ -245,7 +245,7 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 
 PyObject *wp__own_thread(void)
 {
-	return mine == NULL ? NULL : mine->thread;
+	return mine == NULL || mine->thread == Py_None ? NULL : mine->thread;
 }
 
 /* The dict of the OS thread, whoever runs on it: what belongs to that and not to a virtual one. */

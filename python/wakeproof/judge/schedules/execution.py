@@ -18,6 +18,7 @@ Source: ``_native/own.c`` (mount, unmount); `modelled` (the operations).
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import ctypes
 import logging
@@ -65,6 +66,12 @@ def _go(me: Task, other: Any) -> None:
         other.switch()
     finally:
         ctypes.pythonapi.PyThreadState_EnterTracing(state)
+
+
+def leave() -> None:
+    """Be the OS thread again, and no thread of a run."""
+    with contextlib.suppress(SystemError):  # it is already
+        own.unmount()
 
 
 def _always(_: object) -> bool:

@@ -20,7 +20,7 @@ from wakeproof._runtime.stdlib.replacement import Attribute
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.schedules import lanes, modelled, stall, waits
 from wakeproof.judge.schedules.data import trace, traced
-from wakeproof.judge.schedules.execution import Run
+from wakeproof.judge.schedules.execution import Run, leave
 from wakeproof.judge.schedules.given import Given, Lot, Plain, of_token, to_token
 from wakeproof.judge.schedules.search import Search
 
@@ -254,7 +254,9 @@ def one(
         if look is not None:
             look(run)
     finally:
+        leave()  # an exception from outside, such as that of `stall`, may come at any place
         run.end()
+        leave()
         modelled.running = None
     return run
 

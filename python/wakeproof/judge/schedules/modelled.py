@@ -516,9 +516,12 @@ def exchanged() -> Iterator[None]:
     """Let threads of runs call what is above.
 
     Raises:
-        StateError: another exploration is under way in this process.
+        StateError: another exploration is under way in this process, or the caller is a virtual
+            thread.
     """
     global _runs_in
+    if own.here.thread is not None:
+        raise StateError("schedules: the caller is a virtual thread; call it from an OS thread")
     if not _one.acquire(blocking=False):
         raise StateError("schedules: an exploration is under way in this process; one at a time")
     _runs_in = _os_ident()
