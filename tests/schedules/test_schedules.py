@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import gc
 import random
 import socket
 import subprocess
@@ -252,6 +253,24 @@ def test_an_exception_from_outside_leaves_nothing_behind(
     with pytest.raises(SystemError, match="nothing is mounted"):
         execution.own.unmount()
     assert explore(lambda: started(int)).verdict == "holds"
+
+
+def test_who_watches_collections_is_not_called_in_a_run() -> None:
+    """Such as hypothesis, whose callback reads the time."""
+    seen: list[int] = []
+
+    def watch(*_: object) -> None:
+        seen.append(threading.get_ident())
+        time.perf_counter()
+
+    gc.callbacks.append(watch)
+    try:
+        assert explore(lambda: started(gc.collect, gc.collect)).schedules == 1
+        assert seen == []
+        gc.collect()
+        assert seen
+    finally:
+        gc.callbacks.remove(watch)
 
 
 def test_one_exploration_at_a_time() -> None:

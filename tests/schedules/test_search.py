@@ -17,7 +17,7 @@ import pytest
 
 from wakeproof.judge.schedules import modelled, search
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
-from wakeproof.judge.schedules.explore import one
+from wakeproof.judge.schedules.explore import alike, one
 from wakeproof.judge.schedules.search import Search, pending_of
 
 MOST = 1500  # orders of a program that is compared
@@ -65,7 +65,7 @@ def outcomes(
     program: Callable[[list[Any]], None], scheduler: EachOrder | Search
 ) -> tuple[Outcomes, int]:
     found, runs = set(), 0
-    with modelled.exchanged():
+    with modelled.exchanged(), alike():
         while runs <= MOST:
             seen: list[Any] = []
             run = one(lambda seen=seen: program(seen), scheduler)  # type: ignore[misc]

@@ -124,7 +124,7 @@ class _Exploration:
         options = self._options
         self._begin = time.perf_counter()
         tracing = traced() if options.data else nullcontext()
-        with modelled.exchanged(), _alike(), stall.watched(), tracing:
+        with modelled.exchanged(), alike(), stall.watched(), tracing:
             if options.replay:
                 return self._end(NOT_ALL, -1, self._given(of_token(options.replay)))
             complete = -1
@@ -305,11 +305,13 @@ def _segments(choices: Sequence[int]) -> list[list[int]]:
 
 
 @contextmanager
-def _alike() -> Iterator[None]:
+def alike() -> Iterator[None]:
     """Let nothing from outside differ in the runs: garbage is collected between them only."""
     names = vars(threading)["_counter"]
     was, freezes = gc.isenabled(), gc.get_freeze_count() == 0
+    callbacks = gc.callbacks[:]
     gc.disable()
+    gc.callbacks.clear()  # they would run in threads of runs that collect
     gc.collect()
     if freezes:
         gc.freeze()  # what was there before is not looked at again and again
@@ -317,6 +319,7 @@ def _alike() -> Iterator[None]:
         yield
     finally:
         vars(threading)["_counter"] = names
+        gc.callbacks[:] = callbacks
         if freezes:
             gc.unfreeze()
         if was:
