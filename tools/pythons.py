@@ -242,16 +242,22 @@ def venv(name: str) -> Path:
     return python
 
 
-def test(names: list[str], arguments: list[str]) -> int:
-    """Run pytest under each; return 1 if tests failed under one, else 0."""
-    failed = 0
+def _environments(names: list[str]) -> Iterator[tuple[str, Path]]:
+    """Yield each with the Python of its environment; print which are skipped, and why."""
     for name in names:
         try:
             with _alone():
                 python = venv(name)
         except CannotBeHadError as error:
             print(f"wakeproof: Python {name}: SKIPPED: {error}", flush=True)
-            continue
+        else:
+            yield name, python
+
+
+def test(names: list[str], arguments: list[str]) -> int:
+    """Run pytest under each; return 1 if tests failed under one, else 0."""
+    failed = 0
+    for name, python in _environments(names):
         print(f"wakeproof: Python {name}: {python}", flush=True)
         command = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-p",
                    "no:cacheprovider", *(arguments or TESTS)]  # fmt: skip
@@ -269,13 +275,7 @@ def figures(name: str) -> dict[str, float]:
 
 def rows(names: list[str]) -> int:
     """Print CPU time of virtual threads and of asyncio's tasks under each."""
-    for name in names:
-        try:
-            with _alone():
-                python = venv(name)
-        except CannotBeHadError as error:
-            print(f"wakeproof: Python {name}: SKIPPED: {error}", flush=True)
-            continue
+    for name, python in _environments(names):
         for row, operations in ROWS.items():
             compare(name, python, row, operations)
     return 0

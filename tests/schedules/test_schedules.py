@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import gc
+import logging
 import random
 import socket
 import subprocess
@@ -204,9 +205,53 @@ def test_what_waits_outside_is_refused() -> None:
 def test_what_wakeproof_s_kernel_would_decide_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"wakeproof\.Mutex waits by a kernel of its own"):
         explore(wakeproof.Mutex)
-    with pytest.raises(UnsupportedError, match=r"wakeproof\.VirtualThread"):
+    with pytest.raises(UnsupportedError, match=r"wakeproof\.\w+ waits by a kernel"):
         explore(lambda: wakeproof.VirtualThread(int).start())
+    before = wakeproof.Mutex()
+
+    def program() -> None:
+        with before:
+            pass
+
+    with pytest.raises(UnsupportedError, match=r"wakeproof\.Mutex"):
+        explore(program)
+    with before:  # it is as it was
+        pass
     assert wakeproof.VirtualThread(int).start().result() == 0
+
+
+def test_a_build_without_what_it_needs_is_named() -> None:
+    program = (
+        "import sys; sys.modules['wakeproof._native.exchange'] = None\n"
+        "import wakeproof\n"
+        "try: wakeproof.schedules\n"
+        "except wakeproof.MissingToolError as error: print(error)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert "apt install python3-dev" in ended.stdout, ended.stderr
+
+
+def test_schedules_that_are_not_fair_are_said_to_be_left_out() -> None:
+    def program() -> None:
+        lock, ready = threading.Lock(), []
+
+        def make() -> None:
+            with lock:
+                ready.append(1)
+
+        thread = threading.Thread(target=make)
+        thread.start()
+        while True:
+            with lock:
+                if ready:
+                    break
+            time.sleep(0)
+        thread.join()
+
+    assert str(explore(program)).startswith("holds: every fair schedule,")
+    assert str(explore(lambda: started(int))).startswith("holds: every schedule,")
 
 
 def test_a_loop_of_asyncio_is_refused() -> None:
@@ -252,6 +297,8 @@ def test_an_exception_from_outside_leaves_nothing_behind(
     monkeypatch.undo()
     with pytest.raises(SystemError, match="nothing is mounted"):
         execution.own.unmount()
+    assert logging.root.manager.disable == 0
+    assert gc.isenabled()
     assert explore(lambda: started(int)).verdict == "holds"
 
 

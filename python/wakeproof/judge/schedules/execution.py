@@ -27,9 +27,18 @@ from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from wakeproof._native import own
 from wakeproof._runtime.jobs import tasks
+from wakeproof.errors import MissingToolError
 from wakeproof.judge.schedules.operation import CLOCK, END, LINE, PASS, WRITE, Access
+
+try:
+    from wakeproof._native import exchange as exchange
+    from wakeproof._native import own as own
+except ImportError as error:
+    raise MissingToolError(
+        "schedules: this build of wakeproof lacks what it needs of CPython; build it with the "
+        "headers of CPython (Debian: apt install python3-dev)"
+    ) from error
 
 IDENTS = 1 << 40
 """Above the numbers of all virtual threads, as owner of an RLock."""
@@ -295,10 +304,12 @@ class Run:
         self.is_unwinding = True
         disabled = logging.root.manager.disable
         logging.disable()  # what executors log of errors that only unwinding makes
-        for task in tuple(self.alive):
-            if task.greenlet:
-                self._enter(task)
-                task.greenlet.throw(GreenletExit)
-        logging.disable(disabled)
-        tasks.clear()
-        self._kept.clear()
+        try:
+            for task in tuple(self.alive):
+                if task.greenlet:
+                    self._enter(task)
+                    task.greenlet.throw(GreenletExit)
+        finally:
+            logging.disable(disabled)
+            tasks.clear()
+            self._kept.clear()

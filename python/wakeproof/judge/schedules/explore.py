@@ -83,14 +83,16 @@ class Found:
     preemptions: int | None
     """All schedules with at most so many were run; None: all schedules; -1: none completely."""
     seconds: float
+    is_fair: bool = False
+    """Those are left out in which a thread is passed over by more than three pauses of others."""
     failure: Failure | None = None
 
     def __str__(self) -> str:
         if self.failure is not None:
             return f"{self.failure}\nschedules: {self.schedules}, in {self.seconds:.2f} s"
-        which = "every schedule"
+        which = "every fair schedule" if self.is_fair else "every schedule"
         if self.preemptions is not None:
-            which = f"every schedule with at most {self.preemptions} preemptions"
+            which += f" with at most {self.preemptions} preemptions"
             if self.preemptions < 0:
                 which = "one schedule" if self.schedules == 1 else "some schedules"
         return f"{self.verdict}: {which}, {self.schedules:,} runs in {self.seconds:.2f} s"
@@ -118,6 +120,7 @@ class _Exploration:
     def __init__(self, call: Callable[[], object], options: Options) -> None:
         self._call, self._options = call, options
         self._runs = 0
+        self._is_fair = False
         self._begin = time.perf_counter()
 
     def found(self) -> Found:
@@ -131,6 +134,7 @@ class _Exploration:
             for bound in self._bounds():
                 search = Search(bound, options.steps)
                 failure, is_whole = self._search(search)
+                self._is_fair |= search.was_unfair
                 if failure is not None:
                     return self._end(failure.verdict, complete, failure)
                 if not is_whole:
@@ -155,7 +159,8 @@ class _Exploration:
 
     def _end(self, verdict: str, complete: int | None, failure: Failure | None = None) -> Found:
         took = time.perf_counter() - self._begin
-        return Found(failure.verdict if failure else verdict, self._runs, complete, took, failure)
+        verdict = failure.verdict if failure else verdict
+        return Found(verdict, self._runs, complete, took, self._is_fair, failure)
 
     def _search(self, search: Search) -> tuple[Failure | None, bool]:
         options = self._options
@@ -255,9 +260,11 @@ def one(
             look(run)
     finally:
         leave()  # an exception from outside, such as that of `stall`, may come at any place
-        run.end()
-        leave()
-        modelled.running = None
+        try:
+            run.end()
+        finally:
+            leave()
+            modelled.running = None
     return run
 
 
@@ -310,12 +317,12 @@ def alike() -> Iterator[None]:
     names = vars(threading)["_counter"]
     was, freezes = gc.isenabled(), gc.get_freeze_count() == 0
     callbacks = gc.callbacks[:]
-    gc.disable()
-    gc.callbacks.clear()  # they would run in threads of runs that collect
-    gc.collect()
-    if freezes:
-        gc.freeze()  # what was there before is not looked at again and again
     try:
+        gc.disable()
+        gc.callbacks.clear()  # they would run in threads of runs that collect
+        gc.collect()
+        if freezes:
+            gc.freeze()  # what was there before is not looked at again and again
         yield
     finally:
         vars(threading)["_counter"] = names

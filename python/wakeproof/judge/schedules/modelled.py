@@ -17,6 +17,7 @@ from __future__ import annotations
 import _posixsubprocess
 import _thread
 import contextlib
+import inspect
 import os
 import queue
 import select
@@ -25,15 +26,15 @@ import socket
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import _base
 from typing import Any
 
 import wakeproof
-from wakeproof._native import own
-from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement, exchange
+from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement
 from wakeproof.errors import StateError, UnsupportedError
-from wakeproof.judge.schedules.execution import IDENTS, Run, Task
+from wakeproof.judge.schedules.execution import IDENTS, Run, Task, exchange, own
 from wakeproof.judge.schedules.operation import (
     ACQUIRE,
     GET,
@@ -77,24 +78,35 @@ def _ident(task: Task) -> int:
 # ---- locks ----
 
 
+def _take(run: Run, old: Callable[..., Any], test: Callable[[Any], bool], *call: Any) -> bool:
+    """Take a lock that the caller does not have, by its method `old`: lock, blocking, timeout."""
+    lock, blocking, timeout = call
+    if not blocking or (timeout < 0 and timeout != -1):
+        run.point(TRY, lock, shuts=test)
+        got: bool = old(lock, blocking, timeout)  # or it refuses
+    else:
+        until = None if timeout < 0 else run.now_s + timeout
+        if run.point(ACQUIRE, lock, test=test, until=until):
+            return False
+        got = old(lock, False)
+        assert got
+    if got:
+        run.owners[id(lock)] = [run.current, 1]
+    return got
+
+
+def _free(run: Run, old: Callable[..., Any], shuts: Callable[[Any], bool], lock: Any) -> None:
+    """Free a lock, by its method `old`."""
+    run.point(RELEASE, lock, shuts=shuts)
+    old(lock)
+    run.owners.pop(id(lock), None)
+
+
 def _acquires(old: Callable[..., Any]) -> Callable[..., Any]:
     def acquire(lock: Any, blocking: bool = True, timeout: float = -1) -> bool:
         run = running
         assert run is not None
-        if run.is_unwinding:
-            return True
-        if not blocking or (timeout < 0 and timeout != -1):
-            run.point(TRY, lock, shuts=_locked)
-            got: bool = old(lock, blocking, timeout)  # or it refuses
-        else:
-            until = None if timeout < 0 else run.now_s + timeout
-            if run.point(ACQUIRE, lock, test=_locked, until=until):
-                return False
-            got = old(lock, False)
-            assert got
-        if got:
-            run.owners[id(lock)] = [run.current, 1]
-        return got
+        return run.is_unwinding or _take(run, old, _locked, lock, blocking, timeout)
 
     return acquire
 
@@ -106,10 +118,8 @@ def _releases(old: Callable[..., Any]) -> Callable[..., Any]:
         if run.is_unwinding:
             with contextlib.suppress(RuntimeError):
                 old(lock)
-            return
-        run.point(RELEASE, lock, shuts=_locked)
-        old(lock)
-        run.owners.pop(id(lock), None)
+        else:
+            _free(run, old, _locked, lock)
 
     return release
 
@@ -139,21 +149,10 @@ def _acquires_again(old: Callable[..., Any]) -> Callable[..., Any]:
         if run.is_unwinding:
             return True
         mine = run.owners.get(id(lock))
-        if mine is not None and mine[0] is run.current:
-            got: bool = old(lock, blocking, timeout)
-            mine[1] += 1
-            return got
-        if not blocking or (timeout < 0 and timeout != -1):
-            run.point(TRY, lock, shuts=_is_anothers)
-            got = old(lock, blocking, timeout)
-        else:
-            until = None if timeout < 0 else run.now_s + timeout
-            if run.point(ACQUIRE, lock, test=_is_anothers, until=until):
-                return False
-            got = old(lock, False)
-            assert got
-        if got:
-            run.owners[id(lock)] = [run.current, 1]
+        if mine is None or mine[0] is not run.current:
+            return _take(run, old, _is_anothers, lock, blocking, timeout)
+        got: bool = old(lock, blocking, timeout)
+        mine[1] += 1
         return got
 
     return acquire
@@ -163,18 +162,15 @@ def _releases_once(old: Callable[..., Any]) -> Callable[..., Any]:
     def release(lock: Any, *_: object) -> None:
         run = running
         assert run is not None
+        mine = run.owners.get(id(lock))
         if run.is_unwinding:
             with contextlib.suppress(RuntimeError):
                 old(lock)
-            return
-        mine = run.owners.get(id(lock))
-        if mine is not None and mine[0] is run.current and mine[1] > 1:
+        elif mine is not None and mine[0] is run.current and mine[1] > 1:
             old(lock)
             mine[1] -= 1
-            return
-        run.point(RELEASE, lock, shuts=_is_anothers)
-        old(lock)
-        run.owners.pop(id(lock), None)
+        else:
+            _free(run, old, _is_anothers, lock)
 
     return release
 
@@ -487,7 +483,12 @@ def _refuses_ours(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 def _refused() -> Iterator[Replacement]:
     for name in OWN:
-        yield Attribute(getattr(wakeproof, name), "__init__", _refuses_ours(name))
+        of = getattr(wakeproof, name)
+        for method in dir(of):
+            is_public = not method.startswith("_") or method in ("__init__", "__enter__")
+            kind = type(inspect.getattr_static(of, method))
+            if is_public and kind in (types.FunctionType, types.MethodDescriptorType):
+                yield Attribute(of, method, _refuses_ours(name))
     for name in "fork", "forkpty", "posix_spawn", "posix_spawnp":
         yield Function(os, name, _refuses(f"os.{name} starts a process"))
     yield Function(_posixsubprocess, "fork_exec", _refuses("subprocess starts a process"))

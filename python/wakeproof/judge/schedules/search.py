@@ -67,6 +67,7 @@ class Search:
         self.bound = bound
         self.limit = limit
         self.was_cut = False  # by the bound
+        self.was_unfair = False  # a choice was left out, because it passes over another for ever
         self.was_deep = False  # a run was left because of its length
         self.differs = ""
         self.why = ""  # this run does not go on: "": it has come to its end
@@ -250,6 +251,7 @@ class Search:
                 first = first[:1]
         for choice in first or pending:
             if _is_unfair(step, choice):
+                self.was_unfair = True
                 continue
             if self.bound is not None and step.cost + self._costs(step, choice) > self.bound:
                 self.was_cut = True

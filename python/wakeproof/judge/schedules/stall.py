@@ -45,6 +45,7 @@ def begins(run: Run) -> None:
 @contextmanager
 def watched() -> Iterator[None]:
     """Watch the calling thread meanwhile."""
+    global _run
     ident = exchange.original(_thread.get_ident)()
     ended = _thread.allocate_lock()
     ended.acquire()
@@ -53,6 +54,7 @@ def watched() -> Iterator[None]:
         yield
     finally:
         ended.release()
+        _run = None
 
 
 def _watch(ident: int, ended: _thread.LockType) -> None:
