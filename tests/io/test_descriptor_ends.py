@@ -163,7 +163,7 @@ def test_a_wait_that_begins_after_the_end_of_its_poller_ends_with_the_group(
 ) -> None:
     group = CarrierGroup(2)
     one, other = io.socketpair(group=group)  # of both carriers, one after the other
-    has_ended, found = threading.Event(), []
+    has_begun, has_ended, found = threading.Event(), threading.Event(), []
 
     def waits() -> None:
         with pytest.raises(OSError, match="closed"):
@@ -171,6 +171,7 @@ def test_a_wait_that_begins_after_the_end_of_its_poller_ends_with_the_group(
         has_ended.set()
 
     def late() -> None:
+        has_begun.set()
         has_ended.wait(PATIENCE_S)
         found.append("begun")
         try:
@@ -179,6 +180,7 @@ def test_a_wait_that_begins_after_the_end_of_its_poller_ends_with_the_group(
             found.append(str(error))
 
     async def later() -> None:
+        has_begun.set()
         has_ended.wait(PATIENCE_S)
         found.append("begun")
         try:
@@ -189,6 +191,7 @@ def test_a_wait_that_begins_after_the_end_of_its_poller_ends_with_the_group(
     waiter = threading.Thread(target=waits)
     waiter.start()
     thread = start(group[0], later if is_coroutine else late)
+    has_begun.wait(PATIENCE_S)  # a close with cancel ends a thread that has not begun
     assert [left.name for left in group.close(PATIENCE_S, cancel=True)] == [thread.name]
     waiter.join(PATIENCE_S)
     assert (found, thread.state) == (["begun"], "closed")
