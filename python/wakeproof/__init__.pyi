@@ -4,6 +4,7 @@
 Type checkers read this file, and `__init__.py` imports names by it.
 """
 
+from wakeproof import aio as aio
 from wakeproof import coroutine as coroutine
 from wakeproof import io as io
 from wakeproof import joiner as joiner

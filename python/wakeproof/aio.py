@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""asyncio whose wakeups cost a system call only while the loop sleeps.
+
+`asyncio.SelectorEventLoop` writes to its self-pipe in each `call_soon_threadsafe`, and so for each
+result of an executor, though a loop that is busy looks at its queue by itself.  `EventLoop` is that
+loop with a guard before the pipe::
+
+    loop                              any other thread
+    announce: asleep := True          append to the loop's queue
+    queue? yes: look, do not block    asleep? no: nothing to do
+         no: block                         yes: write to the self-pipe
+    withdraw: asleep := False
+
+With the GIL the steps of all threads have one order, so either the loop finds the entry or the
+other thread finds the announcement, and the flag is an attribute.  Without the GIL this takes
+fences: there the loop's guard is a `WakeupGuard`.
+
+Example:
+    >>> import asyncio
+    >>> from wakeproof import aio
+    >>> with asyncio.Runner(loop_factory=aio.EventLoop) as runner:
+    ...     runner.run(asyncio.to_thread(pow, 2, 10))
+    1024
+
+Spec: ``Guard.tla`` (NoLostWakeup); here the queue is the loop's deque of handles, and the transport
+its self-pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from wakeproof.guard import WakeupGuard
+
+if TYPE_CHECKING:
+    import select
+    import socket
+    from collections import deque
+    from collections.abc import Callable
+
+    Ready = list[tuple[selectors.SelectorKey, int]]
+    Select = Callable[[float | None], Ready]
+
+__all__ = ["EventLoop", "LoopStatistics", "new_event_loop"]
+
+
+@dataclass(frozen=True)
+class LoopStatistics:
+    """What the wakeups of an `EventLoop` have cost.
+
+    Attributes:
+        sent: wakeups that made a system call, because the loop had announced that it sleeps.
+        saved: wakeups that made no system call, because the loop was awake or already woken.
+            Without the GIL a few of those that threads make at the same time may be missing.
+    """
+
+    sent: int
+    saved: int
+
+
+class _Epoll(selectors.EpollSelector):
+    """Passes each call that may block to `block`; a mere look costs no frame more than before."""
+
+    _selector: select.epoll
+    _fd_to_key: dict[int, selectors.SelectorKey]
+    block: Callable[[Select, float | None], Ready]
+
+    def select(self, timeout: float | None = None) -> Ready:
+        if timeout is None or timeout > 0:
+            return self.block(super().select, timeout)
+        ready = []
+        keys = self._fd_to_key
+        for fd, seen in self._selector.poll(0, len(keys) or 1):
+            if key := keys.get(fd):
+                # An error or a hangup is neither of the two bits, and makes both kinds ready.
+                events = (seen & ~_EPOLLIN and selectors.EVENT_WRITE) | (
+                    seen & ~_EPOLLOUT and selectors.EVENT_READ
+                )
+                ready.append((key, events & key.events))
+        return ready
+
+
+_EPOLLIN, _EPOLLOUT = 1, 4
+
+
+class EventLoop(asyncio.SelectorEventLoop):
+    """An `asyncio.SelectorEventLoop` that other threads wake by a system call only while it sleeps.
+
+    Use it as ``asyncio.run(main(), loop_factory=wakeproof.aio.EventLoop)`` from Python 3.12 on, and
+    as ``asyncio.Runner(loop_factory=wakeproof.aio.EventLoop)`` from 3.11 on.
+
+    A wakeup that cannot be sent raises the error of the self-pipe where `call_soon_threadsafe` was
+    called; `asyncio.SelectorEventLoop` ignores it, and may then sleep for ever.  A pipe that is
+    full is no error: what is in it wakes the loop.
+
+    Args:
+        selector: where the loop waits for descriptors; an epoll selector if it is left out.  The
+            `select` of a selector that is given is replaced in that object.
+
+    Threads: as any loop of asyncio; any thread may call `call_soon_threadsafe` and `statistics`.
+    """
+
+    _ready: deque[asyncio.Handle]
+    _stopping: bool
+    _ssock: socket.socket | None
+    _csock: socket.socket | None
+
+    def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
+        self._asleep = False
+        self._sent = self._saved = 0
+        if selector is None:
+            selector = _Epoll()
+            selector.block = self._block
+        else:
+            selector.select = partial(self._block, selector.select)  # type: ignore[method-assign]
+        super().__init__(selector)
+
+    def statistics(self) -> LoopStatistics:
+        """Return how many wakeups were sent, and how many were saved."""
+        return LoopStatistics(self._sent, self._saved)
+
+    def _block(self, select: Select, timeout: float | None = None) -> Ready:
+        """Be the poller: announce a sleep, look once more for work, and block if there is none."""
+        if timeout is not None and timeout <= 0:
+            return select(timeout)
+        try:
+            self._asleep = True
+            if self._ready or self._stopping:
+                timeout = 0
+            return select(timeout)
+        finally:
+            self._asleep = False
+
+    def _write_to_self(self) -> None:
+        """Be the producer: asyncio calls this after it has appended to the queue."""
+        if not self._asleep:
+            self._saved += 1
+            return
+        try:
+            self._asleep = False  # one thread pays for a sleep
+            self._send()
+        except BaseException:
+            self._asleep = True  # the next one tries again; at worst that is one write too many
+            raise
+
+    def _send(self) -> None:
+        csock = self._csock
+        if csock is None:  # the loop is closed
+            return
+        try:
+            csock.send(b"\0")
+        except BlockingIOError:
+            pass  # the pipe is full
+        except OSError:
+            # Another thread is closing the loop, which will not sleep again.
+            if (ssock := self._ssock) is not None and ssock.fileno() >= 0:
+                raise
+            return
+        self._sent += 1
+
+
+class _FencedEventLoop(EventLoop):
+    """The loop where threads run at the same time: the flag is that of a `WakeupGuard`."""
+
+    def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
+        self._guard = WakeupGuard(self._send)
+        super().__init__(selector)
+
+    def _is_idle(self) -> bool:
+        return not (self._ready or self._stopping)
+
+    def _block(self, select: Select, timeout: float | None = None) -> Ready:
+        if timeout is not None and timeout <= 0:
+            return select(timeout)
+        try:
+            return select(timeout if self._guard.enter(self._is_idle) else 0)
+        finally:
+            self._guard.exit()
+
+    def _write_to_self(self) -> None:
+        if not self._guard.wakeup():
+            self._saved += 1
+
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    EventLoop = _FencedEventLoop  # type: ignore[misc]
+
+
+def new_event_loop() -> EventLoop:
+    """Return a new `EventLoop`."""
+    return EventLoop()
+
+
+if sys.version_info < (3, 14):  # asyncio's policies are deprecated from there on
+
+    class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):
+        """Makes each new loop an `EventLoop`, for code that has no place for a `loop_factory`.
+
+        Use: ``asyncio.set_event_loop_policy(wakeproof.aio.EventLoopPolicy())``, up to Python 3.13.
+        """
+
+        _loop_factory = EventLoop
+
+    __all__ += ["EventLoopPolicy"]
