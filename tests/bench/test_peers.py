@@ -109,7 +109,7 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
         assert goals[name, "ours", "boost"] == "<= 1x"
     for size in ("1k", "100k", "1m"):
         assert goals["scale_yield", size, "1"] == goals["scale_turn", size, "1"] == "<= 1.25x"
-    for name in python.OPERATIONS.keys() - {"python_memory", *python.OWN}:
+    for name in python.OPERATIONS.keys() - {"python_memory", *python.OWN, *python.LOOPS}:
         assert goals[name, "ours", "gevent"] == "<= 0.8x"
         assert goals[name, "coroutines", "asyncio"] == "<= 0.3x"
     for side, peer in (("ours", "gevent"), ("coroutines", "asyncio")):
@@ -117,6 +117,9 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     for name, goal in (("python_lock", "<= 1.5x"), ("python_channel", "<= 1x")):
         for side in ("ours", "installed"):
             assert goals[name, side, "standard"] == goal
+    for name in python.LOOPS:
+        goal = "<= 0.25x" if name == "loop_threadsafe" else "<= 1.03x"
+        assert goals[name, "ours", "asyncio"] == goal
 
 
 def test_every_row_beside_a_peer_says_how_often_it_is_done() -> None:
@@ -140,6 +143,16 @@ def test_what_python_has_itself_does_the_rows_beside_it(name: str, side: str) ->
     assert python.sides(name) == (python.OWN_SIDES, {})
     threads = runpy.run_path(str(program.folder() / "peers" / "threads.py"))
     threads[side](name.split("_")[1], 10)
+
+
+@pytest.mark.parametrize("name", python.LOOPS)
+@pytest.mark.parametrize("side", python.LOOP_SIDES)
+def test_every_event_loop_does_every_row(name: str, side: str) -> None:
+    found, missing = python.sides(name)
+    if side not in found:
+        pytest.skip(missing[side])
+    loops = runpy.run_path(str(program.folder() / "peers" / "loops.py"))
+    assert loops["measure"](name.removeprefix("loop_"), side, 100) > 0
 
 
 def test_the_memory_of_each_that_waits_is_of_a_size_that_can_be() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of Python's virtual threads, beside asyncio, gevent, and what Python itself has.
+"""The rows of Python's virtual threads and of the event loop, beside those that others have.
 
-Source: ``bench/peers/threads.py``.
+Source: ``bench/peers/threads.py``, ``bench/peers/loops.py``.
 """
 
 from __future__ import annotations
@@ -10,35 +10,44 @@ import sys
 from importlib.util import find_spec
 
 from wakeproof.bench import program
-from wakeproof.bench.reasons import BLOCKS, CALLED, IN_C, KERNEL, STACKED, SWITCHED
+from wakeproof.bench.reasons import BLOCKS, CALLED, HANDLE, IN_C, KERNEL, STACKED, SWITCHED
 from wakeproof.bench.rows import BYTES, US, Row
 
 GEVENT = "gevent==26.9.0"
+UVLOOP = "uvloop==0.23.0"
 SIDES = ("ours", "coroutines", "asyncio", "gevent")
 OPERATIONS = {
     "python_yield": 200_000, "python_join": 20_000,
     "python_many_10k": 10_000, "python_many_100k": 100_000,
     "python_turns_10k": 10_000, "python_turns_100k": 100_000,
     "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
+    "loop_threadsafe": 200_000, "loop_sleep": 100_000, "loop_gather": 50_000,
+    "loop_executor": 10_000, "loop_stream": 10_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
 OWN = ("python_lock", "python_channel")
 OWN_SIDES = ("ours", "installed", "standard")
 """The rows beside `threading` and `queue`, and their sides."""
+LOOPS = tuple(name for name in OPERATIONS if name.startswith("loop_"))
+LOOP_SIDES = ("ours", "asyncio", "uvloop")
+"""The rows of event loops, and their sides."""
 
 
 def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the sides that can be run, and the reason for each side that is missing."""
     if name in OWN:
         return OWN_SIDES, {}
-    if find_spec("gevent"):
-        return SIDES, {}
-    return SIDES[:-1], {"gevent": f"not run: {sys.executable} -m pip install {GEVENT}"}
+    found, package = (LOOP_SIDES, UVLOOP) if name in LOOPS else (SIDES, GEVENT)
+    peer = found[-1]
+    if find_spec(peer):
+        return found, {}
+    return found[:-1], {peer: f"not run: {sys.executable} -m pip install {package}"}
 
 
 def command(name: str, side: str) -> list[str]:
     """Return the command that prints a sample of the side."""
-    source = program.folder() / "peers" / "threads.py"
+    file = "loops.py" if name in LOOPS else "threads.py"
+    source = program.folder() / "peers" / file
     return [sys.executable, str(source), name, side, str(OPERATIONS[name])]
 
 
@@ -65,6 +74,13 @@ def _own(name: str, row: str, peer: str, at_most: float) -> list[Row]:
         Row("- the same, after install", row, "installed", "standard", peer, at_most=at_most,
             why=SWITCHED),
     ]  # fmt: skip
+
+
+def _loops(name: str, row: str, at_most: float = 1.03, why: str = "") -> list[Row]:
+    return [
+        Row(name, row, "ours", "asyncio", "asyncio", at_most=at_most, why=why),
+        Row("- the same", row, "ours", "uvloop", "uvloop", needs=UVLOOP),
+    ]
 
 
 ROWS = (
@@ -97,4 +113,9 @@ ROWS = (
     ),
     *_own("Python: lock and unlock", "python_lock", "threading.Lock", 1.5),
     *_own("Python: channel, an item in and out", "python_channel", "queue.SimpleQueue", 1.0),
+    *_loops("asyncio: call_soon_threadsafe, busy loop", "loop_threadsafe", 0.25, HANDLE),
+    *_loops("asyncio: sleep(0)", "loop_sleep"),
+    *_loops("asyncio: gather, each task", "loop_gather"),
+    *_loops("asyncio: run_in_executor, there and back", "loop_executor"),
+    *_loops("asyncio: streams, a line there and back", "loop_stream"),
 )

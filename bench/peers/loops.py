@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Event loops of asyncio do the same work: ours, the standard library's, and uvloop's.
+
+``loops.py loop_ROW SIDE OPERATIONS`` prints nanoseconds of CPU time for each operation.  ROW:
+``threadsafe`` (`call_soon_threadsafe` to a loop that is awake: the calls alone), ``sleep``
+(`asyncio.sleep(0)` of one task), ``gather`` (a task of `asyncio.gather`), ``executor``
+(`run_in_executor`, there and back), ``stream`` (a line to an echo server and back).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from itertools import repeat
+
+BATCH = 1000  # calls to a loop while it runs one callback
+
+
+def nothing() -> None:
+    """Return immediately."""
+
+
+def loop_of(side: str) -> asyncio.AbstractEventLoop:
+    """Return a new loop of the side."""
+    if side == "asyncio":
+        return asyncio.SelectorEventLoop()
+    if side == "uvloop":
+        import uvloop
+
+        return uvloop.new_event_loop()
+    from wakeproof import aio
+
+    return aio.new_event_loop()
+
+
+async def threadsafe(ops: int) -> int:
+    """Call the loop while it is awake, and return the time of the calls."""
+    call = asyncio.get_running_loop().call_soon_threadsafe
+    took = 0
+    for _ in range(max(ops // BATCH, 1)):
+        begun = time.process_time_ns()
+        for _ in repeat(None, BATCH):
+            call(nothing)
+        took += time.process_time_ns() - begun
+        await asyncio.sleep(0)
+    return took
+
+
+async def sleep(ops: int) -> None:
+    """Let other tasks run, of which there are none."""
+    for _ in repeat(None, ops):
+        await asyncio.sleep(0)
+
+
+async def gather(ops: int) -> None:
+    """Run tasks a hundred at a time, each of which lets others run once."""
+    for _ in range(ops // 100):
+        await asyncio.gather(*[asyncio.sleep(0) for _ in range(100)])
+
+
+async def executor(ops: int) -> None:
+    """Call a function in another thread, and await its result."""
+    loop = asyncio.get_running_loop()
+    for _ in repeat(None, ops):
+        await loop.run_in_executor(None, nothing)
+
+
+async def stream(ops: int) -> None:
+    """Send a line to an echo server of the same loop, and await it."""
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            writer.write(line)
+        writer.close()
+
+    async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        for _ in repeat(None, ops):
+            writer.write(b"a line\n")
+            await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+
+
+ROWS: dict[str, Callable[[int], Awaitable[int | None]]] = {
+    "threadsafe": threadsafe, "sleep": sleep, "gather": gather, "executor": executor,
+    "stream": stream,
+}  # fmt: skip
+
+
+def measure(row: str, side: str, ops: int) -> float:
+    """Return nanoseconds of CPU time for each operation, after a tenth of them to warm up."""
+    with asyncio.Runner(loop_factory=lambda: loop_of(side)) as runner:
+        runner.run(ROWS[row](max(ops // 10, 100)))  # type: ignore[arg-type]
+        begun = time.process_time_ns()
+        took = runner.run(ROWS[row](ops))  # type: ignore[arg-type]
+        return (time.process_time_ns() - begun if took is None else took) / ops
+
+
+if __name__ == "__main__":
+    print(measure(sys.argv[1].removeprefix("loop_"), sys.argv[2], int(sys.argv[3])))
