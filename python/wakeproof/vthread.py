@@ -321,7 +321,7 @@ _OBJECTS = {
     "empty": contextvars.Context(), "partial": partial, "thread_type": VirtualThread,
     "bindings": scoped._bindings, "check_callable": vthread_base.check_callable,
     "checked": checked, "place": vthread_base._place, "is_coroutine": vthread_base.is_coroutine,
-    "first_of_call": trampoline.first_of_call, "know": known.know, "failed": trampoline._failed,
+    "know": known.know, "failed": trampoline._failed,
     "send": trampoline._send_again, "keep": unheard.keep, "report": unheard.report,
     "in_child": jobs._end, "refuse_start": _refuse_start, "closed_start": _closed_start,
     "context_to_start": context_to_start, "deadline_ns": deadline_ns,
@@ -336,6 +336,7 @@ _CALLED = (  # in the order of core.c
     "wp__vthread_park_number", "wp__vthread_park_begin_for", "wp__vthread_park_end",
     "wp__vthread_park_for", "wp_group_block", "wp_group_unblock", "wp_group_tracing",
     "wp__parker_new", "wp__parker_free", "wp_parker_park_interruptible", "wp_parker_unpark",
+    "wp_vthread_settle",
 )  # fmt: skip
 _CODES = (
     lib.WP_OK, lib.WP_TIMEOUT, lib.WP_INTERRUPTED, lib.WP_MUST_PARK, lib.WP_WAIT_JOIN,

@@ -18,8 +18,8 @@ from greenlet import getcurrent
 
 from wakeproof import CarrierGroup, VirtualThread, yield_now
 from wakeproof._runtime import process
-from wakeproof._runtime.here import pool_here
-from wakeproof._runtime.trampoline import IDLE_MOST, Pool
+from wakeproof._runtime.core import IN_C, greenlets_here
+from wakeproof._runtime.plain_core import IDLE_MOST
 
 CARRIERS = 1  # of `group`
 PATIENCE_S = 20.0
@@ -46,7 +46,7 @@ def test_no_more_greenlets_wait_than_stated(group: CarrierGroup) -> None:
     def many() -> tuple[int, int]:
         for thread in [VirtualThread(yields).start() for _ in range(2 * IDLE_MOST)]:
             thread.join()
-        return pool_here(Pool).alive, len(pool_here(Pool).idle)
+        return greenlets_here()
 
     def yields() -> None:
         all_there.append(1)
@@ -57,10 +57,16 @@ def test_no_more_greenlets_wait_than_stated(group: CarrierGroup) -> None:
     assert inside(group, many) == (1, IDLE_MOST)
 
 
-def test_no_greenlet_waits_when_no_callable_is_alive(group: CarrierGroup) -> None:
-    inside(group, lambda: VirtualThread(yield_now).start().join())
-    waiting = group.submit(lambda: (pool_here(Pool).alive, len(pool_here(Pool).idle)))
-    assert waiting.result(PATIENCE_S) == (0, 0)
+def test_a_greenlet_ends_with_its_carrier() -> None:
+    with CarrierGroup(1) as group:
+        first = inside(group, lambda: weakref.ref(getcurrent()))
+        second = inside(group, lambda: weakref.ref(getcurrent()))
+        if IN_C:  # it stays while its carrier lives
+            assert first() is second()
+            assert group.submit(greenlets_here).result(PATIENCE_S) == (0, 1)
+        else:
+            assert group.submit(greenlets_here).result(PATIENCE_S) == (0, 0)
+    assert (first(), second()) == (None, None)
 
 
 def test_a_greenlet_that_waits_keeps_nothing_of_the_last_callable(group: CarrierGroup) -> None:
@@ -125,4 +131,4 @@ def test_an_exception_is_named_once_and_may_take_no_name(
     for _ in range(3):
         assert failure_of(shared) is shared
     assert shared.__notes__ == ["in virtual thread 'same'"]
-    assert inside(group, lambda: pool_here(Pool).alive) == 1
+    assert inside(group, lambda: greenlets_here()[0]) == 1

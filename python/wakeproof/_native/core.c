@@ -59,6 +59,7 @@ static struct {
 	void (*parker_free)(void *parker);
 	int (*parker_park)(void *parker, int64_t deadline_ns);
 	bool (*parker_unpark)(void *parker);
+	int (*vthread_settle)(void);
 	int (*first_step)(uint64_t number); /* of Python, by cffi */
 } kernel;
 
@@ -95,15 +96,14 @@ static vthread *first_of_all, **end_of_all = &first_of_all; /* in the order of t
 static Py_ssize_t count_of_all;
 
 /* What is called in Python: where it is slow anyway, or where an exception is made. */
-#define CALLED(each)                                                                               \
-	each(numbers) each(nothing) each(partial) each(thread_type) each(bindings)                 \
-		each(check_callable) each(checked) each(place) each(is_coroutine)                  \
-			each(first_of_call) each(know) each(failed) each(send) each(keep)          \
-				each(report) each(in_child) each(refuse_start) each(closed_start)  \
-					each(context_to_start) each(deadline_ns) each(interrupted) \
-						each(hopeless) each(wait_long) each(soon_s)        \
-							each(signal) each(refuse_yield)            \
-								each(refuse_join)
+#define CALLED(each)                                                                         \
+	each(numbers) each(nothing) each(partial) each(thread_type) each(bindings)           \
+		each(check_callable) each(checked) each(place) each(is_coroutine) each(know) \
+			each(failed) each(send) each(keep) each(report) each(in_child)       \
+				each(refuse_start) each(closed_start) each(context_to_start) \
+					each(deadline_ns) each(interrupted) each(hopeless)   \
+						each(wait_long) each(soon_s) each(signal)    \
+							each(refuse_yield) each(refuse_join)
 #define OBJECT(name) PyObject *name;
 static struct {
 	CALLED(OBJECT)
@@ -112,14 +112,20 @@ static const char *const called[] = {
 #define STRING(name) #name,
 	CALLED(STRING)};
 
-static PyObject *first_of_coroutine_object, *next_of_coroutine_object, *next_of_call_object;
+static PyObject *first_of_coroutine_object, *next_of_coroutine_object, *first_of_call_object,
+	*next_of_call_object, *bodies_object;
 static PyObject *str_make, *str_check_process, *str_abandon, *str_is_poller, *str_address,
 	*str_is_placed, *str_life, *str_name, *str_group, *str_check_join, *said_done, *said_yield,
-	*said_park, *no_arguments, *only_park, *only_yield;
+	*said_park, *no_arguments, *only_park, *only_yield, *only_done, *str_runner;
 
 /* Greenlet's own table of functions, as its header has it. */
 static void **greenlets;
-enum { GREENLET_CURRENT = 4, GREENLET_SWITCH = 6 };
+enum { GREENLET_NEW = 3, GREENLET_CURRENT = 4, GREENLET_SWITCH = 6 };
+
+static PyObject *new_greenlet(PyObject *body)
+{
+	return ((PyObject * (*)(PyObject *, PyObject *)) greenlets[GREENLET_NEW])(body, NULL);
+}
 
 static PyObject *current_greenlet(void)
 {
@@ -1152,6 +1158,178 @@ static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 	return next_of_coroutine(module, thread);
 }
 
+/* ---- the greenlets of an OS thread, which callables use one after the other ---- */
+
+/* A new greenlet costs at least a memory mapping; the reuse of an idle one costs only a switch. */
+enum { IDLE_MOST = 64 }; /* each takes about 10 KB */
+
+static _Thread_local struct {
+	long alive;     /* callables that have begun and not ended */
+	PyObject *idle; /* a list of the greenlets without a callable; NULL: none yet */
+	PyObject *next; /* the thread whose callable the greenlet begins that is switched to */
+	bool lasts;     /* idle greenlets stay until the OS thread ends */
+} here;
+
+/* glibc's, before whatever else ends with the thread: greenlet's own state, cffi's thread state. */
+extern int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *module)
+	__attribute__((weak));
+extern void *__dso_handle;
+
+static bool is_ending(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	return Py_IsFinalizing();
+#else
+	return _Py_IsFinalizing();
+#endif
+}
+
+/* A greenlet can end only in its OS thread. */
+static void end_idle(void *arg)
+{
+	PyGILState_STATE before;
+
+	(void)arg;
+	if (here.idle == NULL || !Py_IsInitialized() || is_ending() ||
+	    PyGILState_GetThisThreadState() == NULL)
+		return;
+	before = PyGILState_Ensure();
+	here.lasts = false;
+	Py_CLEAR(here.idle);
+	PyGILState_Release(before);
+}
+
+/* Of a carrier; a thread of Python drops its own state before its end would be told here. */
+static void last(void)
+{
+	here.lasts = __cxa_thread_atexit_impl != NULL &&
+		     __cxa_thread_atexit_impl(end_idle, NULL, &__dso_handle) == 0;
+}
+
+static PyObject *failed(PyObject *thread);
+static int is_parent(long before);
+
+/* 0; -1: an exception, which none of the callable is. */
+static int run_body(PyObject *thread)
+{
+	PyObject *context = Py_NewRef(OF(thread)->context), *call = Py_NewRef(OF(thread)->call),
+		 *value = NULL, *said;
+	long before = pid;
+
+	if (PyContext_Enter(context) == 0) {
+		value = PyObject_CallNoArgs(call);
+		if (value == NULL) {
+			PyObject *kind, *error, *trace;
+
+			PyErr_Fetch(&kind, &error, &trace);
+			PyContext_Exit(context);
+			PyErr_Restore(kind, error, trace);
+		} else if (PyContext_Exit(context) != 0) {
+			Py_CLEAR(value);
+		}
+	}
+	Py_DECREF(context);
+	Py_DECREF(call);
+	if (is_parent(before) != 0)
+		return -1;
+	if (value != NULL) {
+		Py_XSETREF(OF(thread)->value, value);
+		return 0;
+	}
+	said = failed(thread);
+	Py_XDECREF(said);
+	return said == NULL ? -1 : 0;
+}
+
+/* What a greenlet runs: one callable after the other, while others are alive or its OS thread keeps it,
+ * and few greenlets are idle. */
+static PyObject *bodies(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+	for (;;) {
+		PyObject *thread = here.next, *hub = Py_NewRef(OF(thread)->hub), *mine, *back;
+		int failed;
+
+		here.next = NULL;
+		failed = run_body(thread);
+		Py_DECREF(thread);
+		here.alive--;
+		if (here.alive == 0 && !here.lasts)
+			Py_CLEAR(here.idle); /* each ends: no greenlet outlives the OS thread */
+		if (here.idle == NULL && (here.alive > 0 || here.lasts))
+			here.idle = PyList_New(0);
+		mine = failed || here.idle == NULL || PyList_GET_SIZE(here.idle) >= IDLE_MOST
+			       ? NULL
+			       : current_greenlet();
+		if (mine == NULL || PyList_Append(here.idle, mine) != 0) {
+			Py_XDECREF(mine);
+			Py_DECREF(hub);
+			return failed || PyErr_Occurred() ? NULL : Py_NewRef(said_done);
+		}
+		Py_DECREF(mine);
+		back = switch_to(hub, only_done);
+		Py_DECREF(hub);
+		if (back == NULL)
+			return NULL; /* GreenletExit: the last reference to this greenlet goes */
+		Py_DECREF(back);
+	}
+}
+
+/* An idle greenlet, or a new one. NULL: an exception. */
+static PyObject *take_greenlet(void)
+{
+	Py_ssize_t count = here.idle == NULL ? 0 : PyList_GET_SIZE(here.idle);
+	PyObject *one;
+
+	if (count == 0)
+		return new_greenlet(bodies_object);
+	one = Py_NewRef(PyList_GET_ITEM(here.idle, count - 1));
+	if (PyList_SetSlice(here.idle, count - 1, count, NULL) != 0)
+		Py_CLEAR(one);
+	return one;
+}
+
+/* Begins a callable, in a greenlet of its own. */
+static PyObject *first_of_call(PyObject *module, PyObject *thread)
+{
+	int home = kernel.vthread_settle(), failed = 0;
+	PyObject *hub = current_greenlet(), *body = hub == NULL ? NULL : take_greenlet(), *said;
+
+	(void)module;
+	if (home >= 0) {
+		OF(thread)->home = home;
+		if (!here.lasts)
+			last();
+	} else if (body != NULL) { /* the OS thread is its scheduler's */
+		said = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+		failed = said == NULL || PyObject_SetAttr(thread, str_runner, said) != 0;
+		Py_XDECREF(said);
+	}
+	if (body == NULL || failed) {
+		Py_XDECREF(hub);
+		Py_XDECREF(body);
+		return NULL;
+	}
+	here.alive++;
+	Py_XSETREF(OF(thread)->hub, hub);
+	Py_XSETREF(OF(thread)->greenlet, Py_NewRef(body));
+	Py_XSETREF(OF(thread)->resume, Py_NewRef(next_of_call_object));
+	here.next = Py_NewRef(thread);
+	said = switch_to(body, no_arguments);
+	Py_DECREF(body);
+	return said;
+}
+
+/* For tests: callables of the calling OS thread that are alive, and greenlets that are idle. */
+static PyObject *greenlets_here(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+	return Py_BuildValue("ln", here.alive,
+			     here.idle == NULL ? (Py_ssize_t)0 : PyList_GET_SIZE(here.idle));
+}
+
 static PyObject *next_of_call(PyObject *module, PyObject *thread)
 {
 	PyObject *greenlet = Py_NewRef(OF(thread)->greenlet),
@@ -1170,6 +1348,8 @@ static PyObject *resume(PyObject *thread)
 		return next_of_coroutine(NULL, thread);
 	if (by == next_of_call_object)
 		return next_of_call(NULL, thread);
+	if (by == first_of_call_object)
+		return first_of_call(NULL, thread);
 	if (by == first_of_coroutine_object)
 		return first_of_coroutine(NULL, thread);
 	Py_INCREF(by);
@@ -1382,7 +1562,8 @@ static int fill(vthread *self, PyObject *args, PyObject *named, PyObject *asked)
 	if (self->call == NULL)
 		return -1;
 	self->is_coroutine = awaits;
-	Py_XSETREF(self->resume, Py_NewRef(awaits ? first_of_coroutine_object : py.first_of_call));
+	Py_XSETREF(self->resume,
+		   Py_NewRef(awaits ? first_of_coroutine_object : first_of_call_object));
 	if (is_plain && kernel.group_tracing(self->place) == 0) {
 		self->native = kernel.vthread_new(self->place, (uintptr_t)self, NULL, home, false,
 						  false, NULL);
@@ -1905,7 +2086,11 @@ static PyMethodDef functions[] = {
 	{"first_step", first_step, METH_O, "The first step on an OS thread."},
 	{"first_of_coroutine", first_of_coroutine, METH_O, "Begin a coroutine function."},
 	{"next_of_coroutine", next_of_coroutine, METH_O, "Go on with it."},
+	{"first_of_call", first_of_call, METH_O, "Begin a callable."},
 	{"next_of_call", next_of_call, METH_O, "Go on with a callable."},
+	{"bodies", bodies, METH_NOARGS, "Run callables, in a greenlet."},
+	{"greenlets_here", greenlets_here, METH_NOARGS,
+	 "Callables of the calling OS thread that are alive, and greenlets that are idle."},
 	{"forget", finished, METH_O,
 	 "Drop what the thread ran with and wake its joiners, because it never runs again."},
 	{"park", (PyCFunction)(void *)park, METH_FASTCALL,
@@ -1969,6 +2154,8 @@ int wp__core_fill(PyObject *module)
 	no_arguments = PyTuple_New(0);
 	only_park = alone(said_park);
 	only_yield = alone(said_yield);
+	only_done = alone(said_done);
+	str_runner = PyUnicode_InternFromString("_runner");
 	str_make = PyUnicode_InternFromString("_make");
 	str_check_process = PyUnicode_InternFromString("_check_process");
 	str_abandon = PyUnicode_InternFromString("_abandon_held");
@@ -1985,9 +2172,12 @@ int wp__core_fill(PyObject *module)
 		return -1;
 	first_of_coroutine_object = PyObject_GetAttrString(module, "first_of_coroutine");
 	next_of_coroutine_object = PyObject_GetAttrString(module, "next_of_coroutine");
+	first_of_call_object = PyObject_GetAttrString(module, "first_of_call");
 	next_of_call_object = PyObject_GetAttrString(module, "next_of_call");
+	bodies_object = PyObject_GetAttrString(module, "bodies");
 	return first_of_coroutine_object == NULL || next_of_coroutine_object == NULL ||
-			       next_of_call_object == NULL
+			       first_of_call_object == NULL || next_of_call_object == NULL ||
+			       bodies_object == NULL
 		       ? -1
 		       : 0;
 }

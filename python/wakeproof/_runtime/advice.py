@@ -165,9 +165,12 @@ def callee(frame: FrameType) -> str | None:
         return None
 
 
-def _names(frame: FrameType, call: Any) -> Iterator[str]:
+def _names(frame: FrameType | None, call: Any) -> Iterator[str]:
     """Yield dotted names, the callee first, then library functions, from inside to outside."""
-    name = dotted(_user_s(call)) if frame.f_code is _in_parent.__code__ else callee(frame)
+    if frame is None or frame.f_code is _in_parent.__code__:
+        name = dotted_of_user(call)
+    else:
+        name = callee(frame)
     if name is not None:
         yield name
     outer: FrameType | None = frame
@@ -176,14 +179,14 @@ def _names(frame: FrameType, call: Any) -> Iterator[str]:
         outer = outer.f_back
 
 
-def _user_s(call: Any) -> Any:
-    """Return the callable that the user gave to a thread."""
+def dotted_of_user(call: Any) -> str | None:
+    """Return the dotted name of the callable that the user gave to a thread."""
     while isinstance(call, partial):
         call = call.func
-    return call
+    return dotted(call)
 
 
-def advise(frame: FrameType, call: Any) -> tuple[str | None, str]:
+def advise(frame: FrameType | None, call: Any) -> tuple[str | None, str]:
     """Return what a frame that waits is calling, and what to call instead.
 
     `call` is the callable of the thread, which is the answer if it is no Python function.  Else it

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from wakeproof._native.own import Core as Core
     from wakeproof._native.own import Signal as Signal
     from wakeproof._native.own import bind_core as bind_core
+    from wakeproof._native.own import first_of_call as first_of_call
     from wakeproof._native.own import first_of_coroutine as first_of_coroutine
     from wakeproof._native.own import first_step as first_step
     from wakeproof._native.own import forget as forget
+    from wakeproof._native.own import greenlets_here as greenlets_here
     from wakeproof._native.own import is_waiter as is_waiter
     from wakeproof._native.own import joining as joining
     from wakeproof._native.own import leave as leave
@@ -39,9 +41,11 @@ else:
         from wakeproof._native.own import Core as Core
         from wakeproof._native.own import Signal as Signal
         from wakeproof._native.own import bind_core as bind_core
+        from wakeproof._native.own import first_of_call as first_of_call
         from wakeproof._native.own import first_of_coroutine as first_of_coroutine
         from wakeproof._native.own import first_step as first_step
         from wakeproof._native.own import forget as forget
+        from wakeproof._native.own import greenlets_here as greenlets_here
         from wakeproof._native.own import is_waiter as is_waiter
         from wakeproof._native.own import joining as joining
         from wakeproof._native.own import leave as leave
@@ -58,9 +62,11 @@ else:
         from wakeproof._runtime.plain_core import Core as Core
         from wakeproof._runtime.plain_core import Signal as Signal
         from wakeproof._runtime.plain_core import bind_core as bind_core
+        from wakeproof._runtime.plain_core import first_of_call as first_of_call
         from wakeproof._runtime.plain_core import first_of_coroutine as first_of_coroutine
         from wakeproof._runtime.plain_core import first_step as first_step
         from wakeproof._runtime.plain_core import forget as forget
+        from wakeproof._runtime.plain_core import greenlets_here as greenlets_here
         from wakeproof._runtime.plain_core import is_waiter as is_waiter
         from wakeproof._runtime.plain_core import joining as joining
         from wakeproof._runtime.plain_core import leave as leave

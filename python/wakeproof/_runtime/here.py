@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wakeproof._native.own import tasks as tasks
     from wakeproof._native.own import threads as threads
     from wakeproof._native.own import unmount as unmount
-    from wakeproof._runtime.trampoline import Pool
+    from wakeproof._runtime.plain_core import Pool
 
     ARE_OWN: bool
 else:

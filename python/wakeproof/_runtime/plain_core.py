@@ -23,19 +23,20 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from greenlet import getcurrent
+from greenlet import getcurrent, greenlet
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import known, process
 from wakeproof._runtime.brief import HAS_GIL
 from wakeproof._runtime.deadline import deadline_ns
-from wakeproof._runtime.here import here, mount, unmount
+from wakeproof._runtime.here import here, mount, pool_here, unmount
 from wakeproof._runtime.jobs import _in_parent, threads
 from wakeproof.parker import Parker
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
+IDLE_MOST = 64  # the most idle greenlets of an OS thread; each takes about 10 KB
 DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
 py: dict[str, Any] = {}  # what core.c takes as well
 _thread_type: list[type] = []
@@ -205,7 +206,7 @@ class Core:
         self._call = partial(args[0], *args[1:], **named)
         if len(args) == 1 and not named:
             self._call = args[0]
-        self._resume = first_of_coroutine if self._is_coroutine else py["first_of_call"]
+        self._resume = first_of_coroutine if self._is_coroutine else first_of_call
         self._signal = None
         self._has_ended = self._is_started = self._is_closed = self._runs = self._is_heard = False
         self._coroutine = self._permitted = self._value = self._wait = None
@@ -333,6 +334,71 @@ def forget(thread: Any) -> None:
     thread._has_ended = True
     if thread._signal is not None:
         thread._signal.set()
+
+
+class Pool:
+    """The greenlets of one OS thread, for reuse.
+
+    A new greenlet costs at least a memory mapping; the reuse of an idle one costs only a switch.
+    """
+
+    __slots__ = ("alive", "idle", "next")
+
+    def __init__(self) -> None:
+        self.alive = 0  # callables that have begun and not ended
+        # greenlets without a callable; none once `alive` is 0
+        self.idle: list[greenlet] = []
+        # what the greenlet runs that is switched to; as an argument it would live as long as that
+        self.next: VirtualThread | None = None
+
+
+def first_of_call(thread: VirtualThread) -> int:
+    """Begin a callable, in a greenlet of its own."""
+    home = lib.wp_vthread_settle()
+    if home >= 0:
+        thread._home = home
+    else:
+        thread._runner = get_ident()  # type: ignore[attr-defined] # its scheduler's
+    pool = pool_here(Pool)
+    pool.alive += 1
+    body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
+    thread._hub, thread._greenlet, thread._resume = getcurrent(), body, next_of_call
+    pool.next = thread
+    said: int = body.switch()
+    return said
+
+
+def _bodies(pool: Pool) -> int:
+    """Run one callable after the other, while others are alive and few greenlets are idle."""
+    while True:
+        thread, pool.next = pool.next, None
+        assert thread is not None
+        hub = thread._hub
+        _body(thread)
+        del thread
+        pool.alive -= 1
+        if not pool.alive:
+            pool.idle.clear()  # each ends: no greenlet outlives the OS thread
+        if not pool.alive or len(pool.idle) >= IDLE_MOST:
+            return DONE
+        pool.idle.append(getcurrent())
+        hub.switch(DONE)
+
+
+def _body(thread: VirtualThread) -> int:
+    try:
+        thread._value = _in_parent(thread._context.run, thread._call)
+    except BaseException as error:
+        py["failed"](thread, error)
+    finally:
+        del thread  # the error's traceback refers to this frame
+    return DONE
+
+
+def greenlets_here() -> tuple[int, int]:
+    """Return how many callables of the calling OS thread are alive, and greenlets idle."""
+    pool = pool_here(Pool)
+    return pool.alive, len(pool.idle)
 
 
 def next_of_call(thread: VirtualThread) -> int:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import core, trampoline
+from wakeproof._runtime import core, plain_core, trampoline
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -30,7 +30,9 @@ DEPTH = 64  # the most frames of one stack, from the innermost
 _STATE, _LOOKS = 11, 4  # a mask of kernel/thread/vthread.h; attempts to read a thread that runs
 _alone = threading.RLock()  # held while collection is off; a signal handler may dump
 _is_off = False  # whether collection is off for this module
-_OUTER = (trampoline._body.__code__, getattr(core.first_step, "__code__", None))
+_OUTER: tuple[CodeType, ...] = ()  # where the user's frames end; in C there is no such frame
+if not core.IN_C:
+    _OUTER = plain_core._body.__code__, plain_core.first_step.__code__
 
 
 @contextmanager

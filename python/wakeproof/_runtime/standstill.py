@@ -118,9 +118,7 @@ class Looks:
             if one.is_over or took < self._limit_s / 2:
                 continue
             with stacks.uncollected():
-                frame = sys._current_frames().get(ident)
-            if frame is None:
-                continue
+                frame = sys._current_frames().get(ident)  # None: a C function is all that runs
             last = before.get(ident)
             if number in seen:
                 why = self._why(one, frame, usage, took)
@@ -130,9 +128,9 @@ class Looks:
                 one.is_over = True
                 self._tell(ident, runs, frame, took, why)
 
-    def _why(self, seen: _Seen, frame: FrameType, usage: _Usage, took: float) -> str:
+    def _why(self, seen: _Seen, frame: FrameType | None, usage: _Usage, took: float) -> str:
         """Return why a step that was seen before takes so long; "": it does not."""
-        place = (id(frame.f_code), frame.f_lasti)
+        place = (0, 0) if frame is None else (id(frame.f_code), frame.f_lasti)
         has_moved, seen.place = seen.place not in (None, place), place
         delay_s = usage.delay_s - seen.begin.delay_s
         if took - delay_s < self._limit_s:
@@ -151,8 +149,8 @@ class Looks:
         had_s = took - (usage.delay_s - last.delay_s)
         return "gil" if had_s >= self._limit_s and computed_s >= had_s / 2 else ""
 
-    def _tell(self, ident: int, runs: Any, frame: FrameType, took: float, why: str) -> None:
-        key = _key(frame)
+    def _tell(self, ident: int, runs: Any, frame: FrameType | None, took: float, why: str) -> None:
+        key = advice.dotted_of_user(runs._call) if frame is None else _key(frame)
         if is_announced(ident, runs) or key in self._places or len(self._places) >= PLACES:
             return
         self._places.add(key)
@@ -189,7 +187,7 @@ def _key(frame: FrameType) -> object:
     return frame.f_code, frame.f_lasti, outer.f_code, outer.f_lasti
 
 
-def _text(ident: int, runs: Any, frame: FrameType, took: float, why: str) -> str:
+def _text(ident: int, runs: Any, frame: FrameType | None, took: float, why: str) -> str:
     carrier = known.carrier_name(ident) or f"the OS thread {ident}"
     is_task = not hasattr(runs, "_number")
     what = f"the task {runs.name}" if is_task else f"virtual thread {runs.name!r}"

@@ -12,20 +12,16 @@ from __future__ import annotations
 import _thread
 import os
 from contextlib import suppress
-from functools import partial
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
-
-from greenlet import getcurrent, greenlet
 
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import core, known
+from wakeproof._runtime.core import first_of_call as first_of_call
 from wakeproof._runtime.core import first_of_coroutine as first_of_coroutine
 from wakeproof._runtime.core import forget as forget
 from wakeproof._runtime.core import leave as leave
-from wakeproof._runtime.core import next_of_call
 from wakeproof._runtime.core import park as park
-from wakeproof._runtime.here import count_long, pool_here
+from wakeproof._runtime.here import count_long
 from wakeproof._runtime.here import here as here
 from wakeproof._runtime.jobs import _in_parent, threads
 from wakeproof.errors import WrongThreadError
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
-IDLE_MOST = 64  # the most idle greenlets of an OS thread; each takes about 10 KB
 _OURS = (
     __name__,
     "wakeproof._runtime.plain_core",
@@ -46,22 +41,6 @@ _OURS = (
     "wakeproof.subtask",
     "wakeproof._runtime.poller",
 )
-
-
-class Pool:
-    """The greenlets of one OS thread, for reuse.
-
-    A new greenlet costs at least a memory mapping; the reuse of an idle one costs only a switch.
-    """
-
-    __slots__ = ("alive", "idle", "next")
-
-    def __init__(self) -> None:
-        self.alive = 0  # callables that have begun and not ended
-        # greenlets without a callable; none once `alive` is 0
-        self.idle: list[greenlet] = []
-        # what the greenlet runs that is switched to; as an argument it would live as long as that
-        self.next: VirtualThread | None = None
 
 
 def _lasted(thread: Handle, _: int) -> None:
@@ -106,49 +85,6 @@ GIVEN = ffi.callback("void(uint64_t)", _given, onerror=once_more(_given, "schedu
 SCHEDULER = lib.wp__scheduler(GIVEN)
 known.runs = lambda: here.thread
 count_long(_lasted)
-
-
-def first_of_call(thread: VirtualThread) -> int:
-    """Begin a callable, in a greenlet of its own."""
-    home = lib.wp_vthread_settle()
-    if home >= 0:
-        thread._home = home
-    else:
-        thread._runner = get_ident()  # type: ignore[attr-defined] # its scheduler's
-    pool = pool_here(Pool)
-    pool.alive += 1
-    body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
-    thread._hub, thread._greenlet, thread._resume = getcurrent(), body, next_of_call
-    pool.next = thread
-    said: int = body.switch()
-    return said
-
-
-def _bodies(pool: Pool) -> int:
-    """Run one callable after the other, while others are alive and few greenlets are idle."""
-    while True:
-        thread, pool.next = pool.next, None
-        assert thread is not None
-        hub = thread._hub
-        _body(thread)
-        del thread
-        pool.alive -= 1
-        if not pool.alive:
-            pool.idle.clear()  # each ends: no greenlet outlives the OS thread
-        if not pool.alive or len(pool.idle) >= IDLE_MOST:
-            return DONE
-        pool.idle.append(getcurrent())
-        hub.switch(DONE)
-
-
-def _body(thread: VirtualThread) -> int:
-    try:
-        thread._value = _in_parent(thread._context.run, thread._call)
-    except BaseException as error:
-        _failed(thread, error)
-    finally:
-        del thread  # the error's traceback refers to this frame
-    return DONE
 
 
 def _send_again(thread: VirtualThread, said: object) -> int | tuple[Any]:
