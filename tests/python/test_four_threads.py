@@ -815,7 +815,7 @@ class StartedTwice:
 
 
 def test_what_looks_and_then_starts_is_started_twice() -> None:
-    assert starters(StartedTwice().start) > 1
+    assert any(starters(StartedTwice().start) > 1 for _ in range(1000))
 
 
 def test_a_counter_that_nothing_guards_loses_some(made: Callable[..., Case]) -> None:
