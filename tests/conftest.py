@@ -2,7 +2,7 @@
 """Shared by all tests: the command line as a user starts it, C programs, carriers, z3.
 
 `make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
-With WAKEPROOF_CI=1 the commit's hash chooses a quarter of the tests that rotate: the cases of slow
+With WAKEPROOF_CI=1 the commit's hash chooses an eighth of the tests that rotate: the cases of slow
 tests that have several, and tests that are marked `rotates`.
 """
 
@@ -28,7 +28,6 @@ from tests.support.running import run
 from tests.support.virtual import PATIENCE_S, Owner
 
 from wakeproof import CarrierGroup, VirtualThread, install, locations, uninstall
-from wakeproof.judge import lock
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,15 +65,17 @@ def is_alone(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=is_alone)  # last, so that no other test waits for them
-    is_due = {item: rotating.is_due(item, rotating.due()) for item in items}
-    config.hook.pytest_deselected(items=[item for item in items if not is_due[item]])
-    items[:] = [item for item in items if is_due[item]]
+    if found := rotating.due():
+        parts = dict(zip(items, rotating.parts(items), strict=True))
+        left_out = [item for item in items if parts[item] not in (None, found[0])]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if parts[item] in (None, found[0])]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if found := rotating.due():
         terminalreporter.line(
-            f"Of the tests that rotate, quarter {found[0] + 1} of {lock.QUARTERS} ran, chosen by "
+            f"Of the tests that rotate, part {found[0] + 1} of {rotating.PARTS} ran, chosen by "
             f"commit {found[1][:8]}; make test runs all."
         )
 

@@ -458,6 +458,7 @@ def parks(group: CarrierGroup, case: Callable[[ExitStack], Begun], patience_s: f
     return seen[0], found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("installed")
 def test_the_call_parks(name: str, group: CarrierGroup) -> None:

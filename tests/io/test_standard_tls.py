@@ -124,6 +124,7 @@ def parks(
     return is_parked, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timeout_s", [None, PATIENCE_S])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("installed")

@@ -1,8 +1,8 @@
 """Our own scenarios: with each compiler, under each sanitizer, and as AArch64 under qemu-user.
 
 Sanity mode runs a few blocks of each. Outcomes of real cores are for `make stress`; these tests are
-about the code.  A commit has one quarter of the files, which its hash chooses, and a few under
-qemu. `make builds` has all of them, each sanitizer with each compiler.
+about the code.  A commit has a sixteenth of the files in each build, which its hash chooses, and at
+times a few under qemu. `make builds` has all of them, each sanitizer with each compiler.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from wakeproof.judge import scenarios as declared
 
 pytestmark = pytest.mark.slow
 IS_LONG = os.environ.get("WAKEPROOF_BUILDS") == "1"
+PARTS = 16
 long = pytest.mark.skipif(not IS_LONG, reason="takes minutes: make builds")
 FEW = ("guard", "idle_set", "mpsc", "parker", "event_ring", "search", "task", "biased_lock",
        "vthread")  # fmt: skip
@@ -41,15 +42,14 @@ def needs(tool: str, package: str) -> None:
         lacks(package)
 
 
-def due(quarter: int) -> list[Path]:
-    root = locations.sources()
-    return [f for f in declared.find() if lock.quarter(str(f.relative_to(root))) == quarter]
+def part(which: int) -> list[Path]:
+    return declared.find()[which % PARTS :: PARTS]
 
 
 def chosen() -> list[Path]:
-    """Return the files of the commit's quarter; all files if there is no commit."""
+    """Return the files of the commit's part; all files if there is no commit."""
     found = lock.quarter_of(locations.sources())
-    return declared.find() if IS_LONG or found is None else due(found[0])
+    return declared.find() if IS_LONG or found is None else part(int(found[1], 16))
 
 
 def sanity(wakeproof: Command, files: list[Path], *options: str, **variables: str) -> None:
@@ -60,10 +60,10 @@ def sanity(wakeproof: Command, files: list[Path], *options: str, **variables: st
     assert all(scenario["samples"] > 0 for scenario in scenarios)
 
 
-def test_each_file_is_in_one_of_the_quarters_and_each_quarter_has_some() -> None:
-    quarters = [due(quarter) for quarter in range(lock.QUARTERS)]
-    assert sorted(file for files in quarters for file in files) == declared.find()
-    assert all(len(files) >= 5 for files in quarters)
+def test_each_file_is_in_one_of_the_parts_and_each_part_has_some() -> None:
+    parts = [part(which) for which in range(PARTS)]
+    assert sorted(file for files in parts for file in files) == declared.find()
+    assert all(len(files) >= 2 for files in parts)
 
 
 def has_sanitizers(compiler: str, folder: Path) -> bool:
@@ -73,6 +73,7 @@ def has_sanitizers(compiler: str, folder: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.always
 @pytest.mark.parametrize(
     ("compiler", "sanitizer"),
     [
@@ -91,6 +92,7 @@ def test_sanitizers_find_nothing(
     sanity(wakeproof, chosen(), "--sanitizer", sanitizer, CC=compiler)
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("compiler", ["gcc", CLANG])
 def test_each_compiler_builds_without_a_warning(wakeproof: Command, compiler: str) -> None:
     needs(compiler, compiler)

@@ -65,6 +65,7 @@ def test_a_program_has_one_identity_in_two_checkouts_of_the_same_sources(
     assert identities(other, monkeypatch) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
@@ -158,6 +159,7 @@ def test_what_a_verdict_rests_on_is_the_same_in_two_checkouts(
     assert inputs(other, monkeypatch) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "pattern"),
     [

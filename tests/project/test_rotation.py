@@ -3,40 +3,33 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from tests.support import rotating
 
-from wakeproof.judge import lock
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", range(20))
-def test_a_case_of_a_slow_test_is_due_in_one_quarter(
-    case: int, request: pytest.FixtureRequest
-) -> None:
-    assert rotating.is_rotating(request.node)
-    due = [rotating.is_due(request.node, (quarter, "")) for quarter in range(lock.QUARTERS)]
-    assert due.count(True) == 1, case
-    assert rotating.is_due(request.node, None)
+@pytest.mark.parametrize("case", range(2))
+def test_a_case_of_a_slow_test_rotates(case: int, request: pytest.FixtureRequest) -> None:
+    assert rotating.is_rotating(request.node), case
 
 
 @pytest.mark.parametrize("case", range(2))
-def test_a_case_of_a_quick_test_is_always_due(case: int, request: pytest.FixtureRequest) -> None:
-    assert all(rotating.is_due(request.node, (quarter, "")) for quarter in range(lock.QUARTERS))
-    assert case in (0, 1)
+def test_a_case_of_a_quick_test_does_not(case: int, request: pytest.FixtureRequest) -> None:
+    assert not rotating.is_rotating(request.node), case
+
+
+@pytest.mark.slow
+def test_a_slow_test_of_one_case_does_not(request: pytest.FixtureRequest) -> None:
+    assert not rotating.is_rotating(request.node)
 
 
 @pytest.mark.slow
 @pytest.mark.always
 @pytest.mark.parametrize("case", range(2))
-def test_a_case_that_says_so_is_always_due(case: int, request: pytest.FixtureRequest) -> None:
-    assert all(rotating.is_due(request.node, (quarter, "")) for quarter in range(lock.QUARTERS))
-    assert case in (0, 1)
-
-
-@pytest.mark.slow
-def test_a_slow_test_of_one_case_is_always_due(request: pytest.FixtureRequest) -> None:
-    assert all(rotating.is_due(request.node, (quarter, "")) for quarter in range(lock.QUARTERS))
+def test_a_case_that_says_so_does_not(case: int, request: pytest.FixtureRequest) -> None:
+    assert not rotating.is_rotating(request.node), case
 
 
 @pytest.mark.rotates
@@ -44,7 +37,25 @@ def test_a_test_that_says_so_rotates(request: pytest.FixtureRequest) -> None:
     assert rotating.is_rotating(request.node)
 
 
-@pytest.mark.parametrize("quarter", range(lock.QUARTERS))
-def test_every_quarter_has_cases(quarter: int) -> None:
-    names = [f"tests/toy.py::test_toy[{case}]" for case in range(100)]
-    assert 10 < sum(lock.quarter(name) == quarter for name in names) < 40
+class Case:
+    """A case of a test that rotates, or of one that does not."""
+
+    def __init__(self, test: str, case: int) -> None:
+        self.test = test
+        self.nodeid = f"{test}[{case}]"
+
+    def get_closest_marker(self, name: str) -> bool | None:
+        return True if (self.test, name) == ("turns", "rotates") else None
+
+
+def test_the_cases_of_a_test_take_turns() -> None:
+    cases = [Case(test, case) for case in range(20) for test in ("stays", "turns")]
+    found = rotating.parts(cast("list[pytest.Item]", cases))
+    first = rotating.part("turns")
+    assert found[::2] == [None] * 20
+    assert found[1::2] == [(first + turn) % rotating.PARTS for turn in range(20)]
+
+
+def test_the_first_cases_of_many_tests_are_in_each_part() -> None:
+    parts = [rotating.part(f"tests/toy.py::test_{at}") for at in range(200)]
+    assert all(10 < parts.count(part) < 40 for part in range(rotating.PARTS))

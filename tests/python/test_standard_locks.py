@@ -231,6 +231,7 @@ def wakes_nobody(_: Waiter) -> None:
 DEFECTS = {"stand": looks_first, "_wake_once": wakes_nobody}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Lock", "Condition", "Queue", "SimpleQueue"])
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_a_wakeup_that_is_lost_is_seen(kind: str, defect: str) -> None:

@@ -8,6 +8,7 @@ from wakeproof.judge.schedules import Options, explore
 from .bugs import BUGS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_is_found(name: str) -> None:
     bug = BUGS[name]
@@ -20,6 +21,7 @@ def test_a_bug_is_found(name: str) -> None:
     assert again.failure.token == found.failure.token
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_what_is_mended_holds(name: str) -> None:
     bug = BUGS[name]

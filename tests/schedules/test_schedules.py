@@ -268,6 +268,7 @@ def test_a_virtual_thread_is_refused() -> None:
         wakeproof.VirtualThread(explore, int).start().result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", range(0, 60, 3))
 def test_an_exception_from_outside_leaves_nothing_behind(
     step: int, monkeypatch: pytest.MonkeyPatch

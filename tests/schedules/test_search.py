@@ -140,6 +140,7 @@ def program_of(seed: int) -> Callable[[list[Any]], None]:
     return program
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_outcome_is_left_out(seed: int) -> None:
     program = program_of(seed)

@@ -1,26 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that run in CI: a quarter of the rotating ones, by the commit hash, and all others."""
+"""The tests that run in CI: an eighth of the rotating ones, by the commit hash, and all others."""
 
 from __future__ import annotations
 
 import functools
 import os
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
 
 import pytest
 
 from wakeproof import locations
 from wakeproof.judge import lock
 
+PARTS = 8
+
+
+def part(name: str) -> int:
+    """Return the part of a test, or of a commit."""
+    return int(sha256(name.encode()).hexdigest(), 16) % PARTS
+
 
 @functools.cache
 def due() -> tuple[int, str] | None:
-    """Return the quarter of rotating tests that runs, and its commit; None: all run."""
-    return lock.quarter_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
+    """Return the part of the rotating tests that runs, and its commit; None: all run."""
+    found = lock.quarter_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
+    return found and (part(found[1]), found[1])
 
 
-def is_due(item: pytest.Item, found: tuple[int, str] | None) -> bool:
-    """Return true if a test runs in that quarter."""
-    return found is None or not is_rotating(item) or found[0] == lock.quarter(item.nodeid)
+def parts(items: Sequence[pytest.Item]) -> list[int | None]:
+    """Return the part of which each test is; None: it runs with every part.
+
+    The cases of a test take turns, so each part has as many of them as another. The hash of the
+    test's name says with which part they begin.
+    """
+    before: Counter[str] = Counter()
+    found: list[int | None] = []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        found.append((part(test) + before[test]) % PARTS if is_rotating(item) else None)
+        before[test] += 1
+    return found
 
 
 def is_rotating(item: pytest.Item) -> bool:

@@ -45,7 +45,6 @@ BROKEN = HOLDS.replace("ended ended ended", "assertion assertion -").replace("=0
 
 
 @pytest.mark.slow
-@pytest.mark.always
 @pytest.mark.parametrize("job", QUICK, ids=[job.name for job in QUICK])
 def test_a_library_shows_what_is_declared(job: Job) -> None:
     done = wild.explore(job)

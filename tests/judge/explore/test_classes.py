@@ -112,6 +112,7 @@ def judged(tmp_path: Path, program: str, *models: Model) -> ExploreReport:
     return explore([file], None, ExploreOptions(models=models))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symptom", ASLEEP)
 @pytest.mark.parametrize("model", MODELS)
 def test_who_sleeps_for_ever_is_told_apart(symptom: str, model: Model, tmp_path: Path) -> None:

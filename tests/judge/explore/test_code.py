@@ -148,6 +148,7 @@ def test_an_atomic_of_any_type_keeps_its_value() -> None:
     assert all(late in judged.result.texts for judged in scenario.judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "message"),
     [

@@ -78,6 +78,7 @@ def test_dead_bytes_of_stacks_make_no_more_states_than_the_same_program_as_text(
         assert compiled[model].states <= 1.5 * texts[model].states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "twin"),
     [("mutexes", ""), ("mutexes", "mutexes_silent"), ("leftovers", ""), ("turns", "")],

@@ -70,6 +70,7 @@ def test_published_counts_of_older_flavours(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in VERDICTS if name[0] in "VW"])
 def test_published_verdicts_are_z3_s(smt: Any, name: str) -> None:
     row, program = VERDICTS[name], LITMUS[name]

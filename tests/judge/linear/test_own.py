@@ -242,6 +242,7 @@ def test_an_operation_that_waits_cannot_happen_before_it_may(tmp_path: Path) -> 
     assert _held(_checked(tmp_path, early, waits))["SC"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "said"),
     [

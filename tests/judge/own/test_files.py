@@ -44,6 +44,7 @@ EVENT = "fd = eventfd(0, 0)"
 PIPE = "assert(pipe(ends) == 0)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("thread", "before", "main", "expected"),
     [
@@ -134,6 +135,7 @@ static int waits(int limit_ms) {
 WATCHED = "set = epoll_create1(0), fd = eventfd(0, EFD_NONBLOCK), watch(EPOLL_CTL_ADD, fd, {})"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "thread", "main", "expected"),
     [

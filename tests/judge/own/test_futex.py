@@ -43,6 +43,7 @@ int main(void) {
 LOST = ("lost_wakeup", "asleep")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("main", "holds"),
     [

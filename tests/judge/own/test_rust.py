@@ -61,6 +61,7 @@ def _of(text: str) -> str:
     return ALLOW + USE + text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_modelled_is_refused(name: str) -> None:
     text, said = REFUSED[name]
@@ -306,6 +307,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "uses"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status", "said"), [
     ("uses::tests::adds", "held", ""),
     ("script_runs", "held", ""),

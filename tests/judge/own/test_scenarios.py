@@ -111,6 +111,7 @@ def _statuses(wakeproof: Command, files: dict[str, str], *options: str) -> dict[
     return {one["name"]: one["status"] for one in [*report["scenarios"], *report["twins"]]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "holds"), [
     (BUILTIN + TEST % "1", True),
     (BUILTIN + TEST % "0", False),
@@ -124,6 +125,7 @@ def test_a_scenario_is_judged_as_it_is(statuses: Statuses, text: str, holds: boo
     assert (statuses({"mine.c": text})["mine"] == "held") is holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_included", [False, True])
 @pytest.mark.parametrize(("does", "holds"), [(ADDS, True), (LOSES, False)])
 def test_a_scenario_has_other_files_and_flags(

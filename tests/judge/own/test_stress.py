@@ -54,6 +54,7 @@ def _end(report: RepeatReport) -> End:
     return end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "kind", "code", "printed"),
     [

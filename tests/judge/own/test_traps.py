@@ -140,6 +140,7 @@ CAUGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_be_explored_is_refused_by_name(what: str) -> None:
     text, message = REFUSED[what]
@@ -149,6 +150,7 @@ def test_what_cannot_be_explored_is_refused_by_name(what: str) -> None:
     assert "Traceback" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CAUGHT)
 def test_a_defect_is_caught_under_each_model(what: str) -> None:
     text, verdict, message = CAUGHT[what]
@@ -204,6 +206,7 @@ def test_a_program_whose_runs_differ_has_no_verdict(tmp_path: Path) -> None:
         of_program(Program((tmp_path / "program.c", tmp_path / "ticks.o")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -71,6 +71,7 @@ def _with_defect(name: str) -> Program:
     return _program(name, *DEFECT.get(Path(name).suffix, ("-DBUG",)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_a_program_holds_under_each_model(name: str) -> None:
     results = of_program(_program(name))
@@ -81,6 +82,7 @@ def test_a_program_holds_under_each_model(name: str) -> None:
     assert counts == sorted(counts)  # what a model allows, the weaker ones allow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_the_defect_of_a_program_shows(name: str) -> None:
     if name == "shared_pointer.cpp" and "clang" in os.environ.get("CC", ""):
