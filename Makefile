@@ -89,7 +89,7 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 builds: venv ## Run every scenario with each compiler and sanitizer, and as AArch64 under qemu
 	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/judge/test_scenarios.py
 
-test-stdlib: venv ## Run CPython's own tests in virtual threads, and of its executor on ours: minutes  [T=MODULES]
+test-stdlib: venv ## Run CPython's own tests in virtual threads, with our event loop, of its executor on ours  [T=MODULES]
 	$(Q)$(BIN)/python -m tests.stdlib.run $(T)
 	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/python/test_executors_stdlib.py
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges `wakeproof.install` by CPython's own tests: ``make test-stdlib``.
+"""Judges `wakeproof.install` and `wakeproof.aio` by CPython's own tests: ``make test-stdlib``.
 
 Each module of tests runs in a process of its own, four times: with the body of each test in the
 main thread and in an OS thread (plain CPython), and in a virtual thread, where the threads that a
-test starts are OS threads or virtual ones.  `skips.toml` names each test that is left out, and why.
+test starts are OS threads or virtual ones.  The modules of test_asyncio run twice: with asyncio's
+own selector loop, and with ours in its place.  `skips.toml` names each test that is left out, and
+why.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import fnmatch
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import tempfile
@@ -56,11 +59,12 @@ class Kind:
     bodies: str
     threads: str = "os"
     is_installed: bool = True
+    loop: str = "asyncio"
 
     @property
     def is_ours(self) -> bool:
-        """Whether bodies run in virtual threads."""
-        return self.bodies == "virtual"
+        """Whether bodies run in virtual threads, or with a loop of ours."""
+        return self.bodies == "virtual" or self.loop != "asyncio"
 
 
 KINDS = (
@@ -69,8 +73,10 @@ KINDS = (
     Kind("virtual", "virtual"),
     Kind("all virtual", "virtual", "virtual"),
 )
-OURS = {kind.name for kind in KINDS if kind.is_ours}
+LOOPS = (Kind("asyncio", "main"), Kind("aio", "main", loop="aio"))
+OURS = {kind.name for kind in (*KINDS, *LOOPS) if kind.is_ours}
 DEFECT = Kind("without install", "virtual", is_installed=False)
+MUTE = Kind("without a write to the pipe", "main", loop="mute")
 
 
 @dataclass
@@ -83,6 +89,22 @@ class Outcomes:
     def count(self, outcome: str) -> int:
         """Return how many tests have this outcome."""
         return sum(found == outcome for found, _ in self.tests.values())
+
+
+def of_asyncio() -> list[str]:
+    """Return the modules of asyncio's own tests; those for Windows have no test here."""
+    found = find_spec("test.test_asyncio")
+    names = pkgutil.iter_modules((found and found.submodule_search_locations) or ())
+    return [
+        f"test_asyncio.{entry.name}"
+        for entry in names
+        if entry.name.startswith("test_") and "windows" not in entry.name
+    ]
+
+
+def kinds_of(module: str) -> tuple[Kind, ...]:
+    """Return the ways in which the tests of a module are run."""
+    return LOOPS if module.startswith("test_asyncio.") else KINDS
 
 
 def left_out(module: str, kind: Kind, names: Iterable[str]) -> dict[str, str]:
@@ -166,9 +188,9 @@ def child(
     record, only = at / "record", at / "only"
     record.touch()
     only.write_text("\n".join(names), encoding="utf-8")
-    name = module if "." in module else f"test.{module}"
+    name = f"test.{module}" if module.startswith("test_") else module
     command = [python, str(HERE / "child.py"), name, "--bodies", kind.bodies]
-    command += ["--threads", kind.threads, "--record", str(record), *flags]
+    command += ["--threads", kind.threads, "--loop", kind.loop, "--record", str(record), *flags]
     command += ["--only", str(only)] if names else []
     command += [] if kind.is_installed else ["--plain"]
     (at / "cwd").mkdir()
@@ -197,15 +219,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each module and kind, and each failure; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE[:Class.test]")
-    parser.add_argument("--kind", choices=[kind.name for kind in KINDS], action="append")
+    parser.add_argument("--kind", choices=[kind.name for kind in (*KINDS, *LOOPS)], action="append")
     parser.add_argument("--listed", action="store_true", help="run what skips.toml leaves out")
     parser.add_argument("--limit", type=float, default=60, help="seconds for one test")
     parser.add_argument("--json", type=Path, help="write all outcomes to this file")
     parser.add_argument("--said", action="store_true", help="show what the tests print")
     options = parser.parse_args(arguments)
-    kinds = [kind for kind in KINDS if not options.kind or kind.name in options.kind]
     chosen: dict[str, list[str] | None] = {}
-    for word in options.modules or MODULES:
+    for word in options.modules or (*MODULES, *of_asyncio()):
         module, _, test = word.partition(":")
         if find_spec(f"test.{module}") is None:
             parser.error(f"there is no module test.{module}; as in: test_queue")
@@ -215,7 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chosen[module] = None
     all_of: Results = {}
     for module, only in chosen.items():
-        for kind in kinds:
+        for kind in kinds_of(module):
+            if options.kind and kind.name not in options.kind:
+                continue
             if sys.stderr.isatty():
                 print(f"{module} {kind.name}", file=sys.stderr)
             found = judge(module, kind, only=only, listed=options.listed, limit_s=options.limit)
@@ -228,24 +251,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     print(f"{module}:{name} {outcome}, {kind.name}: {last}", flush=True)
             if options.json:
                 options.json.write_text(json.dumps(all_of, indent=1), encoding="utf-8")
-    show(all_of, kinds)
+    show(all_of)
     ours = [tests for kinds in all_of.values() for name, tests in kinds.items() if name in OURS]
     return int(any(outcome in BAD for tests in ours for outcome, _ in tests.values()))
 
 
-def show(all_of: Results, kinds: Sequence[Kind]) -> None:
+def show(all_of: Results) -> None:
     """Print a row for each module and kind, and what is left out, with reasons."""
     print(
         f"CPython {sys.version.split()[0]}; bodies of tests run in the main thread, in an OS thread"
     )
-    print("or in a virtual thread; all virtual: the threads that they start are virtual as well")
+    print("or in a virtual thread; all virtual: the threads that they start are virtual as well;")
+    print("aio: in the main thread, where the loops of asyncio are wakeproof's")
     print()
-    print(f"{'':24}{'bodies':14}" + "".join(f"{one:>10}" for one in OUTCOMES))
+    print(f"{'':34}{'bodies':14}" + "".join(f"{one:>10}" for one in OUTCOMES))
     for module, found in all_of.items():
-        for at, kind in enumerate(kinds):
-            counts = Counter(outcome for outcome, _ in found[kind.name].values())
+        for at, (kind, tests) in enumerate(found.items()):
+            counts = Counter(outcome for outcome, _ in tests.values())
             row = "".join(f"{counts[one] or '-':>10}" for one in OUTCOMES)
-            print(f"{'' if at else module:24}{kind.name:14}{row}")
+            print(f"{'' if at else module:34}{kind:14}{row}")
     reasons: dict[str, list[str]] = {}
     for module, found in all_of.items():
         for tests in found.values():

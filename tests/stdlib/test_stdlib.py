@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of CPython's own tests in virtual threads; `make test-stdlib` runs all of run.py."""
+"""Samples of `make test-stdlib`: CPython's own tests in virtual threads, and with our loop."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.stdlib import run
 
 MAIN, _, VIRTUAL, ALL_VIRTUAL = run.KINDS
 SAMPLE = {
+    "test_asyncio.test_unix_events": ("*", run.LOOPS[1:]),
     "test_queue": ("C*", (VIRTUAL, ALL_VIRTUAL)),  # those named Py* differ in `SimpleQueue` only
     "test_select": ("*", (VIRTUAL,)),  # starts no threads
     "test_thread": ("*", (VIRTUAL,)),  # starts OS threads, also where `threading` does not
@@ -63,6 +64,13 @@ def test_what_passes_in_the_main_thread_passes_in_a_virtual_one(module: str) -> 
 def test_without_install_carriers_stand_still() -> None:
     found = run.judge("test_queue", run.DEFECT, only=["PyQueueTest.test_basic"])
     assert found.tests["PyQueueTest.test_basic"][0] == "blocked"
+
+
+def test_a_loop_whose_wakeups_write_nothing_hangs() -> None:
+    name = "EPollEventLoopTests.test_run_in_executor_cancel"  # the loop sleeps before a thread ends
+    found = run.judge("test_asyncio.test_events", run.MUTE, only=[name], limit_s=-2)
+    outcome, why = found.tests[name]
+    assert (outcome, why.splitlines()[-1]) == ("failed", "hung")
 
 
 def test_each_outcome_is_seen_and_the_rest_still_runs(tmp_path: Path) -> None:
