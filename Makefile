@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -85,6 +85,9 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 	  $(BIN)/python -m pytest -q -rP tests/sched/test_group_soak.py tests/sched/test_group_help.py \
 	  tests/sched/test_vthread_stackful_soak.py tests/across/test_mixed.py \
 	  -k 'one_fate or helps or lost or together'
+
+soak-aio: venv ## Threads call an event loop that sleeps as often as it can; none is lost  [N=CALLS]
+	$(Q)$(BIN)/python -m tests.python.aio_soak $(or $(N),1e8)
 
 builds: venv ## Run every scenario with each compiler and sanitizer, and as AArch64 under qemu
 	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/judge/test_scenarios.py

@@ -16,11 +16,11 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
+from tests.python.aio_soak import TWINS, NoAnnouncement, NoSecondLook, NoSend, soak
 
 from wakeproof import aio
 
@@ -112,31 +112,6 @@ def test_a_call_between_the_announcement_and_the_block_ends_the_block(
     assert call_before_block(make) < LOST_S / 2
 
 
-class NoSecondLook(aio.EventLoop):
-    """A twin: the poller does not look at the queue after its announcement."""
-
-    def _block(self, select: Any, timeout: float | None = None) -> Any:
-        self._asleep = True
-        try:
-            return select(timeout)
-        finally:
-            self._asleep = False
-
-
-class NoAnnouncement(aio.EventLoop):
-    """A twin: the poller looks once more, and announces nothing."""
-
-    def _block(self, select: Any, timeout: float | None = None) -> Any:
-        return select(0 if self._ready or self._stopping else timeout)
-
-
-class NoSend(aio.EventLoop):
-    """A twin: the producer does not write to the pipe."""
-
-    def _write_to_self(self) -> None:
-        self._asleep = False
-
-
 @pytest.mark.slow
 def test_a_poller_that_does_not_look_again_loses_the_wakeup() -> None:
     assert call_before_announcement(NoSecondLook) >= LOST_S * 0.9
@@ -194,39 +169,21 @@ def test_of_many_calls_during_one_sleep_one_is_paid_for(make: type[aio.EventLoop
         assert loop.statistics() == aio.LoopStatistics(sent=1, saved=9)
 
 
-def soak(loop: aio.EventLoop, calls: int, threads: int = 2) -> float:
-    """Let threads call and await answers, so that the loop sleeps often; return the longest."""
-    longest = 0.0
-
-    def call() -> None:
-        nonlocal longest
-        for _ in range(calls):
-            answered = threading.Event()
-            begun = time.monotonic()
-            loop.call_soon_threadsafe(answered.set)
-            assert answered.wait(PATIENCE_S), "a wakeup was lost"
-            longest = max(longest, time.monotonic() - begun)
-
-    async def main() -> None:
-        with ThreadPoolExecutor(threads) as pool:
-            await asyncio.gather(*[loop.run_in_executor(pool, call) for _ in range(threads)])
-
-    loop.run_until_complete(main())
-    return longest
-
-
 @each_loop
 @pytest.mark.parametrize("debug", [False, True])
 def test_no_call_of_threads_is_lost_by_a_loop_that_sleeps(
     make: type[aio.EventLoop], debug: bool
 ) -> None:
-    loop = make()
-    loop.set_debug(debug)
-    with contextlib.closing(loop):
-        soak(loop, 1000)
-        counts = loop.statistics()
-    assert counts.sent > 100
-    assert counts.sent + counts.saved >= 2000
+    found = soak(make, 10_000, debug=debug)
+    assert found.calls >= 10_000
+    assert found.lost == 0
+    assert found.sent > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_loop_without_one_half_loses_calls_of_threads(twin: type[aio.EventLoop]) -> None:
+    assert soak(twin, 1_000_000, enough=1).lost == 1
 
 
 @each_loop

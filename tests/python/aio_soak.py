@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads call a loop that sleeps as often as it can: `make soak-aio` [N=CALLS].
+
+Four threads make a few calls each, of a random number, and wait until the loop has run all of them.
+So the loop falls asleep after each round, just when the next one begins.  A wakeup is lost if the
+loop sleeps on though its queue has an entry and nothing is in its pipe.  The twins, loops without
+one half of the protocol, must lose some.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import selectors
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from wakeproof import aio
+
+LOST_S = 0.1  # nobody takes as long between the push and the write, twice
+MOST = 16  # calls of a thread in a round
+THREADS = 4
+
+
+class NoSecondLook(aio.EventLoop):
+    """A twin: the poller does not look at the queue after its announcement."""
+
+    def _block(self, select: Any, timeout: float | None = None) -> Any:
+        self._asleep = True
+        try:
+            return select(timeout)
+        finally:
+            self._asleep = False
+
+
+class NoAnnouncement(aio.EventLoop):
+    """A twin: the poller looks once more, and announces nothing."""
+
+    def _block(self, select: Any, timeout: float | None = None) -> Any:
+        return select(0 if self._ready or self._stopping else timeout)
+
+
+class NoSend(aio.EventLoop):
+    """A twin: the producer does not write to the pipe."""
+
+    def _write_to_self(self) -> None:
+        self._asleep = False
+
+
+TWINS = (NoSecondLook, NoAnnouncement, NoSend)
+
+
+class Watchful(selectors.EpollSelector):
+    """Wakes its loop when a wakeup was lost, and counts it."""
+
+    loop: aio.EventLoop
+    lost = 0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is not None:
+            return super().select(timeout)
+        while not (found := super().select(LOST_S)):
+            if self.loop._ready and not (found := super().select(LOST_S)):
+                self.lost += 1
+                break
+        return found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a soak has seen."""
+
+    calls: int
+    lost: int
+    sent: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.calls:,} calls, {self.lost} wakeups lost, {self.sent:,} system calls,"
+            f" {self.seconds:.0f} s"
+        )
+
+
+def soak(
+    make: type[aio.EventLoop], calls: int, *, debug: bool = False, seed: int = 0, enough: int = 3
+) -> Outcome:
+    """Make so many calls, or stop when enough wakeups have been lost."""
+    selector = Watchful()
+    loop = selector.loop = make(selector)
+    loop.set_debug(debug)
+    turns = [threading.Semaphore(0) for _ in range(THREADS)]
+    awaited = made = 0
+    is_over = False
+    numbers: list[int] = []
+
+    def begin() -> None:
+        nonlocal awaited, is_over
+        is_over = made >= calls or selector.lost >= enough
+        numbers[:] = [chance.randint(1, MOST) for _ in turns]
+        awaited = sum(numbers)
+        for turn in turns:
+            turn.release()
+        if is_over:
+            loop.stop()
+
+    def called() -> None:
+        nonlocal awaited, made
+        made += 1
+        awaited -= 1
+        if not awaited:
+            begin()
+
+    def call(me: int) -> None:
+        while turns[me].acquire() and not is_over:
+            for _ in range(numbers[me]):
+                loop.call_soon_threadsafe(called)
+
+    chance = random.Random(seed)
+    threads = [threading.Thread(target=call, args=[me], daemon=True) for me in range(THREADS)]
+    begun, interval = time.monotonic(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns between as many steps as they can
+    try:
+        with contextlib.closing(loop):
+            loop.call_soon(begin)
+            for thread in threads:
+                thread.start()
+            loop.run_forever()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    return Outcome(made, selector.lost, loop.statistics().sent, time.monotonic() - begun)
+
+
+def main() -> int:
+    """Soak the loop, then each twin for a tenth of the calls; return the exit code."""
+    calls = int(float(sys.argv[1]))
+    found = soak(aio.EventLoop, calls, seed=time.time_ns())
+    print(f"{'EventLoop':16}{found}", flush=True)
+    failed = found.lost > 0
+    for twin in TWINS:
+        found = soak(twin, calls // 10)
+        print(f"{twin.__name__:16}{found}", flush=True)
+        failed |= not found.lost
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
