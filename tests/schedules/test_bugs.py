@@ -5,7 +5,7 @@ import pytest
 
 from wakeproof.judge.schedules import Options, explore
 
-from .bugs import BUGS
+from .bugs_of_asyncio import BUGS
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decorator, pytest's option, and what a program must not do."""
 
-import asyncio
 import contextlib
 import gc
 import logging
@@ -252,15 +251,6 @@ def test_schedules_that_are_not_fair_are_said_to_be_left_out() -> None:
 
     assert str(explore(program)).startswith("holds: every fair schedule,")
     assert str(explore(lambda: started(int))).startswith("holds: every schedule,")
-
-
-def test_a_loop_of_asyncio_is_refused() -> None:
-    def program() -> None:
-        with contextlib.closing(asyncio.new_event_loop()) as loop:
-            loop.run_until_complete(asyncio.futures.Future(loop=loop))
-
-    with pytest.raises(UnsupportedError, match="as a loop of asyncio does"):
-        explore(program)
 
 
 def test_a_virtual_thread_is_refused() -> None:

@@ -6,6 +6,7 @@ A program's outcome is what each of its threads has seen, who waits at its end, 
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import random
 import threading
@@ -17,7 +18,7 @@ import pytest
 
 from wakeproof.judge.schedules import modelled, search
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
-from wakeproof.judge.schedules.explore import alike, one
+from wakeproof.judge.schedules.explore import Options, alike, one
 from wakeproof.judge.schedules.search import Search, pending_of
 
 MOST = 1500  # orders of a program that is compared
@@ -47,6 +48,12 @@ class EachOrder:
         if not choices:
             self.why = "stuck"
             return NOBODY
+        return self._next(choices)
+
+    def choose(self, _: Task, count: int) -> int:
+        return self._next(list(range(count)))
+
+    def _next(self, choices: list[int]) -> int:
         if self._at == len(self._stack):
             self._stack.append(choices)
         self._at += 1
@@ -62,17 +69,19 @@ class EachOrder:
 
 
 def outcomes(
-    program: Callable[[list[Any]], None], scheduler: EachOrder | Search
+    program: Callable[[list[Any]], None],
+    scheduler: EachOrder | Search,
+    options: Options | None = None,
 ) -> tuple[Outcomes, int]:
     found, runs = set(), 0
     with modelled.exchanged(), alike():
         while runs <= MOST:
             seen: list[Any] = []
-            run = one(lambda seen=seen: program(seen), scheduler)  # type: ignore[misc]
+            run = one(lambda seen=seen: program(seen), scheduler, None, options)  # type: ignore[misc]
             if scheduler.why != "asleep":
                 runs += 1
                 assert scheduler.why in ("", "stuck")
-                waiting = tuple(task.number for task in run.alive)
+                waiting = tuple(task.number for task in run.alive if run.error is None)
                 by_thread = tuple(sorted(seen, key=lambda one: one[:2]))
                 found.add((by_thread, waiting, type(run.error)))
             if not scheduler.advance():
@@ -140,36 +149,111 @@ def program_of(seed: int) -> Callable[[list[Any]], None]:
     return program
 
 
+def of_asyncio(seed: int) -> tuple[Callable[[list[Any]], None], Options]:
+    """Return a program of tasks, and perhaps a thread, and the options with which it is judged."""
+    lot = random.Random(seed)
+    has_thread = lot.random() < 0.5
+    kinds = lot.choice((("sleep", "set", "wait"), ("lock", "set", "wait"), ("sleep", "lock")))
+    plans = [
+        [(lot.choice(kinds), lot.randrange(2)) for _ in range(lot.randint(1, 2))]
+        for _ in range(2 if has_thread else lot.choice((2, 3)))
+    ]
+    options = Options(cancels=int(lot.random() < 0.4), any_order=lot.random() < 0.3)
+
+    async def main(seen: list[Any]) -> None:
+        loop = asyncio.get_running_loop()
+        events = [asyncio.Event() for _ in range(2)]
+        locks = [asyncio.Lock() for _ in range(2)]
+
+        async def do(kind: str, of: int) -> None:
+            if kind == "sleep":
+                await asyncio.sleep(1 + of)
+            elif kind == "set":
+                events[of].set()
+            elif kind == "lock":
+                async with locks[of]:
+                    await asyncio.sleep(0)
+            else:
+                async with asyncio.timeout(1):
+                    await events[of].wait()
+
+        async def task(me: int) -> None:
+            for kind, of in plans[me]:
+                try:
+                    await do(kind, of)
+                    order.append((me, kind))
+                except (TimeoutError, asyncio.CancelledError) as error:
+                    order.append((me, type(error).__name__))
+
+        def come() -> None:
+            events[0].set()
+            order.append("called")
+
+        order: list[Any] = []
+        tasks = [loop.create_task(task(me)) for me in range(len(plans))]
+        thread = threading.Thread(target=lambda: loop.call_soon_threadsafe(come))
+        if has_thread:
+            thread.start()
+        await asyncio.wait(tasks)
+        seen.append(tuple(order))
+
+    def program(seen: list[Any]) -> None:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(main(seen))
+        loop.close()
+
+    return program, options
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_no_outcome_of_asyncio_is_left_out(seed: int) -> None:
+    no_outcome_is_left_out(*of_asyncio(seed))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_outcome_is_left_out(seed: int) -> None:
-    program = program_of(seed)
-    expected, orders = outcomes(program, EachOrder())
-    found, runs = outcomes(program, Search())
-    assert runs <= orders
+    no_outcome_is_left_out(program_of(seed), Options())
+
+
+def no_outcome_is_left_out(program: Callable[[list[Any]], None], options: Options) -> None:
+    expected, orders = outcomes(program, EachOrder(), options)
+    found, runs = outcomes(program, Search(), options)
     if orders <= MOST:
+        assert runs <= orders
         assert found == expected
         bounded = Search(bound=2)
-        some, _ = outcomes(program, bounded)
+        some, _ = outcomes(program, bounded, options)
         assert some <= expected
         assert bounded.was_cut or some == expected
-    else:
+    elif runs <= MOST:
         assert found >= expected
 
 
 TWINS = {
-    "all commute": ("commute", lambda *_: True),
-    "nothing excludes": ("excludes", lambda *_: False),
+    "all commute": (search, "commute", lambda *_: True),
+    "nothing excludes": (search, "excludes", lambda *_: False),
+    "ways are not tried": (Search, "choose", lambda *_: 0),
 }
+FAMILIES = {"threads": lambda seed: (program_of(seed), Options()), "asyncio": of_asyncio}
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_a_broken_search_leaves_outcomes_out(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, *TWINS[twin])
+@pytest.mark.parametrize(
+    ("twin", "family"),
+    [
+        ("all commute", "threads"), ("nothing excludes", "threads"),
+        *((twin, "asyncio") for twin in TWINS),
+    ],
+)  # fmt: skip
+def test_a_broken_search_leaves_outcomes_out(
+    twin: str, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*TWINS[twin])
     for seed in range(40):
-        program = program_of(seed)
-        expected, orders = outcomes(program, EachOrder())
-        if orders <= MOST and outcomes(program, Search())[0] != expected:
+        program, options = FAMILIES[family](seed)
+        expected, orders = outcomes(program, EachOrder(), options)
+        if orders <= MOST and outcomes(program, Search(), options)[0] != expected:
             return
     pytest.fail("the broken search finds as much")
 

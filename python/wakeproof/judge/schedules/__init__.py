@@ -2,17 +2,21 @@
 """Run a test under every schedule of its threads: `schedules`.
 
 modelled    what threads do that others can notice: locks, queues, sleeps, threads
+loop        the event loop of asyncio
 execution   one run, whose threads are greenlets, in the order that a scheduler gives
 search      the scheduler that gives each order once: partial order reduction, preemption bounds
 given       the schedulers of a known order, and of one by lot
 data        reads and writes as operations
-explore     all runs, and the verdict;  waits: why threads wait;  lanes: a schedule for a reader
+explore     all runs, and the verdict;  lanes: a schedule for a reader
+waits       why threads wait;  awaits: why tasks of asyncio wait
 stall       ends what does not come to a synchronisation point
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -40,15 +44,17 @@ def schedules(
     seed: int = ...,
     steps: int = ...,
     data: bool = ...,
+    cancels: int = ...,
+    any_order: bool = ...,
     replay: str = ...,
 ) -> Callable[[Callable[P, object]], Callable[P, None]]: ...
 def schedules(test: Callable[..., object] | None = None, /, **options: Any) -> Any:  # noqa: D417
     """Make a test run under every schedule of the threads that it starts.
 
-    The test is ordinary code: ``threading``, ``queue``, ``concurrent.futures``, ``time.sleep``.  It
-    is called once for each schedule, with threads that take turns at their synchronisation points;
-    what must be the same each time it has to make itself.  No call waits: time is virtual, and a
-    timeout is a choice.
+    The test is ordinary code: ``threading``, ``queue``, ``concurrent.futures``, ``asyncio``,
+    ``time.sleep``.  It is called once for each schedule, with threads that take turns at their
+    synchronisation points; what must be the same each time it has to make itself.  No call waits:
+    time is virtual, and a timeout is a choice.  A coroutine function runs by `asyncio.run`.
 
     Args:
         test: the test.
@@ -59,6 +65,10 @@ def schedules(test: Callable[..., object] | None = None, /, **options: Any) -> A
         random: if that was not enough, so many schedules by lot.
         seed: of the lot.
         steps: operations of one schedule, after which it counts as a livelock.
+        cancels: so many tasks of asyncio are cancelled, at any of their awaits; the main one is
+            not.  If what was cancelled makes the test raise CancelledError, that is no failure.
+        any_order: callbacks of asyncio that are ready run in any order; not only in that of
+            `call_soon`, which asyncio promises.
         data: threads also take turns at reads and writes of attributes, globals, closures, items.
         replay: the token of a schedule, as a failure prints it: run this one alone.  The
             environment variable WAKEPROOF_REPLAY does the same.
@@ -100,7 +110,9 @@ def schedules(test: Callable[..., object] | None = None, /, **options: Any) -> A
     def made(test: Callable[..., object]) -> Callable[..., None]:
         @functools.wraps(test)
         def under_every_schedule(*args: Any, **named: Any) -> None:
-            judge(functools.partial(test, *args, **named), chosen)
+            call: Callable[[], Any] = functools.partial(test, *args, **named)
+            is_async = inspect.iscoroutinefunction(test)
+            judge((lambda: asyncio.run(call())) if is_async else call, chosen)
 
         vars(under_every_schedule)["under_every_schedule"] = True
         return under_every_schedule

@@ -8,7 +8,8 @@
 
 So a run is a list of choices.  A choice is twice the number of a thread; and one more if the wait
 of the thread ends because its time has run out.  Time is virtual: it passes when a thread sleeps or
-times out.
+times out.  Where a thread itself can go on in several ways, as a loop of asyncio can, `choose` says
+which; above the number of the thread the choice then has which of them it is.
 
 All threads of a run are greenlets of one OS thread, so between two operations nothing else happens.
 Values of ``threading.local`` are a thread's own.
@@ -23,12 +24,12 @@ import contextvars
 import ctypes
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from wakeproof._runtime.jobs import tasks
-from wakeproof.errors import MissingToolError
+from wakeproof.errors import MissingToolError, UnsupportedError
 from wakeproof.judge.schedules.operation import CLOCK, END, LINE, PASS, WRITE, Access
 
 try:
@@ -47,6 +48,10 @@ IDENTS = 1 << 40
 ctypes.pythonapi.PyThreadState_Get.restype = ctypes.c_void_p
 
 
+class NotModelledError(UnsupportedError):
+    """The program waits for something outside of itself."""
+
+
 class Scheduler(Protocol):
     """Who says which thread is next."""
 
@@ -58,6 +63,19 @@ class Scheduler(Protocol):
 
     def pick(self, me: Task | None) -> int:
         """Return the next choice, or NOBODY.  `me` asks; None: a thread that has ended does."""
+
+    def choose(self, me: Task, count: int) -> int:
+        """Return how `me` goes on, of so many ways; 0: the usual one.  NOBODY: not at all."""
+
+
+class Watch(Protocol):
+    """Who is told what tasks of asyncio do."""
+
+    def goes_on(self, task: Any) -> None:
+        """Note that a task goes on."""
+
+    def cancels(self, task: Any) -> None:
+        """Note that a task is cancelled."""
 
 
 def _go(me: Task, other: Any) -> None:
@@ -149,7 +167,14 @@ class Task:
 class Run:
     """One run; while it lasts it is `running`."""
 
-    def __init__(self, scheduler: Scheduler, trace: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        trace: Callable[[], None] | None = None,
+        *,
+        cancels: int = 0,
+        any_order: bool = False,
+    ) -> None:
         self.scheduler = scheduler
         self._trace = trace
         self.tasks: list[Task] = []
@@ -165,6 +190,13 @@ class Run:
         self._kept: list[Any] = []  # so that no id is used twice
         self._starting: Task | None = None
         self._next = NOBODY
+        self.loops: list[Any] = []  # of asyncio
+        self.watch: Watch | None = None
+        self.unhandled: list[tuple[str, str, BaseException]] = []  # what asyncio only logs
+        self.refused: NotModelledError | None = None
+        self.cancels = cancels  # how many tasks of asyncio may be cancelled; and how many were
+        self.cancelled = 0
+        self.any_order = any_order
 
     # ---- what the operations call ----
 
@@ -218,6 +250,15 @@ class Run:
             return True
         return False
 
+    def choose(self, count: int) -> int:
+        """Return which of so many ways the caller goes; 0 is the usual one."""
+        if count == 1 or self.is_unwinding:
+            return 0
+        way = self.scheduler.choose(self.current, count)
+        if way < 0:
+            self._leave(self.current)
+        return way
+
     def _chosen(self, choice: int) -> Task:
         self.steps += 1
         task = self.tasks[choice >> 1]
@@ -245,6 +286,11 @@ class Run:
         self._starting, self._starter = task, me
         self._switch(me, task)
         return task
+
+    def refuse(self, what: str) -> NoReturn:
+        """Fail, because the program calls what is not modelled."""
+        self.refused = NotModelledError(f"schedules: {what}; only what threads do is modelled")
+        raise self.refused
 
     # ---- the threads ----
 
@@ -311,5 +357,10 @@ class Run:
                     task.greenlet.throw(GreenletExit)
         finally:
             logging.disable(disabled)
+            if self.loops:
+                self._enter(self.tasks[0])
+                for loop in self.loops:
+                    loop.close()
+                own.unmount()
             tasks.clear()
             self._kept.clear()

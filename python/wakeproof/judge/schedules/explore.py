@@ -7,6 +7,7 @@ then all.  So what fails is found with as few as possible.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 import threading
@@ -16,12 +17,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from wakeproof._runtime.stdlib.replacement import Attribute
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge.schedules import lanes, modelled, stall, waits
+from wakeproof.judge.schedules import awaits, lanes, modelled, stall, waits
 from wakeproof.judge.schedules.data import trace, traced
 from wakeproof.judge.schedules.execution import Run, leave
-from wakeproof.judge.schedules.given import Given, Lot, Plain, of_token, to_token
+from wakeproof.judge.schedules.given import Given, Lot, Plain, number_of, of_token, to_token
 from wakeproof.judge.schedules.search import Search
 
 HOLDS, NOT_ALL = "holds", "not exhaustive"
@@ -47,6 +47,10 @@ class Options:
     """Steps of one schedule, after which it counts as a livelock."""
     data: bool = False
     """Also between the reads and writes of attributes, globals, closures and items."""
+    cancels: int = 0
+    """So many tasks of asyncio are cancelled, at any of their awaits."""
+    any_order: bool = False
+    """Callbacks of asyncio that are ready run in any order, not only in that of `call_soon`."""
     replay: str = ""
     """The token of a schedule: that alone."""
 
@@ -54,7 +58,7 @@ class Options:
         for name in "most", "steps":
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; allowed: 1 or more")
-        for name in "preemptions", "random", "seconds":
+        for name in "cancels", "preemptions", "random", "seconds":
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise UsageError(f"{name} is {value}; allowed: 0 or more")
@@ -193,7 +197,7 @@ class _Exploration:
     def _one(self, scheduler: Search | Plain, look: Callable[[Run], None] | None = None) -> Run:
         if self._runs % _COLLECT == _COLLECT - 1:
             gc.collect()
-        return one(self._call, scheduler, look, data=self._options.data)
+        return one(self._call, scheduler, look, self._options)
 
     def _drawn(self, seed: int) -> Failure | None:
         lot = Lot(seed, self._options.steps, changes=seed % 4)
@@ -217,23 +221,19 @@ class _Exploration:
 
     def _given(self, choices: Sequence[int]) -> Failure | None:
         """Run that schedule again, and return how it fails."""
-        recorder = lanes.Recorder(choices, self._options.steps)
         kept: list[tuple[str, str]] = []
         text: list[str] = []
-        nobody: dict[int, str] = {}
+        noted = awaits.Noted()
+        recorder = lanes.Recorder(choices, self._options.steps, noted)
 
         def look(run: Run) -> None:
             text.append(lanes.to_text(recorder.rows, run))
             if _is_bad(run, recorder.why):
-                kept.append(_said(run, recorder, nobody))
+                kept.append(_said(run, recorder, noted))
 
         self._runs += 1
-        noted = Attribute(threading.Condition, "notify", waits.notifications(nobody))
-        noted.install()
-        try:
+        with noted.filled():
             run = self._one(recorder, look)
-        finally:
-            noted.uninstall()
         if not kept:
             return None
         (verdict, said), error = kept[0], run.error
@@ -244,18 +244,25 @@ def one(
     call: Callable[[], object],
     scheduler: Any,
     look: Callable[[Run], None] | None = None,
-    *,
-    data: bool = False,
+    options: Options | None = None,
 ) -> Run:
     """Make one run, look at it before its threads are unwound, and return it."""
-    run = Run(scheduler, trace if data else None)
+    how = options or Options()
+    tracer = trace if how.data else None
+    run = Run(scheduler, tracer, cancels=how.cancels, any_order=how.any_order)
     modelled.running = run
     vars(threading)["_counter"] = itertools.count(1).__next__  # of the names of threads
     stall.begins(run)
     try:
         run.make(call)
-        if isinstance(run.error, (KeyboardInterrupt, JudgeError, UsageError)) or _is_ours(run):
-            raise run.error  # type: ignore[misc]
+        if run.refused is not None:
+            raise run.refused
+        if isinstance(run.error, (KeyboardInterrupt, JudgeError, UsageError)):
+            raise run.error
+        if run.error is None and run.unhandled:
+            run.error = run.unhandled[0][2]
+        elif run.cancelled and isinstance(run.error, asyncio.CancelledError):
+            run.error = None  # what was cancelled may be awaited
         if look is not None:
             look(run)
     finally:
@@ -268,26 +275,26 @@ def one(
     return run
 
 
-def _is_ours(run: Run) -> bool:
-    return isinstance(run.error, modelled.NotModelledError)
-
-
 def _is_bad(run: Run, why: str) -> bool:
     if run.error is not None or why == "endless":
         return True
     return why == "stuck" and any(not task.is_daemon for task in run.alive)
 
 
-def _said(run: Run, recorder: lanes.Recorder, nobody: dict[int, str]) -> tuple[str, str]:
+def _said(run: Run, recorder: lanes.Recorder, noted: awaits.Noted) -> tuple[str, str]:
     """Return the verdict on a run that has failed, and what is said of it."""
     if run.error is not None:
-        name = run.failed.name if run.failed else "?"
         verdict = ASSERTION if isinstance(run.error, AssertionError) else EXCEPTION
-        return verdict, f"{type(run.error).__name__} in {name}: {run.error}"
+        who, how = (run.failed.name, "") if run.failed else run.unhandled[0][:2]
+        said = f"{type(run.error).__name__} in {who}: {run.error}"
+        return verdict, f"{said} ({how})" if how else said
     if recorder.why == "endless":
         where = sorted({f"{row.name} at {row.where}" for row in recorder.rows[-20:]})
         return LIVELOCK, f"no end after {len(recorder.choices):,} steps; last: {', '.join(where)}"
-    stuck = [waits.of(task, run, nobody) for task in run.alive if not task.is_daemon]
+    stuck: list[waits.Wait] = []
+    for task in run.alive:
+        if not task.is_daemon:
+            stuck += awaits.of(task, noted) or [waits.of(task, run, noted.nobody)]
     told = "; ".join(
         f"{one.name} waits in {one.what} at {one.where}" + (f" for {one.on}" if one.on else "")
         for one in stuck
@@ -295,6 +302,8 @@ def _said(run: Run, recorder: lanes.Recorder, nobody: dict[int, str]) -> tuple[s
     come = [one for one in stuck if one.come]
     if come:
         return LOST, f"{told}; but what {come[0].name} waits for has come: {come[0].come}"
+    if swallowed := awaits.swallowed(noted, stuck):
+        return LOST, f"{told}; {swallowed}"
     if ring := waits.cycle(stuck):
         order = " waits for ".join([*(one.name for one in ring), ring[0].name])
         return DEADLOCK, f"{order}; {told}"
@@ -304,7 +313,7 @@ def _said(run: Run, recorder: lanes.Recorder, nobody: dict[int, str]) -> tuple[s
 def _segments(choices: Sequence[int]) -> list[list[int]]:
     parts: list[list[int]] = []
     for choice in choices:
-        if parts and parts[-1][-1] >> 1 == choice >> 1:
+        if parts and number_of(parts[-1][-1]) == number_of(choice):
             parts[-1].append(choice)
         else:
             parts.append([choice])

@@ -11,17 +11,21 @@ from itertools import groupby
 from wakeproof.errors import UsageError
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
 from wakeproof.judge.schedules.operation import PAUSES, Access
-from wakeproof.judge.schedules.search import FAIR, pending_of, usual
+from wakeproof.judge.schedules.search import FAIR, WAY, pending_of, usual
 
-_PART = re.compile(r"(\d+)(t?)(?:x(\d+))?")
+_PART = re.compile(r"(\d+)(t?)(?::(\d+))?(?:x(\d+))?")
 
 
 def to_token(choices: Sequence[int]) -> str:
-    """Return a schedule as text: ``0x3.1.0t`` is thread 0 three times, 1 once, a timeout of 0."""
+    """Return a schedule as text.
+
+    ``0x3.1.0t.0:2`` is thread 0 three times, 1 once, a timeout of 0, and 0 on its third way.
+    """
     parts = []
     for choice, group in groupby(choices):
-        count = len(list(group))
-        parts.append(f"{choice >> 1}{'t' if choice & 1 else ''}{f'x{count}' if count > 1 else ''}")
+        count, way = len(list(group)), choice // WAY
+        part = f"{number_of(choice)}{'t' if choice & 1 else ''}{f':{way}' if way else ''}"
+        parts.append(f"{part}{f'x{count}' if count > 1 else ''}")
     return ".".join(parts) or "0x0"
 
 
@@ -36,8 +40,14 @@ def of_token(token: str) -> list[int]:
         found = _PART.fullmatch(part)
         if found is None:
             raise UsageError(f"replay: {part!r} of {token!r}; allowed: such as 0x3.1.0t")
-        choices += [2 * int(found[1]) + bool(found[2])] * int(found[3] or 1)
+        choice = 2 * int(found[1]) + bool(found[2]) + WAY * int(found[3] or 0)
+        choices += [choice] * int(found[4] or 1)
     return choices
+
+
+def number_of(choice: int) -> int:
+    """Return the number of the thread that a choice is for."""
+    return choice % WAY >> 1
 
 
 class Plain:
@@ -64,9 +74,21 @@ class Plain:
             self.why = "endless"
             return NOBODY
         choice = self._choose(me, pending)
-        self._row = self._row + 1 if self.choices and self.choices[-1] >> 1 == choice >> 1 else 1
+        last = number_of(self.choices[-1]) if self.choices else NOBODY
+        self._row = self._row + 1 if last == choice >> 1 else 1
         self.choices.append(choice)
         return choice
+
+    def choose(self, me: Task, count: int) -> int:
+        """Return which of so many ways the thread goes."""
+        if len(self.choices) >= self.limit:
+            return 0
+        way = self._way(me.number, count)
+        self.choices.append(2 * me.number + WAY * way)
+        return way
+
+    def _way(self, _number: int, _count: int) -> int:
+        return 0
 
     def _choose(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> int:
         return usual(self._run, me, pending, {}, self._row)
@@ -88,6 +110,15 @@ class Given(Plain):
             self.fits = False
         return super()._choose(me, pending)
 
+    def _way(self, number: int, count: int) -> int:
+        at = len(self.choices)
+        if at < len(self._given):
+            way = self._given[at] // WAY
+            if number_of(self._given[at]) == number and way < count:
+                return way
+            self.fits = False
+        return 0
+
 
 class Lot(Plain):
     """Each choice by lot, or (`changes` above 0) by priorities that change so often: PCT.
@@ -105,9 +136,12 @@ class Lot(Plain):
     def _choose(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> int:
         if not self._by_rank:
             return self._lot.choice(list(pending))
-        last = self.choices[-1] >> 1 if self.choices else 0
+        last = number_of(self.choices[-1]) if self.choices else 0
         if len(self.choices) in self._changes or self._row >= FAIR or (me and me.kind in PAUSES):
             self._ranks[last] = -len(self.choices)
         for choice in pending:
             self._ranks.setdefault(choice >> 1, self._lot.random())
         return max(pending, key=lambda choice: (not choice & 1, self._ranks[choice >> 1]))
+
+    def _way(self, _number: int, count: int) -> int:
+        return self._lot.randrange(count)

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wakeproof.judge.schedules import waits
+from wakeproof.judge.schedules import awaits, waits
 from wakeproof.judge.schedules.execution import Run, Task
 from wakeproof.judge.schedules.given import Given
-from wakeproof.judge.schedules.operation import NAMES
+from wakeproof.judge.schedules.loop import LoopTask
+from wakeproof.judge.schedules.operation import NAMES, POLL
 
 _WIDTH = 36
 
@@ -27,19 +28,37 @@ class Row:
 class Recorder(Given):
     """Gives the choices of a schedule, and notes what the threads did."""
 
-    def __init__(self, choices: Sequence[int], limit: int) -> None:
+    def __init__(self, choices: Sequence[int], limit: int, noted: awaits.Noted) -> None:
         super().__init__(choices, limit)
+        self._noted = noted
         self.rows: list[Row] = []
 
     def pick(self, me: Task | None) -> int:
         """Return the next choice."""
         choice = super().pick(me)
-        if choice >= 0:
+        if choice >= 0 and self._run.tasks[choice >> 1].kind != POLL:
             task = self._run.tasks[choice >> 1]
             frame, _ = waits.place(task, self._run)
             did = "time is up" if choice & 1 else NAMES[task.kind]
-            self._note(Row(task.name, waits.where(frame), waits.source(frame), (did,)))
+            name = _name(task, self._run)
+            self._note(Row(name, waits.where(frame), waits.source(frame), (did,)))
         return choice
+
+    def begin(self, run: Run) -> None:
+        """Start at the beginning."""
+        super().begin(run)
+        run.watch = self
+
+    def goes_on(self, task: LoopTask) -> None:
+        """Note that a task of asyncio goes on."""
+        frame, _ = awaits.place(task.get_coro())
+        if frame is not None:
+            self._note(Row(task.get_name(), waits.where(frame), waits.source(frame), ("run",)))
+
+    def cancels(self, task: LoopTask) -> None:
+        """Note that a task of asyncio is cancelled."""
+        self._noted.cancels(task)
+        self._note(Row(task.get_name(), "", "", ("cancelled",)))
 
     def _note(self, row: Row) -> None:
         last = self.rows[-1] if self.rows else None
@@ -49,9 +68,15 @@ class Recorder(Given):
             self.rows.append(row)
 
 
+def _name(task: Task, run: Run) -> str:
+    """Return the name of the thread, or of the task of asyncio that it runs."""
+    active = (loop.active for loop in run.loops if loop.thread is task)
+    return next((one.get_name() for one in active if one is not None), task.name)
+
+
 def to_text(rows: Sequence[Row], run: Run) -> str:
     """Return the lanes as text."""
-    names = [task.name for task in run.tasks]
+    names = list(dict.fromkeys([*(task.name for task in run.tasks), *(row.name for row in rows)]))
     width = max(12, min(_WIDTH, 108 // max(1, len(names))))
     lines = [" | ".join(name[:width].ljust(width) for name in names).rstrip()]
     lines.append("-+-".join("-" * width for _ in names))

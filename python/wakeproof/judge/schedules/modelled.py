@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import _posixsubprocess
 import _thread
+import asyncio
 import contextlib
 import inspect
 import os
@@ -33,8 +34,9 @@ from typing import Any
 
 import wakeproof
 from wakeproof._runtime.stdlib.replacement import Attribute, Function, Replacement
-from wakeproof.errors import StateError, UnsupportedError
+from wakeproof.errors import StateError
 from wakeproof.judge.schedules.execution import IDENTS, Run, Task, exchange, own
+from wakeproof.judge.schedules.loop import Loop
 from wakeproof.judge.schedules.operation import (
     ACQUIRE,
     GET,
@@ -57,10 +59,6 @@ _locked = exchange.original(_Lock.locked)
 _active: dict[int, threading.Thread] = vars(threading)["_active"]
 _os_ident = exchange.original(_thread.get_ident)
 running: Run | None = None
-
-
-class NotModelledError(UnsupportedError):
-    """The program waits for something outside of itself."""
 
 
 def is_ours() -> bool:
@@ -449,13 +447,40 @@ def _futures() -> Iterator[Replacement]:
     yield Attribute(_base.Future, "__hash__", _by_number)
 
 
+# ---- asyncio ----
+
+_policies = [name for name in vars(asyncio.events) if name.endswith("BaseDefaultEventLoopPolicy")]
+_policy: Any = getattr(asyncio.events, _policies[0])  # 3.14: it begins with "_"
+
+
+def _makes_loop(old: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def new_event_loop(self: Any) -> Any:
+        run = running
+        return Loop(run) if run is not None and is_ours() else old(self)
+
+    return new_event_loop
+
+
+def _ignores_factory(old: Callable[..., None]) -> Callable[..., None]:
+    def begins(self: Any, *, debug: bool | None = None, loop_factory: Any = None) -> None:
+        old(self, debug=debug, loop_factory=None if is_ours() else loop_factory)
+
+    return begins
+
+
+def _asyncio() -> Iterator[Replacement]:
+    yield Attribute(_policy, "new_event_loop", _makes_loop)
+    yield Attribute(asyncio.Runner, "__init__", _ignores_factory)
+
+
 # ---- what is not modelled ----
 
 
 def _refuses(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def made(_: Callable[..., Any]) -> Callable[..., Any]:
         def refuse(*_: Any, **__: Any) -> Any:
-            raise NotModelledError(f"schedules: {what}; only what threads do is modelled")
+            assert running is not None
+            running.refuse(what)
 
         return refuse
 
@@ -500,7 +525,7 @@ def _refused() -> Iterator[Replacement]:
     yield Function(select, "select", _refuses("select.select waits for descriptors"))
     for poller in type(select.poll()), getattr(select, "epoll", None):
         if poller is not None:
-            what = f"select.{poller.__name__} waits for descriptors, as a loop of asyncio does"
+            what = f"select.{poller.__name__} waits for descriptors, as a selector of asyncio does"
             yield Function(poller, "poll", _refuses(what))
     for name in "sigwait", "sigwaitinfo", "sigtimedwait", "pause":
         yield Function(signal, name, _refuses(f"signal.{name} waits for a signal"))
@@ -508,7 +533,7 @@ def _refused() -> Iterator[Replacement]:
 
 _one = threading.Lock()
 AREAS: tuple[Callable[[], Iterator[Replacement]], ...] = (
-    _locks, _queues, _clocks, _threads, _futures, _refused,
+    _locks, _queues, _clocks, _threads, _futures, _asyncio, _refused,
 )  # fmt: skip
 
 

@@ -20,13 +20,17 @@ CLOCK = 0
 
 NAMES = (
     "acquire", "try to acquire", "release", "look at", "put into", "get from", "start", "join",
-    "end", "sleep", "read the time", "let others run", "run",
+    "end", "sleep", "read the time", "let others run", "run", "wait for callbacks",
+    "schedule a callback", "choose",
 )  # fmt: skip
-(ACQUIRE, TRY, RELEASE, LOOK, PUT, GET, START, JOIN, END, SLEEP, TIME, YIELD, LINE) = range(13)
+(
+    ACQUIRE, TRY, RELEASE, LOOK, PUT, GET, START, JOIN, END, SLEEP, TIME, YIELD, LINE, POLL, CALL,
+    CHOOSE,
+) = range(16)  # fmt: skip
 """Kinds of operations."""
 
-WAITS = frozenset((ACQUIRE, GET, JOIN))
-"""Those that may have to wait: until a lock is free, a queue has an item, a thread has ended."""
+WAITS = frozenset((ACQUIRE, GET, JOIN, POLL))
+"""Those that may have to wait: for a free lock, an item, the end of a thread, a callback."""
 
 PAUSES = frozenset((SLEEP, YIELD))
 """Those at which a thread lets others go first."""

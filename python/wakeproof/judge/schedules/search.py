@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
 from wakeproof.judge.schedules.operation import (
+    CHOOSE,
     NAMES,
     PASSING,
     PAUSES,
@@ -32,6 +33,9 @@ from wakeproof.judge.schedules.operation import (
     commute,
     excludes,
 )
+
+WAY = 1 << 32
+"""Above a choice: the way in which the thread goes on."""
 
 FAIR = 50
 """Steps that a thread makes in a row, if nothing else is wanted, while others could go on."""
@@ -58,6 +62,8 @@ class Step:
     row: int = 0  # the steps that it has made since
     passed: dict[int, int] = field(default_factory=dict)  # threads, and pauses of others meanwhile
     pauses: bool = False  # the thread that was asked for the turn lets others go first
+    ways: int = 1  # in which the thread itself can go on, and which it is
+    way: int = 0
 
 
 class Search:
@@ -87,7 +93,7 @@ class Search:
     @property
     def choices(self) -> list[int]:
         """The choices of the run."""
-        return [step.choice for step in self._stack[: self._at]]
+        return [step.choice + WAY * step.way for step in self._stack[: self._at]]
 
     def pick(self, me: Task | None) -> int:
         """Return the next choice; NOBODY: see `why`."""
@@ -125,6 +131,29 @@ class Search:
         self._take(at, step)
         return step.choice
 
+    def choose(self, me: Task, count: int) -> int:
+        """Return which of so many ways the thread goes; they are tried one after the other."""
+        at = self._at
+        if at >= self.limit:
+            return 0
+        if at < self._replayed:
+            step = self._stack[at]
+            if step.kind != CHOOSE or step.number != me.number or step.object != count:
+                self._differs(f"{NAMES[step.kind]} (object {step.object})", None)
+                return NOBODY
+            if at == self._replayed - 1:
+                self._restore(at)
+        else:
+            step = self._after(me, {2 * me.number: ()})
+            step.choice, step.kind, step.object, step.ways = 2 * me.number, CHOOSE, count, count
+            if self.bound is not None and step.cost >= self.bound:
+                step.ways, self.was_cut = 1, True
+            self._stack.append(step)
+        if at >= self._replayed - 1:
+            self._tick(at, step, list(self._clocks_before(at, step)[me.number]))
+        self._at = at + 1
+        return step.way
+
     def _differs(self, before: str, task: Task | None) -> None:
         now = "other choices" if task is None else f"{NAMES[task.kind]} (object {task.object})"
         self.why, self.differs = "differs", f"it was {before}, and is {now}"
@@ -140,18 +169,18 @@ class Search:
             before = step.clock
             clocks[step.choice >> 1] = before
 
-    def _new(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> Step | None:
-        run, stack, at = self._run, self._stack, self._at
+    def _after(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> Step:
+        """Return a step that follows those of the stack."""
         number = -1 if me is None else me.number
-        step = Step(number, pending, len(run.tasks), 0)
+        step = Step(number, pending, len(self._run.tasks), 0)
         step.pauses = me is not None and me.kind in PAUSES
-        if at:
-            last = stack[-1]
+        if self._at:
+            last = self._stack[-1]
             step.cost = last.cost + (0 if self.bound is None else self._costs(last, last.choice))
             if last.choice >> 1 == last.number:
                 step.row, step.begins = last.row + 1, last.begins
             else:
-                step.row, step.begins = 1, at - 1
+                step.row, step.begins = 1, self._at - 1
             if last.passed or _passes(last, last.choice):
                 step.passed = _passed(last)
             if self.bound is None and last.done:
@@ -159,19 +188,26 @@ class Search:
                 step.done = {
                     choice: accesses
                     for choice, accesses in last.done.items()
-                    if choice in pending and commute(accesses, taken)
+                    if commute(accesses, taken)
                 }
-        choice = usual(run, me, pending, step.done, step.row)
+        return step
+
+    def _new(self, me: Task | None, pending: dict[int, tuple[Access, ...]]) -> Step | None:
+        step = self._after(me, pending)
+        if step.done:
+            asleep = step.done.items()
+            step.done = {choice: accesses for choice, accesses in asleep if choice in pending}
+        choice = usual(self._run, me, pending, step.done, step.row)
         if choice == NOBODY:
             return None
         step.choice = choice
         step.wanted.add(choice)
-        stack.append(step)
+        self._stack.append(step)
         return step
 
     def _costs(self, step: Step, choice: int) -> int:
-        """Return how many preemptions the choice is."""
-        cost = 0
+        """Return how many preemptions the choice is; a way that is not the usual one is one."""
+        cost = 1 if step.way else 0
         me = 2 * step.number
         if (
             choice >> 1 != step.number
@@ -188,9 +224,7 @@ class Search:
 
     def _take(self, at: int, step: Step) -> None:
         """Make the step: find its races, and note its accesses."""
-        clocks = self._clocks
-        while len(clocks) < step.tasks:
-            clocks.append(self._stack[at - 1].clock if at else [])
+        clocks = self._clocks_before(at, step)
         choice = step.choice
         number = choice >> 1
         task = self._run.tasks[number]
@@ -210,10 +244,22 @@ class Search:
                     if how == WRITE:
                         break
             seen.append((at, number, way, shuts))
+        self._tick(at, step, clock)
+
+    def _clocks_before(self, at: int, step: Step) -> list[list[int]]:
+        """Return the clocks of the threads before the step, also of those that are new."""
+        clocks = self._clocks
+        while len(clocks) < step.tasks:
+            clocks.append(self._stack[at - 1].clock if at else [])
+        return clocks
+
+    def _tick(self, at: int, step: Step, clock: list[int]) -> None:
+        """Let that be the clock of the thread that makes the step, and the step the last in it."""
+        number = step.choice >> 1
         while len(clock) <= number:
             clock.append(-1)
         clock[number] = at
-        step.clock = clocks[number] = clock
+        step.clock = self._clocks[number] = clock
 
     def _races(
         self, task: Task, accesses: tuple[Access, ...], mine: list[int], *, may_wait: bool
@@ -240,6 +286,8 @@ class Search:
             self._want_at(self._stack[step.begins], number, mine, step.begins)
 
     def _want_at(self, step: Step, number: int, mine: list[int], index: int) -> None:
+        if step.kind == CHOOSE:
+            return
         pending = step.pending
         first = [choice for choice in (2 * number, 2 * number + 1) if choice in pending]
         if not first:
@@ -269,14 +317,18 @@ class Search:
         while stack:
             step = stack[-1]
             at = len(stack) - 1
-            if step.choice in step.pending:
+            if step.kind == CHOOSE:
+                if step.way + 1 < step.ways:
+                    step.way += 1
+                    self._replayed = len(stack)
+                    return True
+            elif step.choice in step.pending:
                 for what, _ in step.pending[step.choice]:
                     seen = self._seen[what]
                     while seen and seen[-1][0] >= at:
                         seen.pop()
                 step.done[step.choice] = step.pending[step.choice]
-            left = step.wanted.difference(step.done)
-            if left:
+            if step.kind != CHOOSE and (left := step.wanted.difference(step.done)):
                 step.choice = min(left)
                 self._replayed = len(stack)
                 return True

@@ -45,6 +45,7 @@ class Wait:
     where: str  # file and line
     on: str  # the name of the thread for which it waits; "": none
     come: str  # why what it waits for has come; "": it has not, or nobody knows
+    object: Any = None  # such as the Condition
 
 
 def is_of_user(code: CodeType) -> bool:
@@ -117,23 +118,27 @@ def of(task: Task, run: Run, nobody: dict[int, str]) -> Wait:
         is_lock = called is None
         on = owner[0].name if owner and is_lock else ""
         what = "a lock" if is_lock and what == "acquire" else what
-    return Wait(task.name, what, where(user), on, _come(user, called, nobody))
+    return Wait(task.name, what, where(user), on, come(user, called, nobody))
 
 
-def _come(user: FrameType | None, called: FrameType | None, nobody: dict[int, str]) -> str:
+def come(
+    user: FrameType | None,
+    called: FrameType | None,
+    nobody: dict[int, str],
+    known: dict[str, Callable[[Any], bool]] = _COME,
+) -> str:
+    """Return why what is waited for in the frame that the user's calls has come; "": it has not."""
     if called is None:
         return ""
     name, values = called.f_code.co_qualname, called.f_locals
     try:
-        if name in _COME and _COME[name](values["self"]):
+        if name in known and known[name](values["self"]):
             return f"{name} need not wait any more"
         if name == "Condition.wait_for" and values["predicate"]():
             return "its predicate is true"
         if name == "Condition.wait" and user is not None:
             at = nobody.get(id(values["self"]))
-            return _come_around(user) or (
-                f"it was notified at {at}, before it waited" if at else ""
-            )
+            return come_around(user) or (f"it was notified at {at}, before it waited" if at else "")
     except Exception as error:  # of code of the user's
         del error
     return ""
@@ -145,7 +150,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def _come_around(user: FrameType) -> str:
+def come_around(user: FrameType) -> str:
     """Return why the condition of the loop, or of the `if`, around a wait is false now."""
     lines = "".join(linecache.getlines(user.f_code.co_filename))
     found = None
