@@ -31,10 +31,12 @@ OF_PYTHON = [
         f"wakeproof._native.{name}",
         [f"python/wakeproof/_native/{part}.c" for part in parts],
         include_dirs=["kernel"],
-        depends=[f"python/wakeproof/_native/{name}.h" for name in ("own", "free")],
+        depends=[f"python/wakeproof/_native/{name}.h" for name in ("own", "core", "free")],
         extra_compile_args=["-std=c11", *(["-g0"] if name == "exchange" else [])],  # 448 functions
     )
-    for name, *parts in (("own", "own", "core"), ("locks", "locks"), ("exchange", "exchange"))
+    for name, *parts in (
+        ("own", "own", "core", "future", "calls"), ("locks", "locks"), ("exchange", "exchange"),
+    )
 ]
 BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "libwakeproof.*")
 LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an extension

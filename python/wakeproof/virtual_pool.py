@@ -17,11 +17,11 @@ import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 from weakref import WeakSet
 
-from wakeproof._runtime.admission import Permitted, admit, leave_line
+from wakeproof._runtime import admission as admission  # it has the class of calls
+from wakeproof._runtime import core
 from wakeproof._runtime.brief import BriefLock
 from wakeproof._runtime.dump import LISTED, write
 from wakeproof._runtime.future import lent
@@ -29,7 +29,6 @@ from wakeproof._runtime.held import naming
 from wakeproof._runtime.signal import Signal
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
-from wakeproof._runtime.vthread_base import is_coroutine
 from wakeproof._runtime.workers import Workers, bound, either
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError
@@ -37,6 +36,7 @@ from wakeproof.semaphore import MOST, Semaphore
 from wakeproof.vthread import VirtualThread
 
 if TYPE_CHECKING:
+    from wakeproof._runtime.admission import Permitted
     from wakeproof.carrier import Carrier
     from wakeproof.group import CarrierGroup
 
@@ -74,7 +74,7 @@ class VirtualThreadPoolStatistics:
     waiting: int
 
 
-class VirtualThreadPool(ThreadPoolExecutor):
+class VirtualThreadPool(core.PoolCore, ThreadPoolExecutor):
     """A pool that runs each call in a new virtual thread, and limits how many run at a time.
 
     It behaves as `concurrent.futures.ThreadPoolExecutor`, except that its threads are virtual
@@ -134,18 +134,18 @@ class VirtualThreadPool(ThreadPoolExecutor):
             "thread_name_prefix", thread_name_prefix or None, "name_prefix", name_prefix
         )
         self._workers = Workers("virtual" if prefix is None else prefix, initializer, initargs)
-        self._is_named = prefix is not None or tracking
+        self._is_named, self._prepares = prefix is not None or tracking, initializer is not None
         self._group = default_group() if group is None else group
         self._max_tasks, self._is_tracking = most, tracking
         self._max_workers = MOST if most is None else most
         self._permits = None if most is None else Semaphore(most)
         self._lock = BriefLock()
-        self._calls: dict[Permitted, None] = {}
+        self._calls = {}
         self._submitted = self._ended = 0
-        self._refuses: str | None = None  # the reason, once the pool accepts no more calls
+        self._refuses = None  # the reason, once the pool accepts no more calls
         self._has_ended = Signal()  # set when the pool is shut down and no call is left
         # Calls of this pool that wait for its end, and a signal that the others have ended.
-        self._inside: set[Permitted] = set()
+        self._inside = set()
         self._others_have = Signal()
         _pools.add(self)
 
@@ -164,11 +164,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
             ClosedError: the pool was shut down, or its group is closed (a RuntimeError as well).
             BrokenThreadPool: the initializer has failed (a RuntimeError as well).
         """
-        self._workers.check()
-        call = Permitted(fn, args, kwargs, self._workers)
-        if self._permits is not None and len(self._calls) < self._max_workers:
-            call.has_permit = self._permits._has_now(1)  # no earlier call needs that permit
-        return self._start(call)
+        return self._submit((fn, *args), kwargs)
 
     @overload
     def try_execute(
@@ -185,65 +181,24 @@ class VirtualThreadPool(ThreadPoolExecutor):
 
         Returns None if there is no permit, or if the pool was shut down.
         """
-        if self._permits is not None and not self._permits._has_now(1):
-            return None
-        call = Permitted(fn, args, kwargs, self._workers)
-        call.has_permit = True
         try:
-            return self._start(call)
+            return self._try_start(fn, *args, **kwargs)
         except ClosedError:
             return None
 
-    def _start(self, call: Permitted) -> Future[Any]:
-        body = call.run_coroutine if is_coroutine(call.fn) else call.run
-        call.future.of(self._permits)
-        thread = call.thread = VirtualThread(body, name=self._name(call.fn), group=self._group)
-        thread._resume = partial(admit, call, self._permits)
-        thread._done.call(partial(self._end, call))
-        call.future.add_done_callback(partial(leave_line, thread))
-        refuses, is_counted = None, False
-        try:
-            with self._lock:  # no call under the lock: a signal handler could run and shut down
-                refuses = self._refuses
-                if refuses is None:
-                    self._calls[call] = None
-                    self._submitted += 1
-                    is_counted = True
-            if refuses is not None:
-                raise ClosedError(f"cannot schedule new futures after {refuses}")
-            thread.start()
-        except BaseException:  # also at Ctrl-C
-            if not thread._is_started:
-                self._leave(call, is_counted=is_counted)
-            raise
-        return call.future
+    def _refuse_call(self) -> None:
+        raise ClosedError(f"cannot schedule new futures after {self._refuses}")
 
     @property
     def _broken(self) -> bool:  # type: ignore[override] # as Python's own has it
         return self._workers.broken is not None
 
-    def _name(self, fn: Any) -> str | None:
-        if not self._is_named:
-            return None
+    def _name(self, fn: Any) -> str:
+        """Return the name of the thread of a call, if its threads have names of their own."""
         name = self._workers.name()
         if self._is_tracking:
             name += f" {getattr(fn, '__qualname__', type(fn).__name__)}"
         return name
-
-    def _end(self, call: Permitted) -> None:
-        try:
-            call.end()
-        finally:  # a callback of the future may raise SystemExit
-            self._leave(call, is_counted=True)
-
-    def _leave(self, call: Permitted, *, is_counted: bool) -> None:
-        if call.has_permit and self._permits is not None:
-            self._permits.release()
-        if is_counted:
-            with self._lock:
-                del self._calls[call]
-                self._ended += 1
-            self._look()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more calls, and wait until all have ended.
@@ -280,10 +235,8 @@ class VirtualThreadPool(ThreadPoolExecutor):
         self._refuse("shutdown")
         begun = [call for call in list(self._calls) if not call.future.cancel()]
         for call in begun:  # a call may end immediately, and give its permit to another
-            call.thread.interrupt()
-        naming(
-            "the end of a pool", self._has_ended.wait, lambda: [c.thread for c in list(self._calls)]
-        )
+            call.leave_line()
+        naming("the end of a pool", self._has_ended.wait, self._alive)
 
     def _wait(self, call: Permitted | None) -> None:
         if call is None or call not in self._calls:
@@ -310,6 +263,9 @@ class VirtualThreadPool(ThreadPoolExecutor):
             if not self._calls:
                 self._has_ended.set()
 
+    def _alive(self) -> list[VirtualThread]:
+        return [call.thread for call in list(self._calls)]
+
     def statistics(self) -> VirtualThreadPoolStatistics:
         """Return the numbers of calls by state."""
         calls = list(self._calls)
@@ -335,8 +291,11 @@ class VirtualThreadPool(ThreadPoolExecutor):
         Arguments and errors are those of `wakeproof.dump`.
         """
         about = {name: str(value) for name, value in asdict(self.statistics()).items()}
-        alive = [call.thread for call in list(self._calls)]
-        write(alive, file, format=format, limit=limit, overwrite=overwrite, about=about)
+        write(self._alive(), file, format=format, limit=limit, overwrite=overwrite, about=about)
+
+
+if core.IN_C:
+    del VirtualThreadPool.submit  # that of `PoolCore` needs no frame of Python
 
 
 def _await_end(pool: VirtualThreadPool) -> None:

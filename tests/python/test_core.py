@@ -24,6 +24,7 @@ from tests.support.virtual import until
 
 from wakeproof import (
     CarrierGroup,
+    ScopedValue,
     VirtualThread,
     coroutine,
     current,
@@ -290,23 +291,24 @@ def test_what_a_finaliser_makes_meanwhile_is_kept() -> None:
         assert made == [done]
 
 
-def test_of_several_starts_one_starts() -> None:
+def test_of_several_starts_one_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     # A second start came while the first called Python; the failure of one undid the other.
     with CarrierGroup(1) as group:
         thread, refused = VirtualThread(len, "abc", group=group), list[StateError]()
 
-        def nested() -> None:
-            del group._check_process  # type: ignore[method-assign]
+        def nested() -> None:  # called by a start that drops the bindings of `ScopedValue`
+            monkeypatch.undo()
+            starts()
+
+        def starts() -> None:
             try:
                 thread.start()
             except StateError as error:
                 refused.append(error)
 
-        group._check_process = nested  # type: ignore[method-assign]
-        try:
-            thread.start()
-        except StateError as error:
-            refused.append(error)
+        monkeypatch.setattr("wakeproof.vthread.unbind", nested)
+        with ScopedValue[int]("bound").bind(1):
+            starts()
         assert len(refused) == 1
         assert thread.result(PATIENCE_S) == 3
 

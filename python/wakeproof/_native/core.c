@@ -21,7 +21,7 @@
  *                done (specs/thread/Latch.tla, NoLostWaiter).
  * Where          CPython 3.11 to 3.14 with the GIL.
  * Evidence       tests/thread/test_vthread.py, tests/python/test_core.py; wakeproof bench. */
-#include "own.h"
+#include "core.h"
 
 #if PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
 
@@ -70,28 +70,6 @@ static struct {
 
 /* ---- Python ---- */
 
-/* What the thread objects of Python are: the fields of `Handle` (_runtime/vthread_base.py), with those
- * names. NULL: None. */
-#define FIELDS(each)                                                                        \
-	each(call) each(context) each(coroutine) each(signal) each(error) each(greenlet)    \
-		each(group) each(mutexes) each(hub) each(locals) each(name) each(permitted) \
-			each(resume) each(scope) each(open) each(value) each(wait)
-#define FIELD(name) PyObject *name;
-typedef struct vthread {
-	PyObject_HEAD struct vthread *next,
-		**back; /* in the list of those that run; NULL: it is in none */
-	FIELDS(FIELD)
-	void *native;   /* the kernel's thread */
-	void *place;    /* the kernel's group */
-	PyObject *life; /* of the group: a list, [True] until the group is freed */
-	uint64_t number;
-	long pid; /* of the process that has made it */
-	int home, pins;
-	bool copies, has_ended, is_closed, is_coroutine, is_heard, is_started, is_placed, runs;
-} vthread;
-
-#define OF(object) ((vthread *)(void *)(object))
-
 static vthread *first_of_all, **end_of_all = &first_of_all; /* in the order of their starts */
 static Py_ssize_t count_of_all;
 
@@ -115,8 +93,8 @@ static const char *const called[] = {
 static PyObject *first_of_coroutine_object, *next_of_coroutine_object, *first_of_call_object,
 	*next_of_call_object, *bodies_object;
 static PyObject *str_make, *str_check_process, *str_abandon, *str_is_poller, *str_address,
-	*str_is_placed, *str_life, *str_name, *str_group, *str_check_join, *said_done, *said_yield,
-	*said_park, *no_arguments, *only_park, *only_yield, *only_done, *str_runner;
+	*str_is_placed, *str_life, *str_name, *str_group, *str_check_join, *str_end, *said_done,
+	*said_yield, *said_park, *no_arguments, *only_park, *only_yield, *only_done, *str_runner;
 
 /* Greenlet's own table of functions, as its header has it. */
 static void **greenlets;
@@ -362,6 +340,11 @@ static int set_signal(signal *self)
 	return -1;
 }
 
+int wp__signal_set(PyObject *self)
+{
+	return set_signal((signal *)self);
+}
+
 static PyObject *signal_set(PyObject *self, PyObject *nothing)
 {
 	(void)nothing;
@@ -562,6 +545,36 @@ static PyObject *leave_for(PyObject *module, PyObject *const *args, Py_ssize_t c
 	Py_RETURN_NONE;
 }
 
+/* ---- an OS thread that starts threads ---- */
+
+/* A carrier that a start has woken needs the GIL, which the starter has. Who waits for each thread that
+ * it starts lets the GIL go at the start: the thread has often ended when the starter asks for it. Who
+ * starts many keeps the GIL, and its carrier runs them one after the other. */
+static _Thread_local struct {
+	unsigned starts;   /* since the calling OS thread has asked for an outcome */
+	bool asks_at_once; /* the last time it had started one only */
+} starter;
+
+void wp__core_asks(void)
+{
+	if (starter.starts != 0 && wp__own_thread() == NULL) {
+		starter.asks_at_once = starter.starts == 1;
+		starter.starts = 0;
+	}
+}
+
+static int start_native(void *native)
+{
+	int how;
+
+	if (wp__own_thread() != NULL)
+		return kernel.vthread_start(native);
+	if (starter.starts++ != 0 || !starter.asks_at_once)
+		return kernel.vthread_start(native);
+	Py_BEGIN_ALLOW_THREADS how = kernel.vthread_start(native);
+	Py_END_ALLOW_THREADS return how;
+}
+
 /* ---- waits for a signal ---- */
 
 static pthread_key_t parkers;
@@ -690,6 +703,18 @@ static int wait_for(signal *self, PyObject *timeout_s, int why)
 	failed = wait_inside(self, thread, deadline, why);
 	Py_DECREF(thread);
 	return failed;
+}
+
+int wp__signal_wait(PyObject *self, PyObject *timeout_s)
+{
+	return wait_for((signal *)self, timeout_s, code.join);
+}
+
+bool wp__core_permitted(void)
+{
+	PyObject *thread = wp__own_thread();
+
+	return thread != NULL && OF(thread)->permitted != NULL && OF(thread)->permitted != Py_None;
 }
 
 static PyObject *signal_wait(PyObject *self, PyObject *args, PyObject *named)
@@ -1340,6 +1365,27 @@ static PyObject *next_of_call(PyObject *module, PyObject *thread)
 	return said;
 }
 
+PyObject *wp__core_first(PyObject *thread)
+{
+	return OF(thread)->is_coroutine ? first_of_coroutine(NULL, thread)
+					: first_of_call(NULL, thread);
+}
+
+long wp__core_pid(void)
+{
+	return pid;
+}
+
+int wp__core_is_parent(long before)
+{
+	return is_parent(before);
+}
+
+PyObject *wp__core_error(void)
+{
+	return error_here();
+}
+
 static PyObject *resume(PyObject *thread)
 {
 	PyObject *by = OF(thread)->resume, *said;
@@ -1370,9 +1416,10 @@ static int truth_of(PyObject *owner, PyObject *name)
 /* Drops what the thread ran with, and wakes its joiners: it never runs again. */
 static int finish(PyObject *thread)
 {
-	PyObject *said;
+	PyObject *said, *call = OF(thread)->permitted;
 	int failed = 0;
 
+	OF(thread)->permitted = NULL;
 	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
 	unlist(OF(thread));
 	if (OF(thread)->mutexes != NULL && PySet_GET_SIZE(OF(thread)->mutexes) > 0) {
@@ -1386,13 +1433,18 @@ static int finish(PyObject *thread)
 	Py_CLEAR(OF(thread)->hub);
 	Py_CLEAR(OF(thread)->context);
 	Py_CLEAR(OF(thread)->locals);
-	Py_CLEAR(OF(thread)->permitted);
 	if (OF(thread)->error != NULL) {
 		said = PyObject_CallOneArg(py.keep, thread);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
 	OF(thread)->has_ended = true;
+	if (call != NULL && call != Py_None) {
+		said = PyObject_CallMethodNoArgs(call, str_end);
+		failed |= said == NULL;
+		Py_XDECREF(said);
+	}
+	Py_XDECREF(call);
 	if (OF(thread)->signal != NULL)
 		failed |= set_signal((signal *)OF(thread)->signal) != 0;
 	Py_DECREF(thread);
@@ -1550,17 +1602,12 @@ static PyObject *bound(PyObject *args, PyObject *named)
 	return PyObject_Call(py.partial, args, named);
 }
 
-static int fill(vthread *self, PyObject *args, PyObject *named, PyObject *asked)
+/* The kernel's thread, for one that has its group, its name and what it calls. 0; -1: an exception. */
+static int make(vthread *self, bool awaits, int home)
 {
-	PyObject *fn = PyTuple_GET_ITEM(args, 0), *index, *made;
 	bool is_plain = (PyObject *)Py_TYPE(self) == py.thread_type && self->name == NULL;
-	int home, awaits = is_coroutine(fn);
+	PyObject *index, *made;
 
-	if (awaits < 0 || settle(self, asked, &home) != 0)
-		return -1;
-	Py_XSETREF(self->call, bound(args, named));
-	if (self->call == NULL)
-		return -1;
 	self->is_coroutine = awaits;
 	Py_XSETREF(self->resume,
 		   Py_NewRef(awaits ? first_of_coroutine_object : first_of_call_object));
@@ -1581,6 +1628,67 @@ static int fill(vthread *self, PyObject *args, PyObject *named, PyObject *asked)
 	Py_XDECREF(index);
 	Py_XDECREF(made);
 	return made == NULL ? -1 : 0;
+}
+
+static int fill(vthread *self, PyObject *args, PyObject *named, PyObject *asked)
+{
+	int home, awaits = is_coroutine(PyTuple_GET_ITEM(args, 0));
+
+	if (awaits < 0 || settle(self, asked, &home) != 0)
+		return -1;
+	Py_XSETREF(self->call, bound(args, named));
+	return self->call == NULL ? -1 : make(self, awaits, home);
+}
+
+/* 0; -1: an exception. */
+static int count(vthread *self)
+{
+	PyObject *number = PyIter_Next(py.numbers);
+
+	if (number == NULL)
+		return -1;
+	self->number = PyLong_AsUnsignedLongLong(number);
+	Py_DECREF(number);
+	return 0;
+}
+
+/* Whether the place is of this process, and of a group that has not been freed. */
+static bool is_known(const wp__place *at)
+{
+	return at->life != NULL && at->pid == pid && PyList_GET_ITEM(at->life, 0) == Py_True;
+}
+
+vthread *wp__core_new(PyObject *fn, bool awaits, PyObject *name, PyObject *group, wp__place *at)
+{
+	PyTypeObject *type = (PyTypeObject *)py.thread_type;
+	vthread *self = OF(type->tp_alloc(type, 0));
+	int home = at->home, failed;
+
+	if (self == NULL)
+		return NULL;
+	failed = count(self);
+	if (!failed && is_known(at)) {
+		self->pid = pid;
+		self->place = at->place;
+		self->is_placed = at->is_placed;
+		self->life = Py_NewRef(at->life);
+		self->group = Py_NewRef(group);
+	} else if (!failed) {
+		failed = settle(self, group, &home);
+		if (!failed && self->group == group && PyList_CheckExact(self->life)) {
+			Py_XSETREF(at->life, Py_NewRef(self->life));
+			at->place = self->place;
+			at->pid = pid;
+			at->home = home;
+			at->is_placed = self->is_placed;
+		}
+	}
+	self->name = Py_XNewRef(name);
+	self->call = Py_NewRef(fn);
+	if (!failed && make(self, awaits, home) == 0)
+		return self;
+	Py_DECREF((PyObject *)self);
+	return NULL;
 }
 
 /* Takes `name` and `group` out of what `fn` gets by name. 0; -1: an exception. */
@@ -1606,7 +1714,7 @@ static int options(vthread *self, PyObject *rest, PyObject **asked)
 static int init(PyObject *object, PyObject *args, PyObject *named)
 {
 	vthread *self = OF(object);
-	PyObject *asked = NULL, *rest = NULL, *number;
+	PyObject *asked = NULL, *rest = NULL;
 	int failed = 0;
 
 	if (PyTuple_GET_SIZE(args) < 1) {
@@ -1621,11 +1729,7 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
 		rest = PyDict_Copy(named);
 		failed = rest == NULL ? -1 : options(self, rest, &asked);
 	}
-	number = failed ? NULL : PyIter_Next(py.numbers);
-	if (number != NULL)
-		self->number = PyLong_AsUnsignedLongLong(number);
-	failed = number == NULL ? -1 : fill(self, args, rest, asked);
-	Py_XDECREF(number);
+	failed = failed || count(self) != 0 || fill(self, args, rest, asked) != 0 ? -1 : 0;
 	Py_XDECREF(asked);
 	Py_XDECREF(rest);
 	return failed;
@@ -1685,9 +1789,9 @@ static PyObject *seen_context(void)
  * exception. */
 static int prepare(vthread *self, PyObject *context)
 {
-	PyObject *caller = wp__own_thread(), *bindings = NULL, *said;
+	PyObject *bindings = NULL, *said;
 
-	if (caller == NULL || OF(caller)->group != self->group) {
+	if (self->pid != pid) { /* a child, forked since it was made */
 		said = PyObject_CallMethodNoArgs(self->group, str_check_process);
 		if (said == NULL)
 			return -1;
@@ -1728,8 +1832,7 @@ static int begin(PyObject *object, PyObject *context, bool is_next)
 	failed = prepare(self, context);
 	if (!failed) {
 		enlist(self);
-		how = is_next ? kernel.submit_next(self->native, true)
-			      : kernel.vthread_start(self->native);
+		how = is_next ? kernel.submit_next(self->native, true) : start_native(self->native);
 	}
 	if (failed || how != code.ok) {
 		self->is_started = false;
@@ -1739,6 +1842,11 @@ static int begin(PyObject *object, PyObject *context, bool is_next)
 	if (how != code.ok)
 		refused(py.closed_start, object);
 	return failed || how != code.ok ? -1 : 0;
+}
+
+int wp__core_begin(vthread *self)
+{
+	return begin((PyObject *)self, NULL, false);
 }
 
 static PyObject *begin_as(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -1825,6 +1933,7 @@ static PyObject *waits(PyObject *self, PyObject *timeout_s)
 	bool is_set;
 	int failed;
 
+	wp__core_asks();
 	if (OF(self)->has_ended && timeout_s == Py_None)
 		Py_RETURN_TRUE;
 	done = done_of(self);
@@ -2164,6 +2273,7 @@ int wp__core_fill(PyObject *module)
 	str_is_placed = PyUnicode_InternFromString("_is_placed");
 	str_life = PyUnicode_InternFromString("_life");
 	str_check_join = PyUnicode_InternFromString("_check_join");
+	str_end = PyUnicode_InternFromString("end");
 	str_name = PyUnicode_InternFromString("name");
 	str_group = PyUnicode_InternFromString("group");
 	if (signal_type == NULL || waiter_type == NULL || until_type == NULL ||

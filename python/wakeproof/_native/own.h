@@ -17,7 +17,7 @@ typedef struct wp__own {
 	bool (*is_virtual)(void);
 } wp__own;
 
-/* For core.c, which is part of the same module. */
+/* For core.c and future.c, which are parts of the same module. */
 
 /* Begin a step: its thread's values of threading.local in, those of the OS thread aside. values: what
  * the last unmount returned. 0; -1: an exception. */
@@ -30,5 +30,29 @@ PyObject *wp__own_thread(void);
 PyObject *wp__core_threads(void);
 /* Adds what core.c has to the module; nothing, where it has nothing. 0; -1: an exception. */
 int wp__core_fill(PyObject *module);
+/* The same of future.c and calls.c. */
+int wp__future_fill(PyObject *module);
+int wp__calls_fill(PyObject *module);
+
+/* Of core.c, for future.c. Whether the caller is a virtual thread that runs a call of a pool. */
+bool wp__core_permitted(void);
+/* The caller asks for the outcome of a thread, perhaps of one that it has just started. */
+void wp__core_asks(void);
+/* Set a signal, and wake all that wait for it. 0; -1: an exception of a callback. */
+int wp__signal_set(PyObject *signal);
+/* Wait for a signal, for seconds or None, as the caller can. 0: set, or the time is over; -1: an
+ * exception. */
+int wp__signal_wait(PyObject *signal, PyObject *timeout_s);
+
+/* Of future.c, for calls.c. A new future of a call, with the pool's permits or NULL. NULL: an exception. */
+PyObject *wp__future_new(PyObject *call, PyObject *permits);
+/* The call no longer is: a cancel has nobody to tell. */
+void wp__future_forget(PyObject *future);
+/* 1: the call may run; 0: it was cancelled; -1: an exception. */
+int wp__future_begin(PyObject *future);
+bool wp__future_is_done(PyObject *future);
+/* Its outcome. 0; -1: an exception of a callback. */
+int wp__future_succeed(PyObject *future, PyObject *value);
+int wp__future_fail(PyObject *future, PyObject *error);
 
 #endif

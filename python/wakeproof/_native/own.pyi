@@ -2,9 +2,15 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Any, Self
 
+from wakeproof._runtime.admission import Permitted
+from wakeproof._runtime.future import Future
 from wakeproof._runtime.signal import Signal as _Signal
 from wakeproof._runtime.vthread_base import Handle
+from wakeproof._runtime.workers import Workers
+from wakeproof.carrier import Carrier
+from wakeproof.group import CarrierGroup
 from wakeproof.mutex import Mutex
+from wakeproof.semaphore import Semaphore
 from wakeproof.vthread import VirtualThread
 
 class _Here:
@@ -24,6 +30,26 @@ class Signal:
     def wait(self, timeout_s: float | None = None, why: int = ...) -> bool: ...
     def _leave(self, waiter: Callable[[], object], /) -> bool: ...
     def until(self, thread: VirtualThread, deadline: int, /) -> Awaitable[bool]: ...
+
+class FutureCore:
+    permits: Semaphore | None
+    _signal: _Signal | None
+
+class CallCore: ...
+
+class PoolCore:
+    _calls: dict[Permitted, None]
+    _ended: int
+    _group: CarrierGroup | Carrier
+    _inside: set[Permitted]
+    _is_named: bool
+    _permits: Semaphore | None
+    _prepares: bool
+    _refuses: str | None
+    _submitted: int
+    _workers: Workers
+    def _submit(self, given: tuple[Any, ...], kwargs: dict[str, Any], /) -> Future[Any]: ...
+    def _try_start(self, /, *given: Any, **kwargs: Any) -> Future[Any] | None: ...
 
 class Threads(dict[int, VirtualThread]): ...
 
@@ -46,6 +72,10 @@ def count_long(called: Callable[[VirtualThread, int], object], /) -> None: ...
 def bind_core(
     objects: dict[str, Any], functions: tuple[int, ...], codes: tuple[int, ...], /
 ) -> int: ...
+def bind_calls(
+    call: type[Permitted], is_coroutine: Callable[[Callable[..., Any]], bool], /
+) -> None: ...
+def bind_future(objects: dict[str, Any], /) -> None: ...
 def first_step(number: int, /) -> int: ...
 def first_of_call(thread: VirtualThread, /) -> int: ...
 def greenlets_here() -> tuple[int, int]: ...

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wakeproof._runtime.call import Told
 from wakeproof._runtime.jobs import _in_parent
 
 if TYPE_CHECKING:
@@ -181,8 +182,8 @@ def _names(frame: FrameType | None, call: Any) -> Iterator[str]:
 
 def dotted_of_user(call: Any) -> str | None:
     """Return the dotted name of the callable that the user gave to a thread."""
-    while isinstance(call, partial):
-        call = call.func
+    while isinstance(call, partial | Told):
+        call = call.func if isinstance(call, partial) else call.inner
     return dotted(call)
 
 

@@ -13,14 +13,15 @@ from wakeproof._runtime.future import Future
 from wakeproof._runtime.jobs import _in_parent
 
 
-class Call:
-    """One call, from its submission to its end."""
+class Told:
+    """What an executor does with a call, and with its future."""
 
-    __slots__ = ("args", "fn", "future", "is_told", "kwargs")
-
-    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self.fn, self.args, self.kwargs, self.is_told = fn, args, kwargs, False
-        self.future: Future[Any] = Future()
+    __slots__ = ()
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    future: Future[Any]
+    is_told: bool  # whether its future was
 
     @property
     def inner(self) -> Callable[..., Any]:
@@ -29,7 +30,7 @@ class Call:
 
     def begins(self) -> bool:
         """Return whether the call may run: its future was not cancelled."""
-        self.is_told = True
+        self.is_told = True  # type: ignore[misc] # a slot of its subclasses
         return self.future.set_running_or_notify_cancel()
 
     def run(self) -> None:
@@ -58,3 +59,13 @@ class Call:
             return
         if not self.future.done():
             self.future.set_exception(error)
+
+
+class Call(Told):
+    """One call, from its submission to its end."""
+
+    __slots__ = ("args", "fn", "future", "is_told", "kwargs")
+
+    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.fn, self.args, self.kwargs, self.is_told = fn, args, kwargs, False
+        self.future = Future()

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING
 from wakeproof._runtime.here import ARE_OWN
 
 if TYPE_CHECKING:
+    from wakeproof._native.own import CallCore as CallCore
     from wakeproof._native.own import Core as Core
+    from wakeproof._native.own import FutureCore as FutureCore
+    from wakeproof._native.own import PoolCore as PoolCore
     from wakeproof._native.own import Signal as Signal
+    from wakeproof._native.own import bind_calls as bind_calls
     from wakeproof._native.own import bind_core as bind_core
+    from wakeproof._native.own import bind_future as bind_future
     from wakeproof._native.own import first_of_call as first_of_call
     from wakeproof._native.own import first_of_coroutine as first_of_coroutine
     from wakeproof._native.own import first_step as first_step
@@ -38,9 +43,14 @@ else:
     try:
         if not ARE_OWN:
             raise ImportError
+        from wakeproof._native.own import CallCore as CallCore
         from wakeproof._native.own import Core as Core
+        from wakeproof._native.own import FutureCore as FutureCore
+        from wakeproof._native.own import PoolCore as PoolCore
         from wakeproof._native.own import Signal as Signal
+        from wakeproof._native.own import bind_calls as bind_calls
         from wakeproof._native.own import bind_core as bind_core
+        from wakeproof._native.own import bind_future as bind_future
         from wakeproof._native.own import first_of_call as first_of_call
         from wakeproof._native.own import first_of_coroutine as first_of_coroutine
         from wakeproof._native.own import first_step as first_step
@@ -59,9 +69,14 @@ else:
         IN_C = True
     except ImportError:
         IN_C = False
+        from wakeproof._runtime.plain_core import CallCore as CallCore
         from wakeproof._runtime.plain_core import Core as Core
+        from wakeproof._runtime.plain_core import FutureCore as FutureCore
+        from wakeproof._runtime.plain_core import PoolCore as PoolCore
         from wakeproof._runtime.plain_core import Signal as Signal
+        from wakeproof._runtime.plain_core import bind_calls as bind_calls
         from wakeproof._runtime.plain_core import bind_core as bind_core
+        from wakeproof._runtime.plain_core import bind_future as bind_future
         from wakeproof._runtime.plain_core import first_of_call as first_of_call
         from wakeproof._runtime.plain_core import first_of_coroutine as first_of_coroutine
         from wakeproof._runtime.plain_core import first_step as first_step

@@ -13,19 +13,20 @@ A call of a `wakeproof.VirtualThreadPool` that waits for another call of that po
 back meanwhile, and takes one again before it continues.  So calls that wait for one another end
 even if the pool lets only one call run at a time.
 
-Source: this file; ``concurrent/futures/_base.py``.
+Source: ``_native/future.c``, ``plain_core.py``; ``concurrent/futures/_base.py``.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from wakeproof._runtime import core
 from wakeproof._runtime.signal import Outcome, Signal
 from wakeproof._runtime.trampoline import here
-from wakeproof._runtime.waiting import wait_or_raise
 
 if TYPE_CHECKING:
     from wakeproof._runtime.admission import Permitted
@@ -59,7 +60,9 @@ class _Event:
 class _Waiters(list[Any]):
     """The waiters of `concurrent.futures`, added under the future's lock, before they wait."""
 
-    permits: Semaphore | None = None
+    def __init__(self, permits: Semaphore | None) -> None:
+        super().__init__()
+        self.permits = permits
 
     def append(self, waiter: Any) -> None:
         if here.thread is not None and not isinstance(waiter.event, _Event):
@@ -67,65 +70,16 @@ class _Waiters(list[Any]):
         super().append(waiter)
 
 
-class Future(concurrent.futures.Future[T]):
-    """A future of wakeproof."""
+class Future(core.FutureCore, concurrent.futures.Future[T]):
+    """A future of wakeproof.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._waiters = self._own = _Waiters()
-        self._signal: Signal | None = None
+    Attributes:
+        permits: those of the pool that limits how many calls run; None: no pool does.  Set before
+            the future is shared.
+    """
 
-    @property
-    def permits(self) -> Semaphore | None:
-        """The permits of the pool that limits how many calls run; None: no pool does."""
-        return self._own.permits
-
-    def of(self, permits: Semaphore | None) -> None:
-        """Set the permits of the pool, before the future is shared."""
-        self._own.permits = permits
-
-    def result(self, timeout: float | None = None) -> T:
-        """Return what the call returned, or raise what it raised; a virtual thread parks.
-
-        Args:
-            timeout: seconds; negative: 0; default None: wait without a limit.
-
-        Raises:
-            TimeoutError: the time ran out.
-            CancelledError: the future was cancelled.
-            ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
-            DeadlockError: there is no limit, and nothing is left that could end the call.
-        """
-        try:
-            return super().result(self._parked(timeout))
-        finally:
-            del self  # the error's traceback refers to this frame
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Return what the call raised; arguments and errors are those of `result`."""
-        return super().exception(self._parked(timeout))
-
-    def _parked(self, timeout: float | None) -> float | None:
-        """Wait as a virtual thread; return the seconds that remain to wait as an OS thread."""
-        if here.thread is None:
-            if timeout is None and not self.done():
-                wait_or_raise(self._ends_within, self.done)
-            return timeout
-        if not self.done():
-            waited(self._told(), _time(timeout), self.permits)
-        return 0
-
-    def _ends_within(self, seconds: float) -> bool:
-        with self._condition:
-            return self.done() or (self._condition.wait(seconds) and self.done())
-
-    def _told(self) -> Signal:
-        """Return a signal that is set when the future is done; each caller may get another one."""
-        signal = self._signal
-        if signal is None:
-            signal = self._signal = Outcome()
-            self.add_done_callback(lambda _: signal.set())
-        return signal
+    if core.IN_C:
+        __init__ = object.__init__  # Python's own would make what it may never need
 
 
 def waited(signal: Signal, timeout: float | None, permits: Semaphore | None) -> bool:
@@ -160,3 +114,18 @@ def lent(call: Permitted) -> Iterator[None]:
     finally:
         permits._acquire_anyway()
         call.has_permit = True
+
+
+def _outcome() -> Outcome:
+    """Return the signal that a future has an outcome."""
+    import wakeproof.vthread  # imported late: it imports this; it gives core.c what waits need
+
+    assert wakeproof.vthread
+    return Outcome()
+
+
+core.bind_future({
+    "base": concurrent.futures.Future, "new_condition": threading.Condition,
+    "new_waiters": _Waiters, "new_signal": _outcome, "waited": waited,
+    "cancelled_error": concurrent.futures.CancelledError, "future_type": Future,
+})  # fmt: skip

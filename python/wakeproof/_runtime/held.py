@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._runtime import stacks
+from wakeproof._runtime.call import Told
 from wakeproof._runtime.jobs import Unfinished
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def _name(call: Any) -> str:
             call = call.func
         elif is_ours and hasattr(owner, "inner"):
             call = owner.inner
+        elif isinstance(call, Told):
+            call = call.inner
         else:
             break
     module = getattr(call, "__module__", None)
