@@ -35,7 +35,9 @@ OF_PYTHON = [
         extra_compile_args=["-std=c11", *(["-g0"] if name == "exchange" else [])],  # 448 functions
     )
     for name, *parts in (
-        ("own", "own", "core", "future", "calls"), ("locks", "locks"), ("exchange", "exchange"),
+        ("own", "own", "core", "future", "calls"),
+        ("locks", "locks"),
+        ("exchange", "exchange"),
     )
 ]
 BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "libwakeproof.*")

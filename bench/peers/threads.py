@@ -5,8 +5,11 @@
 side works on one OS thread.  ROW: ``yield`` (two threads yield to each other), ``join`` (threads
 one by one), ``many_N`` (all at once), ``turns_N`` (all at once, and each yields once), ``lock``
 (taken and freed by one thread), ``channel`` (an item in, and out again).  ``memory`` prints bytes
-of each of so many that wait.  SIDE ``standard``: `threading.Lock` and `queue.SimpleQueue` in an OS
-thread; ``installed``: the same in a virtual thread, after `wakeproof.install`.
+of each of so many that wait.  From an OS thread: ``submit`` (calls given to a pool, then their
+results), ``trip`` (a call given to a pool, and its result, one by one), ``outside`` (a thread
+started and joined, one by one; `ThreadPoolExecutor`: a call).  SIDE
+``standard``: `threading.Lock`, `queue.SimpleQueue` and `ThreadPoolExecutor` of one OS thread, in an
+OS thread; ``installed``: the same in a virtual thread, after `wakeproof.install`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from itertools import repeat
 from pathlib import Path
@@ -45,6 +49,18 @@ def hands(put: Callable[[int], object], get: Callable[[], int], ops: int) -> Non
         get()
 
 
+def submits(pool: Executor, ops: int) -> None:
+    """Give the pool so many calls, then take their results."""
+    for future in [pool.submit(nothing) for _ in range(ops)]:
+        future.result()
+
+
+def trips(pool: Executor, ops: int) -> None:
+    """Give the pool a call and take its result, so often."""
+    for _ in repeat(None, ops):
+        pool.submit(nothing).result()
+
+
 seen: list[int] = []  # the bytes of memory while all wait
 
 
@@ -56,7 +72,15 @@ def resident() -> int:
 
 def ours(row: str, ops: int) -> None:
     """Do the work of `row` with virtual threads, from a virtual thread, on one carrier."""
-    from wakeproof import CarrierGroup, Channel, Mutex, VirtualThread, park, yield_now
+    from wakeproof import (
+        CarrierGroup,
+        Channel,
+        Mutex,
+        VirtualThread,
+        VirtualThreadPool,
+        park,
+        yield_now,
+    )
 
     def yields() -> None:
         for _ in range(ops // 2):
@@ -90,7 +114,14 @@ def ours(row: str, ops: int) -> None:
         "lock": lambda: locks(Mutex(), ops), "channel": hand, "memory": wait,
     }  # fmt: skip
     with CarrierGroup(1) as group:
-        VirtualThread(work[row], group=group).start().result()
+        if row in work:
+            VirtualThread(work[row], group=group).start().result()
+        elif row == "outside":
+            for _ in repeat(None, ops):
+                VirtualThread(nothing, group=group).start().join()
+        else:
+            with VirtualThreadPool(group=group) as pool:
+                (submits if row == "submit" else trips)(pool, ops)
 
 
 def coroutines(row: str, ops: int) -> None:
@@ -203,6 +234,10 @@ def gevent(row: str, ops: int) -> None:
 def standard(row: str, ops: int) -> None:
     """Do the work of `row` with what Python has, in this thread."""
     items = queue.SimpleQueue[int]()
+    if row in ("submit", "trip", "outside"):
+        with ThreadPoolExecutor(1) as pool:
+            (submits if row == "submit" else trips)(pool, ops)
+        return
     work = {
         "lock": lambda: locks(threading.Lock(), ops),
         "channel": lambda: hands(items.put, items.get, ops),

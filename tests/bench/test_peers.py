@@ -109,7 +109,12 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
         assert goals[name, "ours", "boost"] == "<= 1x"
     for size in ("1k", "100k", "1m"):
         assert goals["scale_yield", size, "1"] == goals["scale_turn", size, "1"] == "<= 1.25x"
-    for name in python.OPERATIONS.keys() - {"python_memory", *python.OWN, *python.LOOPS}:
+    for name in python.OPERATIONS.keys() - {
+        "python_memory",
+        *python.OWN,
+        *python.POOLS,
+        *python.LOOPS,
+    }:
         assert goals[name, "ours", "gevent"] == "<= 0.8x"
         assert goals[name, "coroutines", "asyncio"] == "<= 0.3x"
     for side, peer in (("ours", "gevent"), ("coroutines", "asyncio")):
@@ -117,6 +122,9 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     for name, goal in (("python_lock", "<= 1.5x"), ("python_channel", "<= 1x")):
         for side in ("ours", "installed"):
             assert goals[name, side, "standard"] == goal
+    for name in python.POOLS:
+        goal = "<= 1x" if name == "python_outside" else "<= 0.5x"
+        assert goals[name, "ours", "standard"] == goal
     for name in python.LOOPS:
         goal = "<= 0.25x" if name == "loop_threadsafe" else "<= 1.03x"
         assert goals[name, "ours", "asyncio"] == goal
@@ -141,6 +149,14 @@ def test_every_way_to_have_threads_in_python_does_every_row(row: str, side: str)
 @pytest.mark.parametrize("side", python.OWN_SIDES)
 def test_what_python_has_itself_does_the_rows_beside_it(name: str, side: str) -> None:
     assert python.sides(name) == (python.OWN_SIDES, {})
+    threads = runpy.run_path(str(program.folder() / "peers" / "threads.py"))
+    threads[side](name.split("_")[1], 10)
+
+
+@pytest.mark.parametrize("name", python.POOLS)
+@pytest.mark.parametrize("side", python.POOL_SIDES)
+def test_every_pool_does_every_row(name: str, side: str) -> None:
+    assert python.sides(name) == (python.POOL_SIDES, {})
     threads = runpy.run_path(str(program.folder() / "peers" / "threads.py"))
     threads[side](name.split("_")[1], 10)
 

@@ -20,12 +20,16 @@ OPERATIONS = {
     "python_yield": 200_000, "python_join": 20_000,
     "python_many_10k": 10_000, "python_many_100k": 100_000,
     "python_turns_10k": 10_000, "python_turns_100k": 100_000,
+    "python_submit": 10_000, "python_trip": 5_000, "python_outside": 5_000,
     "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
     "loop_threadsafe": 200_000, "loop_sleep": 100_000, "loop_gather": 50_000,
     "loop_executor": 10_000, "loop_stream": 10_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
 OWN = ("python_lock", "python_channel")
+POOLS = ("python_submit", "python_trip", "python_outside")
+POOL_SIDES = ("ours", "standard")
+"""The rows beside `ThreadPoolExecutor`, and their sides."""
 OWN_SIDES = ("ours", "installed", "standard")
 """The rows beside `threading` and `queue`, and their sides."""
 LOOPS = tuple(name for name in OPERATIONS if name.startswith("loop_"))
@@ -37,6 +41,8 @@ def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the sides that can be run, and the reason for each side that is missing."""
     if name in OWN:
         return OWN_SIDES, {}
+    if name in POOLS:
+        return POOL_SIDES, {}
     found, package = (LOOP_SIDES, UVLOOP) if name in LOOPS else (SIDES, GEVENT)
     peer = found[-1]
     if find_spec(peer):
@@ -76,6 +82,10 @@ def _own(name: str, row: str, peer: str, at_most: float) -> list[Row]:
     ]  # fmt: skip
 
 
+def _pool(name: str, row: str, at_most: float) -> Row:
+    return Row(name, row, "ours", "standard", "ThreadPoolExecutor", US, at_most=at_most)
+
+
 def _loops(name: str, row: str, at_most: float = 1.03, why: str = "") -> list[Row]:
     return [
         Row(name, row, "ours", "asyncio", "asyncio", at_most=at_most, why=why),
@@ -90,6 +100,9 @@ ROWS = (
     *_beside("Python: start and join, 100,000 at once", "python_many_100k"),
     *_beside("Python: start, yield, join, 10,000 at once", "python_turns_10k"),
     *_beside("Python: start, yield, join, 100,000 at once", "python_turns_100k"),
+    _pool("Python: pool, 10,000 calls and their results", "python_submit", 0.5),
+    _pool("Python: pool, a call and its result, one by one", "python_trip", 0.5),
+    _pool("Python: start and join from an OS thread", "python_outside", 1.0),
     Row(
         "Python: memory of a callable that waits",
         "python_memory",
