@@ -6,11 +6,11 @@ Spec: ``specs/sync/Channel.tla``.  Source: ``kernel/sync/channel.h``.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import core
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
@@ -45,9 +45,9 @@ class _Exchange(Wait):
 
 
 class _Send(_Exchange):
-    def __init__(self, thread: VirtualThread, channel: Channel[T], token: CPointer) -> None:
+    def __init__(self, thread: VirtualThread, channel: Channel[T], number: int) -> None:
         super().__init__(thread, channel)
-        self.token = token
+        self.token = ffi.cast("void *", number)
 
     def begin(self) -> int:
         return lib.wp__channel_begin_send(self.channel, self.token, self.waiter)
@@ -72,7 +72,7 @@ class _Receive(_Exchange):
         return super().granted()
 
 
-class Channel(Unique, Generic[T]):
+class Channel(core.ChannelCore, Unique, Generic[T]):
     """A FIFO of Python objects; each object is received exactly once.
 
     A sender waits while all slots are taken, and a receiver waits while the channel is empty.
@@ -101,15 +101,14 @@ class Channel(Unique, Generic[T]):
         ['a', 'b']
     """
 
-    __slots__ = ("_items", "_native", "_tokens", "capacity")
+    __slots__ = ("_native", "capacity")
 
     def __init__(self, capacity: int = 0) -> None:
         if not isinstance(capacity, int) or not 0 <= capacity <= MOST:
             raise UsageError(f"capacity is {capacity!r}; allowed: 0 to {MOST}")
         self.capacity = capacity
         self._native = made(lib.wp__channel_new(capacity), lib.wp__channel_free, "Channel")
-        self._items: dict[int, T] = {}  # by the pointer that the kernel holds
-        self._tokens = itertools.count(1)
+        self._address = int(ffi.cast("uintptr_t", self._native))
 
     def send(self, item: T, timeout_s: float | None = None) -> bool:
         """Give `item` to a receiver, or put it into a slot, within `timeout_s` seconds.
@@ -130,27 +129,29 @@ class Channel(Unique, Generic[T]):
         channel keeps a reference to it for as long as the channel lives.
         """
         deadline = deadline_ns(timeout_s)
-        number, token, code = self._try_send(item)
+        number, code = self._try_send(item)
         if code == lib.WP_TIMEOUT and deadline:
-            code = self._send(token, deadline)
+            return self._send_slow(number, deadline)
         return self._sent(number, code)
 
-    def _try_send(self, item: T) -> tuple[int, CPointer, int]:
-        number = next(self._tokens)
-        token = ffi.cast("void *", number)
-        self._items[number] = item
-        return number, token, lib.wp_channel_try_send(self._native, token)
+    def _try_send(self, item: T) -> tuple[int, int]:
+        number = self._keep(item)
+        return number, lib.wp_channel_try_send(self._native, ffi.cast("void *", number))
 
     def _sent(self, number: int, code: int) -> bool:
         if code != lib.WP_OK:
-            del self._items[number]
+            self._take(number)
         return told(code, "send")
 
-    def _send(self, token: CPointer, deadline: int) -> int:
-        thread = here.thread
+    def _send_slow(self, number: int, deadline: int | None) -> bool:
+        """Send the object with that number, and wait for a slot; None: without a limit."""
+        until, thread = lib.WP_FOREVER if deadline is None else deadline, here.thread
         if thread is not None:
-            return parked(_Send(thread, self, token).turns(deadline))
-        return asleep(lambda until: lib.wp_channel_send_until(self._native, token, until), deadline)
+            code = parked(_Send(thread, self, number).turns(until))
+        else:
+            token = ffi.cast("void *", number)
+            code = asleep(lambda to: lib.wp_channel_send_until(self._native, token, to), until)
+        return self._sent(number, code)
 
     def receive(self, timeout_s: float | None = None) -> T:
         """Return the oldest object, and wait for one at most `timeout_s` seconds.
@@ -165,8 +166,15 @@ class Channel(Unique, Generic[T]):
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted; nothing was
                 received.
         """
-        deadline = deadline_ns(timeout_s)
+        deadline_ns(timeout_s)  # it is a time
         code, cell = self._try_receive()
+        if code == lib.WP_OK:
+            return self._received(code, cell, timeout_s)
+        return self._receive_slow(code, timeout_s)
+
+    def _receive_slow(self, code: int, timeout_s: float | None) -> T:
+        """Go on with a receive that has found nothing, as that code says."""
+        deadline, cell = deadline_ns(timeout_s), ffi.new("void **")
         if code == lib.WP_TIMEOUT and deadline:
             thread = here.thread
             if thread is None:
@@ -185,7 +193,8 @@ class Channel(Unique, Generic[T]):
     def _received(self, code: int, cell: list[CPointer], timeout_s: float | None) -> T:
         if not told(code, "receive"):
             raise DeadlineError(f"receive: nothing within {timeout_s} s")
-        return self._items.pop(int(ffi.cast("uintptr_t", cell[0])))
+        item: T = self._take(int(ffi.cast("uintptr_t", cell[0])))
+        return item
 
     def close(self) -> None:
         """Refuse further objects; the objects in slots can still be received.
@@ -209,3 +218,15 @@ class Channel(Unique, Generic[T]):
             except ClosedError:
                 return
             yield item
+
+
+def _address_of(function: str) -> int:
+    return int(ffi.cast("uintptr_t", ffi.addressof(lib, function)))
+
+
+core.bind_channel(
+    _address_of("wp_channel_try_send"), _address_of("wp_channel_try_receive"),
+    lib.WP_OK, lib.WP_TIMEOUT, deadline_ns, told,
+)  # fmt: skip
+if core.IN_C:
+    del Channel.send, Channel.receive  # those of `ChannelCore` need no frame of Python

@@ -204,9 +204,9 @@ async def send(channel: Channel[T], item: T, timeout_s: float | None = None) -> 
     """Send an object, as `Channel.send` does."""
     thread = trampoline.coroutine("send")
     deadline = deadline_ns(timeout_s)
-    number, token, code = channel._try_send(item)
+    number, code = channel._try_send(item)
     if code == lib.WP_TIMEOUT and deadline:
-        code = await _parked(thread, _Send(thread, channel, token).turns(deadline))
+        code = await _parked(thread, _Send(thread, channel, number).turns(deadline))
     return channel._sent(number, code)
 
 

@@ -24,7 +24,16 @@ from cffi import FFI
 PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[2] / "kernel"
 # Separate extension modules; the last is generated.
-_OF_PYTHON = ("own.c", "core.c", "future.c", "calls.c", "locks.c", "exchange.c", "kernel.c")
+_OF_PYTHON = (
+    "own.c",
+    "core.c",
+    "future.c",
+    "calls.c",
+    "channel.c",
+    "locks.c",
+    "exchange.c",
+    "kernel.c",
+)
 SOURCES = (
     *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
     *sorted(KERNEL.rglob("*.c")),

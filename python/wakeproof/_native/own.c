@@ -1361,7 +1361,8 @@ static int fill(PyObject *module)
 	    NEEDS_NO_GIL(module) == 0 && pthread_key_create(&ends, forget_below) == 0 &&
 	    begin_steps() && watch_locals(thread_module) == 0 &&
 	    PyModule_AddObjectRef(module, "virtual", virtual) == 0 && wp__core_fill(module) == 0 &&
-	    wp__future_fill(module) == 0 && wp__calls_fill(module) == 0)
+	    wp__future_fill(module) == 0 && wp__calls_fill(module) == 0 &&
+	    wp__channel_fill(module) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
 	if (failed && !PyErr_Occurred())
 		PyErr_SetString(PyExc_ImportError, "wakeproof._native.own: no memory");

@@ -30,9 +30,10 @@ PyObject *wp__own_thread(void);
 PyObject *wp__core_threads(void);
 /* Adds what core.c has to the module; nothing, where it has nothing. 0; -1: an exception. */
 int wp__core_fill(PyObject *module);
-/* The same of future.c and calls.c. */
+/* The same of future.c, calls.c and channel.c. */
 int wp__future_fill(PyObject *module);
 int wp__calls_fill(PyObject *module);
+int wp__channel_fill(PyObject *module);
 
 /* Of core.c, for future.c. Whether the caller is a virtual thread that runs a call of a pool. */
 bool wp__core_permitted(void);

@@ -37,6 +37,12 @@ class FutureCore:
 
 class CallCore: ...
 
+class ChannelCore:
+    _address: int
+    _items: dict[int, Any]
+    def _keep(self, item: object, /) -> int: ...
+    def _take(self, number: int, /) -> Any: ...
+
 class PoolCore:
     _calls: dict[Permitted, None]
     _ended: int
@@ -74,6 +80,15 @@ def bind_core(
 ) -> int: ...
 def bind_calls(
     call: type[Permitted], is_coroutine: Callable[[Callable[..., Any]], bool], /
+) -> None: ...
+def bind_channel(
+    send: int,
+    receive: int,
+    ok: int,
+    timeout: int,
+    deadline_ns: Callable[[float | None], int],
+    told: Callable[[int, str], bool],
+    /,
 ) -> None: ...
 def bind_future(objects: dict[str, Any], /) -> None: ...
 def first_step(number: int, /) -> int: ...

@@ -15,11 +15,13 @@ from wakeproof._runtime.here import ARE_OWN
 
 if TYPE_CHECKING:
     from wakeproof._native.own import CallCore as CallCore
+    from wakeproof._native.own import ChannelCore as ChannelCore
     from wakeproof._native.own import Core as Core
     from wakeproof._native.own import FutureCore as FutureCore
     from wakeproof._native.own import PoolCore as PoolCore
     from wakeproof._native.own import Signal as Signal
     from wakeproof._native.own import bind_calls as bind_calls
+    from wakeproof._native.own import bind_channel as bind_channel
     from wakeproof._native.own import bind_core as bind_core
     from wakeproof._native.own import bind_future as bind_future
     from wakeproof._native.own import first_of_call as first_of_call
@@ -44,11 +46,13 @@ else:
         if not ARE_OWN:
             raise ImportError
         from wakeproof._native.own import CallCore as CallCore
+        from wakeproof._native.own import ChannelCore as ChannelCore
         from wakeproof._native.own import Core as Core
         from wakeproof._native.own import FutureCore as FutureCore
         from wakeproof._native.own import PoolCore as PoolCore
         from wakeproof._native.own import Signal as Signal
         from wakeproof._native.own import bind_calls as bind_calls
+        from wakeproof._native.own import bind_channel as bind_channel
         from wakeproof._native.own import bind_core as bind_core
         from wakeproof._native.own import bind_future as bind_future
         from wakeproof._native.own import first_of_call as first_of_call
@@ -70,11 +74,13 @@ else:
     except ImportError:
         IN_C = False
         from wakeproof._runtime.plain_core import CallCore as CallCore
+        from wakeproof._runtime.plain_core import ChannelCore as ChannelCore
         from wakeproof._runtime.plain_core import Core as Core
         from wakeproof._runtime.plain_core import FutureCore as FutureCore
         from wakeproof._runtime.plain_core import PoolCore as PoolCore
         from wakeproof._runtime.plain_core import Signal as Signal
         from wakeproof._runtime.plain_core import bind_calls as bind_calls
+        from wakeproof._runtime.plain_core import bind_channel as bind_channel
         from wakeproof._runtime.plain_core import bind_core as bind_core
         from wakeproof._runtime.plain_core import bind_future as bind_future
         from wakeproof._runtime.plain_core import first_of_call as first_of_call

@@ -17,6 +17,7 @@ Source: ``kernel/thread/vthread.h`` (vthread.5), ``kernel/sched/vthread_start.h`
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import threading
 import types
 from collections.abc import Callable, Generator
@@ -292,6 +293,29 @@ def _claim(thread: Any) -> bool:
         with _starting:
             was, thread._is_started = thread._is_started, True
     return not was
+
+
+class ChannelCore:
+    """The objects that were sent to a channel and not received, by number."""
+
+    __slots__ = ("_address", "_items", "_numbers")
+
+    def __new__(cls: type[Any], *_: object, **__: object) -> Any:
+        made: Any = super().__new__(cls)
+        made._items, made._numbers = {}, itertools.count(1)
+        return made
+
+    def _keep(self: Any, item: Any) -> int:
+        number = next(self._numbers)
+        self._items[number] = item
+        return int(number)
+
+    def _take(self: Any, number: int) -> Any:
+        return self._items.pop(number)
+
+
+def bind_channel(*_: object) -> None:
+    """Do nothing: only channel.c calls what it is given."""
 
 
 class CallCore:
