@@ -12,13 +12,16 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from wakeproof.judge.schedules import modelled, search
+from wakeproof.judge.schedules import data, modelled, search
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
 from wakeproof.judge.schedules.explore import Options, alike, one
+from wakeproof.judge.schedules.operation import READ
 from wakeproof.judge.schedules.search import Search, pending_of
 
 MOST = 1500  # orders of a program that is compared
@@ -74,7 +77,8 @@ def outcomes(
     options: Options | None = None,
 ) -> tuple[Outcomes, int]:
     found, runs = set(), 0
-    with modelled.exchanged(), alike():
+    tracing = data.traced() if options and options.data else nullcontext()
+    with modelled.exchanged(), alike(), tracing:
         while runs <= MOST:
             seen: list[Any] = []
             run = one(lambda seen=seen: program(seen), scheduler, None, options)  # type: ignore[misc]
@@ -205,6 +209,53 @@ def of_asyncio(seed: int) -> tuple[Callable[[list[Any]], None], Options]:
     return program, options
 
 
+STATEMENTS = (
+    "s.a = {n}", "s.b = s.a", "s.a += 1", "x = s.b", "l.append({n})", "l[0] = {n}", "x = l[-1]",
+    "if s.a: s.b = {n}", "if l: s.a = len(l)", "s.a, s.b = s.b, s.a", "d['k'] = {n}",
+    "x = d.get('k')", "d.pop('k', None)", "if 'k' in d: x = d['k']", "l += [{n}]",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _only_programs_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the code here, which makes and starts the threads."""
+    monkeypatch.setattr(data, "is_of_user", lambda code: code.co_filename.startswith("<program"))
+
+
+def of_data(seed: int) -> tuple[Callable[[list[Any]], None], Options]:
+    """Return a program of two threads that share an object, a list and a dict."""
+    lot = random.Random(seed)
+    lines: list[str] = []
+    for me in range(2):
+        lines += [f"def body{me}(s, l, d):", "    x = None"]
+        for _ in range(lot.randint(1, 2)):
+            lines.append("    " + lot.choice(STATEMENTS).format(n=lot.randrange(3) + 10 * me))
+        lines.append("    return x")
+    bodies: dict[str, Any] = {}
+    exec(compile("\n".join(lines), f"<program {seed}>", "exec"), bodies)
+
+    def program(seen: list[Any]) -> None:
+        shared, items, by_name = SimpleNamespace(a=0, b=0), [0], {}
+
+        def run(me: int) -> None:
+            seen.append((me, repr(bodies[f"body{me}"](shared, items, by_name))))
+
+        threads = [threading.Thread(target=run, args=(me,)) for me in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seen.append((2, repr((vars(shared), items, by_name))))
+
+    return program, Options(data=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_no_outcome_of_data_is_left_out(seed: int) -> None:
+    no_outcome_is_left_out(*of_data(seed))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_no_outcome_of_asyncio_is_left_out(seed: int) -> None:
@@ -235,15 +286,19 @@ TWINS = {
     "all commute": (search, "commute", lambda *_: True),
     "nothing excludes": (search, "excludes", lambda *_: False),
     "ways are not tried": (Search, "choose", lambda *_: 0),
+    "what changes in place is read": (data, "WRITE", READ),
 }
-FAMILIES = {"threads": lambda seed: (program_of(seed), Options()), "asyncio": of_asyncio}
+FAMILIES = {
+    "threads": lambda seed: (program_of(seed), Options()), "asyncio": of_asyncio, "data": of_data,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("twin", "family"),
     [
-        ("all commute", "threads"), ("nothing excludes", "threads"),
-        *((twin, "asyncio") for twin in TWINS),
+        *(("all commute", family) for family in FAMILIES),
+        *(("nothing excludes", family) for family in FAMILIES),
+        ("ways are not tried", "asyncio"), ("what changes in place is read", "data"),
     ],
 )  # fmt: skip
 def test_a_broken_search_leaves_outcomes_out(
