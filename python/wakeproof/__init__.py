@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 
 _LINE = re.compile(r"^from wakeproof(?:\.([\w.]+))? import (\w+) as \2$", re.MULTILINE)
@@ -29,6 +28,8 @@ __all__ = sorted(name for name, module in _HOME.items() if name != module)
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
+        from importlib.metadata import version  # takes longer than all else here
+
         return version("wakeproof")
     if name not in _HOME:
         raise AttributeError(f"module 'wakeproof' has no attribute {name!r}")
