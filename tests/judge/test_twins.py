@@ -141,6 +141,7 @@ def test_an_overlay_holds_the_changed_file_alone(tmp_path: Path) -> None:
     assert [file for file in folder.rglob("*") if file.is_file()] == [folder / "a/x.c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stress", "explored"])
 def test_a_twin_of_a_table_is_a_program_of_its_own(kind: str) -> None:
     scenario = ROOT / "stress/scenarios/wakeup/parker.c"

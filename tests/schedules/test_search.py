@@ -293,6 +293,7 @@ FAMILIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "family"),
     [

@@ -211,6 +211,7 @@ def test_a_wait_is_a_fence_however_it_ends(linux: bool) -> None:
         assert (judged.model, late) == (judged.model, {"0,0,0", "0,0,1"} if weak else set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_heavy_fence_fails_where_that_is_asked_for(failing: int) -> None:
     options = ExploreOptions(engine="both", failing_heavy=failing)

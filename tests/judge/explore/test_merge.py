@@ -97,6 +97,7 @@ def test_nothing_but_the_number_of_states_differs_from_positions_that_are_kept(
     assert merged[Model.SC].states < kept[Model.SC].states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "twin"), [("mutexes", "mutexes_silent"), ("turns", "")])
 def test_a_counterexample_of_merged_positions_is_an_execution_of_the_code(
     name: str, twin: str

@@ -56,6 +56,7 @@ def _steps(project: Path, bug: str) -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bug", "status"), [("", "held"), ("-DBUG", "violated")])
 def test_what_a_build_links_is_explored(
     wakeproof: Command, project: Path, bug: str, status: str

@@ -135,6 +135,7 @@ fn main() {
     assert verdicts(of_text(text, suffix=".rs")) == "ended ended ended"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", [
     "thread::park_timeout(Duration::from_secs(1)); println!(\"{}\", F.load(Ordering::Relaxed))",
     "let m = Mutex::new(()); let c = Condvar::new(); let (_g, end) = "

@@ -122,6 +122,7 @@ def test_who_may_still_wake_is_no_sleep_for_ever(
     assert (end.kind, end.code) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "goes_on", ["work = 1;", 'puts("again");', "close(1), close(2), sleep(1);"]
 )

@@ -162,6 +162,7 @@ def test_a_defect_is_caught_under_each_model(what: str) -> None:
         assert any(message in found.example[-1].text for found in bad)
 
 
+@pytest.mark.slow
 @CXX
 @pytest.mark.parametrize(
     ("text", "message"),
