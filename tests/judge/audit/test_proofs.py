@@ -24,7 +24,8 @@ QUICK, SLOW, NEW = "Quick Mode=(a)", "Slow", "New"
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names that are proved, of three subjects."""
-    every = [SimpleNamespace(name=name, module="Toy") for name in (QUICK, SLOW, NEW)]
+    names = (QUICK, SLOW, NEW)
+    every = [SimpleNamespace(name=name, module="Toy", claims=[name], modes={}) for name in names]
     monkeypatch.setattr(models, "folder", lambda specs: specs)
     monkeypatch.setattr(subjects, "every", lambda _: [(None, one) for one in every])
     monkeypatch.setattr(prove, "inputs_of", lambda _made, _module, one: {"subject": one.name})
@@ -56,4 +57,20 @@ def test_ci_proves_the_quick_proofs_of_its_quarter_again(asked: list[str], tmp_p
 
 def test_only_ci_proves_again(asked: list[str], tmp_path: Path) -> None:
     proofs.again(tmp_path, Rows(Lock(ROWS)))
+    assert asked == []
+
+
+def test_a_proof_that_fails_now_is_not_taken_from_the_lock(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_pattern: str, *, rows: Rows, **_: Any) -> None:
+        rows.judged("prove", QUICK, {"subject": QUICK}, "not proved", {}, holds=False)
+
+    monkeypatch.setattr(prove, "prove", fails)
+    monkeypatch.setattr(proofs, "_addressed", lambda _: [])
+    rows = Rows(Lock(ROWS), range(QUARTERS))
+    proofs.again(tmp_path, rows)
+    assert [*proofs.known(tmp_path, rows)] == [f"Toy!{SLOW}"]
+    assert rows.by_judge["prove"] == (1, 1, "2026-01-31 12:59")
+    assert [line for line in rows.contradictions if "not proved now, proved in" in line]
     assert asked == []
