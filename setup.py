@@ -38,9 +38,10 @@ OF_PYTHON = [
         ("own", "own", "core", "future", "calls", "channel"),
         ("locks", "locks"),
         ("exchange", "exchange"),
+        ("aio", "aio"),
     )
 ]
-BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "libwakeproof.*")
+BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "aio*.so", "libwakeproof.*")
 LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an extension
 
 

@@ -13,7 +13,9 @@ loop with a guard before the pipe::
 
 With the GIL the steps of all threads have one order, so either the loop finds the entry or the
 other thread finds the announcement, and the flag is an attribute.  Without the GIL this takes
-fences: there the loop's guard is a `WakeupGuard`.
+fences: there the loop's guard is a `WakeupGuard`.  With the GIL and the headers of CPython, calls
+into the loop and its turns without timers are C (``_native/aio.c``); ``WAKEPROOF_PLAIN=1`` takes
+the same in Python instead.
 
 Example:
     >>> import asyncio
@@ -29,18 +31,21 @@ its self-pipe.
 from __future__ import annotations
 
 import asyncio
+import os
 import selectors
 import sys
+from asyncio import format_helpers
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wakeproof.guard import WakeupGuard
 
 if TYPE_CHECKING:
     import select
     import socket
-    from collections import deque
     from collections.abc import Callable
 
     Ready = list[tuple[selectors.SelectorKey, int]]
@@ -88,22 +93,8 @@ class _Epoll(selectors.EpollSelector):
 _EPOLLIN, _EPOLLOUT = 1, 4
 
 
-class EventLoop(asyncio.SelectorEventLoop):
-    """An `asyncio.SelectorEventLoop` that other threads wake by a system call only while it sleeps.
-
-    Use it as ``asyncio.run(main(), loop_factory=wakeproof.aio.EventLoop)`` from Python 3.12 on, and
-    as ``asyncio.Runner(loop_factory=wakeproof.aio.EventLoop)`` from 3.11 on.
-
-    A wakeup that cannot be sent raises the error of the self-pipe where `call_soon_threadsafe` was
-    called; `asyncio.SelectorEventLoop` ignores it, and may then sleep for ever.  A pipe that is
-    full is no error: what is in it wakes the loop.
-
-    Args:
-        selector: where the loop waits for descriptors; an epoll selector if it is left out.  The
-            `select` of a selector that is given is replaced in that object.
-
-    Threads: as any loop of asyncio; any thread may call `call_soon_threadsafe` and `statistics`.
-    """
+class _PlainEventLoop(asyncio.SelectorEventLoop):
+    """The loop in Python, for the GIL: the flag is an attribute."""
 
     _ready: deque[asyncio.Handle]
     _stopping: bool
@@ -164,7 +155,7 @@ class EventLoop(asyncio.SelectorEventLoop):
         self._sent += 1
 
 
-class _FencedEventLoop(EventLoop):
+class _FencedEventLoop(_PlainEventLoop):
     """The loop where threads run at the same time: the flag is that of a `WakeupGuard`."""
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
@@ -187,8 +178,42 @@ class _FencedEventLoop(EventLoop):
             self._saved += 1
 
 
+def _report(handle: Any, error: BaseException) -> None:
+    """Let the loop's handler have what a callback has raised, as `asyncio.Handle` does."""
+    call = format_helpers._format_callback_source(handle._callback, handle._args)
+    context = {"message": f"Exception in callback {call}", "exception": error, "handle": handle}
+    if handle._source_traceback:
+        context["source_traceback"] = handle._source_traceback
+    handle._loop.call_exception_handler(context)
+
+
+_Base: type[_PlainEventLoop] = _PlainEventLoop
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
-    EventLoop = _FencedEventLoop  # type: ignore[misc]
+    _Base = _FencedEventLoop
+elif not os.environ.get("WAKEPROOF_PLAIN"):
+    with suppress(ImportError):  # without Python.h it was not built
+        from wakeproof._native.aio import LoopCore, bind
+
+        bind(asyncio.Handle, asyncio.TimerHandle, deque, asyncio.SelectorEventLoop, _report)
+        _Base = type("_NativeEventLoop", (LoopCore, _PlainEventLoop), {})
+
+
+class EventLoop(_Base):  # type: ignore[misc, valid-type]
+    """An `asyncio.SelectorEventLoop` that other threads wake by a system call only while it sleeps.
+
+    Use it as ``asyncio.run(main(), loop_factory=wakeproof.aio.EventLoop)`` from Python 3.12 on, and
+    as ``asyncio.Runner(loop_factory=wakeproof.aio.EventLoop)`` from 3.11 on.
+
+    A wakeup that cannot be sent raises the error of the self-pipe where `call_soon_threadsafe` was
+    called; `asyncio.SelectorEventLoop` ignores it, and may then sleep for ever.  A pipe that is
+    full is no error: what is in it wakes the loop.
+
+    Args:
+        selector: where the loop waits for descriptors; an epoll selector if it is left out.  The
+            `select` of a selector that is given is replaced in that object.
+
+    Threads: as any loop of asyncio; any thread may call `call_soon_threadsafe` and `statistics`.
+    """
 
 
 def new_event_loop() -> EventLoop:

@@ -128,6 +128,7 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     for name in python.LOOPS:
         goal = "<= 0.25x" if name == "loop_threadsafe" else "<= 1.03x"
         assert goals[name, "ours", "asyncio"] == goal
+    assert goals["loop_threadsafe", "ours", "uvloop"] == "<= 1x"
 
 
 def test_every_row_beside_a_peer_says_how_often_it_is_done() -> None:

@@ -89,8 +89,19 @@ def soak(
     make: type[aio.EventLoop], calls: int, *, debug: bool = False, seed: int = 0, enough: int = 3
 ) -> Outcome:
     """Make so many calls, or stop when enough wakeups have been lost."""
+
+    chance = random.Random(seed)
+
+    class Slow(make):  # type: ignore[misc, valid-type]
+        """At times it lets others run between its look at the queue and its announcement."""
+
+        def _block(self, select: Any, timeout: float | None = None) -> Any:
+            if timeout is None and chance.random() < 0.1:
+                time.sleep(0)
+            return super()._block(select, timeout)
+
     selector = Watchful()
-    loop = selector.loop = make(selector)
+    loop = selector.loop = Slow(selector)
     loop.set_debug(debug)
     turns = [threading.Semaphore(0) for _ in range(THREADS)]
     awaited = made = 0
@@ -119,7 +130,6 @@ def soak(
             for _ in range(numbers[me]):
                 loop.call_soon_threadsafe(called)
 
-    chance = random.Random(seed)
     threads = [threading.Thread(target=call, args=[me], daemon=True) for me in range(THREADS)]
     begun, interval = time.monotonic(), sys.getswitchinterval()
     sys.setswitchinterval(1e-6)  # threads take turns between as many steps as they can

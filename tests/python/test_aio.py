@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import errno
+import gc
 import os
 import selectors
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -26,8 +30,11 @@ from wakeproof import aio
 
 PATIENCE_S = 20.0
 LOST_S = 0.3  # a sleep as long as this has missed its wakeup
-LOOPS = (aio.EventLoop, aio._FencedEventLoop)
-each_loop = pytest.mark.parametrize("make", LOOPS, ids=["flag", "fences"])
+LOOPS = (aio.EventLoop, aio._PlainEventLoop, aio._FencedEventLoop)
+each_loop = pytest.mark.parametrize("make", LOOPS, ids=["default", "flag", "fences"])
+beside_asyncio = pytest.mark.parametrize(
+    "make", [*LOOPS, asyncio.SelectorEventLoop], ids=["default", "flag", "fences", "asyncio"]
+)
 
 
 class Interleaved(selectors.DefaultSelector):
@@ -228,6 +235,155 @@ def test_a_full_pipe_is_no_error(make: type[aio.EventLoop]) -> None:
         selector.before_block = partial(in_thread, call)
         loop.run_forever()
     assert selector.slept_s < LOST_S / 2
+
+
+class Called:
+    """A callback that a weak reference may point to."""
+
+    def __call__(self) -> None:
+        pass
+
+
+@beside_asyncio
+@pytest.mark.parametrize("way", ["call_soon", "call_soon_threadsafe"])
+def test_a_call_has_its_arguments_its_context_and_its_place(
+    make: type[asyncio.SelectorEventLoop], way: str
+) -> None:
+    variable = contextvars.ContextVar("variable", default="of nobody")
+    seen: list[Any] = []
+    context = contextvars.copy_context()
+    context.run(variable.set, "of the context")
+    loop = make()
+    call = getattr(loop, way)
+    with contextlib.closing(loop):
+        loop.set_exception_handler(lambda *found: seen.append(found))
+        call(seen.append, 1)
+        cancelled = call(seen.append, 2)
+        cancelled.cancel()
+        call(lambda *args: seen.append((*args, variable.get())), 3, 4, context=context)
+        call(context=None, callback=lambda: seen.append(variable.get()))
+        last = call(loop.stop)
+        assert type(last) is asyncio.Handle
+        assert "stop" in repr(last)
+        loop.run_forever()
+        with pytest.raises(TypeError):
+            call()
+        with pytest.raises(TypeError):
+            call(int, wrong=1)
+    assert seen == [1, (3, 4, "of the context"), "of nobody"]
+    assert cancelled.cancelled()
+    assert not last.cancelled()
+    with pytest.raises(RuntimeError, match="closed"):
+        call(int)
+
+
+@beside_asyncio
+def test_the_handler_gets_what_a_callback_raises_and_the_loop_goes_on(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    seen: list[Any] = []
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    def handler(_loop: object, context: dict[str, Any]) -> None:
+        seen.append((context, sys.exc_info()[1]))
+
+    loop = make()
+    with contextlib.closing(loop):
+        loop.set_exception_handler(handler)
+        error = ValueError("one")
+        handle = loop.call_soon(fail, error)
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        ((context, handled),) = seen
+        assert context["exception"] is handled is error
+        assert context["handle"] is handle
+        assert context["message"].startswith(f"Exception in callback {fail.__qualname__}(")
+        assert error.__traceback__ is not None
+        for ends in (KeyboardInterrupt, SystemExit):
+            loop.call_soon(fail, ends())
+            later = loop.call_soon(seen.append, ends)
+            with pytest.raises(ends):
+                loop.run_forever()
+            assert seen[-1] is not ends
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            assert seen[-1] is ends
+            assert not later.cancelled()
+
+
+@beside_asyncio
+def test_a_context_that_is_entered_already_is_an_error_of_the_callback(
+    make: type[asyncio.SelectorEventLoop], caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[int] = []
+    loop = make()
+    context = contextvars.copy_context()
+    with contextlib.closing(loop):
+        loop.call_soon(seen.append, 1, context=context)
+        loop.call_soon(loop.stop)
+        context.run(loop.run_forever)
+    assert seen == []
+    assert "Exception in callback" in caplog.text
+    assert "is already entered" in caplog.text
+
+
+@beside_asyncio
+def test_nothing_that_has_run_is_kept(make: type[asyncio.SelectorEventLoop]) -> None:
+    loop = make()
+    called, argument, failing = Called(), Called(), Called()
+    failing.__dict__["me"] = failing
+    gone = [weakref.ref(each) for each in (called, argument, failing, loop)]
+    with contextlib.closing(loop):
+        loop.set_exception_handler(lambda *_: None)
+        gc.collect()
+        kinds = [None, False, int, ValueError, asyncio.Handle]
+        before = [sys.getrefcount(kind) for kind in kinds]
+        for _ in range(1000):
+            loop.call_soon_threadsafe(called)
+            loop.call_soon(id, argument)
+            loop.call_soon(int, failing)
+            loop.call_soon(int).cancel()
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        gc.collect()
+        after = [sys.getrefcount(kind) for kind in kinds]
+        assert all(abs(one - other) < 500 for one, other in zip(before, after, strict=True))
+    loop._ready.append(loop)  # type: ignore[attr-defined]
+    del called, argument, failing, loop
+    gc.collect()
+    assert [each() for each in gone] == [None] * 4
+
+
+@beside_asyncio
+def test_timers_run_in_their_order_among_calls(make: type[asyncio.SelectorEventLoop]) -> None:
+    seen: list[int] = []
+    loop = make()
+    with contextlib.closing(loop):
+        loop.call_later(0.02, loop.stop)
+        loop.call_later(0.01, seen.append, 3)
+        loop.call_later(0.005, seen.append, 2)
+        loop.call_later(0.001, seen.append, 9).cancel()
+        loop.call_soon(seen.append, 1)
+        loop.run_forever()
+    assert seen == [1, 2, 3]
+
+
+def test_the_default_loop_is_c_where_it_was_built() -> None:
+    native = pytest.importorskip("wakeproof._native.aio", reason="not built: no Python.h")
+    if not hasattr(native, "LoopCore"):
+        pytest.skip("without the GIL it is Python")
+    assert issubclass(aio.EventLoop, native.LoopCore)
+    plain = "from wakeproof import aio; print(aio.EventLoop.__base__.__name__)"
+    ended = subprocess.run(
+        [sys.executable, "-c", plain],
+        env={**os.environ, "WAKEPROOF_PLAIN": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "_PlainEventLoop\n"
 
 
 def test_a_closed_loop_refuses_calls() -> None:

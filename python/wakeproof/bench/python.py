@@ -10,7 +10,7 @@ import sys
 from importlib.util import find_spec
 
 from wakeproof.bench import program
-from wakeproof.bench.reasons import BLOCKS, CALLED, HANDLE, IN_C, KERNEL, STACKED, SWITCHED
+from wakeproof.bench.reasons import BLOCKS, CALLED, IN_C, KERNEL, STACKED, SWITCHED
 from wakeproof.bench.rows import BYTES, US, Row
 
 GEVENT = "gevent==26.9.0"
@@ -86,10 +86,10 @@ def _pool(name: str, row: str, at_most: float) -> Row:
     return Row(name, row, "ours", "standard", "ThreadPoolExecutor", US, at_most=at_most)
 
 
-def _loops(name: str, row: str, at_most: float = 1.03, why: str = "") -> list[Row]:
+def _loops(name: str, row: str, at_most: float = 1.03, uvloop: float | None = None) -> list[Row]:
     return [
-        Row(name, row, "ours", "asyncio", "asyncio", at_most=at_most, why=why),
-        Row("- the same", row, "ours", "uvloop", "uvloop", needs=UVLOOP),
+        Row(name, row, "ours", "asyncio", "asyncio", at_most=at_most),
+        Row("- the same", row, "ours", "uvloop", "uvloop", at_most=uvloop, needs=UVLOOP),
     ]
 
 
@@ -126,7 +126,7 @@ ROWS = (
     ),
     *_own("Python: lock and unlock", "python_lock", "threading.Lock", 1.5),
     *_own("Python: channel, an item in and out", "python_channel", "queue.SimpleQueue", 1.0),
-    *_loops("asyncio: call_soon_threadsafe, busy loop", "loop_threadsafe", 0.25, HANDLE),
+    *_loops("asyncio: call_soon_threadsafe, busy loop", "loop_threadsafe", 0.25, 1.0),
     *_loops("asyncio: sleep(0)", "loop_sleep"),
     *_loops("asyncio: gather, each task", "loop_gather"),
     *_loops("asyncio: run_in_executor, there and back", "loop_executor"),

@@ -46,4 +46,3 @@ STACKED = "the part of the carrier's stack that greenlet keeps, and a block of t
 BLOCKS = "an object of Python and one of the kernel for each: the latter lets any OS thread wake it"
 KERNEL = "calls of Python and cffi around the kernel's object, which OS threads use as well"
 SWITCHED = "each call looks whether a virtual thread makes it, and whether one waits in line"
-HANDLE = "asyncio's own handle and context of each call, which are made in Python"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is hot of an asyncio loop.  Source: ``aio.c``."""
+
+from __future__ import annotations
+
+from asyncio import Handle, TimerHandle
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from typing import TypeVarTuple
+
+Ts = TypeVarTuple("Ts")
+
+class LoopCore:
+    _ready: deque[Handle]
+    _scheduled: list[TimerHandle]
+    _closed: bool
+    _debug: bool
+    _asleep: bool
+    _saved: int
+    def call_soon(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> Handle: ...
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> Handle: ...
+    def _run_once(self) -> None: ...
+
+def bind(
+    handle: type[Handle],
+    timer: type[TimerHandle],
+    queue: type[deque[object]],
+    base: type[object],
+    report: Callable[[Handle, BaseException], None],
+    /,
+) -> None: ...
