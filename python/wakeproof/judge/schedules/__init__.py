@@ -5,7 +5,7 @@ modelled    what threads do that others can notice: locks, queues, sleeps, threa
 loop        the event loop of asyncio
 execution   one run, whose threads are greenlets, in the order that a scheduler gives
 search      the scheduler that gives each order once: partial order reduction, preemption bounds
-given       the schedulers of a known order, and of one by lot
+given       the schedulers of a known order, and of one by lot;  strategies: of hypothesis
 data        reads and writes as operations
 explore     all runs, and the verdict;  lanes: a schedule for a reader
 waits       why threads wait;  awaits: why tasks of asyncio wait

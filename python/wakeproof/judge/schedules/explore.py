@@ -120,6 +120,15 @@ def explore(call: Callable[[], object], options: Options | None = None) -> Found
     return _Exploration(call, options or Options()).found()
 
 
+def run_by(call: Callable[[], object], scheduler: Plain, options: Options) -> Failure | None:
+    """Run a function in one schedule, and return how it fails.
+
+    Raises:
+        UnsupportedError, JudgeError: as `explore`.
+    """
+    return _Exploration(call, options).of(scheduler)
+
+
 class _Exploration:
     def __init__(self, call: Callable[[], object], options: Options) -> None:
         self._call, self._options = call, options
@@ -130,8 +139,7 @@ class _Exploration:
     def found(self) -> Found:
         options = self._options
         self._begin = time.perf_counter()
-        tracing = traced() if options.data else nullcontext()
-        with modelled.exchanged(), alike(), stall.watched(), tracing:
+        with self._exchanged():
             if options.replay:
                 return self._end(NOT_ALL, -1, self._given(of_token(options.replay)))
             complete = -1
@@ -152,6 +160,17 @@ class _Exploration:
                 if failure := self._drawn(options.seed + seed):
                     return self._end(failure.verdict, complete, failure)
             return self._end(NOT_ALL, complete)
+
+    def of(self, scheduler: Plain) -> Failure | None:
+        with self._exchanged(runs=1):
+            run = self._one(scheduler)
+            return self._given(scheduler.choices) if _is_bad(run, scheduler.why) else None
+
+    @contextmanager
+    def _exchanged(self, runs: int | None = None) -> Iterator[None]:
+        tracing = traced() if self._options.data else nullcontext()
+        with modelled.exchanged(), alike(collects=runs != 1), stall.watched(), tracing:
+            yield
 
     def _bounds(self) -> Iterator[int | None]:
         most = self._options.preemptions
@@ -321,15 +340,16 @@ def _segments(choices: Sequence[int]) -> list[list[int]]:
 
 
 @contextmanager
-def alike() -> Iterator[None]:
+def alike(*, collects: bool = True) -> Iterator[None]:
     """Let nothing from outside differ in the runs: garbage is collected between them only."""
     names = vars(threading)["_counter"]
-    was, freezes = gc.isenabled(), gc.get_freeze_count() == 0
+    was, freezes = gc.isenabled(), collects and gc.get_freeze_count() == 0
     callbacks = gc.callbacks[:]
     try:
         gc.disable()
         gc.callbacks.clear()  # they would run in threads of runs that collect
-        gc.collect()
+        if collects:
+            gc.collect()
         if freezes:
             gc.freeze()  # what was there before is not looked at again and again
         yield
