@@ -30,7 +30,7 @@ SECONDS = 30.0
 
 def by_wakeproof(bug: Any, mended: bool) -> tuple[str, float]:
     """Return what wakeproof says, and after how many seconds."""
-    from wakeproof.judge.schedules import Options, explore
+    from wakeproof.judge.schedules.explore import Options, explore
 
     found = explore(lambda: bug.program(mended), Options(**bug.options, seconds=SECONDS))
     return found.verdict, found.seconds

@@ -14,6 +14,11 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wakeproof.judge.schedules.explore import Failure
+
 EXIT_HOLDS = 0  # every claim that was judged holds
 EXIT_VIOLATED = 1  # a claim is violated, a twin was missed, or a recorded number changed
 EXIT_USAGE = 2  # the request makes no sense: unknown name, bad value, broken input file
@@ -156,7 +161,8 @@ class NotExhaustiveWarning(RuntimeWarning):
 class ScheduleError(WakeproofError, AssertionError):
     """A schedule of a test fails: its `verdict`, and the `token` that replays it."""
 
-    def __init__(self, said: str, verdict: str, token: str) -> None:
+    def __init__(self, said: str, failure: Failure) -> None:
         super().__init__(said)
-        self.verdict = verdict
-        self.token = token
+        self.failure = failure
+        self.verdict = failure.verdict
+        self.token = failure.token

@@ -15,7 +15,8 @@ import pytest
 
 import wakeproof
 from wakeproof.errors import ScheduleError, UnsupportedError
-from wakeproof.judge.schedules import Found, Options, explore, loop
+from wakeproof.judge.schedules import loop
+from wakeproof.judge.schedules.explore import Found, Options, explore
 
 from .bugs import together
 

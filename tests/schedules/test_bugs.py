@@ -3,7 +3,7 @@
 
 import pytest
 
-from wakeproof.judge.schedules import Options, explore
+from wakeproof.judge.schedules.explore import Options, explore
 
 from .bugs_of_asyncio import BUGS
 

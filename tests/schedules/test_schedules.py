@@ -3,6 +3,8 @@
 
 import contextlib
 import gc
+import html
+import json
 import logging
 import random
 import socket
@@ -25,7 +27,8 @@ from wakeproof.errors import (
     UnsupportedError,
     UsageError,
 )
-from wakeproof.judge.schedules import Options, execution, explore, stall
+from wakeproof.judge.schedules import execution, stall
+from wakeproof.judge.schedules.explore import Options, explore
 
 LOCK = threading.Lock()  # made before any run
 LOCAL = threading.local()
@@ -232,6 +235,19 @@ def test_a_build_without_what_it_needs_is_named() -> None:
     assert "apt install python3-dev" in ended.stdout, ended.stderr
 
 
+def test_pytest_runs_in_such_a_build() -> None:
+    """The plugin is loaded by each run of pytest, and the judge only when it is used."""
+    program = (
+        "import sys; sys.modules['wakeproof._native.exchange'] = None\n"
+        "import wakeproof.judge.schedules.pytest_plugin\n"
+        "print('wakeproof.judge.schedules.explore' in sys.modules)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "False\n", ended.stderr
+
+
 def test_schedules_that_are_not_fair_are_said_to_be_left_out() -> None:
     def program() -> None:
         lock, ready = threading.Lock(), []
@@ -390,6 +406,27 @@ FILE = textwrap.dedent("""
     def test_fixture(tmp_path):
         assert tmp_path.exists()
 """)
+
+
+def test_a_schedule_opens_in_the_viewer(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(FILE)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--wakeproof-schedules",
+         "--wakeproof-html", "page.html", "test_mine.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 failed" in ended.stdout, ended.stdout + ended.stderr
+    page = (tmp_path / "page.html").read_text()
+    data = page.partition('<script type="application/json"')[2].partition(">")[2]
+    viewed = json.loads(html.unescape(data.partition("</script>")[0]))
+    (one,) = viewed["counterexamples"]
+    assert one["title"] == "test_mine.py::test_two_locks: deadlock"
+    assert one["lanes"] == ["test", "Thread-1 (take)", "Thread-2 (take)"]
+    taken = [step for step in one["steps"] if step["text"] == "with first, second:"]
+    assert {step["lane"] for step in taken} == {1, 2}
+    (key,) = taken[0]["sources"]
+    assert "with first, second:" in viewed["sources"][key]["text"]
+    assert one["command"].endswith("'test_mine.py::test_two_locks'")
 
 
 def test_pytest_runs_all_tests_under_every_schedule(tmp_path: Path) -> None:

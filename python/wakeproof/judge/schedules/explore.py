@@ -22,6 +22,7 @@ from wakeproof.judge.schedules import awaits, lanes, modelled, stall, waits
 from wakeproof.judge.schedules.data import trace, traced
 from wakeproof.judge.schedules.execution import Run, leave
 from wakeproof.judge.schedules.given import Given, Lot, Plain, number_of, of_token, to_token
+from wakeproof.judge.schedules.lanes import Row
 from wakeproof.judge.schedules.search import Search
 
 HOLDS, NOT_ALL = "holds", "not exhaustive"
@@ -73,6 +74,8 @@ class Failure:
     token: str
     lanes: str
     error: BaseException | None = field(default=None, compare=False)
+    names: tuple[str, ...] = ()  # of the lanes
+    rows: tuple[Row, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.said}\n\n{self.lanes}\n\nreplay: {self.token}"
@@ -241,12 +244,12 @@ class _Exploration:
     def _given(self, choices: Sequence[int]) -> Failure | None:
         """Run that schedule again, and return how it fails."""
         kept: list[tuple[str, str]] = []
-        text: list[str] = []
+        names: list[str] = []
         noted = awaits.Noted()
         recorder = lanes.Recorder(choices, self._options.steps, noted)
 
         def look(run: Run) -> None:
-            text.append(lanes.to_text(recorder.rows, run))
+            names[:] = lanes.names_of(recorder.rows, run)
             if _is_bad(run, recorder.why):
                 kept.append(_said(run, recorder, noted))
 
@@ -255,8 +258,9 @@ class _Exploration:
             run = self._one(recorder, look)
         if not kept:
             return None
-        (verdict, said), error = kept[0], run.error
-        return Failure(verdict, said, to_token(recorder.choices), text[0], error)
+        (verdict, said), token = kept[0], to_token(recorder.choices)
+        text = lanes.to_text(recorder.rows, names)
+        return Failure(verdict, said, token, text, run.error, tuple(names), tuple(recorder.rows))
 
 
 def one(

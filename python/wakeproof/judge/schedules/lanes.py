@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import FrameType
 
 from wakeproof.judge.schedules import awaits, waits
 from wakeproof.judge.schedules.execution import Run, Task
@@ -23,6 +24,7 @@ class Row:
     where: str
     source: str
     did: tuple[str, ...]
+    file: str = ""  # with its folder
 
 
 class Recorder(Given):
@@ -40,8 +42,7 @@ class Recorder(Given):
             task = self._run.tasks[choice >> 1]
             frame, _ = waits.place(task, self._run)
             did = "time is up" if choice & 1 else NAMES[task.kind]
-            name = _name(task, self._run)
-            self._note(Row(name, waits.where(frame), waits.source(frame), (did,)))
+            self._note(_row(_name(task, self._run), frame, did))
         return choice
 
     def begin(self, run: Run) -> None:
@@ -53,7 +54,7 @@ class Recorder(Given):
         """Note that a task of asyncio goes on."""
         frame, _ = awaits.place(task.get_coro())
         if frame is not None:
-            self._note(Row(task.get_name(), waits.where(frame), waits.source(frame), ("run",)))
+            self._note(_row(task.get_name(), frame, "run"))
 
     def cancels(self, task: LoopTask) -> None:
         """Note that a task of asyncio is cancelled."""
@@ -63,9 +64,14 @@ class Recorder(Given):
     def _note(self, row: Row) -> None:
         last = self.rows[-1] if self.rows else None
         if last is not None and (last.name, last.where) == (row.name, row.where):
-            self.rows[-1] = Row(row.name, row.where, row.source, last.did + row.did)
+            self.rows[-1] = replace(row, did=last.did + row.did)
         else:
             self.rows.append(row)
+
+
+def _row(name: str, frame: FrameType | None, did: str) -> Row:
+    file = "" if frame is None else frame.f_code.co_filename
+    return Row(name, waits.where(frame), waits.source(frame), (did,), file)
 
 
 def _name(task: Task, run: Run) -> str:
@@ -74,9 +80,13 @@ def _name(task: Task, run: Run) -> str:
     return next((one.get_name() for one in active if one is not None), task.name)
 
 
-def to_text(rows: Sequence[Row], run: Run) -> str:
+def names_of(rows: Sequence[Row], run: Run) -> list[str]:
+    """Return the names of the lanes: threads, and tasks of asyncio."""
+    return list(dict.fromkeys([*(task.name for task in run.tasks), *(row.name for row in rows)]))
+
+
+def to_text(rows: Sequence[Row], names: Sequence[str]) -> str:
     """Return the lanes as text."""
-    names = list(dict.fromkeys([*(task.name for task in run.tasks), *(row.name for row in rows)]))
     width = max(12, min(_WIDTH, 108 // max(1, len(names))))
     lines = [" | ".join(name[:width].ljust(width) for name in names).rstrip()]
     lines.append("-+-".join("-" * width for _ in names))

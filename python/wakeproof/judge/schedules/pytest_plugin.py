@@ -3,6 +3,7 @@
 
 A test that starts no thread runs once.  ``--wakeproof-replay TOKEN`` runs the one schedule that a
 failure has printed, of the tests that are chosen or have the decorator `schedules`.
+``--wakeproof-html FILE`` writes the schedules that fail as a page with a viewer.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wakeproof.errors import ScheduleError
+
+_FAILURES: pytest.StashKey[list[tuple[str, Any]]] = pytest.StashKey()
 _REPLAY = "WAKEPROOF_REPLAY"  # as `wakeproof.judge.schedules` has it; not imported by every pytest
 
 
@@ -28,12 +33,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--wakeproof-replay", metavar="TOKEN", default="",
         help="Run the one schedule that a failure of wakeproof.schedules has printed.",
     )  # fmt: skip
+    group.addoption(
+        "--wakeproof-html", metavar="FILE", default="",
+        help="Write the schedules that wakeproof.schedules finds as a page with a viewer.",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the token on, also to tests with the decorator."""
     if token := config.getoption("--wakeproof-replay"):
         os.environ[_REPLAY] = token
+    if file := config.getoption("--wakeproof-html"):
+        from wakeproof.judge.page.render import check_folder
+
+        check_folder("--wakeproof-html", Path(file))
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Keep the schedule by which a test has failed."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, ScheduleError):
+        failures = item.config.stash.setdefault(_FAILURES, [])
+        failures.append((item.nodeid, call.excinfo.value.failure))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the page, if it is wanted and a schedule has failed."""
+    file = session.config.getoption("--wakeproof-html")
+    failures = session.config.stash.get(_FAILURES, [])
+    if file and failures:
+        from wakeproof.judge.page import of_schedules
+
+        of_schedules.write(Path(file), failures)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,7 +76,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         or inspect.iscoroutinefunction(test)
     ):
         return None
-    from wakeproof.judge.schedules import Options, judge
+    from wakeproof.judge.schedules.explore import Options
+    from wakeproof.judge.schedules.run import judge
 
     names = pyfuncitem._fixtureinfo.argnames
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}

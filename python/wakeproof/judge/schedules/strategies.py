@@ -70,7 +70,7 @@ class Schedule:
         options = self._options
         failure = run_by(call, Changed(self._changes, options.steps), options)
         if failure is not None:
-            raise ScheduleError(str(failure), failure.verdict, failure.token) from failure.error
+            raise ScheduleError(str(failure), failure) from failure.error
 
 
 def schedules(*, most_changes: int = 8, **options: Any) -> st.SearchStrategy[Schedule]:
