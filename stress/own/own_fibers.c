@@ -17,6 +17,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -187,18 +188,18 @@ bool own_make_fibers(void)
 		return false;
 	engine_tcb = get_tcb();
 	dl_iterate_phdr(measure, NULL);
-	for (int t = 0; t < EXPLORE_THREADS; t++) {
-		char *slot = OWN_BASE + (size_t)t * OWN_SLOT;
-
-		if (mprotect(slot + STACK_AT - GUARD, GUARD, PROT_NONE) ||
-		    mprotect(slot + STACK_AT + OWN_STACK, GUARD, PROT_NONE))
-			return false;
-		own_fibers[t].stack_end = own_fibers[t].lowest = slot + STACK_AT + OWN_STACK;
-		own_fibers[t].tcb = slot + TLS_AT + TLS_ROOM;
-		if (!make_tls(&own_fibers[t]))
-			return false;
-	}
 	return set_traps();
+}
+
+/* When it begins for the first time: most programs have few threads. */
+static bool make_fiber(own_fiber *fiber)
+{
+	char *slot = OWN_BASE + (size_t)(fiber - own_fibers) * OWN_SLOT;
+
+	fiber->stack_end = fiber->lowest = slot + STACK_AT + OWN_STACK;
+	fiber->tcb = slot + TLS_AT + TLS_ROOM;
+	return !mprotect(slot + STACK_AT - GUARD, GUARD, PROT_NONE) &&
+	       !mprotect(slot + STACK_AT + OWN_STACK, GUARD, PROT_NONE) && make_tls(fiber);
 }
 
 static void enter(void)
@@ -216,8 +217,12 @@ static void enter(void)
 
 void own_begin(own_fiber *fiber)
 {
-	char *low = fiber->lowest - CLEARED, *bottom = fiber->stack_end - OWN_STACK;
+	char *low, *bottom;
 
+	if (!fiber->tcb && !make_fiber(fiber))
+		abort();
+	low = fiber->lowest - CLEARED;
+	bottom = fiber->stack_end - OWN_STACK;
 	low = low < bottom ? bottom : low;
 	memset(low, 0, (size_t)(fiber->stack_end - low));
 	memcpy(fiber->tcb - tls_size, tls_image, tls_size);

@@ -51,6 +51,7 @@ typedef struct class
 static struct {
 	block blocks[BLOCKS]; /* by offset */
 	class classes[CLASSES];
+	uint16_t slots[CLASSES]; /* of the classes, as they were made */
 	int count, classes_count;
 } heaps[EXPLORE_THREADS];
 
@@ -66,7 +67,7 @@ static bool has_allocated; /* since main began, in any execution */
 static struct {
 	block *blocks;
 	char *bytes;
-	class classes[CLASSES];
+	class *classes; /* as they were made */
 	int count, classes_count;
 	uint32_t used;
 } early;
@@ -83,26 +84,35 @@ bool own_keep_heap(void)
 	size_t size = (size_t)heaps[0].count * sizeof(block);
 
 	early.count = heaps[0].count;
+	early.classes_count = heaps[0].classes_count;
 	early.used = used(0);
 	early.blocks = malloc(size + 1);
+	early.classes = malloc((size_t)early.classes_count * sizeof(class) + 1);
 	early.bytes = malloc(early.used + 1);
-	if (!early.blocks || !early.bytes)
+	if (!early.blocks || !early.classes || !early.bytes)
 		return false;
 	memcpy(early.blocks, heaps[0].blocks, size);
 	memcpy(early.bytes, OWN_BASE, early.used);
-	for (int i = 0; i < CLASSES; i++)
-		heaps[0].classes[i].early = heaps[0].classes[i].now;
-	memcpy(early.classes, heaps[0].classes, sizeof(early.classes));
-	early.classes_count = heaps[0].classes_count;
+	for (int i = 0; i < early.classes_count; i++) {
+		early.classes[i] = heaps[0].classes[heaps[0].slots[i]];
+		early.classes[i].early = early.classes[i].now;
+	}
 	return true;
 }
 
+/* Touches only what was used. */
 void own_unlearn_heap(void)
 {
 	has_allocated = false;
-	memset(heaps, 0, sizeof(heaps));
+	for (int t = 0; t < EXPLORE_THREADS; t++) {
+		memset(heaps[t].blocks, 0, (size_t)heaps[t].count * sizeof(block));
+		for (int i = 0; i < heaps[t].classes_count; i++)
+			heaps[t].classes[heaps[t].slots[i]] = (class){0};
+		heaps[t].count = heaps[t].classes_count = 0;
+	}
 	memcpy(heaps[0].blocks, early.blocks, (size_t)early.count * sizeof(block));
-	memcpy(heaps[0].classes, early.classes, sizeof(early.classes));
+	for (int i = 0; i < early.classes_count; i++)
+		heaps[0].classes[heaps[0].slots[i]] = early.classes[i];
 	heaps[0].count = early.count;
 	heaps[0].classes_count = early.classes_count;
 }
@@ -113,8 +123,11 @@ void own_reset_heap(void)
 		freed[t].count = 0;
 		for (int i = 0; i < heaps[t].count; i++)
 			heaps[t].blocks[i].is_there = heaps[t].blocks[i].was_freed = false;
-		for (int i = 0; heaps[t].classes_count && i < CLASSES; i++)
-			heaps[t].classes[i].now = heaps[t].classes[i].early;
+		for (int i = 0; i < heaps[t].classes_count; i++) {
+			class *class = &heaps[t].classes[heaps[t].slots[i]];
+
+			class->now = class->early;
+		}
 	}
 	for (int i = 0; i < early.count; i++) {
 		int next = heaps[0].blocks[i].next;
@@ -242,7 +255,7 @@ static class *class_of(int heap, const void *from, uint32_t room, uint32_t depth
 			*class = (struct class){
 				.from = from, .room = room, .depth = depth, .alignment = alignment};
 			class->first = class->last = class->now = class->early = OWN_NOTHING;
-			heaps[heap].classes_count++;
+			heaps[heap].slots[heaps[heap].classes_count++] = (uint16_t)slot;
 		}
 		if (!class->room || (class->from == from && class->room == room &&
 				     class->depth == depth && class->alignment == alignment))
