@@ -3,6 +3,7 @@
  *
  *   own_main.c      the program: options, models, one line of JSON for each
  *   own_replay.c    runs the program as an execution graph says; positions
+ *   own_past.c      positions that follow from what has happened before
  *   own_fibers.c    threads as fibers: a stack and a block of thread-local storage for each
  *   own_hooks.c     the compiler's hooks: atomic operations, plain accesses
  *   own_memory.c    tracked memory: locations, races, what a thread has written
@@ -187,6 +188,25 @@ bool own_is_alone(void);        /* every thread that was created has */
 /* Every location gets the last value of its modification order, but for those on the stack below
  * `stack`, where the runtime stands. */
 void own_settle_all(const char *stack);
+
+bool own_ends_step(const explore_graph *graph, const explore_node *node, uint64_t *value);
+/* A step that depends on the thread's own state alone was run before. */
+bool own_is_known(int t, explore_position from, uint64_t value, bool failed);
+
+/* own_past.c */
+/* The step that runs depends on the thread's own state, and on memory as what happens before has
+ * left it; `own_is_whole`: and on the last value of each location. */
+extern bool own_is_causal, own_is_whole;
+extern bool own_has_bare_code; /* the program has code without hooks */
+void own_begin_step(void);
+void own_note_access(const char *at, size_t size, bool writes); /* by the step that runs */
+void own_end_step(void);
+/* The step that ended last was the last one of the thread in the graph. */
+void own_know(const explore_graph *graph, int t, explore_position position);
+/* EXPLORE_UNKNOWN: the graph has to be run. */
+explore_position own_recall(const explore_graph *graph, int t);
+void own_begin_search(void); /* main has run to its first step */
+void own_forget_pasts(void);
 
 /* own_hooks.c: one step of the running fiber; returns its value. Before main, acts directly. */
 uint64_t own_step(explore_step step, void *at, const char *what, const void *from);

@@ -192,7 +192,7 @@ static int make(file *file, int end)
 	files_count += i == files_count;
 	files[i].file = file;
 	files[i].end = end;
-	own_is_pure = false;
+	own_is_pure = own_is_causal = false;
 	return FIRST + i;
 }
 
@@ -218,7 +218,7 @@ static file *open_file(int number, int *end, const char *what, const void *from)
 {
 	file *file;
 
-	own_is_pure = false;
+	own_is_pure = own_is_causal = false;
 	if (number < FIRST || number >= FIRST + files_count || !files[number - FIRST].file) {
 		errno = EBADF;
 		return NULL;

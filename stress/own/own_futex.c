@@ -77,7 +77,7 @@ static uint64_t moved_threads(const char *word)
 {
 	uint64_t threads = 0;
 
-	own_is_pure = false;
+	own_is_pure = own_is_causal = false;
 	for (int t = 0; t < EXPLORE_THREADS; t++)
 		if (moved_to[t] == word)
 			threads |= UINT64_C(1) << t;
@@ -86,7 +86,7 @@ static uint64_t moved_threads(const char *word)
 
 static void set_moved(int thread, const void *word)
 {
-	own_is_pure = false;
+	own_is_pure = own_is_causal = false;
 	moved_to[thread] = word;
 }
 

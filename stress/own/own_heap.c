@@ -401,6 +401,7 @@ void own_find_leaks(const char *stack)
 	if (!has_allocated || own_may_leak || !own_is_alone())
 		return;
 	own_is_pure = false;
+	own_is_whole = true;
 	own_settle_all(stack);
 	reached_count = 0;
 	for (int t = 0; t < EXPLORE_THREADS; t++)

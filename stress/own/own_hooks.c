@@ -68,6 +68,8 @@ uint64_t own_step(explore_step step, void *at, const char *what, const void *fro
 	own_last = from;
 	if (!own_now)
 		return act_directly(&step, at);
+	if ((char *)at >= OWN_BASE) /* no free may be concurrent with it */
+		own_note_access(at, step.size, false);
 	if (at)
 		own_check_heap(at, step.size, explore_writes(step.kind), from);
 	own_settle();
@@ -87,6 +89,7 @@ uint64_t own_step(explore_step step, void *at, const char *what, const void *fro
 
 void own_fail(const char *text, bool is_crash, bool is_race, const void *from)
 {
+	own_is_causal = false;
 	own_now->asked = (explore_step){.kind = EXPLORE_FAIL,
 					.location = OWN_NOTHING,
 					.is_crash = is_crash,

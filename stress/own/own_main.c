@@ -203,9 +203,9 @@ static char **copied(int count, char **arguments)
 }
 
 /* Called by the program's start. */
-int own_run(int (*main)(int, char **, char **), int argc, char **argv);
+int own_run(int (*main)(int, char **, char **), int argc, char **argv, bool has_bare_code);
 
-int own_run(int (*main)(int, char **, char **), int argc, char **argv)
+int own_run(int (*main)(int, char **, char **), int argc, char **argv, bool has_bare_code)
 {
 	int own = 1;
 	explore_command command;
@@ -224,6 +224,7 @@ int own_run(int (*main)(int, char **, char **), int argc, char **argv)
 		argv[own] = argv[0];
 	unsetenv("RUST_BACKTRACE"); /* it would read files */
 	__libc_single_threaded = 0; /* so that reference counts are atomic, as with threads */
+	own_has_bare_code = has_bare_code;
 	own_main = main;
 	own_arguments = copied(argc - own, argv + own);
 	own_program.name = command.test;

@@ -490,6 +490,7 @@ void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void 
 			is_plain[index + (ptrdiff_t)i] = true;
 		return;
 	}
+	own_note_access(at, size, writes);
 	own_check_heap(at, size, writes, from);
 	if (is_relaxed && size <= 8 && own_location(at, (int)size, "volatile access") < 0)
 		own_pause();
@@ -503,6 +504,7 @@ void own_plain(char *at, size_t size, bool writes, bool is_volatile, const void 
 			if (!writes)
 				load_location(location, is_relaxed, from);
 			i += (size_t)places[location].size - 1;
+			own_note_access(at + i, size - i, writes); /* by the next step */
 			continue;
 		}
 		is_plain[index + (ptrdiff_t)i] = true;
@@ -521,6 +523,7 @@ void own_clobber(char *at, size_t size, unsigned char byte, const char *what, co
 	ptrdiff_t index = index_of(at);
 
 	own_is_pure = false;
+	own_note_access(at, size, true);
 	own_settle();
 	for (size_t i = 0; i < size; i++) {
 		int location = marks[index + (ptrdiff_t)i] - 1;
@@ -540,6 +543,7 @@ void own_clobber(char *at, size_t size, unsigned char byte, const char *what, co
 			take_step(step, what, from);
 			i += (size_t)step.size - 1;
 			memset(places[location].at, byte, step.size);
+			own_note_access(at + i, size - i, true); /* by the next step */
 		}
 	}
 }

@@ -182,6 +182,11 @@ static void more_turns(int t)
 	free(old);
 }
 
+bool own_is_known(int t, explore_position from, uint64_t value, bool failed)
+{
+	return tables[t].turns_room && turn_of(t, from, value, failed)->is_used;
+}
+
 void own_forget(void)
 {
 	for (int t = 0; t < EXPLORE_THREADS; t++) {
@@ -193,6 +198,7 @@ void own_forget(void)
 	}
 	memset(tables, 0, sizeof(tables));
 	is_valid = false;
+	own_forget_pasts();
 }
 
 /* Running. */
@@ -212,6 +218,7 @@ static void run_from_start(void)
 	memset(done_count, 0, sizeof(done_count));
 	is_valid = true;
 	own_begin(&own_fibers[0]);
+	own_begin_step();
 	own_resume(&own_fibers[0]);
 }
 
@@ -230,7 +237,7 @@ static const explore_step *step_of(const explore_node *node)
 }
 
 /* Does the node end its step? `value`: what the step returns. */
-static bool ends_step(const explore_graph *graph, const explore_node *node, uint64_t *value)
+bool own_ends_step(const explore_graph *graph, const explore_node *node, uint64_t *value)
 {
 	uint64_t before = node->before < 0 ? 0 : graph->nodes[node->before].written;
 
@@ -371,16 +378,19 @@ static void run_node(const explore_graph *graph, const explore_node *node, int t
 		own_begin(fiber);
 	fiber->clock = *explore_kept(node);
 	fiber->segment = done_count[t];
-	if (!ends_step(graph, node, &value))
+	if (!own_ends_step(graph, node, &value))
 		return;
 	own_given = value;
 	own_given_failed = node->has_failed;
 	own_is_pure = true;
+	own_begin_step();
 	own_resume(fiber);
-	if (t == target && done_count[t] == graph->threads[t].count)
+	if (t == target && done_count[t] == graph->threads[t].count) {
 		is_pure_step = own_is_pure;
-	else
+		own_end_step();
+	} else {
 		check_same(graph, t);
+	}
 }
 
 /* Runs the whole graph. */
@@ -434,6 +444,8 @@ static explore_position start(explore_program *program, int t)
 		run_from_start();
 		check_at(t, &tables[t].positions[position].step);
 	}
+	if (!t)
+		own_begin_search();
 	return position;
 }
 
@@ -450,12 +462,15 @@ static explore_position next(explore_program *program, int t, explore_position f
 	uint32_t count;
 	bool is_pure;
 
-	ends_step(graph, &graph->nodes[graph->threads[t].last], &made.value);
+	own_ends_step(graph, &graph->nodes[graph->threads[t].last], &made.value);
 	if (2 * (tables[t].turns_count + 1) > tables[t].turns_room)
 		more_turns(t);
 	known = turn_of(t, from, made.value, failed);
 	if (known->is_used)
 		return known->to;
+	made.to = own_recall(graph, t);
+	if (made.to != EXPLORE_UNKNOWN)
+		return made.to;
 	run(graph, t);
 	if (program->error)
 		return from;
@@ -472,6 +487,8 @@ static explore_position next(explore_program *program, int t, explore_position f
 		run(graph, t);
 		check_at(t, &tables[t].positions[made.to].step);
 	}
+	if (!is_pure && !own_has_raced && !program->error)
+		own_know(graph, t, made.to);
 	if (!is_pure || program->error)
 		return made.to;
 	*known = made;

@@ -152,6 +152,7 @@ static own_fiber *give_up(unsigned long handle, const char *what, const void *fr
 		own_program.error = EXPLORE_START_AGAIN;
 	*by |= me;
 	own_is_pure &= *by == me;
+	own_is_causal &= *by == me;
 	before = other->joined_from ? other->joined_from : other->detached_from;
 	if (before) {
 		own_has_raced = true;
