@@ -95,6 +95,16 @@ def test_a_callable_that_failed_leaves_a_greenlet_that_works(group: CarrierGroup
     assert inside(group, both) == 7
 
 
+@pytest.mark.skipif(not IN_C, reason="a greenlet of Python asserts that it has a thread")
+def test_an_idle_greenlet_that_others_switch_to_ends(group: CarrierGroup) -> None:
+    def switches() -> None:
+        VirtualThread(getcurrent).start().result().switch()
+
+    with pytest.raises(RuntimeError, match="switched to from outside"):
+        inside(group, switches)
+    assert [inside(group, lambda: n) for n in range(3)] == [0, 1, 2]
+
+
 def test_a_forked_child_knows_that_it_is_another_process() -> None:
     child = os.fork()
     if child == 0:

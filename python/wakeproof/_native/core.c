@@ -1273,9 +1273,15 @@ static PyObject *bodies(PyObject *module, PyObject *nothing)
 	(void)module;
 	(void)nothing;
 	for (;;) {
-		PyObject *thread = here.next, *hub = Py_NewRef(OF(thread)->hub), *mine, *back;
+		PyObject *thread = here.next, *hub, *mine, *back;
 		int failed;
 
+		if (thread == NULL) {
+			PyErr_SetString(PyExc_RuntimeError, "a greenlet of a virtual thread was "
+							    "switched to from outside");
+			return NULL;
+		}
+		hub = Py_NewRef(OF(thread)->hub);
 		here.next = NULL;
 		failed = run_body(thread);
 		Py_DECREF(thread);
@@ -1305,14 +1311,18 @@ static PyObject *bodies(PyObject *module, PyObject *nothing)
 static PyObject *take_greenlet(void)
 {
 	Py_ssize_t count = here.idle == NULL ? 0 : PyList_GET_SIZE(here.idle);
-	PyObject *one;
 
-	if (count == 0)
-		return new_greenlet(bodies_object);
-	one = Py_NewRef(PyList_GET_ITEM(here.idle, count - 1));
-	if (PyList_SetSlice(here.idle, count - 1, count, NULL) != 0)
-		Py_CLEAR(one);
-	return one;
+	while (count-- > 0) {
+		PyObject *one = Py_NewRef(PyList_GET_ITEM(here.idle, count));
+
+		if (PyList_SetSlice(here.idle, count, count + 1, NULL) != 0)
+			Py_CLEAR(one);
+		/* It has ended, if somebody else has switched to it. */
+		if (one == NULL || PyObject_IsTrue(one) == 1)
+			return one;
+		Py_DECREF(one);
+	}
+	return new_greenlet(bodies_object);
 }
 
 /* Begins a callable, in a greenlet of its own. */
