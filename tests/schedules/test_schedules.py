@@ -193,6 +193,36 @@ def test_what_is_not_deterministic_is_named() -> None:
         explore(program)
 
 
+def test_what_the_first_run_leaves_is_no_chance() -> None:
+    """Such as a module that it imports, whose lock it uses."""
+    made: list[threading.Lock] = []
+
+    def program() -> None:
+        if not made:
+            with threading.Lock():
+                made.append(threading.Lock())
+
+        def enter() -> None:
+            with made[0]:
+                pass
+
+        started(enter, enter)
+
+    assert explore(program).verdict == "holds"
+
+
+def test_threads_of_an_executor_are_joined_in_the_same_order() -> None:
+    def program() -> None:
+        with ThreadPoolExecutor(3) as pool:
+            gate = threading.Barrier(3)
+            for _ in range(3):
+                pool.submit(gate.wait)
+            trash.append([object() for _ in range(len(trash) % 7)])  # addresses differ
+
+    trash: list[list[object]] = []
+    assert explore(program, Options(most=300)).verdict in ("holds", "not exhaustive")
+
+
 def test_what_waits_outside_is_refused() -> None:
     def program() -> None:
         with contextlib.closing(socket.socket()) as one:

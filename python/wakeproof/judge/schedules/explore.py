@@ -136,7 +136,7 @@ class _Exploration:
     def __init__(self, call: Callable[[], object], options: Options) -> None:
         self._call, self._options = call, options
         self._runs = 0
-        self._is_fair = False
+        self._is_fair, self._is_first = False, True
         self._begin = time.perf_counter()
 
     def found(self) -> Found:
@@ -148,7 +148,7 @@ class _Exploration:
             complete = -1
             for bound in self._bounds():
                 search = Search(bound, options.steps)
-                failure, is_whole = self._search(search)
+                failure, is_whole, search = self._search(search)
                 self._is_fair |= search.was_unfair
                 if failure is not None:
                     return self._end(failure.verdict, complete, failure)
@@ -188,12 +188,16 @@ class _Exploration:
         verdict = failure.verdict if failure else verdict
         return Found(verdict, self._runs, complete, took, self._is_fair, failure)
 
-    def _search(self, search: Search) -> tuple[Failure | None, bool]:
+    def _search(self, search: Search) -> tuple[Failure | None, bool, Search]:
         options = self._options
         while True:
             if self._runs >= options.most or self._has_no_time():
-                return None, False
+                return None, False, search
             run = self._one(search)
+            if search.why == "differs" and self._is_first:
+                self._is_first = False  # what the first runs have imported stays
+                search = Search(search.bound, options.steps)
+                continue
             if search.why == "differs":
                 raise JudgeError(
                     "schedules: the program is not deterministic: in the same schedule, at step "
@@ -208,9 +212,9 @@ class _Exploration:
                         "schedules: the program is not deterministic: a schedule that failed does "
                         f"not fail again; replay: {to_token(search.choices)}"
                     )
-                return failure, False
+                return failure, False, search
             if not search.advance():
-                return None, True
+                return None, True, search
 
     def _has_no_time(self) -> bool:
         seconds = self._options.seconds

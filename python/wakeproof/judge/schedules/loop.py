@@ -239,6 +239,11 @@ class Loop(asyncio.BaseEventLoop):
         self._tasks.append(weakref.ref(task))
         return task
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """End the threads of `run_in_executor`, as long as that takes."""
+        del timeout
+        await super().shutdown_default_executor()
+
     # ---- what nobody handles ----
 
     def call_exception_handler(self, context: Any) -> None:

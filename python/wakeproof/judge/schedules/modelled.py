@@ -430,7 +430,7 @@ def _threads() -> Iterator[Replacement]:
     yield Attribute(threading.Thread, "is_alive", _is_alive)
 
 
-# ---- sets of futures, which `wait` and `as_completed` go through in the order of addresses ----
+# ---- sets of futures and threads, which waits go through in the order of addresses ----
 
 
 def _by_number(old: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -441,10 +441,11 @@ def _by_number(old: Callable[[Any], int]) -> Callable[[Any], int]:
     return number
 
 
-def _futures() -> Iterator[Replacement]:
+def _in_sets() -> Iterator[Replacement]:
     vars(_base).setdefault("id", id)
     yield Attribute(_base, "id", _by_number)
     yield Attribute(_base.Future, "__hash__", _by_number)
+    yield Attribute(threading.Thread, "__hash__", _by_number)  # an executor joins its own
 
 
 # ---- asyncio ----
@@ -533,7 +534,7 @@ def _refused() -> Iterator[Replacement]:
 
 _one = threading.Lock()
 AREAS: tuple[Callable[[], Iterator[Replacement]], ...] = (
-    _locks, _queues, _clocks, _threads, _futures, _asyncio, _refused,
+    _locks, _queues, _clocks, _threads, _in_sets, _asyncio, _refused,
 )  # fmt: skip
 
 
