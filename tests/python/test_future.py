@@ -118,7 +118,7 @@ def test_a_call_that_is_interrupted_while_it_waits_has_its_permit_again(one: Car
         future = pool.submit(outer)
         until(lambda: pool.statistics().running == 1 and len(pool._calls) == 2)
         call = next(iter(pool._calls))
-        until(lambda: not call.has_permit)
+        until(lambda: not call.has_permit and call.thread.state == "parked")
         call.thread.interrupt()
         gate.release()
         assert future.result(PATIENCE_S) == "interrupted, 1 run"
