@@ -41,6 +41,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wakeproof.aio_channel import Channel
 from wakeproof.guard import WakeupGuard
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     Ready = list[tuple[selectors.SelectorKey, int]]
     Select = Callable[[float | None], Ready]
 
-__all__ = ["EventLoop", "LoopStatistics", "new_event_loop"]
+__all__ = ["Channel", "EventLoop", "LoopStatistics", "new_event_loop"]
 
 
 @dataclass(frozen=True)
