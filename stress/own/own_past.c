@@ -361,10 +361,7 @@ explore_position own_recall(const explore_graph *graph, int t)
 	if (found->set == UNKNOWN)
 		return EXPLORE_UNKNOWN;
 	remember(graph, t, graph->threads[t].count)->set = found->set;
-	for (int u = 0; u < graph->threads_count; u++)
-		if ((u == t || graph->threads[u].position == EXPLORE_UNKNOWN) && may_race(graph, u))
-			return EXPLORE_UNKNOWN;
-	return found->position;
+	return may_race(graph, t) ? EXPLORE_UNKNOWN : found->position;
 }
 
 /* Searches. */

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.own import CXX, of_text, verdicts
 
 SWITCHED = """
@@ -104,6 +105,78 @@ int main(void)
 	return 0;
 }
 """
+KEPT = """
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+static atomic_int value;
+int kept;
+
+static void *keeps(void *unused)
+{
+	kept = atomic_load_explicit(&value, memory_order_relaxed);
+	printf("%d", kept);
+	return unused;
+}
+
+static void *sets(void *unused)
+{
+	atomic_store_explicit(&value, 1, memory_order_relaxed);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t one, other;
+
+	pthread_create(&one, NULL, keeps, NULL);
+	pthread_create(&other, NULL, sets, NULL);
+	pthread_join(one, NULL);
+	pthread_join(other, NULL);
+	return 0;
+}
+"""
+TWO_LOCKS = """
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, next = PTHREAD_MUTEX_INITIALIZER;
+static int is_set;
+
+static void *sets(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	is_set = 1;
+	pthread_mutex_unlock(&mutex);
+	pthread_mutex_lock(&next);
+	pthread_mutex_unlock(&next);
+	return unused;
+}
+
+static void *loses(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	int was_set = is_set;
+	pthread_mutex_unlock(&mutex);
+	pthread_mutex_lock(&next);
+	if (was_set)
+		malloc(8);
+	pthread_mutex_unlock(&next);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t one, other;
+
+	pthread_create(&one, NULL, sets, NULL);
+	pthread_create(&other, NULL, loses, NULL);
+	pthread_join(one, NULL);
+	pthread_join(other, NULL);
+	return 0;
+}
+"""
 ORDER = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -121,10 +194,7 @@ static void *sets(void *unused)
 
 static void *loses(void *unused)
 {
-	pthread_mutex_lock(&mutex);
-	if (!is_set)
-		malloc(8);
-	pthread_mutex_unlock(&mutex);
+	%s
 	return unused;
 }
 
@@ -191,7 +261,32 @@ def test_a_leak_follows_from_the_last_value_of_a_location() -> None:
         assert found == {"ended": 1, "assertion": 1}
 
 
-def test_a_leak_follows_from_what_another_thread_has_written() -> None:
-    for result in of_text(ORDER).values():
+UNDER_LOCK = """
+	pthread_mutex_lock(&mutex);
+	if (!is_set)
+		malloc(8);
+	pthread_mutex_unlock(&mutex);"""
+AFTER_LOCK = """
+	pthread_mutex_lock(&mutex);
+	int was_set = is_set;
+	pthread_mutex_unlock(&mutex);
+	if (!was_set)
+		malloc(8);"""
+
+
+@pytest.mark.parametrize("loses", [UNDER_LOCK, AFTER_LOCK])
+def test_a_leak_follows_from_what_another_thread_has_written(loses: str) -> None:
+    for result in of_text(ORDER % loses).values():
         found = {outcome.verdict: outcome.count for outcome in result.outcomes}
         assert found == {"ended": 1, "assertion": 1}
+
+
+def test_what_is_kept_follows_from_the_value_that_was_read() -> None:
+    for result in of_text(KEPT).values():
+        assert {outcome.text: outcome.count for outcome in result.outcomes} == {"0": 1, "1": 1}
+
+
+def test_what_a_thread_has_read_before_tells_its_pasts_apart() -> None:
+    for result in of_text(TWO_LOCKS).values():
+        found = {outcome.verdict: outcome.count for outcome in result.outcomes}
+        assert found == {"ended": 2, "assertion": 2}
