@@ -29,7 +29,7 @@ _OF_PYTHON = (
     "core.c",
     "future.c",
     "calls.c",
-    "channel.c",
+    "channels.c",
     "locks.c",
     "exchange.c",
     "kernel.c",

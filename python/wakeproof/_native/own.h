@@ -30,7 +30,7 @@ PyObject *wp__own_thread(void);
 PyObject *wp__core_threads(void);
 /* Adds what core.c has to the module; nothing, where it has nothing. 0; -1: an exception. */
 int wp__core_fill(PyObject *module);
-/* The same of future.c, calls.c and channel.c. */
+/* The same of future.c, calls.c and channels.c. */
 int wp__future_fill(PyObject *module);
 int wp__calls_fill(PyObject *module);
 int wp__channel_fill(PyObject *module);

@@ -315,7 +315,7 @@ class ChannelCore:
 
 
 def bind_channel(*_: object) -> None:
-    """Do nothing: only channel.c calls what it is given."""
+    """Do nothing: only channels.c calls what it is given."""
 
 
 class CallCore:

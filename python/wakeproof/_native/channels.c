@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * channel.c - the objects of a channel of Python, and a send and a receive that need not wait.
+ * channels.c - the objects of a channel of Python, and a send and a receive that need not wait.
  *
  *   send                                   receive
  *     the object into the table              the kernel's channel gives a number
