@@ -14,10 +14,7 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from wakeproof.judge.schedules.explore import Failure
+from typing import Any
 
 EXIT_HOLDS = 0  # every claim that was judged holds
 EXIT_VIOLATED = 1  # a claim is violated, a twin was missed, or a recorded number changed
@@ -159,9 +156,12 @@ class NotExhaustiveWarning(RuntimeWarning):
 
 
 class ScheduleError(WakeproofError, AssertionError):
-    """A schedule of a test fails: its `verdict`, and the `token` that replays it."""
+    """A schedule of a test fails: its `verdict`, and the `token` that replays it.
 
-    def __init__(self, said: str, failure: Failure) -> None:
+    `failure` is the ``Failure`` of `wakeproof.judge.schedules`, which has both.
+    """
+
+    def __init__(self, said: str, failure: Any) -> None:
         super().__init__(said)
         self.failure = failure
         self.verdict = failure.verdict

@@ -40,7 +40,7 @@ def judges() -> list[str]:
 def test_each_judge_is_a_function_of_its_package_that_is_loaded_when_it_is_used() -> None:
     assert judges() == [
         "audit", "check", "conform", "explore", "linear", "orders", "paths", "prove", "replay",
-        "stress", "traces",
+        "schedules", "stress", "traces",
     ]  # fmt: skip
     ended = run([sys.executable, "-c", LOADS, *judges()])
     assert (ended.stderr, ended.returncode) == ("", 0)

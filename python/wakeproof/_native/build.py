@@ -25,15 +25,9 @@ PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[2] / "kernel"
 # Separate extension modules; the last is generated.
 _OF_PYTHON = (
-    "own.c",
-    "core.c",
-    "future.c",
-    "calls.c",
-    "channels.c",
-    "locks.c",
-    "exchange.c",
+    "own.c", "core.c", "future.c", "calls.c", "channels.c", "locks.c", "exchange.c", "aio.c",
     "kernel.c",
-)
+)  # fmt: skip
 SOURCES = (
     *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
     *sorted(KERNEL.rglob("*.c")),
