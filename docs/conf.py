@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from sphinx.search.en import SearchEnglish
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+os.environ["WAKEPROOF_PLAIN"] = "1"  # the reference shows methods as Python has them, not C
 
 project = "wakeproof"
 html_title = "wakeproof"

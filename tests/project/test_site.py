@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.support.browsing import BROWSES, Browser, window
 from tests.support.cases import COMPILES
+from tests.support.replaced import methods_of_c
 from tools.public_headers import KERNEL, Kernel
 
 import wakeproof
@@ -52,6 +53,14 @@ def test_the_site_builds_without_warnings_and_shows_each_public_name(site: Path)
     public = {name for chunk in Kernel(KERNEL).kept if chunk.is_public for name in chunk.names}
     assert len(public) > 100
     assert public - named == set()
+
+
+def test_the_reference_has_the_methods_that_c_replaces(site: Path) -> None:
+    packed = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    named = {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
+    replaced = {f"wakeproof.{owner}.{name}" for _, owner, name in methods_of_c()}
+    assert len(replaced) >= 4
+    assert replaced - named == set()
 
 
 def test_a_page_needs_nothing_from_elsewhere_and_names_no_machine(site: Path) -> None:

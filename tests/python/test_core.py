@@ -6,7 +6,9 @@ Serves specs/thread/Latch.tla and VThread.tla: the same tests judge both.
 
 from __future__ import annotations
 
+import ast
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -20,14 +22,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.support.replaced import methods_of_c
 from tests.support.virtual import until
 
+import wakeproof
 from wakeproof import (
     CarrierGroup,
+    Channel,
     ScopedValue,
     VirtualThread,
+    VirtualThreadPool,
     coroutine,
     current,
+    locations,
     park,
     pinned,
     sleep,
@@ -387,3 +394,33 @@ def test_a_wake_that_finds_the_time_over_leaves_an_os_thread_no_permit() -> None
     with CarrierGroup(1) as group:
         VirtualThread(lambda: (sleep(0.05), later.set()), group=group).start()
         assert later.wait()
+
+
+@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+def test_methods_of_c_have_the_signatures_and_the_first_sentences_of_pythons() -> None:
+    seen = 0
+    for file, owner, name in methods_of_c():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        (kind,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == owner)
+        *_, python = (n for n in kind.body if isinstance(n, ast.FunctionDef) and n.name == name)
+        method = getattr(getattr(wakeproof, owner), name)
+        given = python.args
+        names = [one.arg for one in (*given.posonlyargs, *given.args)]
+        names += [one.arg for one in (given.vararg, given.kwarg) if one is not None]
+        assert list(inspect.signature(method).parameters) == names
+        first = (ast.get_docstring(python) or "").split("\n\n")[0]
+        assert (inspect.getdoc(method) or "").split("\n\n")[0] == first
+        seen += 1
+    assert seen >= 4
+
+
+@pytest.mark.skipif(not core.IN_C, reason="Python says that an attribute is missing")
+def test_what_was_never_initialised_is_refused() -> None:
+    for call in (
+        lambda: Channel.__new__(Channel).send(1),
+        lambda: Channel.__new__(Channel).receive(),
+        lambda: VirtualThreadPool.__new__(VirtualThreadPool).submit(int),
+        lambda: VirtualThreadPool.__new__(VirtualThreadPool).try_execute(int),
+    ):
+        with pytest.raises(RuntimeError, match="__init__ was not called"):
+            call()

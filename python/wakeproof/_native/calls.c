@@ -263,11 +263,14 @@ static PyObject *start(pool *of, PyObject *given, PyObject *kwargs, bool has_per
 	return NULL;
 }
 
-static bool has_fn(PyObject *given)
+/* Whether it can be called so. */
+static bool is_whole(const pool *self, PyObject *given)
 {
-	if (PyTuple_GET_SIZE(given) == 0)
+	if (self->calls == NULL)
+		PyErr_SetString(PyExc_RuntimeError, "VirtualThreadPool.__init__ was not called");
+	else if (PyTuple_GET_SIZE(given) == 0)
 		PyErr_SetString(PyExc_TypeError, "submit: fn is missing");
-	return PyTuple_GET_SIZE(given) > 0;
+	return self->calls != NULL && PyTuple_GET_SIZE(given) > 0;
 }
 
 static PyObject *submit(PyObject *object, PyObject *given, PyObject *kwargs)
@@ -275,9 +278,9 @@ static PyObject *submit(PyObject *object, PyObject *given, PyObject *kwargs)
 	pool *self = POOL(object);
 	int has_permit = 0;
 
-	if (self->prepares && told(PyObject_CallMethodNoArgs(self->workers, str_check)) != 0)
+	if (!is_whole(self, given))
 		return NULL;
-	if (!has_fn(given))
+	if (self->prepares && told(PyObject_CallMethodNoArgs(self->workers, str_check)) != 0)
 		return NULL;
 	if (has_bound(self) && PyDict_GET_SIZE(self->calls) < self->most) {
 		has_permit = take(self); /* no earlier call needs that permit */
@@ -292,7 +295,7 @@ static PyObject *try_start(PyObject *object, PyObject *given, PyObject *kwargs)
 	pool *self = POOL(object);
 	int has_permit = 1;
 
-	if (!has_fn(given))
+	if (!is_whole(self, given))
 		return NULL;
 	if (has_bound(self))
 		has_permit = take(self);
@@ -383,12 +386,8 @@ static PyObject *kwargs_get(PyObject *self, void *nothing)
 
 static PyMethodDef pool_methods[] = {
 	{"submit", (PyCFunction)(void *)submit, METH_VARARGS | METH_KEYWORDS,
-	 "Run ``fn(*args, **kwargs)`` and return its future; this never waits.\n\n"
-	 "`fn` may be a coroutine function.\n\n"
-	 "Raises:\n"
-	 "    ClosedError: the pool was shut down, or its group is closed (a RuntimeError as "
-	 "well).\n"
-	 "    BrokenThreadPool: the initializer has failed (a RuntimeError as well)."},
+	 "submit($self, fn, /, *args, **kwargs)\n--\n\n"
+	 "Run ``fn(*args, **kwargs)`` and return its future; this never waits."},
 	{"_try_start", (PyCFunction)(void *)try_start, METH_VARARGS | METH_KEYWORDS,
 	 "As `submit`, if a permit is free now; else None."},
 	{0},

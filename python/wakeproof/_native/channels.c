@@ -125,6 +125,13 @@ static int parse(const char *what, const char *const *names, Py_ssize_t count,
 	return 0;
 }
 
+static bool is_whole(const channel *self)
+{
+	if (self->native == NULL)
+		PyErr_SetString(PyExc_RuntimeError, "Channel.__init__ was not called");
+	return self->native != NULL;
+}
+
 /* The deadline of seconds, or NULL: None, without a limit. -1: an exception. */
 static int deadline_of(PyObject *seconds, PyObject **deadline)
 {
@@ -149,7 +156,7 @@ static PyObject *send(PyObject *object, PyObject *const *args, Py_ssize_t count,
 	size_t number;
 	int code;
 
-	if (parse("send", names, 2, args, count, keywords, found) != 0 ||
+	if (!is_whole(self) || parse("send", names, 2, args, count, keywords, found) != 0 ||
 	    deadline_of(found[1], &deadline) != 0)
 		return NULL;
 	number = found[0] == NULL ? NONE : keep(self, found[0]);
@@ -183,7 +190,7 @@ static PyObject *receive(PyObject *object, PyObject *const *args, Py_ssize_t cou
 	void *number = NULL;
 	int code;
 
-	if (parse("receive", names, 1, args, count, keywords, found) != 0 ||
+	if (!is_whole(self) || parse("receive", names, 1, args, count, keywords, found) != 0 ||
 	    deadline_of(found[0], &deadline) != 0)
 		return NULL;
 	Py_XDECREF(deadline);
@@ -253,8 +260,11 @@ static PyMethodDef methods[] = {
 	{"_keep", keep_it, METH_O, "Keep an object; return its number."},
 	{"_take", take_it, METH_O, "Keep the object with that number no longer; return it."},
 	{"receive", (PyCFunction)(void *)receive, METH_FASTCALL | METH_KEYWORDS,
-	 "As `Channel.receive`."},
-	{"send", (PyCFunction)(void *)send, METH_FASTCALL | METH_KEYWORDS, "As `Channel.send`."},
+	 "receive($self, timeout_s=None)\n--\n\n"
+	 "Return the oldest object, and wait for one at most `timeout_s` seconds."},
+	{"send", (PyCFunction)(void *)send, METH_FASTCALL | METH_KEYWORDS,
+	 "send($self, item, timeout_s=None)\n--\n\n"
+	 "Give `item` to a receiver, or put it into a slot, within `timeout_s` seconds."},
 	{0},
 };
 static PyGetSetDef fields[] = {{"_address", NULL, address_put, "The kernel's channel.", NULL},

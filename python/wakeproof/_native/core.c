@@ -2119,7 +2119,7 @@ static PyType_Spec all_spec = {.name = "wakeproof._native.own.Threads",
 static PyMethodDef core_methods[] = {
 	{"_begin", (PyCFunction)(void *)begin_as, METH_FASTCALL,
 	 "Start it: its context, or None; whether it may run next."},
-	{"start", start, METH_NOARGS, "Start the thread, and return it."},
+	{"start", start, METH_NOARGS, "start($self, /)\n--\n\nStart the thread, and return it."},
 	{"_waits", waits, METH_O, "Wait until it has ended; seconds, or None."},
 	{0},
 };

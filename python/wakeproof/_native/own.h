@@ -17,7 +17,7 @@ typedef struct wp__own {
 	bool (*is_virtual)(void);
 } wp__own;
 
-/* For core.c and future.c, which are parts of the same module. */
+/* For core.c, future.c, calls.c and channels.c, which are parts of the same module. */
 
 /* Begin a step: its thread's values of threading.local in, those of the OS thread aside. values: what
  * the last unmount returned. 0; -1: an exception. */
