@@ -10,6 +10,7 @@ import json
 import os
 import runpy
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,7 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     for size in ("1k", "100k", "1m"):
         assert goals["scale_yield", size, "1"] == goals["scale_turn", size, "1"] == "<= 1.25x"
     for name in python.OPERATIONS.keys() - {
+        "echo",
         "python_memory",
         *python.OWN,
         *python.POOLS,
@@ -129,6 +131,9 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
         goal = "<= 0.25x" if name == "loop_threadsafe" else "<= 1.03x"
         assert goals[name, "ours", "asyncio"] == goal
     assert goals["loop_threadsafe", "ours", "uvloop"] == "<= 1x"
+    # 0.8 of the echoes of uvloop for each second of CPU time
+    for peer, goal in (("gevent", "<= 1x"), ("asyncio", "<= 1x"), ("uvloop", "<= 1.25x")):
+        assert goals["echo", "ours", peer] == goal
 
 
 def test_every_row_beside_a_peer_says_how_often_it_is_done() -> None:
@@ -170,6 +175,30 @@ def test_every_event_loop_does_every_row(name: str, side: str) -> None:
         pytest.skip(missing[side])
     loops = runpy.run_path(str(program.folder() / "peers" / "loops.py"))
     assert loops["measure"](name.removeprefix("loop_"), side, 100) > 0
+
+
+@pytest.mark.parametrize("side", python.ECHO_SIDES)
+def test_every_server_sends_back_what_it_receives(side: str) -> None:
+    found, missing = python.sides("echo")
+    if side not in found:
+        pytest.skip(missing[side])
+    echo = runpy.run_path(str(program.folder() / "peers" / "echo.py"))
+    measured = echo["measure"](side, 300, connections=3)
+    assert 500 < measured["ns"] < 1e9  # more than a system call
+    assert measured["rate"] > 0
+    assert 0 < measured["client"] <= 101  # two clocks
+
+
+def test_a_server_that_sends_back_something_else_is_not_measured() -> None:
+    echo = runpy.run_path(str(program.folder() / "peers" / "echo.py"))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"as sent")
+        echo["echoes"]([ours], b"as sent", 1)
+        assert theirs.recv(100) == b"as sent"
+        theirs.sendall(b"another")
+        with pytest.raises(ValueError, match="did not send back"):
+            echo["echoes"]([ours], b"as sent", 1)
 
 
 def test_the_memory_of_each_that_waits_is_of_a_size_that_can_be() -> None:

@@ -196,17 +196,23 @@ def _measure_peers(
     counts: dict[str, dict[str, list[float]]] = {}
     for _ in range(PEERS_ROUNDS):
         ours = _run(children, program.path, name, 1, slice_ms, TRIES, cpus)
-        found, counted = dict(ours.ns), {count: dict(of) for count, of in ours.counts.items()}
+        _extend(ns, ours.ns)
+        for count, of in ours.counts.items():
+            _extend(counts.setdefault(count, {}), of)
         for side, command in built.items():
             said = _json(children, [*command, name, ops, *map(str, cpus)])
-            own = dict(said) if isinstance(said, dict) else {"ns": said}
-            found[side] = [float(own.pop("ns"))]
-            for count, value in own.items():
-                counted[count][side] = [float(value)]
-        _extend(ns, found)
-        for count, of in counted.items():
-            _extend(counts.setdefault(count, {}), of)
+            _sort(said, side, ns, counts)
     return Samples(ns, counts, missing=missing)
+
+
+def _sort(
+    said: Any, side: str, ns: dict[str, list[float]], counts: dict[str, dict[str, list[float]]]
+) -> None:
+    """Add what the program of a side has printed: nanoseconds, alone or beside counts."""
+    own = dict(said) if isinstance(said, dict) else {"ns": said}
+    ns.setdefault(side, []).append(float(own.pop("ns")))
+    for count, value in own.items():
+        counts.setdefault(count, {}).setdefault(side, []).append(float(value))
 
 
 def _extend(samples: dict[str, list[float]], found: dict[str, list[float]]) -> None:
@@ -217,11 +223,12 @@ def _extend(samples: dict[str, list[float]], found: dict[str, list[float]]) -> N
 def _measure_python(children: Children, name: str) -> Samples:
     """Let the ways to have many threads in Python take turns, a process each."""
     sides, missing = python.sides(name)
-    ns: dict[str, list[float]] = {side: [] for side in sides}
+    ns: dict[str, list[float]] = {}
+    counts: dict[str, dict[str, list[float]]] = {}
     for _ in range(PEERS_ROUNDS):
         for side in sides:
-            ns[side].append(float(_json(children, python.command(name, side))))
-    return Samples(ns, missing=missing)
+            _sort(_json(children, python.command(name, side)), side, ns, counts)
+    return Samples(ns, counts, missing=missing)
 
 
 def _measure_explore(children: Children, seconds: float) -> Samples:

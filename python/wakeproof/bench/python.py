@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of Python's virtual threads and of the event loop, beside those that others have.
 
-Source: ``bench/peers/threads.py``, ``bench/peers/loops.py``.
+Source: ``bench/peers/threads.py``, ``bench/peers/loops.py``, ``bench/peers/echo.py``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from importlib.util import find_spec
 
 from wakeproof.bench import program
 from wakeproof.bench.reasons import BLOCKS, CALLED, IN_C, KERNEL, STACKED, SWITCHED
-from wakeproof.bench.rows import BYTES, US, Row
+from wakeproof.bench.rows import BYTES, KOPS, PERCENT, US, Row
 
 GEVENT = "gevent==26.9.0"
 UVLOOP = "uvloop==0.23.0"
+PACKAGES = {"gevent": GEVENT, "uvloop": UVLOOP, "protocol": UVLOOP}
+"""By side: the package that it needs."""
 SIDES = ("ours", "coroutines", "asyncio", "gevent")
 OPERATIONS = {
     "python_yield": 200_000, "python_join": 20_000,
@@ -23,7 +25,7 @@ OPERATIONS = {
     "python_submit": 10_000, "python_trip": 5_000, "python_outside": 5_000,
     "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
     "loop_threadsafe": 200_000, "loop_sleep": 100_000, "loop_gather": 50_000,
-    "loop_executor": 10_000, "loop_stream": 10_000,
+    "loop_executor": 10_000, "loop_stream": 10_000, "echo": 50_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
 OWN = ("python_lock", "python_channel")
@@ -35,6 +37,11 @@ OWN_SIDES = ("ours", "installed", "standard")
 LOOPS = tuple(name for name in OPERATIONS if name.startswith("loop_"))
 LOOP_SIDES = ("ours", "asyncio", "uvloop")
 """The rows of event loops, and their sides."""
+ECHO_SIDES = (
+    "ours", "coroutines", "installed", "threads", "asyncio", "gevent", "uvloop", "protocol",
+)  # fmt: skip
+"""The servers of ``echo.py``."""
+AGAINST = {"uvloop": "uvloop, streams", "protocol": "uvloop, a protocol", "threads": "OS threads"}
 
 
 def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
@@ -43,16 +50,18 @@ def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
         return OWN_SIDES, {}
     if name in POOLS:
         return POOL_SIDES, {}
-    found, package = (LOOP_SIDES, UVLOOP) if name in LOOPS else (SIDES, GEVENT)
-    peer = found[-1]
-    if find_spec(peer):
-        return found, {}
-    return found[:-1], {peer: f"not run: {sys.executable} -m pip install {package}"}
+    wanted = ECHO_SIDES if name == "echo" else LOOP_SIDES if name in LOOPS else SIDES
+    missing = {
+        side: f"not run: {sys.executable} -m pip install {package}"
+        for side, package in PACKAGES.items()
+        if side in wanted and not find_spec(package.split("=")[0])
+    }
+    return tuple(side for side in wanted if side not in missing), missing
 
 
 def command(name: str, side: str) -> list[str]:
     """Return the command that prints a sample of the side."""
-    file = "loops.py" if name in LOOPS else "threads.py"
+    file = "echo.py" if name == "echo" else "loops.py" if name in LOOPS else "threads.py"
     source = program.folder() / "peers" / file
     return [sys.executable, str(source), name, side, str(OPERATIONS[name])]
 
@@ -93,6 +102,29 @@ def _loops(name: str, row: str, at_most: float = 1.03, uvloop: float | None = No
     ]
 
 
+def _echoes() -> list[Row]:
+    def row(name: str, side: str, peer: str, at_most: float | None = None) -> Row:
+        package = PACKAGES.get(peer, "")
+        return Row(name, "echo", side, peer, AGAINST.get(peer, peer), US, at_most, needs=package)
+
+    def count(name: str, side: str, peer: str, what: str, unit: str) -> Row:
+        package, against = PACKAGES.get(peer, ""), AGAINST.get(peer, peer)
+        return Row(name, "echo", side, peer, against, unit, needs=package, count=what)
+
+    return [
+        row("Python: echo over 1,000 connections", "ours", "gevent", 1.0),
+        row("- the same", "ours", "asyncio", 1.0),
+        row("- the same", "ours", "uvloop", 1.25),
+        row("- the same", "ours", "protocol"),
+        row("- coroutine functions", "coroutines", "uvloop"),
+        row("- after install", "installed", "gevent"),
+        row("- the same", "installed", "threads", 1.0),
+        *(count("- thousands a second by the clock", "ours", peer, "rate", KOPS)
+          for peer in ("gevent", "uvloop", "protocol")),
+        count("- of this the client computed", "ours", "protocol", "client", PERCENT),
+    ]  # fmt: skip
+
+
 ROWS = (
     *_beside("Python: yield", "python_yield"),
     *_beside("Python: start and join, one by one", "python_join"),
@@ -131,4 +163,5 @@ ROWS = (
     *_loops("asyncio: gather, each task", "loop_gather"),
     *_loops("asyncio: run_in_executor, there and back", "loop_executor"),
     *_loops("asyncio: streams, a line there and back", "loop_stream"),
+    *_echoes(),
 )
