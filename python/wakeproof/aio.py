@@ -41,7 +41,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wakeproof._runtime import watch
+from wakeproof._runtime.here import ARE_OWN
+from wakeproof._runtime.loop_sleep import LoopSleep
 from wakeproof.aio_channel import Channel
+from wakeproof.aio_group import LoopGroup, await_, run_in_vthread
 from wakeproof.guard import WakeupGuard
 
 if TYPE_CHECKING:
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     Ready = list[tuple[selectors.SelectorKey, int]]
     Select = Callable[[float | None], Ready]
 
-__all__ = ["Channel", "EventLoop", "LoopStatistics", "new_event_loop"]
+__all__ = ["Channel", "EventLoop", "LoopGroup", "LoopStatistics", "await_", "new_event_loop"]
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,13 @@ class LoopStatistics:
         sent: wakeups that made a system call, because the loop had announced that it sleeps.
         saved: wakeups that made no system call, because the loop was awake or already woken.
             Without the GIL a few of those that threads make at the same time may be missing.
+        unparked: wakeups of a loop that runs in a virtual thread, and was parked.  These make a
+            system call only if they come from another OS thread, and the loop's carrier sleeps.
     """
 
     sent: int
     saved: int
+    unparked: int = 0
 
 
 class _Epoll(selectors.EpollSelector):
@@ -98,13 +105,15 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
     """The loop in Python, for the GIL: the flag is an attribute."""
 
     _ready: deque[asyncio.Handle]
+    _selector: Any
     _stopping: bool
     _ssock: socket.socket | None
     _csock: socket.socket | None
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         self._asleep = False
-        self._sent = self._saved = 0
+        self._sent = self._saved = self._unparked = 0
+        self._sleep: LoopSleep | None = None
         if selector is None:
             selector = _Epoll()
             selector.block = self._block
@@ -114,7 +123,32 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
 
     def statistics(self) -> LoopStatistics:
         """Return how many wakeups were sent, and how many were saved."""
-        return LoopStatistics(self._sent, self._saved)
+        return LoopStatistics(self._sent, self._saved, self._unparked)
+
+    def run_forever(self) -> None:
+        """Run until the loop is stopped; in a virtual thread that can park, it parks there."""
+        thread = watch.caller() if ARE_OWN else None  # else others would see the loop as theirs
+        selector = self._selector
+        if thread is None or not hasattr(selector, "fileno"):
+            super().run_forever()
+            return
+        select = selector.select
+        self._sleep = sleep = LoopSleep.of(thread, selector.fileno())
+        selector.select = partial(self._turn, sleep, select)
+        try:
+            super().run_forever()
+        finally:
+            selector.select = select
+            self._sleep = None
+            sleep.end()
+
+    def _turn(self, sleep: LoopSleep, look: Select, timeout: float | None = None) -> Ready:
+        """Be `select` in a virtual thread."""
+        if timeout is not None and timeout <= 0:
+            return sleep.turn(look)
+        return self._block(partial(sleep.select, look), timeout)
+
+    run_in_vthread = run_in_vthread
 
     def _block(self, select: Select, timeout: float | None = None) -> Ready:
         """Be the poller: announce a sleep, look once more for work, and block if there is none."""
@@ -141,6 +175,10 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
             raise
 
     def _send(self) -> None:
+        if (sleep := self._sleep) is not None:
+            sleep.thread.unpark()
+            self._unparked += 1
+            return
         csock = self._csock
         if csock is None:  # the loop is closed
             return

@@ -41,6 +41,8 @@ class _Thread:
     def __init__(self) -> None:
         self.state = _WAITS
         self.item: Any = None
+        if asyncio._get_running_loop() is not None:
+            raise StateError("a wait here would block the event loop: await asend or areceive")
         if here.thread is not None:
             permits = Semaphore(0)
             self.wait, self.wake = (
@@ -48,8 +50,6 @@ class _Thread:
                 permits.release,
             )
             return
-        if asyncio._get_running_loop() is not None:
-            raise StateError("a wait here would block the event loop: await asend or areceive")
         lock = Lock()
         lock.acquire()
         self.wait = lambda seconds: lock.acquire(timeout=-1 if seconds is None else seconds)

@@ -52,11 +52,11 @@ is_ready = lib.wp__fd_is_ready
 class _Watch(Wait):
     """One wait for one direction of one descriptor."""
 
-    __slots__ = ("fd", "io", "is_freed", "pid", "side", "why")
+    __slots__ = ("fd", "io", "is_freed", "pid", "seen", "side", "why")
 
     def __init__(self, thread: VirtualThread, io: CIo, fd: int, side: int, why: int) -> None:
         self.io, self.fd, self.side, self.why = io, fd, side, why
-        self.pid, self.is_freed = process.pid, False
+        self.pid, self.is_freed, self.seen = process.pid, False, 0
         super().__init__(thread)
 
     def __del__(self) -> None:  # last, because `closed` may use it after the end of the wait
@@ -67,7 +67,7 @@ class _Watch(Wait):
     def begin(self) -> int:
         address = self.thread._address
         assert address is not None
-        return lib.wp__io_wait_begin(self.io, self.side, 0, self.waiter, address)
+        return lib.wp__io_wait_begin(self.io, self.side, self.seen, self.waiter, address)
 
     def check(self) -> bool:
         return lib.wp__io_check(self.io, self.side, self.waiter)
