@@ -107,5 +107,9 @@ class LoopSleep(watch._Watch):
         return self.look(look)
 
     def end(self) -> None:
-        """Close the copy of the descriptor."""
-        lib.wp_io_close(self.io)
+        """Let go of the poller; the stack of a closed group, which has this object, never ends."""
+        if not self.is_freed:
+            self.is_freed = True
+            lib.wp_io_free(self.io)
+
+    abandon = end
