@@ -47,8 +47,10 @@ MODULES = (
 )
 OUTCOMES = ("passed", "blocked", "failed", "skipped", "left out")
 BAD = ("blocked", "failed")
-Results = dict[str, dict[str, dict[str, tuple[str, str]]]]
-"""Of each module and kind: the outcome of each test, and why."""
+Tests = dict[str, tuple[str, str]]
+"""Of each test its outcome, and why."""
+Results = dict[str, dict[str, Tests]]
+"""Of each module and kind."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ MUTE = Kind("without a write to the pipe", "main", loop="mute")
 class Outcomes:
     """What the tests of a module have shown: for each its outcome and the reason."""
 
-    tests: dict[str, tuple[str, str]] = field(default_factory=dict)
+    tests: Tests = field(default_factory=dict)
     said: str = ""
 
     def count(self, outcome: str) -> int:
@@ -242,7 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if sys.stderr.isatty():
                 print(f"{module} {kind.name}", file=sys.stderr)
             found = judge(module, kind, only=only, listed=options.listed, limit_s=options.limit)
-            all_of.setdefault(module, {})[kind.name] = found.tests
+            kinds = all_of.setdefault(module, {})
+            kinds[kind.name] = found.tests
+            fail_what_is_missing(kinds.get(kinds_of(module)[0].name, {}), found.tests)
             if options.said:
                 print(found.said)
             for name, (outcome, why) in found.tests.items():
@@ -254,6 +258,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show(all_of)
     ours = [tests for kinds in all_of.values() for name, tests in kinds.items() if name in OURS]
     return int(any(outcome in BAD for tests in ours for outcome, _ in tests.values()))
+
+
+def fail_what_is_missing(plain: Tests, found: Tests) -> None:
+    """Count as failed what plain CPython passes, and what is skipped or not run here."""
+    for name, (outcome, _) in plain.items():
+        other, why = found.get(name, ("not run", ""))
+        if outcome == "passed" and other in ("skipped", "not run"):
+            found[name] = "failed", f"plain CPython passes it, and here it is {other}: {why}"
+
+
+def by_reason(all_of: Results, outcome: str) -> dict[str, list[str]]:
+    """Return the tests that have this outcome here, by their reasons."""
+    reasons: dict[str, list[str]] = {}
+    for module, kinds in all_of.items():
+        for kind, tests in kinds.items():
+            for name, (found, why) in tests.items():
+                if found == outcome and kind in OURS:
+                    known = reasons.setdefault(why, [])
+                    if f"{module}:{name}" not in known:
+                        known.append(f"{module}:{name}")
+    return reasons
 
 
 def show(all_of: Results) -> None:
@@ -270,16 +295,14 @@ def show(all_of: Results) -> None:
             counts = Counter(outcome for outcome, _ in tests.values())
             row = "".join(f"{counts[one] or '-':>10}" for one in OUTCOMES)
             print(f"{'' if at else module:34}{kind:14}{row}")
-    reasons: dict[str, list[str]] = {}
-    for module, found in all_of.items():
-        for tests in found.values():
-            for name, (outcome, why) in tests.items():
-                if outcome == "left out" and f"{module}:{name}" not in reasons.get(why, []):
-                    reasons.setdefault(why, []).append(f"{module}:{name}")
-    for why, names in reasons.items():
+    for why, names in by_reason(all_of, "left out").items():
         print(f"\nleft out: {why}")
         for name in names:
             print(f"  {name}")
+    print("\nskipped by CPython's own tests, here as in plain CPython:")
+    for why, names in sorted(by_reason(all_of, "skipped").items()):
+        modules = ", ".join(dict.fromkeys(name.partition(":")[0] for name in names))
+        print(f"  {len(names):4}  {why or 'no reason is given'} ({modules})")
 
 
 if __name__ == "__main__":

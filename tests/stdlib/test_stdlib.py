@@ -95,6 +95,16 @@ def test_each_outcome_is_seen_and_the_rest_still_runs(tmp_path: Path) -> None:
     assert found["Tests.test_d_ends_the_process"][1].endswith("ended with -11")
 
 
+def test_a_test_that_only_we_skip_or_do_not_run_has_failed() -> None:
+    plain = {"a": ("passed", ""), "b": ("passed", ""), "c": ("skipped", "no"), "d": ("passed", "")}
+    found = {"a": ("skipped", "so"), "c": ("skipped", "no"), "d": ("left out", "why")}
+    run.fail_what_is_missing(plain, found)
+    assert {name: outcome for name, (outcome, _) in found.items()} == {
+        "a": "failed", "b": "failed", "c": "skipped", "d": "left out",
+    }  # fmt: skip
+    assert found["a"][1].endswith("skipped: so")
+
+
 def test_each_name_that_is_left_out_is_a_test_and_has_a_reason() -> None:
     tables = tomllib.loads((run.HERE / "skips.toml").read_text(encoding="utf-8"))
     for which in ("skips", "threads"):
