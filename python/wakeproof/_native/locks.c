@@ -71,8 +71,8 @@ static void *native(PyObject *self)
 }
 
 #ifdef Py_GIL_DISABLED
-#define BEGIN_HOLDER(self) Py_BEGIN_CRITICAL_SECTION(self)
-#define END_HOLDER() Py_END_CRITICAL_SECTION()
+#define BEGIN_HOLDER(self) Py_BEGIN_CRITICAL_SECTION(self);
+#define END_HOLDER() Py_END_CRITICAL_SECTION();
 #else
 #define BEGIN_HOLDER(self) {
 #define END_HOLDER() }
