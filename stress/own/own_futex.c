@@ -110,8 +110,8 @@ static uint64_t choose(uint64_t count, const char *what, const void *from)
 }
 
 /* Moves sleepers; returns how many. The step's `expected` tells them so (own_replay.c). */
-static uint64_t move_sleepers(const void *from_word, uint64_t most, const void *to_word,
-			      const char *what, const void *from)
+static uint64_t move_sleepers(void *from_word, uint64_t most, const void *to_word, const char *what,
+			      const void *from)
 {
 	explore_step step = {.kind = EXPLORE_WAKE,
 			     .order = EXPLORE_RELAXED,
@@ -128,7 +128,7 @@ static uint64_t move_sleepers(const void *from_word, uint64_t most, const void *
 }
 
 /* Under the lock. Any of those with one of the bits may be woken first. */
-static uint64_t wake_some(const void *word, uint64_t most, uint32_t bits, const char *what,
+static uint64_t wake_some(void *word, uint64_t most, uint32_t bits, const char *what,
 			  const void *from)
 {
 	uint64_t threads, count, woken = 0;
@@ -169,7 +169,7 @@ static long wake(uint32_t *word, uint32_t most, uint32_t bits, const void *from)
 }
 
 /* Who was moved to the one word is moved to the other one first. */
-static uint64_t move(const void *from_word, uint64_t most, const void *to_word, const char *what,
+static uint64_t move(void *from_word, uint64_t most, const void *to_word, const char *what,
 		     const void *from)
 {
 	uint64_t before = moved_threads(from_word, FUTEX_BITSET_MATCH_ANY), count = 0;
