@@ -3,7 +3,8 @@
 
 ``loops.py loop_ROW SIDE OPERATIONS`` prints nanoseconds of CPU time for each operation.  ROW:
 ``threadsafe`` (`call_soon_threadsafe` to a loop that is awake: the calls alone), ``sleep``
-(`asyncio.sleep(0)` of one task), ``gather`` (a task of `asyncio.gather`), ``executor``
+(`asyncio.sleep(0)` of one task), ``gather`` (a task of `asyncio.gather`), ``timer`` (a task that
+sleeps for 100 us), ``wait_for`` (a future that is done in the next turn), ``executor``
 (`run_in_executor`, there and back), ``stream`` (a line to an echo server and back).
 """
 
@@ -60,6 +61,21 @@ async def gather(ops: int) -> None:
         await asyncio.gather(*[asyncio.sleep(0) for _ in range(100)])
 
 
+async def timer(ops: int) -> None:
+    """Run tasks a hundred at a time, each of which sleeps for 100 us."""
+    for _ in range(ops // 100):
+        await asyncio.gather(*[asyncio.sleep(0.0001) for _ in range(100)])
+
+
+async def wait_for(ops: int) -> None:
+    """Await a future with a timeout, which is far away."""
+    loop = asyncio.get_running_loop()
+    for _ in repeat(None, ops):
+        future = loop.create_future()
+        loop.call_soon(future.set_result, None)
+        await asyncio.wait_for(future, 10)
+
+
 async def executor(ops: int) -> None:
     """Call a function in another thread, and await its result."""
     loop = asyncio.get_running_loop()
@@ -85,8 +101,8 @@ async def stream(ops: int) -> None:
 
 
 ROWS: dict[str, Callable[[int], Awaitable[int | None]]] = {
-    "threadsafe": threadsafe, "sleep": sleep, "gather": gather, "executor": executor,
-    "stream": stream,
+    "threadsafe": threadsafe, "sleep": sleep, "gather": gather, "timer": timer,
+    "wait_for": wait_for, "executor": executor, "stream": stream,
 }  # fmt: skip
 
 

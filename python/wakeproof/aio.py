@@ -14,8 +14,8 @@ loop with a guard before the pipe::
 With the GIL the steps of all threads have one order, so either the loop finds the entry or the
 other thread finds the announcement, and the flag is an attribute.  Without the GIL this takes
 fences: there the loop's guard is a `WakeupGuard`.  With the GIL and the headers of CPython, calls
-into the loop and its turns without timers are C (``_native/aio.c``); ``WAKEPROOF_PLAIN=1`` takes
-the same in Python instead.
+into the loop, its timers and its turns are C (``_native/aio.c``); ``WAKEPROOF_PLAIN=1`` takes the
+same in Python instead.
 
 Example:
     >>> import asyncio
@@ -233,7 +233,14 @@ elif not os.environ.get("WAKEPROOF_PLAIN"):
     with suppress(ImportError):  # without Python.h it was not built
         from wakeproof._native.aio import LoopCore, bind
 
-        bind(asyncio.Handle, asyncio.TimerHandle, deque, asyncio.SelectorEventLoop, _report)
+        bind(
+            asyncio.Handle,
+            asyncio.TimerHandle,
+            type("TimerHandle", (asyncio.TimerHandle,), {"__slots__": ()}),
+            deque,
+            asyncio.SelectorEventLoop,
+            _report,
+        )
         _Base = type("_NativeEventLoop", (LoopCore, _PlainEventLoop), {})
 
 

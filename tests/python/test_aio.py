@@ -9,6 +9,7 @@ import contextvars
 import errno
 import gc
 import os
+import random
 import selectors
 import signal
 import socket
@@ -20,6 +21,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -338,15 +340,19 @@ def test_nothing_that_has_run_is_kept(make: type[asyncio.SelectorEventLoop]) -> 
     with contextlib.closing(loop):
         loop.set_exception_handler(lambda *_: None)
         gc.collect()
-        kinds = [None, False, int, ValueError, asyncio.Handle]
+        kinds = [None, False, True, int, ValueError, asyncio.Handle, asyncio.TimerHandle]
         before = [sys.getrefcount(kind) for kind in kinds]
         for _ in range(1000):
             loop.call_soon_threadsafe(called)
             loop.call_soon(id, argument)
             loop.call_soon(int, failing)
             loop.call_soon(int).cancel()
-        loop.call_soon(loop.stop)
-        loop.run_forever()
+            loop.call_later(0, id, argument)
+            loop.call_later(0, int, failing)
+            loop.call_later(9, id, argument).cancel()
+        for _ in range(2):  # the second turn throws out the timers that were cancelled
+            loop.call_soon(loop.stop)
+            loop.run_forever()
         gc.collect()
         after = [sys.getrefcount(kind) for kind in kinds]
         assert all(abs(one - other) < 500 for one, other in zip(before, after, strict=True))
@@ -368,6 +374,177 @@ def test_timers_run_in_their_order_among_calls(make: type[asyncio.SelectorEventL
         loop.call_soon(seen.append, 1)
         loop.run_forever()
     assert seen == [1, 2, 3]
+
+
+class Clock(selectors.DefaultSelector):
+    """A selector with a clock: a block lasts exactly as long as it may."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        assert timeout is not None, "the loop sleeps without a timer"
+        assert timeout <= 24 * 3600
+        self.now += timeout
+        return super().select(0)
+
+
+def with_clock(make: type[asyncio.SelectorEventLoop]) -> tuple[asyncio.SelectorEventLoop, Clock]:
+    """Return a loop and its clock."""
+    clock = Clock()
+    loop = make(clock)
+    loop.time = lambda: clock.now  # type: ignore[method-assign]
+    return loop, clock
+
+
+@beside_asyncio
+@pytest.mark.parametrize("count", [3, 40, 500])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_each_timer_runs_at_its_time_unless_it_was_cancelled(
+    make: type[asyncio.SelectorEventLoop], count: int, share: float
+) -> None:
+    chance = random.Random(count)
+    loop, clock = with_clock(make)
+    ran: list[tuple[float, int]] = []
+    due: list[tuple[float, int]] = []
+
+    def start(number: int, more: int) -> None:
+        if number >= 0:
+            ran.append((clock.now, number))
+        for at in range(len(due), min(len(due) + more, count)):
+            when = clock.now + chance.choice([0, 1, 2.5, chance.randrange(6400) / 64])
+            timer = loop.call_at(when, start, at, chance.randrange(4))
+            timers.append(timer)
+            due.append((when, at))
+        for at, timer in enumerate(timers):
+            if chance.random() < share / 10 and due[at] not in ran:
+                timer.cancel()
+
+    timers: list[asyncio.TimerHandle] = []
+    with contextlib.closing(loop):
+        start(-1, count // 2)
+        loop.call_at(1000, loop.stop)
+        loop.run_forever()
+        assert loop._scheduled == []  # type: ignore[attr-defined]
+    kept = [each for at, each in enumerate(due) if not timers[at].cancelled()]
+    assert sorted(ran) == sorted(kept)
+    assert [when for when, _ in ran] == sorted(when for when, _ in ran)
+    assert count == 3 or (len(kept) < len(due)) == (share > 0)
+
+
+@beside_asyncio
+def test_a_heap_that_is_mostly_cancelled_is_cleared(make: type[asyncio.SelectorEventLoop]) -> None:
+    loop, clock = with_clock(make)
+    seen: list[float] = []
+    with contextlib.closing(loop):
+        timers = [loop.call_later(1 + (7 * at) % 200, lambda: None) for at in range(200)]
+        for timer in timers[:120]:
+            timer.cancel()
+            timer.cancel()
+        for timer in timers[120:]:
+            timer._callback = lambda: seen.append(clock.now)  # type: ignore[attr-defined]
+        assert loop._timer_cancelled_count == 120  # type: ignore[attr-defined]
+        loop.call_later(0, lambda: seen.append(len(loop._scheduled)))  # type: ignore[attr-defined]
+        loop.call_later(300, loop.stop)
+        loop.run_forever()
+    assert seen[0] == 81
+    assert seen[1:] == sorted(1 + (7 * at) % 200 for at in range(120, 200))
+
+
+@beside_asyncio
+def test_times_of_any_kind_stand_in_one_heap(make: type[asyncio.SelectorEventLoop]) -> None:
+    loop, clock = with_clock(make)
+    seen: list[float] = []
+    with contextlib.closing(loop):
+        for when in (4, 2.5, Fraction(7, 2), True, 3, 0.5, Fraction(1, 4), 2 * 24 * 3600):
+            loop.call_at(when, lambda: seen.append(clock.now))
+        loop.call_later(2 * 24 * 3600 + 1, loop.stop)
+        loop.run_forever()
+        assert seen == [0.25, 0.5, 1, 2.5, 3, 3.5, 4, 2 * 24 * 3600]
+        with pytest.raises(TypeError):
+            loop.call_later(None, int)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            loop.call_at(None, int)  # type: ignore[arg-type]
+        for call in (loop.call_at, loop.call_later):
+            with pytest.raises(TypeError):
+                call(1)  # type: ignore[call-arg, arg-type]
+            with pytest.raises(TypeError):
+                call(1.0, int, wrong=1)  # type: ignore[call-arg]
+    for call in (loop.call_at, loop.call_later):
+        with pytest.raises(RuntimeError, match="closed"):
+            call(1.0, int)
+
+
+class Late(float):
+    """A time whose comparison fails."""
+
+    def __lt__(self, other: object) -> bool:
+        raise ValueError("no order")
+
+    __gt__ = __lt__
+
+
+@beside_asyncio
+def test_a_comparison_of_times_that_fails_is_raised(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    loop, _ = with_clock(make)
+    with contextlib.closing(loop):
+        for first, second in ((1.0, Late(0.5)), (Late(1.0), 0.5)):
+            loop.call_at(first, int)
+            with pytest.raises(ValueError, match="no order"):
+                loop.call_at(second, int)
+            loop._scheduled.clear()  # type: ignore[attr-defined]
+
+
+@beside_asyncio
+def test_a_timer_is_asyncios_and_lets_go_of_what_it_has(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    variable = contextvars.ContextVar("variable", default="of nobody")
+    context = contextvars.copy_context()
+    context.run(variable.set, "of the context")
+    loop, _ = with_clock(make)
+    seen: list[object] = []
+    with contextlib.closing(loop):
+        called, argument = Called(), Called()
+        gone = [weakref.ref(each) for each in (called, argument)]
+        timer = loop.call_later(1.5, called, argument)
+        assert isinstance(timer, asyncio.TimerHandle)
+        assert timer.when() == 1.5
+        assert repr(timer).startswith("<TimerHandle when=1.5 ")
+        timer.cancel()
+        del called, argument
+        gc.collect()
+        assert [each() for each in gone] == [None, None]
+        assert timer.cancelled()
+        assert repr(timer) == "<TimerHandle cancelled when=1.5>"
+        ran = loop.call_later(0, lambda: seen.append(variable.get()), context=context)
+        loop.call_later(1, lambda: ran.cancel() or loop.stop())  # type: ignore[func-returns-value]
+        loop.run_forever()
+        assert seen == ["of the context"]
+        assert loop._timer_cancelled_count == 1  # type: ignore[attr-defined]
+        loop.set_debug(True)
+        timer = loop.call_later(1, int)
+        timer.cancel()
+        assert "int" in repr(timer)
+
+
+@beside_asyncio
+def test_call_later_takes_the_call_at_of_a_subclass(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    seen: list[float] = []
+
+    class Counting(make):  # type: ignore[misc, valid-type]
+        def call_at(self, when: float, *args: Any, **named: Any) -> asyncio.TimerHandle:
+            seen.append(when)
+            return super().call_at(when, *args, **named)  # type: ignore[no-any-return]
+
+    loop, _ = with_clock(Counting)
+    with contextlib.closing(loop):
+        loop.call_later(2, loop.stop)
+        loop.run_forever()
+    assert seen == [2]
 
 
 def test_the_default_loop_is_c_where_it_was_built() -> None:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * aio.c - what is hot of an asyncio loop: calls into it, and a turn without timers.
+ * aio.c - what is hot of an asyncio loop: calls into it, its timers, and a turn.
  *
  *   loop                              any other thread
  *   announce: asleep := True          append to the loop's queue
@@ -9,8 +9,9 @@
  *
  * LoopCore stands before asyncio's own loop among the bases of wakeproof.aio.EventLoop.  It keeps
  * attributes that asyncio sets and reads (_ready, _closed, ..) in its own struct, and makes
- * handles of asyncio's own class, whose slots it finds by their descriptors.  In each case that it
- * does not know (debug mode, a closed loop, timers, handles of another class) it calls asyncio.
+ * handles of asyncio's own class, whose slots it finds by their descriptors.  Timers are of a
+ * subclass, of which only cancel is C; they stand in asyncio's own heap, a list.  In each case that
+ * it does not know (debug mode, a closed loop, handles of another class) it calls asyncio.
  *
  * Why it works   The GIL orders the steps of all threads, and the append and the look at asleep are
  *                one step here.  Poller's half: _block in aio.py.
@@ -32,18 +33,29 @@ typedef struct core {
 	PyObject *scheduled;           /* the heap of timers */
 	PyObject *closed, *debug, *asleep;
 	unsigned long long saved; /* calls that found the loop awake */
+	Py_ssize_t cancelled;     /* timers in the heap that were cancelled */
+	double resolution;        /* of the clock, in seconds */
+	enum { UNKNOWN, OURS, OVERRIDDEN } call_at;
 } core;
 
-/* Of asyncio, and of Python's library. */
-static PyTypeObject *handle_type, *deque_type;
-static PyObject *timer_type, *append, *popleft;
-static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *report;
-static PyObject *str_context, *str_write, *str_select, *str_selector, *str_process, *str_run;
-static PyObject *zero;
+/* As in asyncio: so many timers are thrown out at once, if more than half of them were cancelled.
+ */
+enum { MANY_TIMERS = 100 };
+static const double LONGEST_S = 24 * 3600;
 
-enum slot { CALLBACK, ARGS, CANCELLED, LOOP, TRACEBACK, REPR, CONTEXT, SLOTS };
-static const char *const slot_names[SLOTS] = {"_callback",         "_args", "_cancelled", "_loop",
-					      "_source_traceback", "_repr", "_context"};
+/* Of asyncio, and of Python's library. */
+static PyTypeObject *handle_type, *asyncio_timer_type, *timer_type, *deque_type, *core_type;
+static PyObject *append, *popleft, *our_call_at, *report;
+static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *base_cancel;
+static PyObject *base_call_later, *base_call_at;
+static PyObject *str_context, *str_write, *str_select, *str_selector, *str_process, *str_run;
+static PyObject *str_time, *str_call_at, *zero;
+
+enum slot { CALLBACK, ARGS, CANCELLED, LOOP, TRACEBACK, REPR, CONTEXT, WHEN, SCHEDULED, SLOTS };
+static const char *const slot_names[SLOTS] = {
+	"_callback", "_args",    "_cancelled", "_loop",      "_source_traceback",
+	"_repr",     "_context", "_when",      "_scheduled",
+};
 static Py_ssize_t offsets[SLOTS];
 
 static PyObject **slot_of(PyObject *handle, enum slot slot)
@@ -51,20 +63,34 @@ static PyObject **slot_of(PyObject *handle, enum slot slot)
 	return (PyObject **)((char *)handle + offsets[slot]);
 }
 
-/* A new handle of asyncio's class.  NULL: no memory.  It takes the reference to args. */
-static PyObject *new_handle(PyObject *loop, PyObject *callback, PyObject *args, PyObject *context)
+/* Whether a handle is a timer whose slots are where we know them. */
+static bool is_timer(PyObject *handle)
 {
-	PyObject *handle = args == NULL ? NULL : handle_type->tp_alloc(handle_type, 0);
+	return Py_IS_TYPE(handle, timer_type) || Py_IS_TYPE(handle, asyncio_timer_type);
+}
+
+static void set(PyObject *handle, enum slot slot, PyObject *value)
+{
+	Py_XSETREF(*slot_of(handle, slot), Py_NewRef(value));
+}
+
+/* A new handle for args[0], and what follows it as its arguments.  NULL: no memory. */
+static PyObject *new_handle(PyTypeObject *type, PyObject *loop, PyObject *const *args,
+			    Py_ssize_t count, PyObject *context)
+{
+	PyObject *handle = type->tp_alloc(type, 0), *rest = PyTuple_New(count - 1);
 
 	context = context == Py_None ? PyContext_CopyCurrent() : Py_NewRef(context);
-	if (handle == NULL || context == NULL) {
-		Py_XDECREF(args);
-		Py_XDECREF(context);
+	if (handle == NULL || rest == NULL || context == NULL) {
 		Py_XDECREF(handle);
+		Py_XDECREF(rest);
+		Py_XDECREF(context);
 		return NULL;
 	}
-	*slot_of(handle, CALLBACK) = Py_NewRef(callback);
-	*slot_of(handle, ARGS) = args;
+	for (Py_ssize_t at = 1; at < count; at++)
+		PyTuple_SET_ITEM(rest, at - 1, Py_NewRef(args[at]));
+	*slot_of(handle, CALLBACK) = Py_NewRef(args[0]);
+	*slot_of(handle, ARGS) = rest;
 	*slot_of(handle, CANCELLED) = Py_NewRef(Py_False);
 	*slot_of(handle, LOOP) = Py_NewRef(loop);
 	*slot_of(handle, TRACEBACK) = Py_NewRef(Py_None);
@@ -78,31 +104,37 @@ static bool is_plain_deque(PyObject *ready)
 	return ready != NULL && Py_IS_TYPE(ready, deque_type);
 }
 
-/* Queue a call, and return its handle; NULL: an exception.  is_known: whether this was done. */
-static PyObject *queue(core *loop, PyObject *const *args, Py_ssize_t count, PyObject *names,
-		       bool *is_known)
+/* Whether we know this call of a method of an open loop, with so many arguments or more; its
+ * context. */
+static bool is_known(core *loop, PyObject *const *args, Py_ssize_t count, PyObject *names,
+		     Py_ssize_t least, PyObject **context)
 {
-	PyObject *context = Py_None, *rest, *handle, *done;
+	*context = Py_None;
+	if (loop->closed != Py_False || loop->debug != Py_False || count < least)
+		return false;
+	if (names == NULL || PyTuple_GET_SIZE(names) == 0)
+		return true;
+	*context = args[count];
+	return PyTuple_GET_SIZE(names) == 1 &&
+	       PyUnicode_Compare(PyTuple_GET_ITEM(names, 0), str_context) == 0;
+}
 
-	*is_known = loop->closed == Py_False && loop->debug == Py_False && count > 0 &&
-		    is_plain_deque(loop->ready);
-	if (*is_known && names != NULL && PyTuple_GET_SIZE(names) != 0) {
-		*is_known = PyTuple_GET_SIZE(names) == 1 &&
-			    PyUnicode_Compare(PyTuple_GET_ITEM(names, 0), str_context) == 0;
-		context = args[count];
-	}
-	if (!*is_known)
-		return NULL;
-	rest = PyTuple_New(count - 1);
-	for (Py_ssize_t at = 1; rest != NULL && at < count; at++)
-		PyTuple_SET_ITEM(rest, at - 1, Py_NewRef(args[at]));
-	handle = new_handle((PyObject *)loop, args[0], rest, context);
-	if (handle == NULL)
-		return NULL;
-	done = PyObject_Vectorcall(append, (PyObject *[]){loop->ready, handle}, 2, NULL);
-	if (done == NULL)
-		Py_CLEAR(handle);
+/* Queue a handle at the end. */
+static int queue(core *loop, PyObject *handle)
+{
+	PyObject *done = PyObject_Vectorcall(append, (PyObject *[]){loop->ready, handle}, 2, NULL);
+
 	Py_XDECREF(done);
+	return done == NULL ? -1 : 0;
+}
+
+/* Queue a call, and return its handle; NULL: an exception. */
+static PyObject *queue_call(core *loop, PyObject *const *args, Py_ssize_t count, PyObject *context)
+{
+	PyObject *handle = new_handle(handle_type, (PyObject *)loop, args, count, context);
+
+	if (handle != NULL && queue(loop, handle) != 0)
+		Py_CLEAR(handle);
 	return handle;
 }
 
@@ -125,21 +157,23 @@ static PyObject *as_asyncio(PyObject *method, PyObject *self, PyObject *const *a
 
 static PyObject *call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	bool is_known;
-	PyObject *handle = queue((core *)self, args, count, names, &is_known);
+	core *loop = (core *)self;
+	PyObject *context;
 
-	return is_known ? handle : as_asyncio(base_call_soon, self, args, count, names);
+	if (!is_known(loop, args, count, names, 1, &context) || !is_plain_deque(loop->ready))
+		return as_asyncio(base_call_soon, self, args, count, names);
+	return queue_call(loop, args, count, context);
 }
 
 static PyObject *call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
 				      PyObject *names)
 {
 	core *loop = (core *)self;
-	bool is_known;
-	PyObject *handle = queue(loop, args, count, names, &is_known), *done;
+	PyObject *context, *handle, *done;
 
-	if (!is_known)
+	if (!is_known(loop, args, count, names, 1, &context) || !is_plain_deque(loop->ready))
 		return as_asyncio(base_call_soon_threadsafe, self, args, count, names);
+	handle = queue_call(loop, args, count, context);
 	if (handle == NULL)
 		return NULL;
 	if (loop->asleep == Py_False) {
@@ -152,6 +186,287 @@ static PyObject *call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_
 	Py_XDECREF(done);
 	return handle;
 }
+
+/* ---- timers: asyncio's heap of handles, the earliest first ---- */
+
+/* Whether one entry of the heap is due before another; -1: an exception. */
+static int is_before(PyObject *heap, Py_ssize_t one, Py_ssize_t other)
+{
+	PyObject *this = PyList_GET_ITEM(heap, one), *that = PyList_GET_ITEM(heap, other);
+	Py_ssize_t count = PyList_GET_SIZE(heap);
+	int found;
+
+	if (is_timer(this) && is_timer(that)) {
+		PyObject *left = *slot_of(this, WHEN), *right = *slot_of(that, WHEN);
+
+		if (left != NULL && PyFloat_CheckExact(left) && right != NULL &&
+		    PyFloat_CheckExact(right))
+			return PyFloat_AS_DOUBLE(left) < PyFloat_AS_DOUBLE(right);
+	}
+	Py_INCREF(this); /* the comparison may be anybody's code */
+	Py_INCREF(that);
+	found = PyObject_RichCompareBool(this, that, Py_LT);
+	Py_DECREF(this);
+	Py_DECREF(that);
+	if (found >= 0 && PyList_GET_SIZE(heap) != count) {
+		PyErr_SetString(PyExc_RuntimeError, "the heap of timers changed meanwhile");
+		return -1;
+	}
+	return found;
+}
+
+static void swap(PyObject *heap, Py_ssize_t one, Py_ssize_t other)
+{
+	PyObject *kept = PyList_GET_ITEM(heap, one);
+
+	PyList_SET_ITEM(heap, one, PyList_GET_ITEM(heap, other));
+	PyList_SET_ITEM(heap, other, kept);
+}
+
+/* Move an entry to its place among those above it; -1: an exception. */
+static int rise(PyObject *heap, Py_ssize_t at)
+{
+	int code = 1;
+
+	while (at > 0 && (code = is_before(heap, at, (at - 1) / 2)) > 0) {
+		swap(heap, at, (at - 1) / 2);
+		at = (at - 1) / 2;
+	}
+	return code < 0 ? -1 : 0;
+}
+
+/* Move an entry to its place among those below it; -1: an exception. */
+static int sink(PyObject *heap, Py_ssize_t at)
+{
+	Py_ssize_t count = PyList_GET_SIZE(heap), next;
+	int code = 1;
+
+	while (code > 0 && (next = 2 * at + 1) < count) {
+		code = next + 1 < count ? is_before(heap, next + 1, next) : 0;
+		next += code > 0;
+		if (code >= 0)
+			code = is_before(heap, next, at);
+		if (code > 0)
+			swap(heap, at, next);
+		at = next;
+	}
+	return code < 0 ? -1 : 0;
+}
+
+/* Take the earliest timer out of the heap; NULL: an exception. */
+static PyObject *take_first(PyObject *heap)
+{
+	Py_ssize_t last = PyList_GET_SIZE(heap) - 1;
+	PyObject *first = Py_NewRef(PyList_GET_ITEM(heap, 0));
+
+	swap(heap, 0, last);
+	if (PyList_SetSlice(heap, last, last + 1, NULL) != 0 || sink(heap, 0) != 0)
+		Py_CLEAR(first);
+	else if (is_timer(first))
+		set(first, SCHEDULED, Py_False);
+	else if (PyObject_SetAttrString(first, slot_names[SCHEDULED], Py_False) != 0)
+		Py_CLEAR(first);
+	return first;
+}
+
+/* Return a new timer that is due then, and is in the heap. */
+static PyObject *schedule(core *loop, PyObject *when, PyObject *const *args, Py_ssize_t count,
+			  PyObject *context)
+{
+	PyObject *timer = new_handle(timer_type, (PyObject *)loop, args, count, context);
+
+	if (timer == NULL)
+		return NULL;
+	*slot_of(timer, WHEN) = Py_NewRef(when);
+	*slot_of(timer, SCHEDULED) = Py_NewRef(Py_True);
+	if (PyList_Append(loop->scheduled, timer) != 0 ||
+	    rise(loop->scheduled, PyList_GET_SIZE(loop->scheduled) - 1) != 0)
+		Py_CLEAR(timer);
+	return timer;
+}
+
+static bool is_plain_heap(PyObject *scheduled)
+{
+	return scheduled != NULL && PyList_CheckExact(scheduled);
+}
+
+static PyObject *call_at(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	core *loop = (core *)self;
+	PyObject *context;
+
+	if (!is_known(loop, args, count, names, 2, &context) || !is_plain_heap(loop->scheduled) ||
+	    !PyFloat_CheckExact(args[0]))
+		return as_asyncio(base_call_at, self, args, count, names);
+	return schedule(loop, args[0], args + 1, count - 1, context);
+}
+
+/* Whether call_at is ours; if a subclass has one, call_later must call it. */
+static bool has_our_call_at(core *loop)
+{
+	if (loop->call_at == UNKNOWN) {
+		PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(loop), str_call_at);
+
+		PyErr_Clear();
+		loop->call_at = found == our_call_at ? OURS : OVERRIDDEN;
+		Py_XDECREF(found);
+	}
+	return loop->call_at == OURS;
+}
+
+static PyObject *call_later(PyObject *self, PyObject *const *args, Py_ssize_t count,
+			    PyObject *names)
+{
+	core *loop = (core *)self;
+	PyObject *context, *now, *when, *timer;
+
+	if (!is_known(loop, args, count, names, 2, &context) || !is_plain_heap(loop->scheduled) ||
+	    !(PyFloat_CheckExact(args[0]) || PyLong_CheckExact(args[0])) || !has_our_call_at(loop))
+		return as_asyncio(base_call_later, self, args, count, names);
+	now = PyObject_CallMethodNoArgs(self, str_time);
+	when = now == NULL ? NULL : PyNumber_Add(now, args[0]);
+	Py_XDECREF(now);
+	if (when == NULL)
+		return NULL;
+	timer = schedule(loop, when, args + 1, count - 1, context);
+	Py_DECREF(when);
+	return timer;
+}
+
+/* TimerHandle.cancel. */
+static PyObject *cancel(PyObject *timer, PyObject *nothing)
+{
+	PyObject *loop = *slot_of(timer, LOOP);
+
+	(void)nothing;
+	if (loop == NULL || !PyObject_TypeCheck(loop, core_type) ||
+	    ((core *)loop)->debug != Py_False)
+		return PyObject_CallOneArg(base_cancel, timer);
+	if (*slot_of(timer, CANCELLED) == Py_False) {
+		((core *)loop)->cancelled += *slot_of(timer, SCHEDULED) == Py_True;
+		set(timer, CANCELLED, Py_True);
+		set(timer, CALLBACK, Py_None);
+		set(timer, ARGS, Py_None);
+	}
+	Py_RETURN_NONE;
+}
+
+static bool is_cancelled(PyObject *timer)
+{
+	return is_timer(timer) && *slot_of(timer, CANCELLED) == Py_True;
+}
+
+/* Throw out the timers that were cancelled: all if they are many, else those that come first; -1:
+ * an exception. */
+static int discard_cancelled(core *loop)
+{
+	PyObject *heap = loop->scheduled, *first;
+	Py_ssize_t count = PyList_GET_SIZE(heap), kept = 0;
+
+	if (count <= MANY_TIMERS || loop->cancelled * 2 <= count) {
+		while (PyList_GET_SIZE(heap) != 0 && is_cancelled(PyList_GET_ITEM(heap, 0))) {
+			loop->cancelled--;
+			if ((first = take_first(heap)) == NULL)
+				return -1;
+			Py_DECREF(first);
+		}
+		return 0;
+	}
+	for (Py_ssize_t at = 0; at < count; at++) {
+		if (is_cancelled(PyList_GET_ITEM(heap, at)))
+			set(PyList_GET_ITEM(heap, at), SCHEDULED, Py_False);
+		else
+			swap(heap, kept++, at);
+	}
+	loop->cancelled = 0;
+	if (PyList_SetSlice(heap, kept, count, NULL) != 0)
+		return -1;
+	for (Py_ssize_t at = PyList_GET_SIZE(heap) / 2; at-- > 0;)
+		if (sink(heap, at) != 0)
+			return -1;
+	return 0;
+}
+
+/* Return the loop's time; -1 and an exception. */
+static double time_of(PyObject *self)
+{
+	PyObject *now = PyObject_CallMethodNoArgs(self, str_time);
+	double found = now == NULL ? -1 : PyFloat_AsDouble(now);
+
+	Py_XDECREF(now);
+	return found;
+}
+
+/* When the earliest timer is due; -1 and an exception. */
+static double first_due(PyObject *heap)
+{
+	PyObject *first = PyList_GET_ITEM(heap, 0), *when;
+	double found;
+
+	if (is_timer(first) && *slot_of(first, WHEN) != NULL)
+		return PyFloat_AsDouble(*slot_of(first, WHEN));
+	when = PyObject_GetAttrString(first, slot_names[WHEN]);
+	found = when == NULL ? -1 : PyFloat_AsDouble(when);
+	Py_XDECREF(when);
+	return found;
+}
+
+static bool failed(double seconds)
+{
+	return seconds == -1 && PyErr_Occurred() != NULL;
+}
+
+/* How long the loop may block: a new reference; NULL: an exception. */
+static PyObject *timeout_of(core *loop)
+{
+	int has_work = PyObject_IsTrue(loop->ready);
+	double due, now;
+
+	if (has_work != 0)
+		return has_work < 0 ? NULL : Py_NewRef(zero);
+	if (PyList_GET_SIZE(loop->scheduled) == 0)
+		return Py_NewRef(Py_None);
+	due = first_due(loop->scheduled);
+	if (failed(due) || failed(now = time_of((PyObject *)loop)))
+		return NULL;
+	if (due <= now)
+		return Py_NewRef(zero);
+	return PyFloat_FromDouble(due - now < LONGEST_S ? due - now : LONGEST_S);
+}
+
+/* Queue the timers that are due; -1: an exception. */
+static int queue_due(core *loop)
+{
+	PyObject *heap = Py_NewRef(loop->scheduled), *timer;
+	double now = 0, due;
+	int code = 0;
+
+	if (PyList_GET_SIZE(heap) != 0 && failed(now = time_of((PyObject *)loop)))
+		code = -1;
+	while (code == 0 && PyList_GET_SIZE(heap) != 0) {
+		due = first_due(heap);
+		if (failed(due))
+			code = -1;
+		if (code != 0 || due >= now + loop->resolution)
+			break;
+		timer = take_first(heap);
+		if (timer == NULL)
+			code = -1;
+		else if (is_plain_deque(loop->ready))
+			code = queue(loop, timer);
+		else {
+			PyObject *done = PyObject_CallMethod(loop->ready, "append", "O", timer);
+
+			code = done == NULL ? -1 : 0;
+			Py_XDECREF(done);
+		}
+		Py_XDECREF(timer);
+	}
+	Py_DECREF(heap);
+	return code;
+}
+
+/* ---- turns ---- */
 
 /* Let the loop's handler have what a callback has raised; -1: this ends the loop. */
 static int report_error(PyObject *handle)
@@ -182,7 +497,7 @@ static int run(PyObject *handle)
 {
 	PyObject *callback, *args, *context, *found = NULL;
 
-	if (!Py_IS_TYPE(handle, handle_type) && !Py_IS_TYPE(handle, (PyTypeObject *)timer_type)) {
+	if (!Py_IS_TYPE(handle, handle_type) && !is_timer(handle)) {
 		found = PyObject_GetAttrString(handle, slot_names[CANCELLED]);
 		if (found == Py_False)
 			Py_SETREF(found, PyObject_CallMethodNoArgs(handle, str_run));
@@ -237,18 +552,21 @@ static int look(PyObject *self, PyObject *timeout)
 static PyObject *run_once(PyObject *self, PyObject *nothing)
 {
 	core *loop = (core *)self;
-	PyObject *ready, *handle;
-	int code = 0, has_work;
-	Py_ssize_t count;
+	PyObject *ready, *handle, *timeout;
+	Py_ssize_t count = -1;
+	int code;
 
 	(void)nothing;
-	if (loop->debug != Py_False || loop->ready == NULL || loop->scheduled == NULL ||
-	    !PyList_CheckExact(loop->scheduled) || PyList_GET_SIZE(loop->scheduled) != 0)
+	if (loop->debug != Py_False || loop->ready == NULL || !is_plain_heap(loop->scheduled))
 		return PyObject_CallOneArg(base_run_once, self);
+	if (discard_cancelled(loop) != 0 || (timeout = timeout_of(loop)) == NULL)
+		return NULL;
+	code = look(self, timeout);
+	Py_DECREF(timeout);
+	if (code != 0 || queue_due(loop) != 0)
+		return NULL;
 	ready = Py_NewRef(loop->ready);
-	has_work = PyObject_IsTrue(ready);
-	code = has_work < 0 ? -1 : look(self, has_work ? zero : Py_None);
-	count = code == 0 ? PyObject_Size(ready) : -1;
+	count = PyObject_Size(ready);
 	code = count < 0 ? -1 : 0;
 	while (code == 0 && count-- > 0) {
 		handle = is_plain_deque(ready) ? PyObject_Vectorcall(popleft, &ready, 1, NULL)
@@ -272,6 +590,8 @@ static PyMemberDef core_fields[] = {
 	FIELD("_debug", debug),
 	FIELD("_asleep", asleep),
 	{"_saved", T_ULONGLONG, offsetof(core, saved), 0, NULL},
+	{"_timer_cancelled_count", T_PYSSIZET, offsetof(core, cancelled), 0, NULL},
+	{"_clock_resolution", T_DOUBLE, offsetof(core, resolution), 0, NULL},
 	{0},
 };
 
@@ -315,6 +635,8 @@ static void core_dealloc(PyObject *self)
 static PyMethodDef core_methods[] = {
 	{"call_soon", METHOD(call_soon), CALLED, "As asyncio's."},
 	{"call_soon_threadsafe", METHOD(call_soon_threadsafe), CALLED, "As asyncio's."},
+	{"call_at", METHOD(call_at), CALLED, "As asyncio's."},
+	{"call_later", METHOD(call_later), CALLED, "As asyncio's."},
 	{"_run_once", run_once, METH_NOARGS, "Look for descriptors, and run what is ready."},
 	{0},
 };
@@ -333,11 +655,11 @@ static PyType_Spec core_spec = {
 
 /* ---- the module ---- */
 
-/* Where the slots of a handle are; false: an exception. */
+/* Where the slots of a timer, and so of a handle, are; false: an exception. */
 static bool find_slots(void)
 {
 	for (int at = 0; at < SLOTS; at++) {
-		PyObject *found = PyObject_GetAttrString((PyObject *)handle_type, slot_names[at]);
+		PyObject *found = PyObject_GetAttrString((PyObject *)timer_type, slot_names[at]);
 
 		if (found == NULL)
 			return false;
@@ -353,30 +675,51 @@ static bool find_slots(void)
 	return true;
 }
 
+/* Make cancel a method of the class of timers; false: an exception. */
+static bool add_cancel(void)
+{
+	static PyMethodDef method = {"cancel", cancel, METH_NOARGS, "As asyncio's."};
+	PyObject *made = PyDescr_NewMethod(timer_type, &method);
+	int code = made == NULL
+			   ? -1
+			   : PyObject_SetAttrString((PyObject *)timer_type, method.ml_name, made);
+
+	Py_XDECREF(made);
+	return code == 0;
+}
+
 static PyObject *bind(PyObject *module, PyObject *args)
 {
-	PyObject *handle, *deque, *base;
+	PyObject *handle, *asyncio_timer, *timer, *deque, *base;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OOOOO", &handle, &timer_type, &deque, &base, &report))
+	if (!PyArg_ParseTuple(args, "OOOOOO", &handle, &asyncio_timer, &timer, &deque, &base,
+			      &report))
 		return NULL;
 	handle_type = (PyTypeObject *)Py_NewRef(handle);
+	asyncio_timer_type = (PyTypeObject *)Py_NewRef(asyncio_timer);
+	timer_type = (PyTypeObject *)Py_NewRef(timer);
 	deque_type = (PyTypeObject *)Py_NewRef(deque);
-	Py_INCREF(timer_type);
 	Py_INCREF(report);
 	append = PyObject_GetAttrString(deque, "append");
 	popleft = PyObject_GetAttrString(deque, "popleft");
 	base_call_soon = PyObject_GetAttrString(base, "call_soon");
 	base_call_soon_threadsafe = PyObject_GetAttrString(base, "call_soon_threadsafe");
+	base_call_later = PyObject_GetAttrString(base, "call_later");
+	base_call_at = PyObject_GetAttrString(base, "call_at");
 	base_run_once = PyObject_GetAttrString(base, "_run_once");
+	base_cancel = PyObject_GetAttrString(asyncio_timer, "cancel");
+	our_call_at = PyObject_GetAttrString((PyObject *)core_type, "call_at");
 	if (append == NULL || popleft == NULL || base_call_soon == NULL ||
-	    base_call_soon_threadsafe == NULL || base_run_once == NULL || !find_slots())
+	    base_call_soon_threadsafe == NULL || base_call_later == NULL || base_call_at == NULL ||
+	    base_run_once == NULL || base_cancel == NULL || our_call_at == NULL || !find_slots() ||
+	    !add_cancel())
 		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-	{"bind", bind, METH_VARARGS, "Asyncio's classes of handles, deque, the loop; the report."},
+	{"bind", bind, METH_VARARGS, "Asyncio's classes, ours of timers, the report."},
 	{0},
 };
 
@@ -385,7 +728,9 @@ static bool fill(PyObject *module)
 	PyObject *type = PyType_FromSpec(&core_spec);
 	int code = type == NULL ? -1 : PyModule_AddObjectRef(module, "LoopCore", type);
 
-	Py_XDECREF(type);
+	core_type = (PyTypeObject *)type;
+	str_time = PyUnicode_InternFromString("time");
+	str_call_at = PyUnicode_InternFromString("call_at");
 	str_context = PyUnicode_InternFromString("context");
 	str_write = PyUnicode_InternFromString("_write_to_self");
 	str_select = PyUnicode_InternFromString("select");
@@ -394,7 +739,8 @@ static bool fill(PyObject *module)
 	str_run = PyUnicode_InternFromString("_run");
 	zero = PyLong_FromLong(0);
 	return code == 0 && str_context != NULL && str_write != NULL && str_select != NULL &&
-	       str_selector != NULL && str_process != NULL && str_run != NULL && zero != NULL;
+	       str_selector != NULL && str_process != NULL && str_run != NULL && str_time != NULL &&
+	       str_call_at != NULL && zero != NULL;
 }
 #else
 static PyMethodDef functions[] = {{0}};

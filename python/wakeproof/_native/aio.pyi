@@ -18,6 +18,8 @@ class LoopCore:
     _debug: bool
     _asleep: bool
     _saved: int
+    _timer_cancelled_count: int
+    _clock_resolution: float
     def call_soon(
         self,
         callback: Callable[[*Ts], object],
@@ -30,11 +32,26 @@ class LoopCore:
         *args: *Ts,
         context: Context | None = None,
     ) -> Handle: ...
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> TimerHandle: ...
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> TimerHandle: ...
     def _run_once(self) -> None: ...
 
 def bind(
     handle: type[Handle],
     timer: type[TimerHandle],
+    our_timer: type[TimerHandle],
     queue: type[deque[object]],
     base: type[object],
     report: Callable[[Handle, BaseException], None],

@@ -25,7 +25,8 @@ OPERATIONS = {
     "python_submit": 10_000, "python_trip": 5_000, "python_outside": 5_000,
     "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
     "loop_threadsafe": 200_000, "loop_sleep": 100_000, "loop_gather": 50_000,
-    "loop_executor": 10_000, "loop_stream": 10_000, "echo": 50_000,
+    "loop_timer": 50_000, "loop_wait_for": 50_000, "loop_executor": 10_000, "loop_stream": 10_000,
+    "echo": 50_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
 OWN = ("python_lock", "python_channel")
@@ -161,6 +162,8 @@ ROWS = (
     *_loops("asyncio: call_soon_threadsafe, busy loop", "loop_threadsafe", 0.25, 1.0),
     *_loops("asyncio: sleep(0)", "loop_sleep"),
     *_loops("asyncio: gather, each task", "loop_gather"),
+    *_loops("asyncio: gather, each task sleeps 100 us", "loop_timer"),
+    *_loops("asyncio: wait_for of the next turn", "loop_wait_for"),
     *_loops("asyncio: run_in_executor, there and back", "loop_executor"),
     *_loops("asyncio: streams, a line there and back", "loop_stream"),
     *_echoes(),
