@@ -35,7 +35,7 @@ OF_PYTHON = [
         extra_compile_args=["-std=c11", *(["-g0"] if name == "exchange" else [])],  # 448 functions
     )
     for name, *parts in (
-        ("own", "own", "core", "future", "calls", "channels"),
+        ("own", "own", "core", "future", "calls", "channels", "sockets"),
         ("locks", "locks"),
         ("exchange", "exchange"),
         ("aio", "aio"),

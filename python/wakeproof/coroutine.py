@@ -35,7 +35,7 @@ from wakeproof._runtime import child as children
 from wakeproof._runtime import console, trampoline
 from wakeproof._runtime.core import joining, parking, yielding
 from wakeproof._runtime.deadline import deadline_ns, sleep_ns
-from wakeproof._runtime.descriptor import READ, WRITE, closed
+from wakeproof._runtime.descriptor import READ, WRITE, closed, fail
 from wakeproof._runtime.offload import begin
 from wakeproof._runtime.ready import Events, events_of, masks, polls
 from wakeproof._runtime.ready import told as told_ready
@@ -231,7 +231,8 @@ async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, de
         return value  # type: ignore[return-value]
     found: list[T] = []
     turns = descriptor.turns(thread, call, attempt, deadline, found)
-    return descriptor.said(await _parked(thread, turns), found, what)
+    code = await _parked(thread, turns)
+    return found[0] if found else fail(code, what)
 
 
 async def _tls(sock: TLSSocket, steps: Steps[T], what: str, timeout_s: float | None = None) -> T:

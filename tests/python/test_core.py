@@ -55,6 +55,7 @@ SAME = (
     "tests/thread/test_vthread.py", "tests/python/test_trampoline.py",
     "tests/python/test_coroutine.py", "tests/sched/test_vthread_park.py",
     "tests/python/test_virtual_pool.py", "tests/python/test_core.py",
+    "tests/io/test_sockets_python.py", "tests/io/test_descriptor_python.py",
 )  # fmt: skip
 
 

@@ -243,7 +243,9 @@ HEALTHY = {
 TWINS = {
     "timers": "deadlock.lib = type('Lib', (), {'__getattr__': lambda _, name: (lambda *a: False)"
     " if name == 'wp__vthread_is_timed' else getattr(wait.lib, name)})()",
-    "descriptors": "wait.Wait.ends_by_threads = True",
+    "descriptors": "wait.Wait.ends_by_threads = True\n"
+    "one = getattr(sys.modules.get('wakeproof._native.own'), 'SocketWait', wait.Wait)\n"
+    "one.ends_by_threads, one.what = True, 'a socket'",
     "os_threads": "deadlock._are_all_known = lambda: True",
     "offload": "deadlock._are_all_known = lambda: True",
     "handlers": "deadlock._has_handlers = lambda: False",

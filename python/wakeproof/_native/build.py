@@ -25,7 +25,8 @@ PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[2] / "kernel"
 # Separate extension modules; the last is generated.
 _OF_PYTHON = (
-    "own.c", "core.c", "future.c", "calls.c", "channels.c", "locks.c", "exchange.c", "aio.c",
+    "own.c", "core.c", "future.c", "calls.c", "channels.c", "sockets.c",
+    "locks.c", "exchange.c", "aio.c",
     "kernel.c",
 )  # fmt: skip
 SOURCES = (

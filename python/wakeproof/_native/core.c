@@ -447,7 +447,7 @@ static void turns_end(turns *mine)
 
 /* ---- park ---- */
 
-static bool may_leave(PyObject *thread)
+bool wp__core_may_leave(PyObject *thread)
 {
 	return !OF(thread)->is_coroutine && OF(thread)->pins == 0;
 }
@@ -482,10 +482,9 @@ static int park_pinned(int64_t deadline, int why, uint32_t on)
 	Py_END_ALLOW_THREADS return said;
 }
 
-/* Parks the caller, which is `thread`. 0: *said is what ended it; -1: an exception. */
-static int park_now(PyObject *thread, int64_t deadline, int why, uint32_t on, int *said)
+int wp__core_park(PyObject *thread, int64_t deadline, int why, uint32_t on, int *said)
 {
-	if (!may_leave(thread)) {
+	if (!wp__core_may_leave(thread)) {
 		*said = park_pinned(deadline, why, on);
 		return 0;
 	}
@@ -507,7 +506,7 @@ static PyObject *park(PyObject *module, PyObject *const *args, Py_ssize_t count)
 	(void)module;
 	if (count < 2 || PyErr_Occurred())
 		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "park: of 2 to 4");
-	return park_now(args[0], deadline, why, on, &said) == 0 ? PyLong_FromLong(said) : NULL;
+	return wp__core_park(args[0], deadline, why, on, &said) == 0 ? PyLong_FromLong(said) : NULL;
 }
 
 /* Yields, if the caller is a virtual thread that may. Whether it is a virtual thread. */
@@ -521,7 +520,7 @@ static PyObject *yield_here(PyObject *module, PyObject *nothing)
 	if (thread == NULL)
 		Py_RETURN_FALSE;
 	Py_INCREF(thread);
-	if (may_leave(thread))
+	if (wp__core_may_leave(thread))
 		failed = leave(thread, only_yield);
 	Py_DECREF(thread);
 	if (failed)
@@ -681,8 +680,9 @@ static int wait_inside(signal *self, PyObject *thread, int64_t deadline, int why
 	int goes_on = turns_begin(&mine), said;
 
 	while (goes_on > 0)
-		goes_on = park_now(thread, deadline, why, 0, &said) != 0 ? -1
-									 : turns_after(&mine, said);
+		goes_on = wp__core_park(thread, deadline, why, 0, &said) != 0
+				  ? -1
+				  : turns_after(&mine, said);
 	turns_end(&mine);
 	return goes_on;
 }

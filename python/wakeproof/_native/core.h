@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * core.h - the thread objects of core.c, for calls.c, which starts one for each call of a pool. */
+ * core.h - the thread objects of core.c, for calls.c, which starts one for each call of a pool, and for
+ * sockets.c, which parks them. */
 #ifndef WP__CORE_H
 #define WP__CORE_H
 
@@ -42,6 +43,10 @@ vthread *wp__core_new(PyObject *fn, bool awaits, PyObject *name, PyObject *group
 int wp__core_begin(vthread *self);
 /* Take the first step of a thread: what `resume` is set to at first. */
 PyObject *wp__core_first(PyObject *thread);
+/* Whether the caller, which is `thread`, can leave its carrier to wait. */
+bool wp__core_may_leave(PyObject *thread);
+/* Parks the caller, which is `thread`. 0: *said is what ended it; -1: an exception. */
+int wp__core_park(PyObject *thread, int64_t deadline, int why, uint32_t on, int *said);
 /* This process. After code of the user, 0: it is still that; -1: it was a child, or an exception. */
 long wp__core_pid(void);
 int wp__core_is_parent(long before);

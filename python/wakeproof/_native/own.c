@@ -1362,7 +1362,7 @@ static int fill(PyObject *module)
 	    begin_steps() && watch_locals(thread_module) == 0 &&
 	    PyModule_AddObjectRef(module, "virtual", virtual) == 0 && wp__core_fill(module) == 0 &&
 	    wp__future_fill(module) == 0 && wp__calls_fill(module) == 0 &&
-	    wp__channel_fill(module) == 0)
+	    wp__channel_fill(module) == 0 && wp__sockets_fill(module) == 0)
 		failed = PyModule_AddObjectRef(module, "here", here);
 	if (failed && !PyErr_Occurred())
 		PyErr_SetString(PyExc_ImportError, "wakeproof._native.own: no memory");

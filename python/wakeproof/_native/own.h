@@ -17,7 +17,7 @@ typedef struct wp__own {
 	bool (*is_virtual)(void);
 } wp__own;
 
-/* For core.c, future.c, calls.c and channels.c, which are parts of the same module. */
+/* For core.c, future.c, calls.c, channels.c and sockets.c, which are parts of the same module. */
 
 /* Begin a step: its thread's values of threading.local in, those of the OS thread aside. values: what
  * the last unmount returned. 0; -1: an exception. */
@@ -30,10 +30,11 @@ PyObject *wp__own_thread(void);
 PyObject *wp__core_threads(void);
 /* Adds what core.c has to the module; nothing, where it has nothing. 0; -1: an exception. */
 int wp__core_fill(PyObject *module);
-/* The same of future.c, calls.c and channels.c. */
+/* The same of future.c, calls.c, channels.c and sockets.c. */
 int wp__future_fill(PyObject *module);
 int wp__calls_fill(PyObject *module);
 int wp__channel_fill(PyObject *module);
+int wp__sockets_fill(PyObject *module);
 
 /* Of core.c, for future.c. Whether the caller is a virtual thread that runs a call of a pool. */
 bool wp__core_permitted(void);

@@ -43,6 +43,12 @@ class ChannelCore:
     def _keep(self, item: object, /) -> int: ...
     def _take(self, number: int, /) -> Any: ...
 
+class DescriptorCore:
+    _address: int
+    _fd: int
+
+class SocketCore: ...
+
 class PoolCore:
     _calls: dict[Permitted, None]
     _ended: int
@@ -88,6 +94,15 @@ def bind_channel(
     timeout: int,
     deadline_ns: Callable[[float | None], int],
     told: Callable[[int, str], bool],
+    /,
+) -> None: ...
+def bind_sockets(
+    functions: tuple[int, ...],
+    deadline_ns: Callable[[float | None], int],
+    recv: Callable[..., bytes],
+    recv_into: Callable[..., int],
+    send: Callable[..., int],
+    sendall: Callable[..., None],
     /,
 ) -> None: ...
 def bind_future(objects: dict[str, Any], /) -> None: ...

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from wakeproof._native.own import CallCore as CallCore
     from wakeproof._native.own import ChannelCore as ChannelCore
     from wakeproof._native.own import Core as Core
+    from wakeproof._native.own import DescriptorCore as DescriptorCore
     from wakeproof._native.own import FutureCore as FutureCore
     from wakeproof._native.own import PoolCore as PoolCore
     from wakeproof._native.own import Signal as Signal
+    from wakeproof._native.own import SocketCore as SocketCore
     from wakeproof._native.own import bind_calls as bind_calls
     from wakeproof._native.own import bind_channel as bind_channel
     from wakeproof._native.own import bind_core as bind_core
     from wakeproof._native.own import bind_future as bind_future
+    from wakeproof._native.own import bind_sockets as bind_sockets
     from wakeproof._native.own import first_of_call as first_of_call
     from wakeproof._native.own import first_of_coroutine as first_of_coroutine
     from wakeproof._native.own import first_step as first_step
@@ -48,13 +51,16 @@ else:
         from wakeproof._native.own import CallCore as CallCore
         from wakeproof._native.own import ChannelCore as ChannelCore
         from wakeproof._native.own import Core as Core
+        from wakeproof._native.own import DescriptorCore as DescriptorCore
         from wakeproof._native.own import FutureCore as FutureCore
         from wakeproof._native.own import PoolCore as PoolCore
         from wakeproof._native.own import Signal as Signal
+        from wakeproof._native.own import SocketCore as SocketCore
         from wakeproof._native.own import bind_calls as bind_calls
         from wakeproof._native.own import bind_channel as bind_channel
         from wakeproof._native.own import bind_core as bind_core
         from wakeproof._native.own import bind_future as bind_future
+        from wakeproof._native.own import bind_sockets as bind_sockets
         from wakeproof._native.own import first_of_call as first_of_call
         from wakeproof._native.own import first_of_coroutine as first_of_coroutine
         from wakeproof._native.own import first_step as first_step
@@ -76,13 +82,16 @@ else:
         from wakeproof._runtime.plain_core import CallCore as CallCore
         from wakeproof._runtime.plain_core import ChannelCore as ChannelCore
         from wakeproof._runtime.plain_core import Core as Core
+        from wakeproof._runtime.plain_core import DescriptorCore as DescriptorCore
         from wakeproof._runtime.plain_core import FutureCore as FutureCore
         from wakeproof._runtime.plain_core import PoolCore as PoolCore
         from wakeproof._runtime.plain_core import Signal as Signal
+        from wakeproof._runtime.plain_core import SocketCore as SocketCore
         from wakeproof._runtime.plain_core import bind_calls as bind_calls
         from wakeproof._runtime.plain_core import bind_channel as bind_channel
         from wakeproof._runtime.plain_core import bind_core as bind_core
         from wakeproof._runtime.plain_core import bind_future as bind_future
+        from wakeproof._runtime.plain_core import bind_sockets as bind_sockets
         from wakeproof._runtime.plain_core import first_of_call as first_of_call
         from wakeproof._runtime.plain_core import first_of_coroutine as first_of_coroutine
         from wakeproof._runtime.plain_core import first_step as first_step

@@ -14,10 +14,10 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import group_registry, process, trampoline
+from wakeproof._runtime import core, group_registry, process, trampoline
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here
@@ -113,7 +113,7 @@ class Call(Wait):
             lib.wp__io_pass_and_exit(self.io, self.side)
 
 
-class Descriptor(Unique):
+class Descriptor(Unique, core.DescriptorCore):
     """Owns the descriptor of a socket until it is closed, and makes the descriptor non-blocking.
 
     Raises:
@@ -121,7 +121,7 @@ class Descriptor(Unique):
         ClosedError: the group is closed.
     """
 
-    __slots__ = ("__weakref__", "_fd", "_io", "_of", "_pid", "group")
+    __slots__ = ("__weakref__", "_io", "_of", "_pid", "group")
 
     def __init__(self, of: socket.socket, group: CarrierGroup | None = None) -> None:
         fd = of.fileno()
@@ -141,6 +141,7 @@ class Descriptor(Unique):
                 raise ClosedError(f"{what}: the group is closed")
             raise OSError(ffi.errno, f"{what}: {os.strerror(ffi.errno)}")
         self._io, self._fd = made, lib.wp__io_fd(made)
+        self._address = int(ffi.cast("uintptr_t", made))
         self.group._descriptors.add(self)
 
     @property
@@ -180,9 +181,7 @@ class Descriptor(Unique):
                 call.tries(attempt, found)
         finally:
             call.leave()
-        if wait == call.parks and thread is not None and self._ended_with(thread, code):
-            code = parked(end_with_group(thread))
-        return self.said(code, found, what)
+        return found[0] if found else self._ended(code, what)
 
     def tried(
         self, side: int, attempt: Callable[[], T], deadline: int, what: str
@@ -211,15 +210,12 @@ class Descriptor(Unique):
                 lib.wp_io_exit(io)
         return None, Call(io, self._fd, side, what, seen, naps)
 
-    def said(self, code: int, found: list[T], what: str) -> T:
-        """Return what the attempt found, or raise the error of the kernel's `code`."""
-        if found:
-            return found[0]
-        if code == lib.WP_TIMEOUT:
-            raise TimeoutError(errno.ETIMEDOUT, f"{what}: timed out")
-        if code == lib.WP_INTERRUPTED and here.thread is not None:
-            raise interrupted(here.thread)
-        raise closed(what)
+    def _ended(self, code: int, what: str) -> NoReturn:
+        """Raise the error of a call whose wait has ended with that `code`."""
+        thread = trampoline.parks()
+        if thread is not None and self._ended_with(thread, code):
+            code = parked(end_with_group(thread))
+        fail(code, what)
 
     def turns(
         self,
@@ -264,7 +260,7 @@ class Descriptor(Unique):
 
         A second close does nothing.
         """
-        io, self._io = self._io, None
+        io, self._io, self._address = self._io, None, 0
         if io is None or self.is_parents:
             return
         self._left()  # its number may soon belong to another file
@@ -282,7 +278,7 @@ class Descriptor(Unique):
         fd = lib.wp__io_give_up(io)
         if fd < 0:
             raise OSError(ffi.errno, f"detach: {os.strerror(ffi.errno)}")
-        self._io = None
+        self._io, self._address = None, 0
         self._left()
         return fd
 
@@ -291,6 +287,15 @@ class Descriptor(Unique):
         if of is not None:
             socket.socket.detach(of)
         self.group._descriptors.discard(self)
+
+
+def fail(code: int, what: str) -> NoReturn:
+    """Raise the error of the kernel's `code`."""
+    if code == lib.WP_TIMEOUT:
+        raise TimeoutError(errno.ETIMEDOUT, f"{what}: timed out")
+    if code == lib.WP_INTERRUPTED and here.thread is not None:
+        raise interrupted(here.thread)
+    raise closed(what)
 
 
 def _goes_on(code: int, until: int, deadline: int) -> bool:

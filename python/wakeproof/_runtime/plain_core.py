@@ -318,6 +318,22 @@ def bind_channel(*_: object) -> None:
     """Do nothing: only channels.c calls what it is given."""
 
 
+class DescriptorCore:
+    """The address of the kernel's descriptor, or 0, and its number."""
+
+    __slots__ = ("_address", "_fd")
+
+
+class SocketCore:
+    """Nothing: `Socket` has the methods."""
+
+    __slots__ = ()
+
+
+def bind_sockets(*_: object) -> None:
+    """Do nothing: only sockets.c calls what it is given."""
+
+
 class CallCore:
     """A call of a pool; its class has the methods of `Permitted` as well."""
 
