@@ -25,7 +25,7 @@ MOST = 16  # calls of a thread in a round
 THREADS = 4
 
 
-class NoSecondLook(aio.EventLoop):
+class NoSecondLook(aio._PlainEventLoop):
     """A twin: the poller does not look at the queue after its announcement."""
 
     def _block(self, select: Any, timeout: float | None = None) -> Any:

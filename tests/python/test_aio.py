@@ -29,6 +29,7 @@ import pytest
 from tests.python.aio_soak import TWINS, NoAnnouncement, NoSecondLook, NoSend, soak
 
 from wakeproof import aio
+from wakeproof._runtime.brief import HAS_GIL
 
 PATIENCE_S = 20.0
 LOST_S = 0.3  # a sleep as long as this has missed its wakeup
@@ -574,7 +575,7 @@ def test_a_closed_loop_refuses_calls() -> None:
 
 
 def test_a_loop_that_is_being_closed_by_another_thread_does_not_raise() -> None:
-    loop = aio.new_event_loop()
+    loop = (aio.EventLoop if HAS_GIL else aio._PlainEventLoop)()  # that with a flag
     assert loop._csock is not None
     assert loop._ssock is not None
     loop._asleep = True

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.support.running import run
 
+from wakeproof._runtime.brief import HAS_GIL
+
 OTHER = """\
 import wakeproof
 
@@ -98,6 +100,7 @@ def missed(folder: Path, settings: str) -> dict[str, tuple[list[int], list[list[
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not HAS_GIL, reason="coverage without its C knows no greenlets")
 def test_coverage_sees_each_line_and_branch_of_virtual_threads(folder: Path) -> None:
     assert missed(folder, GREENLET) == MISSED
 

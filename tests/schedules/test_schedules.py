@@ -439,6 +439,7 @@ FILE = textwrap.dedent("""
 
 
 def test_a_schedule_opens_in_the_viewer(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="the viewer needs wakeproof[judge]")
     (tmp_path / "test_mine.py").write_text(FILE)
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--wakeproof-schedules",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -231,11 +232,12 @@ class Socket(core.SocketCore, socket.socket):
         else:
             descriptor.close()  # the last call in progress closes the descriptor
 
-    def __del__(self) -> None:
+    def __del__(self, _ends: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_descriptor", None) is not None:
             if self.fileno() >= 0:
                 warnings.warn(f"unclosed {self!r}", ResourceWarning, stacklevel=1, source=self)
-            self._real_close()
+            if not _ends():  # else what a close calls may be gone
+                self._real_close()
 
     def detach(self) -> int:
         """Close this object, and return its descriptor, which stays open and non-blocking."""

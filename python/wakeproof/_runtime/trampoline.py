@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK,
 _OURS = (
     __name__,
     "wakeproof._runtime.plain_core",
+    "wakeproof._runtime.plain_calls",
     _in_parent.__module__,
     "wakeproof.subtask",
     "wakeproof._runtime.poller",
@@ -62,6 +64,12 @@ def _given(number: int) -> None:
         here.thread = caller
 
 
+def _interrupt() -> None:
+    """Interrupt the main thread, when its call of the kernel has probably returned."""
+    time.sleep(0.01)
+    _thread.interrupt_main()
+
+
 def once_more(call: Callable[[int], None], what: str) -> Callable[..., None]:
     """Return what cffi calls after `call`, a callback by a thread's number, has failed.
 
@@ -76,7 +84,7 @@ def once_more(call: Callable[[int], None], what: str) -> Callable[..., None]:
         call(number)
         if not isinstance(error, KeyboardInterrupt):
             raise error
-        _thread.start_new_thread(_thread.interrupt_main, ())  # after the kernel's call has returned
+        _thread.start_new_thread(_interrupt, ())
 
     return again
 
