@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import core
+from wakeproof._runtime import calls
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
@@ -72,7 +72,7 @@ class _Receive(_Exchange):
         return super().granted()
 
 
-class Channel(core.ChannelCore, Unique, Generic[T]):
+class Channel(calls.ChannelCore, Unique, Generic[T]):
     """A FIFO of Python objects; each object is received exactly once.
 
     A sender waits while all slots are taken, and a receiver waits while the channel is empty.
@@ -224,9 +224,9 @@ def _address_of(function: str) -> int:
     return int(ffi.cast("uintptr_t", ffi.addressof(lib, function)))
 
 
-core.bind_channel(
+calls.bind_channel(
     _address_of("wp_channel_try_send"), _address_of("wp_channel_try_receive"),
     lib.WP_OK, lib.WP_TIMEOUT, deadline_ns, told,
 )  # fmt: skip
-if core.IN_C:
+if calls.IN_C:
     del Channel.send, Channel.receive  # those of `ChannelCore` need no frame of Python

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 from weakref import WeakSet
 
 from wakeproof._runtime import admission as admission  # it has the class of calls
-from wakeproof._runtime import core
+from wakeproof._runtime import calls
 from wakeproof._runtime.brief import BriefLock
 from wakeproof._runtime.dump import LISTED, write
 from wakeproof._runtime.future import lent
@@ -74,7 +74,7 @@ class VirtualThreadPoolStatistics:
     waiting: int
 
 
-class VirtualThreadPool(core.PoolCore, ThreadPoolExecutor):
+class VirtualThreadPool(calls.PoolCore, ThreadPoolExecutor):
     """A pool that runs each call in a new virtual thread, and limits how many run at a time.
 
     It behaves as `concurrent.futures.ThreadPoolExecutor`, except that its threads are virtual
@@ -294,7 +294,7 @@ class VirtualThreadPool(core.PoolCore, ThreadPoolExecutor):
         write(self._alive(), file, format=format, limit=limit, overwrite=overwrite, about=about)
 
 
-if core.IN_C:
+if calls.IN_C:
     del VirtualThreadPool.submit  # that of `PoolCore` needs no frame of Python
 
 

@@ -12,6 +12,8 @@ import ctypes
 import gc
 import logging
 import os
+import signal
+import subprocess
 import sys
 import sysconfig
 import threading
@@ -37,6 +39,7 @@ from wakeproof import (
     sleep,
     yield_now,
 )
+from wakeproof._runtime.brief import HAS_GIL
 from wakeproof._runtime.here import ARE_OWN, own_dict
 from wakeproof._runtime.line import IS_OWN
 
@@ -604,3 +607,36 @@ def logs() -> str:
     with threading.Condition():
         sleep(0.001)
     return "it parks"
+
+
+ENDS = """
+import sys
+from wakeproof import CarrierGroup, VirtualThread
+from wakeproof._runtime import known
+if sys.argv[1:]:
+    known.drop_at_end = lambda: None
+shared = [{} for _ in range(8)]
+def work(number):
+    for at in range(200):
+        for each in shared:
+            each[at, number] = [at]
+    for each in shared:
+        each.clear()
+for _ in range(100):
+    with CarrierGroup(2) as group:
+        for thread in [VirtualThread(work, n, group=group).start() for n in range(4)]:
+            thread.join()
+"""
+
+
+@pytest.mark.slow
+def test_each_carrier_drops_its_thread_state_itself() -> None:
+    assert subprocess.run([sys.executable, "-c", ENDS], check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(HAS_GIL, reason="with the GIL any thread may drop the state of another")
+def test_without_the_gil_what_leaves_it_to_another_thread_crashes() -> None:
+    ended = [subprocess.run([sys.executable, "-c", ENDS, "twin"], check=False, capture_output=True)
+             for _ in range(3)]  # fmt: skip
+    assert any(one.returncode == -signal.SIGSEGV for one in ended)

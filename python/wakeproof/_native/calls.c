@@ -9,7 +9,7 @@
  * Why it works   A call is among the pool's calls from the look whether the pool accepts it until it
  *                has ended, and each of these two steps runs no code of Python: with the GIL a
  *                shutdown finds the call, or the call finds the shutdown.
- * Where          As core.c. Without it _runtime/plain_core.py does the same.
+ * Where          As core.c, with the GIL. Elsewhere _runtime/plain_calls.py does the same.
  * Evidence       tests/python/test_virtual_pool.py, test_executors.py, test_executors_stdlib.py. */
 #include "core.h"
 

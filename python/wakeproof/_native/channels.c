@@ -10,7 +10,7 @@
  *                that was sent and not received. The table changes with the GIL only, so that the
  *                collector finds it whole, whatever another OS thread does to the channel without it.
  *                try_send and try_receive cannot wait, and are called with the GIL.
- * Where          As core.c. Without it _runtime/plain_core.py does the same.
+ * Where          As core.c, with the GIL. Elsewhere _runtime/plain_calls.py does the same.
  * Evidence       tests/sync/test_channel.py; specs/sync/Channel.tla (NothingLost). */
 #include "own.h"
 

@@ -10,20 +10,30 @@
  *
  * Why it works   The class of _runtime/vthread_base.py has its fields from here. Without this file
  *                _runtime/plain_core.py does the same, call by call.
- *                Functions of the kernel that cannot wait are called with the GIL. cffi lets it go at
+ *                Functions of the kernel that cannot wait are called with the GIL (without it: with
+ *                the thread state attached, which costs nothing). cffi lets it go at
  *                each call, and with two OS threads that costs a change of threads each time. Calls
  *                that may sleep are made without it.
  *                The kernel knows a thread by its address. A list has a reference to it from its
  *                start to its end. Meanwhile it is no garbage, and the collector does not know it:
  *                each young collection would visit all that wait.
  * Signal         setter: is_set := true, then each waiter off the list, and woken; waiter: into the
- *                list, then looks, then parks. Both have the GIL, so one sees what the other has
- *                done (specs/thread/Latch.tla, NoLostWaiter).
- * Where          CPython 3.11 to 3.14 with the GIL.
+ *                list, then looks, then parks. Both have the GIL or the lock of the signal, so
+ *                one sees what the other has done (specs/thread/Latch.tla, NoLostWaiter).
+ * Without GIL    The list of all threads has a lock; so has each signal, for its waiters, and each
+ *                thread, for the fields that others read while it runs: its own object's lock. Under
+ *                them nothing is called that could run code of Python: the kernel's unpark may give
+ *                the thread to a scheduler of the user, so it is called after, with a reference to
+ *                the group, and a late one does nothing, because the wait has a number. Flags are
+ *                atomic words; of two callers of `start` one gets the thread by an exchange. What is
+ *                left belongs to one OS thread: the greenlets, and the state of a step.
+ *                The collector stops all threads and does not know young objects, so what is in the
+ *                list stays tracked.
+ * Where          CPython 3.11 to 3.14, and 3.13 and 3.14 without the GIL.
  * Evidence       tests/thread/test_vthread.py, tests/python/test_core.py; wakeproof bench. */
 #include "core.h"
 
-#if PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
+#if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
 #include <limits.h>
 #include <pthread.h>
@@ -32,6 +42,8 @@
 #include <string.h>
 #include <structmember.h>
 #include <unistd.h>
+
+#include "free.h"
 
 /* ---- the kernel ---- */
 
@@ -72,6 +84,7 @@ static struct {
 
 static vthread *first_of_all, **end_of_all = &first_of_all; /* in the order of their starts */
 static Py_ssize_t count_of_all;
+GUARD(all_lock) /* of the list and its count */
 
 /* What is called in Python: where it is slow anyway, or where an exception is made. */
 #define CALLED(each)                                                                         \
@@ -134,27 +147,56 @@ static bool is_whole(const vthread *one)
 static void enlist(vthread *one)
 {
 	Py_INCREF((PyObject *)one);
+	LOCK(all_lock);
 	one->next = NULL;
 	one->back = end_of_all;
 	*end_of_all = one;
 	end_of_all = &one->next;
-	count_of_all++;
+	PUT(count_of_all, count_of_all + 1);
+	UNLOCK(all_lock);
+#ifndef Py_GIL_DISABLED
 	/* What is in the list is no garbage, and all that it refers to neither. */
 	PyObject_GC_UnTrack((PyObject *)one);
+#endif
 }
 
 /* The list may have the last reference to it. */
 static void unlist(vthread *one)
 {
-	if (one == NULL || one->back == NULL)
+	bool is_in;
+
+	LOCK(all_lock);
+	is_in = one->back != NULL;
+	if (is_in) {
+		*one->back = one->next;
+		*(one->next != NULL ? &one->next->back : &end_of_all) = one->back;
+		one->back = NULL;
+		PUT(count_of_all, count_of_all - 1);
+	}
+	UNLOCK(all_lock);
+	if (!is_in)
 		return;
-	*one->back = one->next;
-	*(one->next != NULL ? &one->next->back : &end_of_all) = one->back;
-	one->back = NULL;
-	count_of_all--;
+#ifndef Py_GIL_DISABLED
 	PyObject_GC_Track((PyObject *)one);
+#endif
 	Py_DECREF((PyObject *)one);
 }
+
+/* Another thread may read the field meanwhile: it finds the old value or this one, whose reference is
+ * the field's now. */
+static inline PyObject *swap(vthread *self, PyObject **field, PyObject *value)
+{
+	PyObject *old;
+
+	LOCK_OF(self);
+	old = *field;
+	*field = value;
+	UNLOCK_OF(self);
+	return old;
+}
+
+#define SWAP(self, field, value) swap(OF(self), &OF(self)->field, value)
+#define SET(self, field, value) Py_XDECREF(SWAP(self, field, value))
 
 static PyObject *error_here(void)
 {
@@ -187,13 +229,31 @@ typedef struct waiter {
 static PyTypeObject *signal_type, *waiter_type, *until_type, *parking_type, *yielding_type;
 static PyObject *over; /* an `until` of what has ended */
 
+/* The kernel's thread, with a reference to its group, which keeps both alive; NULL: it was closed. */
+static void *hold(PyObject *thread, PyObject **group)
+{
+	void *native;
+
+	LOCK_OF(OF(thread));
+	native = is_whole(OF(thread)) ? OF(thread)->native : NULL;
+	*group = native == NULL ? NULL : Py_NewRef(OF(thread)->group);
+	UNLOCK_OF(OF(thread));
+	return native;
+}
+
 static void wake(waiter *one)
 {
+	PyObject *group;
+	void *native;
+
 	if (one->parker != NULL) {
 		kernel.parker_unpark(one->parker);
-	} else if (is_whole(OF(one->thread))) {
-		kernel.vthread_unpark_if(OF(one->thread)->native, one->number);
+		return;
 	}
+	native = hold(one->thread, &group);
+	if (native != NULL)
+		kernel.vthread_unpark_if(native, one->number);
+	Py_XDECREF(group);
 }
 
 static PyObject *waiter_call(PyObject *self, PyObject *args, PyObject *named)
@@ -231,17 +291,19 @@ static PyType_Spec waiter_spec = {.name = "wakeproof._native.own.Waiter",
 /* An allocation may collect garbage, and so run code of Python, which may do what the caller is about
  * to do. Hence whoever allocates looks again before it stores. */
 
-/* Stores `made` where there is nothing yet, and returns what is there: borrowed; NULL: no memory. */
+/* Stores `made` where there is nothing yet, and returns what is there: borrowed; NULL: no memory.
+ * [the owner of the field is locked] */
 static PyObject *keep_first(PyObject **field, PyObject *made)
 {
 	if (*field == NULL)
-		*field = made;
+		PUBLISH(*field, made);
 	else
 		Py_XDECREF(made);
 	return *field;
 }
 
-/* All of them in the list, which most signals never need. NULL: no memory. */
+/* All of them in the list, which most signals never need. NULL: no memory. [self is locked, as for
+ * the next two] */
 static PyObject *list_of(signal *self)
 {
 	PyObject *list =
@@ -272,13 +334,16 @@ static int append(signal *self, PyObject *one)
 /* Off the list: a new reference; NULL: nobody waits. */
 static PyObject *pop(signal *self)
 {
-	PyObject *one = self->first;
+	PyObject *one;
 
+	LOCK_OF(self);
+	one = self->first;
 	self->first = NULL;
 	if (one == NULL && has_others(self)) {
 		one = Py_NewRef(PyList_GET_ITEM(self->waiters, 0));
 		PyList_SetSlice(self->waiters, 0, 1, NULL);
 	}
+	UNLOCK_OF(self);
 	return one;
 }
 
@@ -292,27 +357,31 @@ static waiter *enter(signal *self, PyObject *thread, void *parker)
 		return NULL;
 	one->thread = Py_XNewRef(thread);
 	one->parker = parker;
+	LOCK_OF(self);
 	failed = append(self, (PyObject *)one);
 	/* After the last allocation: a finaliser may have parked. */
 	one->number = parker != NULL ? 0 : (uint32_t)kernel.park_number();
+	UNLOCK_OF(self);
 	if (failed)
 		Py_CLEAR(one);
 	return one;
 }
 
-/* Whether it was in the list still: nobody has woken it. */
+/* Whether it was in the list still: nobody has woken it. The caller has a reference to it. */
 static bool leave_list(signal *self, const waiter *one)
 {
-	if (self->first == (const PyObject *)one) {
+	bool was_first, was_in;
+
+	LOCK_OF(self);
+	was_first = was_in = self->first == (const PyObject *)one;
+	if (was_first)
 		Py_CLEAR(self->first);
-		return true;
-	}
-	for (Py_ssize_t n = 0; self->waiters != NULL && n < PyList_GET_SIZE(self->waiters); n++)
-		if (PyList_GET_ITEM(self->waiters, n) == (const PyObject *)one) {
-			PyList_SetSlice(self->waiters, n, n + 1, NULL);
-			return true;
-		}
-	return false;
+	for (Py_ssize_t n = 0; !was_in && has_others(self) && n < PyList_GET_SIZE(self->waiters);
+	     n++)
+		if (PyList_GET_ITEM(self->waiters, n) == (const PyObject *)one)
+			was_in = PyList_SetSlice(self->waiters, n, n + 1, NULL) == 0;
+	UNLOCK_OF(self);
+	return was_in;
 }
 
 /* 0; -1: an exception of a callback. All waiters are woken also then. */
@@ -320,7 +389,7 @@ static int set_signal(signal *self)
 {
 	PyObject *kind = NULL, *error = NULL, *trace = NULL;
 
-	self->is_set = true;
+	PUBLISH(self->is_set, true);
 	for (PyObject *first = pop(self), *said; first != NULL; first = pop(self)) {
 		if (Py_IS_TYPE(first, waiter_type)) {
 			wake((waiter *)first);
@@ -359,11 +428,15 @@ static PyObject *signal_call(PyObject *self, PyObject *args, PyObject *named)
 	signal *mine = (signal *)self;
 	PyObject *callback;
 	int is_first = 0;
+	bool failed;
 
 	if (!PyArg_ParseTupleAndKeywords(args, named, "O|$p:call", names, &callback, &is_first))
 		return NULL;
-	if (is_first ? list_of(mine) == NULL || PyList_Insert(mine->waiters, 0, callback) != 0
-		     : append(mine, callback) != 0)
+	LOCK_OF(mine);
+	failed = is_first ? list_of(mine) == NULL || PyList_Insert(mine->waiters, 0, callback) != 0
+			  : append(mine, callback) != 0;
+	UNLOCK_OF(mine);
+	if (failed)
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -406,12 +479,12 @@ typedef struct turns {
 /* 1: park now; 0: done; -1: an exception. */
 static int turns_begin(turns *mine)
 {
-	Py_XSETREF(OF(mine->thread)->wait, Py_NewRef((PyObject *)mine->of));
+	SET(mine->thread, wait, Py_NewRef((PyObject *)mine->of));
 	mine->one = enter(mine->of, mine->thread, NULL);
 	if (mine->one == NULL)
 		return -1;
 	mine->number = mine->one->number;
-	if (mine->of->is_set && leave_list(mine->of, mine->one))
+	if (LOOK_FOR(mine->of->is_set) && leave_list(mine->of, mine->one))
 		return 0;
 	return 1;
 }
@@ -424,7 +497,7 @@ static int turns_after(turns *mine, int said)
 	Py_CLEAR(mine->one);
 	if (was_woken) {
 		end_park(mine->thread, mine->number);
-		return mine->of->is_set ? 0 : raise_hopeless();
+		return LOOK_FOR(mine->of->is_set) ? 0 : raise_hopeless();
 	}
 	if (said == code.interrupted)
 		return raise_interrupted(mine->thread);
@@ -436,12 +509,17 @@ static int turns_after(turns *mine, int said)
 
 static void turns_end(turns *mine)
 {
-	Py_CLEAR(OF(mine->thread)->wait);
+	PyObject *group = NULL;
+	void *native;
+
+	SET(mine->thread, wait, NULL);
 	if (mine->one != NULL)
 		leave_list(mine->of, mine->one);
 	Py_CLEAR(mine->one);
-	if (mine->took_other && is_whole(OF(mine->thread)))
-		kernel.vthread_unpark(OF(mine->thread)->native);
+	native = mine->took_other ? hold(mine->thread, &group) : NULL;
+	if (native != NULL)
+		kernel.vthread_unpark(native);
+	Py_XDECREF(group);
 	mine->took_other = false;
 }
 
@@ -455,11 +533,11 @@ bool wp__core_may_leave(PyObject *thread)
 /* Switches to the carrier until the next step. 0; -1: an exception, such as GreenletExit. */
 static int leave(PyObject *thread, PyObject *said)
 {
-	PyObject *mine = current_greenlet(), *hub, *back, *old = OF(thread)->greenlet;
+	PyObject *mine = current_greenlet(), *hub, *back, *old;
 
 	if (mine == NULL)
 		return -1;
-	OF(thread)->greenlet = mine;
+	old = SWAP(thread, greenlet, mine);
 	hub = Py_NewRef(OF(thread)->hub);
 	back = switch_to(hub,
 			 said); /* no code of Python runs between the begin of a park and this */
@@ -653,7 +731,7 @@ static int wait_below(signal *self, int64_t deadline)
 
 	if (one == NULL)
 		return -1;
-	if (self->is_set && leave_list(self, one)) { /* since the caller looked */
+	if (LOOK_FOR(self->is_set) && leave_list(self, one)) { /* since the caller looked */
 		Py_DECREF(one);
 		return 0;
 	}
@@ -667,11 +745,14 @@ static int wait_below(signal *self, int64_t deadline)
 	}
 	was_woken = !leave_list(self, one);
 	Py_DECREF(one);
-	if (was_woken && said != code.ok)
-		kernel.parker_park(parker, 0); /* the permit that has come since */
+	/* The permit that has come since, or comes now. */
+	for (int took = said; was_woken && took != code.ok;) {
+		Py_BEGIN_ALLOW_THREADS took = kernel.parker_park(parker, code.forever);
+		Py_END_ALLOW_THREADS
+	}
 	if (said == RAISED)
 		return -1;
-	return is_endless && !self->is_set ? raise_hopeless() : 0;
+	return is_endless && !LOOK_FOR(self->is_set) ? raise_hopeless() : 0;
 }
 
 static int wait_inside(signal *self, PyObject *thread, int64_t deadline, int why)
@@ -695,7 +776,7 @@ static int wait_for(signal *self, PyObject *timeout_s, int why)
 
 	if (deadline_of(timeout_s, &deadline) != 0)
 		return -1;
-	if (self->is_set || deadline == 0)
+	if (LOOK_FOR(self->is_set) || deadline == 0)
 		return 0;
 	if (thread == NULL)
 		return wait_below(self, deadline);
@@ -726,7 +807,7 @@ static PyObject *signal_wait(PyObject *self, PyObject *args, PyObject *named)
 	if (!PyArg_ParseTupleAndKeywords(args, named, "|Oi:wait", names, &timeout_s, &why) ||
 	    wait_for((signal *)self, timeout_s, why) != 0)
 		return NULL;
-	return PyBool_FromLong(((signal *)self)->is_set);
+	return PyBool_FromLong(LOOK_FOR(((signal *)self)->is_set));
 }
 
 /* What a coroutine awaits. */
@@ -773,8 +854,8 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 		*result = Py_NewRef(Py_True);
 		return PYGEN_RETURN;
 	}
-	if (!mine->is_parked && (mine->turns.of->is_set || mine->deadline == 0)) {
-		*result = PyBool_FromLong(mine->turns.of->is_set);
+	if (!mine->is_parked && (LOOK_FOR(mine->turns.of->is_set) || mine->deadline == 0)) {
+		*result = PyBool_FromLong(LOOK_FOR(mine->turns.of->is_set));
 		return PYGEN_RETURN;
 	}
 	goes_on = mine->is_parked ? turns_after(&mine->turns, kernel.park_end())
@@ -796,9 +877,9 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 	turns_end(&mine->turns);
 	if (goes_on < 0)
 		return PYGEN_ERROR;
-	*result = mine->joined != NULL && OF(mine->joined)->is_closed
+	*result = mine->joined != NULL && LOOK_FOR(OF(mine->joined)->is_closed)
 			  ? PyObject_CallMethodNoArgs(mine->joined, str_check_join)
-			  : PyBool_FromLong(mine->turns.of->is_set);
+			  : PyBool_FromLong(LOOK_FOR(mine->turns.of->is_set));
 	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
 }
 
@@ -879,7 +960,7 @@ static PyObject *is_waiter(PyObject *module, PyObject *one)
 static PyObject *signal_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return PyBool_FromLong(((signal *)self)->is_set);
+	return PyBool_FromLong(LOOK_FOR(((signal *)self)->is_set));
 }
 
 static int signal_put(PyObject *self, PyObject *value, void *nothing)
@@ -887,14 +968,19 @@ static int signal_put(PyObject *self, PyObject *value, void *nothing)
 	int truth = value == NULL ? 0 : PyObject_IsTrue(value);
 
 	(void)nothing;
-	((signal *)self)->is_set = truth > 0;
+	PUBLISH(((signal *)self)->is_set, truth > 0);
 	return truth < 0 ? -1 : 0;
 }
 
 static PyObject *signal_waiters(PyObject *self, void *nothing)
 {
+	PyObject *list;
+
 	(void)nothing;
-	return Py_XNewRef(list_of((signal *)self));
+	LOCK_OF((signal *)self);
+	list = Py_XNewRef(list_of((signal *)self));
+	UNLOCK_OF((signal *)self);
+	return list;
 }
 
 static int signal_traverse(PyObject *self, visitproc visit, void *arg)
@@ -1155,7 +1241,7 @@ static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
 		return result;
 	if (how == PYGEN_ERROR)
 		return failed(thread);
-	Py_XSETREF(OF(thread)->value, result);
+	SET(thread, value, result);
 	return Py_NewRef(said_done);
 }
 
@@ -1178,8 +1264,8 @@ static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 	Py_DECREF(context);
 	if (made == NULL)
 		return failed(thread);
-	Py_XSETREF(OF(thread)->coroutine, made);
-	Py_XSETREF(OF(thread)->resume, Py_NewRef(next_of_coroutine_object));
+	SET(thread, coroutine, made);
+	SET(thread, resume, Py_NewRef(next_of_coroutine_object));
 	return next_of_coroutine(module, thread);
 }
 
@@ -1258,7 +1344,7 @@ static int run_body(PyObject *thread)
 	if (is_parent(before) != 0)
 		return -1;
 	if (value != NULL) {
-		Py_XSETREF(OF(thread)->value, value);
+		SET(thread, value, value);
 		return 0;
 	}
 	said = failed(thread);
@@ -1347,9 +1433,9 @@ static PyObject *first_of_call(PyObject *module, PyObject *thread)
 		return NULL;
 	}
 	here.alive++;
-	Py_XSETREF(OF(thread)->hub, hub);
-	Py_XSETREF(OF(thread)->greenlet, Py_NewRef(body));
-	Py_XSETREF(OF(thread)->resume, Py_NewRef(next_of_call_object));
+	SET(thread, hub, hub);
+	SET(thread, greenlet, Py_NewRef(body));
+	SET(thread, resume, Py_NewRef(next_of_call_object));
 	here.next = Py_NewRef(thread);
 	said = switch_to(body, no_arguments);
 	Py_DECREF(body);
@@ -1426,10 +1512,9 @@ static int truth_of(PyObject *owner, PyObject *name)
 /* Drops what the thread ran with, and wakes its joiners: it never runs again. */
 static int finish(PyObject *thread)
 {
-	PyObject *said, *call = OF(thread)->permitted;
+	PyObject *said, *call = SWAP(thread, permitted, NULL), *done;
 	int failed = 0;
 
-	OF(thread)->permitted = NULL;
 	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
 	unlist(OF(thread));
 	if (OF(thread)->mutexes != NULL && PySet_GET_SIZE(OF(thread)->mutexes) > 0) {
@@ -1437,26 +1522,30 @@ static int finish(PyObject *thread)
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
-	Py_XSETREF(OF(thread)->call, Py_NewRef(py.nothing));
-	Py_CLEAR(OF(thread)->coroutine);
-	Py_CLEAR(OF(thread)->greenlet);
-	Py_CLEAR(OF(thread)->hub);
-	Py_CLEAR(OF(thread)->context);
-	Py_CLEAR(OF(thread)->locals);
+	SET(thread, call, Py_NewRef(py.nothing));
+	SET(thread, coroutine, NULL);
+	SET(thread, greenlet, NULL);
+	SET(thread, hub, NULL);
+	SET(thread, context, NULL);
+	SET(thread, locals, NULL);
 	if (OF(thread)->error != NULL) {
 		said = PyObject_CallOneArg(py.keep, thread);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
-	OF(thread)->has_ended = true;
+	LOCK_OF(OF(thread)); /* for `done_of` */
+	PUBLISH(OF(thread)->has_ended, true);
+	done = Py_XNewRef(OF(thread)->signal);
+	UNLOCK_OF(OF(thread));
 	if (call != NULL && call != Py_None) {
 		said = PyObject_CallMethodNoArgs(call, str_end);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
 	Py_XDECREF(call);
-	if (OF(thread)->signal != NULL)
-		failed |= set_signal((signal *)OF(thread)->signal) != 0;
+	if (done != NULL)
+		failed |= set_signal((signal *)done) != 0;
+	Py_XDECREF(done);
 	Py_DECREF(thread);
 	return failed ? -1 : 0;
 }
@@ -1474,7 +1563,7 @@ static int copy_context(vthread *self)
 {
 	if (!self->copies)
 		return 0;
-	Py_XSETREF(self->context, PyContext_Copy(self->context));
+	SET(self, context, PyContext_Copy(self->context));
 	self->copies = false;
 	return self->context == NULL ? -1 : 0;
 }
@@ -1497,7 +1586,7 @@ static int step_of(PyObject *thread)
 		Py_DECREF(thread);
 		return DONE;
 	}
-	OF(thread)->runs = true;
+	PUT(OF(thread)->runs, true);
 	said = copy_context(OF(thread)) != 0 ? NULL : resume(thread);
 	if (said != NULL) {
 		how = said == said_park    ? PARK
@@ -1507,10 +1596,10 @@ static int step_of(PyObject *thread)
 	}
 	if (said ==
 	    NULL) /* no memory for a greenlet; what the user's code raises does not come here */
-		Py_XSETREF(OF(thread)->error, error_here());
+		SET(thread, error, error_here());
 	kept = wp__own_unmount();
-	Py_XSETREF(OF(thread)->locals, kept);
-	OF(thread)->runs = false;
+	SET(thread, locals, kept);
+	PUT(OF(thread)->runs, false);
 	if (how == DONE && (PyObject *)Py_TYPE(thread) != py.thread_type)
 		is_poller = truth_of((PyObject *)Py_TYPE(thread), str_is_poller);
 	/* A poller is forgotten later, when the kernel has removed it from its carrier. */
@@ -1790,8 +1879,10 @@ static PyObject *seen_context(void)
 	if (vars_at && seen != NULL && now != NULL && vars_of(now) == vars_of(seen))
 		return Py_NewRef(seen);
 	copy = PyContext_CopyCurrent();
+#ifndef Py_GIL_DISABLED
 	if (copy != NULL)
 		Py_XSETREF(seen, Py_NewRef(copy));
+#endif
 	return copy;
 }
 
@@ -1800,6 +1891,7 @@ static PyObject *seen_context(void)
 static int prepare(vthread *self, PyObject *context)
 {
 	PyObject *bindings = NULL, *said;
+	bool is_plain;
 
 	if (self->pid != pid) { /* a child, forked since it was made */
 		said = PyObject_CallMethodNoArgs(self->group, str_check_process);
@@ -1810,15 +1902,16 @@ static int prepare(vthread *self, PyObject *context)
 	if (context == NULL || context == Py_None) {
 		if (PyContextVar_Get(py.bindings, NULL, &bindings) != 0)
 			return -1;
-		self->copies = bindings == NULL || bindings == Py_None;
-		context = self->copies ? seen_context() : PyObject_CallNoArgs(py.context_to_start);
+		is_plain = bindings == NULL || bindings == Py_None;
+		context = is_plain ? seen_context() : PyObject_CallNoArgs(py.context_to_start);
+		self->copies = is_plain && context == seen;
 		Py_XDECREF(bindings);
 	} else {
 		Py_INCREF(context);
 	}
 	if (context == NULL)
 		return -1;
-	Py_XSETREF(self->context, context);
+	SET(self, context, context);
 	if (self->is_placed)
 		self->home = kernel.vthread_placed(self->native);
 	return 0;
@@ -1831,21 +1924,22 @@ static int begin(PyObject *object, PyObject *context, bool is_next)
 {
 	vthread *self = OF(object);
 	PyObject *group;
+	void *native;
 	int how = code.ok, failed;
 
-	if (self->is_started || !is_whole(self)) {
+	native = hold(object, &group); /* alive meanwhile */
+	if (native == NULL || TAKE(self->is_started)) {
+		Py_XDECREF(group);
 		refused(py.refuse_start, object);
 		return -1;
 	}
-	self->is_started = true;
-	group = Py_NewRef(self->group); /* alive meanwhile */
 	failed = prepare(self, context);
 	if (!failed) {
 		enlist(self);
-		how = is_next ? kernel.submit_next(self->native, true) : start_native(self->native);
+		how = is_next ? kernel.submit_next(native, true) : start_native(native);
 	}
 	if (failed || how != code.ok) {
-		self->is_started = false;
+		PUT(self->is_started, false);
 		unlist(self);
 	}
 	Py_DECREF(group);
@@ -1875,12 +1969,20 @@ static PyObject *start(PyObject *self, PyObject *nothing)
 /* Its signal, made when it is asked for first: borrowed. NULL: an exception. */
 static signal *done_of(PyObject *self)
 {
-	PyObject **field = &OF(self)->signal;
+	PyObject *found = LOOK_FOR(OF(self)->signal), *made;
 
-	if (*field == NULL && keep_first(field, PyObject_CallNoArgs(py.signal)) != NULL &&
-	    OF(self)->has_ended)
-		((signal *)*field)->is_set = true;
-	return (signal *)*field;
+	if (found != NULL)
+		return (signal *)found;
+	made = PyObject_CallNoArgs(py.signal);
+	if (made == NULL)
+		return NULL;
+	LOCK_OF(OF(
+		self)); /* `finish` says that it has ended, and then sets the signal that is here */
+	found = keep_first(&OF(self)->signal, made);
+	if (OF(self)->has_ended)
+		PUBLISH(((signal *)found)->is_set, true);
+	UNLOCK_OF(OF(self));
+	return (signal *)found;
 }
 
 static PyObject *done_get(PyObject *self, void *nothing)
@@ -1906,8 +2008,9 @@ static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t cou
 		return NULL;
 	is_one = PyObject_TypeCheck(other, (PyTypeObject *)py.thread_type);
 	/* What is left of its checks, for one of the same group that has begun. */
-	if (!is_one || other == thread || OF(other)->is_closed || !OF(other)->is_started ||
-	    (!OF(other)->has_ended && OF(other)->group != OF(thread)->group)) {
+	if (!is_one || other == thread || LOOK(OF(other)->is_closed) ||
+	    !LOOK(OF(other)->is_started) ||
+	    (!LOOK_FOR(OF(other)->has_ended) && LOOK(OF(other)->group) != OF(thread)->group)) {
 		said = PyObject_CallMethodNoArgs(other, str_check_join);
 		if (said == NULL)
 			return NULL;
@@ -1915,25 +2018,35 @@ static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t cou
 	}
 	if (!is_one)
 		return PyErr_Format(PyExc_TypeError, "join: of no virtual thread");
-	if (OF(other)->has_ended)
+	if (LOOK_FOR(OF(other)->has_ended))
 		return Py_NewRef(over);
 	done = done_of(other);
 	return done == NULL ? NULL : until_new((PyObject *)done, thread, other, deadline);
 }
 
+static PyObject *keep(PyObject *self, PyObject **field, PyObject *made)
+{
+	PyObject *found;
+
+	LOCK_OF(OF(self));
+	found = Py_XNewRef(keep_first(field, made));
+	UNLOCK_OF(OF(self));
+	return found;
+}
+
 static PyObject *held_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return Py_XNewRef(OF(self)->mutexes != NULL
-				  ? OF(self)->mutexes
-				  : keep_first(&OF(self)->mutexes, PySet_New(NULL)));
+	return LOOK_FOR(OF(self)->mutexes) != NULL
+		       ? Py_NewRef(OF(self)->mutexes)
+		       : keep(self, &OF(self)->mutexes, PySet_New(NULL));
 }
 
 static PyObject *scopes_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return Py_XNewRef(OF(self)->open != NULL ? OF(self)->open
-						 : keep_first(&OF(self)->open, PyList_New(0)));
+	return LOOK_FOR(OF(self)->open) != NULL ? Py_NewRef(OF(self)->open)
+						: keep(self, &OF(self)->open, PyList_New(0));
 }
 
 /* Waits until the thread has ended, without its checks; returns whether it has. */
@@ -1944,14 +2057,14 @@ static PyObject *waits(PyObject *self, PyObject *timeout_s)
 	int failed;
 
 	wp__core_asks();
-	if (OF(self)->has_ended && timeout_s == Py_None)
+	if (LOOK_FOR(OF(self)->has_ended) && timeout_s == Py_None)
 		Py_RETURN_TRUE;
 	done = done_of(self);
 	if (done == NULL)
 		return NULL;
 	Py_INCREF((PyObject *)done);
 	failed = wait_for(done, timeout_s, code.join);
-	is_set = done->is_set;
+	is_set = LOOK_FOR(done->is_set);
 	Py_DECREF((PyObject *)done);
 	return failed ? NULL : PyBool_FromLong(is_set);
 }
@@ -2011,8 +2124,10 @@ static void dealloc(PyObject *object)
 
 static PyObject *address_get(PyObject *self, void *nothing)
 {
+	void *native = LOOK(OF(self)->native);
+
 	(void)nothing;
-	return OF(self)->native == NULL ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(OF(self)->native);
+	return native == NULL ? Py_NewRef(Py_None) : PyLong_FromVoidPtr(native);
 }
 
 static int address_put(PyObject *self, PyObject *value, void *nothing)
@@ -2020,7 +2135,9 @@ static int address_put(PyObject *self, PyObject *value, void *nothing)
 	void *native = value == NULL || value == Py_None ? NULL : PyLong_AsVoidPtr(value);
 
 	(void)nothing;
-	OF(self)->native = native;
+	LOCK_OF(OF(self));
+	PUT(OF(self)->native, native);
+	UNLOCK_OF(OF(self));
 	return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -2035,34 +2152,44 @@ static PyObject *all_values(PyObject *self, PyObject *nothing)
 
 PyObject *wp__core_threads(void)
 {
-	PyObject *list = PyList_New(count_of_all);
-	Py_ssize_t n = 0;
+	Py_ssize_t count = LOOK(count_of_all), n = 0;
+	PyObject *list = PyList_New(count);
+	bool is_so = false;
 
-	/* An allocation may have collected garbage, and so ended or begun one. */
-	if (list == NULL || PyList_GET_SIZE(list) != count_of_all)
-		return list == NULL ? NULL : (Py_DECREF(list), wp__core_threads());
-	for (vthread *one = first_of_all; one != NULL; one = one->next)
-		PyList_SET_ITEM(list, n++, Py_NewRef((PyObject *)one));
-	return list;
+	if (list == NULL)
+		return NULL;
+	LOCK(all_lock);
+	if (count == count_of_all) {
+		is_so = true;
+		for (vthread *one = first_of_all; one != NULL; one = one->next)
+			PyList_SET_ITEM(list, n++, Py_NewRef((PyObject *)one));
+	}
+	UNLOCK(all_lock);
+	/* Else one has begun or ended: in another thread, or in garbage that the allocation has found. */
+	return is_so ? list : (Py_DECREF(list), wp__core_threads());
 }
 
-/* The one with that number, borrowed, or NULL. */
-static vthread *find(PyObject *number)
+/* The one with that number: a new reference, or NULL. */
+static PyObject *find(PyObject *number)
 {
 	void *address = PyLong_AsVoidPtr(number);
-	vthread *one = first_of_all;
+	vthread *one;
 
+	LOCK(all_lock);
+	one = first_of_all;
 	while (one != NULL && one != address)
 		one = one->next;
-	return one;
+	Py_XINCREF((PyObject *)one);
+	UNLOCK(all_lock);
+	return (PyObject *)one;
 }
 
 static PyObject *all_get(PyObject *self, PyObject *number)
 {
-	vthread *one = find(number);
+	PyObject *one = find(number);
 
 	(void)self;
-	return PyErr_Occurred() ? NULL : Py_NewRef(one == NULL ? Py_None : (PyObject *)one);
+	return one == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : one;
 }
 
 /* The kernel gives the number, of a thread that has not ended. */
@@ -2087,17 +2214,21 @@ static int all_put(PyObject *self, PyObject *number, PyObject *one)
 {
 	(void)self;
 	(void)number;
-	if (one != NULL)
+	if (one != NULL) {
 		enlist(OF(one));
-	else
-		unlist(find(number));
-	return 0;
+		return 0;
+	}
+	one = find(number);
+	if (one != NULL)
+		unlist(OF(one));
+	Py_XDECREF(one);
+	return PyErr_Occurred() ? -1 : 0;
 }
 
 static Py_ssize_t all_length(PyObject *self)
 {
 	(void)self;
-	return count_of_all;
+	return LOOK(count_of_all);
 }
 
 static PyMethodDef all_methods[] = {
@@ -2116,6 +2247,37 @@ static PyType_Spec all_spec = {.name = "wakeproof._native.own.Threads",
 			       .flags = Py_TPFLAGS_DEFAULT,
 			       .slots = all_slots};
 
+#ifdef Py_GIL_DISABLED
+/* Of a field, which another thread may write. */
+static PyObject *field_get(PyObject *self, void *at)
+{
+	PyObject *found;
+
+	LOCK_OF(OF(self));
+	found = *(PyObject **)(void *)((char *)self + (uintptr_t)at);
+	Py_XINCREF(found);
+	UNLOCK_OF(OF(self));
+	return found == NULL ? Py_NewRef(Py_None) : found;
+}
+
+static int field_put(PyObject *self, PyObject *value, void *at)
+{
+	PyObject **field = (PyObject **)(void *)((char *)self + (uintptr_t)at);
+
+	Py_XDECREF(swap(OF(self), field, Py_XNewRef(value)));
+	return 0;
+}
+
+#define FIELD_LOCKED(field) \
+	{"_" #field, field_get, field_put, NULL, (void *)offsetof(vthread, field)},
+#define FIELDS_LOCKED FIELDS(FIELD_LOCKED)
+#define FIELDS_PLAIN
+#else
+#define MEMBER(field) {"_" #field, T_OBJECT, offsetof(vthread, field), 0, NULL},
+#define FIELDS_LOCKED
+#define FIELDS_PLAIN FIELDS(MEMBER)
+#endif
+
 static PyMethodDef core_methods[] = {
 	{"_begin", (PyCFunction)(void *)begin_as, METH_FASTCALL,
 	 "Start it: its context, or None; whether it may run next."},
@@ -2128,10 +2290,9 @@ static PyGetSetDef core_fields[] = {
 	{"_done", done_get, NULL, "A signal that is set when the thread has ended.", NULL},
 	{"_held", held_get, NULL, "The mutexes that it holds.", NULL},
 	{"_scopes", scopes_get, NULL, "The scopes that it has open.", NULL},
-	{0}};
-#define MEMBER(field) {"_" #field, T_OBJECT, offsetof(vthread, field), 0, NULL},
+	FIELDS_LOCKED{0}};
 #define VALUE(field, type) {"_" #field, type, offsetof(vthread, field), 0, NULL}
-static PyMemberDef core_members[] = {FIELDS(MEMBER) VALUE(number, T_ULONGLONG),
+static PyMemberDef core_members[] = {FIELDS_PLAIN VALUE(number, T_ULONGLONG),
 				     VALUE(home, T_INT),
 				     VALUE(pins, T_INT),
 				     VALUE(has_ended, T_BOOL),

@@ -3,7 +3,8 @@
  * use, and the module's word that it needs no GIL.
  *
  * With the GIL a step of one thread ends before another thread's begins, so that FENCE and LOCK do
- * nothing there. */
+ * nothing there. LOCK_OF takes the lock that each object has without the GIL; whoever has it calls no
+ * code of Python. TAKE sets a flag, and gives whether it was set: of several callers one gets false. */
 #ifndef WP__FREE_H
 #define WP__FREE_H
 
@@ -11,13 +12,19 @@
 #define GUARD(name) static PyMutex name;
 #define LOCK(name) PyMutex_Lock(&(name))
 #define UNLOCK(name) PyMutex_Unlock(&(name))
+#define LOCK_OF(object) LOCK((object)->ob_base.ob_mutex)
+#define UNLOCK_OF(object) UNLOCK((object)->ob_base.ob_mutex)
 #define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define TAKE(flag) __atomic_exchange_n(&(flag), true, __ATOMIC_ACQ_REL)
 #define NEEDS_NO_GIL(module) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED)
 #else
 #define GUARD(name)
 #define LOCK(name) ((void)0)
 #define UNLOCK(name) ((void)0)
+#define LOCK_OF(object) ((void)(object))
+#define UNLOCK_OF(object) ((void)(object))
 #define FENCE() ((void)0)
+#define TAKE(flag) ((flag) || ((flag) = true, false))
 #define NEEDS_NO_GIL(module) (0)
 #endif
 

@@ -11,7 +11,7 @@
  *                step here runs no code of Python between its look at the condition and its last
  *                write: with the GIL no other thread sees half of it.
  *                Who waits for the result waits for the signal of core.c: set after the state.
- * Where          As core.c. Without it `Future` of _runtime/future.py is Python's.
+ * Where          As core.c, with the GIL. Elsewhere `Future` of _runtime/future.py is Python's.
  * Evidence       tests/python/test_executors.py, test_executors_stdlib.py, test_future.py. */
 #include "own.h"
 

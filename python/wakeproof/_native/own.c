@@ -265,6 +265,42 @@ static PyObject *own_dict(PyObject *module, PyObject *nothing)
 	return dict == NULL ? PyErr_NoMemory() : Py_NewRef(dict);
 }
 
+/* ---- the end of an OS thread of the kernel ---- */
+
+#ifdef Py_GIL_DISABLED
+/* glibc's: called at the end of the OS thread, before cffi hears of it. */
+extern int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *module)
+	__attribute__((weak));
+extern void *__dso_handle;
+
+static void drop_state(void *arg)
+{
+	PyThreadState *state = PyGILState_GetThisThreadState();
+
+	(void)arg;
+	if (state == NULL || !Py_IsInitialized() || Py_IsFinalizing())
+		return;
+	PyEval_RestoreThread(state);
+	PyGILState_Release(PyGILState_UNLOCKED); /* of the call that has made it */
+}
+#endif
+
+/* cffi makes a thread state for the calling OS thread, and when that has ended, another thread drops
+ * it. Without the GIL this frees memory that the wrong thread takes for its own, if it has the address
+ * of the one that has ended. So the OS thread drops it itself. */
+static PyObject *drop_at_end(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+#ifdef Py_GIL_DISABLED
+	static _Thread_local bool is_asked;
+
+	if (!is_asked && __cxa_thread_atexit_impl != NULL)
+		is_asked = __cxa_thread_atexit_impl(drop_state, NULL, &__dso_handle) == 0;
+#endif
+	Py_RETURN_NONE;
+}
+
 /* ---- here: which virtual thread the caller is ---- */
 
 static PyObject *here_thread(PyObject *self, void *nothing)
@@ -1320,6 +1356,9 @@ static PyMethodDef functions[] = {
 	{"count_long", count_long, METH_O,
 	 "What is called after each step of more than 100 ms: virtual thread, ms."},
 	{"own_dict", own_dict, METH_NOARGS, "The dict of the OS thread, whoever runs on it."},
+	{"drop_at_end", drop_at_end, METH_NOARGS,
+	 "Without the GIL: let the calling OS thread of the kernel drop its thread state at its "
+	 "end."},
 	{"forbid_locals", forbid_locals, METH_O,
 	 "The exception for threads that may have no values in threading.local."},
 	{"bind", bind, METH_VARARGS, "Python's part: wait, wake, get."},

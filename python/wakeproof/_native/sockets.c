@@ -17,7 +17,7 @@
  *                so they are called with the GIL (core.c), unless they copy much.
  * What it leaves  An OS thread, a coroutine function or a pinned thread that would have to wait, a
  *                timeout of 0, a closed socket, odd arguments: the method of Python is called.
- * Where          As core.c. Without it _runtime/socket.py does the same.
+ * Where          As core.c, with the GIL. Elsewhere _runtime/socket.py does the same.
  * Evidence       tests/io/test_descriptor_python.py; specs/io/Descriptor.tla. */
 #include "core.h"
 

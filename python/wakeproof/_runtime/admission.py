@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import core, trampoline
+from wakeproof._runtime import calls, trampoline
 from wakeproof._runtime.call import Told
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.vthread_base import is_coroutine
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 
-class Permitted(core.CallCore, Told):
+class Permitted(calls.CallCore, Told):
     """A call of a pool, which its virtual thread makes once the call has a permit."""
 
     __slots__ = ()
@@ -63,7 +63,7 @@ class Permitted(core.CallCore, Told):
         return _go_on(self, thread)
 
 
-core.bind_calls(Permitted, is_coroutine)
+calls.bind_calls(Permitted, is_coroutine)
 
 
 async def _wait_for_permit(thread: VirtualThread, permits: Semaphore) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import core, group_registry, process, trampoline
+from wakeproof._runtime import calls, group_registry, process, trampoline
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here
@@ -113,7 +113,7 @@ class Call(Wait):
             lib.wp__io_pass_and_exit(self.io, self.side)
 
 
-class Descriptor(Unique, core.DescriptorCore):
+class Descriptor(Unique, calls.DescriptorCore):
     """Owns the descriptor of a socket until it is closed, and makes the descriptor non-blocking.
 
     Raises:

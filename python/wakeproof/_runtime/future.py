@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wakeproof._runtime import core
+from wakeproof._runtime import calls
 from wakeproof._runtime.signal import Outcome, Signal
 from wakeproof._runtime.trampoline import here
 
@@ -70,7 +70,7 @@ class _Waiters(list[Any]):
         super().append(waiter)
 
 
-class Future(core.FutureCore, concurrent.futures.Future[T]):
+class Future(calls.FutureCore, concurrent.futures.Future[T]):
     """A future of wakeproof.
 
     Attributes:
@@ -78,7 +78,7 @@ class Future(core.FutureCore, concurrent.futures.Future[T]):
             the future is shared.
     """
 
-    if core.IN_C:
+    if calls.IN_C:
         __init__ = object.__init__  # Python's own would make what it may never need
 
 
@@ -124,7 +124,7 @@ def _outcome() -> Outcome:
     return Outcome()
 
 
-core.bind_future({
+calls.bind_future({
     "base": concurrent.futures.Future, "new_condition": threading.Condition,
     "new_waiters": _Waiters, "new_signal": _outcome, "waited": waited,
     "cancelled_error": concurrent.futures.CancelledError, "future_type": Future,

@@ -18,7 +18,6 @@ import itertools
 import os
 import threading
 import time
-from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from wakeproof.errors import StateError
 
 if TYPE_CHECKING:
     from wakeproof._native.own import count_long as count_long
+    from wakeproof._native.own import drop_at_end as drop_at_end
     from wakeproof._native.own import here as here
     from wakeproof._native.own import mount as mount
     from wakeproof._native.own import own_dict as own_dict
@@ -43,6 +43,7 @@ else:
             raise ImportError
         from wakeproof._native.own import (
             count_long,
+            drop_at_end,
             forbid_locals,
             here,
             mount,
@@ -55,8 +56,7 @@ else:
         from wakeproof._native.own import tasks as tasks
 
         ARE_OWN = True
-        with suppress(ImportError):  # core.c is not for Python without the GIL
-            from wakeproof._native.own import threads as threads
+        from wakeproof._native.own import threads as threads
     except ImportError:
         ARE_OWN = False
 
@@ -87,6 +87,9 @@ else:
 
         def count_long(_):
             """Do nothing: only ``_native/own.c`` takes the time of each step."""
+
+        def drop_at_end():
+            """Do nothing: another thread drops the thread state of the calling OS thread."""
 
         def own_dict():
             return here.__dict__

@@ -16,6 +16,8 @@ import threading
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from wakeproof._runtime.here import drop_at_end
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -64,6 +66,7 @@ def know(group: CarrierGroup | None) -> None:
     """Make the calling carrier known."""
     carrier, me = None if group is None else group.running(), get_ident()
     if group is not None and carrier is not None:
+        drop_at_end()
         groups[me], _threads[me] = group, CarrierThread(carrier.name)
         _begin_tools()
 

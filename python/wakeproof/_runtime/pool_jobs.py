@@ -18,6 +18,7 @@ from weakref import WeakSet
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import process
 from wakeproof._runtime.deadline import _is_time
+from wakeproof._runtime.here import drop_at_end
 from wakeproof._runtime.workers import Workers, enlist, strike
 from wakeproof.errors import UsageError
 
@@ -47,6 +48,7 @@ def _run(arg: CPointer) -> None:
 def _begin(arg: CPointer) -> None:
     """Prepare a thread of the pool, before its first call."""
     of = workers[int(ffi.cast("uintptr_t", arg))]
+    drop_at_end()
     enlist(of.name())
     of.prepare()
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import core
+from wakeproof._runtime import calls
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.descriptor import READ, WRITE, Descriptor, UntoldError, closed
 
@@ -29,7 +29,7 @@ _PENDING = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, errno.EINTR)
 _Base = socket.socket
 
 
-class Socket(core.SocketCore, socket.socket):
+class Socket(calls.SocketCore, socket.socket):
     """A ``socket.socket`` for virtual threads: a call that would block parks the caller instead.
 
     A virtual thread (`VirtualThread`) that parks leaves its carrier, the OS thread that runs it, so
@@ -259,11 +259,11 @@ _CALLED = (  # in the order of sockets.c
     "wp__io_enter_and_look", "wp__io_look", "wp__io_wait_begin", "wp__io_check", "wp__io_cancel",
     "wp__waiter_unparked", "wp_io_exit", "wp__io_pass_and_exit",
 )  # fmt: skip
-core.bind_sockets(
+calls.bind_sockets(
     tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in _CALLED),
     deadline_ns, Socket.recv, Socket.recv_into, Socket.send, Socket.sendall,
 )  # fmt: skip
-if core.IN_C:
+if calls.IN_C:
     del Socket.recv, Socket.recv_into, Socket.send, Socket.sendall  # `SocketCore` has them
 
 
