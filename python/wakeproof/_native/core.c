@@ -1512,12 +1512,13 @@ static int truth_of(PyObject *owner, PyObject *name)
 /* Drops what the thread ran with, and wakes its joiners: it never runs again. */
 static int finish(PyObject *thread)
 {
-	PyObject *said, *call = SWAP(thread, permitted, NULL), *done;
+	PyObject *said, *call = SWAP(thread, permitted, NULL), *done, *mutexes;
 	int failed = 0;
 
 	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
 	unlist(OF(thread));
-	if (OF(thread)->mutexes != NULL && PySet_GET_SIZE(OF(thread)->mutexes) > 0) {
+	mutexes = LOOK_FOR(OF(thread)->mutexes);
+	if (mutexes != NULL && PySet_GET_SIZE(mutexes) > 0) {
 		said = PyObject_CallMethodNoArgs(thread, str_abandon);
 		failed |= said == NULL;
 		Py_XDECREF(said);
