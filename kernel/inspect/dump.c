@@ -91,11 +91,11 @@ UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_
 	shown->state = state_of(body, word, shown->carrier);
 	shown->depth = 0;
 	shown->stack_bytes = shown->stack_used = 0;
-	if (!now->has_stack)
+	if (!now->thread.has_stack)
 		return;
 	shown->stack_bytes = wp_stack_bytes(stack);
 	if ((word & WP_VTHREAD_STATE) == WP_TASK_PARKED)
-		read_stack(&walk->rows, stack, (uintptr_t)now->fiber.sp, shown);
+		read_stack(&walk->rows, stack, (uintptr_t)now->thread.fiber.sp, shown);
 }
 
 /* Returns the home of the thread; NULL if the thread is not made yet, or has ended. The home is set

@@ -143,7 +143,7 @@ static int call(wp_file_op *op, int64_t deadline_ns)
 	wp_body *body = wp__body_of(self);
 	int code;
 
-	if (self == NULL || body->pins != 0 || !body->has_stack)
+	if (self == NULL || body->thread.pins != 0 || !body->thread.has_stack)
 		code = call_directly(op);
 	else
 		code = ask_and_wait(self->task.home, op, deadline_ns);

@@ -33,7 +33,7 @@ static bool is_wanted(wp_worker *mine)
 /* Leaves the stack until the poller's next turn. It must be the caller's last call (fiber.h). */
 static int leave(wp_body *body)
 {
-	return (int)wp_fiber_switch(&body->fiber, body->under, WP_STEP_POLL);
+	return (int)wp_fiber_switch(&body->thread.fiber, body->thread.under, WP_STEP_POLL);
 }
 
 int wp__poller_yield_begin(bool had_io)
@@ -47,7 +47,7 @@ int wp__poller_yield_begin(bool had_io)
 		mine->home.carrier.next = wp__worker_probe(mine);
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
-	if (!is_wanted(mine) || wp__body_of(mine->poller.thread)->pins != 0)
+	if (!is_wanted(mine) || mine->poller.thread->pins != 0)
 		return WP_IDLE;
 	mine->poller.runs = wp__count_read(&mine->runs);
 	return WP_OK;

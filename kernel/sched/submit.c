@@ -115,7 +115,7 @@ int wp_vthread_submit_and_yield(wp_vthread *thread)
 {
 	wp_vthread *own = wp_vthread_current();
 	wp_carrier_tasks *self = calling();
-	bool yields = own != NULL && wp__body_of(own)->pins == 0 && wp__body_of(own)->has_stack;
+	bool yields = own != NULL && own->pins == 0 && own->has_stack;
 	int code;
 
 	if (self == NULL || !yields)

@@ -164,13 +164,13 @@ void wp__trace_add_here(wp_group *group, const wp_trace_event *event)
 
 void wp__body_waited(wp_body *body, int code)
 {
-	wp_trace_event event = {.begin_ns = body->waits_since_ns,
+	wp_trace_event event = {.begin_ns = body->thread.waits_since_ns,
 				.kind = WP_TRACE_WAIT,
 				.a = body->waits_for,
 				.b = body->waits_on,
 				.c = (uint32_t)-code};
 
-	body->waits_since_ns = 0;
+	body->thread.waits_since_ns = 0;
 	if (!wp_event_ring_is_on(&body->group->tracing.on))
 		return;
 	event.duration_ns = wp_clock_ns() - event.begin_ns;

@@ -9,7 +9,7 @@
  */
 static int leave(wp_body *body, enum wp_step said)
 {
-	return (int)wp_fiber_switch(&body->fiber, body->under, said);
+	return (int)wp_fiber_switch(&body->thread.fiber, body->thread.under, said);
 }
 
 /* Parks the thread that has left its stack. [its carrier, on the stack of the next thread |
@@ -18,7 +18,7 @@ static void left_to_park(void *arg)
 {
 	wp_body *body = arg;
 
-	wp_stack_check(wp_stack_of(body));
+	wp__body_check(body);
 	if (!wp__vthread_park(&body->thread))
 		wp__vthread_push(&body->thread);
 }
@@ -29,7 +29,7 @@ static int leave_parking(wp_body *body)
 
 	if (next == NULL)
 		return leave(body, WP_STEP_PARK);
-	return (int)wp_fiber_switch_then(&body->fiber, &next->fiber,
+	return (int)wp_fiber_switch_then(&body->thread.fiber, &next->thread.fiber,
 					 (uintptr_t)wp__vthread_why(next), left_to_park, body);
 }
 
@@ -48,7 +48,7 @@ static void arm(wp_body *body, int64_t deadline_ns)
 	wp_worker *self = wp__worker_self();
 	wp_carrier_tasks *mine = self != NULL && self->group == body->group ? &self->home : NULL;
 
-	body->is_timed = true;
+	body->thread.is_timed = true;
 	body->armed_for = wp__vthread_number(&body->thread);
 	wp_carrier_tasks_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer,
 			     deadline_ns);
@@ -61,7 +61,7 @@ static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 		return;
 	body->waits_for = why;
 	body->waits_on = on;
-	body->waits_since_ns = wp_clock_ns();
+	body->thread.waits_since_ns = wp_clock_ns();
 }
 
 /* The first half of a park. Returns WP_MUST_PARK if the thread has to park. */
@@ -118,7 +118,7 @@ int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 	wp_body *body = wp__body_of(thread);
 	int code;
 
-	if (thread != NULL && (body->pins != 0 || !body->has_stack))
+	if (thread != NULL && (body->thread.pins != 0 || !body->thread.has_stack))
 		return park_mounted(thread, deadline_ns, why, on);
 	code = begin(deadline_ns);
 	if (code != WP_MUST_PARK)
@@ -150,13 +150,14 @@ void wp_vthread_yield(void)
 	wp_vthread *thread = wp_vthread_current();
 	wp_body *body = wp__body_of(thread), *next;
 
-	if (thread == NULL || body->pins != 0 || !body->has_stack)
+	if (thread == NULL || body->thread.pins != 0 || !body->thread.has_stack)
 		return;
 	next = wp__vthread_pass(body, true);
 	if (next == NULL)
 		leave(body, WP_STEP_YIELD);
 	else if (next != body)
-		wp_fiber_switch(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next));
+		wp_fiber_switch(&body->thread.fiber, &next->thread.fiber,
+				(uintptr_t)wp__vthread_why(next));
 }
 
 int wp_vthread_settle(void)
@@ -177,13 +178,13 @@ void wp_vthread_pin(void)
 	wp_vthread *thread = wp_vthread_current();
 
 	if (thread != NULL)
-		wp__body_of(thread)->pins++;
+		thread->pins++;
 }
 
 void wp_vthread_unpin(void)
 {
 	wp_vthread *thread = wp_vthread_current();
 
-	if (thread != NULL && wp__body_of(thread)->pins > 0)
-		wp__body_of(thread)->pins--;
+	if (thread != NULL && thread->pins > 0)
+		thread->pins--;
 }

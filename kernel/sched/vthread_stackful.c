@@ -129,7 +129,7 @@ void wp__body_give(wp_body *body)
 {
 	wp_bodies *bodies = &body->group->bodies;
 
-	if (body->has_stack) {
+	if (body->thread.has_stack) {
 		wp_stack *stack = wp_stack_of(body);
 
 		wp_stacks_give(stack->pool, cache_of(body->group, stack->pool), stack);

@@ -28,24 +28,17 @@ typedef struct wp_local_value {
  * then by its runner. */
 typedef struct wp_body {
 	wp_vthread thread;
-	wp_fiber fiber;
-	/* the fiber to which it switches when it leaves its stack: the one that mounted it, or the
-	 * thread that passed to it */
-	wp_fiber *under;
 	wp_latch done;
 	wp_timer timer;
 	uint32_t armed_for; /* number of the park that the timer ends */
-	uint32_t pins;
-	bool is_timed; /* the timer was armed for the current park */
 	wp_group *group;
-	uint64_t number;        /* unique in the group, for ever */
-	int64_t waits_since_ns; /* for an event; 0: no wait, or no tracing */
+	uint64_t number; /* unique in the group, for ever */
 	uint32_t waits_for, waits_on;
 	int (*run)(void *arg);
 	enum wp_step (*step)(wp_task *task);
 	void *arg;
 	int failure;
-	bool is_started, has_no_locals, has_stack;
+	bool is_started, has_no_locals;
 	bool is_placed; /* the group chooses its home at its start */
 	uint32_t locals_room, locals_count;
 	wp_local_value *locals;
@@ -58,6 +51,14 @@ typedef struct wp_body {
 WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
 {
 	return (wp_body *)(void *)thread;
+}
+
+/* Call after each switch away from the thread's stack, if it has one (wp_stack_check). [its runner |
+ * wait-free] */
+WP_INLINE void wp__body_check(wp_body *body)
+{
+	if (body->thread.has_canary)
+		wp_stack_check(wp_stack_of(body));
 }
 
 /* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */

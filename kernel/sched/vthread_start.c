@@ -45,13 +45,13 @@ int wp__vthread_why(wp_body *body)
 {
 	int code;
 
-	if (body->is_timed)
+	if (body->thread.is_timed)
 		wp_timer_cancel(&body->timer);
-	body->is_timed = false;
+	body->thread.is_timed = false;
 	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
 	       : body->thread.was_unparked              ? WP_OK
 							: WP_TIMEOUT;
-	if (body->waits_since_ns != 0)
+	if (body->thread.waits_since_ns != 0)
 		wp__body_waited(body, code);
 	return code;
 }
@@ -63,8 +63,9 @@ static enum wp_step mount(wp_task *task)
 	wp_body *body = (wp_body *)(void *)task;
 
 	current = &body->thread;
-	body->under = under;
-	return (enum wp_step)wp_fiber_switch(under, &body->fiber, (uintptr_t)wp__vthread_why(body));
+	body->thread.under = under;
+	return (enum wp_step)wp_fiber_switch(under, &body->thread.fiber,
+					     (uintptr_t)wp__vthread_why(body));
 }
 
 /* Runs a step of a thread without a stack. [as mount] */
@@ -81,8 +82,7 @@ wp_task *wp__vthread_left(void)
 	wp_task *task = &current->task;
 
 	current = NULL;
-	if (task->is_virtual == WP_VTHREAD_STACK)
-		wp_stack_check(wp_stack_of(task));
+	wp__body_check((wp_body *)(void *)task);
 	return task;
 }
 
@@ -95,9 +95,9 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 	if (next == NULL || next == body)
 		return next;
 	if (yields) /* the stack of a thread that parks is checked after it has left */
-		wp_stack_check(wp_stack_of(body));
+		wp__body_check(body);
 	wp__vthread_begin(&next->thread);
-	next->under = body->under;
+	next->thread.under = body->thread.under;
 	current = &next->thread;
 	return next;
 }
@@ -106,7 +106,7 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
  * thread | as wp__carrier_tasks_end] */
 static void left_for_good(void *arg)
 {
-	wp_stack_check(wp_stack_of(arg));
+	wp__body_check(arg);
 	wp__carrier_tasks_end(arg);
 }
 
@@ -119,9 +119,9 @@ static void begin(void *arg)
 	wp__body_forget(body);
 	next = wp__vthread_pass(body, false);
 	if (next != NULL)
-		wp_fiber_leave_then(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next),
-				    left_for_good, body);
-	wp_fiber_leave(&body->fiber, body->under, WP_STEP_DONE);
+		wp_fiber_leave_then(&body->thread.fiber, &next->thread.fiber,
+				    (uintptr_t)wp__vthread_why(next), left_for_good, body);
+	wp_fiber_leave(&body->thread.fiber, body->thread.under, WP_STEP_DONE);
 }
 
 /* Called by the runner and by the maker when each needs the body no more. The second of the two
@@ -151,8 +151,8 @@ static void ended(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
 
-	if (body->has_stack)
-		wp_fiber_fini(&body->fiber);
+	if (body->thread.has_stack)
+		wp_fiber_fini(&body->thread.fiber);
 	else
 		wp__body_forget(body);
 	if (body->thread.held != NULL)
@@ -192,11 +192,13 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->step = config->step;
 	body->arg = config->arg;
 	body->failure = 0;
-	body->pins = 0;
-	body->is_timed = false;
-	body->waits_since_ns = 0;
+	body->thread.pins = 0;
+	body->thread.is_timed = false;
+	body->thread.waits_since_ns = 0;
 	body->has_no_locals = config->has_no_locals;
-	body->has_stack = config->step == NULL;
+	body->thread.has_stack = config->step == NULL;
+	body->thread.has_canary =
+		body->thread.has_stack && wp_stack_of(body)->guard == WP_STACK_CANARY;
 	body->left = config->left;
 	body->scope = NULL;
 	body->name[0] = '\0';
@@ -205,8 +207,8 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 		body->name[WP_VTHREAD_NAME - 1] = '\0';
 		body->thread.task.name = body->name;
 	}
-	if (body->has_stack)
-		wp_fiber_init(&body->fiber, wp_stack_of(body)->low,
+	if (body->thread.has_stack)
+		wp_fiber_init(&body->thread.fiber, wp_stack_of(body)->low,
 			      wp_stack_bytes(wp_stack_of(body)), begin, body);
 	body->is_placed = config->carrier == WP_VTHREAD_HERE && group->placed != NULL;
 	body->thread.task.home = wp__group_home(
@@ -247,8 +249,8 @@ void wp_vthread_free(wp_vthread *thread)
 
 	if (!body->is_started) {
 		wp__vthread_finish(thread);
-		if (body->has_stack)
-			wp_fiber_fini(&body->fiber);
+		if (body->thread.has_stack)
+			wp_fiber_fini(&body->thread.fiber);
 		wp__body_give(body);
 	} else {
 		let_go(body);

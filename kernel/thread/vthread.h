@@ -47,6 +47,7 @@
 
 #include "base/error.h"
 #include "base/futex.h"
+#include "thread/fiber.h"
 #include "thread/task.h"
 
 /* Values of the word, in addition to those of task.h. */
@@ -78,18 +79,28 @@ struct wp_wakers;
  * `scheduler` by its maker; `listed` by the thread that starts it; `waits` and `held` by its runner
  * and, once it runs no more, by the close of its group. */
 typedef struct wp_vthread {
+	/* This line and the next one have what a switch to and from the thread uses. */
 	wp_task task;
 	wp_atomic(uint32_t) interrupted;
-	wp_atomic(uint32_t) given;            /* its scheduler has it and has not run it yet */
-	wp_atomic(uint32_t) let_go;           /* its runner or its maker no longer uses it */
-	bool was_unparked;                    /* how the last park ended; false: by its deadline */
+	wp_atomic(uint32_t) given;  /* its scheduler has it and has not run it yet */
+	wp_atomic(uint32_t) let_go; /* its runner or its maker no longer uses it */
+	uint32_t pins;
 	const struct wp_scheduler *scheduler; /* NULL: the carrier of its home runs it */
-	struct wp_carrier_tasks *listed; /* the home where it is listed, wherever it runs later */
+	wp_fiber fiber;
+	/* the fiber to which it switches when it leaves its stack: the one that mounted it, or the
+	 * thread that passed to it */
+	wp_fiber *under;
+	int64_t waits_since_ns; /* for an event; 0: no wait, or no tracing */
+	bool was_unparked;      /* how the last park ended; false: by its deadline */
+	bool is_timed;          /* a timer was armed for the current park */
+	bool has_stack;
+	bool has_canary; /* its stack must be checked whenever it leaves it */
 	/* its wait in a queue, also one that was just granted; NULL: it does not wait
 	 * (wait_queue.h) */
 	struct wp_waiter *waits;
-	struct wp_wakers *wakers; /* of its group (wakers.h) */
-	struct wp_mutex *held;    /* the mutexes that it holds, the last one first (mutex.h) */
+	struct wp_carrier_tasks *listed; /* the home where it is listed, wherever it runs later */
+	struct wp_wakers *wakers;        /* of its group (wakers.h) */
+	struct wp_mutex *held; /* the mutexes that it holds, the last one first (mutex.h) */
 } wp_vthread;
 
 /* Reads the word; the value may be outdated. [any thread, while its memory is there | wait-free] */
