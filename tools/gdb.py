@@ -91,7 +91,7 @@ class VThread(gdb.Command):
         if STATES.get(word(body) & STATE) != "parked":
             raise gdb.GdbError(f"vthread {number}: not parked; `thread apply all bt` has it, or "
                                "it is queued")  # fmt: skip
-        show(int(body["fiber"]["sp"]), command or "bt")
+        show(int(body["thread"]["fiber"]["sp"]), command or "bt")
 
 
 def show(sp: int, command: str) -> None:

@@ -33,6 +33,7 @@ static bool is_wanted(wp_worker *mine)
 /* Leaves the stack until the poller's next turn. It must be the caller's last call (fiber.h). */
 static int leave(wp_body *body)
 {
+	wp__body_leaves(body);
 	return (int)wp_fiber_switch(&body->thread.fiber, body->thread.under, WP_STEP_POLL);
 }
 

@@ -9,6 +9,7 @@
  */
 static int leave(wp_body *body, enum wp_step said)
 {
+	wp__body_leaves(body);
 	return (int)wp_fiber_switch(&body->thread.fiber, body->thread.under, said);
 }
 

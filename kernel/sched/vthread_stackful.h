@@ -14,6 +14,7 @@
 #include "sched/vthread_start.h"
 #include "thread/fiber.h"
 #include "thread/latch.h"
+#include "thread/rounding.h"
 #include "thread/stack.h"
 
 enum { WP_BODY_CHUNK = 64, WP_BODY_LOCALS = 4 };
@@ -38,6 +39,7 @@ typedef struct wp_body {
 	enum wp_step (*step)(wp_task *task);
 	void *arg;
 	int failure;
+	uint64_t rounding; /* its control words while it does not run, if it keeps_rounding */
 	bool is_started, has_no_locals;
 	bool is_placed; /* the group chooses its home at its start */
 	uint32_t locals_room, locals_count;
@@ -59,6 +61,26 @@ WP_INLINE void wp__body_check(wp_body *body)
 {
 	if (body->thread.has_canary)
 		wp_stack_check(wp_stack_of(body));
+}
+
+void wp__body_saves_rounding(wp_body *body);
+void wp__body_check_rounding(wp_body *body);
+/* Call before each switch away from the thread's stack (rounding.h). [its runner | wait-free] */
+WP_INLINE void wp__body_leaves(wp_body *body)
+{
+	if (body->thread.keeps_rounding)
+		wp__body_saves_rounding(body);
+#ifdef WP__FIBER_TOLD
+	else
+		wp__body_check_rounding(body);
+#endif
+}
+
+/* Call before each switch to the thread's stack. [its runner | wait-free] */
+WP_INLINE void wp__body_enters(const wp_body *body)
+{
+	if (body->thread.keeps_rounding)
+		wp__rounding_load(body->rounding);
 }
 
 /* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */

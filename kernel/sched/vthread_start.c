@@ -3,6 +3,8 @@
  * stress/scenarios/thread/vthread.c has the word. */
 #include "sched/vthread_start.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -20,11 +22,15 @@ static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec"
 /* The fiber from which this OS thread mounts. */
 static _Thread_local wp_fiber *under __attribute__((tls_model("initial-exec")));
 
+/* The control words of this OS thread, for threads that keep none of their own. */
+static _Thread_local uint64_t rounding __attribute__((tls_model("initial-exec")));
+
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber)
 {
 	wp_fiber *before = under;
 
 	under = fiber;
+	rounding = wp__rounding();
 	return before;
 }
 
@@ -38,6 +44,34 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 {
 	__asm__ __volatile__("" ::: "memory");
 	current = thread;
+}
+
+OF_THIS_OS_THREAD void wp__body_saves_rounding(wp_body *body)
+{
+	__asm__ __volatile__("" ::: "memory");
+	body->rounding = wp__rounding();
+	wp__rounding_load(rounding);
+}
+
+OF_THIS_OS_THREAD void wp__body_check_rounding(wp_body *body)
+{
+	__asm__ __volatile__("" ::: "memory");
+	if (wp__rounding() == rounding)
+		return;
+	fprintf(stderr,
+		"wakeproof: virtual thread %s has changed the rounding mode or another control "
+		"word of floating point, and its configuration does not say keeps_rounding\n",
+		body->name[0] != '\0' ? body->name : "without a name");
+	abort();
+}
+
+/* The words that a thread without its own has changed are put back at its end. */
+static OF_THIS_OS_THREAD void end_rounding(wp_body *body)
+{
+	__asm__ __volatile__("" ::: "memory");
+	wp__body_leaves(body);
+	if (wp__rounding() != rounding)
+		wp__rounding_load(rounding);
 }
 
 /* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */
@@ -64,6 +98,7 @@ static enum wp_step mount(wp_task *task)
 
 	current = &body->thread;
 	body->thread.under = under;
+	wp__body_enters(body);
 	return (enum wp_step)wp_fiber_switch(under, &body->thread.fiber,
 					     (uintptr_t)wp__vthread_why(body));
 }
@@ -94,6 +129,8 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
 	if (next == NULL || next == body)
 		return next;
+	wp__body_leaves(body);
+	wp__body_enters(next);
 	if (yields) /* the stack of a thread that parks is checked after it has left */
 		wp__body_check(body);
 	wp__vthread_begin(&next->thread);
@@ -117,6 +154,7 @@ static void begin(void *arg)
 
 	body->failure = body->run(body->arg);
 	wp__body_forget(body);
+	end_rounding(body);
 	next = wp__vthread_pass(body, false);
 	if (next != NULL)
 		wp_fiber_leave_then(&body->thread.fiber, &next->thread.fiber,
@@ -197,6 +235,9 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->thread.waits_since_ns = 0;
 	body->has_no_locals = config->has_no_locals;
 	body->thread.has_stack = config->step == NULL;
+	body->thread.keeps_rounding = body->thread.has_stack && config->keeps_rounding;
+	if (body->thread.keeps_rounding)
+		body->rounding = wp__rounding();
 	body->thread.has_canary =
 		body->thread.has_stack && wp_stack_of(body)->guard == WP_STACK_CANARY;
 	body->left = config->left;

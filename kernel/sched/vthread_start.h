@@ -74,6 +74,9 @@ typedef struct wp_vthread_config {
 	int carrier;          /* its home, or WP_VTHREAD_HERE */
 	bool is_pinned;       /* only its home may run it */
 	bool has_no_locals;
+	/* A thread with a stack has its own rounding mode and other control words of floating
+	 * point, at first those of its maker. Without this it must leave them as they are. */
+	bool keeps_rounding;
 	const wp_scheduler *scheduler; /* outlives the thread; NULL: the home's queues */
 	/* Called when the thread has ended, or when a close hands it back: by the thread's runner,
 	 * or by the close. The caller does not count as a virtual thread, and must not park. NULL:

@@ -19,14 +19,14 @@ void wp__fiber_begin(void);
  * pops. */
 typedef struct frame {
 #if defined(__x86_64__)
-	uint32_t mxcsr, cw;
+	uint64_t unused;
 	void *r12_rbp[6];
 	uintptr_t pc;
 #elif defined(__aarch64__)
 	void *x19_x29[11];
 	uintptr_t pc;
 	double d8_d15[8];
-	uint64_t fpcr, unused;
+	uint64_t unused[2];
 #else
 #error "fiber: x86-64 and AArch64 only"
 #endif
@@ -42,12 +42,6 @@ static void prepare(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void
 	frame *first = (frame *)top - 1;
 
 	*first = (frame){.pc = (uintptr_t)wp__fiber_begin + NOP, .entry = entry, .arg = arg};
-#if defined(__x86_64__)
-	__asm__ __volatile__("stmxcsr %0" : "=m"(first->mxcsr));
-	__asm__ __volatile__("fnstcw %0" : "=m"(first->cw));
-#else
-	__asm__ __volatile__("mrs %0, fpcr" : "=r"(first->fpcr));
-#endif
 	fiber->sp = first;
 }
 

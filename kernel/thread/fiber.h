@@ -13,10 +13,7 @@
  *
  * Why it works  To the compiler a switch is a call, so the compiler has saved all that a call may
  *               change. The switch saves the rest: rbx, rbp, r12 to r15 (on AArch64 x19 to x30, d8
- *               to d15) and the control words of floating point, such as the rounding mode. The
- *               control words are loaded only if the two sides differ, because loading them costs
- *               as much as ten switches. The flags in which floating point collects exceptions are
- *               not control words: they stay with the OS thread.
+ *               to d15).
  *               The way back into a fiber is a jump, not a return. The processor predicts a return
  *               from the last call that it saw, and that call was made on another stack. So let the
  *               switch be the last thing that a function does (`return wp_fiber_switch(..)`). The
@@ -28,7 +25,8 @@
  *               not carry their mark, and the linker leaves them off. AArch64 under BTI comes back
  *               by a return. A thread-local variable may be wrong after a switch, if the compiler
  *               keeps its address across the switch and the fiber continues on another OS thread.
- *               Signal masks belong to the OS thread. LeakSanitizer does not look into parked
+ *               The control words of floating point, such as the rounding mode, are left as they
+ *               are (rounding.h). Signal masks belong to the OS thread. LeakSanitizer does not look into parked
  *               stacks.
  * Prior art     The context switch of Boost.Context.
  * Spec          None: the thread that switches owns both fibers.
@@ -73,8 +71,7 @@ typedef struct wp_fiber {
 } wp_fiber;
 
 /* Makes a fiber: the first switch to it calls entry(arg) on the `bytes` above `low`. The entry
- * never returns, but ends by wp_fiber_leave. The floating-point control words are those of the
- * caller now. [before it is shared | wait-free] */
+ * never returns, but ends by wp_fiber_leave. [before it is shared | wait-free] */
 void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void *arg), void *arg);
 
 #ifdef WP__FIBER_TOLD

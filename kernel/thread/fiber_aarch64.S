@@ -2,7 +2,7 @@
  * fiber_aarch64.S - fiber.h's switch for AArch64.
  *
  *   at sp   +0 .. +72   +80  +88   +96 .. +152   +160   +176, at first
- *           x19 .. x28  x29  x30   d8 .. d15     fpcr   entry, argument
+ *           x19 .. x28  x29  x30   d8 .. d15     unused entry, argument
  *
  * Why it works  As fiber_x86_64.S. x30 is the address where it continues. x18 belongs to the
  *               platform.
@@ -45,17 +45,10 @@ wp__fiber_jump:
 	stp	d10, d11, [sp, #112]
 	stp	d12, d13, [sp, #128]
 	stp	d14, d15, [sp, #144]
-	mrs	x9, fpcr
-	str	x9, [sp, #160]
 	mov	x10, sp
 	str	x10, [x0]
 	ldr	x10, [x1]
 	mov	sp, x10
-	ldr	x10, [sp, #160]
-	cmp	x9, x10
-	b.eq	1f
-	msr	fpcr, x10
-1:
 	cbz	x3, 2f
 	mov	x19, x2
 	mov	x0, x4

@@ -2,8 +2,7 @@
  * fiber_x86_64.S - fiber.h's switch for x86-64, System V.
  *
  *   at sp     +0    +8   +16  +24  +32  +40  +48  +56                +64, at first
- *           mxcsr   r12  r13  r14  r15  rbx  rbp  where it continues entry, argument
- *            cw +4
+ *           unused  r12  r13  r14  r15  rbx  rbp  where it continues entry, argument
  *
  * Why it works  At every instruction the frame description is right for the stack that sp is in,
  *               because both stacks have the same layout there.
@@ -11,7 +10,6 @@
 #ifdef __x86_64__
 
 #define FRAME 56
-#define CONTROL_OF_MXCSR 0xffc0 /* without the collected flags */
 
 #ifdef __CET__
 #define LANDING endbr64
@@ -32,8 +30,6 @@ wp__fiber_jump:
 	leaq	-FRAME(%rsp), %rsp
 	.cfi_adjust_cfa_offset FRAME
 	movq	%rcx, %r9
-	stmxcsr	(%rsp)
-	fnstcw	4(%rsp)
 	movq	%r12, 8(%rsp)
 	.cfi_rel_offset r12, 8
 	movq	%r13, 16(%rsp)
@@ -46,19 +42,11 @@ wp__fiber_jump:
 	.cfi_rel_offset rbx, 40
 	movq	%rbp, 48(%rsp)
 	.cfi_rel_offset rbp, 48
-	movl	(%rsp), %eax
-	movzwl	4(%rsp), %ecx
 	movq	%rsp, (%rdi)
 	movq	(%rsi), %rsp
-	xorl	(%rsp), %eax
-	xorw	4(%rsp), %cx
-	andl	$CONTROL_OF_MXCSR, %eax
-	orl	%eax, %ecx
+	testq	%r9, %r9
 	jne	2f
 1:
-	testq	%r9, %r9
-	jne	4f
-3:
 	movq	8(%rsp), %r12
 	movq	16(%rsp), %r13
 	movq	24(%rsp), %r14
@@ -80,15 +68,11 @@ wp__fiber_jump:
 	notrack jmp *%rcx
 	.cfi_restore_state
 2:
-	ldmxcsr	(%rsp)
-	fldcw	4(%rsp)
-	jmp	1b
-4:
 	movq	%rdx, %rbx
 	movq	%r8, %rdi
 	call	*%r9
 	movq	%rbx, %rdx
-	jmp	3b
+	jmp	1b
 	.cfi_endproc
 	.size wp__fiber_jump, . - wp__fiber_jump
 

@@ -94,7 +94,8 @@ typedef struct wp_vthread {
 	bool was_unparked;      /* how the last park ended; false: by its deadline */
 	bool is_timed;          /* a timer was armed for the current park */
 	bool has_stack;
-	bool has_canary; /* its stack must be checked whenever it leaves it */
+	bool keeps_rounding; /* it has control words of its own (rounding.h) */
+	bool has_canary;     /* its stack must be checked whenever it leaves it */
 	/* its wait in a queue, also one that was just granted; NULL: it does not wait
 	 * (wait_queue.h) */
 	struct wp_waiter *waits;

@@ -98,7 +98,7 @@ def link(
     assert is_used, f"{twin}: no such twin"
     target = folder / f"{name}-{kind}"
     linked = _build.URING_LINKED if uring else ()
-    _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-o", str(target)])
+    _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-lm", "-o", str(target)])
     return target
 
 

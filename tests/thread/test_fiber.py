@@ -19,12 +19,11 @@ from tests.support.running import run
 
 pytestmark = COMPILES
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="not run: x86-64 registers")
-CASES = ("registers", "rounding", "many", "lives", "jumps", "moved", "then")
+CASES = ("registers", "many", "lives", "jumps", "moved", "then")
 REGISTERS = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 PAIRS = ("x19 x20", "x21 x22", "x23 x24", "x25 x26", "x27 x28",
          "d8 d9", "d10 d11", "d12 d13", "d14 d15")  # fmt: skip
 CALLS = {"the call on the other stack", "the call of who left for good"}
-ROUNDING = {"what the maker had set", "the thread's rounding"}
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +76,6 @@ def test_a_pair_of_registers_that_is_not_restored_is_named_on_aarch64(
     flags = twin(f"no_{pair.split()[0]}")
     ended = fibers.build(aarch64, "fiber", compiler=fibers.AARCH64, flags=flags)("registers")
     assert lost(ended) == set(pair.split())
-
-
-@X86
-def test_without_its_control_words_a_fiber_rounds_as_others_do(x86: Path) -> None:
-    assert lost(fibers.build(x86, "fiber", flags=twin("no_control"))("rounding")) == ROUNDING
-
-
-def test_without_its_control_word_a_fiber_rounds_as_others_do_on_aarch64(aarch64: Path) -> None:
-    program = fibers.build(aarch64, "fiber", compiler=fibers.AARCH64, flags=twin("no_control"))
-    assert lost(program("rounding")) == ROUNDING
 
 
 @X86

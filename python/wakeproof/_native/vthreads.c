@@ -105,7 +105,7 @@ int wp__vthread_state(wp_vthread *thread)
 
 bool wp__vthread_is_timed(wp_vthread *thread)
 {
-	return *(volatile bool *)&wp__body_of(thread)->is_timed;
+	return *(volatile bool *)&thread->is_timed;
 }
 
 int64_t wp__vthread_park_number(void)

@@ -76,6 +76,7 @@ CASE(canary)
 	madvise(stack->low - page, page, GUARD_REMOVE);
 	mprotect(stack->low - page, page, PROT_READ | PROT_WRITE);
 	stack->guard = WP_STACK_CANARY;
+	first->has_canary = true;
 	run_two();
 }
 

@@ -8,7 +8,6 @@
  * Evidence      tests/thread/test_fiber.py, which also takes out one register at a time. */
 #define _GNU_SOURCE
 #include <execinfo.h>
-#include <fenv.h>
 #include <setjmp.h>
 
 #include "../case.h"
@@ -64,39 +63,6 @@ CASE(registers)
 	begin(look_for_ever);
 	for (int k = 0; k < 3; k++)
 		go_and_look(1);
-}
-
-/* Does this side round up? The fiber has its own mode; x87 has a separate control word. */
-static bool rounds_up(void)
-{
-	volatile double third = 1.0, three = 3.0;
-	volatile long double long_third = 1.0L, long_three = 3.0L;
-
-	third /= three;
-	long_third /= long_three;
-	return fegetround() == FE_UPWARD && third * 3 > 1.0 && long_third * 3 > 1.0L;
-}
-
-static void round_up_and_go(void *arg)
-{
-	check(fegetround() == FE_TOWARDZERO, "what the maker had set");
-	fesetround(FE_UPWARD);
-	go(0);
-	for (;;) {
-		check(rounds_up(), "the fiber's rounding");
-		go(0);
-	}
-}
-
-CASE(rounding)
-{
-	fesetround(FE_TOWARDZERO);
-	begin(round_up_and_go);
-	fesetround(FE_TONEAREST);
-	for (int k = 0; k < 3; k++) {
-		go(0);
-		check(fegetround() == FE_TONEAREST, "the thread's rounding");
-	}
 }
 
 static void count(void *arg)
