@@ -373,6 +373,7 @@ def test_a_coroutine_function_is_a_test() -> None:
     assert ran == [1]
 
 
+@pytest.mark.filterwarnings("ignore:'asyncio.*' is deprecated:DeprecationWarning")  # from 3.14 on
 def test_code_that_asks_for_another_loop_gets_this_one() -> None:
     class Policy(asyncio.DefaultEventLoopPolicy):
         pass
