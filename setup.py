@@ -31,7 +31,7 @@ OF_PYTHON = [
         f"wakeproof._native.{name}",
         [f"python/wakeproof/_native/{part}.c" for part in parts],
         include_dirs=["kernel"],
-        depends=[f"python/wakeproof/_native/{name}.h" for name in ("own", "core", "free")],
+        depends=[f"python/wakeproof/_native/{name}.h" for name in ("own", "core", "free", "spin")],
         extra_compile_args=["-std=c11", *(["-g0"] if name == "exchange" else [])],  # 448 functions
     )
     for name, *parts in (

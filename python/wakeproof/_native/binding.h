@@ -125,6 +125,9 @@ int wp__vthread_home(wp_vthread *thread);    /* index of its carrier [any thread
  * wait-free] */
 int wp__vthread_placed(wp_vthread *thread);
 
+/* Whether the caller is a carrier that has nothing to run. [any thread | wait-free] */
+bool wp__worker_has_none(void);
+
 /* Of its word: 0 parked, 1 queued or run, 2 ended, 3 handed back parked, 9 asleep on its carrier.
  * [any thread, before wp_vthread_free | wait-free] */
 int wp__vthread_state(wp_vthread *thread);

@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #include "free.h"
+#include "spin.h"
 
 /* ---- the kernel ---- */
 
@@ -72,6 +73,7 @@ static struct {
 	int (*parker_park)(void *parker, int64_t deadline_ns);
 	bool (*parker_unpark)(void *parker);
 	int (*vthread_settle)(void);
+	bool (*has_none)(void);
 	int (*first_step)(uint64_t number); /* of Python, by cffi */
 } kernel;
 
@@ -136,6 +138,8 @@ static void forked(void)
 {
 	pid = (long)getpid();
 	known = NULL;
+	gil_is_due = false;
+	sleepers = watchers = 0;
 }
 
 /* Whether it has a thread of the kernel that may be called. */
@@ -241,12 +245,18 @@ static void *hold(PyObject *thread, PyObject **group)
 	return native;
 }
 
+/* Of the step that runs here: whether there is one, and it has woken an OS thread. */
+static _Thread_local bool is_in_step, has_woken;
+
 static void wake(waiter *one)
 {
 	PyObject *group;
 	void *native;
 
 	if (one->parker != NULL) {
+		has_woken = is_in_step;
+		if (has_woken)
+			PUT(gil_is_due, HAS_GIL); /* the step is about to end */
 		kernel.parker_unpark(one->parker);
 		return;
 	}
@@ -648,6 +658,10 @@ static int start_native(void *native)
 		return kernel.vthread_start(native);
 	if (starter.starts++ != 0 || !starter.asks_at_once)
 		return kernel.vthread_start(native);
+	if (LOOK(watchers) != 0) {
+		PUT(gil_is_due, HAS_GIL);
+		return kernel.vthread_start(native);
+	}
 	Py_BEGIN_ALLOW_THREADS how = kernel.vthread_start(native);
 	Py_END_ALLOW_THREADS return how;
 }
@@ -694,17 +708,40 @@ static int deadline_of(PyObject *timeout_s, int64_t *deadline_ns)
 
 enum { RAISED = INT_MIN }; /* beside the kernel's codes */
 
-/* WP_OK: the permit was taken. WP_TIMEOUT. RAISED: an exception. */
-static int park_below(void *parker, int64_t deadline)
+/* Looks for the permit, and then for the GIL. WP_OK, WP_TIMEOUT: not found. [without the GIL] */
+static int look_below(void *parker, int64_t until_ns)
 {
 	int said;
 
-	for (;;) {
-		Py_BEGIN_ALLOW_THREADS said = kernel.parker_park(parker, deadline);
-		Py_END_ALLOW_THREADS if (said != code.interrupted) return said;
-		if (PyErr_CheckSignals() != 0)
-			return RAISED;
-	}
+	do
+		said = kernel.parker_park(parker, 0);
+	while (said == code.timeout && clock_ns() < until_ns);
+	if (said != code.timeout)
+		await_gil(until_ns);
+	return said;
+}
+
+/* WP_OK: the permit was taken. WP_TIMEOUT. RAISED: an exception. */
+static int park_below(void *parker, int64_t deadline)
+{
+	bool looks = are_two(1) && starter.asks_at_once && may_look(&for_permit), has_missed;
+	int64_t until_ns = clock_ns() + LOOK_NS;
+	int said;
+
+	do {
+		Py_BEGIN_ALLOW_THREADS PUT(gil_is_due, false);
+		said = looks ? look_below(parker, until_ns) : kernel.parker_park(parker, deadline);
+		Py_END_ALLOW_THREADS has_missed = looks && said == code.timeout;
+		if (looks)
+			has_looked(&for_permit, clock_ns() < until_ns);
+		looks = false;
+		if ((has_missed || said == code.interrupted) && PyErr_CheckSignals() != 0) {
+			said = RAISED;
+			break;
+		}
+	} while (has_missed || said == code.interrupted);
+	are_two(-1);
+	return said;
 }
 
 /* Of a wait for long: parks for some seconds; whether it was woken. */
@@ -1451,6 +1488,14 @@ static PyObject *greenlets_here(PyObject *module, PyObject *nothing)
 			     here.idle == NULL ? (Py_ssize_t)0 : PyList_GET_SIZE(here.idle));
 }
 
+/* For tests: how many looks before a sleep have missed, and have found what they looked for. */
+static PyObject *looks_here(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+	return Py_BuildValue("nn", LOOK(looks[false]), LOOK(looks[true]));
+}
+
 static PyObject *next_of_call(PyObject *module, PyObject *thread)
 {
 	PyObject *greenlet = Py_NewRef(OF(thread)->greenlet),
@@ -1610,6 +1655,24 @@ static int step_of(PyObject *thread)
 	return how;
 }
 
+/* After a step that has woken an OS thread, which often starts the next virtual thread at once. */
+static void look_for_start(void)
+{
+	int64_t until_ns = clock_ns() + LOOK_NS;
+	bool has_none;
+
+	has_woken = false;
+	PUT(gil_is_due, false);
+	if (!are_two(0) || !may_look(&for_start))
+		return;
+	__atomic_add_fetch(&watchers, 1, __ATOMIC_RELAXED);
+	do
+		has_none = kernel.has_none();
+	while (has_none && clock_ns() < until_ns);
+	__atomic_sub_fetch(&watchers, 1, __ATOMIC_RELAXED);
+	has_looked(&for_start, !has_none);
+}
+
 /* The kernel calls it on a carrier. The first time cffi makes a thread state, which it keeps until the
  * OS thread ends. */
 static int step(uint64_t number)
@@ -1619,11 +1682,17 @@ static int step(uint64_t number)
 
 	if (PyGILState_GetThisThreadState() == NULL)
 		return kernel.first_step(number);
+	if (LOOK(gil_is_due))
+		await_gil(clock_ns() + LOOK_NS);
 	before = PyGILState_Ensure();
+	is_in_step = true;
 	how = step_of((PyObject *)(uintptr_t)number);
 	if (PyErr_Occurred())
 		PyErr_WriteUnraisable((PyObject *)NULL);
+	is_in_step = false;
 	PyGILState_Release(before);
+	if (has_woken)
+		look_for_start();
 	return how;
 }
 
@@ -2372,6 +2441,8 @@ static PyMethodDef functions[] = {
 	{"bodies", bodies, METH_NOARGS, "Run callables, in a greenlet."},
 	{"greenlets_here", greenlets_here, METH_NOARGS,
 	 "Callables of the calling OS thread that are alive, and greenlets that are idle."},
+	{"looks", looks_here, METH_NOARGS,
+	 "How many looks before a sleep have missed, and have found what they looked for."},
 	{"forget", finished, METH_O,
 	 "Drop what the thread ran with and wake its joiners, because it never runs again."},
 	{"park", (PyCFunction)(void *)park, METH_FASTCALL,
@@ -2416,6 +2487,7 @@ static PyObject *alone(PyObject *said)
 int wp__core_fill(PyObject *module)
 {
 	forked();
+	count_cpus();
 	if (pthread_key_create(&parkers, free_parker) != 0 ||
 	    pthread_atfork(NULL, NULL, forked) != 0)
 		return -1;

@@ -2,6 +2,7 @@
  * vthreads.c - virtual threads, and pollers, whose step is a Python callable; see binding.h. */
 #include "binding.h"
 
+#include "sched/run_queues.h"
 #include "sched/vthread_stackful.h"
 #include "sched/vthread_start.h"
 #include "sched/worker.h"
@@ -74,6 +75,13 @@ int wp__vthread_submit_next(wp_vthread *thread, bool starts)
 	if (self != NULL)
 		self->home.keeps = NULL;
 	return code;
+}
+
+bool wp__worker_has_none(void)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self != NULL && !wp__carrier_has_runnable(&self->home.carrier);
 }
 
 uint64_t wp__vthread_id(wp_vthread *thread)
