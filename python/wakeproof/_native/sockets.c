@@ -18,7 +18,7 @@
  * What it leaves  An OS thread, a coroutine function or a pinned thread that would have to wait, a
  *                timeout of 0, a closed socket, odd arguments: the method of Python is called.
  * Where          As core.c, with the GIL. Elsewhere _runtime/socket.py does the same.
- * Evidence       tests/io/test_descriptor_python.py; specs/io/Descriptor.tla. */
+ * Evidence       tests/io/test_sockets_python.py; specs/io/Descriptor.tla. */
 #include "core.h"
 
 #if PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
