@@ -39,10 +39,10 @@ _Static_assert(offsetof(struct state, carrier.word) == 0, "WORD");
 _Static_assert(offsetof(struct state, timers.earliest_ns) == 1024, "EARLIEST");
 _Static_assert(offsetof(struct state, timers.lock) == 1032, "LOCK");
 _Static_assert(offsetof(struct state, armers) == 1408, "ARMERS");
-_Static_assert(offsetof(struct state, now) == 1792, "NOW");
-_Static_assert(sizeof(struct armer) == 184, "ARMER");
+_Static_assert(offsetof(struct state, now) == 2048, "NOW");
+_Static_assert(sizeof(struct armer) == 264, "ARMER");
 _Static_assert(offsetof(struct armer, thread.task.word) == 8, "THREAD");
-_Static_assert(offsetof(struct armer, timer.armed) == 152, "ARMED");
+_Static_assert(offsetof(struct armer, timer.armed) == 232, "ARMED");
 
 /* Ends the park for which it was armed: the first one. */
 static wp_task *due(wp_timer *timer)

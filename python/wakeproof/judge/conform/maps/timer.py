@@ -17,8 +17,8 @@ from typing import Any
 from wakeproof.judge.conform.code import At, Step, lies
 from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, labels_of
 
-WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 1024, 1032, 1408, 1792  # bytes
-ARMER, THREAD, ARMED = 184, 8, 152  # asserted in the scenario
+WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 1024, 1032, 1408, 2048  # bytes
+ARMER, THREAD, ARMED = 264, 8, 232  # asserted in the scenario
 FOREVER = 2**63 - 1
 WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")
 ENDS, STATE, NUMBER = 20, 11, 32
