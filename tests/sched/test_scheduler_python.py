@@ -384,6 +384,33 @@ def test_a_submit_that_fails_is_made_once_more(monkeypatch: pytest.MonkeyPatch) 
         assert lost.result(PATIENCE_S) == 3
 
 
+class RunsAndFails(ByName):
+    """Fails each call after the thread has run to its end."""
+
+    calls = 0
+
+    def submit(self, thread: VirtualThread[Any]) -> None:
+        self.calls += 1
+        super().submit(thread)
+        self.run()
+        raise ValueError("too late")
+
+
+def test_a_submit_that_fails_after_the_thread_has_ended_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[sys.UnraisableHookArgs] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with CarrierGroup(1) as group:
+        scheduler = RunsAndFails()
+        thread = group.factory(scheduler=scheduler)(len, "abc")
+        assert thread.result(PATIENCE_S) == 3
+    assert scheduler.calls == 1
+    assert {(type(hook.exc_value), str(hook.exc_value)) for hook in said} == {
+        (ValueError, "too late")
+    }
+
+
 def test_ctrl_c_in_a_submit_loses_no_thread() -> None:
     with CarrierGroup(1) as group:
         scheduler = Fails(1, KeyboardInterrupt)

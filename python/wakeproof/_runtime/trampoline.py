@@ -73,15 +73,17 @@ def _interrupt() -> None:
 def once_more(call: Callable[[int], None], what: str) -> Callable[..., None]:
     """Return what cffi calls after `call`, a callback by a thread's number, has failed.
 
-    It makes the call once more, because the kernel makes it only once.  If that fails too, cffi
-    gives both errors to ``sys.unraisablehook``.
+    It makes the call once more, because the kernel makes it only once, unless the thread has ended
+    meanwhile.  If that fails too, cffi gives both errors to ``sys.unraisablehook``.
     """
 
     def again(_: object, error: BaseException, trace: TracebackType) -> None:
         number = trace.tb_frame.f_locals["number"]
-        with suppress(Exception):  # a user's exception class may refuse notes
-            error.add_note(f"in the {what} of {threads.get(number).name}")  # type: ignore[union-attr]
-        call(number)
+        thread = threads.get(number)  # None: it has ended, after the call and before its failure
+        if thread is not None:
+            with suppress(Exception):  # a user's exception class may refuse notes
+                error.add_note(f"in the {what} of {thread.name}")
+            call(number)
         if not isinstance(error, KeyboardInterrupt):
             raise error
         _thread.start_new_thread(_interrupt, ())
