@@ -106,6 +106,7 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
 
     _ready: deque[asyncio.Handle]
     _selector: Any
+    _process_self_data: Callable[[bytes], None]
     _stopping: bool
     _ssock: socket.socket | None
     _csock: socket.socket | None
@@ -174,6 +175,14 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
             self._asleep = True  # the next one tries again; at worst that is one write too many
             raise
 
+    def _read_from_self(self) -> None:
+        """Take what is in the pipe; what is left, if it was much, makes another event."""
+        try:
+            data = self._ssock.recv(4096)  # type: ignore[union-attr]
+        except (BlockingIOError, InterruptedError):
+            return
+        self._process_self_data(data)
+
     def _send(self) -> None:
         if (sleep := self._sleep) is not None:
             sleep.thread.unpark()
@@ -239,6 +248,7 @@ elif not os.environ.get("WAKEPROOF_PLAIN"):
             type("TimerHandle", (asyncio.TimerHandle,), {"__slots__": ()}),
             deque,
             asyncio.SelectorEventLoop,
+            _Epoll.select,
             _report,
         )
         _Base = type("_NativeEventLoop", (LoopCore, _PlainEventLoop), {})

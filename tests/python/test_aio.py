@@ -122,6 +122,157 @@ def test_a_call_between_the_announcement_and_the_block_ends_the_block(
     assert call_before_block(make) < LOST_S / 2
 
 
+class SlowEpoll:
+    """An epoll that calls `before_block` when it is about to block, and measures sleeps."""
+
+    before_block: Callable[[], object] | None = None
+    slept_s = 0.0
+
+    def __init__(self, epoll: Any) -> None:
+        self.epoll = epoll
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.epoll, name)
+
+    def poll(self, timeout: float | None = None, *most: int) -> Any:
+        if timeout != 0 and self.before_block:
+            act, self.before_block = self.before_block, None
+            act()
+        begun = time.monotonic()
+        found = self.epoll.poll(LOST_S if timeout is None else timeout, *most)
+        self.slept_s = max(self.slept_s, time.monotonic() - begun)
+        return found
+
+
+def with_slow_epoll(make: type[aio.EventLoop]) -> tuple[aio.EventLoop, SlowEpoll]:
+    """Return a loop with its own selector, and the epoll of that."""
+    loop = make()
+    loop._selector._selector = epoll = SlowEpoll(loop._selector._selector)
+    return loop, epoll
+
+
+@each_loop
+def test_the_own_selector_of_a_loop_loses_no_wakeup_either(make: type[aio.EventLoop]) -> None:
+    loop, epoll = with_slow_epoll(make)
+    with contextlib.closing(loop):
+        epoll.before_block = partial(in_thread, loop.call_soon_threadsafe, loop.stop)
+        loop.run_forever()
+        assert epoll.slept_s < LOST_S / 2
+        assert loop.statistics() == aio.LoopStatistics(sent=1, saved=0)
+        loop._ready = ready = Watched()
+        call = partial(in_thread, loop.call_soon_threadsafe, loop.stop)
+        loop.call_soon(lambda: setattr(ready, "act", call))
+        loop.run_forever()
+        assert epoll.slept_s < LOST_S / 2
+        assert loop.statistics() == aio.LoopStatistics(sent=1, saved=1)
+        loop.call_soon(lambda: setattr(ready, "act", loop.stop))
+        loop.run_forever()
+        assert epoll.slept_s < LOST_S / 2
+        assert not loop._asleep
+
+
+@each_loop
+def test_a_wait_that_fails_ends_the_announcement(make: type[aio.EventLoop]) -> None:
+    loop, epoll = with_slow_epoll(make)
+
+    def fail() -> None:
+        assert loop._asleep or isinstance(loop, aio._FencedEventLoop)
+        raise KeyboardInterrupt
+
+    with contextlib.closing(loop):
+        epoll.before_block = fail
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_forever()
+        assert not loop._asleep
+        loop.call_soon_threadsafe(loop.stop)
+        loop.run_forever()
+        assert loop.statistics() == aio.LoopStatistics(sent=0, saved=1)
+
+
+@beside_asyncio
+def test_readers_and_writers_run_when_their_descriptors_are_ready(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    seen: list[object] = []
+    loop = make()
+    one, other = socket.socketpair()
+    third, fourth = socket.socketpair()
+    with contextlib.closing(loop), one, other, third, fourth:
+        for each in (one, other, third):
+            each.setblocking(False)
+        loop.add_reader(one, lambda: (seen.append(("reads", one.recv(1))), loop.stop()))
+        loop.add_writer(other, lambda: (seen.append("writes"), loop.remove_writer(other)))
+        loop.add_reader(third, seen.append, "never")
+        loop.add_writer(third, lambda: (seen.append("removes"), loop.remove_reader(third)))
+        loop.call_later(0.01, other.send, b"a")
+        loop.run_forever()
+        assert seen.count("writes") == 1
+        assert seen.count(("reads", b"a")) == 1
+        assert seen.count("removes") > 1
+        fourth.send(b"x")
+        del seen[:]
+        loop.add_writer(third, seen.append, "writes")
+        fourth.close()  # a hangup makes the writer ready, and there is no reader
+        loop.add_reader(one, lambda: (seen.append(one.recv(1)), loop.stop()))
+        other.close()
+        loop.run_forever()
+        assert b"" in seen
+        assert "never" not in seen
+        assert "writes" in seen
+        loop.remove_writer(third)
+        loop.remove_reader(one)
+
+
+@beside_asyncio
+def test_a_writer_runs_when_nobody_can_read(make: type[asyncio.SelectorEventLoop]) -> None:
+    loop = make()
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writes, bytes(65536))
+    with contextlib.closing(loop):
+        loop.add_writer(writes, loop.stop)
+        loop.call_soon(os.close, reads)
+        loop.call_later(PATIENCE_S, lambda: pytest.fail("the writer was not told of the error"))
+        loop.run_forever()
+        loop.remove_writer(writes)
+    os.close(writes)
+
+
+@beside_asyncio
+def test_a_reader_that_was_cancelled_is_removed(make: type[asyncio.SelectorEventLoop]) -> None:
+    loop = make()
+    one, other = socket.socketpair()
+    with contextlib.closing(loop), one, other:
+        for file, add in ((one, loop._add_reader), (other, loop._add_writer)):  # type: ignore[attr-defined]
+            handle = add(file, int)
+            handle.cancel()
+        other.send(b"x")
+        loop.call_later(0.05, loop.stop)
+        loop.run_forever()
+        for file in (one, other):
+            with pytest.raises(KeyError):
+                loop._selector.get_key(file)  # type: ignore[attr-defined]
+
+
+@beside_asyncio
+def test_a_subclass_may_process_events_itself(make: type[asyncio.SelectorEventLoop]) -> None:
+    seen: list[int] = []
+
+    class Counting(make):  # type: ignore[misc, valid-type]
+        def _process_events(self, events: list[Any]) -> None:
+            seen.extend(mask for _, mask in events)
+            super()._process_events(events)
+
+    loop = Counting()
+    with contextlib.closing(loop):
+        loop._csock.send(b"x")
+        loop.call_soon(loop.call_later, 0.02, loop.stop)
+        loop.run_forever()
+    assert seen == [selectors.EVENT_READ]
+
+
 @pytest.mark.slow
 def test_a_poller_that_does_not_look_again_loses_the_wakeup() -> None:
     assert call_before_announcement(NoSecondLook) >= LOST_S * 0.9

@@ -35,8 +35,13 @@ typedef struct core {
 	unsigned long long saved; /* calls that found the loop awake */
 	Py_ssize_t cancelled;     /* timers in the heap that were cancelled */
 	double resolution;        /* of the clock, in seconds */
-	enum { UNKNOWN, OURS, OVERRIDDEN } call_at;
+	enum { UNKNOWN, OURS, OVERRIDDEN } call_at, events; /* who has these methods */
+	PyObject *selector, *epoll, *keys; /* NULL, or the selector of aio.py, and its parts */
 } core;
+
+/* Of epoll, and of the module selectors. */
+enum { EPOLL_READ = 1, EPOLL_WRITE = 4, READ = 1, WRITE = 2 };
+enum { FILE_OF, FD_OF, EVENTS_OF, DATA_OF }; /* of a SelectorKey */
 
 /* As in asyncio: so many timers are thrown out at once, if more than half of them were cancelled.
  */
@@ -49,7 +54,8 @@ static PyObject *append, *popleft, *our_call_at, *report;
 static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *base_cancel;
 static PyObject *base_call_later, *base_call_at;
 static PyObject *str_context, *str_write, *str_select, *str_selector, *str_process, *str_run;
-static PyObject *str_time, *str_call_at, *zero;
+static PyObject *str_time, *str_call_at, *str_poll, *str_stopping, *zero;
+static PyObject *base_process, *our_select;
 
 enum slot { CALLBACK, ARGS, CANCELLED, LOOP, TRACEBACK, REPR, CONTEXT, WHEN, SCHEDULED, SLOTS };
 static const char *const slot_names[SLOTS] = {
@@ -301,16 +307,21 @@ static PyObject *call_at(PyObject *self, PyObject *const *args, Py_ssize_t count
 	return schedule(loop, args[0], args + 1, count - 1, context);
 }
 
+/* Whether a method of the loop's class is that one, or a subclass has another. */
+static bool has(core *loop, PyObject *name, PyObject *method)
+{
+	PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(loop), name);
+
+	PyErr_Clear();
+	Py_XDECREF(found);
+	return found == method;
+}
+
 /* Whether call_at is ours; if a subclass has one, call_later must call it. */
 static bool has_our_call_at(core *loop)
 {
-	if (loop->call_at == UNKNOWN) {
-		PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(loop), str_call_at);
-
-		PyErr_Clear();
-		loop->call_at = found == our_call_at ? OURS : OVERRIDDEN;
-		Py_XDECREF(found);
-	}
+	if (loop->call_at == UNKNOWN)
+		loop->call_at = has(loop, str_call_at, our_call_at) ? OURS : OVERRIDDEN;
 	return loop->call_at == OURS;
 }
 
@@ -434,6 +445,18 @@ static PyObject *timeout_of(core *loop)
 	return PyFloat_FromDouble(due - now < LONGEST_S ? due - now : LONGEST_S);
 }
 
+/* Queue a handle, whatever the queue is; -1: an exception. */
+static int queue_anywhere(core *loop, PyObject *handle)
+{
+	PyObject *done;
+
+	if (is_plain_deque(loop->ready))
+		return queue(loop, handle);
+	done = PyObject_CallMethod(loop->ready, "append", "O", handle);
+	Py_XDECREF(done);
+	return done == NULL ? -1 : 0;
+}
+
 /* Queue the timers that are due; -1: an exception. */
 static int queue_due(core *loop)
 {
@@ -450,16 +473,7 @@ static int queue_due(core *loop)
 		if (code != 0 || due >= now + loop->resolution)
 			break;
 		timer = take_first(heap);
-		if (timer == NULL)
-			code = -1;
-		else if (is_plain_deque(loop->ready))
-			code = queue(loop, timer);
-		else {
-			PyObject *done = PyObject_CallMethod(loop->ready, "append", "O", timer);
-
-			code = done == NULL ? -1 : 0;
-			Py_XDECREF(done);
-		}
+		code = timer == NULL ? -1 : queue_anywhere(loop, timer);
 		Py_XDECREF(timer);
 	}
 	Py_DECREF(heap);
@@ -531,23 +545,130 @@ static int run(PyObject *handle)
 	return found == NULL ? report_error(handle) : 0;
 }
 
-/* Look for descriptors, or block (not if the loop was stopped: _block); -1: an exception. */
-static int look(PyObject *self, PyObject *timeout)
-{
-	PyObject *selector = PyObject_GetAttr(self, str_selector), *events = NULL, *done = Py_None;
+/* ---- descriptors ---- */
 
-	if (selector != NULL)
-		events = PyObject_CallMethodOneArg(selector, str_select, timeout);
-	Py_XDECREF(selector);
-	if (events == NULL)
-		return -1;
-	if (!PyList_CheckExact(events) || PyList_GET_SIZE(events) != 0) {
-		done = PyObject_CallMethodOneArg(self, str_process, events);
-		Py_XDECREF(done);
+/* Whether the loop's selector is that of aio.py, with its own select: then we know its parts. */
+static bool is_plain_selector(core *loop, PyObject *selector)
+{
+	PyObject *select = PyObject_GetAttr(selector, str_select);
+	bool is_plain = select != NULL && PyMethod_Check(select) &&
+			PyMethod_GET_FUNCTION(select) == our_select;
+
+	Py_XDECREF(select);
+	if (loop->events == UNKNOWN)
+		loop->events = has(loop, str_process, base_process) ? OURS : OVERRIDDEN;
+	if (is_plain && loop->events == OURS && loop->selector != selector) {
+		Py_XSETREF(loop->epoll, PyObject_GetAttrString(selector, "_selector"));
+		Py_XSETREF(loop->keys, PyObject_GetAttrString(selector, "_fd_to_key"));
+		Py_XSETREF(loop->selector, Py_NewRef(selector));
 	}
-	Py_DECREF(events);
+	PyErr_Clear();
+	return is_plain && loop->events == OURS && loop->epoll != NULL && loop->keys != NULL &&
+	       PyDict_CheckExact(loop->keys);
+}
+
+/* Wait for descriptors as _block does: what epoll.poll returns; NULL: an exception. */
+static PyObject *poll(core *loop, PyObject *timeout)
+{
+	PyObject *stopping, *found;
+	int has_work = 0, is_stopping;
+
+	if (timeout == zero)
+		return PyObject_CallMethodOneArg(loop->epoll, str_poll, zero);
+	Py_XSETREF(loop->asleep, Py_NewRef(Py_True));
+	stopping = PyObject_GetAttr((PyObject *)loop, str_stopping);
+	is_stopping = stopping == NULL ? -1 : PyObject_IsTrue(stopping);
+	Py_XDECREF(stopping);
+	if (is_stopping >= 0)
+		has_work = PyObject_IsTrue(loop->ready);
+	found = is_stopping < 0 || has_work < 0
+			? NULL
+			: PyObject_CallMethodOneArg(loop->epoll, str_poll,
+						    is_stopping || has_work ? zero : timeout);
+	Py_XSETREF(loop->asleep, Py_NewRef(Py_False));
+	return found;
+}
+
+/* Queue the reader or the writer of a descriptor with an event; -1: an exception. */
+static int queue_event(core *loop, PyObject *file, PyObject *handle, const char *remove)
+{
+	PyObject *done;
+
+	if (handle == Py_None)
+		return 0;
+	if (*slot_of(handle, CANCELLED) != Py_True)
+		return queue_anywhere(loop, handle);
+	done = PyObject_CallMethod((PyObject *)loop, remove, "O", file);
+	Py_XDECREF(done);
 	return done == NULL ? -1 : 0;
 }
+
+static bool is_known_reader(PyObject *handle)
+{
+	return handle == Py_None || Py_IS_TYPE(handle, handle_type);
+}
+
+/* Queue what waits for an event, which epoll has returned; -1: an exception. */
+static int take_event(core *loop, PyObject *event)
+{
+	PyObject *key = PyDict_GetItemWithError(loop->keys, PyTuple_GET_ITEM(event, 0)), *data;
+	PyObject *file, *reader, *writer, *done;
+	long seen = PyLong_AsLong(PyTuple_GET_ITEM(event, 1)), wanted;
+	int code = 0;
+
+	if (key == NULL)
+		return PyErr_Occurred() != NULL ? -1 : 0;
+	/* An error or a hangup is neither of the two bits, and makes both kinds ready. */
+	seen = (seen & ~EPOLL_READ ? WRITE : 0) | (seen & ~EPOLL_WRITE ? READ : 0);
+	wanted = seen & PyLong_AsLong(PyTuple_GET_ITEM(key, EVENTS_OF));
+	data = PyTuple_GET_ITEM(key, DATA_OF);
+	if (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != 2 ||
+	    !is_known_reader(PyTuple_GET_ITEM(data, 0)) ||
+	    !is_known_reader(PyTuple_GET_ITEM(data, 1))) {
+		done = PyObject_CallMethod((PyObject *)loop, "_process_events", "[(Ol)]", key,
+					   wanted);
+		Py_XDECREF(done);
+		return done == NULL ? -1 : 0;
+	}
+	file = Py_NewRef(PyTuple_GET_ITEM(key, FILE_OF)); /* a removal drops the key */
+	reader = Py_NewRef(PyTuple_GET_ITEM(data, 0));
+	writer = Py_NewRef(PyTuple_GET_ITEM(data, 1));
+	if (wanted & READ)
+		code = queue_event(loop, file, reader, "_remove_reader");
+	if (code == 0 && (wanted & WRITE))
+		code = queue_event(loop, file, writer, "_remove_writer");
+	Py_DECREF(file);
+	Py_DECREF(reader);
+	Py_DECREF(writer);
+	return code;
+}
+
+/* Look for descriptors, or block (not if the loop was stopped); -1: an exception. */
+static int look(core *loop, PyObject *timeout)
+{
+	PyObject *self = (PyObject *)loop, *selector = PyObject_GetAttr(self, str_selector);
+	PyObject *events = NULL, *done = Py_None;
+	int code = 0;
+
+	if (selector != NULL && is_plain_selector(loop, selector)) {
+		events = poll(loop, timeout);
+		for (Py_ssize_t at = 0; events != NULL && code == 0 && at < PyList_GET_SIZE(events);
+		     at++)
+			code = take_event(loop, PyList_GET_ITEM(events, at));
+	} else if (selector != NULL) {
+		events = PyObject_CallMethodOneArg(selector, str_select, timeout);
+		if (events != NULL &&
+		    (!PyList_CheckExact(events) || PyList_GET_SIZE(events) != 0)) {
+			done = PyObject_CallMethodOneArg(self, str_process, events);
+			Py_XDECREF(done);
+		}
+	}
+	Py_XDECREF(selector);
+	Py_XDECREF(events);
+	return events == NULL || done == NULL ? -1 : code;
+}
+
+/* ---- turns ---- */
 
 static PyObject *run_once(PyObject *self, PyObject *nothing)
 {
@@ -561,7 +682,7 @@ static PyObject *run_once(PyObject *self, PyObject *nothing)
 		return PyObject_CallOneArg(base_run_once, self);
 	if (discard_cancelled(loop) != 0 || (timeout = timeout_of(loop)) == NULL)
 		return NULL;
-	code = look(self, timeout);
+	code = look(loop, timeout);
 	Py_DECREF(timeout);
 	if (code != 0 || queue_due(loop) != 0)
 		return NULL;
@@ -605,6 +726,9 @@ static int core_traverse(PyObject *self, visitproc visit, void *arg)
 	Py_VISIT(loop->closed);
 	Py_VISIT(loop->debug);
 	Py_VISIT(loop->asleep);
+	Py_VISIT(loop->selector);
+	Py_VISIT(loop->epoll);
+	Py_VISIT(loop->keys);
 	return 0;
 }
 
@@ -617,6 +741,9 @@ static int core_clear(PyObject *self)
 	Py_CLEAR(loop->closed);
 	Py_CLEAR(loop->debug);
 	Py_CLEAR(loop->asleep);
+	Py_CLEAR(loop->selector);
+	Py_CLEAR(loop->epoll);
+	Py_CLEAR(loop->keys);
 	return 0;
 }
 
@@ -693,13 +820,14 @@ static PyObject *bind(PyObject *module, PyObject *args)
 	PyObject *handle, *asyncio_timer, *timer, *deque, *base;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OOOOOO", &handle, &asyncio_timer, &timer, &deque, &base,
-			      &report))
+	if (!PyArg_ParseTuple(args, "OOOOOOO", &handle, &asyncio_timer, &timer, &deque, &base,
+			      &our_select, &report))
 		return NULL;
 	handle_type = (PyTypeObject *)Py_NewRef(handle);
 	asyncio_timer_type = (PyTypeObject *)Py_NewRef(asyncio_timer);
 	timer_type = (PyTypeObject *)Py_NewRef(timer);
 	deque_type = (PyTypeObject *)Py_NewRef(deque);
+	Py_INCREF(our_select);
 	Py_INCREF(report);
 	append = PyObject_GetAttrString(deque, "append");
 	popleft = PyObject_GetAttrString(deque, "popleft");
@@ -708,18 +836,19 @@ static PyObject *bind(PyObject *module, PyObject *args)
 	base_call_later = PyObject_GetAttrString(base, "call_later");
 	base_call_at = PyObject_GetAttrString(base, "call_at");
 	base_run_once = PyObject_GetAttrString(base, "_run_once");
+	base_process = PyObject_GetAttr(base, str_process);
 	base_cancel = PyObject_GetAttrString(asyncio_timer, "cancel");
 	our_call_at = PyObject_GetAttrString((PyObject *)core_type, "call_at");
 	if (append == NULL || popleft == NULL || base_call_soon == NULL ||
 	    base_call_soon_threadsafe == NULL || base_call_later == NULL || base_call_at == NULL ||
-	    base_run_once == NULL || base_cancel == NULL || our_call_at == NULL || !find_slots() ||
-	    !add_cancel())
+	    base_run_once == NULL || base_cancel == NULL || base_process == NULL ||
+	    our_call_at == NULL || !find_slots() || !add_cancel())
 		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-	{"bind", bind, METH_VARARGS, "Asyncio's classes, ours of timers, the report."},
+	{"bind", bind, METH_VARARGS, "Asyncio's classes, our timers and select, the report."},
 	{0},
 };
 
@@ -731,6 +860,8 @@ static bool fill(PyObject *module)
 	core_type = (PyTypeObject *)type;
 	str_time = PyUnicode_InternFromString("time");
 	str_call_at = PyUnicode_InternFromString("call_at");
+	str_poll = PyUnicode_InternFromString("poll");
+	str_stopping = PyUnicode_InternFromString("_stopping");
 	str_context = PyUnicode_InternFromString("context");
 	str_write = PyUnicode_InternFromString("_write_to_self");
 	str_select = PyUnicode_InternFromString("select");
@@ -740,7 +871,7 @@ static bool fill(PyObject *module)
 	zero = PyLong_FromLong(0);
 	return code == 0 && str_context != NULL && str_write != NULL && str_select != NULL &&
 	       str_selector != NULL && str_process != NULL && str_run != NULL && str_time != NULL &&
-	       str_call_at != NULL && zero != NULL;
+	       str_call_at != NULL && str_poll != NULL && str_stopping != NULL && zero != NULL;
 }
 #else
 static PyMethodDef functions[] = {{0}};

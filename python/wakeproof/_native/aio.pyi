@@ -54,6 +54,7 @@ def bind(
     our_timer: type[TimerHandle],
     queue: type[deque[object]],
     base: type[object],
+    select: Callable[..., object],
     report: Callable[[Handle, BaseException], None],
     /,
 ) -> None: ...
