@@ -724,7 +724,7 @@ static int look_below(void *parker, int64_t until_ns)
 /* WP_OK: the permit was taken. WP_TIMEOUT. RAISED: an exception. */
 static int park_below(void *parker, int64_t deadline)
 {
-	bool looks = are_two(1) && starter.asks_at_once && may_look(&for_permit), has_missed;
+	bool looks = is_only_one(1) && starter.asks_at_once && may_look(&for_permit), has_missed;
 	int64_t until_ns = clock_ns() + LOOK_NS;
 	int said;
 
@@ -740,7 +740,7 @@ static int park_below(void *parker, int64_t deadline)
 			break;
 		}
 	} while (has_missed || said == code.interrupted);
-	are_two(-1);
+	is_only_one(-1);
 	return said;
 }
 
@@ -1663,7 +1663,7 @@ static void look_for_start(void)
 
 	has_woken = false;
 	PUT(gil_is_due, false);
-	if (!are_two(0) || !may_look(&for_start))
+	if (!is_only_one(0) || !may_look(&for_start))
 		return;
 	__atomic_add_fetch(&watchers, 1, __ATOMIC_RELAXED);
 	do

@@ -56,7 +56,7 @@ static void count_cpus(void)
 
 /* Whether at most one OS thread waits for a permit, when `more` do. Several keep a carrier busy, and
  * share the CPUs; then a look takes what others could use. */
-static bool are_two(int more)
+static bool is_only_one(int more)
 {
 	return __atomic_add_fetch(&sleepers, more, __ATOMIC_RELAXED) <= 1;
 }
