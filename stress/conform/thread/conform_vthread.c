@@ -33,6 +33,14 @@ struct state {
 	uint32_t parks, yields, is_timed;
 };
 
+/* python/wakeproof/judge/conform/maps/vthread.py reads the state at these places. */
+_Static_assert(offsetof(struct state, thread.task.word) == 8, "WORD");
+_Static_assert(offsetof(struct state, thread.interrupted) == 64, "FLAG");
+_Static_assert(offsetof(struct state, cells) == 256, "CELLS");
+_Static_assert(offsetof(struct state, timer) == 260, "ARMED");
+_Static_assert(offsetof(struct state, joined) == 264, "JOINED");
+_Static_assert(offsetof(struct state, says) == 268, "SAYS");
+
 STRESS_INIT(init)
 {
 	wp__vthread_init(&state->thread, NULL);

@@ -17,8 +17,8 @@ from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, Ghost
 
 THREADS = ("c1", "c2", "u1", "interrupter", "timer", "canceller")
 TIMER = THREADS.index("timer")
-WORD, FLAG = 8, 64  # bytes: of the thread
-CELLS, ARMED, JOINED, SAYS = 128, 132, 136, 140
+WORD, FLAG = 8, 64  # bytes: of the thread; all asserted in the scenario
+CELLS, ARMED, JOINED, SAYS = 256, 260, 264, 268
 STATES = {0: "PARKED", 1: "BUSY", 2: "DONE", 3: "CANCELLED", 9: "PINNED"}
 STATE, NUMBER = 11, 32
 BITS = ((4, "unpark"), (16, "timer"))
