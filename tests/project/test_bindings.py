@@ -86,6 +86,7 @@ NOT_SET = {
     "wp_group_config.spares": "a greenlet runs only on the OS thread that began it, so no spare "
     "thread can run a carrier; Compensation(spare_carriers=...) counts pinned parks as blocks",
     "wp_group_config.arg": "the callback of `bind` finds its group by itself",
+    "wp_vthread_config.keeps_rounding": "greenlet saves the control words of a callable itself",
     "wp_vthread_config.run": STACKS,
     "wp_vthread_config.stack_bytes": STACKS,
     "wp_vthread_config.left": "the step that ends a thread, and a close, tell Python themselves",
