@@ -38,11 +38,11 @@ from wakeproof.errors import (
     UnsupportedError,
     UsageError,
 )
+from wakeproof.group import CarrierGroup
 from wakeproof.vthread import context_to_start
 
 if TYPE_CHECKING:
     from wakeproof.aio import EventLoop
-    from wakeproof.group import CarrierGroup
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
@@ -220,6 +220,8 @@ class LoopGroup:
                 "this Python shares the running loop between the virtual threads of a carrier: it "
                 "needs CPython 3.11 to 3.14 and a build of wakeproof with Python.h"
             )
+        if not isinstance(group, CarrierGroup):
+            raise UsageError(f"group is {group!r}; allowed: a CarrierGroup")
         start(group)
         if _groups.setdefault(group, self) is not self:
             raise StateError(f"{group!r} has a LoopGroup; close that one first")

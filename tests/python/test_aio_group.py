@@ -528,6 +528,8 @@ def test_a_loop_in_an_os_thread_runs_threads_in_the_default_group() -> None:
 def test_calls_in_the_wrong_place_are_refused(group: CarrierGroup, loops: aio.LoopGroup) -> None:
     with pytest.raises(UsageError, match="async function"):
         loops.run(3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="group is 5; allowed: a CarrierGroup"):
+        aio.LoopGroup(5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="timeout_s"):
         loops.run(add(1, 2), -1)
     with pytest.raises(WrongThreadError):
