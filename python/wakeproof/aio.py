@@ -24,8 +24,7 @@ Example:
     ...     runner.run(asyncio.to_thread(pow, 2, 10))
     1024
 
-Spec: ``Guard.tla`` (NoLostWakeup); here the queue is the loop's deque of handles, and the transport
-its self-pipe.
+Spec: ``specs/aio/EventLoop.tla`` (NoLostWakeup, NextCallWakes); without the GIL ``Guard.tla``.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@
 All of it happens under one lock, which nobody holds while he waits, wakeups included: so no
 receiver waits beside an object, and no sender beside a free slot.  A coroutine that is cancelled
 passes on what it was given meanwhile, an object or a slot.
+
+Spec: ``specs/aio/AioChannel.tla`` (NothingLost, NobodyWaitsForNothing, Ends).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@
  * Why it works   The GIL orders the steps of all threads, and the append and the look at asleep are
  *                one step here.  Poller's half: _block in aio.py.
  * Where          CPython with its headers and with the GIL; elsewhere aio.py does the same.
- * Spec           specs/wakeup/Guard.tla.
+ * Spec           specs/aio/EventLoop.tla.
  * Evidence       tests/python/test_aio.py, which tests both; make soak-aio; make test-stdlib. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

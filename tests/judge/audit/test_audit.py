@@ -249,7 +249,8 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
     }
     reasons = audit.tlc_alone(root / "specs")
     assert sorted(promised - upheld - compared) == sorted(reasons)
-    assert len(reasons) <= 15
+    in_python = {module.stem for module in (root / "specs" / "aio").glob("*.tla")}
+    assert len([claim for claim in reasons if claim.split("!")[0] not in in_python]) <= 15
 
 
 def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_round() -> None:
