@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from wakeproof import bench
 from wakeproof.bench import (
@@ -30,9 +32,11 @@ from wakeproof.bench import (
     program,
     python,
 )
+from wakeproof.bench.compare import Change, compare
 from wakeproof.bench.rows import KOPS
+from wakeproof.cli.bench import bench as command
 from wakeproof.cli.bench import cells, show
-from wakeproof.errors import UsageError
+from wakeproof.errors import EXIT_HOLDS, EXIT_VIOLATED, UsageError
 from wakeproof.judge import report
 from wakeproof.judge.process import Children
 
@@ -248,3 +252,91 @@ def test_the_command_prints_and_stores_json(
     assert all(r["rounds"] >= 6 for r in found["results"])
     stored = Path(found["stored"])
     assert json.loads((stored / "one_ping.json").read_text())[0]["ns"]["ours"]
+
+
+def run_of(*results: bench.Result) -> measure.BenchReport:
+    return measure.BenchReport(results, "x86_64", "cc", (0, 1))
+
+
+def changed(row: Row, old: list[float], new: list[float]) -> Change:
+    """Compare two runs of one row whose peer took 10 ns in each round."""
+    before, after = (run_of(grade(row, samples(ns, [10.0] * 3, row.peer))) for ns in (old, new))
+    (change,) = compare(before, after).changes
+    return change
+
+
+@pytest.mark.parametrize(
+    ("new", "factor", "of_times", "of_rates"),
+    [
+        ([20.0, 22.0, 24.0], 2.0, "slower", "slower"),
+        ([5.0, 5.5, 6.0], 0.5, "faster", "faster"),
+        ([10.0, 12.1, 14.0], 1.1, "", ""),  # quartiles of 1.105 and 1.305; of the old 1.05 and 1.15
+    ],
+)
+def test_a_row_is_faster_or_slower_if_its_quartiles_do_not_overlap(
+    new: list[float], factor: float, of_times: str, of_rates: str
+) -> None:
+    old = [10.0, 11.0, 12.0]
+    times, rates = (changed(row, old, new) for row in (TIMES, RATES))
+    assert (times.way, rates.way) == (of_times, of_rates)
+    assert times.factor == pytest.approx(factor)
+    assert rates.factor == pytest.approx(1 / factor)
+
+
+def test_a_goal_that_was_met_and_is_short_is_lost() -> None:
+    assert changed(TIMES, [17.0] * 3, [19.0] * 3).is_lost
+    assert not changed(TIMES, [19.0] * 3, [19.5] * 3).is_lost  # it was short before
+    assert not changed(TIMES, [17.0] * 3, [17.5] * 3).is_lost
+    assert not changed(replace(TIMES, at_most=None), [17.0] * 3, [99.0] * 3).is_lost
+
+
+def test_two_files_are_compared_row_by_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fast, slow = (grade(TIMES, samples([ours] * 3, [10.0] * 3)) for ours in (17.0, 34.0))
+    flow = grade(RATES, samples([1.0] * 3, [10.0] * 3, "peer"))
+    runs = {"old": run_of(fast, flow), "new": run_of(slow, replace(flow, not_run="no peer"))}
+    files = [tmp_path / f"{name}.json" for name in runs]
+    for file, found in zip(files, runs.values(), strict=True):
+        file.write_text(report.to_json(found), "utf-8")
+    with pytest.raises(typer.Exit) as ended:
+        command(["compare", *map(str, files)])
+    assert ended.value.exit_code == EXIT_VIOLATED
+    out = capsys.readouterr().out
+    (line,) = (line for line in out.splitlines() if line.startswith("a queue"))
+    assert line.split("  ")[-1].strip() == "met -> short"
+    assert "slower" in line
+    assert "in the old run alone: toy, a flow (a peer)" in out
+    assert "1 rows: 0 faster, 1 slower, 0 within the quartiles; 1 goals lost; 1 rows in the" in out
+    with pytest.raises(typer.Exit) as ended:
+        command(["compare", *map(str, files)], "flow", as_json=True)
+    assert ended.value.exit_code == EXIT_HOLDS
+    found = json.loads(capsys.readouterr().out)
+    assert (found["changes"], found["lost"]) == ([], [])
+    assert [result["row"]["name"] for result in found["only_old"]] == ["a flow"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare"], "'compare'; allowed: nothing, or compare OLD.json NEW.json"),
+        (["measure", "a", "b"], "'measure a b'; allowed: nothing, or compare OLD.json NEW.json"),
+        (["compare", "none", "none"], "none: No such file or directory"),
+        (
+            ["compare", "half.json", "half.json"],
+            "half.json is no run that `wakeproof bench --json`",
+        ),
+        (
+            ["compare", "list.json", "list.json"],
+            "list.json is no run that `wakeproof bench --json`",
+        ),
+    ],
+)
+def test_what_is_no_run_is_named(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("half.json").write_text('{"results": [')
+    Path("list.json").write_text("[1, 2]")
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
+        command(words)

@@ -119,13 +119,21 @@ def select(regex: str | None) -> list[Row]:
     Raises:
         UsageError: not a regular expression, or no such row.
     """
-    is_named = finder(regex)
-    rows = [row for row in ROWS
-            if any(map(is_named, (row.name, row.program, row.against, row.concept)))]  # fmt: skip
+    rows = [*filter(matcher(regex), ROWS)]
     if not rows:
         known = ", ".join(dict.fromkeys(row.program for row in ROWS))
         raise UsageError(f"no row matches {regex!r}; there are {known}")
     return rows
+
+
+def matcher(regex: str | None) -> Callable[[Row], bool]:
+    """Return whether `regex` matches the name, program, peer or concept of a row.
+
+    Raises:
+        UsageError: not a regular expression.
+    """
+    is_named = finder(regex)
+    return lambda row: any(map(is_named, (row.name, row.program, row.against, row.concept)))
 
 
 def judge(row: Row, samples: Samples) -> Result:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -11,12 +12,16 @@ from rich.text import Text
 
 from wakeproof import bench as benching
 from wakeproof import errors, locations
-from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result
+from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result, measure
+from wakeproof.bench import compare as comparing
+from wakeproof.bench.compare import Change, Comparison
 from wakeproof.cli.panels import AsJson
 from wakeproof.cli.progress import status
+from wakeproof.errors import UsageError
 from wakeproof.judge import report
 
 COLUMNS = ("row", ">ours", "against", ">peer", "unit", ">ratio", "quartiles", ">goal", "")
+COMPARED = ("row", "against", ">old", ">new", ">new/old", "", ">goal", "verdict")
 STYLES = {MET: "green", TIE: "yellow", SHORT: "bold red", SHOWN: "dim"}
 LEGEND = """\
 ratio: ours/peer, of times (<=) or of rates (>=); median over rounds in which the sides took turns.
@@ -26,6 +31,14 @@ above; rows without a ratio count something. Nanoseconds differ between machines
 
 
 def bench(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[compare OLD.json NEW.json]",
+            help="Compare two runs that were kept, instead of measuring.",
+            show_default=False,
+        ),
+    ] = None,
     regex: Annotated[
         str | None, typer.Option("-t", metavar="REGEX", help="Measure the rows whose name matches.")
     ] = None,
@@ -43,7 +56,14 @@ def bench(
       wakeproof bench -t parker            one of them
 
       wakeproof bench --seconds 3 --json   more rounds, for a program
+
+      wakeproof bench compare old.json new.json
+
+    `compare` joins two runs that --json has printed. A row is faster or slower if the quartiles of
+    its ratios do not overlap. The exit code is 1 if a goal that was met is short now.
     """
+    if words:
+        _compare(words, regex, as_json=as_json)
     screen = report.console(stderr=True) if as_json else report.console()
     with status(screen) as progress:
         found = benching.bench(regex, seconds, progress)
@@ -52,6 +72,39 @@ def bench(
     else:
         show(screen, found)
     raise typer.Exit(errors.EXIT_HOLDS)
+
+
+def _compare(words: list[str], regex: str | None, *, as_json: bool) -> NoReturn:
+    if words[0] != "compare" or len(words) != 3:
+        raise UsageError(f"{' '.join(words)!r}; allowed: nothing, or compare OLD.json NEW.json")
+    old, new = (comparing.read(Path(word)) for word in words[1:])
+    found = comparing.compare(old, new, measure.matcher(regex))
+    report.end(
+        lambda: {**vars(found), "lost": found.lost, "summary": found.summary},
+        lambda: show_comparison(report.console(), found), as_json=as_json, holds=not found.lost,
+    )  # fmt: skip
+
+
+def show_comparison(screen: Console, found: Comparison) -> None:
+    """Print a line for each row of both runs, the rows of one alone, and the count."""
+    screen.print(report.table("old beside new", COMPARED, map(changed, found.changes)))
+    for name, alone in (("old", found.only_old), ("new", found.only_new)):
+        for result in alone:
+            row = result.row
+            line = f"in the {name} run alone: {row.program}, {row.name} ({row.against})"
+            screen.print(line, markup=False, soft_wrap=True)
+    screen.print(f"\n{found.summary}", markup=False)
+
+
+def changed(change: Change) -> list[object]:
+    """Return one line of the comparison."""
+    row, style = change.new.row, "bold red" if change.is_lost else ""
+    form = ".4g" if row.count else ".2f"
+    verdicts = (change.old.verdict, change.new.verdict)
+    return [row.name, row.against, f"{change.old.ratio:{form}}", f"{change.new.ratio:{form}}",
+            f"{change.factor:.2f}" if change.old.ratio else "", change.way, row.goal,
+            Text("" if SHOWN in verdicts else " -> ".join(dict.fromkeys(verdicts)), style=style),
+           ]  # fmt: skip
 
 
 def show(screen: Console, found: BenchReport) -> None:
