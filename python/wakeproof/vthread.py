@@ -336,7 +336,7 @@ _CALLED = (  # in the order of core.c
     "wp__vthread_park_number", "wp__vthread_park_begin_for", "wp__vthread_park_end",
     "wp__vthread_park_for", "wp_group_block", "wp_group_unblock", "wp_group_tracing",
     "wp__parker_new", "wp__parker_free", "wp_parker_park_interruptible", "wp_parker_unpark",
-    "wp_vthread_settle", "wp__worker_has_none",
+    "wp_vthread_settle", "wp__worker_has_none", "wp__vthread_then",
 )  # fmt: skip
 _CODES = (
     lib.WP_OK, lib.WP_TIMEOUT, lib.WP_INTERRUPTED, lib.WP_MUST_PARK, lib.WP_WAIT_JOIN,

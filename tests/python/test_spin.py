@@ -7,20 +7,21 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 from tests.support.virtual import PATIENCE_S, until
 
 from wakeproof import CarrierGroup, VirtualThreadPool
 from wakeproof._runtime import core
+from wakeproof._runtime.brief import HAS_GIL
 
 pytestmark = pytest.mark.skipif(not core.IN_C, reason="only core.c looks")
 CPUS = len(os.sched_getaffinity(0))
 
 
-def looks() -> tuple[int, int]:
-    """Return how many looks have missed, and have found what they looked for."""
+def looks() -> tuple[int, int, int]:
+    """Return how many looks have missed, and have found something; steps that followed others."""
     from wakeproof._native import own
 
     return own.looks()
@@ -73,3 +74,35 @@ def test_a_start_that_nobody_asks_for_runs() -> None:
 
     for _ in range(50):
         trips(start)
+
+
+def ready(pool: VirtualThreadPool, count: int) -> list[Future[int]]:
+    """Give the pool calls of C, all of which are ready before the first one runs."""
+    go = threading.Event()
+    pool.submit(go.wait)  # it blocks the carrier
+    futures = [pool.submit(abs, -n) for n in range(count)]
+    go.set()
+    return futures
+
+
+@pytest.mark.skipif(not HAS_GIL, reason="without the GIL nobody waits for it")
+def test_steps_follow_one_another_once_an_os_thread_waits_for_the_gil() -> None:
+    followed = looks()[2]
+
+    def have_followed() -> bool:
+        with CarrierGroup(1) as group, VirtualThreadPool(group=group) as pool:
+            assert [future.result() for future in ready(pool, 500)] == list(range(500))
+        return looks()[2] > followed
+
+    until(have_followed)
+
+
+@pytest.mark.skipif(CPUS < 2, reason="with one CPU nobody looks")
+def test_steps_that_follow_one_another_let_an_os_thread_go_on() -> None:
+    def has_come_between() -> bool:
+        with CarrierGroup(1) as group, VirtualThreadPool(group=group) as pool:
+            futures = ready(pool, 20_000)
+            futures[0].result()
+            return not futures[-1].done()
+
+    until(has_come_between)

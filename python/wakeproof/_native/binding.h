@@ -127,6 +127,10 @@ int wp__vthread_placed(wp_vthread *thread);
 
 /* Whether the caller is a carrier that has nothing to run. [any thread | wait-free] */
 bool wp__worker_has_none(void);
+/* Call at the end of a step of Python, which is to say `said`. Ends that step, and runs the step of
+ * the thread that the carrier would run next, whose word it returns. -1, and nothing is done: the
+ * carrier would run something else, or nothing. [the thread's carrier | as the carrier's loop] */
+int wp__vthread_then(int said);
 
 /* Of its word: 0 parked, 1 queued or run, 2 ended, 3 handed back parked, 9 asleep on its carrier.
  * [any thread, before wp_vthread_free | wait-free] */

@@ -74,6 +74,7 @@ static struct {
 	bool (*parker_unpark)(void *parker);
 	int (*vthread_settle)(void);
 	bool (*has_none)(void);
+	int (*then)(int said);
 	int (*first_step)(uint64_t number); /* of Python, by cffi */
 } kernel;
 
@@ -245,8 +246,18 @@ static void *hold(PyObject *thread, PyObject **group)
 	return native;
 }
 
-/* Of the step that runs here: whether there is one, and it has woken an OS thread. */
+/* Of the steps that run here: whether there are any, and whether they have woken an OS thread; the
+ * arrivals before that. */
 static _Thread_local bool is_in_step, has_woken;
+static _Thread_local unsigned seen_arrivals;
+
+static void note_wake(void)
+{
+	if (!has_woken)
+		seen_arrivals = LOOK(arrivals);
+	has_woken = true;
+	PUT(gil_is_due, HAS_GIL); /* the step is about to end */
+}
 
 static void wake(waiter *one)
 {
@@ -254,9 +265,8 @@ static void wake(waiter *one)
 	void *native;
 
 	if (one->parker != NULL) {
-		has_woken = is_in_step;
-		if (has_woken)
-			PUT(gil_is_due, HAS_GIL); /* the step is about to end */
+		if (is_in_step)
+			note_wake();
 		kernel.parker_unpark(one->parker);
 		return;
 	}
@@ -732,6 +742,7 @@ static int park_below(void *parker, int64_t deadline)
 		Py_BEGIN_ALLOW_THREADS PUT(gil_is_due, false);
 		said = looks ? look_below(parker, until_ns) : kernel.parker_park(parker, deadline);
 		Py_END_ALLOW_THREADS has_missed = looks && said == code.timeout;
+		__atomic_add_fetch(&arrivals, 1, __ATOMIC_RELAXED);
 		if (looks)
 			has_looked(&for_permit, clock_ns() < until_ns);
 		looks = false;
@@ -1488,12 +1499,13 @@ static PyObject *greenlets_here(PyObject *module, PyObject *nothing)
 			     here.idle == NULL ? (Py_ssize_t)0 : PyList_GET_SIZE(here.idle));
 }
 
-/* For tests: how many looks before a sleep have missed, and have found what they looked for. */
+/* For tests: how many looks before a sleep have missed, and have found what they looked for; how many
+ * steps have followed others with the GIL. */
 static PyObject *looks_here(PyObject *module, PyObject *nothing)
 {
 	(void)module;
 	(void)nothing;
-	return Py_BuildValue("nn", LOOK(looks[false]), LOOK(looks[true]));
+	return Py_BuildValue("nnn", LOOK(looks[false]), LOOK(looks[true]), LOOK(followed));
 }
 
 static PyObject *next_of_call(PyObject *module, PyObject *thread)
@@ -1655,14 +1667,23 @@ static int step_of(PyObject *thread)
 	return how;
 }
 
-/* After a step that has woken an OS thread, which often starts the next virtual thread at once. */
-static void look_for_start(void)
+/* For the OS thread that was woken, which may have waited for the GIL. */
+static void look_for_arrival(int64_t until_ns)
 {
-	int64_t until_ns = clock_ns() + LOOK_NS;
+	bool has_come = false;
+
+	if (!may_look(&for_arrival))
+		return;
+	while (!has_come && clock_ns() < until_ns)
+		has_come = LOOK(arrivals) != seen_arrivals;
+	has_looked(&for_arrival, has_come);
+}
+
+/* The OS thread that was woken often starts the next virtual thread at once. */
+static void look_for_start(int64_t until_ns)
+{
 	bool has_none;
 
-	has_woken = false;
-	PUT(gil_is_due, false);
 	if (!is_only_one(0) || !may_look(&for_start))
 		return;
 	__atomic_add_fetch(&watchers, 1, __ATOMIC_RELAXED);
@@ -1673,6 +1694,45 @@ static void look_for_start(void)
 	has_looked(&for_start, !has_none);
 }
 
+/* After steps that have woken an OS thread. */
+static void look(void)
+{
+	int64_t until_ns = clock_ns() + LOOK_NS;
+
+	has_woken = false;
+	PUT(gil_is_due, false);
+	if (kernel.has_none())
+		look_for_start(until_ns);
+	else
+		look_for_arrival(until_ns);
+}
+
+/* As `step_of`, without an exception. */
+static int step_whole(uint64_t number)
+{
+	int how = step_of((PyObject *)(uintptr_t)number);
+
+	if (PyErr_Occurred())
+		PyErr_WriteUnraisable((PyObject *)NULL);
+	return how;
+}
+
+/* A step, and if that has woken an OS thread, the next ones. */
+static int steps(uint64_t number)
+{
+	int how = step_whole(number), next;
+	int64_t until_ns = has_woken && HAS_GIL ? clock_ns() + BATCH_NS : 0;
+
+	while (how <= PARK && until_ns != 0 && clock_ns() < until_ns) {
+		next = kernel.then(how);
+		if (next < 0)
+			break;
+		how = next;
+		PUT(followed, followed + 1);
+	}
+	return how;
+}
+
 /* The kernel calls it on a carrier. The first time cffi makes a thread state, which it keeps until the
  * OS thread ends. */
 static int step(uint64_t number)
@@ -1680,19 +1740,19 @@ static int step(uint64_t number)
 	PyGILState_STATE before;
 	int how;
 
+	if (is_in_step) /* `kernel.then` calls it */
+		return step_whole(number);
 	if (PyGILState_GetThisThreadState() == NULL)
 		return kernel.first_step(number);
 	if (LOOK(gil_is_due))
 		await_gil(clock_ns() + LOOK_NS);
 	before = PyGILState_Ensure();
 	is_in_step = true;
-	how = step_of((PyObject *)(uintptr_t)number);
-	if (PyErr_Occurred())
-		PyErr_WriteUnraisable((PyObject *)NULL);
+	how = steps(number);
 	is_in_step = false;
 	PyGILState_Release(before);
 	if (has_woken)
-		look_for_start();
+		look();
 	return how;
 }
 
@@ -2442,7 +2502,8 @@ static PyMethodDef functions[] = {
 	{"greenlets_here", greenlets_here, METH_NOARGS,
 	 "Callables of the calling OS thread that are alive, and greenlets that are idle."},
 	{"looks", looks_here, METH_NOARGS,
-	 "How many looks before a sleep have missed, and have found what they looked for."},
+	 "How many looks before a sleep have missed, and have found what they looked for; how many "
+	 "steps have followed others with the GIL."},
 	{"forget", finished, METH_O,
 	 "Drop what the thread ran with and wake its joiners, because it never runs again."},
 	{"park", (PyCFunction)(void *)park, METH_FASTCALL,

@@ -2,10 +2,13 @@
  * vthreads.c - virtual threads, and pollers, whose step is a Python callable; see binding.h. */
 #include "binding.h"
 
+#include "sched/placement/group_placement.h"
+#include "sched/poller_turn.h"
 #include "sched/run_queues.h"
 #include "sched/vthread_stackful.h"
 #include "sched/vthread_start.h"
 #include "sched/worker.h"
+#include "sched/worker_trace.h"
 
 /* Written at import, before there is a thread. */
 static int (*step_of)(uint64_t number);
@@ -82,6 +85,57 @@ bool wp__worker_has_none(void)
 	wp_worker *self = wp__worker_self();
 
 	return self != NULL && !wp__carrier_has_runnable(&self->home.carrier);
+}
+
+/* Whether all that the carrier's loop would do now is to run its next task. */
+static bool only_runs(wp_worker *self)
+{
+	wp_carrier *carrier = &self->home.carrier;
+
+	if (self->has_stop || carrier->is_placed || carrier->bounded != NULL ||
+	    wp__worker_is_traced(self) || wp__poller_is_aside(&self->poller))
+		return false;
+	/* In its last turn it looks at the clock as well, and then its poller has a turn. */
+	return self->turns > 1 || (carrier->slot == NULL && !wp__worker_is_called(self) &&
+				   wp_timers_earliest(&self->home.timers) == WP_FOREVER);
+}
+
+static bool is_of_python(wp_body *body)
+{
+	return body->step == call && body->left == NULL && body->thread.scheduler == NULL;
+}
+
+/* The next task, if it is a thread of Python; else it stays the next. */
+static wp_task *take_next(wp_worker *self)
+{
+	wp_mpsc_node *node = wp_carrier_poll(&self->home.carrier);
+	wp_task *task = (wp_task *)(void *)node;
+
+	if (node == NULL ||
+	    (node != &self->stop && task->is_virtual && is_of_python((wp_body *)(void *)task)))
+		return task;
+	self->home.carrier.next = node;
+	return NULL;
+}
+
+int wp__vthread_then(int said)
+{
+	wp_worker *self = wp__worker_self();
+	wp_task *task = NULL;
+
+	if (self != NULL && is_of_python(wp__body_of(wp_vthread_current())) && only_runs(self))
+		task = take_next(self);
+	if (task == NULL)
+		return -1;
+	wp__carrier_tasks_after(&self->home, wp__vthread_left(), (enum wp_step)said);
+	self->turns -= self->turns > 1;
+	self->runs_for = task->home;
+	wp__count(&self->runs);
+	wp__worker_runs(self, task);
+	wp__counted(wp__count_by(task->home == &self->home, &task->home->own.begun,
+				 &task->home->others.begun));
+	wp__vthread_begin((wp_vthread *)(void *)task);
+	return (int)task->step(task);
 }
 
 uint64_t wp__vthread_id(wp_vthread *thread)
