@@ -115,6 +115,8 @@ class VirtualThreadPool(calls.PoolCore, ThreadPoolExecutor):
         [1, 2]
     """
 
+    _kind = "a pool"
+
     def __init__(
         self,
         max_workers: int | None = 200,
@@ -135,7 +137,7 @@ class VirtualThreadPool(calls.PoolCore, ThreadPoolExecutor):
         )
         self._workers = Workers("virtual" if prefix is None else prefix, initializer, initargs)
         self._is_named, self._prepares = prefix is not None or tracking, initializer is not None
-        self._group = default_group() if group is None else group
+        self._group = self._default_group() if group is None else group
         self._max_tasks, self._is_tracking = most, tracking
         self._max_workers = MOST if most is None else most
         self._permits = None if most is None else Semaphore(most)
@@ -148,6 +150,9 @@ class VirtualThreadPool(calls.PoolCore, ThreadPoolExecutor):
         self._inside = set()
         self._others_have = Signal()
         _pools.add(self)
+
+    def _default_group(self) -> CarrierGroup | None:
+        return default_group()
 
     @overload
     def submit(
@@ -215,8 +220,7 @@ class VirtualThreadPool(calls.PoolCore, ThreadPoolExecutor):
         """
         self._refuse("shutdown")
         if cancel_futures:
-            for call in list(self._calls):
-                call.future.cancel()
+            self._cancel()
         if wait:
             self._wait(None if here.thread is None else here.thread._permitted)
 
@@ -230,13 +234,16 @@ class VirtualThreadPool(calls.PoolCore, ThreadPoolExecutor):
         else:
             self._interrupted()
 
+    def _cancel(self) -> list[Permitted]:
+        """Cancel the calls that have not begun, and return the others."""
+        return [call for call in list(self._calls) if not call.future.cancel()]
+
     def _interrupted(self) -> None:
         """Shut down after Ctrl-C: cancel calls that have not begun, interrupt the others."""
         self._refuse("shutdown")
-        begun = [call for call in list(self._calls) if not call.future.cancel()]
-        for call in begun:  # a call may end immediately, and give its permit to another
+        for call in self._cancel():  # a call may end immediately, and give its permit to another
             call.leave_line()
-        naming("the end of a pool", self._has_ended.wait, self._alive)
+        naming(f"the end of {self._kind}", self._has_ended.wait, self._alive)
 
     def _wait(self, call: Permitted | None) -> None:
         if call is None or call not in self._calls:

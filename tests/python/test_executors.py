@@ -50,7 +50,7 @@ def ours(request: pytest.FixtureRequest, carriers: CarrierGroup) -> Make:
 def bounded(ours: Make) -> Make:
     """Make a pool that has a bound."""
     if isinstance(ours(1), VirtualThreadExecutor):
-        pytest.skip("a thread for each call: none is pending, so none can be cancelled")
+        pytest.skip("it has no bound, behind which calls are pending")
     return ours
 
 

@@ -163,13 +163,9 @@ def test_a_wait_for_several_parks(pool: Executor) -> None:
     held = pool.submit(outer)
     until(lambda: held.done())
     assert held.result(0) == ([1, 2, 4, 8, 16], True, True)
-    if isinstance(pool, VirtualThreadPool):
-        for call in list(pool._calls):
-            call.thread.unpark()
-    else:
-        assert isinstance(pool, VirtualThreadExecutor)
-        for thread in list(pool._alive):
-            thread.unpark()
+    assert isinstance(pool, VirtualThreadPool)
+    for call in list(pool._calls):
+        call.thread.unpark()
 
 
 def test_who_waits_for_a_future_that_is_cancelled_is_told(one: CarrierGroup) -> None:

@@ -52,7 +52,7 @@ class SocketCore: ...
 class PoolCore:
     _calls: dict[Permitted, None]
     _ended: int
-    _group: CarrierGroup | Carrier
+    _group: CarrierGroup | Carrier | None
     _inside: set[Permitted]
     _is_named: bool
     _permits: Semaphore | None
