@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import child as children
 from wakeproof._runtime import console, trampoline
-from wakeproof._runtime.core import joining, parking, yielding
+from wakeproof._runtime.core import joining, parking, permit, yielding
 from wakeproof._runtime.deadline import deadline_ns, sleep_ns
 from wakeproof._runtime.descriptor import READ, WRITE, closed, fail
 from wakeproof._runtime.offload import begin
@@ -61,11 +61,7 @@ _Base = socket.socket
 
 async def park(timeout_s: float | None = None) -> bool:
     """Park the calling virtual thread, as `wakeproof.park` does."""
-    thread = trampoline.coroutine("park")
-    code = await parking(thread, deadline_ns(timeout_s))
-    if code == lib.WP_INTERRUPTED:
-        raise interrupted(thread)
-    return code == lib.WP_OK
+    return await permit(timeout_s)
 
 
 async def sleep(seconds: float) -> None:

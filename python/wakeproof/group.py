@@ -125,7 +125,7 @@ class CarrierGroup(Unique):
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
                             scope=chosen.scope, spares=more)  # fmt: skip
         self._pid = _process.pid
-        self._closed, self._life = False, [True]  # [True] until the group is freed
+        self._closed = False
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # the open descriptors of this group
         # Whether this group has made its pollers, which wait for events of those descriptors, and
         # how often a poller looks for events in vain before it blocks.
@@ -136,6 +136,8 @@ class CarrierGroup(Unique):
         self._carriers = self._all[:count]
         self._long_steps = [0] * len(self._all)  # each is written by its carrier alone
         self._anywhere, self._is_placed = Carrier(self, ANYWHERE), bool(chosen.policy)
+        # For its threads, which outlive it: True until it is freed.  The others never change.
+        self._life = [True, self._address, self._pid, self._is_placed]
         group_registry.groups.add(self)
         try:
             self._seats.wait()

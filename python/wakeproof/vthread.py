@@ -329,6 +329,7 @@ _OBJECTS = {
     "wait_long": signal.wait_long, "soon_s": EACH_S, "signal": signal.Signal,
     "refuse_yield": partial(trampoline.coroutine, "yield_now"),
     "refuse_join": partial(trampoline.coroutine, "join"),
+    "refuse_park": partial(trampoline.coroutine, "park"),
 }  # fmt: skip
 _CALLED = (  # in the order of core.c
     "wp__vthread_new", "wp__vthread_home", "wp__vthread_placed", "wp_vthread_start",

@@ -16,10 +16,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.support.replaced import methods_of_c
@@ -163,6 +163,89 @@ def test_each_thread_has_a_context_of_its_own_from_its_start(fn: Callable[[], st
         seen = VirtualThread(starts, group=group).start().result(PATIENCE_S)
     assert seen == ["first", "first", "second", "second", "first", "first", "last"]
     assert VARIABLE.get() == "default"
+
+
+def test_a_coroutine_that_sets_a_variable_keeps_it_and_others_do_not_see_it() -> None:
+    # Until it sets one, its steps run in a context that all coroutine functions use in turn.
+    async def sets(value: str) -> list[str]:
+        seen = [VARIABLE.get()]
+        for turn in range(3):
+            token = VARIABLE.set(f"{value}{turn}")
+            await coroutine.yield_now()
+            seen.append(VARIABLE.get())
+            VARIABLE.reset(token)  # raises ValueError in another context
+            await coroutine.yield_now()
+            seen.append(VARIABLE.get())
+        return seen
+
+    async def looks() -> set[str]:
+        seen = {VARIABLE.get()}
+        for _ in range(6):
+            await coroutine.yield_now()
+            seen.add(VARIABLE.get())
+        return seen
+
+    def starts() -> list[object]:
+        threads: list[VirtualThread[Any]] = []
+        for start in ("first", "second"):
+            VARIABLE.set(start)
+            threads += [VirtualThread(looks).start(), VirtualThread(sets, start).start()]
+            threads += [VirtualThread(looks).start()]
+        return [one.result(PATIENCE_S) for one in threads]
+
+    with CarrierGroup(1) as group:
+        found = VirtualThread(starts, group=group).start().result(PATIENCE_S)
+    for start, (before, changed, after) in zip(
+        ("first", "second"), (found[:3], found[3:]), strict=True
+    ):
+        assert before == after == {start}
+        assert changed == [start, f"{start}0", start, f"{start}1", start, f"{start}2", start]
+
+
+def test_a_token_of_a_coroutine_stays_valid_when_its_variables_are_as_before() -> None:
+    async def resets_later() -> str:
+        first = VARIABLE.set("first")
+        second = VARIABLE.set("second")
+        VARIABLE.reset(first)
+        assert VARIABLE.get() == "default"
+        await coroutine.yield_now()
+        VARIABLE.reset(second)  # raises ValueError in another context
+        return VARIABLE.get()
+
+    async def sets() -> None:
+        VARIABLE.set("of another")
+        await coroutine.yield_now()
+
+    def starts() -> str:
+        threads = [VirtualThread(fn, group=group) for fn in (resets_later, sets)]
+        for thread in threads:
+            thread.start()
+        return str(threads[0].result(PATIENCE_S))
+
+    with CarrierGroup(1) as group:
+        empty = VirtualThread(starts, group=group)
+        assert Context().run(empty.start).result(PATIENCE_S) == "first"
+
+
+@pytest.mark.skipif(not (core.IN_C and HAS_GIL), reason="each has a context from its start")
+def test_coroutines_that_set_no_variable_have_one_context_for_all() -> None:
+    def contexts() -> int:
+        return sum(isinstance(one, Context) for one in gc.get_objects())
+
+    with CarrierGroup(1) as group:
+        before = contexts()
+        threads = [VirtualThread(coroutine.park, group=group).start() for _ in range(100)]
+        until(lambda: all(one.state == "parked" for one in threads))
+        assert contexts() - before <= 2  # that of their start, and that of their steps
+        for one in threads:
+            one.unpark()
+            assert one.result(PATIENCE_S)
+
+
+@pytest.mark.skipif(not (core.IN_C and HAS_GIL), reason="of C, where objects have no lock")
+def test_a_thread_takes_160_bytes() -> None:
+    with CarrierGroup(1) as group:
+        assert sys.getsizeof(VirtualThread(park, group=group)) == 160
 
 
 def test_a_signal_calls_in_order() -> None:

@@ -38,7 +38,7 @@ typedef struct call {
 #define POOL(object) ((pool *)(void *)(object))
 #define CALL(object) ((call *)(void *)(object))
 
-static PyObject *call_type, *is_coroutine, *first_object; /* `is_coroutine` is Python's */
+static PyObject *call_type, *is_coroutine; /* `is_coroutine` is Python's */
 static PyObject *zero, *one, *str_take, *str_give, *str_check, *str_refuse, *str_name, *str_look,
 	*str_run_coroutine, *str_is_prepared, *str_fail_at_end, *str_admit;
 
@@ -157,13 +157,12 @@ static PyObject *run(PyObject *object, PyObject *args, PyObject *named)
 }
 
 /* The first step of its thread. */
-static PyObject *first(PyObject *module, PyObject *thread)
+static PyObject *first(PyObject *thread)
 {
 	call *self = CALL(OF(thread)->permitted);
 	const pool *of = POOL(self->pool);
 	int truth = self->has_permit || !has_bound(of) ? 1 : take(of);
 
-	(void)module;
 	if (truth < 0)
 		return NULL;
 	if (truth == 0)
@@ -212,7 +211,6 @@ static int fill(pool *of, call *made)
 	if (made->thread == NULL)
 		return -1;
 	Py_XSETREF(OF(made->thread)->permitted, Py_NewRef((PyObject *)made));
-	Py_XSETREF(OF(made->thread)->resume, Py_NewRef(first_object));
 	return 0;
 }
 
@@ -452,7 +450,6 @@ static PyObject *bind_calls(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
 	{"bind_calls", bind_calls, METH_VARARGS, "Take the class of calls, and `is_coroutine`."},
-	{"first_of_pooled", first, METH_O, "Take the first step of a call's thread."},
 	{0},
 };
 
@@ -482,8 +479,8 @@ int wp__calls_fill(PyObject *module)
 	str_is_prepared = text("_is_prepared");
 	str_fail_at_end = text("fail_at_end");
 	str_admit = text("admit");
-	first_object = failed ? NULL : PyObject_GetAttrString(module, "first_of_pooled");
-	return first_object == NULL || str_admit == NULL ? -1 : 0;
+	wp__core_first_pooled = first;
+	return failed || str_admit == NULL ? -1 : 0;
 }
 
 #else

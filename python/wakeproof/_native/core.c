@@ -97,7 +97,8 @@ GUARD(all_lock) /* of the list and its count */
 				each(refuse_start) each(closed_start) each(context_to_start) \
 					each(deadline_ns) each(interrupted) each(hopeless)   \
 						each(wait_long) each(soon_s) each(signal)    \
-							each(refuse_yield) each(refuse_join)
+							each(refuse_yield) each(refuse_join) \
+								each(refuse_park)
 #define OBJECT(name) PyObject *name;
 static struct {
 	CALLED(OBJECT)
@@ -106,11 +107,15 @@ static const char *const called[] = {
 #define STRING(name) #name,
 	CALLED(STRING)};
 
-static PyObject *first_of_coroutine_object, *next_of_coroutine_object, *first_of_call_object,
-	*next_of_call_object, *bodies_object;
-static PyObject *str_make, *str_check_process, *str_abandon, *str_is_poller, *str_address,
-	*str_is_placed, *str_life, *str_name, *str_group, *str_check_join, *str_end, *said_done,
-	*said_yield, *said_park, *no_arguments, *only_park, *only_yield, *only_done, *str_runner;
+static PyObject *bodies_object, *str_make, *str_check_process, *str_abandon, *str_is_poller,
+	*str_life, *str_name, *str_group, *str_check_join, *str_end, *said_done, *said_yield,
+	*said_park, *no_arguments, *only_park, *only_yield, *only_done, *str_runner;
+
+/* What the next step of a thread does. */
+enum { FIRST, NEXT_OF_COROUTINE, NEXT_OF_CALL, BY_PYTHON /* calls what `_resume` was set to */ };
+
+/* The items of a group's `_life`: [True] until it is freed; the others never change. */
+enum { IS_ALIVE, PLACE, PROCESS, IS_PLACED };
 
 /* Greenlet's own table of functions, as its header has it. */
 static void **greenlets;
@@ -143,10 +148,33 @@ static void forked(void)
 	sleepers = watchers = 0;
 }
 
+/* A field that Python may have set. */
+static bool is_some(PyObject *field)
+{
+	return field != NULL && field != Py_None;
+}
+
+static bool is_alive(PyObject *life)
+{
+	return PyList_GET_ITEM(life, IS_ALIVE) == Py_True;
+}
+
+/* The kernel's group. */
+static void *place_of(PyObject *life)
+{
+	return PyLong_AsVoidPtr(PyList_GET_ITEM(life, PLACE));
+}
+
+/* Whether the group was made in this process. */
+static bool is_here(PyObject *life)
+{
+	return PyLong_AsLong(PyList_GET_ITEM(life, PROCESS)) == pid;
+}
+
 /* Whether it has a thread of the kernel that may be called. */
 static bool is_whole(const vthread *one)
 {
-	return one->native != NULL && one->group != NULL && one->group != Py_None;
+	return one->native != NULL && is_some(one->group);
 }
 
 static void enlist(vthread *one)
@@ -202,6 +230,52 @@ static inline PyObject *swap(vthread *self, PyObject **field, PyObject *value)
 
 #define SWAP(self, field, value) swap(OF(self), &OF(self)->field, value)
 #define SET(self, field, value) Py_XDECREF(SWAP(self, field, value))
+
+/* A field of what few threads have: borrowed. */
+static PyObject *few_of(PyObject *self, size_t at)
+{
+	char *few = (char *)LOOK_FOR(OF(self)->few);
+
+	return few == NULL ? NULL : LOOK_FOR(*(PyObject **)(void *)(few + at));
+}
+
+/* Where that field is. NULL: no memory. */
+static PyObject **room_of(PyObject *self, size_t at)
+{
+	wp__few *made;
+
+	if (LOOK_FOR(OF(self)->few) == NULL) {
+		made = PyMem_Calloc(1, sizeof *made);
+		if (made == NULL) {
+			PyErr_NoMemory();
+			return NULL;
+		}
+		LOCK_OF(OF(self));
+		if (OF(self)->few == NULL) {
+			PUBLISH(OF(self)->few, made);
+			made = NULL;
+		}
+		UNLOCK_OF(OF(self));
+		PyMem_Free(made);
+	}
+	return (PyObject **)(void *)((char *)OF(self)->few + at);
+}
+
+/* Takes the reference to the value. 0; -1: no memory. */
+static int set_few(PyObject *self, size_t at, PyObject *value)
+{
+	PyObject **field;
+
+	if (value == NULL && LOOK_FOR(OF(self)->few) == NULL)
+		return 0;
+	field = room_of(self, at);
+	Py_XDECREF(field == NULL ? value : swap(OF(self), field, value));
+	return field == NULL ? -1 : 0;
+}
+
+#define AT(field) offsetof(wp__few, field)
+#define OF_FEW(self, field) few_of(self, AT(field))
+#define SET_FEW(self, field, value) set_few(self, AT(field), value)
 
 static PyObject *error_here(void)
 {
@@ -545,9 +619,19 @@ static void turns_end(turns *mine)
 
 /* ---- park ---- */
 
+/* What an OS thread has for its callables. */
+static _Thread_local struct {
+	long alive;     /* callables that have begun and not ended */
+	PyObject *idle; /* a list of the greenlets without a callable; NULL: none yet */
+	PyObject *next; /* the thread whose callable the greenlet begins that is switched to */
+	PyObject *hub;  /* what has switched to the callable that runs: borrowed; NULL: none runs */
+	bool lasts;     /* idle greenlets stay until the OS thread ends */
+} here;
+
 bool wp__core_may_leave(PyObject *thread)
 {
-	return !OF(thread)->is_coroutine && OF(thread)->pins == 0;
+	/* Without `hub` its callable does not run: the caller is a finaliser, on the carrier. */
+	return !OF(thread)->is_coroutine && OF(thread)->pins == 0 && here.hub != NULL;
 }
 
 /* Switches to the carrier until the next step. 0; -1: an exception, such as GreenletExit. */
@@ -557,8 +641,8 @@ static int leave(PyObject *thread, PyObject *said)
 
 	if (mine == NULL)
 		return -1;
-	old = SWAP(thread, greenlet, mine);
-	hub = Py_NewRef(OF(thread)->hub);
+	old = SWAP(thread, body, mine);
+	hub = Py_NewRef(here.hub);
 	back = switch_to(hub,
 			 said); /* no code of Python runs between the begin of a park and this */
 	Py_DECREF(hub);
@@ -843,7 +927,7 @@ bool wp__core_permitted(void)
 {
 	PyObject *thread = wp__own_thread();
 
-	return thread != NULL && OF(thread)->permitted != NULL && OF(thread)->permitted != Py_None;
+	return thread != NULL && is_some(OF(thread)->permitted);
 }
 
 static PyObject *signal_wait(PyObject *self, PyObject *args, PyObject *named)
@@ -1089,13 +1173,27 @@ static PyType_Spec signal_spec = {.name = "wakeproof._native.own.Signal",
 /* ---- what else a coroutine awaits ---- */
 
 typedef struct parking {
-	PyObject_HEAD PyObject *thread;
-	int64_t deadline;
-	int why;
+	PyObject_HEAD int64_t deadline;
 	uint32_t on;
-	bool is_parked;
+	uint8_t why;
+	bool is_parked, is_told; /* is_told: gives what `park` returns, not the kernel's code */
 } parking;
 
+static parking *parking_of(int64_t deadline, bool is_told)
+{
+	parking *made = PyObject_New(parking, parking_type);
+
+	if (made == NULL)
+		return NULL;
+	made->deadline = deadline;
+	made->on = 0;
+	made->why = 0;
+	made->is_parked = false;
+	made->is_told = is_told;
+	return made;
+}
+
+/* As `park`, of which the first argument is the caller. */
 static PyObject *parking_new(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
 	parking *made;
@@ -1103,28 +1201,40 @@ static PyObject *parking_new(PyObject *module, PyObject *const *args, Py_ssize_t
 	(void)module;
 	if (count < 2)
 		return PyErr_Format(PyExc_TypeError, "parking: of 2 to 4");
-	made = PyObject_New(parking, parking_type);
+	made = parking_of(PyLong_AsLongLong(args[1]), false);
 	if (made == NULL)
 		return NULL;
-	made->thread = Py_NewRef(args[0]);
-	made->deadline = PyLong_AsLongLong(args[1]);
-	made->why = count < 3 ? 0 : (int)PyLong_AsLong(args[2]);
+	made->why = count < 3 ? 0 : (uint8_t)PyLong_AsLong(args[2]);
 	made->on = count < 4 ? 0 : (uint32_t)PyLong_AsUnsignedLongMask(args[3]);
-	made->is_parked = false;
 	if (PyErr_Occurred())
 		Py_CLEAR(made);
 	return (PyObject *)made;
 }
 
+/* Await a permit, as the calling coroutine function: seconds or None. */
+static PyObject *permit(PyObject *module, PyObject *timeout_s)
+{
+	PyObject *thread = wp__own_thread();
+	int64_t deadline;
+
+	(void)module;
+	if (thread == NULL || !OF(thread)->is_coroutine)
+		return PyObject_CallNoArgs(py.refuse_park);
+	return deadline_of(timeout_s, &deadline) != 0 ? NULL
+						      : (PyObject *)parking_of(deadline, true);
+}
+
 static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **result)
 {
 	parking *mine = (parking *)self;
+	PyObject *thread = wp__own_thread();
 	int said;
 
 	(void)sent;
+	*result = NULL;
 	if (mine->is_parked) {
 		said = kernel.park_end();
-	} else if (OF(mine->thread)->pins != 0) {
+	} else if (thread != NULL && OF(thread)->pins != 0) {
 		said = park_pinned(mine->deadline, mine->why, mine->on);
 	} else {
 		said = kernel.park_begin_for(mine->deadline, mine->why, mine->on);
@@ -1135,7 +1245,12 @@ static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **resu
 		}
 	}
 	mine->is_parked = false;
-	*result = PyLong_FromLong(said);
+	if (!mine->is_told)
+		*result = PyLong_FromLong(said);
+	else if (said == code.interrupted && thread != NULL)
+		raise_interrupted(thread);
+	else
+		*result = PyBool_FromLong(said == code.ok);
 	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
 }
 
@@ -1144,11 +1259,11 @@ static PyObject *parking_next(PyObject *self)
 	return by_send(self, parking_send);
 }
 
-static void parking_dealloc(PyObject *self)
+/* Of an object without references. */
+static void plain_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
 
-	Py_XDECREF(((parking *)self)->thread);
 	PyObject_Free(self);
 	Py_DECREF(type);
 }
@@ -1156,7 +1271,7 @@ static void parking_dealloc(PyObject *self)
 static PyType_Slot parking_slots[] = {
 	{Py_am_await, PyObject_SelfIter}, {Py_am_send, parking_send},
 	{Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, parking_next},
-	{Py_tp_dealloc, parking_dealloc}, {0, NULL}};
+	{Py_tp_dealloc, plain_dealloc},   {0, NULL}};
 static PyType_Spec parking_spec = {.name = "wakeproof._native.own.Parking",
 				   .basicsize = sizeof(parking),
 				   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -1186,18 +1301,10 @@ static PyObject *yielding_next(PyObject *self)
 	return by_send(self, yielding_send);
 }
 
-static void yielding_dealloc(PyObject *self)
-{
-	PyTypeObject *type = Py_TYPE(self);
-
-	PyObject_Free(self);
-	Py_DECREF(type);
-}
-
 static PyType_Slot yielding_slots[] = {
-	{Py_am_await, PyObject_SelfIter},  {Py_am_send, yielding_send},
-	{Py_tp_iter, PyObject_SelfIter},   {Py_tp_iternext, yielding_next},
-	{Py_tp_dealloc, yielding_dealloc}, {0, NULL}};
+	{Py_am_await, PyObject_SelfIter}, {Py_am_send, yielding_send},
+	{Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, yielding_next},
+	{Py_tp_dealloc, plain_dealloc},   {0, NULL}};
 static PyType_Spec yielding_spec = {.name = "wakeproof._native.own.Yielding",
 				    .basicsize = sizeof(yielding),
 				    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -1218,6 +1325,90 @@ static PyObject *yielding_new(PyObject *module, PyObject *nothing)
 	if (made != NULL)
 		made->is_over = OF(thread)->pins != 0;
 	return (PyObject *)made;
+}
+
+/* ---- contexts ---- */
+
+/* A copy of the context of the last start. The next start needs no copy of its own if the variables
+ * are the same object, which is immutable. A callable copies it at its first step, so that those that
+ * have not begun have no contexts, which the collector would visit. A coroutine borrows, for each
+ * step, a context that all of them use in turn. If a step has set a variable, or if something still
+ * refers to the context, such as a token of the variable, the coroutine keeps that context, and
+ * the others get another one. */
+static PyObject *seen, *lent;
+static size_t vars_at; /* in a context; 0: it was not found, and each start copies */
+
+static PyObject *vars_of(PyObject *context)
+{
+	return *(PyObject **)(void *)((char *)context + vars_at);
+}
+
+static void find_vars(void)
+{
+	PyObject *context = PyContext_New();
+
+	for (size_t at = sizeof(PyObject);
+	     context != NULL && !vars_at && at < (size_t)Py_TYPE(context)->tp_basicsize;
+	     at += sizeof(PyObject *)) {
+		PyObject *word = *(PyObject **)(void *)((char *)context + at);
+
+		if (word != NULL && strcmp(Py_TYPE(word)->tp_name, "hamt") == 0)
+			vars_at = at;
+	}
+	Py_XDECREF(context);
+	PyErr_Clear();
+}
+
+/* A context that is equal to the caller's, and that nobody enters: a new reference. NULL: an exception. */
+static PyObject *seen_context(void)
+{
+	PyObject *now = PyThreadState_Get()->context, *copy;
+
+	if (vars_at && seen != NULL && now != NULL && vars_of(now) == vars_of(seen))
+		return Py_NewRef(seen);
+	copy = PyContext_CopyCurrent();
+#ifndef Py_GIL_DISABLED
+	if (copy != NULL && vars_at) {
+		Py_XSETREF(seen, Py_NewRef(copy));
+		Py_CLEAR(lent);
+	}
+#endif
+	return copy;
+}
+
+/* Before a callable's first step. 0; -1: an exception. */
+static int copy_context(vthread *self)
+{
+	if (!self->copies)
+		return 0;
+	SET(self, context, PyContext_Copy(self->context));
+	self->copies = false;
+	return self->context == NULL ? -1 : 0;
+}
+
+/* The context for a step of a coroutine, until `take_back`. NULL: an exception. */
+static PyObject *lend(vthread *self)
+{
+	PyObject *context = lent;
+
+	if (!self->copies)
+		return Py_NewRef(self->context);
+	if (context == NULL || vars_of(context) != vars_of(self->context))
+		return PyContext_Copy(self->context);
+	lent = NULL; /* meanwhile other OS threads run steps */
+	return context;
+}
+
+static void take_back(vthread *self, PyObject *context)
+{
+	if (!self->copies || context == NULL) {
+		Py_XDECREF(context);
+	} else if (Py_REFCNT(context) == 1 && vars_of(context) == vars_of(self->context)) {
+		Py_XSETREF(lent, context);
+	} else {
+		SET(self, context, context);
+		self->copies = false;
+	}
 }
 
 /* ---- a step ---- */
@@ -1249,27 +1440,55 @@ static int is_parent(long before)
 	return -1;
 }
 
-static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
+/* Sends None, until it yields what a step may say. */
+static PySendResult send_none(PyObject *thread, PyObject **result)
 {
-	PyObject *context = Py_NewRef(OF(thread)->context),
-		 *coroutine = Py_NewRef(OF(thread)->coroutine), *result = NULL, *said;
+	PyObject *coroutine = Py_XNewRef(OF(thread)->body), *said;
+	PySendResult how = PyIter_Send(coroutine, Py_None, result);
+
+	while (how == PYGEN_NEXT && *result != said_yield && *result != said_park) {
+		said = PyObject_CallFunctionObjArgs(py.send, thread, *result, NULL);
+		Py_DECREF(*result);
+		*result = said; /* of the next await, or what it returned: Done, value */
+		how = said == NULL ? PYGEN_ERROR : PYGEN_NEXT;
+		if (said != NULL && PyTuple_CheckExact(said)) {
+			*result = Py_NewRef(PyTuple_GET_ITEM(said, 0));
+			Py_DECREF(said);
+			how = PYGEN_RETURN;
+		}
+	}
+	Py_DECREF(coroutine);
+	return how;
+}
+
+/* What its steps do from the next one on: not what Python has set. */
+static void goes_on(PyObject *thread, uint8_t how)
+{
+	PUT(OF(thread)->resumes, how);
+	SET_FEW(thread, resume, NULL);
+}
+
+/* 0; -1: an exception. */
+static int make_coroutine(PyObject *thread)
+{
+	PyObject *made = PyObject_CallNoArgs(OF(thread)->call);
+
+	if (made == NULL)
+		return -1;
+	SET(thread, body, made);
+	goes_on(thread, NEXT_OF_COROUTINE);
+	return 0;
+}
+
+static PyObject *step_of_coroutine(PyObject *thread)
+{
+	PyObject *context = lend(OF(thread)), *result = NULL;
 	PySendResult how = PYGEN_ERROR;
 	long before = pid;
 
-	(void)module;
-	if (PyContext_Enter(context) == 0) {
-		how = PyIter_Send(coroutine, Py_None, &result);
-		while (how == PYGEN_NEXT && result != said_yield && result != said_park) {
-			said = PyObject_CallFunctionObjArgs(py.send, thread, result, NULL);
-			Py_DECREF(result);
-			result = said; /* of the next await, or what it returned: Done, value */
-			how = said == NULL ? PYGEN_ERROR : PYGEN_NEXT;
-			if (said != NULL && PyTuple_CheckExact(said)) {
-				result = Py_NewRef(PyTuple_GET_ITEM(said, 0));
-				Py_DECREF(said);
-				how = PYGEN_RETURN;
-			}
-		}
+	if (context != NULL && PyContext_Enter(context) == 0) {
+		if (OF(thread)->resumes == NEXT_OF_COROUTINE || make_coroutine(thread) == 0)
+			how = send_none(thread, &result);
 		if (how == PYGEN_ERROR) {
 			PyObject *kind, *error, *trace;
 
@@ -1281,8 +1500,7 @@ static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
 			how = PYGEN_ERROR;
 		}
 	}
-	Py_DECREF(context);
-	Py_DECREF(coroutine);
+	take_back(OF(thread), context);
 	if (is_parent(before) != 0)
 		return NULL;
 	if (how == PYGEN_NEXT)
@@ -1293,41 +1511,18 @@ static PyObject *next_of_coroutine(PyObject *module, PyObject *thread)
 	return Py_NewRef(said_done);
 }
 
+/* For calls of a pool, which wait for a permit before they begin. */
 static PyObject *first_of_coroutine(PyObject *module, PyObject *thread)
 {
-	PyObject *context = Py_NewRef(OF(thread)->context), *made = NULL;
-
-	if (PyContext_Enter(context) == 0) {
-		made = PyObject_CallNoArgs(OF(thread)->call);
-		if (made == NULL) {
-			PyObject *kind, *error, *trace;
-
-			PyErr_Fetch(&kind, &error, &trace);
-			PyContext_Exit(context);
-			PyErr_Restore(kind, error, trace);
-		} else if (PyContext_Exit(context) != 0) {
-			Py_CLEAR(made);
-		}
-	}
-	Py_DECREF(context);
-	if (made == NULL)
-		return failed(thread);
-	SET(thread, coroutine, made);
-	SET(thread, resume, Py_NewRef(next_of_coroutine_object));
-	return next_of_coroutine(module, thread);
+	(void)module;
+	goes_on(thread, FIRST);
+	return step_of_coroutine(thread);
 }
 
 /* ---- the greenlets of an OS thread, which callables use one after the other ---- */
 
 /* A new greenlet costs at least a memory mapping; the reuse of an idle one costs only a switch. */
 enum { IDLE_MOST = 64 }; /* each takes about 10 KB */
-
-static _Thread_local struct {
-	long alive;     /* callables that have begun and not ended */
-	PyObject *idle; /* a list of the greenlets without a callable; NULL: none yet */
-	PyObject *next; /* the thread whose callable the greenlet begins that is switched to */
-	bool lasts;     /* idle greenlets stay until the OS thread ends */
-} here;
 
 /* glibc's, before whatever else ends with the thread: greenlet's own state, cffi's thread state. */
 extern int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *module)
@@ -1364,9 +1559,6 @@ static void last(void)
 	here.lasts = __cxa_thread_atexit_impl != NULL &&
 		     __cxa_thread_atexit_impl(end_idle, NULL, &__dso_handle) == 0;
 }
-
-static PyObject *failed(PyObject *thread);
-static int is_parent(long before);
 
 /* 0; -1: an exception, which none of the callable is. */
 static int run_body(PyObject *thread)
@@ -1415,7 +1607,6 @@ static PyObject *bodies(PyObject *module, PyObject *nothing)
 							    "switched to from outside");
 			return NULL;
 		}
-		hub = Py_NewRef(OF(thread)->hub);
 		here.next = NULL;
 		failed = run_body(thread);
 		Py_DECREF(thread);
@@ -1424,14 +1615,16 @@ static PyObject *bodies(PyObject *module, PyObject *nothing)
 			Py_CLEAR(here.idle); /* each ends: no greenlet outlives the OS thread */
 		if (here.idle == NULL && (here.alive > 0 || here.lasts))
 			here.idle = PyList_New(0);
-		mine = failed || here.idle == NULL || PyList_GET_SIZE(here.idle) >= IDLE_MOST
+		/* Without `hub` this greenlet is left behind, and about to be freed. */
+		mine = failed || here.hub == NULL || here.idle == NULL ||
+				       PyList_GET_SIZE(here.idle) >= IDLE_MOST
 			       ? NULL
 			       : current_greenlet();
 		if (mine == NULL || PyList_Append(here.idle, mine) != 0) {
 			Py_XDECREF(mine);
-			Py_DECREF(hub);
 			return failed || PyErr_Occurred() ? NULL : Py_NewRef(said_done);
 		}
+		hub = Py_NewRef(here.hub);
 		Py_DECREF(mine);
 		back = switch_to(hub, only_done);
 		Py_DECREF(hub);
@@ -1459,11 +1652,25 @@ static PyObject *take_greenlet(void)
 	return new_greenlet(bodies_object);
 }
 
+/* Runs a step of the callable, in its greenlet. */
+static PyObject *step_in(PyObject *body)
+{
+	PyObject *hub = current_greenlet(), *said;
+
+	if (hub == NULL)
+		return NULL;
+	here.hub = hub;
+	said = switch_to(body, no_arguments);
+	here.hub = NULL;
+	Py_DECREF(hub);
+	return said;
+}
+
 /* Begins a callable, in a greenlet of its own. */
 static PyObject *first_of_call(PyObject *module, PyObject *thread)
 {
 	int home = kernel.vthread_settle(), failed = 0;
-	PyObject *hub = current_greenlet(), *body = hub == NULL ? NULL : take_greenlet(), *said;
+	PyObject *body = copy_context(OF(thread)) != 0 ? NULL : take_greenlet(), *said;
 
 	(void)module;
 	if (home >= 0) {
@@ -1476,16 +1683,14 @@ static PyObject *first_of_call(PyObject *module, PyObject *thread)
 		Py_XDECREF(said);
 	}
 	if (body == NULL || failed) {
-		Py_XDECREF(hub);
 		Py_XDECREF(body);
 		return NULL;
 	}
 	here.alive++;
-	SET(thread, hub, hub);
-	SET(thread, greenlet, Py_NewRef(body));
-	SET(thread, resume, Py_NewRef(next_of_call_object));
+	SET(thread, body, Py_NewRef(body));
+	goes_on(thread, NEXT_OF_CALL);
 	here.next = Py_NewRef(thread);
-	said = switch_to(body, no_arguments);
+	said = step_in(body);
 	Py_DECREF(body);
 	return said;
 }
@@ -1508,13 +1713,11 @@ static PyObject *looks_here(PyObject *module, PyObject *nothing)
 	return Py_BuildValue("nnn", LOOK(looks[false]), LOOK(looks[true]), LOOK(followed));
 }
 
-static PyObject *next_of_call(PyObject *module, PyObject *thread)
+static PyObject *next_of_call(PyObject *thread)
 {
-	PyObject *greenlet = Py_NewRef(OF(thread)->greenlet),
-		 *said = switch_to(greenlet, no_arguments);
+	PyObject *body = Py_NewRef(OF(thread)->body), *said = step_in(body);
 
-	(void)module;
-	Py_DECREF(greenlet);
+	Py_DECREF(body);
 	return said;
 }
 
@@ -1523,6 +1726,8 @@ PyObject *wp__core_first(PyObject *thread)
 	return OF(thread)->is_coroutine ? first_of_coroutine(NULL, thread)
 					: first_of_call(NULL, thread);
 }
+
+PyObject *(*wp__core_first_pooled)(PyObject *thread);
 
 long wp__core_pid(void)
 {
@@ -1541,20 +1746,22 @@ PyObject *wp__core_error(void)
 
 static PyObject *resume(PyObject *thread)
 {
-	PyObject *by = OF(thread)->resume, *said;
+	PyObject *by, *said;
 
-	if (by == next_of_coroutine_object)
-		return next_of_coroutine(NULL, thread);
-	if (by == next_of_call_object)
-		return next_of_call(NULL, thread);
-	if (by == first_of_call_object)
-		return first_of_call(NULL, thread);
-	if (by == first_of_coroutine_object)
-		return first_of_coroutine(NULL, thread);
-	Py_INCREF(by);
-	said = PyObject_CallOneArg(by, thread);
-	Py_DECREF(by);
-	return said;
+	switch (OF(thread)->resumes) {
+	case NEXT_OF_COROUTINE:
+		return step_of_coroutine(thread);
+	case NEXT_OF_CALL:
+		return next_of_call(thread);
+	case FIRST:
+		return is_some(OF(thread)->permitted) ? wp__core_first_pooled(thread)
+						      : wp__core_first(thread);
+	default:
+		by = Py_NewRef(OF_FEW(thread, resume));
+		said = PyObject_CallOneArg(by, thread);
+		Py_DECREF(by);
+		return said;
+	}
 }
 
 static int truth_of(PyObject *owner, PyObject *name)
@@ -1574,28 +1781,26 @@ static int finish(PyObject *thread)
 
 	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
 	unlist(OF(thread));
-	mutexes = LOOK_FOR(OF(thread)->mutexes);
+	mutexes = OF_FEW(thread, mutexes);
 	if (mutexes != NULL && PySet_GET_SIZE(mutexes) > 0) {
 		said = PyObject_CallMethodNoArgs(thread, str_abandon);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
 	SET(thread, call, Py_NewRef(py.nothing));
-	SET(thread, coroutine, NULL);
-	SET(thread, greenlet, NULL);
-	SET(thread, hub, NULL);
+	SET(thread, body, NULL);
 	SET(thread, context, NULL);
-	SET(thread, locals, NULL);
-	if (OF(thread)->error != NULL) {
+	SET_FEW(thread, locals, NULL);
+	if (OF_FEW(thread, error) != NULL) {
 		said = PyObject_CallOneArg(py.keep, thread);
 		failed |= said == NULL;
 		Py_XDECREF(said);
 	}
 	LOCK_OF(OF(thread)); /* for `done_of` */
 	PUBLISH(OF(thread)->has_ended, true);
-	done = Py_XNewRef(OF(thread)->signal);
+	done = Py_XNewRef(OF_FEW(thread, signal));
 	UNLOCK_OF(OF(thread));
-	if (call != NULL && call != Py_None) {
+	if (is_some(call)) {
 		said = PyObject_CallMethodNoArgs(call, str_end);
 		failed |= said == NULL;
 		Py_XDECREF(said);
@@ -1616,16 +1821,6 @@ static PyObject *finished(PyObject *module, PyObject *thread)
 	Py_RETURN_NONE;
 }
 
-/* Before the first step: that of the starter. 0; -1: an exception. */
-static int copy_context(vthread *self)
-{
-	if (!self->copies)
-		return 0;
-	SET(self, context, PyContext_Copy(self->context));
-	self->copies = false;
-	return self->context == NULL ? -1 : 0;
-}
-
 /* One step, with the GIL. What it is to say to the kernel; an exception may be set. */
 static int step_of(PyObject *thread)
 {
@@ -1640,12 +1835,12 @@ static int step_of(PyObject *thread)
 	}
 	if (PyErr_Occurred())
 		PyErr_WriteUnraisable(thread);
-	if (wp__own_mount(thread, OF(thread)->number, OF(thread)->locals) != 0) {
+	if (wp__own_mount(thread, OF(thread)->number, OF_FEW(thread, locals)) != 0) {
 		Py_DECREF(thread);
 		return DONE;
 	}
 	PUT(OF(thread)->runs, true);
-	said = copy_context(OF(thread)) != 0 ? NULL : resume(thread);
+	said = resume(thread);
 	if (said != NULL) {
 		how = said == said_park    ? PARK
 		      : said == said_yield ? YIELD
@@ -1654,9 +1849,9 @@ static int step_of(PyObject *thread)
 	}
 	if (said ==
 	    NULL) /* no memory for a greenlet; what the user's code raises does not come here */
-		SET(thread, error, error_here());
+		SET_FEW(thread, error, error_here());
 	kept = wp__own_unmount();
-	SET(thread, locals, kept);
+	SET_FEW(thread, locals, kept);
 	PUT(OF(thread)->runs, false);
 	if (how == DONE && (PyObject *)Py_TYPE(thread) != py.thread_type)
 		is_poller = truth_of((PyObject *)Py_TYPE(thread), str_is_poller);
@@ -1784,30 +1979,13 @@ static int is_coroutine(PyObject *fn)
 	return truth;
 }
 
-/* Takes what a thread needs of its group. 0; -1: an exception. */
-static int join_group(vthread *self, PyObject *group)
-{
-	PyObject *address = PyObject_GetAttr(group, str_address);
-
-	self->place = address == NULL ? NULL : PyLong_AsVoidPtr(address);
-	Py_XDECREF(address);
-	if (self->place == NULL)
-		return -1;
-	Py_XSETREF(self->life, PyObject_GetAttr(group, str_life));
-	self->is_placed = truth_of(group, str_is_placed) == 1;
-	return PyErr_Occurred() ? -1 : 0;
-}
-
 /* Where it is to run: its group, and the index of a carrier. 0; -1: an exception. */
 static int settle(vthread *self, PyObject *asked, int *home)
 {
 	PyObject *caller = wp__own_thread(), *both, *said;
 
-	self->pid = pid;
 	if ((asked == NULL || asked == Py_None) && caller != NULL && is_whole(OF(caller))) {
 		*home = code.here; /* in a group of this process, that is alive */
-		self->place = OF(caller)->place;
-		self->is_placed = OF(caller)->is_placed;
 		Py_XSETREF(self->life, Py_NewRef(OF(caller)->life));
 		Py_XSETREF(self->group, Py_NewRef(OF(caller)->group));
 		return 0;
@@ -1820,7 +1998,9 @@ static int settle(vthread *self, PyObject *asked, int *home)
 	Py_DECREF(both);
 	said = PyObject_CallMethodNoArgs(self->group, str_check_process);
 	Py_XDECREF(said);
-	return said == NULL ? -1 : join_group(self, self->group);
+	if (said != NULL)
+		Py_XSETREF(self->life, PyObject_GetAttr(self->group, str_life));
+	return PyErr_Occurred() ? -1 : 0;
 }
 
 /* What the thread calls: fn, or fn with its arguments. */
@@ -1834,15 +2014,15 @@ static PyObject *bound(PyObject *args, PyObject *named)
 /* The kernel's thread, for one that has its group, its name and what it calls. 0; -1: an exception. */
 static int make(vthread *self, bool awaits, int home)
 {
-	bool is_plain = (PyObject *)Py_TYPE(self) == py.thread_type && self->name == NULL;
+	bool is_plain = (PyObject *)Py_TYPE(self) == py.thread_type &&
+			OF_FEW((PyObject *)self, name) == NULL;
+	void *place = place_of(self->life);
 	PyObject *index, *made;
 
 	self->is_coroutine = awaits;
-	Py_XSETREF(self->resume,
-		   Py_NewRef(awaits ? first_of_coroutine_object : first_of_call_object));
-	if (is_plain && kernel.group_tracing(self->place) == 0) {
-		self->native = kernel.vthread_new(self->place, (uintptr_t)self, NULL, home, false,
-						  false, NULL);
+	if (is_plain && kernel.group_tracing(place) == 0) {
+		self->native =
+			kernel.vthread_new(place, (uintptr_t)self, NULL, home, false, false, NULL);
 		if (self->native == NULL) {
 			PyErr_NoMemory();
 			return -1;
@@ -1884,7 +2064,7 @@ static int count(vthread *self)
 /* Whether the place is of this process, and of a group that has not been freed. */
 static bool is_known(const wp__place *at)
 {
-	return at->life != NULL && at->pid == pid && PyList_GET_ITEM(at->life, 0) == Py_True;
+	return at->life != NULL && is_here(at->life) && is_alive(at->life);
 }
 
 vthread *wp__core_new(PyObject *fn, bool awaits, PyObject *name, PyObject *group, wp__place *at)
@@ -1897,23 +2077,17 @@ vthread *wp__core_new(PyObject *fn, bool awaits, PyObject *name, PyObject *group
 		return NULL;
 	failed = count(self);
 	if (!failed && is_known(at)) {
-		self->pid = pid;
-		self->place = at->place;
-		self->is_placed = at->is_placed;
 		self->life = Py_NewRef(at->life);
 		self->group = Py_NewRef(group);
 	} else if (!failed) {
 		failed = settle(self, group, &home);
-		if (!failed && self->group == group && PyList_CheckExact(self->life)) {
+		if (!failed && self->group == group) {
 			Py_XSETREF(at->life, Py_NewRef(self->life));
-			at->place = self->place;
-			at->pid = pid;
 			at->home = home;
-			at->is_placed = self->is_placed;
 		}
 	}
-	self->name = Py_XNewRef(name);
 	self->call = Py_NewRef(fn);
+	failed = failed || SET_FEW((PyObject *)self, name, Py_XNewRef(name)) != 0;
 	if (!failed && make(self, awaits, home) == 0)
 		return self;
 	Py_DECREF((PyObject *)self);
@@ -1933,8 +2107,8 @@ static int options(vthread *self, PyObject *rest, PyObject **asked)
 		return -1;
 	if (name == Py_None)
 		Py_CLEAR(name);
-	Py_XSETREF(self->name, name);
-	if ((PyDict_Contains(rest, str_name) && PyDict_DelItem(rest, str_name) != 0) ||
+	if (SET_FEW((PyObject *)self, name, name) != 0 ||
+	    (PyDict_Contains(rest, str_name) && PyDict_DelItem(rest, str_name) != 0) ||
 	    (*asked != NULL && PyDict_DelItem(rest, str_group) != 0))
 		return -1;
 	return 0;
@@ -1972,49 +2146,7 @@ static PyObject *refused(PyObject *by, PyObject *self)
 	return NULL;
 }
 
-/* ---- contexts ---- */
-
-/* A copy of the context of the last start. The next start needs no copy of its own if the variables
- * are the same object, which is immutable. Its thread copies at its first step, so that those that
- * have not begun have no contexts, which the collector would visit. */
-static PyObject *seen;
-static size_t vars_at; /* in a context; 0: it was not found, and each start copies */
-
-static PyObject *vars_of(PyObject *context)
-{
-	return *(PyObject **)(void *)((char *)context + vars_at);
-}
-
-static void find_vars(void)
-{
-	PyObject *context = PyContext_New();
-
-	for (size_t at = sizeof(PyObject);
-	     context != NULL && !vars_at && at < (size_t)Py_TYPE(context)->tp_basicsize;
-	     at += sizeof(PyObject *)) {
-		PyObject *word = *(PyObject **)(void *)((char *)context + at);
-
-		if (word != NULL && strcmp(Py_TYPE(word)->tp_name, "hamt") == 0)
-			vars_at = at;
-	}
-	Py_XDECREF(context);
-	PyErr_Clear();
-}
-
-/* A context that is equal to the caller's, and that nobody enters: a new reference. NULL: an exception. */
-static PyObject *seen_context(void)
-{
-	PyObject *now = PyThreadState_Get()->context, *copy;
-
-	if (vars_at && seen != NULL && now != NULL && vars_of(now) == vars_of(seen))
-		return Py_NewRef(seen);
-	copy = PyContext_CopyCurrent();
-#ifndef Py_GIL_DISABLED
-	if (copy != NULL)
-		Py_XSETREF(seen, Py_NewRef(copy));
-#endif
-	return copy;
-}
+/* ---- start ---- */
 
 /* What its `start` needs: the context, given, or a copy of the caller's; its home. -1: an
  * exception. */
@@ -2023,7 +2155,7 @@ static int prepare(vthread *self, PyObject *context)
 	PyObject *bindings = NULL, *said;
 	bool is_plain;
 
-	if (self->pid != pid) { /* a child, forked since it was made */
+	if (!is_here(self->life)) { /* a child, forked since it was made */
 		said = PyObject_CallMethodNoArgs(self->group, str_check_process);
 		if (said == NULL)
 			return -1;
@@ -2042,7 +2174,7 @@ static int prepare(vthread *self, PyObject *context)
 	if (context == NULL)
 		return -1;
 	SET(self, context, context);
-	if (self->is_placed)
+	if (PyList_GET_ITEM(self->life, IS_PLACED) == Py_True)
 		self->home = kernel.vthread_placed(self->native);
 	return 0;
 }
@@ -2099,16 +2231,17 @@ static PyObject *start(PyObject *self, PyObject *nothing)
 /* Its signal, made when it is asked for first: borrowed. NULL: an exception. */
 static signal *done_of(PyObject *self)
 {
-	PyObject *found = LOOK_FOR(OF(self)->signal), *made;
+	PyObject *found = OF_FEW(self, signal), *made, **field;
 
 	if (found != NULL)
 		return (signal *)found;
-	made = PyObject_CallNoArgs(py.signal);
+	field = room_of(self, AT(signal));
+	made = field == NULL ? NULL : PyObject_CallNoArgs(py.signal);
 	if (made == NULL)
 		return NULL;
-	LOCK_OF(OF(
-		self)); /* `finish` says that it has ended, and then sets the signal that is here */
-	found = keep_first(&OF(self)->signal, made);
+	/* `finish` says that it has ended, and then sets the signal that is here */
+	LOCK_OF(OF(self));
+	found = keep_first(field, made);
 	if (OF(self)->has_ended)
 		PUBLISH(((signal *)found)->is_set, true);
 	UNLOCK_OF(OF(self));
@@ -2154,10 +2287,15 @@ static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t cou
 	return done == NULL ? NULL : until_new((PyObject *)done, thread, other, deadline);
 }
 
-static PyObject *keep(PyObject *self, PyObject **field, PyObject *made)
+/* That of the field, or else what is made: a new reference. NULL: an exception. */
+static PyObject *keep(PyObject *self, size_t at, PyObject *made)
 {
-	PyObject *found;
+	PyObject **field = made == NULL ? NULL : room_of(self, at), *found;
 
+	if (field == NULL) {
+		Py_XDECREF(made);
+		return NULL;
+	}
 	LOCK_OF(OF(self));
 	found = Py_XNewRef(keep_first(field, made));
 	UNLOCK_OF(OF(self));
@@ -2166,17 +2304,18 @@ static PyObject *keep(PyObject *self, PyObject **field, PyObject *made)
 
 static PyObject *held_get(PyObject *self, void *nothing)
 {
+	PyObject *found = OF_FEW(self, mutexes);
+
 	(void)nothing;
-	return LOOK_FOR(OF(self)->mutexes) != NULL
-		       ? Py_NewRef(OF(self)->mutexes)
-		       : keep(self, &OF(self)->mutexes, PySet_New(NULL));
+	return found != NULL ? Py_NewRef(found) : keep(self, AT(mutexes), PySet_New(NULL));
 }
 
 static PyObject *scopes_get(PyObject *self, void *nothing)
 {
+	PyObject *found = OF_FEW(self, open);
+
 	(void)nothing;
-	return LOOK_FOR(OF(self)->open) != NULL ? Py_NewRef(OF(self)->open)
-						: keep(self, &OF(self)->open, PyList_New(0));
+	return found != NULL ? Py_NewRef(found) : keep(self, AT(open), PyList_New(0));
 }
 
 /* Waits until the thread has ended, without its checks; returns whether it has. */
@@ -2205,14 +2344,14 @@ static void finalize(PyObject *object)
 	PyObject *kind, *error, *trace, *said;
 	void *native = self->native;
 
-	if (!is_whole(self) || self->pid != pid)
+	if (!is_whole(self) || !is_here(self->life))
 		return; /* its arguments were refused, its group was closed, or it is the parent's */
 	PyErr_Fetch(&kind, &error, &trace);
-	if (PyList_CheckExact(self->life) && PyList_GET_ITEM(self->life, 0) == Py_True) {
+	if (is_alive(self->life)) {
 		self->native = NULL; /* a hook may keep this object */
 		kernel.vthread_free(native);
 	}
-	if (self->error != NULL) {
+	if (OF_FEW(object, error) != NULL) {
 		said = PyObject_CallOneArg(py.report, object);
 		if (said == NULL)
 			PyErr_WriteUnraisable(object);
@@ -2223,6 +2362,8 @@ static void finalize(PyObject *object)
 
 #define VISIT(field) Py_VISIT(self->field);
 #define CLEAR(field) Py_CLEAR(self->field);
+#define VISIT_FEW(field) Py_VISIT(self->few->field);
+#define CLEAR_FEW(field) Py_CLEAR(self->few->field);
 
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {
@@ -2230,6 +2371,11 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 
 	Py_VISIT(Py_TYPE(object));
 	FIELDS(VISIT)
+	Py_VISIT(self->body);
+	if (self->few != NULL) {
+		FEW(VISIT_FEW)
+		Py_VISIT(self->few->resume);
+	}
 	return 0;
 }
 
@@ -2238,6 +2384,11 @@ static int clear(PyObject *object)
 	vthread *self = OF(object);
 
 	FIELDS(CLEAR)
+	Py_CLEAR(self->body);
+	if (self->few != NULL) {
+		FEW(CLEAR_FEW)
+		Py_CLEAR(self->few->resume);
+	}
 	return 0;
 }
 
@@ -2248,6 +2399,7 @@ static void dealloc(PyObject *object)
 	PyObject_GC_UnTrack(object);
 	clear(object);
 	Py_CLEAR(OF(object)->life);
+	PyMem_Free(OF(object)->few);
 	type->tp_free(object);
 	Py_DECREF(type);
 }
@@ -2377,6 +2529,56 @@ static PyType_Spec all_spec = {.name = "wakeproof._native.own.Threads",
 			       .flags = Py_TPFLAGS_DEFAULT,
 			       .slots = all_slots};
 
+static PyObject *few_get(PyObject *self, void *at)
+{
+	PyObject *found;
+
+	LOCK_OF(OF(self));
+	found = Py_XNewRef(few_of(self, (uintptr_t)at));
+	UNLOCK_OF(OF(self));
+	return found == NULL ? Py_NewRef(Py_None) : found;
+}
+
+static int few_put(PyObject *self, PyObject *value, void *at)
+{
+	return set_few(self, (uintptr_t)at, value == Py_None ? NULL : Py_XNewRef(value));
+}
+
+static int resume_put(PyObject *self, PyObject *value, void *nothing)
+{
+	(void)nothing;
+	PUT(OF(self)->resumes, BY_PYTHON);
+	return SET_FEW(self, resume, Py_XNewRef(value));
+}
+
+/* Its greenlet, or, if not `is_greenlet`, its coroutine. */
+static PyObject *body_get(PyObject *self, void *is_greenlet)
+{
+	PyObject *found = NULL;
+
+	LOCK_OF(OF(self));
+	if ((LOOK(OF(self)->resumes) == NEXT_OF_CALL) == (is_greenlet != NULL))
+		found = Py_XNewRef(OF(self)->body);
+	UNLOCK_OF(OF(self));
+	return found == NULL ? Py_NewRef(Py_None) : found;
+}
+
+static int coroutine_put(PyObject *self, PyObject *value, void *nothing)
+{
+	(void)nothing;
+	SET(self, body, value == Py_None ? NULL : Py_XNewRef(value));
+	return 0;
+}
+
+static PyObject *hub_get(PyObject *self, void *nothing)
+{
+	(void)self;
+	(void)nothing;
+	return Py_NewRef(here.hub == NULL ? Py_None : here.hub);
+}
+
+#define FIELD_FEW(field) {"_" #field, few_get, few_put, NULL, (void *)AT(field)},
+
 #ifdef Py_GIL_DISABLED
 /* Of a field, which another thread may write. */
 static PyObject *field_get(PyObject *self, void *at)
@@ -2420,7 +2622,11 @@ static PyGetSetDef core_fields[] = {
 	{"_done", done_get, NULL, "A signal that is set when the thread has ended.", NULL},
 	{"_held", held_get, NULL, "The mutexes that it holds.", NULL},
 	{"_scopes", scopes_get, NULL, "The scopes that it has open.", NULL},
-	FIELDS_LOCKED{0}};
+	{"_coroutine", body_get, coroutine_put, "What a coroutine function has made.", NULL},
+	{"_greenlet", body_get, NULL, "What a callable runs in.", (void *)1},
+	{"_hub", hub_get, NULL, "The greenlet of the carrier that runs a callable here.", NULL},
+	{"_resume", NULL, resume_put, "What its next steps call.", NULL},
+	FEW(FIELD_FEW) FIELDS_LOCKED{0}};
 #define VALUE(field, type) {"_" #field, type, offsetof(vthread, field), 0, NULL}
 static PyMemberDef core_members[] = {FIELDS_PLAIN VALUE(number, T_ULONGLONG),
 				     VALUE(home, T_INT),
@@ -2495,9 +2701,7 @@ static PyMethodDef functions[] = {
 	 "Take what is called; return the address of the step."},
 	{"first_step", first_step, METH_O, "The first step on an OS thread."},
 	{"first_of_coroutine", first_of_coroutine, METH_O, "Begin a coroutine function."},
-	{"next_of_coroutine", next_of_coroutine, METH_O, "Go on with it."},
 	{"first_of_call", first_of_call, METH_O, "Begin a callable."},
-	{"next_of_call", next_of_call, METH_O, "Go on with a callable."},
 	{"bodies", bodies, METH_NOARGS, "Run callables, in a greenlet."},
 	{"greenlets_here", greenlets_here, METH_NOARGS,
 	 "Callables of the calling OS thread that are alive, and greenlets that are idle."},
@@ -2511,6 +2715,7 @@ static PyMethodDef functions[] = {
 	{"leave", (PyCFunction)(void *)leave_for, METH_FASTCALL,
 	 "Switch to the carrier until the next step: thread, what the step returns."},
 	{"parking", (PyCFunction)(void *)parking_new, METH_FASTCALL, "Await a park: as `park`."},
+	{"permit", permit, METH_O, "Await a permit: seconds or None."},
 	{"joining", (PyCFunction)(void *)joining, METH_FASTCALL,
 	 "Await the end of a thread: thread, seconds or None."},
 	{"is_waiter", is_waiter, METH_O, "Whether a callback of a signal wakes a thread."},
@@ -2574,8 +2779,6 @@ int wp__core_fill(PyObject *module)
 	str_check_process = PyUnicode_InternFromString("_check_process");
 	str_abandon = PyUnicode_InternFromString("_abandon_held");
 	str_is_poller = PyUnicode_InternFromString("_is_poller");
-	str_address = PyUnicode_InternFromString("_address");
-	str_is_placed = PyUnicode_InternFromString("_is_placed");
 	str_life = PyUnicode_InternFromString("_life");
 	str_check_join = PyUnicode_InternFromString("_check_join");
 	str_end = PyUnicode_InternFromString("end");
@@ -2585,16 +2788,8 @@ int wp__core_fill(PyObject *module)
 	    parking_type == NULL || yielding_type == NULL || type_of(module, &core_spec) == NULL ||
 	    add_all(module) != 0 || PyModule_AddFunctions(module, functions) != 0)
 		return -1;
-	first_of_coroutine_object = PyObject_GetAttrString(module, "first_of_coroutine");
-	next_of_coroutine_object = PyObject_GetAttrString(module, "next_of_coroutine");
-	first_of_call_object = PyObject_GetAttrString(module, "first_of_call");
-	next_of_call_object = PyObject_GetAttrString(module, "next_of_call");
 	bodies_object = PyObject_GetAttrString(module, "bodies");
-	return first_of_coroutine_object == NULL || next_of_coroutine_object == NULL ||
-			       first_of_call_object == NULL || next_of_call_object == NULL ||
-			       bodies_object == NULL
-		       ? -1
-		       : 0;
+	return bodies_object == NULL ? -1 : 0;
 }
 
 #else

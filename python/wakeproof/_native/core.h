@@ -6,24 +6,29 @@
 
 #include "own.h"
 
-/* What the thread objects of Python are: the fields of `Handle` (_runtime/vthread_base.py), with those
- * names. NULL: None. */
-#define FIELDS(each)                                                                        \
-	each(call) each(context) each(coroutine) each(signal) each(error) each(greenlet)    \
-		each(group) each(mutexes) each(hub) each(locals) each(name) each(permitted) \
-			each(resume) each(scope) each(open) each(value) each(wait)
+/* What the thread objects of Python are: fields of `Handle` (_runtime/vthread_base.py), with those
+ * names. NULL: None. FEW: what few threads have at a time, in memory of its own. */
+#define FIELDS(each) each(call) each(context) each(group) each(permitted) each(value) each(wait)
+#define FEW(each) \
+	each(signal) each(error) each(mutexes) each(locals) each(name) each(scope) each(open)
 #define FIELD(name) PyObject *name;
+typedef struct wp__few {
+	FEW(FIELD)
+	PyObject *resume; /* what its next step calls, while `resumes` is BY_PYTHON */
+} wp__few;
+
 typedef struct vthread {
 	PyObject_HEAD struct vthread *next,
 		**back; /* in the list of those that run; NULL: it is in none */
 	FIELDS(FIELD)
+	PyObject *body; /* its coroutine; while `resumes` is NEXT_OF_CALL: its greenlet */
+	PyObject *life; /* `_life` of its group */
+	wp__few *few;   /* NULL: it has none of them */
 	void *native;   /* the kernel's thread */
-	void *place;    /* the kernel's group */
-	PyObject *life; /* of the group: a list, [True] until the group is freed */
 	uint64_t number;
-	long pid; /* of the process that has made it */
 	int home, pins;
-	bool copies, has_ended, is_closed, is_coroutine, is_heard, is_started, is_placed, runs;
+	uint8_t resumes; /* what its next step does, see core.c */
+	bool copies, has_ended, is_closed, is_coroutine, is_heard, is_started, runs;
 } vthread;
 
 #define OF(object) ((vthread *)(void *)(object))
@@ -31,18 +36,17 @@ typedef struct vthread {
 /* Where the threads of a pool run: of one group, found out for the first of them. */
 typedef struct wp__place {
 	PyObject *life; /* as that of a thread; NULL: not known */
-	void *place;
-	long pid;
 	int home;
-	bool is_placed;
 } wp__place;
 
 /* A new thread in `group`, not started, that will call `fn`. name: a str, or NULL. NULL: an exception. */
 vthread *wp__core_new(PyObject *fn, bool awaits, PyObject *name, PyObject *group, wp__place *at);
 /* Start it. 0; -1: an exception. */
 int wp__core_begin(vthread *self);
-/* Take the first step of a thread: what `resume` is set to at first. */
+/* Take the first step of a thread. */
 PyObject *wp__core_first(PyObject *thread);
+/* The same of a thread that runs a call of a pool; of calls.c. */
+extern PyObject *(*wp__core_first_pooled)(PyObject *thread);
 /* Whether the caller, which is `thread`, can leave its carrier to wait. */
 bool wp__core_may_leave(PyObject *thread);
 /* Parks the caller, which is `thread`. 0: *said is what ended it; -1: an exception. */

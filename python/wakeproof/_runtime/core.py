@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from wakeproof._native.own import is_waiter as is_waiter
     from wakeproof._native.own import joining as joining
     from wakeproof._native.own import leave as leave
-    from wakeproof._native.own import next_of_call as next_of_call
     from wakeproof._native.own import park as park
     from wakeproof._native.own import parking as parking
+    from wakeproof._native.own import permit as permit
     from wakeproof._native.own import running
     from wakeproof._native.own import yield_here as yield_here
     from wakeproof._native.own import yielding as yielding
@@ -48,9 +48,9 @@ else:
         from wakeproof._native.own import is_waiter as is_waiter
         from wakeproof._native.own import joining as joining
         from wakeproof._native.own import leave as leave
-        from wakeproof._native.own import next_of_call as next_of_call
         from wakeproof._native.own import park as park
         from wakeproof._native.own import parking as parking
+        from wakeproof._native.own import permit as permit
         from wakeproof._native.own import yield_here as yield_here
         from wakeproof._native.own import yielding as yielding
 
@@ -68,9 +68,9 @@ else:
         from wakeproof._runtime.plain_core import is_waiter as is_waiter
         from wakeproof._runtime.plain_core import joining as joining
         from wakeproof._runtime.plain_core import leave as leave
-        from wakeproof._runtime.plain_core import next_of_call as next_of_call
         from wakeproof._runtime.plain_core import park as park
         from wakeproof._runtime.plain_core import parking as parking
+        from wakeproof._runtime.plain_core import permit as permit
         from wakeproof._runtime.plain_core import yield_here as yield_here
         from wakeproof._runtime.plain_core import yielding as yielding
 

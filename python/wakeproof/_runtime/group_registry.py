@@ -38,7 +38,7 @@ def release(group: CarrierGroup, native: CGroup) -> None:
 def _free(
     native: CGroup,
     pid: int,
-    life: list[bool],
+    life: list[int],
     _now: Callable[[], int] = os.getpid,  # a group may end after the names of this module
     _free: Callable[[CGroup], None] = lib.wp_group_free,
 ) -> None:

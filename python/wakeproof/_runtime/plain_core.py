@@ -501,6 +501,15 @@ def parking(
     return code
 
 
+async def permit(timeout_s: float | None) -> bool:
+    """Await a permit."""
+    thread = py["refuse_park"]()
+    code = await parking(thread, deadline_ns(timeout_s))
+    if code == lib.WP_INTERRUPTED:
+        raise py["interrupted"](thread)
+    return code == lib.WP_OK
+
+
 async def joining(other: VirtualThread, timeout_s: float | None) -> bool:
     """Await the end of a thread."""
     thread, deadline = py["refuse_join"](), deadline_ns(timeout_s)
