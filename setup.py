@@ -31,14 +31,17 @@ OF_PYTHON = [
         f"wakeproof._native.{name}",
         [f"python/wakeproof/_native/{part}.c" for part in parts],
         include_dirs=["kernel"],
-        depends=[f"python/wakeproof/_native/{name}.h" for name in ("own", "core", "free", "spin")],
+        depends=[
+            f"python/wakeproof/_native/{name}.h"
+            for name in ("own", "core", "free", "spin", "aio_channel")
+        ],
         extra_compile_args=["-std=c11", *(["-g0"] if name == "exchange" else [])],  # 448 functions
     )
     for name, *parts in (
         ("own", "own", "core", "future", "calls", "channels", "sockets"),
         ("locks", "locks"),
         ("exchange", "exchange"),
-        ("aio", "aio"),
+        ("aio", "aio", "aio_channel"),
     )
 ]
 BUILT = ("kernel*.so", "own*.so", "locks*.so", "exchange*.so", "aio*.so", "libwakeproof.*")

@@ -12,16 +12,21 @@ All of it happens under one lock, which nobody holds while he waits, wakeups inc
 receiver waits beside an object, and no sender beside a free slot.  A coroutine that is cancelled
 passes on what it was given meanwhile, an object or a slot.
 
+With the GIL and the headers of CPython, a send and a receive for which nobody waits are C
+(``_native/aio_channel.c``).
+
 Spec: ``specs/aio/AioChannel.tla`` (NothingLost, NobodyWaitsForNothing, Ends).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.trampoline import here
@@ -80,11 +85,30 @@ class _Task:
             self.future.set_result(None)
 
 
+class _PlainCore:
+    """Leaves all to the methods of `Channel`."""
+
+    def _put(self, _item: object) -> bool:
+        return False
+
+    def _get(self, none: object) -> Any:
+        return none
+
+
+if TYPE_CHECKING:
+    from wakeproof._native.aio import ChannelCore as _Core
+else:
+    _Core = _PlainCore
+    if not os.environ.get("WAKEPROOF_PLAIN"):
+        with suppress(ImportError):  # without Python.h, or without the GIL
+            from wakeproof._native.aio import ChannelCore as _Core
+
+_NOTHING = object()
 _Waiter = _Thread | _Task
 W = TypeVar("W", _Thread, _Task)
 
 
-class Channel(Generic[T]):
+class Channel(_Core, Generic[T]):
     """A FIFO of objects between threads and event loops; each object is received exactly once.
 
     A thread calls `send` and `receive`; a coroutine of asyncio awaits `asend` and `areceive`, in
@@ -143,6 +167,8 @@ class Channel(Generic[T]):
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted; the object
                 is not sent.
         """
+        if timeout_s is None and self._put(item):
+            return True
         try:
             waiter = self._begin_send(item, _Thread if deadline_ns(timeout_s) else None)
             if waiter is not None:
@@ -158,6 +184,8 @@ class Channel(Generic[T]):
         Raises:
             ClosedError: the channel is closed; the object is not sent.
         """
+        if self._put(item):
+            return
         waiter = self._begin_send(item, _Task)
         if waiter is None:
             return
@@ -179,6 +207,8 @@ class Channel(Generic[T]):
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted; nothing was
                 received.
         """
+        if timeout_s is None and (found := self._get(_NOTHING)) is not _NOTHING:
+            return found  # type: ignore[no-any-return]
         item, waiter = self._begin_receive(_Thread if deadline_ns(timeout_s) else None)
         if waiter is None:
             return item  # type: ignore[no-any-return]
@@ -191,6 +221,8 @@ class Channel(Generic[T]):
         Raises:
             ClosedError: the channel is closed and empty.
         """
+        if (found := self._get(_NOTHING)) is not _NOTHING:
+            return found  # type: ignore[no-any-return]
         item, waiter = self._begin_receive(_Task)
         if waiter is None:
             return item  # type: ignore[no-any-return]

@@ -715,6 +715,14 @@ def test_the_default_loop_is_c_where_it_was_built() -> None:
     assert ended.stdout == "_PlainEventLoop\n"
 
 
+@pytest.mark.parametrize("make", LOOPS)
+def test_in_debug_mode_a_handle_names_its_caller(make: type[asyncio.SelectorEventLoop]) -> None:
+    with contextlib.closing(make()) as loop:
+        loop.set_debug(True)
+        handle: Any = loop.call_soon_threadsafe(int)
+        assert handle._source_traceback[-1].name == "test_in_debug_mode_a_handle_names_its_caller"
+
+
 def test_a_closed_loop_refuses_calls() -> None:
     loop = aio.new_event_loop()
     loop.close()

@@ -16,10 +16,23 @@ from typing import Any
 import pytest
 
 from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread, aio, yield_now
+from wakeproof.aio_channel import _PlainCore
 from wakeproof.channel import MOST
 from wakeproof.errors import ClosedError, DeadlineError, StateError, UsageError
 
 PATIENCE_S = 20.0
+
+
+class PlainChannel(aio.Channel[Any]):
+    """The channel without its part in C."""
+
+    _put = _PlainCore._put
+    _get = _PlainCore._get
+
+
+@pytest.fixture(params=[aio.Channel, PlainChannel], ids=["aio", "plain"])
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 def run(main: Coroutine[Any, Any, Any]) -> Any:
@@ -33,11 +46,48 @@ async def turns(count: int = 3) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.skipif(issubclass(aio.Channel, _PlainCore), reason="no part of it is in C here")
+def test_what_needs_no_wait_is_done_in_c_unless_another_has_the_lock() -> None:
+    channel, none = aio.Channel[Any](2), object()
+    assert channel._put(1)
+    with channel._lock:
+        assert not channel._put(2)
+        assert channel._get(none) is none
+    assert channel._put(2)
+    assert not channel._put(3)
+    assert channel._get(none) == 1
+    channel.close()
+    assert not channel._put(4)
+    assert channel._get(none) == 2
+    assert channel._get(none) is none
+
+
+@pytest.mark.skipif(issubclass(aio.Channel, _PlainCore), reason="no part of it is in C here")
+def test_what_wakes_somebody_is_not_done_in_c() -> None:
+    async def main() -> None:
+        channel, none = aio.Channel[Any](1), object()
+        receiver = asyncio.create_task(channel.areceive())
+        await turns()
+        assert not channel._put(1)  # the receiver gets it
+        await channel.asend(1)
+        assert await receiver == 1
+        await channel.asend(2)
+        sender = asyncio.create_task(channel.asend(3))
+        await turns()
+        assert channel._get(none) is none  # the sender gets the slot
+        assert channel.receive() == 2
+        assert not channel._put(4)  # the slot is the sender's
+        await sender
+        assert channel._get(none) == 3
+
+    run(main())
+
+
 @pytest.mark.parametrize("capacity", [1, 3, 1000])
 def test_each_object_is_received_once_and_in_its_senders_order(
-    group: CarrierGroup, capacity: int
+    kind: Any, group: CarrierGroup, capacity: int
 ) -> None:
-    channel = aio.Channel[tuple[int, int]](capacity)
+    channel = kind(capacity)
     received: list[list[tuple[int, int]]] = [[], [], []]
     many = 300
 
@@ -76,8 +126,8 @@ def test_each_object_is_received_once_and_in_its_senders_order(
             assert numbers == sorted(numbers)
 
 
-def test_cancels_and_deadlines_lose_nothing() -> None:
-    channel = aio.Channel[int](2)
+def test_cancels_and_deadlines_lose_nothing(kind: Any) -> None:
+    channel = kind(2)
     sent: list[int] = []
     received: list[int] = []
     chance = random.Random(1)
@@ -116,9 +166,9 @@ def test_cancels_and_deadlines_lose_nothing() -> None:
     assert sorted(received) == sorted(sent)
 
 
-def test_a_cancelled_receiver_passes_its_object_to_the_next() -> None:
+def test_a_cancelled_receiver_passes_its_object_to_the_next(kind: Any) -> None:
     async def main() -> None:
-        channel = aio.Channel[int](2)
+        channel = kind(2)
         first, second = (asyncio.create_task(channel.areceive()) for _ in range(2))
         await turns()
         channel.send(1)  # given to the first, which has not run yet
@@ -135,9 +185,9 @@ def test_a_cancelled_receiver_passes_its_object_to_the_next() -> None:
     run(main())
 
 
-def test_a_cancelled_sender_sends_nothing_and_passes_its_slot_on() -> None:
+def test_a_cancelled_sender_sends_nothing_and_passes_its_slot_on(kind: Any) -> None:
     async def main() -> None:
-        channel = aio.Channel[int](1)
+        channel = kind(1)
         channel.send(1)
         first, second = (asyncio.create_task(channel.asend(number)) for number in (2, 3))
         await turns()
@@ -150,9 +200,9 @@ def test_a_cancelled_sender_sends_nothing_and_passes_its_slot_on() -> None:
     run(main())
 
 
-def test_a_slot_that_was_granted_is_not_taken_by_another() -> None:
+def test_a_slot_that_was_granted_is_not_taken_by_another(kind: Any) -> None:
     async def main() -> None:
-        channel = aio.Channel[int](1)
+        channel = kind(1)
         channel.send(1)
         waiting = asyncio.create_task(channel.asend(2))
         await turns()
@@ -164,9 +214,9 @@ def test_a_slot_that_was_granted_is_not_taken_by_another() -> None:
     run(main())
 
 
-def test_a_slot_that_its_object_does_not_need_goes_to_the_next_sender() -> None:
+def test_a_slot_that_its_object_does_not_need_goes_to_the_next_sender(kind: Any) -> None:
     async def main() -> None:
-        channel = aio.Channel[int](1)
+        channel = kind(1)
         channel.send(1)
         senders = [asyncio.create_task(channel.asend(number)) for number in (2, 3)]
         await turns()
@@ -179,9 +229,9 @@ def test_a_slot_that_its_object_does_not_need_goes_to_the_next_sender() -> None:
     run(main())
 
 
-def test_close_ends_all_waits_and_leaves_what_is_in_slots() -> None:
+def test_close_ends_all_waits_and_leaves_what_is_in_slots(kind: Any) -> None:
     async def main() -> None:
-        full, empty = aio.Channel[int](1), aio.Channel[int](1)
+        full, empty = kind(1), kind(1)
         await full.asend(1)
         tasks = [asyncio.create_task(full.asend(2)), asyncio.create_task(empty.areceive())]
         calls = [asyncio.to_thread(full.send, 3), asyncio.to_thread(empty.receive)]
@@ -204,9 +254,9 @@ def test_close_ends_all_waits_and_leaves_what_is_in_slots() -> None:
     run(main())
 
 
-def test_a_slot_that_was_granted_before_the_close_is_not_filled_after_it() -> None:
+def test_a_slot_that_was_granted_before_the_close_is_not_filled_after_it(kind: Any) -> None:
     async def main() -> None:
-        channel = aio.Channel[int](1)
+        channel = kind(1)
         channel.send(1)
         waiting = asyncio.create_task(channel.asend(2))
         await turns()
@@ -219,8 +269,8 @@ def test_a_slot_that_was_granted_before_the_close_is_not_filled_after_it() -> No
     run(main())
 
 
-def test_a_receiver_whose_loop_was_closed_takes_nothing() -> None:
-    channel = aio.Channel[int](1)
+def test_a_receiver_whose_loop_was_closed_takes_nothing(kind: Any) -> None:
+    channel = kind(1)
     loop = aio.new_event_loop()
     task = loop.create_task(channel.areceive())
     loop.run_until_complete(turns())
@@ -231,8 +281,8 @@ def test_a_receiver_whose_loop_was_closed_takes_nothing() -> None:
     task.get_coro().close()  # type: ignore[union-attr]
 
 
-def test_an_interrupted_virtual_thread_has_received_nothing(group: CarrierGroup) -> None:
-    channel = aio.Channel[int](1)
+def test_an_interrupted_virtual_thread_has_received_nothing(kind: Any, group: CarrierGroup) -> None:
+    channel = kind(1)
     thread = VirtualThread(channel.receive, group=group).start()
     while not channel._receivers:
         time.sleep(0.001)
@@ -243,8 +293,8 @@ def test_an_interrupted_virtual_thread_has_received_nothing(group: CarrierGroup)
     assert channel.receive(0) == 1
 
 
-def test_a_virtual_thread_that_waits_parks() -> None:
-    channel = aio.Channel[int](1)
+def test_a_virtual_thread_that_waits_parks(kind: Any) -> None:
+    channel = kind(1)
 
     def both() -> int:
         receiver = VirtualThread(channel.receive).start()
@@ -256,8 +306,8 @@ def test_a_virtual_thread_that_waits_parks() -> None:
         assert VirtualThread(both, group=alone).start().result(PATIENCE_S) == 1
 
 
-def test_a_deadline_that_passes_says_so() -> None:
-    channel = aio.Channel[int](1)
+def test_a_deadline_that_passes_says_so(kind: Any) -> None:
+    channel = kind(1)
     begun = time.monotonic()
     with pytest.raises(DeadlineError):
         channel.receive(0.02)
@@ -268,11 +318,11 @@ def test_a_deadline_that_passes_says_so() -> None:
     assert not channel._receivers
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_refused(kind: Any) -> None:
     for capacity in (0, MOST + 1, 1.5):
         with pytest.raises(UsageError):
-            aio.Channel(capacity)  # type: ignore[arg-type]
-    channel = aio.Channel[int](1)
+            kind(capacity)
+    channel = kind(1)
     with pytest.raises(UsageError):
         channel.receive(-1)
 

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <structmember.h>
 
+#include "aio_channel.h"
 #include "free.h"
 
 #ifndef Py_GIL_DISABLED
@@ -869,9 +870,10 @@ static bool fill(PyObject *module)
 	str_process = PyUnicode_InternFromString("_process_events");
 	str_run = PyUnicode_InternFromString("_run");
 	zero = PyLong_FromLong(0);
-	return code == 0 && str_context != NULL && str_write != NULL && str_select != NULL &&
-	       str_selector != NULL && str_process != NULL && str_run != NULL && str_time != NULL &&
-	       str_call_at != NULL && str_poll != NULL && str_stopping != NULL && zero != NULL;
+	return code == 0 && wp__add_channel(module) && str_context != NULL && str_write != NULL &&
+	       str_select != NULL && str_selector != NULL && str_process != NULL &&
+	       str_run != NULL && str_time != NULL && str_call_at != NULL && str_poll != NULL &&
+	       str_stopping != NULL && zero != NULL;
 }
 #else
 static PyMethodDef functions[] = {{0}};

@@ -7,7 +7,8 @@ from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
-from typing import TypeVarTuple
+from threading import Lock
+from typing import Any, TypeVarTuple
 
 Ts = TypeVarTuple("Ts")
 
@@ -47,6 +48,17 @@ class LoopCore:
         context: Context | None = None,
     ) -> TimerHandle: ...
     def _run_once(self) -> None: ...
+
+class ChannelCore:
+    capacity: int
+    _lock: Lock
+    _items: deque[Any]
+    _senders: deque[Any]
+    _receivers: deque[Any]
+    _granted: int
+    _is_closed: bool
+    def _put(self, item: object, /) -> bool: ...
+    def _get(self, none: object, /) -> Any: ...
 
 def bind(
     handle: type[Handle],

@@ -26,7 +26,7 @@ KERNEL = PACKAGE.parents[2] / "kernel"
 # Separate extension modules; the last is generated.
 _OF_PYTHON = (
     "own.c", "core.c", "future.c", "calls.c", "channels.c", "sockets.c",
-    "locks.c", "exchange.c", "aio.c",
+    "locks.c", "exchange.c", "aio.c", "aio_channel.c",
     "kernel.c",
 )  # fmt: skip
 SOURCES = (
