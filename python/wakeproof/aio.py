@@ -14,8 +14,8 @@ loop with a guard before the pipe::
 With the GIL the steps of all threads have one order, so either the loop finds the entry or the
 other thread finds the announcement, and the flag is an attribute.  Without the GIL this takes
 fences: there the loop's guard is a `WakeupGuard`.  With the GIL and the headers of CPython, calls
-into the loop, its timers and its turns are C (``_native/aio.c``); ``WAKEPROOF_PLAIN=1`` takes the
-same in Python instead.
+into the loop, its timers, its turns and its connections are C (``_native/aio.c``);
+``WAKEPROOF_PLAIN=1`` takes the same in Python instead.
 
 Example:
     >>> import asyncio
@@ -32,8 +32,9 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+import socket
 import sys
-from asyncio import format_helpers
+from asyncio import format_helpers, selector_events
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,7 +50,6 @@ from wakeproof.guard import WakeupGuard
 
 if TYPE_CHECKING:
     import select
-    import socket
     from collections.abc import Callable
     from contextvars import Context
 
@@ -265,16 +265,29 @@ elif not os.environ.get("WAKEPROOF_PLAIN"):
     with suppress(ImportError):  # without Python.h it was not built
         from wakeproof._native.aio import LoopCore, bind
 
+        _Theirs = selector_events._SelectorSocketTransport  # type: ignore[attr-defined]
+        _Transport = type(_Theirs.__name__, (_Theirs,), {})
         bind(
             asyncio.Handle,
             asyncio.TimerHandle,
             type("TimerHandle", (asyncio.TimerHandle,), {"__slots__": ()}),
             deque,
+            socket.socket,
             asyncio.SelectorEventLoop,
+            _PlainEventLoop,
             _Epoll.select,
             _report,
+            _Transport,
         )
-        _Base = type("_NativeEventLoop", (LoopCore, _PlainEventLoop), {})
+
+        class _NativeEventLoop(LoopCore, _PlainEventLoop):
+            """The loop in C, and transports that are."""
+
+            def _make_socket_transport(self, sock: Any, *args: Any, **options: Any) -> Any:
+                made = _Transport if type(sock) is socket.socket else _Theirs
+                return made(self, sock, *args, **options)
+
+        _Base = _NativeEventLoop
 
 
 class EventLoop(_Base):  # type: ignore[misc, valid-type]

@@ -20,7 +20,7 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -123,32 +123,54 @@ def test_a_call_between_the_announcement_and_the_block_ends_the_block(
 
 
 class SlowEpoll:
-    """An epoll that calls `before_block` when it is about to block, and measures sleeps."""
+    """An epoll that calls `before_block` when its loop is about to block in it.
+
+    Loops in Python call `poll`; the one in C asks for the descriptor, after its announcement.
+    """
 
     before_block: Callable[[], object] | None = None
-    slept_s = 0.0
 
-    def __init__(self, epoll: Any) -> None:
-        self.epoll = epoll
+    def __init__(self, loop: aio.EventLoop) -> None:
+        self.loop = loop
+        self.epoll = loop._selector._selector
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.epoll, name)
 
     def poll(self, timeout: float | None = None, *most: int) -> Any:
-        if timeout != 0 and self.before_block:
+        if timeout != 0:
+            self.act()
+        return self.epoll.poll(timeout, *most)
+
+    def fileno(self) -> int:
+        if self.loop._asleep:
+            self.act()
+        return int(self.epoll.fileno())
+
+    def act(self) -> None:
+        if self.before_block:
             act, self.before_block = self.before_block, None
             act()
-        begun = time.monotonic()
-        found = self.epoll.poll(LOST_S if timeout is None else timeout, *most)
-        self.slept_s = max(self.slept_s, time.monotonic() - begun)
-        return found
 
 
 def with_slow_epoll(make: type[aio.EventLoop]) -> tuple[aio.EventLoop, SlowEpoll]:
     """Return a loop with its own selector, and the epoll of that."""
     loop = make()
-    loop._selector._selector = epoll = SlowEpoll(loop._selector._selector)
+    loop._selector._selector = epoll = SlowEpoll(loop)
     return loop, epoll
+
+
+def seconds(loop: aio.EventLoop) -> float:
+    """Run a loop until it is stopped, and return how long; a loop that missed it is woken late."""
+    assert loop._csock is not None
+    lid = threading.Timer(LOST_S, loop._csock.send, [b"\0"])
+    lid.start()
+    begun = time.monotonic()
+    loop.run_forever()
+    took = time.monotonic() - begun
+    lid.cancel()
+    lid.join()
+    return took
 
 
 @each_loop
@@ -156,18 +178,16 @@ def test_the_own_selector_of_a_loop_loses_no_wakeup_either(make: type[aio.EventL
     loop, epoll = with_slow_epoll(make)
     with contextlib.closing(loop):
         epoll.before_block = partial(in_thread, loop.call_soon_threadsafe, loop.stop)
-        loop.run_forever()
-        assert epoll.slept_s < LOST_S / 2
+        assert seconds(loop) < LOST_S / 2
+        assert epoll.before_block is None
         assert loop.statistics() == aio.LoopStatistics(sent=1, saved=0)
         loop._ready = ready = Watched()
         call = partial(in_thread, loop.call_soon_threadsafe, loop.stop)
         loop.call_soon(lambda: setattr(ready, "act", call))
-        loop.run_forever()
-        assert epoll.slept_s < LOST_S / 2
+        assert seconds(loop) < LOST_S / 2
         assert loop.statistics() == aio.LoopStatistics(sent=1, saved=1)
         loop.call_soon(lambda: setattr(ready, "act", loop.stop))
-        loop.run_forever()
-        assert epoll.slept_s < LOST_S / 2
+        assert seconds(loop) < LOST_S / 2
         assert not loop._asleep
 
 
@@ -841,3 +861,222 @@ def test_the_policy_makes_our_loops() -> None:
         assert type(loop) is aio.EventLoop
     finally:
         asyncio.set_event_loop_policy(None)
+
+
+class Seen(asyncio.Protocol):
+    """Notes what its transport tells it."""
+
+    def __init__(self) -> None:
+        self.data: list[bytes] = []
+        self.told: list[object] = []
+
+    def connection_made(self, _: asyncio.BaseTransport) -> None:
+        self.told.append("made")
+
+    def data_received(self, data: bytes) -> None:
+        self.data.append(data)
+
+    def pause_writing(self) -> None:
+        self.told.append("pause")
+
+    def resume_writing(self) -> None:
+        self.told.append("resume")
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self.told.append(type(exc))
+
+
+@contextlib.contextmanager
+def connected(
+    make: type[asyncio.SelectorEventLoop], protocol: Seen
+) -> Iterator[tuple[asyncio.SelectorEventLoop, Any, socket.socket]]:
+    """Give a loop, a transport of it, and the other end, which is reset at its end."""
+    ours, theirs = pair()
+    with contextlib.closing(make()) as loop, theirs:
+        made = loop.connect_accepted_socket(lambda: protocol, ours)
+        transport, _ = loop.run_until_complete(made)
+        yield loop, transport, theirs
+        transport.abort()
+        turn(loop)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Return both ends of a connection by TCP."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = socket.create_connection(server.getsockname())
+        return one, server.accept()[0]
+
+
+def reset(sock: socket.socket) -> None:
+    """Close a socket so that its peer gets an error."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    sock.close()
+
+
+def turn(loop: asyncio.AbstractEventLoop, seconds: float = 0) -> None:
+    loop.run_until_complete(asyncio.sleep(seconds))
+
+
+def until(loop: asyncio.AbstractEventLoop, condition: Callable[[], object]) -> None:
+    """Run the loop until the condition holds."""
+
+    async def wait() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():
+                await asyncio.sleep(0.001)
+
+    loop.run_until_complete(wait())
+
+
+@beside_asyncio
+@pytest.mark.parametrize("size", [1000, 50_000, 200_000])
+def test_what_a_socket_does_not_take_at_once_is_sent_in_its_order(
+    make: type[asyncio.SelectorEventLoop], size: int
+) -> None:
+    seen = Seen()
+    with connected(make, seen) as (loop, transport, theirs):
+        sent = b""
+        while not transport.get_write_buffer_size():
+            sent += bytes([len(sent) % 251]) * size
+            transport.write(sent[-size:])
+        got = [theirs.recv(len(sent) // 2, socket.MSG_WAITALL)]  # there is room again
+        transport.write(b"not ")
+        transport.write(bytearray(b"before "))
+        transport.write(memoryview(b"it"))
+        sent += b"not before it"
+
+        def read() -> None:
+            while sum(map(len, got)) < len(sent):
+                got.append(theirs.recv(100_000))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        until(loop, lambda: not reader.is_alive())
+        assert b"".join(got) == sent
+        assert seen.told[0] == "made"
+        assert seen.told.count("pause") == seen.told.count("resume")
+
+
+@beside_asyncio
+def test_what_is_received_is_handed_on_as_bytes_until_reading_pauses(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    seen = Seen()
+    with connected(make, seen) as (loop, transport, theirs):
+        theirs.sendall(b"one")
+        until(loop, lambda: seen.data)
+        transport.pause_reading()
+        theirs.sendall(b"two")
+        turn(loop, 0.02)
+        assert seen.data == [b"one"]
+        transport.resume_reading()
+        until(loop, lambda: len(seen.data) == 2)
+        assert seen.data == [b"one", b"two"]
+        theirs.close()
+        until(loop, lambda: transport.is_closing())
+        turn(loop)
+        assert seen.told == ["made", type(None)]
+
+
+@beside_asyncio
+def test_nothing_is_received_once_the_connection_is_lost(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    seen = Seen()
+    with connected(make, seen) as (_, transport, theirs):
+        theirs.sendall(b"late")
+        transport.abort()
+        transport._read_ready()
+        assert seen.data == []
+
+
+@beside_asyncio
+@pytest.mark.parametrize("does", ["receive", "send"])
+def test_an_error_of_the_socket_closes_its_transport(
+    make: type[asyncio.SelectorEventLoop], does: str
+) -> None:
+    seen = Seen()
+    with connected(make, seen) as (loop, transport, theirs):
+        if does == "send":
+            transport.pause_reading()
+        reset(theirs)
+        if does == "send":
+            time.sleep(0.02)
+            transport.write(b"lost")
+        until(loop, lambda: len(seen.told) > 1)
+        assert seen.told == ["made", ConnectionResetError]
+        transport.write(b"dropped")
+
+
+@beside_asyncio
+def test_a_transport_whose_socket_was_closed_sends_to_no_other_that_has_its_number(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    with connected(make, Seen()) as (loop, transport, _):
+        number = transport._sock.fileno()
+        other, peer = socket.socketpair()
+        with other, peer:
+            loop._remove_reader(number)  # type: ignore[attr-defined]
+            transport._sock.close()
+            os.dup2(other.fileno(), number)
+            transport.write(b"astray")
+            os.close(number)
+            peer.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                peer.recv(10)
+
+
+@beside_asyncio
+def test_what_a_protocol_raises_is_reported_and_closes_the_transport(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    class Broken(Seen):
+        def data_received(self, data: bytes) -> None:
+            raise LookupError(data)
+
+    seen, contexts = Broken(), []
+    with connected(make, seen) as (loop, transport, theirs):
+        loop.set_exception_handler(lambda _, context: contexts.append(context))
+        theirs.sendall(b"x")
+        until(loop, lambda: len(seen.told) > 1)
+        assert seen.told == ["made", LookupError]
+        (context,) = contexts
+        assert context["message"] == "Fatal error: protocol.data_received() call failed."
+        assert (context["transport"], context["protocol"]) == (transport, seen)
+
+
+@beside_asyncio
+def test_a_protocol_that_is_interrupted_ends_the_loop(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    class Interrupted(Seen):
+        def data_received(self, _: bytes) -> None:
+            raise KeyboardInterrupt
+
+    with connected(make, Interrupted()) as (loop, _, theirs):
+        theirs.sendall(b"x")
+        with pytest.raises(KeyboardInterrupt):
+            turn(loop, PATIENCE_S)
+
+
+@beside_asyncio
+def test_a_write_is_refused_as_asyncio_refuses_it(make: type[asyncio.SelectorEventLoop]) -> None:
+    with connected(make, Seen()) as (_, transport, theirs):
+        with pytest.raises(TypeError, match="bytes-like object, not 'str'"):
+            transport.write("text")
+        transport.write(b"")
+        transport.write_eof()
+        with pytest.raises(RuntimeError, match="after write_eof"):
+            transport.write(b"more")
+        assert theirs.recv(10) == b""
+
+
+@beside_asyncio
+def test_a_signal_is_handled_beside_wakeups(make: type[asyncio.SelectorEventLoop]) -> None:
+    with contextlib.closing(make()) as loop:
+        seen: list[str] = []
+        loop.add_signal_handler(signal.SIGUSR1, seen.append, "signal")
+        loop.call_soon_threadsafe(seen.append, "call")
+        in_thread(os.kill, os.getpid(), signal.SIGUSR1)
+        until(loop, lambda: len(seen) == 2)
+        assert sorted(seen) == ["call", "signal"]

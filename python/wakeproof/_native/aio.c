@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * aio.c - what is hot of an asyncio loop: calls into it, its timers, and a turn.
+ * aio.c - what is hot of an asyncio loop: calls into it, its timers, a turn, and its sockets.
  *
  *   loop                              any other thread
  *   announce: asleep := True          append to the loop's queue
@@ -10,8 +10,13 @@
  * LoopCore stands before asyncio's own loop among the bases of wakeproof.aio.EventLoop.  It keeps
  * attributes that asyncio sets and reads (_ready, _closed, ..) in its own struct, and makes
  * handles of asyncio's own class, whose slots it finds by their descriptors.  Timers are of a
- * subclass, of which only cancel is C; they stand in asyncio's own heap, a list.  In each case that
- * it does not know (debug mode, a closed loop, handles of another class) it calls asyncio.
+ * subclass, of which only cancel is C; they stand in asyncio's own heap, a list.  The transports of
+ * sockets are of a subclass as well, of which C receives, and sends what the system takes at once.
+ * In each case that it does not know (debug mode, a closed loop, handles of another class, a
+ * transport with something in its buffer) it calls asyncio.
+ *
+ * A system call that cannot block keeps the GIL: to let it go and to take it again costs more than
+ * such a call, and another thread may have it meanwhile.
  *
  * Why it works   The GIL orders the steps of all threads, and the append and the look at asleep are
  *                one step here.  Poller's half: _block in aio.py.
@@ -20,9 +25,13 @@
  * Evidence       tests/python/test_aio.py, which tests both; make soak-aio; make test-stdlib. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <structmember.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "aio_channel.h"
 #include "free.h"
@@ -34,14 +43,15 @@ typedef struct core {
 	PyObject *scheduled;           /* the heap of timers */
 	PyObject *closed, *debug, *asleep;
 	unsigned long long saved; /* calls that found the loop awake */
+	unsigned long long sent;  /* calls that wrote to the self-pipe */
 	Py_ssize_t cancelled;     /* timers in the heap that were cancelled */
 	double resolution;        /* of the clock, in seconds */
-	enum { UNKNOWN, OURS, OVERRIDDEN } call_at, events; /* who has these methods */
+	enum { UNKNOWN, OURS, OVERRIDDEN } call_at, events, wakeup; /* who has these methods */
 	PyObject *selector, *epoll, *keys; /* NULL, or the selector of aio.py, and its parts */
 } core;
 
-/* Of epoll, and of the module selectors. */
-enum { EPOLL_READ = 1, EPOLL_WRITE = 4, READ = 1, WRITE = 2 };
+/* Of the module selectors. */
+enum { READ = 1, WRITE = 2 };
 enum { FILE_OF, FD_OF, EVENTS_OF, DATA_OF }; /* of a SelectorKey */
 
 /* As in asyncio: so many timers are thrown out at once, if more than half of them were cancelled.
@@ -49,14 +59,22 @@ enum { FILE_OF, FD_OF, EVENTS_OF, DATA_OF }; /* of a SelectorKey */
 enum { MANY_TIMERS = 100 };
 static const double LONGEST_S = 24 * 3600;
 
+enum { EVENTS = 256 };          /* of descriptors, in a turn */
+enum { RECEIVED = 256 * 1024 }; /* bytes at once, as in asyncio */
+enum { SENT = 64 * 1024 };      /* more takes its time, in which others shall have the GIL */
+
 /* Of asyncio, and of Python's library. */
 static PyTypeObject *handle_type, *asyncio_timer_type, *timer_type, *deque_type, *core_type;
+static PyTypeObject *socket_type;
 static PyObject *append, *popleft, *our_call_at, *report;
 static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *base_cancel;
 static PyObject *base_call_later, *base_call_at;
 static PyObject *str_context, *str_write, *str_select, *str_selector, *str_process, *str_run;
-static PyObject *str_time, *str_call_at, *str_poll, *str_stopping, *zero;
-static PyObject *base_process, *our_select;
+static PyObject *str_time, *str_call_at, *str_stopping, *zero, *str_fileno, *str_sleep;
+static PyObject *str_csock, *str_ssock, *str_send, *base_process, *our_select, *our_wakeup,
+	*our_send;
+static PyObject *str_sock, *str_protocol, *str_lost, *str_eof, *str_waiter, *str_buffer;
+static PyObject *str_received, *str_on_eof, *base_write, *base_fatal;
 
 enum slot { CALLBACK, ARGS, CANCELLED, LOOP, TRACEBACK, REPR, CONTEXT, WHEN, SCHEDULED, SLOTS };
 static const char *const slot_names[SLOTS] = {
@@ -172,6 +190,55 @@ static PyObject *call_soon(PyObject *self, PyObject *const *args, Py_ssize_t cou
 	return queue_call(loop, args, count, context);
 }
 
+/* Whether a method of the loop's class is that one, or a subclass has another. */
+static bool has(core *loop, PyObject *name, PyObject *method)
+{
+	PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(loop), name);
+
+	PyErr_Clear();
+	Py_XDECREF(found);
+	return found == method;
+}
+
+/* The descriptor of a socket that is an attribute; -1: it is something else, or closed. */
+static int descriptor_of(PyObject *self, PyObject *name)
+{
+	PyObject *sock = PyObject_GetAttr(self, name), *number = NULL;
+	long fd = -1;
+
+	if (sock != NULL && Py_IS_TYPE(sock, socket_type))
+		number = PyObject_CallMethodNoArgs(sock, str_fileno);
+	if (number != NULL)
+		fd = PyLong_AsLong(number);
+	Py_XDECREF(sock);
+	Py_XDECREF(number);
+	PyErr_Clear();
+	return (int)fd;
+}
+
+/* Write to the self-pipe of a loop that sleeps; false: nothing was done, and Python knows more. */
+static bool wake(core *loop)
+{
+	PyObject *self = (PyObject *)loop, *sleep;
+	int fd;
+
+	if (loop->wakeup == UNKNOWN)
+		loop->wakeup = has(loop, str_write, our_wakeup) && has(loop, str_send, our_send)
+				       ? OURS
+				       : OVERRIDDEN;
+	if (loop->wakeup != OURS)
+		return false;
+	sleep = PyObject_GetAttr(self, str_sleep);
+	PyErr_Clear();
+	Py_XDECREF(sleep);
+	if (sleep != Py_None || (fd = descriptor_of(self, str_csock)) < 0 ||
+	    send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+		return false;
+	Py_XSETREF(loop->asleep, Py_NewRef(Py_False)); /* one thread pays for a sleep */
+	loop->sent++;
+	return true;
+}
+
 static PyObject *call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
 				      PyObject *names)
 {
@@ -187,11 +254,27 @@ static PyObject *call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_
 		loop->saved++;
 		return handle;
 	}
+	if (wake(loop))
+		return handle;
 	done = PyObject_CallMethodNoArgs(self, str_write);
 	if (done == NULL)
 		Py_CLEAR(handle);
 	Py_XDECREF(done);
 	return handle;
+}
+
+/* Take what is in the self-pipe: signals, and the zeros of wakeups. */
+static PyObject *read_from_self(PyObject *self, PyObject *nothing)
+{
+	char data[4096];
+	int fd = descriptor_of(self, str_ssock);
+	ssize_t count = fd < 0 ? 0 : recv(fd, data, sizeof data, MSG_DONTWAIT);
+
+	(void)nothing;
+	for (ssize_t at = 0; at < count; at++)
+		if (data[at] != 0)
+			return PyObject_CallMethod(self, "_process_self_data", "y#", data, count);
+	Py_RETURN_NONE;
 }
 
 /* ---- timers: asyncio's heap of handles, the earliest first ---- */
@@ -306,16 +389,6 @@ static PyObject *call_at(PyObject *self, PyObject *const *args, Py_ssize_t count
 	    !PyFloat_CheckExact(args[0]))
 		return as_asyncio(base_call_at, self, args, count, names);
 	return schedule(loop, args[0], args + 1, count - 1, context);
-}
-
-/* Whether a method of the loop's class is that one, or a subclass has another. */
-static bool has(core *loop, PyObject *name, PyObject *method)
-{
-	PyObject *found = PyObject_GetAttr((PyObject *)Py_TYPE(loop), name);
-
-	PyErr_Clear();
-	Py_XDECREF(found);
-	return found == method;
 }
 
 /* Whether call_at is ours; if a subclass has one, call_later must call it. */
@@ -483,10 +556,11 @@ static int queue_due(core *loop)
 
 /* ---- turns ---- */
 
-/* Let the loop's handler have what a callback has raised; -1: this ends the loop. */
-static int report_error(PyObject *handle)
+/* Call a function, as an exception handler does, with `subject`, the exception, and what else is
+ * there; -1: this ends the loop. */
+static int hand_on(PyObject *function, PyObject *subject, const char *message)
 {
-	PyObject *kind, *error, *trace, *handled, *done;
+	PyObject *kind, *error, *trace, *handled, *text = NULL, *done = NULL;
 
 	if (PyErr_ExceptionMatches(PyExc_SystemExit) ||
 	    PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
@@ -497,12 +571,15 @@ static int report_error(PyObject *handle)
 		PyException_SetTraceback(error, trace);
 	handled = PyErr_GetHandledException();
 	PyErr_SetHandledException(error);
-	done = PyObject_Vectorcall(report, (PyObject *[]){handle, error}, 2, NULL);
+	if (message == NULL || (text = PyUnicode_FromString(message)) != NULL)
+		done = PyObject_Vectorcall(function, (PyObject *[]){subject, error, text},
+					   text == NULL ? 2 : 3, NULL);
 	PyErr_SetHandledException(handled);
 	Py_XDECREF(handled);
 	Py_XDECREF(kind);
 	Py_XDECREF(error);
 	Py_XDECREF(trace);
+	Py_XDECREF(text);
 	Py_XDECREF(done);
 	return done == NULL ? -1 : 0;
 }
@@ -543,7 +620,7 @@ static int run(PyObject *handle)
 	Py_DECREF(args);
 	Py_DECREF(callback);
 	Py_XDECREF(found);
-	return found == NULL ? report_error(handle) : 0;
+	return found == NULL ? hand_on(report, handle, NULL) : 0;
 }
 
 /* ---- descriptors ---- */
@@ -568,26 +645,51 @@ static bool is_plain_selector(core *loop, PyObject *selector)
 	       PyDict_CheckExact(loop->keys);
 }
 
-/* Wait for descriptors as _block does: what epoll.poll returns; NULL: an exception. */
-static PyObject *poll(core *loop, PyObject *timeout)
+/* The events of descriptors that are ready, at most EVENTS, after `timeout_s` (below 0: no end);
+ * -1: an exception. */
+static int wait_for_events(core *loop, struct epoll_event *events, double timeout_s)
 {
-	PyObject *stopping, *found;
-	int has_work = 0, is_stopping;
+	PyObject *number = PyObject_CallMethodNoArgs(loop->epoll, str_fileno);
+	int fd = number == NULL ? -1 : (int)PyLong_AsLong(number), count;
+
+	Py_XDECREF(number);
+	if (fd < 0)
+		return -1;
+	if (timeout_s == 0) {
+		count = epoll_wait(fd, events, EVENTS, 0);
+	} else {
+		Py_BEGIN_ALLOW_THREADS;
+		count = epoll_wait(fd, events, EVENTS,
+				   timeout_s < 0 ? -1 : (int)ceil(timeout_s * 1e3));
+		Py_END_ALLOW_THREADS;
+	}
+	if (count >= 0)
+		return count;
+	if (errno == EINTR) /* the loop computes its timeout anew */
+		return PyErr_CheckSignals() == 0 ? 0 : -1;
+	PyErr_SetFromErrno(PyExc_OSError);
+	return -1;
+}
+
+/* Wait for descriptors as _block does: how many events there are; -1: an exception. */
+static int poll(core *loop, struct epoll_event *events, PyObject *timeout)
+{
+	double timeout_s = timeout == Py_None ? -1 : PyFloat_AsDouble(timeout);
+	PyObject *stopping;
+	int count = -1, is_stopping, has_work = 0;
 
 	if (timeout == zero)
-		return PyObject_CallMethodOneArg(loop->epoll, str_poll, zero);
+		return wait_for_events(loop, events, 0);
 	Py_XSETREF(loop->asleep, Py_NewRef(Py_True));
 	stopping = PyObject_GetAttr((PyObject *)loop, str_stopping);
 	is_stopping = stopping == NULL ? -1 : PyObject_IsTrue(stopping);
 	Py_XDECREF(stopping);
 	if (is_stopping >= 0)
 		has_work = PyObject_IsTrue(loop->ready);
-	found = is_stopping < 0 || has_work < 0
-			? NULL
-			: PyObject_CallMethodOneArg(loop->epoll, str_poll,
-						    is_stopping || has_work ? zero : timeout);
+	if (is_stopping >= 0 && has_work >= 0)
+		count = wait_for_events(loop, events, is_stopping || has_work ? 0 : timeout_s);
 	Py_XSETREF(loop->asleep, Py_NewRef(Py_False));
-	return found;
+	return count;
 }
 
 /* Queue the reader or the writer of a descriptor with an event; -1: an exception. */
@@ -610,17 +712,19 @@ static bool is_known_reader(PyObject *handle)
 }
 
 /* Queue what waits for an event, which epoll has returned; -1: an exception. */
-static int take_event(core *loop, PyObject *event)
+static int take_event(core *loop, const struct epoll_event *event)
 {
-	PyObject *key = PyDict_GetItemWithError(loop->keys, PyTuple_GET_ITEM(event, 0)), *data;
-	PyObject *file, *reader, *writer, *done;
-	long seen = PyLong_AsLong(PyTuple_GET_ITEM(event, 1)), wanted;
+	PyObject *fd = PyLong_FromLong(event->data.fd), *data, *file, *reader, *writer, *done;
+	PyObject *key = fd == NULL ? NULL : PyDict_GetItemWithError(loop->keys, fd);
+	long seen, wanted;
 	int code = 0;
 
+	Py_XDECREF(fd);
 	if (key == NULL)
 		return PyErr_Occurred() != NULL ? -1 : 0;
 	/* An error or a hangup is neither of the two bits, and makes both kinds ready. */
-	seen = (seen & ~EPOLL_READ ? WRITE : 0) | (seen & ~EPOLL_WRITE ? READ : 0);
+	seen = (event->events & ~(uint32_t)EPOLLIN ? WRITE : 0) |
+	       (event->events & ~(uint32_t)EPOLLOUT ? READ : 0);
 	wanted = seen & PyLong_AsLong(PyTuple_GET_ITEM(key, EVENTS_OF));
 	data = PyTuple_GET_ITEM(key, DATA_OF);
 	if (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != 2 ||
@@ -648,25 +752,26 @@ static int take_event(core *loop, PyObject *event)
 static int look(core *loop, PyObject *timeout)
 {
 	PyObject *self = (PyObject *)loop, *selector = PyObject_GetAttr(self, str_selector);
-	PyObject *events = NULL, *done = Py_None;
-	int code = 0;
+	PyObject *found = NULL, *done = Py_None;
+	struct epoll_event events[EVENTS];
+	int code = -1, count;
 
 	if (selector != NULL && is_plain_selector(loop, selector)) {
-		events = poll(loop, timeout);
-		for (Py_ssize_t at = 0; events != NULL && code == 0 && at < PyList_GET_SIZE(events);
-		     at++)
-			code = take_event(loop, PyList_GET_ITEM(events, at));
-	} else if (selector != NULL) {
-		events = PyObject_CallMethodOneArg(selector, str_select, timeout);
-		if (events != NULL &&
-		    (!PyList_CheckExact(events) || PyList_GET_SIZE(events) != 0)) {
-			done = PyObject_CallMethodOneArg(self, str_process, events);
+		count = poll(loop, events, timeout);
+		code = count < 0 ? -1 : 0;
+		for (int at = 0; code == 0 && at < count; at++)
+			code = take_event(loop, &events[at]);
+	} else if (selector != NULL &&
+		   (found = PyObject_CallMethodOneArg(selector, str_select, timeout)) != NULL) {
+		if (!PyList_CheckExact(found) || PyList_GET_SIZE(found) != 0) {
+			done = PyObject_CallMethodOneArg(self, str_process, found);
 			Py_XDECREF(done);
 		}
+		code = done == NULL ? -1 : 0;
 	}
 	Py_XDECREF(selector);
-	Py_XDECREF(events);
-	return events == NULL || done == NULL ? -1 : code;
+	Py_XDECREF(found);
+	return code;
 }
 
 /* ---- turns ---- */
@@ -702,6 +807,96 @@ static PyObject *run_once(PyObject *self, PyObject *nothing)
 	Py_RETURN_NONE;
 }
 
+/* ---- sockets ---- */
+
+/* Whether an attribute is that object. */
+static bool is(PyObject *self, PyObject *name, PyObject *wanted)
+{
+	PyObject *found = PyObject_GetAttr(self, name);
+
+	PyErr_Clear();
+	Py_XDECREF(found);
+	return found == wanted;
+}
+
+/* Whether an attribute is 0 or empty. */
+static bool is_empty(PyObject *self, PyObject *name)
+{
+	PyObject *found = PyObject_GetAttr(self, name);
+	int code = found == NULL ? -1 : PyObject_Not(found);
+
+	PyErr_Clear();
+	Py_XDECREF(found);
+	return code == 1;
+}
+
+/* What a method of a transport returns when its work failed: the transport closes. */
+static PyObject *fatal(PyObject *self, const char *message)
+{
+	if (hand_on(base_fatal, self, message) != 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* Be _SelectorSocketTransport._read_ready__data_received. */
+static PyObject *data_received(PyObject *self, PyObject *nothing)
+{
+	static char buffer[RECEIVED]; /* used with the GIL, within one call */
+	PyObject *data, *protocol, *done = NULL;
+	ssize_t count;
+
+	(void)nothing;
+	if (!is_empty(self, str_lost))
+		Py_RETURN_NONE;
+	count = recv(descriptor_of(self, str_sock), buffer, sizeof buffer, MSG_DONTWAIT);
+	if (count < 0 && (errno == EAGAIN || errno == EINTR))
+		Py_RETURN_NONE;
+	if (count < 0) {
+		PyErr_SetFromErrno(PyExc_OSError);
+		return fatal(self, "Fatal read error on socket transport");
+	}
+	if (count == 0)
+		return PyObject_CallMethodNoArgs(self, str_on_eof);
+	data = PyBytes_FromStringAndSize(buffer, count);
+	protocol = data == NULL ? NULL : PyObject_GetAttr(self, str_protocol);
+	if (protocol != NULL)
+		done = PyObject_CallMethodOneArg(protocol, str_received, data);
+	Py_XDECREF(data);
+	Py_XDECREF(protocol);
+	return done != NULL ? done
+			    : fatal(self, "Fatal error: protocol.data_received() call failed.");
+}
+
+/* Be _SelectorSocketTransport.write. */
+static PyObject *write_data(PyObject *self, PyObject *data)
+{
+	const char *bytes;
+	ssize_t size, count;
+	PyObject *rest, *done;
+	int fd;
+
+	if (!PyBytes_CheckExact(data) || (size = PyBytes_GET_SIZE(data)) == 0 || size > SENT ||
+	    !is(self, str_eof, Py_False) || !is(self, str_waiter, Py_None) ||
+	    !is_empty(self, str_lost) || !is_empty(self, str_buffer) ||
+	    (fd = descriptor_of(self, str_sock)) < 0)
+		return PyObject_Vectorcall(base_write, (PyObject *[]){self, data}, 2, NULL);
+	bytes = PyBytes_AS_STRING(data);
+	count = send(fd, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (count == size)
+		Py_RETURN_NONE;
+	if (count < 0 && errno != EAGAIN && errno != EINTR) {
+		PyErr_SetFromErrno(PyExc_OSError);
+		return fatal(self, "Fatal write error on socket transport");
+	}
+	rest = PyBytes_FromStringAndSize(bytes + (count < 0 ? 0 : count),
+					 size - (count < 0 ? 0 : count));
+	if (rest == NULL)
+		return NULL;
+	done = PyObject_Vectorcall(base_write, (PyObject *[]){self, rest}, 2, NULL);
+	Py_DECREF(rest);
+	return done;
+}
+
 /* ---- the type ---- */
 
 #define FIELD(name, field) {name, T_OBJECT_EX, offsetof(core, field), 0, NULL}
@@ -712,6 +907,7 @@ static PyMemberDef core_fields[] = {
 	FIELD("_debug", debug),
 	FIELD("_asleep", asleep),
 	{"_saved", T_ULONGLONG, offsetof(core, saved), 0, NULL},
+	{"_sent", T_ULONGLONG, offsetof(core, sent), 0, NULL},
 	{"_timer_cancelled_count", T_PYSSIZET, offsetof(core, cancelled), 0, NULL},
 	{"_clock_resolution", T_DOUBLE, offsetof(core, resolution), 0, NULL},
 	{0},
@@ -766,6 +962,7 @@ static PyMethodDef core_methods[] = {
 	{"call_at", METHOD(call_at), CALLED, "As asyncio's."},
 	{"call_later", METHOD(call_later), CALLED, "As asyncio's."},
 	{"_run_once", run_once, METH_NOARGS, "Look for descriptors, and run what is ready."},
+	{"_read_from_self", read_from_self, METH_NOARGS, "As asyncio's."},
 	{0},
 };
 
@@ -803,54 +1000,88 @@ static bool find_slots(void)
 	return true;
 }
 
-/* Make cancel a method of the class of timers; false: an exception. */
-static bool add_cancel(void)
+/* Make a method of a class; false: an exception. */
+static bool add_method(PyTypeObject *type, PyMethodDef *method)
 {
-	static PyMethodDef method = {"cancel", cancel, METH_NOARGS, "As asyncio's."};
-	PyObject *made = PyDescr_NewMethod(timer_type, &method);
-	int code = made == NULL
-			   ? -1
-			   : PyObject_SetAttrString((PyObject *)timer_type, method.ml_name, made);
+	PyObject *made = PyDescr_NewMethod(type, method);
+	int code =
+		made == NULL ? -1 : PyObject_SetAttrString((PyObject *)type, method->ml_name, made);
 
 	Py_XDECREF(made);
 	return code == 0;
 }
 
-static PyObject *bind(PyObject *module, PyObject *args)
+static PyMethodDef cancel_method = {"cancel", cancel, METH_NOARGS, "As asyncio's."};
+static PyMethodDef write_method = {"write", write_data, METH_O, "As asyncio's."};
+static PyMethodDef received_method = {"_read_ready__data_received", data_received, METH_NOARGS,
+				      "As asyncio's."};
+
+static PyObject *bind_all(PyObject *module, PyObject *args)
 {
-	PyObject *handle, *asyncio_timer, *timer, *deque, *base;
+	PyObject *base, *plain;
+	PyTypeObject *transport;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OOOOOOO", &handle, &asyncio_timer, &timer, &deque, &base,
-			      &our_select, &report))
+	if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &handle_type, &asyncio_timer_type, &timer_type,
+			      &deque_type, &socket_type, &base, &plain, &our_select, &report,
+			      &transport))
 		return NULL;
-	handle_type = (PyTypeObject *)Py_NewRef(handle);
-	asyncio_timer_type = (PyTypeObject *)Py_NewRef(asyncio_timer);
-	timer_type = (PyTypeObject *)Py_NewRef(timer);
-	deque_type = (PyTypeObject *)Py_NewRef(deque);
-	Py_INCREF(our_select);
-	Py_INCREF(report);
-	append = PyObject_GetAttrString(deque, "append");
-	popleft = PyObject_GetAttrString(deque, "popleft");
+	Py_INCREF(args); /* all of these stay */
+	append = PyObject_GetAttrString((PyObject *)deque_type, "append");
+	popleft = PyObject_GetAttrString((PyObject *)deque_type, "popleft");
 	base_call_soon = PyObject_GetAttrString(base, "call_soon");
 	base_call_soon_threadsafe = PyObject_GetAttrString(base, "call_soon_threadsafe");
 	base_call_later = PyObject_GetAttrString(base, "call_later");
 	base_call_at = PyObject_GetAttrString(base, "call_at");
 	base_run_once = PyObject_GetAttrString(base, "_run_once");
 	base_process = PyObject_GetAttr(base, str_process);
-	base_cancel = PyObject_GetAttrString(asyncio_timer, "cancel");
+	base_cancel = PyObject_GetAttrString((PyObject *)asyncio_timer_type, "cancel");
+	base_write = PyObject_GetAttrString((PyObject *)transport, "write");
+	base_fatal = PyObject_GetAttrString((PyObject *)transport, "_fatal_error");
 	our_call_at = PyObject_GetAttrString((PyObject *)core_type, "call_at");
+	our_wakeup = PyObject_GetAttr(plain, str_write);
+	our_send = PyObject_GetAttr(plain, str_send);
 	if (append == NULL || popleft == NULL || base_call_soon == NULL ||
 	    base_call_soon_threadsafe == NULL || base_call_later == NULL || base_call_at == NULL ||
 	    base_run_once == NULL || base_cancel == NULL || base_process == NULL ||
-	    our_call_at == NULL || !find_slots() || !add_cancel())
+	    base_write == NULL || base_fatal == NULL || our_call_at == NULL || our_wakeup == NULL ||
+	    our_send == NULL || !find_slots() || !add_method(timer_type, &cancel_method) ||
+	    !add_method(transport, &write_method) || !add_method(transport, &received_method))
 		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-	{"bind", bind, METH_VARARGS, "Asyncio's classes, our timers and select, the report."},
+	{"bind", bind_all, METH_VARARGS, "Classes and functions of asyncio, and ours."},
 	{0},
+};
+
+static const struct {
+	PyObject **where;
+	const char *text;
+} names[] = {
+	{&str_time, "time"},
+	{&str_call_at, "call_at"},
+	{&str_stopping, "_stopping"},
+	{&str_context, "context"},
+	{&str_write, "_write_to_self"},
+	{&str_send, "_send"},
+	{&str_sleep, "_sleep"},
+	{&str_csock, "_csock"},
+	{&str_ssock, "_ssock"},
+	{&str_fileno, "fileno"},
+	{&str_select, "select"},
+	{&str_selector, "_selector"},
+	{&str_process, "_process_events"},
+	{&str_run, "_run"},
+	{&str_sock, "_sock"},
+	{&str_protocol, "_protocol"},
+	{&str_lost, "_conn_lost"},
+	{&str_eof, "_eof"},
+	{&str_waiter, "_empty_waiter"},
+	{&str_buffer, "_buffer"},
+	{&str_received, "data_received"},
+	{&str_on_eof, "_read_ready__on_eof"},
 };
 
 static bool fill(PyObject *module)
@@ -859,21 +1090,12 @@ static bool fill(PyObject *module)
 	int code = type == NULL ? -1 : PyModule_AddObjectRef(module, "LoopCore", type);
 
 	core_type = (PyTypeObject *)type;
-	str_time = PyUnicode_InternFromString("time");
-	str_call_at = PyUnicode_InternFromString("call_at");
-	str_poll = PyUnicode_InternFromString("poll");
-	str_stopping = PyUnicode_InternFromString("_stopping");
-	str_context = PyUnicode_InternFromString("context");
-	str_write = PyUnicode_InternFromString("_write_to_self");
-	str_select = PyUnicode_InternFromString("select");
-	str_selector = PyUnicode_InternFromString("_selector");
-	str_process = PyUnicode_InternFromString("_process_events");
-	str_run = PyUnicode_InternFromString("_run");
 	zero = PyLong_FromLong(0);
-	return code == 0 && wp__add_channel(module) && str_context != NULL && str_write != NULL &&
-	       str_select != NULL && str_selector != NULL && str_process != NULL &&
-	       str_run != NULL && str_time != NULL && str_call_at != NULL && str_poll != NULL &&
-	       str_stopping != NULL && zero != NULL;
+	for (size_t at = 0; code == 0 && at < sizeof names / sizeof *names; at++) {
+		*names[at].where = PyUnicode_InternFromString(names[at].text);
+		code = *names[at].where == NULL ? -1 : 0;
+	}
+	return code == 0 && zero != NULL && wp__add_channel(module);
 }
 #else
 static PyMethodDef functions[] = {{0}};

@@ -7,6 +7,7 @@ from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from socket import socket
 from threading import Lock
 from typing import Any, TypeVarTuple
 
@@ -19,6 +20,7 @@ class LoopCore:
     _debug: bool
     _asleep: bool
     _saved: int
+    _sent: int
     _timer_cancelled_count: int
     _clock_resolution: float
     def call_soon(
@@ -48,6 +50,7 @@ class LoopCore:
         context: Context | None = None,
     ) -> TimerHandle: ...
     def _run_once(self) -> None: ...
+    def _read_from_self(self) -> None: ...
 
 class ChannelCore:
     capacity: int
@@ -65,8 +68,11 @@ def bind(
     timer: type[TimerHandle],
     our_timer: type[TimerHandle],
     queue: type[deque[object]],
+    sock: type[socket],
     base: type[object],
+    ours: type[object],
     select: Callable[..., object],
     report: Callable[[Handle, BaseException], None],
+    transport: type[object],
     /,
 ) -> None: ...

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of Python's virtual threads and of the event loop, beside those that others have.
 
-Source: ``bench/peers/threads.py``, ``bench/peers/loops.py``, ``bench/peers/echo.py``.
+Source: ``bench/peers/threads.py``, ``bench/peers/loops.py``, ``bench/peers/plaintext.py``,
+``bench/peers/echo.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from wakeproof.bench.rows import BYTES, KOPS, PERCENT, US, Row
 
 GEVENT = "gevent==26.9.0"
 UVLOOP = "uvloop==0.23.0"
+AIOHTTP = "aiohttp==3.14.5"
 PACKAGES = {"gevent": GEVENT, "uvloop": UVLOOP, "protocol": UVLOOP}
 """By side: the package that it needs."""
 SIDES = ("ours", "coroutines", "asyncio", "gevent")
@@ -26,6 +28,7 @@ OPERATIONS = {
     "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
     "loop_threadsafe": 200_000, "loop_sleep": 100_000, "loop_gather": 50_000,
     "loop_timer": 50_000, "loop_wait_for": 50_000, "loop_executor": 10_000, "loop_stream": 10_000,
+    "loop_vthread": 10_000, "loop_await": 10_000, "http_protocol": 20_000, "http_aiohttp": 10_000,
     "echo": 50_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
@@ -35,13 +38,18 @@ POOL_SIDES = ("ours", "standard")
 """The rows beside `ThreadPoolExecutor`, and their sides."""
 OWN_SIDES = ("ours", "installed", "standard")
 """The rows beside `threading` and `queue`, and their sides."""
-LOOPS = tuple(name for name in OPERATIONS if name.startswith("loop_"))
+FILES = {"loop": "loops.py", "http": "plaintext.py", "echo": "echo.py"}
+"""By the first word of a row: its program in ``bench/peers``; else ``threads.py``."""
+LOOPS = tuple(name for name in OPERATIONS if name.startswith(("loop_", "http_")))
 LOOP_SIDES = ("ours", "asyncio", "uvloop")
 """The rows of event loops, and their sides."""
 ECHO_SIDES = (
-    "ours", "coroutines", "installed", "threads", "asyncio", "gevent", "uvloop", "protocol",
+    "ours", "coroutines", "installed", "threads", "asyncio", "gevent", "uvloop", "protocol", "aio",
+    "aio_protocol",
 )  # fmt: skip
 """The servers of ``echo.py``."""
+NEAR_UVLOOP = 1.11
+"""The time of our event loop by uvloop's: 0.9 as much for each second of CPU time."""
 AGAINST = {"uvloop": "uvloop, streams", "protocol": "uvloop, a protocol", "threads": "OS threads"}
 
 
@@ -52,18 +60,18 @@ def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
     if name in POOLS:
         return POOL_SIDES, {}
     wanted = ECHO_SIDES if name == "echo" else LOOP_SIDES if name in LOOPS else SIDES
-    missing = {
-        side: f"not run: {sys.executable} -m pip install {package}"
-        for side, package in PACKAGES.items()
-        if side in wanted and not find_spec(package.split("=")[0])
-    }
+    missing = {}
+    for side in wanted:
+        needed = [PACKAGES.get(side, ""), AIOHTTP if name == "http_aiohttp" else ""]
+        lacking = [one for one in needed if one and not find_spec(one.split("=")[0])]
+        if lacking:
+            missing[side] = f"not run: {sys.executable} -m pip install {' '.join(lacking)}"
     return tuple(side for side in wanted if side not in missing), missing
 
 
 def command(name: str, side: str) -> list[str]:
     """Return the command that prints a sample of the side."""
-    file = "echo.py" if name == "echo" else "loops.py" if name in LOOPS else "threads.py"
-    source = program.folder() / "peers" / file
+    source = program.folder() / "peers" / FILES.get(name.split("_")[0], "threads.py")
     return [sys.executable, str(source), name, side, str(OPERATIONS[name])]
 
 
@@ -96,10 +104,12 @@ def _pool(name: str, row: str, at_most: float) -> Row:
     return Row(name, row, "ours", "standard", "ThreadPoolExecutor", US, at_most=at_most)
 
 
-def _loops(name: str, row: str, at_most: float = 1.03, uvloop: float | None = None) -> list[Row]:
+def _loops(
+    name: str, row: str, at_most: float = 1.03, uvloop: float | None = None, needs: str = ""
+) -> list[Row]:
     return [
-        Row(name, row, "ours", "asyncio", "asyncio", at_most=at_most),
-        Row("- the same", row, "ours", "uvloop", "uvloop", at_most=uvloop, needs=UVLOOP),
+        Row(name, row, "ours", "asyncio", "asyncio", at_most=at_most, needs=needs),
+        Row("- the same", row, "ours", "uvloop", "uvloop", at_most=uvloop, needs=needs or UVLOOP),
     ]
 
 
@@ -117,6 +127,8 @@ def _echoes() -> list[Row]:
         row("- the same", "ours", "asyncio", 1.0),
         row("- the same", "ours", "uvloop", 1.25),
         row("- the same", "ours", "protocol"),
+        row("- asyncio's streams on our event loop", "aio", "uvloop", NEAR_UVLOOP),
+        row("- a protocol on our event loop", "aio_protocol", "protocol", NEAR_UVLOOP),
         row("- coroutine functions", "coroutines", "uvloop"),
         row("- after install", "installed", "gevent"),
         row("- the same", "installed", "threads", 1.0),
@@ -164,7 +176,13 @@ ROWS = (
     *_loops("asyncio: gather, each task", "loop_gather"),
     *_loops("asyncio: gather, each task sleeps 100 us", "loop_timer"),
     *_loops("asyncio: wait_for of the next turn", "loop_wait_for"),
-    *_loops("asyncio: run_in_executor, there and back", "loop_executor"),
-    *_loops("asyncio: streams, a line there and back", "loop_stream"),
+    *_loops("asyncio: run_in_executor, there and back", "loop_executor", uvloop=1.0),
+    *_loops("asyncio: run_in_vthread, others' run_in_executor", "loop_vthread"),
+    *_loops("asyncio: await_, others' run_coroutine_threadsafe", "loop_await"),
+    *_loops("asyncio: streams, a line there and back", "loop_stream", uvloop=NEAR_UVLOOP),
+    *_loops("asyncio: HTTP, a short text by a protocol", "http_protocol", uvloop=NEAR_UVLOOP),
+    *_loops(
+        "asyncio: HTTP, the same by aiohttp", "http_aiohttp", uvloop=NEAR_UVLOOP, needs=AIOHTTP
+    ),
     *_echoes(),
 )
