@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-import selectors
+import select
 import sys
 import threading
 import time
@@ -36,7 +36,7 @@ class NoSecondLook(aio._PlainEventLoop):
             self._asleep = False
 
 
-class NoAnnouncement(aio.EventLoop):
+class NoAnnouncement(aio._PlainEventLoop):
     """A twin: the poller looks once more, and announces nothing."""
 
     def _block(self, select: Any, timeout: float | None = None) -> Any:
@@ -53,17 +53,23 @@ class NoSend(aio.EventLoop):
 TWINS = (NoSecondLook, NoAnnouncement, NoSend)
 
 
-class Watchful(selectors.EpollSelector):
-    """Wakes its loop when a wakeup was lost, and counts it."""
+class Watchful:
+    """The epoll of a loop; wakes the loop when a wakeup was lost, and counts it."""
 
-    loop: aio.EventLoop
-    lost = 0
+    def __init__(self, loop: aio.EventLoop) -> None:
+        self.loop, self.lost = loop, 0
+        selector: Any = loop._selector
+        self.epoll: select.epoll = selector._selector
+        selector._selector = self
 
-    def select(self, timeout: float | None = None) -> list[Any]:
-        if timeout is not None:
-            return super().select(timeout)
-        while not (found := super().select(LOST_S)):
-            if self.loop._ready and not (found := super().select(LOST_S)):
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.epoll, name)
+
+    def poll(self, timeout: float | None = None, most: int = -1) -> list[tuple[int, int]]:
+        if timeout is not None and timeout >= 0:
+            return self.epoll.poll(timeout, most)
+        while not (found := self.epoll.poll(LOST_S, most)):
+            if self.loop._ready and not (found := self.epoll.poll(LOST_S, most)):
                 self.lost += 1
                 break
         return found
@@ -95,13 +101,18 @@ def soak(
     class Slow(make):  # type: ignore[misc, valid-type]
         """At times it lets others run between its look at the queue and its announcement."""
 
-        def _block(self, select: Any, timeout: float | None = None) -> Any:
-            if timeout is None and chance.random() < 0.1:
+        @property
+        def _selector(self) -> Any:  # the loop reads it in each turn, between the two
+            if chance.random() < 0.1:
                 time.sleep(0)
-            return super()._block(select, timeout)
+            return self._its_selector
 
-    selector = Watchful()
-    loop = selector.loop = Slow(selector)
+        @_selector.setter
+        def _selector(self, selector: Any) -> None:
+            self._its_selector = selector
+
+    loop = Slow()
+    epoll = Watchful(loop)
     loop.set_debug(debug)
     turns = [threading.Semaphore(0) for _ in range(THREADS)]
     awaited = made = 0
@@ -110,7 +121,7 @@ def soak(
 
     def begin() -> None:
         nonlocal awaited, is_over
-        is_over = made >= calls or selector.lost >= enough
+        is_over = made >= calls or epoll.lost >= enough
         numbers[:] = [chance.randint(1, MOST) for _ in turns]
         awaited = sum(numbers)
         for turn in turns:
@@ -143,7 +154,7 @@ def soak(
                 thread.join()
     finally:
         sys.setswitchinterval(interval)
-    return Outcome(made, selector.lost, loop.statistics().sent, time.monotonic() - begun)
+    return Outcome(made, epoll.lost, loop.statistics().sent, time.monotonic() - begun)
 
 
 def main() -> int:

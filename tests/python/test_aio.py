@@ -361,6 +361,14 @@ def test_no_call_of_threads_is_lost_by_a_loop_that_sleeps(
     assert found.sent > 100
 
 
+@pytest.mark.skipif(aio.EventLoop.__mro__[1] in LOOPS, reason="the loop is Python here")
+def test_the_soak_of_the_loop_in_c_sleeps_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[object] = []
+    monkeypatch.setattr(aio._PlainEventLoop, "_block", called.append)
+    assert soak(aio.EventLoop, 1_000).lost == 0
+    assert called == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("twin", TWINS)
 def test_a_loop_without_one_half_loses_calls_of_threads(twin: type[aio.EventLoop]) -> None:
