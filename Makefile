@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -95,6 +95,22 @@ builds: venv ## Run every scenario with each compiler and sanitizer, and as AArc
 test-stdlib: venv ## Run CPython's own tests in virtual threads, with our event loop, of its executor on ours  [T=MODULES]
 	$(Q)$(BIN)/python -m tests.stdlib.run $(T)
 	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/python/test_executors_stdlib.py
+
+test-loops: build/loops/fetched ## Run the suites of aiohttp, anyio, uvicorn and uvloop with our event loop  [T=SUITE[:PATTERN]]
+	$(Q)$(BIN)/python -m tests.loops.run $(T)
+
+# Only the four are built from their archives; what pip needs to read these are wheels.
+build/loops/fetched: tests/loops/requirements.txt tests/loops/sources.txt | venv
+	$(Q)rm -rf build/loops
+	$(Q)$(BIN)/pip install -q --disable-pip-version-check --require-hashes --no-deps \
+	  --only-binary :all: --target build/loops/packages -r $<
+	$(Q)$(BIN)/pip download -q --disable-pip-version-check --require-hashes --no-deps \
+	  --no-binary aiohttp,anyio,uvicorn,uvloop -d build/loops/archives -r tests/loops/sources.txt
+	$(Q)for archive in build/loops/archives/*; do name=$$(basename $${archive%-*}); \
+	  mkdir -p build/loops/suites/$$name; \
+	  tar -xzf $$archive -C build/loops/suites/$$name --strip-components 1 || exit; \
+	  rm -rf build/loops/suites/$$name/$$name; done  # their packages are those that were installed
+	$(Q)touch $@
 
 clients: build/clients/fetched ## Run unmodified client libraries against real servers, in virtual threads
 	$(Q)$(BIN)/python -m pytest -q -rs tests/clients

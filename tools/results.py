@@ -2,7 +2,8 @@
 """Writes docs/results/, a page for each result of a release.
 
     make results              all of them
-    make results T=bench      one: audit, claims, museum, test-stdlib, bench or bench-http
+    make results T=bench      one: audit, claims, museum, test-stdlib, test-loops, bench or
+                              bench-http
 
 A page has the output of its command, the version, the day and the machine. The pages of benchmarks
 begin with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
@@ -35,6 +36,7 @@ PARTS = {
     "claims": "every claim in words, with its code and scenarios",
     "museum": "real lost wakeups of other systems, and who sees them",
     "test-stdlib": "CPython's own tests, in virtual threads",
+    "test-loops": "suites of others, with our event loop",
     "bench": "speed beside peers and limits",
     "bench-http": "an HTTP proxy beside others",
 }

@@ -195,20 +195,6 @@ def virtual(
     return run, pulse
 
 
-def replace_loop(is_mute: bool) -> None:
-    """Let each selector loop of asyncio be ours, or (a defect) one whose wakeups write nothing."""
-    import asyncio
-    from asyncio import unix_events
-
-    from wakeproof import aio
-
-    loop: Any = aio.EventLoop
-    if is_mute:
-        loop = type("Mute", (loop,), {"_send": lambda _: None})
-    asyncio.SelectorEventLoop = unix_events.SelectorEventLoop = loop  # type: ignore[misc]
-    unix_events._UnixDefaultEventLoopPolicy._loop_factory = loop  # type: ignore[attr-defined]
-
-
 def each(suite: Any) -> Iterator[Any]:
     """Yield all tests of a suite."""
     for test in suite:
@@ -221,7 +207,6 @@ def main() -> None:
     parser.add_argument("module")
     parser.add_argument("--bodies", choices=("main", "os", "virtual"), required=True)
     parser.add_argument("--threads", choices=("os", "virtual"), default="os")
-    parser.add_argument("--loop", choices=("asyncio", "aio", "mute"), default="asyncio")
     parser.add_argument("--record", required=True)
     parser.add_argument("--limit", type=float, default=60, help="seconds for one test")
     parser.add_argument("--only", help="a file with the names of the tests to run")
@@ -229,9 +214,6 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="write the names only")
     options = parser.parse_args()
     sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).parent]
-
-    if options.loop != "asyncio":
-        replace_loop(is_mute=options.loop == "mute")
 
     from test import support
 

@@ -13,20 +13,21 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
-import os
 import pkgutil
-import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.support import suites
+from tests.support.suites import BAD, Outcomes, Results
+
 HERE = Path(__file__).parent
-HUNG = 70  # as in child.py
+START = HERE.parent / "loops" / "start"  # its sitecustomize.py replaces loops
+OUTCOMES = ("passed", "blocked", "failed", "skipped", "left out")
 MODULES = (
     "test_epoll",
     "test_httplib",
@@ -45,12 +46,6 @@ MODULES = (
     "test_urllib2",
     "test_urllib2_localnet",
 )
-OUTCOMES = ("passed", "blocked", "failed", "skipped", "left out")
-BAD = ("blocked", "failed")
-Tests = dict[str, tuple[str, str]]
-"""Of each test its outcome, and why."""
-Results = dict[str, dict[str, Tests]]
-"""Of each module and kind."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +74,6 @@ LOOPS = (Kind("asyncio", "main"), Kind("aio", "main", loop="aio"))
 OURS = {kind.name for kind in (*KINDS, *LOOPS) if kind.is_ours}
 DEFECT = Kind("without install", "virtual", is_installed=False)
 MUTE = Kind("without a write to the pipe", "main", loop="mute")
-
-
-@dataclass
-class Outcomes:
-    """What the tests of a module have shown: for each its outcome and the reason."""
-
-    tests: Tests = field(default_factory=dict)
-    said: str = ""
-
-    def count(self, outcome: str) -> int:
-        """Return how many tests have this outcome."""
-        return sum(found == outcome for found, _ in self.tests.values())
 
 
 def of_asyncio() -> list[str]:
@@ -141,28 +124,12 @@ def judge(
             names = [name for name in names if name in wanted]
         out = {} if listed else left_out(module, kind, names)
         outcomes.tests = {name: ("left out", why) for name, why in out.items()}
-        rest = [name for name in names if name not in out]
-        while rest:
-            flags = ["--limit", str(limit_s)]
-            lines, code, said = child(module, kind, folder, python, rest, flags, environment)
-            outcomes.said += said
-            running = ""
-            for line in lines:
-                running = line.get("begins", running)
-                if "test" in line:
-                    outcome, why = line["outcome"], line["why"]
-                    if outcome == "passed" and "blocked_s" in line:
-                        outcome, why = "blocked", f"its carrier stood still: {line['blocked_s']} s"
-                    outcomes.tests[line["test"]] = (outcome, why)
-                    running = ""
-            if any("ended" in line for line in lines):
-                break
-            how = "hung" if running and code in (1, HUNG) else f"its process ended with {code}"
-            outcomes.tests[running or module] = ("failed", f"{said[-6000:]}\n{how}")
-            begun = {line["begins"] for line in lines if "begins" in line}
-            if not begun:
-                break
-            rest = [name for name in rest if name not in begun]
+        flags = ["--limit", str(limit_s)]
+        outcomes.run(
+            module,
+            [name for name in names if name not in out],
+            lambda rest: child(module, kind, folder, python, rest, flags, environment),
+        )
     return outcomes
 
 
@@ -184,37 +151,21 @@ def child(
     names: Sequence[str],
     flags: Sequence[str],
     environment: dict[str, str] | None = None,
-) -> tuple[list[dict[str, str]], int, str]:
-    """Run one process; return the lines of its record, its exit code and what it printed."""
+) -> suites.Run:
+    """Run one process."""
     at = Path(tempfile.mkdtemp(dir=folder))
     record, only = at / "record", at / "only"
-    record.touch()
     only.write_text("\n".join(names), encoding="utf-8")
     name = f"test.{module}" if module.startswith("test_") else module
     command = [python, str(HERE / "child.py"), name, "--bodies", kind.bodies]
-    command += ["--threads", kind.threads, "--loop", kind.loop, "--record", str(record), *flags]
+    command += ["--threads", kind.threads, "--record", str(record), *flags]
     command += ["--only", str(only)] if names else []
     command += [] if kind.is_installed else ["--plain"]
     (at / "cwd").mkdir()
-    made = subprocess.Popen(
-        command,
-        cwd=at / "cwd",
-        env={**os.environ, "TMPDIR": str(at), **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        said, _ = made.communicate(timeout=1800)
-    except BaseException:
-        os.killpg(made.pid, 9)
-        made.wait()
-        raise
-    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    return lines, made.returncode, said
+    env = {"TMPDIR": str(at), **(environment or {})}
+    if kind.loop != "asyncio":
+        env |= {"PYTHONPATH": str(START), "WAKEPROOF_LOOP": kind.loop}
+    return suites.run(command, at / "cwd", env, record)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -246,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = judge(module, kind, only=only, listed=options.listed, limit_s=options.limit)
             kinds = all_of.setdefault(module, {})
             kinds[kind.name] = found.tests
-            fail_what_is_missing(kinds.get(kinds_of(module)[0].name, {}), found.tests)
+            suites.fail_what_is_missing(kinds.get(kinds_of(module)[0].name, {}), found.tests)
             if options.said:
                 print(found.said)
             for name, (outcome, why) in found.tests.items():
@@ -260,27 +211,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(outcome in BAD for tests in ours for outcome, _ in tests.values()))
 
 
-def fail_what_is_missing(plain: Tests, found: Tests) -> None:
-    """Count as failed what plain CPython passes, and what is skipped or not run here."""
-    for name, (outcome, _) in plain.items():
-        other, why = found.get(name, ("not run", ""))
-        if outcome == "passed" and other in ("skipped", "not run"):
-            found[name] = "failed", f"plain CPython passes it, and here it is {other}: {why}"
-
-
-def by_reason(all_of: Results, outcome: str) -> dict[str, list[str]]:
-    """Return the tests that have this outcome here, by their reasons."""
-    reasons: dict[str, list[str]] = {}
-    for module, kinds in all_of.items():
-        for kind, tests in kinds.items():
-            for name, (found, why) in tests.items():
-                if found == outcome and kind in OURS:
-                    known = reasons.setdefault(why, [])
-                    if f"{module}:{name}" not in known:
-                        known.append(f"{module}:{name}")
-    return reasons
-
-
 def show(all_of: Results) -> None:
     """Print a row for each module and kind, and what is left out, with reasons."""
     print(
@@ -289,20 +219,10 @@ def show(all_of: Results) -> None:
     print("or in a virtual thread; all virtual: the threads that they start are virtual as well;")
     print("aio: in the main thread, where the loops of asyncio are wakeproof's")
     print()
-    print(f"{'':34}{'bodies':14}" + "".join(f"{one:>10}" for one in OUTCOMES))
-    for module, found in all_of.items():
-        for at, (kind, tests) in enumerate(found.items()):
-            counts = Counter(outcome for outcome, _ in tests.values())
-            row = "".join(f"{counts[one] or '-':>10}" for one in OUTCOMES)
-            print(f"{'' if at else module:34}{kind:14}{row}")
-    for why, names in by_reason(all_of, "left out").items():
-        print(f"\nleft out: {why}")
-        for name in names:
-            print(f"  {name}")
+    suites.show_counts(all_of, "bodies", OUTCOMES)
+    suites.show_left_out(all_of, OURS)
     print("\nskipped by CPython's own tests, here as in plain CPython:")
-    for why, names in sorted(by_reason(all_of, "skipped").items()):
-        modules = ", ".join(dict.fromkeys(name.partition(":")[0] for name in names))
-        print(f"  {len(names):4}  {why or 'no reason is given'} ({modules})")
+    suites.show_skipped(all_of, OURS)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.stdlib import run
+from tests.support import suites
 
 MAIN, _, VIRTUAL, ALL_VIRTUAL = run.KINDS
 SAMPLE = {
@@ -98,7 +99,7 @@ def test_each_outcome_is_seen_and_the_rest_still_runs(tmp_path: Path) -> None:
 def test_a_test_that_only_we_skip_or_do_not_run_has_failed() -> None:
     plain = {"a": ("passed", ""), "b": ("passed", ""), "c": ("skipped", "no"), "d": ("passed", "")}
     found = {"a": ("skipped", "so"), "c": ("skipped", "no"), "d": ("left out", "why")}
-    run.fail_what_is_missing(plain, found)
+    suites.fail_what_is_missing(plain, found)
     assert {name: outcome for name, (outcome, _) in found.items()} == {
         "a": "failed", "b": "failed", "c": "skipped", "d": "left out",
     }  # fmt: skip
