@@ -8,8 +8,8 @@ Each connection has a message under way all the time.  The server is a process o
 
 SIDE: ``ours`` (sockets of wakeproof.io), ``coroutines`` (the same in coroutine functions),
 ``installed`` (the code of ``threads`` after `wakeproof.install`), ``threads`` (an OS thread for
-each connection), ``gevent``, ``asyncio`` and ``uvloop`` (streams), ``protocol`` (a protocol of
-uvloop).
+each connection), ``gevent``, ``asyncio``, ``aio`` (our event loop) and ``uvloop`` (streams),
+``protocol`` and ``aio_protocol`` (a protocol of uvloop, and of our event loop).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+
+from loops import loop_of
 
 CONNECTIONS, SIZE, MOST = 1000, 64, 65_536
 HOST = "127.0.0.1"
@@ -143,17 +145,18 @@ async def protocols() -> None:
     await server.serve_forever()
 
 
-def with_uvloop(main: Callable[[], Any]) -> None:
-    """Run `main` with the loop of uvloop."""
-    import uvloop
-
-    uvloop.run(main())
+def with_loop(side: str, main: Callable[[], Any]) -> None:
+    """Run `main` with the event loop of a side."""
+    with asyncio.Runner(loop_factory=lambda: loop_of(side)) as runner:
+        runner.run(main())
 
 
 SERVERS: dict[str, Callable[[], None]] = {
     "ours": ours, "coroutines": coroutines, "installed": installed, "threads": threads,
-    "gevent": gevent, "asyncio": lambda: asyncio.run(streams()),
-    "uvloop": lambda: with_uvloop(streams), "protocol": lambda: with_uvloop(protocols),
+    "gevent": gevent, "asyncio": lambda: with_loop("asyncio", streams),
+    "uvloop": lambda: with_loop("uvloop", streams), "aio": lambda: with_loop("ours", streams),
+    "protocol": lambda: with_loop("uvloop", protocols),
+    "aio_protocol": lambda: with_loop("ours", protocols),
 }  # fmt: skip
 
 

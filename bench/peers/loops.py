@@ -5,7 +5,9 @@
 ``threadsafe`` (`call_soon_threadsafe` to a loop that is awake: the calls alone), ``sleep``
 (`asyncio.sleep(0)` of one task), ``gather`` (a task of `asyncio.gather`), ``timer`` (a task that
 sleeps for 100 us), ``wait_for`` (a future that is done in the next turn), ``executor``
-(`run_in_executor`, there and back), ``stream`` (a line to an echo server and back).
+(`run_in_executor`, there and back), ``stream`` (a line to an echo server and back), ``vthread``
+(ours: `run_in_vthread`, there and back; others: `run_in_executor`), ``await`` (a coroutine that a
+virtual thread awaits by `await_`; others: `run_coroutine_threadsafe` of an OS thread).
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from itertools import repeat
+from typing import Any
 
 BATCH = 1000  # calls to a loop while it runs one callback
 
@@ -100,18 +104,65 @@ async def stream(ops: int) -> None:
         await writer.wait_closed()
 
 
+async def vthread(ops: int) -> None:
+    """Call a function in a virtual thread of the loop's carrier, and await its result."""
+    loop: Any = asyncio.get_running_loop()
+    if not hasattr(loop, "run_in_vthread"):
+        return await executor(ops)
+    for _ in repeat(None, ops):
+        await loop.run_in_vthread(nothing)
+    return None
+
+
+async def await_(ops: int) -> None:
+    """Let a thread await coroutines of the loop."""
+    loop: Any = asyncio.get_running_loop()
+
+    async def nothing() -> None:
+        """Return immediately."""
+
+    def ours() -> None:
+        from wakeproof import aio
+
+        for _ in repeat(None, ops):
+            aio.await_(nothing())
+
+    def theirs() -> None:
+        for _ in repeat(None, ops):
+            asyncio.run_coroutine_threadsafe(nothing(), loop).result()
+
+    if hasattr(loop, "run_in_vthread"):
+        await loop.run_in_vthread(ours)
+    else:
+        await loop.run_in_executor(None, theirs)
+
+
 ROWS: dict[str, Callable[[int], Awaitable[int | None]]] = {
     "threadsafe": threadsafe, "sleep": sleep, "gather": gather, "timer": timer,
     "wait_for": wait_for, "executor": executor, "stream": stream,
+    "vthread": vthread, "await": await_,
 }  # fmt: skip
+
+
+@contextmanager
+def running(row: str, side: str) -> Iterator[Callable[[Any], Any]]:
+    """Give what runs a coroutine: a loop, for virtual threads one that shares their carrier."""
+    if side == "ours" and row in ("vthread", "await"):
+        from wakeproof import CarrierGroup, aio
+
+        with CarrierGroup(1) as group, aio.LoopGroup(group) as loops:
+            yield loops.run
+    else:
+        with asyncio.Runner(loop_factory=lambda: loop_of(side)) as runner:
+            yield runner.run
 
 
 def measure(row: str, side: str, ops: int) -> float:
     """Return nanoseconds of CPU time for each operation, after a tenth of them to warm up."""
-    with asyncio.Runner(loop_factory=lambda: loop_of(side)) as runner:
-        runner.run(ROWS[row](max(ops // 10, 100)))  # type: ignore[arg-type]
+    with running(row, side) as run:
+        run(ROWS[row](max(ops // 10, 100)))
         begun = time.process_time_ns()
-        took = runner.run(ROWS[row](ops))  # type: ignore[arg-type]
+        took = run(ROWS[row](ops))
         return (time.process_time_ns() - begun if took is None else took) / ops
 
 
