@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import select
 import sys
 import threading
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 from wakeproof import aio
 
-LOST_S = 0.1  # nobody takes as long between the push and the write, twice
+LOST_S = 0.3  # no loop that is awake takes as long for a turn, twice
 MOST = 16  # calls of a thread in a round
 THREADS = 4
 
@@ -53,26 +52,21 @@ class NoSend(aio.EventLoop):
 TWINS = (NoSecondLook, NoAnnouncement, NoSend)
 
 
-class Watchful:
-    """The epoll of a loop; wakes the loop when a wakeup was lost, and counts it."""
+class Watchdog(threading.Thread):
+    """Wakes a loop when a wakeup was lost, and counts it."""
 
-    def __init__(self, loop: aio.EventLoop) -> None:
-        self.loop, self.lost = loop, 0
-        selector: Any = loop._selector
-        self.epoll: select.epoll = selector._selector
-        selector._selector = self
+    def __init__(self, loop: Any) -> None:
+        super().__init__(daemon=True)
+        self.loop, self.lost, self.ends = loop, 0, threading.Event()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.epoll, name)
-
-    def poll(self, timeout: float | None = None, most: int = -1) -> list[tuple[int, int]]:
-        if timeout is not None and timeout >= 0:
-            return self.epoll.poll(timeout, most)
-        while not (found := self.epoll.poll(LOST_S, most)):
-            if self.loop._ready and not (found := self.epoll.poll(LOST_S, most)):
+    def run(self) -> None:
+        turns, times = 0, 0
+        while not self.ends.wait(LOST_S):
+            times = times + 1 if self.loop._ready and self.loop.turns == turns else 0
+            turns = self.loop.turns
+            if times == 2:
                 self.lost += 1
-                break
-        return found
+                self.loop._csock.send(b"\0")
 
 
 @dataclass(frozen=True)
@@ -101,8 +95,11 @@ def soak(
     class Slow(make):  # type: ignore[misc, valid-type]
         """At times it lets others run between its look at the queue and its announcement."""
 
+        turns = 0
+
         @property
         def _selector(self) -> Any:  # the loop reads it in each turn, between the two
+            self.turns += 1
             if chance.random() < 0.1:
                 time.sleep(0)
             return self._its_selector
@@ -112,7 +109,7 @@ def soak(
             self._its_selector = selector
 
     loop = Slow()
-    epoll = Watchful(loop)
+    dog = Watchdog(loop)
     loop.set_debug(debug)
     turns = [threading.Semaphore(0) for _ in range(THREADS)]
     awaited = made = 0
@@ -121,7 +118,7 @@ def soak(
 
     def begin() -> None:
         nonlocal awaited, is_over
-        is_over = made >= calls or epoll.lost >= enough
+        is_over = made >= calls or dog.lost >= enough
         numbers[:] = [chance.randint(1, MOST) for _ in turns]
         awaited = sum(numbers)
         for turn in turns:
@@ -147,14 +144,15 @@ def soak(
     try:
         with contextlib.closing(loop):
             loop.call_soon(begin)
-            for thread in threads:
+            for thread in (dog, *threads):
                 thread.start()
             loop.run_forever()
-            for thread in threads:
+            dog.ends.set()
+            for thread in (dog, *threads):
                 thread.join()
     finally:
         sys.setswitchinterval(interval)
-    return Outcome(made, epoll.lost, loop.statistics().sent, time.monotonic() - begun)
+    return Outcome(made, dog.lost, loop.statistics().sent, time.monotonic() - begun)
 
 
 def main() -> int:
