@@ -315,7 +315,9 @@ class LoopGroup:
             if carrier is not None and trampoline.parks() is None:
                 raise StateError(
                     "the caller cannot park, and would block the carrier of the loop; call this "
-                    "in a virtual thread that runs a callable, outside of pinned()"
+                    "in a virtual thread that runs a callable, outside of pinned(); a coroutine "
+                    "function awaits wakeproof.coroutine.result("
+                    "asyncio.run_coroutine_threadsafe(coroutine, loop))"
                 )
         except BaseException:
             coroutine.close()
@@ -350,6 +352,10 @@ def await_(coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) ->
 
     The caller is a virtual thread whose group has a `LoopGroup`.  Arguments, results and errors are
     those of `LoopGroup.run`; see there what a timeout and an interrupt do.
+
+    A virtual thread that runs a coroutine function has no stack that could wait inside of a call.
+    It awaits ``coroutine.result(asyncio.run_coroutine_threadsafe(c, loop))`` instead, where
+    `coroutine` is `wakeproof.coroutine`, and `loop` one of the `LoopGroup`.
 
     Threads: virtual threads only.
 

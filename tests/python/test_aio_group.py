@@ -29,6 +29,7 @@ from wakeproof import (
     ThreadInterruptedError,
     VirtualThread,
     aio,
+    coroutine,
     current,
     park,
     pinned,
@@ -523,6 +524,31 @@ def test_a_loop_in_an_os_thread_runs_threads_in_the_default_group() -> None:
 
     with asyncio.Runner(loop_factory=aio.EventLoop) as runner:
         assert runner.run(main())
+
+
+def test_a_coroutine_function_in_a_virtual_thread_awaits_the_future_of_a_task(
+    group: CarrierGroup, loops: aio.LoopGroup
+) -> None:
+    async def refused() -> None:
+        aio.await_(add(1, 2))
+
+    with pytest.raises(StateError, match=r"run_coroutine_threadsafe\(coroutine, loop\)"):
+        virtual(group, refused)
+
+    async def awaits() -> int:
+        return await coroutine.result(asyncio.run_coroutine_threadsafe(add(1, 2), loops[0]))
+
+    assert virtual(group, awaits) == 3
+
+    async def late() -> None:
+        future = asyncio.run_coroutine_threadsafe(asyncio.sleep(PATIENCE_S), loops[0])
+        try:
+            await coroutine.result(future, 0.01)
+        finally:
+            future.cancel()
+
+    with pytest.raises(TimeoutError):
+        virtual(group, late)
 
 
 def test_calls_in_the_wrong_place_are_refused(group: CarrierGroup, loops: aio.LoopGroup) -> None:
