@@ -747,8 +747,8 @@ def test_an_interrupt_is_not_swallowed_by_a_task_that_returns(group: CarrierGrou
         finally:
             raise ValueError("its own")
 
-    for coroutine, raised in ((swallow(), ThreadInterruptedError), (fail(), ValueError)):
-        waits = parked(VirtualThread(aio.await_, coroutine, group=group).start())
+    for awaited, raised in ((swallow(), ThreadInterruptedError), (fail(), ValueError)):
+        waits = parked(VirtualThread(aio.await_, awaited, group=group).start())
         waits.interrupt()
         with pytest.raises(raised):
             waits.result(PATIENCE_S)
