@@ -228,5 +228,5 @@ calls.bind_channel(
     _address_of("wp_channel_try_send"), _address_of("wp_channel_try_receive"),
     lib.WP_OK, lib.WP_TIMEOUT, deadline_ns, told,
 )  # fmt: skip
-if calls.IN_C:
+if calls.CHANNELS_IN_C:
     del Channel.send, Channel.receive  # those of `ChannelCore` need no frame of Python

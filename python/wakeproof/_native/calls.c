@@ -7,13 +7,14 @@
  *     a thread, started             end: the permit back, off the pool's calls
  *
  * Why it works   A call is among the pool's calls from the look whether the pool accepts it until it
- *                has ended, and each of these two steps runs no code of Python: with the GIL a
- *                shutdown finds the call, or the call finds the shutdown.
- * Where          As core.c, with the GIL. Elsewhere _runtime/plain_calls.py does the same.
+ *                has ended, and each of these two steps runs no code of Python, with the pool's lock
+ *                (free.h; with the GIL that is the lock): a shutdown finds the call, or the call finds
+ *                the shutdown. What else of a pool and of a call changes has their locks as well.
+ * Where          As core.c. Elsewhere _runtime/plain_calls.py does the same.
  * Evidence       tests/python/test_virtual_pool.py, test_executors.py, test_executors_stdlib.py. */
 #include "core.h"
 
-#if PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
+#if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
 #include <stddef.h>
 #include <structmember.h>
@@ -22,8 +23,6 @@
 #define POOL_FIELDS(each) \
 	each(calls) each(group) each(permits) each(refuses) each(workers) each(inside)
 #define CALL_FIELDS(each) each(given) each(kwargs) each(future) each(thread) each(pool)
-#define FIELD(name) PyObject *name;
-
 typedef struct pool {
 	PyObject_HEAD POOL_FIELDS(FIELD) wp__place at;
 	Py_ssize_t submitted, ended, most;
@@ -64,6 +63,12 @@ static bool has_bound(const pool *self)
 	return self->permits != NULL && self->permits != Py_None;
 }
 
+/* [its lock] */
+static bool refuses(const pool *self)
+{
+	return self->refuses != NULL && self->refuses != Py_None;
+}
+
 static int told(PyObject *said)
 {
 	Py_XDECREF(said);
@@ -81,9 +86,14 @@ static int leave(call *self, bool is_counted)
 	if (self->has_permit && has_bound(of))
 		failed = told(PyObject_CallMethodOneArg(of->permits, str_give, one));
 	if (is_counted) {
+		bool is_refusing;
+
+		LOCK_OF(of);
 		failed |= PyDict_DelItem(of->calls, (PyObject *)self);
 		of->ended++;
-		if (of->refuses != NULL && of->refuses != Py_None)
+		is_refusing = refuses(of);
+		UNLOCK_OF(of);
+		if (is_refusing)
 			failed |= told(PyObject_CallMethodNoArgs(self->pool, str_look));
 	}
 	wp__future_forget(self->future);
@@ -189,6 +199,27 @@ static int awaits(PyObject *fn)
 	return truth;
 }
 
+/* Remembers where the threads of the pool run. NULL: an exception. */
+static PyObject *new_thread(pool *of, PyObject *body, bool awaits, PyObject *name)
+{
+	wp__place at;
+	PyObject *life, *made;
+
+	LOCK_OF(of);
+	at = of->at;
+	life = Py_XNewRef(at.life);
+	UNLOCK_OF(of);
+	made = (PyObject *)wp__core_new(body, awaits, name, of->group, &at);
+	if (at.life != life) { /* it has found it out, and dropped what `life` was */
+		LOCK_OF(of);
+		life = of->at.life;
+		of->at = at;
+		UNLOCK_OF(of);
+	}
+	Py_XDECREF(life);
+	return made;
+}
+
 /* Its thread, which is not started. 0; -1: an exception. */
 static int fill(pool *of, call *made)
 {
@@ -205,7 +236,7 @@ static int fill(pool *of, call *made)
 	body = is_one ? PyObject_GetAttr((PyObject *)made, str_run_coroutine)
 		      : Py_NewRef((PyObject *)made);
 	if (body != NULL)
-		made->thread = (PyObject *)wp__core_new(body, is_one, name, of->group, &of->at);
+		made->thread = new_thread(of, body, is_one, name);
 	Py_XDECREF(body);
 	Py_XDECREF(name);
 	if (made->thread == NULL)
@@ -220,8 +251,7 @@ static PyObject *start(pool *of, PyObject *given, PyObject *kwargs, bool has_per
 	PyTypeObject *type = (PyTypeObject *)call_type;
 	PyObject *object = type->tp_alloc(type, 0), *future, *thread;
 	call *made = CALL(object);
-	bool is_counted = false;
-	int failed;
+	bool is_counted = false, is_refused = false, failed;
 
 	if (made == NULL)
 		return NULL;
@@ -231,11 +261,18 @@ static PyObject *start(pool *of, PyObject *given, PyObject *kwargs, bool has_per
 	made->has_permit = has_permit;
 	made->future = wp__future_new(object, has_bound(of) ? of->permits : NULL);
 	failed = made->future == NULL || fill(of, made) != 0;
-	if (!failed && of->refuses != NULL && of->refuses != Py_None)
-		failed = told(PyObject_CallMethodNoArgs((PyObject *)of, str_refuse)) != 0;
-	if (!failed && PyDict_SetItem(of->calls, object, Py_None) == 0) {
-		of->submitted++;
-		is_counted = true;
+	if (!failed) {
+		LOCK_OF(of);
+		failed = is_refused = refuses(of);
+		if (!failed)
+			failed = PyDict_SetItem(of->calls, object, Py_None) != 0;
+		is_counted = !failed;
+		of->submitted += is_counted;
+		UNLOCK_OF(of);
+	}
+	if (is_refused)
+		told(PyObject_CallMethodNoArgs((PyObject *)of, str_refuse));
+	if (is_counted) {
 		thread = Py_NewRef(made->thread);
 		future = Py_NewRef(made->future);
 		failed = wp__core_begin(OF(thread)) != 0;
@@ -253,8 +290,8 @@ static PyObject *start(pool *of, PyObject *given, PyObject *kwargs, bool has_per
 		if (leave(made, is_counted) != 0)
 			PyErr_Clear();
 		if (made->thread != NULL)
-			Py_CLEAR(OF(made->thread)->permitted);
-		Py_CLEAR(made->thread);
+			wp__field_put(made->thread, NULL, (void *)offsetof(vthread, permitted));
+		wp__field_put(object, NULL, (void *)offsetof(call, thread));
 		PyErr_Restore(kind, error, trace);
 	}
 	Py_DECREF(object);
@@ -390,17 +427,21 @@ static PyMethodDef pool_methods[] = {
 	 "As `submit`, if a permit is free now; else None."},
 	{0},
 };
-#define OBJECT(name) {"_" #name, T_OBJECT, offsetof(pool, name), 0, NULL},
-static PyMemberDef pool_members[] = {
-	POOL_FIELDS(OBJECT){"_submitted", T_PYSSIZET, offsetof(pool, submitted), 0, NULL},
-	{"_ended", T_PYSSIZET, offsetof(pool, ended), 0, NULL},
-	{"_max_workers", T_PYSSIZET, offsetof(pool, most), 0, NULL},
-	{"_is_named", T_BOOL, offsetof(pool, is_named), 0, NULL},
-	{"_prepares", T_BOOL, offsetof(pool, prepares), 0, NULL},
-	{0}};
-static PyType_Slot pool_slots[] = {{Py_tp_traverse, pool_traverse}, {Py_tp_clear, pool_clear},
-				   {Py_tp_dealloc, pool_dealloc},   {Py_tp_methods, pool_methods},
-				   {Py_tp_members, pool_members},   {0, NULL}};
+#define OF_POOL(name) {"_" #name, wp__field_get, wp__field_put, NULL, (void *)offsetof(pool, name)},
+static PyGetSetDef pool_fields[] = {POOL_FIELDS(OF_POOL){0}};
+static PyMemberDef pool_members[] = {{"_submitted", T_PYSSIZET, offsetof(pool, submitted), 0, NULL},
+				     {"_ended", T_PYSSIZET, offsetof(pool, ended), 0, NULL},
+				     {"_max_workers", T_PYSSIZET, offsetof(pool, most), 0, NULL},
+				     {"_is_named", T_BOOL, offsetof(pool, is_named), 0, NULL},
+				     {"_prepares", T_BOOL, offsetof(pool, prepares), 0, NULL},
+				     {0}};
+static PyType_Slot pool_slots[] = {{Py_tp_traverse, pool_traverse},
+				   {Py_tp_clear, pool_clear},
+				   {Py_tp_dealloc, pool_dealloc},
+				   {Py_tp_methods, pool_methods},
+				   {Py_tp_members, pool_members},
+				   {Py_tp_getset, pool_fields},
+				   {0, NULL}};
 static PyType_Spec pool_spec = {.name = "wakeproof._native.own.PoolCore",
 				.basicsize = sizeof(pool),
 				.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
@@ -411,14 +452,15 @@ static PyMethodDef call_methods[] = {
 	{"end", end, METH_NOARGS, "End it: its thread has ended."},
 	{0},
 };
-static PyGetSetDef call_fields[] = {{"fn", fn_get, NULL, "What is called.", NULL},
-				    {"args", args_get, NULL, "Its arguments.", NULL},
-				    {"kwargs", kwargs_get, NULL, "Its arguments by name.", NULL},
-				    {0}};
+static PyGetSetDef call_fields[] = {
+	{"fn", fn_get, NULL, "What is called.", NULL},
+	{"args", args_get, NULL, "Its arguments.", NULL},
+	{"kwargs", kwargs_get, NULL, "Its arguments by name.", NULL},
+	{"future", wp__field_get, NULL, "Its future.", (void *)offsetof(call, future)},
+	{"thread", wp__field_get, NULL, "Its thread.", (void *)offsetof(call, thread)},
+	{"pool", wp__field_get, NULL, "Its pool.", (void *)offsetof(call, pool)},
+	{0}};
 static PyMemberDef call_members[] = {
-	{"future", T_OBJECT, offsetof(call, future), READONLY, "Its future."},
-	{"thread", T_OBJECT, offsetof(call, thread), READONLY, "Its thread."},
-	{"pool", T_OBJECT, offsetof(call, pool), READONLY, "Its pool."},
 	{"has_permit", T_BOOL, offsetof(call, has_permit), 0, "Whether it has a permit."},
 	{"is_told", T_BOOL, offsetof(call, is_told), 0, "Whether its future was told."},
 	{0}};

@@ -43,7 +43,6 @@
 #include <structmember.h>
 #include <unistd.h>
 
-#include "free.h"
 #include "spin.h"
 
 /* ---- the kernel ---- */
@@ -2579,9 +2578,7 @@ static PyObject *hub_get(PyObject *self, void *nothing)
 
 #define FIELD_FEW(field) {"_" #field, few_get, few_put, NULL, (void *)AT(field)},
 
-#ifdef Py_GIL_DISABLED
-/* Of a field, which another thread may write. */
-static PyObject *field_get(PyObject *self, void *at)
+PyObject *wp__field_get(PyObject *self, void *at)
 {
 	PyObject *found;
 
@@ -2592,7 +2589,7 @@ static PyObject *field_get(PyObject *self, void *at)
 	return found == NULL ? Py_NewRef(Py_None) : found;
 }
 
-static int field_put(PyObject *self, PyObject *value, void *at)
+int wp__field_put(PyObject *self, PyObject *value, void *at)
 {
 	PyObject **field = (PyObject **)(void *)((char *)self + (uintptr_t)at);
 
@@ -2600,8 +2597,9 @@ static int field_put(PyObject *self, PyObject *value, void *at)
 	return 0;
 }
 
+#ifdef Py_GIL_DISABLED
 #define FIELD_LOCKED(field) \
-	{"_" #field, field_get, field_put, NULL, (void *)offsetof(vthread, field)},
+	{"_" #field, wp__field_get, wp__field_put, NULL, (void *)offsetof(vthread, field)},
 #define FIELDS_LOCKED FIELDS(FIELD_LOCKED)
 #define FIELDS_PLAIN
 #else

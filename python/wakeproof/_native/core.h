@@ -4,6 +4,7 @@
 #ifndef WP__CORE_H
 #define WP__CORE_H
 
+#include "free.h"
 #include "own.h"
 
 /* What the thread objects of Python are: fields of `Handle` (_runtime/vthread_base.py), with those
@@ -51,6 +52,9 @@ extern PyObject *(*wp__core_first_pooled)(PyObject *thread);
 bool wp__core_may_leave(PyObject *thread);
 /* Parks the caller, which is `thread`. 0: *said is what ended it; -1: an exception. */
 int wp__core_park(PyObject *thread, int64_t deadline, int why, uint32_t on, int *said);
+/* A field of any object, at an offset, as an attribute: under the object's lock. NULL is None. */
+PyObject *wp__field_get(PyObject *self, void *at);
+int wp__field_put(PyObject *self, PyObject *value, void *at);
 /* This process. After code of the user, 0: it is still that; -1: it was a child, or an exception. */
 long wp__core_pid(void);
 int wp__core_is_parent(long before);

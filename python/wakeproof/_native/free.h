@@ -8,6 +8,9 @@
 #ifndef WP__FREE_H
 #define WP__FREE_H
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h> /* else Py_GIL_DISABLED is not known yet */
+
 #ifdef Py_GIL_DISABLED
 #define GUARD(name) static PyMutex name;
 #define LOCK(name) PyMutex_Lock(&(name))

@@ -7,18 +7,20 @@
  *     callbacks
  *
  * Why it works   Python's own methods guard a future by its condition, which is made when it is first
- *                asked for. Until then nobody can have taken it, nor have entered `_waiters`, and a
- *                step here runs no code of Python between its look at the condition and its last
- *                write: with the GIL no other thread sees half of it.
- *                Who waits for the result waits for the signal of core.c: set after the state.
- * Where          As core.c, with the GIL. Elsewhere `Future` of _runtime/future.py is Python's.
+ *                asked for. Until then nobody can have taken it, nor have entered `_waiters`. From its
+ *                look at the condition to its last write a step here runs no code of Python, and has
+ *                the future's lock, with which the condition is made as well (free.h; with the GIL
+ *                that is the lock): no other thread sees half of it.
+ *                Who waits for the result waits for the signal of core.c: set after the state. The
+ *                waiter makes the signal, then looks at the state; the setter writes the state, then
+ *                looks for the signal.
+ * Where          As core.c. Elsewhere `Future` of _runtime/future.py is Python's.
  * Evidence       tests/python/test_executors.py, test_executors_stdlib.py, test_future.py. */
-#include "own.h"
+#include "core.h"
 
-#if PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED) && !defined(PYPY_VERSION)
+#if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
 #include <stddef.h>
-#include <structmember.h>
 
 enum state { PENDING, RUNNING, CANCELLED, NOTIFIED, FINISHED, STATES };
 static const char *const names_of_states[STATES] = {"PENDING", "RUNNING", "CANCELLED",
@@ -26,15 +28,14 @@ static const char *const names_of_states[STATES] = {"PENDING", "RUNNING", "CANCE
 static PyObject *states[STATES];
 
 /* NULL: none yet, or None. */
-#define FIELDS(each)                                                                             \
+#define FUTURE_FIELDS(each)                                                                      \
 	each(result) each(exception) each(callbacks) each(condition) each(waiters) each(permits) \
 		each(signal) each(call)
-#define FIELD(name) PyObject *name;
 typedef struct future {
-	PyObject_HEAD FIELDS(FIELD) enum state state;
+	PyObject_HEAD FUTURE_FIELDS(FIELD) enum state state;
 } future;
 
-#define OF(object) ((future *)(void *)(object))
+#define FUTURE(object) ((future *)(void *)(object))
 
 /* Python's own Future; what makes the fields; what a call of a pool waits by. */
 #define CALLED(each)                                                                   \
@@ -51,7 +52,24 @@ static PyObject *zero, *str_invoke, *str_leave_line;
 
 static bool is_done(const future *self)
 {
-	return self->state >= CANCELLED;
+	return LOOK_FOR(self->state) >= CANCELLED;
+}
+
+/* What is in the field, or else `made`, which is then there: borrowed, for as long as the future lives.
+ * It allocates and calls before, because that may run code of Python. */
+static PyObject *first_of(future *self, PyObject **field, PyObject *made)
+{
+	PyObject *found;
+
+	LOCK_OF(self);
+	found = *field;
+	if (found == NULL)
+		PUBLISH(*field, made);
+	UNLOCK_OF(self);
+	if (found == NULL)
+		return made;
+	Py_XDECREF(made);
+	return found;
 }
 
 /* ---- set ---- */
@@ -70,7 +88,9 @@ static PyObject *by_python(const char *name, PyObject *self, PyObject *argument)
 
 static int wake(future *self)
 {
-	return self->signal == NULL ? 0 : wp__signal_set(self->signal);
+	PyObject *signal = LOOK_FOR(self->signal);
+
+	return signal == NULL ? 0 : wp__signal_set(signal);
 }
 
 /* Who waits is woken also if Python's own method was interrupted on its way. */
@@ -87,15 +107,30 @@ static PyObject *woken(future *self, PyObject *said)
 	return said;
 }
 
+/* Moves to a state, with the value in the field, from `last` or a state before it; not once there is a
+ * condition, by which Python's own methods guard the future. Whether it has moved. */
+static bool moves(future *self, enum state last, enum state to, PyObject **field, PyObject *value)
+{
+	bool may;
+
+	LOCK_OF(self);
+	may = self->condition == NULL && self->state <= last;
+	if (may) {
+		if (field != NULL)
+			*field = Py_NewRef(value); /* nothing was there */
+		PUBLISH(self->state, to);
+	}
+	UNLOCK_OF(self);
+	return may;
+}
+
 static PyObject *finish(PyObject *object, PyObject *value, PyObject **field, const char *name)
 {
-	future *self = OF(object);
+	future *self = FUTURE(object);
 
-	if (self->condition != NULL || is_done(self))
+	if (!moves(self, RUNNING, FINISHED, field, value))
 		return woken(self, by_python(name, object, value));
-	*field = Py_NewRef(value); /* nothing was there */
-	self->state = FINISHED;
-	if (self->callbacks != NULL)
+	if (LOOK_FOR(self->callbacks) != NULL)
 		return PyObject_CallMethodNoArgs(object, str_invoke);
 	if (wake(self) != 0)
 		return NULL;
@@ -104,74 +139,75 @@ static PyObject *finish(PyObject *object, PyObject *value, PyObject **field, con
 
 static PyObject *set_result(PyObject *self, PyObject *value)
 {
-	return finish(self, value, &OF(self)->result, "set_result");
+	return finish(self, value, &FUTURE(self)->result, "set_result");
 }
 
 static PyObject *set_exception(PyObject *self, PyObject *error)
 {
-	return finish(self, error, &OF(self)->exception, "set_exception");
+	return finish(self, error, &FUTURE(self)->exception, "set_exception");
 }
 
 static PyObject *invoke_callbacks(PyObject *self, PyObject *nothing)
 {
 	(void)nothing;
-	if (wake(OF(self)) != 0)
+	if (wake(FUTURE(self)) != 0)
 		return NULL;
-	if (OF(self)->callbacks == NULL)
+	if (LOOK_FOR(FUTURE(self)->callbacks) == NULL)
 		Py_RETURN_NONE;
 	return by_python("_invoke_callbacks", self, NULL);
 }
 
 static PyObject *cancel(PyObject *self, PyObject *nothing)
 {
-	PyObject *said = woken(OF(self), by_python("cancel", self, NULL)), *call, *left;
+	PyObject *said = woken(FUTURE(self), by_python("cancel", self, NULL)), *call, *left;
 
 	(void)nothing;
-	call = said == Py_True ? OF(self)->call : NULL;
-	if (call == NULL)
+	if (said != Py_True)
 		return said;
-	Py_INCREF(call);
-	left = PyObject_CallMethodNoArgs(call,
-					 str_leave_line); /* of those that wait for a permit */
+	call = wp__field_get(self, (void *)offsetof(future, call));
+	if (call != Py_None) {
+		left = PyObject_CallMethodNoArgs(
+			call, str_leave_line); /* of those that wait for a permit */
+		if (left == NULL)
+			Py_CLEAR(said);
+		Py_XDECREF(left);
+	}
 	Py_DECREF(call);
-	if (left == NULL)
-		Py_CLEAR(said);
-	Py_XDECREF(left);
 	return said;
 }
 
 static PyObject *set_running(PyObject *self, PyObject *nothing)
 {
 	(void)nothing;
-	if (OF(self)->condition != NULL || OF(self)->state != PENDING)
+	if (!moves(FUTURE(self), PENDING, RUNNING, NULL, NULL))
 		return by_python("set_running_or_notify_cancel", self, NULL);
-	OF(self)->state = RUNNING;
 	Py_RETURN_TRUE;
 }
 
 static PyObject *callbacks_of(future *self)
 {
-	if (self->callbacks == NULL) {
-		PyObject *made = PyList_New(0);
+	PyObject *found = LOOK_FOR(self->callbacks);
 
-		if (self->callbacks == NULL) /* the allocation may have run code of Python */
-			self->callbacks = made;
-		else
-			Py_XDECREF(made);
-	}
-	return self->callbacks;
+	return found != NULL ? found : first_of(self, &self->callbacks, PyList_New(0));
 }
 
 static PyObject *add_done_callback(PyObject *object, PyObject *callback)
 {
-	future *self = OF(object);
+	future *self = FUTURE(object);
 	PyObject *list = callbacks_of(self);
+	int failed = 0;
+	bool may;
 
 	if (list == NULL)
 		return NULL;
-	if (self->condition != NULL || is_done(self))
+	LOCK_OF(self);
+	may = self->condition == NULL && self->state < CANCELLED;
+	if (may)
+		failed = PyList_Append(list, callback);
+	UNLOCK_OF(self);
+	if (!may)
 		return by_python("add_done_callback", object, callback);
-	if (PyList_Append(list, callback) != 0)
+	if (failed)
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -181,19 +217,21 @@ static PyObject *add_done_callback(PyObject *object, PyObject *callback)
 static PyObject *done(PyObject *self, PyObject *nothing)
 {
 	(void)nothing;
-	return PyBool_FromLong(is_done(OF(self)));
+	return PyBool_FromLong(is_done(FUTURE(self)));
 }
 
 static PyObject *running(PyObject *self, PyObject *nothing)
 {
 	(void)nothing;
-	return PyBool_FromLong(OF(self)->state == RUNNING);
+	return PyBool_FromLong(LOOK_FOR(FUTURE(self)->state) == RUNNING);
 }
 
 static PyObject *cancelled(PyObject *self, PyObject *nothing)
 {
+	enum state state = LOOK_FOR(FUTURE(self)->state);
+
 	(void)nothing;
-	return PyBool_FromLong(OF(self)->state == CANCELLED || OF(self)->state == NOTIFIED);
+	return PyBool_FromLong(state == CANCELLED || state == NOTIFIED);
 }
 
 /* 0: it is done, or the time is over; -1: an exception. */
@@ -205,18 +243,14 @@ static int wait(future *self, PyObject *timeout)
 
 	if (is_less < 0)
 		return -1;
-	if (self->signal == NULL) {
-		signal = PyObject_CallNoArgs(py.new_signal);
-		if (self->signal == NULL)
-			self->signal = signal;
-		else
-			Py_XDECREF(signal);
-	}
-	if (self->signal == NULL)
+	signal = LOOK_FOR(self->signal);
+	if (signal == NULL)
+		signal = first_of(self, &self->signal, PyObject_CallNoArgs(py.new_signal));
+	if (signal == NULL)
 		return -1;
-	if (is_done(self)) /* since the caller looked */
+	if (is_done(self)) /* since the caller looked: who sets it sees the signal, or this sees that */
 		return 0;
-	signal = Py_NewRef(self->signal);
+	Py_INCREF(signal);
 	timeout = is_less ? zero : timeout;
 	if (wp__core_permitted()) {
 		said = PyObject_CallFunctionObjArgs(py.waited, signal, timeout,
@@ -252,7 +286,7 @@ static int await_end(future *self, PyObject *timeout)
 	wp__core_asks();
 	if (timeout == NULL || (!is_done(self) && wait(self, timeout) != 0))
 		return -1;
-	if (self->state == FINISHED)
+	if (LOOK_FOR(self->state) == FINISHED)
 		return 0;
 	if (is_done(self))
 		PyErr_SetNone(py.cancelled_error);
@@ -264,7 +298,7 @@ static int await_end(future *self, PyObject *timeout)
 static PyObject *result(PyObject *object, PyObject *const *args, Py_ssize_t count,
 			PyObject *keywords)
 {
-	future *self = OF(object);
+	future *self = FUTURE(object);
 
 	if (await_end(self, timeout_of("result", args, count, keywords)) != 0)
 		return NULL;
@@ -280,9 +314,9 @@ static PyObject *result(PyObject *object, PyObject *const *args, Py_ssize_t coun
 static PyObject *exception(PyObject *object, PyObject *const *args, Py_ssize_t count,
 			   PyObject *keywords)
 {
-	if (await_end(OF(object), timeout_of("exception", args, count, keywords)) != 0)
+	if (await_end(FUTURE(object), timeout_of("exception", args, count, keywords)) != 0)
 		return NULL;
-	return Py_NewRef(OF(object)->exception == NULL ? Py_None : OF(object)->exception);
+	return Py_NewRef(FUTURE(object)->exception == NULL ? Py_None : FUTURE(object)->exception);
 }
 
 /* ---- of a call of a pool ---- */
@@ -293,15 +327,15 @@ PyObject *wp__future_new(PyObject *call, PyObject *permits)
 	PyObject *made = type->tp_alloc(type, 0);
 
 	if (made != NULL) {
-		OF(made)->call = Py_NewRef(call);
-		OF(made)->permits = Py_XNewRef(permits);
+		FUTURE(made)->call = Py_NewRef(call);
+		FUTURE(made)->permits = Py_XNewRef(permits);
 	}
 	return made;
 }
 
 void wp__future_forget(PyObject *self)
 {
-	Py_CLEAR(OF(self)->call);
+	wp__field_put(self, NULL, (void *)offsetof(future, call));
 }
 
 int wp__future_begin(PyObject *self)
@@ -315,7 +349,7 @@ int wp__future_begin(PyObject *self)
 
 bool wp__future_is_done(PyObject *self)
 {
-	return is_done(OF(self));
+	return is_done(FUTURE(self));
 }
 
 static int told(PyObject *said)
@@ -337,43 +371,40 @@ int wp__future_fail(PyObject *self, PyObject *error)
 /* ---- what Python's own methods use ---- */
 
 /* Made by `make` when it is first asked for. */
-static PyObject *lazily(PyObject **field, PyObject *make, PyObject *argument)
+static PyObject *lazily(PyObject *self, PyObject **field, PyObject *make, PyObject *argument)
 {
-	if (*field == NULL) {
-		PyObject *made = argument == NULL ? PyObject_CallNoArgs(make)
-						  : PyObject_CallOneArg(make, argument);
+	PyObject *found = LOOK_FOR(*field);
 
-		if (*field == NULL)
-			*field = made;
-		else
-			Py_XDECREF(made);
-	}
-	return Py_XNewRef(*field);
+	if (found == NULL)
+		found = first_of(FUTURE(self), field,
+				 argument == NULL ? PyObject_CallNoArgs(make)
+						  : PyObject_CallOneArg(make, argument));
+	return Py_XNewRef(found);
 }
 
 static PyObject *condition_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return lazily(&OF(self)->condition, py.new_condition, NULL);
+	return lazily(self, &FUTURE(self)->condition, py.new_condition, NULL);
 }
 
 static PyObject *waiters_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return lazily(&OF(self)->waiters, py.new_waiters,
-		      OF(self)->permits == NULL ? Py_None : OF(self)->permits);
+	return lazily(self, &FUTURE(self)->waiters, py.new_waiters,
+		      FUTURE(self)->permits == NULL ? Py_None : FUTURE(self)->permits);
 }
 
 static PyObject *callbacks_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return Py_XNewRef(callbacks_of(OF(self)));
+	return Py_XNewRef(callbacks_of(FUTURE(self)));
 }
 
 static PyObject *state_get(PyObject *self, void *nothing)
 {
 	(void)nothing;
-	return Py_NewRef(states[OF(self)->state]);
+	return Py_NewRef(states[LOOK_FOR(FUTURE(self)->state)]);
 }
 
 static int state_put(PyObject *self, PyObject *value, void *nothing)
@@ -381,26 +412,28 @@ static int state_put(PyObject *self, PyObject *value, void *nothing)
 	(void)nothing;
 	for (int n = 0; value != NULL && PyUnicode_Check(value) && n < STATES; n++)
 		if (PyUnicode_Compare(states[n], value) == 0) {
-			OF(self)->state = (enum state)n;
+			LOCK_OF(FUTURE(self));
+			PUBLISH(FUTURE(self)->state, (enum state)n);
+			UNLOCK_OF(FUTURE(self));
 			return 0;
 		}
 	PyErr_Format(PyExc_ValueError, "_state: no state of a future: %R", value);
 	return -1;
 }
 
-#define VISIT(field) Py_VISIT(OF(self)->field);
-#define CLEAR(field) Py_CLEAR(OF(self)->field);
+#define VISIT(field) Py_VISIT(FUTURE(self)->field);
+#define CLEAR(field) Py_CLEAR(FUTURE(self)->field);
 
 static int traverse(PyObject *self, visitproc visit, void *arg)
 {
 	Py_VISIT(Py_TYPE(self));
-	FIELDS(VISIT)
+	FUTURE_FIELDS(VISIT)
 	return 0;
 }
 
 static int clear(PyObject *self)
 {
-	FIELDS(CLEAR)
+	FUTURE_FIELDS(CLEAR)
 	return 0;
 }
 
@@ -446,19 +479,20 @@ static PyGetSetDef fields[] = {
 	{"_done_callbacks", callbacks_get, NULL, "What is called when it is done.", NULL},
 	{"_state", state_get, state_put, "The state, by the name that Python's own has.", NULL},
 	{"_waiters", waiters_get, NULL, "Those of `wait` and `as_completed`.", NULL},
+	{"_result", wp__field_get, wp__field_put, NULL, (void *)offsetof(future, result)},
+	{"_exception", wp__field_get, wp__field_put, NULL, (void *)offsetof(future, exception)},
+	{"_signal", wp__field_get, NULL, NULL, (void *)offsetof(future, signal)},
+	{"permits", wp__field_get, wp__field_put,
+	 "The permits of the pool that limits how many calls run, or None.",
+	 (void *)offsetof(future, permits)},
 	{0}};
-#define MEMBER(name, flags) {"_" #name, T_OBJECT, offsetof(future, name), flags, NULL}
-static PyMemberDef members[] = {
-	MEMBER(result, 0),
-	MEMBER(exception, 0),
-	MEMBER(signal, READONLY),
-	{"permits", T_OBJECT, offsetof(future, permits), 0,
-	 "The permits of the pool that limits how many calls run, or None."},
-	{0}};
-static PyType_Slot slots[] = {{Py_tp_new, PyType_GenericNew}, {Py_tp_traverse, traverse},
-			      {Py_tp_clear, clear},           {Py_tp_dealloc, dealloc},
-			      {Py_tp_methods, methods},       {Py_tp_getset, fields},
-			      {Py_tp_members, members},       {0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_new, PyType_GenericNew},
+			      {Py_tp_traverse, traverse},
+			      {Py_tp_clear, clear},
+			      {Py_tp_dealloc, dealloc},
+			      {Py_tp_methods, methods},
+			      {Py_tp_getset, fields},
+			      {0, NULL}};
 static PyType_Spec spec = {.name = "wakeproof._native.own.FutureCore",
 			   .basicsize = sizeof(future),
 			   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,

@@ -263,7 +263,7 @@ calls.bind_sockets(
     tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in _CALLED),
     deadline_ns, Socket.recv, Socket.recv_into, Socket.send, Socket.sendall,
 )  # fmt: skip
-if calls.IN_C:
+if calls.CHANNELS_IN_C:
     del Socket.recv, Socket.recv_into, Socket.send, Socket.sendall  # `SocketCore` has them
 
 
