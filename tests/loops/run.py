@@ -34,6 +34,7 @@ OUTCOMES = ("passed", "failed", "again", "both fail", "skipped", "left out")
 LOOPS = ("asyncio", "aio")
 MUTE = "mute"
 LIMIT_S = 60.0
+MOST = 160  # characters of what a failure comes to
 ADDRESS = re.compile(r"0x[0-9a-f]+|/\S*/|\b\d{3,}\b")
 """What differs from run to run in the text of a failure."""
 
@@ -149,7 +150,7 @@ def run_again(suite: Suite, found: Outcomes, limit_s: float = LIMIT_S) -> None:
 def last_line(why: str) -> str:
     """Return what a failure comes to."""
     lines = [line for line in why.splitlines() if line.startswith("E ")] or why.splitlines()
-    return lines[-1].removeprefix("E ").strip() if lines else ""
+    return lines[-1].removeprefix("E ").strip()[:MOST] if lines else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
