@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c - runs one row: `bench ROW ROUNDS SLICE_MS TRIES CPU...`, or lists the rows: `bench`. It
- * prints JSON on stdout.
+ * main.c - runs one row: `bench ROW ROUNDS SLICE_MS TRIES CPU...`, one side of it once, without a
+ * word: `bench ROW SIDE OPERATIONS`, or lists the rows: `bench`. It prints JSON on stdout.
  *
  * Why it works  Each side is first made long enough to fill a slice; then all sides take turns,
  *               round after round. Slices are short, so that many pass without another process on
@@ -330,6 +330,20 @@ static void run_row(const bench_row *row, int rounds, double slice_ns, int tries
 	printf("}\n");
 }
 
+/* Runs one side of a row once, so that a tool can count its instructions. */
+static int run_once(const bench_row *row, const char *name, uint64_t ops)
+{
+	static side sides[SIDES];
+	int count = sides_of(row, sides);
+
+	for (int s = 0; s < count; s++) {
+		if (strcmp(sides[s].name, name) == 0)
+			return run_side(&sides[s], ops) >= 0 ? 0 : 1;
+	}
+	fprintf(stderr, "bench: row '%s' has no side '%s'\n", row->name, name);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	int rounds = argc > 2 ? atoi(argv[2]) : 1, tries = argc > 4 ? atoi(argv[4]) : 1;
@@ -341,6 +355,8 @@ int main(int argc, char **argv)
 		for (const bench_row *row = groups[g]; row->name; row++) {
 			if (argc < 2) {
 				printf("%s\n", row->name);
+			} else if (strcmp(row->name, argv[1]) == 0 && argc == 4) {
+				return run_once(row, argv[2], strtoull(argv[3], NULL, 10));
 			} else if (strcmp(row->name, argv[1]) == 0) {
 				bench_pin(0);
 				run_row(row, rounds < BENCH_ROUNDS ? rounds : BENCH_ROUNDS,

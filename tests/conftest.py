@@ -2,7 +2,7 @@
 """Shared by all tests: the command line as a user starts it, C programs, carriers, z3.
 
 `make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
-With WAKEPROOF_CI=1 the commit's hash chooses an eighth of the tests that rotate: the cases of slow
+With WAKEPROOF_CI=1 the commit's hash chooses a twelfth of the tests that rotate: the cases of slow
 tests that have several, and tests that are marked `rotates`.
 """
 

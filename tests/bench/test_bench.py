@@ -319,8 +319,8 @@ def test_two_files_are_compared_row_by_row(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["compare"], "'compare'; allowed: nothing, or compare OLD.json NEW.json"),
-        (["measure", "a", "b"], "'measure a b'; allowed: nothing, or compare OLD.json NEW.json"),
+        (["compare"], "'compare'; allowed: nothing, compare OLD.json NEW.json"),
+        (["measure", "a", "b"], "'measure a b'; allowed: nothing, compare OLD.json NEW.json"),
         (["compare", "none", "none"], "none: No such file or directory"),
         (
             ["compare", "half.json", "half.json"],

@@ -136,6 +136,34 @@ def test_the_example_runs_against_what_pkg_config_says(prefix: Path, tmp_path: P
     assert run(tmp_path / "static") == SAID
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_static_program_is_linked_without_a_word(
+    compiler: str, prefix: Path, tmp_path: Path
+) -> None:
+    needs(compiler)
+    library = flags(prefix, "--cflags", "--libs", "--static")
+    library[library.index("-lwakeproof")] = f"{prefix}/lib/libwakeproof.a"
+    ended = running.run(
+        [compiler, "-std=c11", HELLO / "hello.c", *library, "-o", tmp_path / "hello"]
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert run(tmp_path / "hello") == SAID
+
+
+def test_what_reads_a_variable_of_the_os_thread_is_not_optimized_with_the_rest(
+    prefix: Path,
+) -> None:
+    sections = run("objdump", "-h", prefix / "lib" / "libwakeproof.a", LC_ALL="C")
+    members = re.split(r"^(\S+)\.o: +file format .*$", sections, flags=re.M)[1:]
+    found = dict(zip(members[::2], members[1::2], strict=True))
+    files = {path.name: path.read_text(encoding="utf-8") for path in KERNEL.rglob("*.[cS]")}
+    assert found.keys() == files.keys() | {"inlines"}
+    whole = {name for name, of in found.items() if ".gnu.lto_" in of}
+    assert whole == {name for name, text in files.items()
+                     if name.endswith(".c") and "_Thread_local" not in text}  # fmt: skip
+    assert {"channel.c", "worker.c", "vthread_start.c"} - whole == {"worker.c", "vthread_start.c"}
+
+
 def test_cpp_calls_the_library(prefix: Path, tmp_path: Path) -> None:
     needs("g++")
     needs("pkg-config")

@@ -57,5 +57,5 @@ def test_the_cases_of_a_test_take_turns() -> None:
 
 
 def test_the_first_cases_of_many_tests_are_in_each_part() -> None:
-    parts = [rotating.part(f"tests/toy.py::test_{at}") for at in range(200)]
-    assert all(10 < parts.count(part) < 40 for part in range(rotating.PARTS))
+    parts = [rotating.part(f"tests/toy.py::test_{at}") for at in range(25 * rotating.PARTS)]
+    assert all(10 < parts.count(part) < 50 for part in range(rotating.PARTS))

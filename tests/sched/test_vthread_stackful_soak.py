@@ -17,6 +17,7 @@ from tests.support.soaking import PATIENCE_S, SECONDS, SEED
 IS_LONG = SECONDS >= 60
 THREADS = {  # ThreadSanitizer allows no more
     "plain": 1_000_000 if IS_LONG else 100_000,
+    "whole": 100_000 if IS_LONG else 10_000,
     "address": 100_000 if IS_LONG else 10_000,
     "thread": 4_000 if IS_LONG else 2_000,
     "delayed": 10_000,

@@ -19,10 +19,12 @@ from wakeproof.judge.twins import edits as twins
 
 BUILDS = {
     "plain": ("-O2",),
+    "whole": ("-O2",),  # and WHOLE, as `make lib` builds the library
     "delayed": ("-O2", "-DWP_STRESS_DELAYED", instrument("harness/engine")),
     "thread": ("-O1", "-fsanitize=thread"),
     "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 }
+WHOLE = ("-flto=auto", "-ffat-lto-objects")  # for files without a variable of the OS thread
 WARNINGS = (*builds.WARNINGS, "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 TWIN = "-DWP_TWIN_"
 OTHERS = "llhttp"  # a folder
@@ -91,6 +93,8 @@ def link(
         own += ["-Wno-error"] if own or first else []  # for names that a defect leaves unused
         own += [flag for flag in defined if is_own and flag not in places]
         own += ["-w"] if OTHERS in file.parts else []
+        is_whole = kind == "whole" and file in of_kernel and file.suffix == ".c"
+        own += WHOLE if is_whole and "_Thread_local" not in texts[str(file)] else ()
         own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
         before = [*first, *(places if is_own else ())]
         command = [*compiler, *before, *common, *own, "-c", str(compiled)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that run in CI: an eighth of the rotating ones, by the commit hash, and all others."""
+"""The tests that run in CI: a twelfth of the rotating ones, by the commit hash, and all others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from wakeproof import locations
 from wakeproof.judge import lock
 
-PARTS = 8
+PARTS = 12
 
 
 def part(name: str) -> int:

@@ -9,6 +9,12 @@ LIB_VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 LIB_SONAME = libwakeproof.so.$(firstword $(subst ., ,$(LIB_VERSION)))
 # Virtual threads run this code: a frame must not skip the guard of its stack.
 LIB_FLAGS  = -std=c11 -O2 -g -Wall -Wextra -pthread -fPIC -fvisibility=hidden -fstack-clash-protection
+# GCC optimizes the library as a whole, together with a program that links libwakeproof.a. A file that
+# has a variable of the OS thread stays apart: a virtual thread may go on in another OS thread, so the
+# functions that read such a variable must stay calls.
+LIB_LTO = $(eval LIB_LTO := $$(LIB_LTO_OF_GCC))$(LIB_LTO)
+LIB_LTO_OF_GCC = $(if $(shell $(CC) -dM -E -x c /dev/null | grep __clang__),,-flto=auto -ffat-lto-objects)
+LIB_APART := $(shell grep -rlw _Thread_local kernel --include=*.c)
 # Files go through the kernel's io_uring if there is a liburing new enough.
 LIB_URING = $(eval LIB_URING := $$(LIB_HAS_URING))$(LIB_URING)
 LIB_HAS_URING = $(if $(WAKEPROOF_NO_URING),,$(shell printf '\043include <liburing.h>\nint main(void) \
@@ -37,7 +43,8 @@ install: lib ## Install the C library  [PREFIX=/usr/local] [DESTDIR=]
 
 $(LIB_OUT)/o/%.o: kernel/%
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_FLAGS) $(if $(LIB_URING),-DWP_URING) $(CFLAGS) -Ikernel -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(LIB_FLAGS) $(if $(filter $<,$(LIB_APART)),,$(LIB_LTO)) $(if $(LIB_URING),-DWP_URING) $(CFLAGS) \
+	  -Ikernel -MMD -MP -c $< -o $@
 
 # An empty WP_INLINE gives the inline functions symbols; those that are public are exported.
 $(LIB_OUT)/o/inlines.o: $(LIB_HEADERS) tools/library/rules.mk

@@ -23,12 +23,14 @@ PEER_PACKAGE = "libconcurrentqueue-dev"
 BOOST_LIBRARY, BOOST_PACKAGE = "-l:libboost_context.a", "libboost-context-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
+RULES = Path("tools/library/rules.mk")  # of the library
 TWINS = {"push_pop_unlocked.c": "mpsc_split_reserve", "sim_shipped.c": "search_shipped"}
 """Files that measure a defect of the kernel, which they include."""
 
 # Functions at multiples of 256: the address of a loop, which depends on the link order, decides
 # which slot of the processor's prefetcher its loads share.  That slowed one side by a third.
-FLAGS = ["-O2", "-falign-functions=256", "-pthread", _build.PROBED]
+ALIGNED = "-falign-functions=256"
+FLAGS = ["-O2", ALIGNED, "-pthread", _build.PROBED]
 LINK = ["-pthread", "-Wl,--wrap=syscall", "-Wl,--wrap=sched_yield"]  # bench/calls.c counts
 
 
@@ -76,19 +78,22 @@ def build(children: Children) -> Program:
     flags = [*FLAGS, *(_build.URING_COMPILED if uring else ()), f"-I{kernel}", f"-I{here}"]
     cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
-    files += locations.kernel_files("cS")
     version = children.run([cc[0], "--version"], timeout_s=60).output
     overlays = {name: twins.overlay_of(twin) for name, twin in TWINS.items()}
     key = digest(
         [version, no_peer, no_boost, *cc, *cxx, *map(str, overlays.values())],
-        [*here.glob("*.[ch]*"), *kernel.rglob("*.[chS]")],
+        [*here.glob("*.[ch]*"), *kernel.rglob("*.[chS]"), locations.sources() / RULES],
     )
     made = locations.cache() / "bench" / f"program-{key}"
+    if made.exists():
+        return Program(made, no_peer, no_boost)
     for name, overlay in overlays.items():
         target = made.with_name(f"{made.name}-{name}.o")
         command = [*compiler(), f"-I{overlay}", *cc[len(compiler()) :], "-c", str(here / name)]
         make(children, target, command)
         files = [target if path.name == name else path for path in files]
+    library = made.with_name(f"{made.name}-lib")
+    files.append(_library(children, library, locations.sources()))
     if no_peer:
         make(children, made, [*cc, *map(str, files), *link])
         return Program(made, no_peer, no_boost)
@@ -98,6 +103,47 @@ def build(children: Children) -> Program:
     make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *link,
                            "-lstdc++", "-lm"])  # fmt: skip
     return Program(made, no_peer, no_boost)
+
+
+def build_lean(children: Children, sources: Path) -> Path:
+    """Return the program of any tree, without the sides of others, and without a defect.
+
+    Raises:
+        MissingToolError: no C compiler, or no make.
+        JudgeError: the tree does not compile.
+    """
+    here, kernel = sources / "bench", sources / "kernel"
+    uring = _build.has_uring(*compiler())
+    command = [*compiler(), "-std=c11", *FLAGS, *(_build.URING_COMPILED if uring else ())]
+    version = children.run([*compiler(), "--version"], timeout_s=60).output
+    built_from = [*here.glob("*.[ch]"), *kernel.rglob("*.[chS]"), sources / RULES]
+    made = locations.cache() / "bench" / f"lean-{digest([version, *command], built_from)}"
+    if not made.exists():
+        files = [path for path in sorted(here.glob("*.c"))
+                 if path.name not in (SCENARIO, EXPLORED)]  # fmt: skip
+        files.append(_library(children, made.with_name(f"{made.name}-lib"), sources))
+        link = [*LINK, *(_build.URING_LINKED if uring else ()), "-lm"]
+        make(children, made, [*command, f"-I{kernel}", f"-I{here}", *map(str, files), *link])
+    return made
+
+
+def _library(children: Children, target: Path, sources: Path) -> Path:
+    """Return the kernel as `make lib` builds it for a user's program, but aligned as our files are.
+
+    Raises:
+        MissingToolError: no make.
+        JudgeError: the library does not compile.
+    """
+    library = target / "libwakeproof.a"
+    if shutil.which("make") is None:
+        raise MissingToolError("the bench needs make, which builds the library")
+    ended = children.run(
+        ["make", "-s", "-C", str(sources), str(library), f"LIB_OUT={target}",
+         f"CC={shlex.join(compiler())}", f"CFLAGS={ALIGNED}"], timeout_s=COMPILE_TIMEOUT_S,
+    )  # fmt: skip
+    if ended.code != 0 or ended.timed_out:
+        raise JudgeError(f"the library does not compile:\n{ended.output.strip()}")
+    return library
 
 
 def _why_no_peer(children: Children, cxx: list[str]) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -12,9 +13,10 @@ from rich.text import Text
 
 from wakeproof import bench as benching
 from wakeproof import errors, locations
-from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result, measure
+from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result, instructions, measure
 from wakeproof.bench import compare as comparing
 from wakeproof.bench.compare import Change, Comparison
+from wakeproof.bench.instructions import Count
 from wakeproof.cli.panels import AsJson
 from wakeproof.cli.progress import status
 from wakeproof.errors import UsageError
@@ -34,8 +36,8 @@ def bench(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[compare OLD.json NEW.json]",
-            help="Compare two runs that were kept, instead of measuring.",
+            metavar="[compare OLD.json NEW.json | instructions [REVISION]]",
+            help="Compare two runs that were kept, or count instructions. Default: measure.",
             show_default=False,
         ),
     ] = None,
@@ -59,11 +61,26 @@ def bench(
 
       wakeproof bench compare old.json new.json
 
+      wakeproof bench instructions         of the rows that one thread runs
+
+      wakeproof bench instructions HEAD~3  beside those of another revision
+
     `compare` joins two runs that --json has printed. A row is faster or slower if the quartiles of
     its ratios do not overlap. The exit code is 1 if a goal that was met is short now.
+
+    `instructions` needs valgrind, and depends on no neighbour of the machine. It builds the bench
+    of both trees. The exit code is 1 if a row takes over 2 % more than in REVISION.
     """
-    if words:
-        _compare(words, regex, as_json=as_json)
+    match words or []:
+        case []:
+            pass
+        case ["compare", old, new]:
+            _compare(Path(old), Path(new), regex, as_json=as_json)
+        case ["instructions", *revision] if len(revision) <= 1:
+            _instructions("".join(revision), regex, as_json=as_json)
+        case others:
+            raise UsageError(f"{' '.join(others)!r}; allowed: nothing, compare OLD.json NEW.json, "
+                             "or instructions [REVISION]")  # fmt: skip
     screen = report.console(stderr=True) if as_json else report.console()
     with status(screen) as progress:
         found = benching.bench(regex, seconds, progress)
@@ -74,15 +91,39 @@ def bench(
     raise typer.Exit(errors.EXIT_HOLDS)
 
 
-def _compare(words: list[str], regex: str | None, *, as_json: bool) -> NoReturn:
-    if words[0] != "compare" or len(words) != 3:
-        raise UsageError(f"{' '.join(words)!r}; allowed: nothing, or compare OLD.json NEW.json")
-    old, new = (comparing.read(Path(word)) for word in words[1:])
-    found = comparing.compare(old, new, measure.matcher(regex))
+def _compare(old: Path, new: Path, regex: str | None, *, as_json: bool) -> NoReturn:
+    is_wanted = measure.matcher(regex)
+    found = comparing.compare(comparing.read(old), comparing.read(new), is_wanted)
     report.end(
         lambda: {**vars(found), "lost": found.lost, "summary": found.summary},
         lambda: show_comparison(report.console(), found), as_json=as_json, holds=not found.lost,
     )  # fmt: skip
+
+
+def _instructions(revision: str, regex: str | None, *, as_json: bool) -> NoReturn:
+    screen = report.console(stderr=True) if as_json else report.console()
+    with status(screen) as progress:
+        found = instructions.counts(regex, revision, progress)
+    more = [count for count in found if count.is_more]
+    report.end(
+        lambda: {"revision": revision, "counts": found, "more": more},
+        lambda: show_counts(screen, found, revision), as_json=as_json, holds=not more,
+    )  # fmt: skip
+
+
+def show_counts(screen: Console, found: Iterable[Count], revision: str) -> None:
+    """Print the instructions of each row, beside those of a revision if there is one."""
+    columns = ("row", ">instructions", *((f">{revision}", ">change", "") if revision else ()))
+    rows = [
+        [count.row, f"{count.now:.1f}",
+         *((f"{count.before:.1f}", f"{count.change:+.1%}",
+            Text("more" if count.is_more else "", style="bold red")) if count.before else ())]
+        for count in found
+    ]  # fmt: skip
+    screen.print(report.table("instructions of an operation", columns, rows))
+    if revision:
+        screen.print(f"\nmore: over {instructions.ALLOWED:.0%} more than in {revision}",
+                     markup=False)  # fmt: skip
 
 
 def show_comparison(screen: Console, found: Comparison) -> None:

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions of the rows that one thread runs: counted by valgrind, on any machine, in any hour.
+
+A time of this hour says little about a time of last month.  The number of instructions does not
+depend on the neighbours, so two trees are built and counted here, and their numbers are compared.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import locations
+from wakeproof.bench import program
+from wakeproof.errors import JudgeError, MissingToolError, UsageError
+from wakeproof.judge.names import finder
+from wakeproof.judge.process import Children, Finished
+
+COUNTED = (
+    "one_batch", "one_turn", "one_ping", "local_batch", "local_turn", "local_yield", "fiber",
+    "stack", "timer_1k", "timer_fire_1k", "group_tasks", "poller_look", "vthread_yield",
+    "vthread_turns", "vthread_join", "channel_hand", "channel_slots", "mutex_free",
+)  # fmt: skip
+"""Rows that one thread runs without system calls; of each, our side."""
+SIDE = "ours"
+OPERATIONS = 4096  # the start of the program is in both runs, of so many and of twice as many
+ALLOWED = 0.02
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Count:
+    """Instructions for one operation of a row, now and in the tree that it is compared with."""
+
+    row: str
+    now: float
+    before: float | None = None
+
+    @property
+    def change(self) -> float:
+        """Return now/before - 1; 0 without a tree to compare with."""
+        return self.now / self.before - 1 if self.before else 0.0
+
+    @property
+    def is_more(self) -> bool:
+        """Return whether the row takes more than it may: 2 %."""
+        return self.change > ALLOWED
+
+
+def counts(
+    regex: str | None = None, revision: str = "", progress: Callable[[str], None] = lambda _: None
+) -> tuple[Count, ...]:
+    """Count the rows whose name matches, here and in a `revision` of the repository.
+
+    Raises:
+        UsageError: no such row, or no such revision, or its bench cannot run one side of a row.
+        MissingToolError: no valgrind, no make, no compiler.
+        JudgeError: a tree does not compile.
+    """
+    rows = [*filter(finder(regex), COUNTED)]
+    if not rows:
+        raise UsageError(f"no counted row matches {regex!r}; there are {', '.join(COUNTED)}")
+    with Children() as children, tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        before = tree(children, revision, Path(folder)) if revision else None
+        return compared(children, rows, locations.sources(), before, progress)
+
+
+def compared(
+    children: Children, rows: list[str], here: Path, before: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Count, ...]:  # fmt: skip
+    """Count `rows` in one tree, or in two."""
+    progress("building")
+    built = program.build_lean(children, here)
+    other = program.build_lean(children, before) if before else None
+    found = []
+    for row in rows:
+        progress(row)
+        now = _of_one(children, built, row)
+        found.append(Count(row, now, _of_one(children, other, row) if other else None))
+    return tuple(found)
+
+
+def tree(children: Children, revision: str, folder: Path) -> Path:
+    """Unpack the tree of `revision` into `folder`; return it.
+
+    Raises:
+        UsageError: no such revision.
+        MissingToolError: no git.
+    """
+    archive = folder / "tree.tar"
+    ended = _git(children, "archive", "-o", str(archive), revision)
+    if ended.code:
+        raise UsageError(f"{revision!r} is no revision: {ended.output.strip()}")
+    with tarfile.open(archive) as unpacked:
+        unpacked.extractall(folder, filter="data")
+    return folder
+
+
+def newest_release(children: Children) -> str:
+    """Return the newest tag ``v...`` before this commit, or "" if there is none."""
+    ended = _git(children, "describe", "--tags", "--abbrev=0", "--match", "v*")
+    return "" if ended.code else ended.output.strip()
+
+
+def _git(children: Children, *words: str) -> Finished:
+    if shutil.which("git") is None:
+        raise MissingToolError("a revision is read by git: install git")
+    return children.run(["git", *words], cwd=locations.sources(), timeout_s=TIMEOUT_S)
+
+
+def _of_one(children: Children, built: Path, row: str) -> float:
+    few, many = (_instructions(children, built, row, ops) for ops in (OPERATIONS, 2 * OPERATIONS))
+    return (many - few) / OPERATIONS
+
+
+def _instructions(children: Children, built: Path, row: str, operations: int) -> int:
+    """Return the instructions of a whole process that runs our side of a row once."""
+    if shutil.which("valgrind") is None:
+        raise MissingToolError("instructions are counted by valgrind: apt install valgrind")
+    ended = children.run(
+        ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+         str(built), row, SIDE, str(operations)], timeout_s=TIMEOUT_S,
+    )  # fmt: skip
+    found = re.search(r"I +refs: +([\d,]+)", ended.output)
+    if ended.code or not found:
+        raise JudgeError(f"{row} {SIDE} failed ({ended.code}): {ended.output.strip()[-500:]}")
+    if '{"row"' in ended.output:
+        raise UsageError(
+            "that tree's bench cannot run one side of a row, so nothing can be counted"
+        )
+    return int(found[1].replace(",", ""))
