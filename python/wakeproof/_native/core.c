@@ -620,17 +620,16 @@ static void turns_end(turns *mine)
 
 /* What an OS thread has for its callables. */
 static _Thread_local struct {
-	long alive;     /* callables that have begun and not ended */
-	PyObject *idle; /* a list of the greenlets without a callable; NULL: none yet */
-	PyObject *next; /* the thread whose callable the greenlet begins that is switched to */
-	PyObject *hub;  /* what has switched to the callable that runs: borrowed; NULL: none runs */
-	bool lasts;     /* idle greenlets stay until the OS thread ends */
+	long alive;        /* callables that have begun and not ended */
+	PyObject *idle;    /* a list of the greenlets without a callable; NULL: none yet */
+	PyObject *next;    /* the thread whose callable the greenlet begins that is switched to */
+	PyObject *context; /* of that callable */
+	bool lasts;        /* idle greenlets stay until the OS thread ends */
 } here;
 
 bool wp__core_may_leave(PyObject *thread)
 {
-	/* Without `hub` its callable does not run: the caller is a finaliser, on the carrier. */
-	return !OF(thread)->is_coroutine && OF(thread)->pins == 0 && here.hub != NULL;
+	return OF(thread)->resumes == NEXT_OF_CALL && OF(thread)->pins == 0;
 }
 
 /* Switches to the carrier until the next step. 0; -1: an exception, such as GreenletExit. */
@@ -641,7 +640,7 @@ static int leave(PyObject *thread, PyObject *said)
 	if (mine == NULL)
 		return -1;
 	old = SWAP(thread, body, mine);
-	hub = Py_NewRef(here.hub);
+	hub = Py_NewRef(OF(thread)->base);
 	back = switch_to(hub,
 			 said); /* no code of Python runs between the begin of a park and this */
 	Py_DECREF(hub);
@@ -1375,14 +1374,10 @@ static PyObject *seen_context(void)
 	return copy;
 }
 
-/* Before a callable's first step. 0; -1: an exception. */
-static int copy_context(vthread *self)
+/* That of a callable, for its first step. NULL: an exception. */
+static PyObject *own_context(const vthread *self)
 {
-	if (!self->copies)
-		return 0;
-	SET(self, context, PyContext_Copy(self->context));
-	self->copies = false;
-	return self->context == NULL ? -1 : 0;
+	return self->copies ? PyContext_Copy(self->base) : Py_NewRef(self->base);
 }
 
 /* The context for a step of a coroutine, until `take_back`. NULL: an exception. */
@@ -1391,9 +1386,9 @@ static PyObject *lend(vthread *self)
 	PyObject *context = lent;
 
 	if (!self->copies)
-		return Py_NewRef(self->context);
-	if (context == NULL || vars_of(context) != vars_of(self->context))
-		return PyContext_Copy(self->context);
+		return Py_NewRef(self->base);
+	if (context == NULL || vars_of(context) != vars_of(self->base))
+		return PyContext_Copy(self->base);
 	lent = NULL; /* meanwhile other OS threads run steps */
 	return context;
 }
@@ -1402,10 +1397,10 @@ static void take_back(vthread *self, PyObject *context)
 {
 	if (!self->copies || context == NULL) {
 		Py_XDECREF(context);
-	} else if (Py_REFCNT(context) == 1 && vars_of(context) == vars_of(self->context)) {
+	} else if (Py_REFCNT(context) == 1 && vars_of(context) == vars_of(self->base)) {
 		Py_XSETREF(lent, context);
 	} else {
-		SET(self, context, context);
+		SET(self, base, context);
 		self->copies = false;
 	}
 }
@@ -1560,10 +1555,9 @@ static void last(void)
 }
 
 /* 0; -1: an exception, which none of the callable is. */
-static int run_body(PyObject *thread)
+static int run_body(PyObject *thread, PyObject *context)
 {
-	PyObject *context = Py_NewRef(OF(thread)->context), *call = Py_NewRef(OF(thread)->call),
-		 *value = NULL, *said;
+	PyObject *call = Py_NewRef(OF(thread)->call), *value = NULL, *said;
 	long before = pid;
 
 	if (PyContext_Enter(context) == 0) {
@@ -1578,7 +1572,6 @@ static int run_body(PyObject *thread)
 			Py_CLEAR(value);
 		}
 	}
-	Py_DECREF(context);
 	Py_DECREF(call);
 	if (is_parent(before) != 0)
 		return -1;
@@ -1598,7 +1591,7 @@ static PyObject *bodies(PyObject *module, PyObject *nothing)
 	(void)module;
 	(void)nothing;
 	for (;;) {
-		PyObject *thread = here.next, *hub, *mine, *back;
+		PyObject *thread = here.next, *context = here.context, *hub, *mine, *back;
 		int failed;
 
 		if (thread == NULL) {
@@ -1606,24 +1599,24 @@ static PyObject *bodies(PyObject *module, PyObject *nothing)
 							    "switched to from outside");
 			return NULL;
 		}
-		here.next = NULL;
-		failed = run_body(thread);
+		here.next = here.context = NULL;
+		hub = Py_NewRef(OF(thread)->base);
+		failed = run_body(thread, context);
+		Py_DECREF(context);
 		Py_DECREF(thread);
 		here.alive--;
 		if (here.alive == 0 && !here.lasts)
 			Py_CLEAR(here.idle); /* each ends: no greenlet outlives the OS thread */
 		if (here.idle == NULL && (here.alive > 0 || here.lasts))
 			here.idle = PyList_New(0);
-		/* Without `hub` this greenlet is left behind, and about to be freed. */
-		mine = failed || here.hub == NULL || here.idle == NULL ||
-				       PyList_GET_SIZE(here.idle) >= IDLE_MOST
+		mine = failed || here.idle == NULL || PyList_GET_SIZE(here.idle) >= IDLE_MOST
 			       ? NULL
 			       : current_greenlet();
 		if (mine == NULL || PyList_Append(here.idle, mine) != 0) {
 			Py_XDECREF(mine);
+			Py_DECREF(hub);
 			return failed || PyErr_Occurred() ? NULL : Py_NewRef(said_done);
 		}
-		hub = Py_NewRef(here.hub);
 		Py_DECREF(mine);
 		back = switch_to(hub, only_done);
 		Py_DECREF(hub);
@@ -1651,25 +1644,12 @@ static PyObject *take_greenlet(void)
 	return new_greenlet(bodies_object);
 }
 
-/* Runs a step of the callable, in its greenlet. */
-static PyObject *step_in(PyObject *body)
-{
-	PyObject *hub = current_greenlet(), *said;
-
-	if (hub == NULL)
-		return NULL;
-	here.hub = hub;
-	said = switch_to(body, no_arguments);
-	here.hub = NULL;
-	Py_DECREF(hub);
-	return said;
-}
-
 /* Begins a callable, in a greenlet of its own. */
 static PyObject *first_of_call(PyObject *module, PyObject *thread)
 {
 	int home = kernel.vthread_settle(), failed = 0;
-	PyObject *body = copy_context(OF(thread)) != 0 ? NULL : take_greenlet(), *said;
+	PyObject *context = own_context(OF(thread)), *hub = current_greenlet(),
+		 *body = context == NULL || hub == NULL ? NULL : take_greenlet(), *said;
 
 	(void)module;
 	if (home >= 0) {
@@ -1682,14 +1662,18 @@ static PyObject *first_of_call(PyObject *module, PyObject *thread)
 		Py_XDECREF(said);
 	}
 	if (body == NULL || failed) {
+		Py_XDECREF(context);
+		Py_XDECREF(hub);
 		Py_XDECREF(body);
 		return NULL;
 	}
 	here.alive++;
+	SET(thread, base, hub);
 	SET(thread, body, Py_NewRef(body));
 	goes_on(thread, NEXT_OF_CALL);
 	here.next = Py_NewRef(thread);
-	said = step_in(body);
+	here.context = context;
+	said = switch_to(body, no_arguments);
 	Py_DECREF(body);
 	return said;
 }
@@ -1714,7 +1698,7 @@ static PyObject *looks_here(PyObject *module, PyObject *nothing)
 
 static PyObject *next_of_call(PyObject *thread)
 {
-	PyObject *body = Py_NewRef(OF(thread)->body), *said = step_in(body);
+	PyObject *body = Py_NewRef(OF(thread)->body), *said = switch_to(body, no_arguments);
 
 	Py_DECREF(body);
 	return said;
@@ -1788,7 +1772,7 @@ static int finish(PyObject *thread)
 	}
 	SET(thread, call, Py_NewRef(py.nothing));
 	SET(thread, body, NULL);
-	SET(thread, context, NULL);
+	SET(thread, base, NULL);
 	SET_FEW(thread, locals, NULL);
 	if (OF_FEW(thread, error) != NULL) {
 		said = PyObject_CallOneArg(py.keep, thread);
@@ -2172,7 +2156,7 @@ static int prepare(vthread *self, PyObject *context)
 	}
 	if (context == NULL)
 		return -1;
-	SET(self, context, context);
+	SET(self, base, context);
 	if (PyList_GET_ITEM(self->life, IS_PLACED) == Py_True)
 		self->home = kernel.vthread_placed(self->native);
 	return 0;
@@ -2370,6 +2354,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 
 	Py_VISIT(Py_TYPE(object));
 	FIELDS(VISIT)
+	Py_VISIT(self->base);
 	Py_VISIT(self->body);
 	if (self->few != NULL) {
 		FEW(VISIT_FEW)
@@ -2383,6 +2368,7 @@ static int clear(PyObject *object)
 	vthread *self = OF(object);
 
 	FIELDS(CLEAR)
+	Py_CLEAR(self->base);
 	Py_CLEAR(self->body);
 	if (self->few != NULL) {
 		FEW(CLEAR_FEW)
@@ -2396,6 +2382,8 @@ static void dealloc(PyObject *object)
 	PyTypeObject *type = Py_TYPE(object);
 
 	PyObject_GC_UnTrack(object);
+	if (OF(object)->weakrefs != NULL)
+		PyObject_ClearWeakRefs(object);
 	clear(object);
 	Py_CLEAR(OF(object)->life);
 	PyMem_Free(OF(object)->few);
@@ -2550,30 +2538,29 @@ static int resume_put(PyObject *self, PyObject *value, void *nothing)
 	return SET_FEW(self, resume, Py_XNewRef(value));
 }
 
-/* Its greenlet, or, if not `is_greenlet`, its coroutine. */
-static PyObject *body_get(PyObject *self, void *is_greenlet)
+enum { CONTEXT, COROUTINE, HUB, GREENLET }; /* of a callable that has begun: the last two */
+
+static PyObject **part_of(PyObject *self, uintptr_t which)
+{
+	return which == CONTEXT || which == HUB ? &OF(self)->base : &OF(self)->body;
+}
+
+static PyObject *part_get(PyObject *self, void *which)
 {
 	PyObject *found = NULL;
 
 	LOCK_OF(OF(self));
-	if ((LOOK(OF(self)->resumes) == NEXT_OF_CALL) == (is_greenlet != NULL))
-		found = Py_XNewRef(OF(self)->body);
+	if ((LOOK(OF(self)->resumes) == NEXT_OF_CALL) == ((uintptr_t)which >= HUB))
+		found = Py_XNewRef(*part_of(self, (uintptr_t)which));
 	UNLOCK_OF(OF(self));
 	return found == NULL ? Py_NewRef(Py_None) : found;
 }
 
-static int coroutine_put(PyObject *self, PyObject *value, void *nothing)
+static int part_put(PyObject *self, PyObject *value, void *which)
 {
-	(void)nothing;
-	SET(self, body, value == Py_None ? NULL : Py_XNewRef(value));
+	Py_XDECREF(swap(OF(self), part_of(self, (uintptr_t)which),
+			value == Py_None ? NULL : Py_XNewRef(value)));
 	return 0;
-}
-
-static PyObject *hub_get(PyObject *self, void *nothing)
-{
-	(void)self;
-	(void)nothing;
-	return Py_NewRef(here.hub == NULL ? Py_None : here.hub);
 }
 
 #define FIELD_FEW(field) {"_" #field, few_get, few_put, NULL, (void *)AT(field)},
@@ -2620,23 +2607,25 @@ static PyGetSetDef core_fields[] = {
 	{"_done", done_get, NULL, "A signal that is set when the thread has ended.", NULL},
 	{"_held", held_get, NULL, "The mutexes that it holds.", NULL},
 	{"_scopes", scopes_get, NULL, "The scopes that it has open.", NULL},
-	{"_coroutine", body_get, coroutine_put, "What a coroutine function has made.", NULL},
-	{"_greenlet", body_get, NULL, "What a callable runs in.", (void *)1},
-	{"_hub", hub_get, NULL, "The greenlet of the carrier that runs a callable here.", NULL},
+	{"_context", part_get, part_put, "The context that it starts in.", (void *)CONTEXT},
+	{"_coroutine", part_get, part_put, "What its function has made.", (void *)COROUTINE},
+	{"_hub", part_get, NULL, "The greenlet that a callable leaves to.", (void *)HUB},
+	{"_greenlet", part_get, NULL, "The greenlet of a callable.", (void *)GREENLET},
 	{"_resume", NULL, resume_put, "What its next steps call.", NULL},
 	FEW(FIELD_FEW) FIELDS_LOCKED{0}};
 #define VALUE(field, type) {"_" #field, type, offsetof(vthread, field), 0, NULL}
-static PyMemberDef core_members[] = {FIELDS_PLAIN VALUE(number, T_ULONGLONG),
-				     VALUE(home, T_INT),
-				     VALUE(pins, T_INT),
-				     VALUE(has_ended, T_BOOL),
-				     VALUE(is_closed, T_BOOL),
-				     VALUE(is_coroutine, T_BOOL),
-				     VALUE(is_heard, T_BOOL),
-				     VALUE(is_started, T_BOOL),
-				     VALUE(runs, T_BOOL),
-
-				     {0}};
+static PyMemberDef core_members[] = {
+	FIELDS_PLAIN VALUE(number, T_ULONGLONG),
+	VALUE(home, T_INT),
+	VALUE(pins, T_INT),
+	VALUE(has_ended, T_BOOL),
+	VALUE(is_closed, T_BOOL),
+	VALUE(is_coroutine, T_BOOL),
+	VALUE(is_heard, T_BOOL),
+	VALUE(is_started, T_BOOL),
+	VALUE(runs, T_BOOL),
+	{"__weaklistoffset__", T_PYSSIZET, offsetof(vthread, weakrefs), READONLY, NULL},
+	{0}};
 static PyType_Slot core_slots[] = {{Py_tp_init, init},
 				   {Py_tp_finalize, finalize},
 				   {Py_tp_traverse, traverse},

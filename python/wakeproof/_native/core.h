@@ -9,7 +9,7 @@
 
 /* What the thread objects of Python are: fields of `Handle` (_runtime/vthread_base.py), with those
  * names. NULL: None. FEW: what few threads have at a time, in memory of its own. */
-#define FIELDS(each) each(call) each(context) each(group) each(permitted) each(value) each(wait)
+#define FIELDS(each) each(call) each(group) each(permitted) each(value) each(wait)
 #define FEW(each) \
 	each(signal) each(error) each(mutexes) each(locals) each(name) each(scope) each(open)
 #define FIELD(name) PyObject *name;
@@ -22,7 +22,10 @@ typedef struct vthread {
 	PyObject_HEAD struct vthread *next,
 		**back; /* in the list of those that run; NULL: it is in none */
 	FIELDS(FIELD)
-	PyObject *body; /* its coroutine; while `resumes` is NEXT_OF_CALL: its greenlet */
+	/* Its context and its coroutine; while `resumes` is NEXT_OF_CALL: the greenlet to which it
+	 * leaves, and its own. */
+	PyObject *base, *body;
+	PyObject *weakrefs;
 	PyObject *life; /* `_life` of its group */
 	wp__few *few;   /* NULL: it has none of them */
 	void *native;   /* the kernel's thread */

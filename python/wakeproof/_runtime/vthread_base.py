@@ -71,7 +71,7 @@ class Handle(Unique, Core):
     `Core` has the fields, and fills them.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
     _address: int | None  # the kernel's handle
     _call: Callable[[], Any]
     _context: contextvars.Context
