@@ -35,7 +35,7 @@ OF_PYTHON = [
             f"python/wakeproof/_native/{name}.h"
             for name in ("own", "core", "free", "spin", "aio_channel")
         ],
-        extra_compile_args=["-std=c11", *(["-g0"] if name == "exchange" else [])],  # 448 functions
+        extra_compile_args=["-std=c11", "-g0" if name == "exchange" else "-g1"],  # 448 functions
     )
     for name, *parts in (
         ("own", "own", "core", "future", "calls", "channels", "sockets"),

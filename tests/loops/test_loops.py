@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fnmatch
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -18,22 +19,23 @@ SAMPLE = {
     "uvloop": "tests/test_tcp.py::Test_AIO_TCP::*",
 }
 THEIRS = """
-import asyncio, os, pytest, subprocess, sys
+    import asyncio, os, pytest, subprocess, sys
 
-def test_a_passes(): pass
-def test_b_fails(): assert 1 == 2
-def test_c_hangs(): asyncio.run(asyncio.sleep(100))
-def test_d_ends_the_process(): os._exit(3)
-def test_e_is_skipped(): pytest.skip("so")
-@pytest.mark.xfail
-def test_f_fails_as_expected(): assert 0
-@pytest.fixture
-def broken(): yield; assert 0
-def test_g_fails_after_it(broken): pass
-def test_h_has_our_loop(): assert "wakeproof" in str(asyncio.SelectorEventLoop.__mro__)
-def test_i_starts_one_that_has():
-    say = "import asyncio; print(asyncio.new_event_loop().__class__.__mro__)"
-    assert b"wakeproof" in subprocess.run([sys.executable, "-c", say], capture_output=True).stdout
+    def test_a_passes(): pass
+    def test_b_fails(): assert 1 == 2
+    def test_c_hangs(): asyncio.run(asyncio.sleep(100))
+    def test_d_ends_the_process(): os._exit(3)
+    def test_e_is_skipped(): pytest.skip("so")
+    @pytest.mark.xfail
+    def test_f_fails_as_expected(): assert 0
+    @pytest.fixture
+    def broken(): yield; assert 0
+    def test_g_fails_after_it(broken): pass
+    def test_h_has_our_loop(): assert "wakeproof" in str(asyncio.SelectorEventLoop.__mro__)
+    def test_i_starts_one_that_has():
+        say = "import asyncio; print(asyncio.new_event_loop().__class__.__mro__)"
+        said = subprocess.run([sys.executable, "-c", say], capture_output=True).stdout
+        assert b"wakeproof" in said
 """
 pytestmark = pytest.mark.slow
 needs_suites = pytest.mark.skipif(
@@ -44,7 +46,7 @@ needs_suites = pytest.mark.skipif(
 def written(folder: Path, tests: str) -> None:
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "tests").mkdir()
-    (folder / "tests" / "test_theirs.py").write_text(tests)
+    (folder / "tests" / "test_theirs.py").write_text(textwrap.dedent(tests))
 
 
 @needs_suites
