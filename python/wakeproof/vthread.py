@@ -40,6 +40,7 @@ from wakeproof._runtime import jobs, known, signal, trampoline, unheard, vthread
 from wakeproof._runtime import line as line  # lets a virtual thread park in an RLock
 from wakeproof._runtime.core import IN_C, bind_core
 from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.here import GIVER, own_dict
 from wakeproof._runtime.jobs import numbers
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
@@ -217,8 +218,8 @@ class VirtualThread(Handle, Generic[T]):
         if self._scheduler is None:
             raise StateError(f"run {self.name}: its carriers run it; only threads of a factory "
                              "with a scheduler are run by it")  # fmt: skip
-        if here.thread is not None:
-            raise WrongThreadError(f"run {self.name}: {here.thread.name} runs here; call it in an "
+        if (caller := here.thread or own_dict().get(GIVER)) is not None:
+            raise WrongThreadError(f"run {self.name}: {caller.name} runs here; call it in an "
                                    "OS thread or a task")  # fmt: skip
         runner = getattr(self, "_runner", None)
         if runner not in (None, get_ident()):

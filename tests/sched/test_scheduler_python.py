@@ -230,6 +230,30 @@ def test_refused() -> None:
         assert thread.result(PATIENCE_S) == 3
 
 
+def test_a_step_inside_a_submit_is_refused_if_a_virtual_thread_submits() -> None:
+    errors: list[WrongThreadError] = []
+
+    class AtOnce(ByName):
+        def submit(self, thread: VirtualThread[Any]) -> None:
+            super().submit(thread)
+            try:
+                thread.run_step()
+            except WrongThreadError as error:
+                errors.append(error)
+
+    scheduler = AtOnce()
+    with CarrierGroup(1) as group:
+        make = group.factory(name="given", scheduler=scheduler)
+        maker = VirtualThread(make, len, "abc", group=group, name="maker").start()
+        thread = maker.result(PATIENCE_S)
+        assert [str(error) for error in errors] == [
+            "run given: maker runs here; call it in an OS thread or a task"
+        ]
+        assert thread.run_step()  # nothing is lost
+        assert thread.result(PATIENCE_S) == 3
+        assert make(len, "ab").result(PATIENCE_S) == 2  # an OS thread may run it at once
+
+
 def test_a_close_waits_for_what_a_scheduler_has() -> None:
     scheduler = ByName()
     group = CarrierGroup(1)

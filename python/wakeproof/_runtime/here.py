@@ -95,6 +95,10 @@ else:
             return here.__dict__
 
 
+GIVER = "wakeproof.giver"
+"""Where `own_dict` has the virtual thread in which a scheduler's `submit` is called."""
+
+
 def pool_here(make: type[Pool]) -> Pool:
     """Return the greenlets of the calling OS thread."""
     own = own_dict()

@@ -22,7 +22,7 @@ from wakeproof._runtime.core import first_of_coroutine as first_of_coroutine
 from wakeproof._runtime.core import forget as forget
 from wakeproof._runtime.core import leave as leave
 from wakeproof._runtime.core import park as park
-from wakeproof._runtime.here import count_long
+from wakeproof._runtime.here import GIVER, count_long, own_dict
 from wakeproof._runtime.here import here as here
 from wakeproof._runtime.jobs import _in_parent, threads
 from wakeproof.errors import WrongThreadError
@@ -56,12 +56,14 @@ STEP = ffi.callback("int(uint64_t)", core.first_step)  # the first of each OS th
 
 def _given(number: int) -> None:
     """Give a thread that is to run to its scheduler, in the thread that made it runnable."""
-    thread, caller = threads[number], here.thread
+    thread, caller, own = threads[number], here.thread, own_dict()
+    before = own.get(GIVER)
     here.thread = None  # the scheduler must not park the virtual thread that runs here
+    own[GIVER] = caller
     try:
         thread._scheduler.submit(thread)  # type: ignore[union-attr] # it is one in Python
     finally:
-        here.thread = caller
+        here.thread, own[GIVER] = caller, before
 
 
 def _interrupt() -> None:
