@@ -13,7 +13,9 @@
 (* A waiter whose deadline passes meanwhile takes what it was given.       *)
 (*                                                                         *)
 (* Code       python/wakeproof/aio_channel.py: everything but the waits    *)
-(*            happens under one lock.                                      *)
+(*            happens under one lock. python/wakeproof/_native/            *)
+(*            aio_channel.c: what needs no wait and no wake, in one step   *)
+(*            while nobody has the lock, which the GIL makes one.          *)
 (* Abstracts  threads and coroutines to waiters that may be cancelled and  *)
 (*            may have a deadline; what is done under the lock to one      *)
 (*            step, but for the wake of each waiter that it takes off a    *)
@@ -25,7 +27,8 @@
 (*            NobodyWaitsForNothing (safety); Ends (liveness).             *)
 (* TLC alone  NothingLost, SentOnlyIfDone, SlotsAreCounted,                *)
 (*            NobodyWaitsForNothing, Ends: the code is Python, which no    *)
-(*            scenario compiles.                                           *)
+(*            scenario compiles (its broken forms run in                   *)
+(*            tests/python/test_aio_channel.py).                           *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 

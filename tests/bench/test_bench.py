@@ -316,6 +316,14 @@ def test_two_files_are_compared_row_by_row(
     assert [result["row"]["name"] for result in found["only_old"]] == ["a flow"]
 
 
+def test_rows_of_one_name_are_told_apart_by_their_peers() -> None:
+    other = replace(TIMES, peer="list", against="a list")
+    fast, slow = (grade(TIMES, samples([ns] * 3, [10.0] * 3)) for ns in (10.0, 20.0))
+    beside = grade(other, samples([50.0] * 3, [10.0] * 3, "list"))
+    found = compare(run_of(fast, beside), run_of(beside, slow)).changes
+    assert [change.factor for change in found] == [1.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -69,6 +69,31 @@ def test_a_count_is_the_same_each_time(children: Children) -> None:
     assert first[0].now == pytest.approx(second[0].now, rel=0.01)
 
 
+def test_a_revision_is_built_and_counted() -> None:
+    (count,) = instructions.counts("^stack$", "HEAD")
+    assert count.before is not None
+    assert 1 < count.before < 100
+    assert not count.is_more
+
+
+def test_the_newest_release_is_the_last_tag_before_this_commit(
+    children: Children, tmp_path: Path
+) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=some", "-c", "user.email=some@some.where")
+        assert children.run(["git", "-C", str(tmp_path), *who, *words]).code == 0
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    assert instructions.newest_release(children, tmp_path) == ""
+    git("tag", "v0.1.0")
+    git("tag", "other")
+    git("commit", "-q", "--allow-empty", "-m", "two")
+    git("tag", "v0.2.0")
+    git("commit", "-q", "--allow-empty", "-m", "three")
+    assert instructions.newest_release(children, tmp_path) == "v0.2.0"
+
+
 def test_no_row_takes_more_than_in_the_last_release(children: Children) -> None:
     if not (release := instructions.newest_release(children)):
         pytest.skip("there is no release to compare with")

@@ -114,7 +114,8 @@ static void dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
 	{"_put", put, METH_O, "Put an object into a slot, if nobody waits; return whether it did."},
-	{"_get", get, METH_O, "Return the oldest object, or the argument if somebody waits."},
+	{"_get", get, METH_O,
+	 "Return the oldest object, or the argument if there is none or somebody waits."},
 	{0},
 };
 

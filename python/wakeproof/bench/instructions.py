@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,14 +96,24 @@ def tree(children: Children, revision: str, folder: Path) -> Path:
     ended = _git(children, "archive", "-o", str(archive), revision)
     if ended.code:
         raise UsageError(f"{revision!r} is no revision: {ended.output.strip()}")
-    with tarfile.open(archive) as unpacked:
-        unpacked.extractall(folder, filter="data")
+    ended = children.run(["tar", "-xf", str(archive), "-C", str(folder)], timeout_s=TIMEOUT_S)
+    if ended.code:
+        raise JudgeError(f"tar cannot unpack {revision!r}: {ended.output.strip()}")
     return folder
 
 
-def newest_release(children: Children) -> str:
+def newest_release(children: Children, repository: Path | None = None) -> str:
     """Return the newest tag ``v...`` before this commit, or "" if there is none."""
-    ended = _git(children, "describe", "--tags", "--abbrev=0", "--match", "v*")
+    ended = _git(
+        children,
+        "-C",
+        str(repository or locations.sources()),
+        "describe",
+        "--tags",
+        "--abbrev=0",
+        "--match",
+        "v*",
+    )
     return "" if ended.code else ended.output.strip()
 
 

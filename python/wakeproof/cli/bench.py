@@ -53,7 +53,7 @@ def bench(
 
     Examples:
 
-      wakeproof bench                      every row, about six minutes
+      wakeproof bench                      every row, ten minutes and more
 
       wakeproof bench -t parker            one of them
 
