@@ -27,8 +27,8 @@
 (*            NobodyWaitsForNothing (safety); Ends (liveness).             *)
 (* TLC alone  NothingLost, SentOnlyIfDone, SlotsAreCounted,                *)
 (*            NobodyWaitsForNothing, Ends: the code is Python, which no    *)
-(*            scenario compiles (its broken forms run in                   *)
-(*            tests/python/test_aio_channel.py).                           *)
+(*            scenario compiles (tests/python/test_aio_channel.py tests    *)
+(*            it).                                                         *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
