@@ -87,10 +87,10 @@ def test_the_newest_release_is_the_last_tag_before_this_commit(
     git("commit", "-q", "--allow-empty", "-m", "one")
     assert instructions.newest_release(children, tmp_path) == ""
     git("tag", "v0.1.0")
-    git("tag", "other")
     git("commit", "-q", "--allow-empty", "-m", "two")
     git("tag", "v0.2.0")
     git("commit", "-q", "--allow-empty", "-m", "three")
+    git("tag", "other")
     assert instructions.newest_release(children, tmp_path) == "v0.2.0"
 
 
