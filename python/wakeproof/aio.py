@@ -126,6 +126,14 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
             selector.select = partial(self._block, selector.select)  # type: ignore[method-assign]
         super().__init__(selector)
 
+    def close(self) -> None:
+        """Close it, and take out of the selector what has the loop: both are freed at once."""
+        selector = self._selector
+        super().close()
+        if selector is not None:
+            for name in "block", "select":
+                vars(selector).pop(name, None)
+
     def statistics(self) -> LoopStatistics:
         """Return how many wakeups were sent, and how many were saved."""
         return LoopStatistics(self._sent, self._saved, self._unparked)
@@ -232,6 +240,10 @@ class _FencedEventLoop(_PlainEventLoop):
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         self._guard = WakeupGuard(self._send)
         super().__init__(selector)
+
+    def close(self) -> None:
+        super().close()
+        self._guard = WakeupGuard(int)  # the former has the loop; this one has nobody to wake
 
     def _is_idle(self) -> bool:
         return not (self._ready or self._stopping)

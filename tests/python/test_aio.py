@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 from tests.python.aio_soak import TWINS, NoAnnouncement, NoSecondLook, NoSend, soak
 
-from wakeproof import aio
+from wakeproof import CarrierGroup, VirtualThread, aio
 from wakeproof._runtime.brief import HAS_GIL
 
 PATIENCE_S = 20.0
@@ -759,6 +759,30 @@ def test_a_closed_loop_refuses_calls() -> None:
     loop._write_to_self()
     loop._asleep = True  # a call that was on its way when the loop was closed
     loop._write_to_self()
+
+
+@each_loop
+@pytest.mark.parametrize("is_virtual", [False, True], ids=["thread", "virtual"])
+@pytest.mark.parametrize("selector", [lambda: None, Interleaved], ids=["own", "given"])
+def test_a_closed_loop_is_freed_without_the_garbage_collector(
+    make: type[aio.EventLoop],
+    is_virtual: bool,
+    selector: Callable[[], selectors.BaseSelector | None],
+    group: CarrierGroup,
+) -> None:
+    def use() -> weakref.ref[aio.EventLoop]:
+        with contextlib.closing(make(selector())) as loop:
+            loop.call_soon_threadsafe(int)
+            loop.call_later(0.001, loop.stop)
+            loop.run_forever()
+        return weakref.ref(loop)
+
+    gc.disable()
+    try:
+        found = VirtualThread(use, group=group).start().result(PATIENCE_S) if is_virtual else use()
+        assert found() is None
+    finally:
+        gc.enable()
 
 
 def test_a_loop_that_is_being_closed_by_another_thread_does_not_raise() -> None:
