@@ -4,18 +4,22 @@
 ::
 
     sender                                   receiver
-    a receiver waits: give it the object     an object is there: take it, and grant the slot to the
-    a slot is free: fill it                      first sender that waits
-    else: wait for a grant, fill the slot    else: wait until an object is given
+    a slot is free: fill it, and promise     an object is there that is nobody's: take it, and grant
+        the object to the first receiver         the slot to the first sender that waits
+        that waits                           else: wait for a promise, take the oldest object
+    else: wait for a grant, fill the slot
 
 All of it happens under one lock, which nobody holds while he waits, wakeups included: so no
-receiver waits beside an object, and no sender beside a free slot.  A coroutine that is cancelled
-passes on what it was given meanwhile, an object or a slot.
+receiver waits beside an object, and no sender beside a free slot.  An object that is promised takes
+no slot.  A coroutine that is cancelled passes on what it has: a promise or a grant.
+
+A close ends all promises.  The objects that are left go to the receivers that come first, and each
+receiver that waited looks once more: so nothing is left, for good, when one is told so.
 
 With the GIL and the headers of CPython, a send and a receive for which nobody waits are C
 (``_native/aio_channel.c``).
 
-Spec: ``specs/aio/AioChannel.tla`` (NothingLost, NobodyWaitsForNothing, Ends).
+Spec: ``specs/aio/AioChannel.tla`` (NothingLost, NobodyWaitsForNothing, NothingAfterTheEnd, Ends).
 """
 
 from __future__ import annotations
@@ -41,13 +45,12 @@ _WAITS, _SERVED, _CLOSED = range(3)
 class _Thread:
     """An OS thread or a virtual thread that waits."""
 
-    __slots__ = ("item", "state", "wait", "wake")
+    __slots__ = ("state", "wait", "wake")
     wait: Callable[[float | None], bool]
     wake: Callable[[], object]
 
     def __init__(self) -> None:
         self.state = _WAITS
-        self.item: Any = None
         if asyncio._get_running_loop() is not None:
             raise StateError("a wait here would block the event loop: await asend or areceive")
         if here.thread is not None:
@@ -66,11 +69,10 @@ class _Thread:
 class _Task:
     """A coroutine that waits."""
 
-    __slots__ = ("future", "item", "loop", "state")
+    __slots__ = ("future", "loop", "state")
 
     def __init__(self) -> None:
         self.state = _WAITS
-        self.item: Any = None
         self.loop = asyncio.get_running_loop()
         self.future = self.loop.create_future()
 
@@ -116,8 +118,10 @@ class Channel(_Core, Generic[T]):
     empty.  Senders are served in the order in which they came, and so are receivers.  Iteration
     (``for``, ``async for``) receives objects until the channel is closed and empty.
 
-    A coroutine that is cancelled has sent nothing and received nothing: an object that it was given
-    already goes to the next receiver, before all others.
+    A coroutine that is cancelled has sent nothing and received nothing: an object that it was
+    promised already goes to the next receiver.  After a `close` the objects that are left go to the
+    receivers that come first; one that gets a ClosedError has seen the end: no receiver gets an
+    object after that.
 
     Args:
         capacity: the number of slots, 1 to 1,048,576.
@@ -153,6 +157,7 @@ class Channel(_Core, Generic[T]):
         self._senders: deque[_Waiter] = deque()
         self._receivers: deque[_Waiter] = deque()
         self._granted = 0  # slots that belong to senders that have been woken
+        self._promised = 0  # objects that belong to receivers that have been woken
         self._is_closed = False
 
     def send(self, item: T, timeout_s: float | None = None) -> bool:
@@ -213,7 +218,7 @@ class Channel(_Core, Generic[T]):
         if waiter is None:
             return item  # type: ignore[no-any-return]
         self._wait(waiter, self._receivers, timeout_s)
-        return self._given(waiter)
+        return self._end_receive()
 
     async def areceive(self) -> T:
         """Return the oldest object, and await one.
@@ -231,22 +236,23 @@ class Channel(_Core, Generic[T]):
         except BaseException:
             self._give_up(waiter, self._receivers)
             raise
-        return self._given(waiter)
+        return self._end_receive()
 
     def _begin_send(self, item: T, kind: type[W] | None) -> W | None:
         """Send the object now (None), or stand in line."""
         with self._lock:
             if self._is_closed:
                 raise ClosedError("send: the channel is closed")
-            if self._granted + len(self._items) < self.capacity:
-                self._deliver(item, self._items.append)
+            if self._granted + len(self._items) - self._promised < self.capacity:
+                self._items.append(item)
+                self._promise()
                 return None
             return self._stand(self._senders, kind)
 
     def _begin_receive(self, kind: type[W] | None) -> tuple[Any, W | None]:
         """Receive an object now (None beside it), or stand in line."""
         with self._lock:
-            if self._items:
+            if len(self._items) > self._promised:
                 item = self._items.popleft()
                 self._grant()
                 return item, None
@@ -279,15 +285,16 @@ class Channel(_Core, Generic[T]):
             return False
 
     def _give_up(self, waiter: _Waiter, line: deque[_Waiter]) -> None:
-        """Leave the line, or pass on what was given: an object or a slot."""
+        """Leave the line, or pass on what the waiter has: a promise or a grant."""
         if self._leave(waiter, line) or waiter.state == _CLOSED:
             return
         with self._lock:
-            if line is self._receivers:
-                self._deliver(waiter.item, self._items.appendleft)
-            else:
+            if line is self._senders:
                 self._granted -= 1
                 self._grant()
+            elif not self._is_closed:
+                self._promised -= 1
+                self._promise()
 
     def _end_send(self, waiter: _Waiter, item: T) -> None:
         """Fill the slot that was granted."""
@@ -295,28 +302,27 @@ class Channel(_Core, Generic[T]):
             self._granted -= waiter.state == _SERVED
             if self._is_closed:
                 raise ClosedError("send: the channel is closed")
-            self._deliver(item, self._items.append)
-            self._grant()  # a receiver that waited has the object, so the slot is free
+            self._items.append(item)
+            self._promise()
+            self._grant()  # an object that is promised takes no slot
 
-    def _given(self, waiter: _Waiter) -> T:
-        """Return the object that was given."""
-        if waiter.state == _CLOSED:
-            raise ClosedError("receive: the channel is closed and empty")
-        item: T = waiter.item
-        return item
+    def _end_receive(self) -> T:
+        """Take the oldest object; after a close others may have been faster."""
+        with self._lock:
+            if not self._is_closed:
+                self._promised -= 1
+            elif not self._items:
+                raise ClosedError("receive: the channel is closed and empty")
+            return self._items.popleft()
 
-    def _deliver(self, item: T, keep: Callable[[T], None]) -> None:
-        """Give the object to the first receiver that waits, or keep it.  Under the lock."""
-        while self._receivers:
-            waiter = self._receivers.popleft()
-            waiter.item = item
-            if self._wake(waiter, _SERVED):
-                return
-        keep(item)
+    def _promise(self) -> None:
+        """Let the first receivers that wait have the objects that are nobody's.  Under the lock."""
+        while self._receivers and len(self._items) > self._promised:
+            self._promised += self._wake(self._receivers.popleft(), _SERVED)
 
     def _grant(self) -> None:
         """Let the first senders that wait fill the slots that are free.  Under the lock."""
-        while self._senders and self._granted + len(self._items) < self.capacity:
+        while self._senders and self._granted + len(self._items) - self._promised < self.capacity:
             self._granted += self._wake(self._senders.popleft(), _SERVED)
 
     def _wake(self, waiter: _Waiter, state: int) -> bool:
@@ -331,10 +337,12 @@ class Channel(_Core, Generic[T]):
     def close(self) -> None:
         """Refuse further objects; the objects in slots can still be received.
 
-        Senders and receivers that wait get a ClosedError.  A second close does nothing.
+        Senders that wait get a ClosedError, and so do receivers, as soon as nothing is left.  A
+        second close does nothing.
         """
         with self._lock:
             self._is_closed = True
+            self._promised = 0
             for line in (self._senders, self._receivers):
                 while line:
                     self._wake(line.popleft(), _CLOSED)
@@ -342,7 +350,7 @@ class Channel(_Core, Generic[T]):
     @property
     def count(self) -> int:
         """The number of objects in slots."""
-        return len(self._items)
+        return len(self._items) - self._promised
 
     def __repr__(self) -> str:
         return f"<Channel with {self.count} of {self.capacity} slots taken>"

@@ -281,6 +281,55 @@ def test_a_receiver_whose_loop_was_closed_takes_nothing(kind: Any) -> None:
     task.get_coro().close()  # type: ignore[union-attr]
 
 
+def test_an_object_that_was_promised_is_not_taken_by_another_before_the_close(kind: Any) -> None:
+    async def main() -> None:
+        channel, none = kind(1), object()
+        receiver = asyncio.create_task(channel.areceive())
+        await turns()
+        channel.send(1)  # promised to the receiver, which has not run yet
+        assert channel._get(none) is none
+        with pytest.raises(DeadlineError):
+            channel.receive(0)
+        assert channel.count == 0
+        assert channel.send(2, 0)  # what is promised takes no slot
+        assert not channel.send(3, 0)
+        assert await receiver == 1
+        assert channel.receive(0) == 2
+
+    run(main())
+
+
+def test_after_a_close_the_object_of_a_cancelled_receiver_goes_to_the_next(kind: Any) -> None:
+    async def main() -> None:
+        channel = kind(2)
+        first, second, third = (asyncio.create_task(channel.areceive()) for _ in range(3))
+        await turns()
+        channel.send(1)  # promised to the first, which has not run yet
+        channel.close()
+        first.cancel()
+        assert await second == 1
+        with pytest.raises(ClosedError):
+            await third
+        with pytest.raises(ClosedError):
+            channel.receive()
+
+    run(main())
+
+
+def test_after_the_close_the_receiver_that_comes_first_takes_what_is_left(kind: Any) -> None:
+    async def main() -> None:
+        channel = kind(1)
+        waiting = asyncio.create_task(channel.areceive())
+        await turns()
+        channel.send(1)
+        channel.close()
+        assert channel.receive() == 1
+        with pytest.raises(ClosedError):
+            await waiting
+
+    run(main())
+
+
 def test_an_interrupted_virtual_thread_has_received_nothing(kind: Any, group: CarrierGroup) -> None:
     channel = kind(1)
     thread = VirtualThread(channel.receive, group=group).start()

@@ -3,8 +3,8 @@
  *
  *   _put                                     _get
  *     the channel's lock is free,              the channel's lock is free,
- *     no receiver waits, a slot is free:       no sender waits, a slot has an object:
- *     the object into the slot, True           the object
+ *     no receiver waits, a slot is free:       no sender waits, an object is nobody's:
+ *     the object into the slot, True           the oldest object
  *     else: False                              else: what the caller gave for that
  *
  * Why it works   With the GIL, and without a call of Python code, each of the two is one step for
@@ -25,7 +25,7 @@
 typedef struct channel {
 	PyObject_HEAD PyObject *lock;
 	PyObject *items, *senders, *receivers; /* deques */
-	Py_ssize_t capacity, granted;
+	Py_ssize_t capacity, granted, promised;
 	char is_closed;
 } channel;
 
@@ -58,8 +58,8 @@ static PyObject *put(PyObject *object, PyObject *item)
 	Py_ssize_t count = length(self->items);
 	PyObject *done;
 
-	if (count < 0 || self->granted + count >= self->capacity || self->is_closed ||
-	    length(self->receivers) != 0 || !is_free(self))
+	if (count < 0 || self->granted + count - self->promised >= self->capacity ||
+	    self->is_closed || length(self->receivers) != 0 || !is_free(self))
 		Py_RETURN_FALSE;
 	done = PyObject_Vectorcall(append, (PyObject *[]){self->items, item}, 2, NULL);
 	if (done == NULL)
@@ -72,7 +72,7 @@ static PyObject *get(PyObject *object, PyObject *none)
 {
 	channel *self = CHANNEL(object);
 
-	if (length(self->items) <= 0 || length(self->senders) != 0 || !is_free(self))
+	if (length(self->items) <= self->promised || length(self->senders) != 0 || !is_free(self))
 		return Py_NewRef(none);
 	return PyObject_Vectorcall(popleft, &self->items, 1, NULL);
 }
@@ -121,10 +121,15 @@ static PyMethodDef methods[] = {
 
 #define FIELD(name, kind, field) {name, kind, offsetof(channel, field), 0, NULL}
 static PyMemberDef fields[] = {
-	FIELD("_lock", T_OBJECT_EX, lock),       FIELD("_items", T_OBJECT_EX, items),
-	FIELD("_senders", T_OBJECT_EX, senders), FIELD("_receivers", T_OBJECT_EX, receivers),
-	FIELD("capacity", T_PYSSIZET, capacity), FIELD("_granted", T_PYSSIZET, granted),
-	FIELD("_is_closed", T_BOOL, is_closed),  {0},
+	FIELD("_lock", T_OBJECT_EX, lock),
+	FIELD("_items", T_OBJECT_EX, items),
+	FIELD("_senders", T_OBJECT_EX, senders),
+	FIELD("_receivers", T_OBJECT_EX, receivers),
+	FIELD("capacity", T_PYSSIZET, capacity),
+	FIELD("_granted", T_PYSSIZET, granted),
+	FIELD("_promised", T_PYSSIZET, promised),
+	FIELD("_is_closed", T_BOOL, is_closed),
+	{0},
 };
 
 static PyType_Slot type_slots[] = {
