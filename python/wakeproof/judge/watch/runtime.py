@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own runtime in another process: carriers, parkers, locks and waiters, by their layout.
+
+A futex word tells little: most lost wakeups leave it as it was.  The runtime's own data tell more,
+such as a carrier that is parked although its inbox is not empty.  The layout of the structures is
+read from the debug information of the file that holds the runtime.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
+
+from wakeproof.judge.watch.primitives import Sign, Wait
+from wakeproof.judge.watch.process import Process, Region
+from wakeproof.judge.watch.symbols import Symbols
+
+_MARKS: Final = ("wp_parker_park_until", "wp_carrier_advertise", "wp_group_new")
+"""A file with one of these functions holds our runtime."""
+_UNITS: Final = ("sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c")
+"""The compilation units in which the structures are looked for, the largest first."""
+_THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
+                   "DW_TAG_atomic_type")  # fmt: skip
+_PERMIT, _PARKED = 1, 2  # kernel/wakeup/parker.h
+_PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
+_STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
+_GRANTED: Final = 2  # kernel/thread/wait_queue.h
+_MOST_CARRIERS: Final = 1024
+_MOST_TASKS: Final = 10_000
+_TID_IN_THREAD: Final = 720  # of glibc's struct pthread; compared with the threads there are
+_OVERDUE_NS: Final = 500_000_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Carriers that belong together, as they were in the last sweep."""
+
+    carriers: int
+    parked: int  # at the futex or in their pollers
+    queued: int  # carriers with something in a queue
+    tasks: int  # that have not ended, of those that are listed
+    parked_tasks: int
+    searches: bool  # the token is taken
+    signs: tuple[str, ...] = ()
+
+
+class Layout:
+    """Offsets in the structures of one build."""
+
+    def __init__(self, units: list[DIE]) -> None:
+        self._structures: dict[str, DIE] = {}
+        for unit in units:
+            for die in unit.iter_children():
+                name = die.attributes.get("DW_AT_name")
+                if die.tag == "DW_TAG_structure_type" and name and not _is_declared(die):
+                    self._structures.setdefault(name.value.decode(), die)
+        self._offsets: dict[tuple[str, str], int] = {}
+
+    def has(self, structure: str) -> bool:
+        """Return whether a structure is known."""
+        return structure in self._structures
+
+    def size(self, structure: str) -> int:
+        """Return its size in bytes."""
+        return int(self._structures[structure].attributes["DW_AT_byte_size"].value)
+
+    def offset(self, structure: str, path: str) -> int:
+        """Return the offset of a member, or of a member of a member: ``home.carrier.word``."""
+        if (structure, path) not in self._offsets:
+            die, found = self._structures[structure], 0
+            for name in path.split("."):
+                member = next(one for one in die.iter_children()
+                              if one.attributes["DW_AT_name"].value == name.encode())  # fmt: skip
+                found += member.attributes["DW_AT_data_member_location"].value
+                die = member.get_DIE_from_attribute("DW_AT_type")
+                while die.tag in _THROUGH:
+                    die = die.get_DIE_from_attribute("DW_AT_type")
+            self._offsets[structure, path] = found
+        return self._offsets[structure, path]
+
+
+def _is_declared(die: DIE) -> bool:
+    return "DW_AT_byte_size" not in die.attributes
+
+
+class Runtime:
+    """Explains the sleeps of one process that our runtime has begun."""
+
+    def __init__(self, process: Process, symbols: Symbols) -> None:
+        self._process = process
+        self._symbols = symbols
+        self._layouts: dict[str, Layout | None] = {}  # by path
+        self.groups: list[Group] = []
+        self.unknown: list[str] = []
+
+    def explain(self, waits: dict[int, Wait]) -> dict[int, Wait]:
+        """Return the looks with what our runtime's own data say of them."""
+        found, carriers = dict(waits), dict[int, int]()
+        layout = None
+        for tid, wait in waits.items():
+            if wait.kind != "futex":
+                continue
+            names, region = self._own_frames(wait)
+            its = self._layout(region) if region is not None else None
+            if its is None:
+                continue
+            layout = its
+            found[tid] = self._explain(wait, names, its)
+            if found[tid].kind == "carrier" and wait.address is not None:
+                carriers[wait.address - its.offset("wp_carrier", "word")] = tid
+        self.groups = []
+        if layout is not None:
+            self._explain_groups(found, carriers, layout)
+        return found
+
+    def _own_frames(self, wait: Wait) -> tuple[list[str], Region | None]:
+        """Return the functions of our runtime on the stack, the innermost first, and its file."""
+        names, own = list[str](), None
+        for distance, place in self._symbols.returns(wait.sleep.sp, 48):
+            region = self._symbols.region(self._process.pointer(wait.sleep.sp + distance) or 0)
+            if region is not None and self._is_ours(region):
+                names.append(place.name.partition(".")[0])
+                own = region
+        return names, own
+
+    def _is_ours(self, region: Region) -> bool:
+        image = self._symbols.image(region)
+        return image is not None and any(name in image.names for name in _MARKS)
+
+    def _layout(self, region: Region) -> Layout | None:
+        if region.path not in self._layouts:
+            self._layouts[region.path] = layout = self._read(region)
+            if layout is None:
+                self.unknown.append(f"{region.path} holds our runtime without debug information: "
+                                    "its queues are not looked at")  # fmt: skip
+        return self._layouts[region.path]
+
+    def _read(self, region: Region) -> Layout | None:
+        try:
+            with self._symbols.file(region).open("rb") as file:
+                elf = ELFFile(file)
+                if not elf.has_dwarf_info():
+                    return None
+                units: dict[str, DIE] = {}
+                for unit in elf.get_dwarf_info().iter_CUs():
+                    top = unit.get_top_DIE()
+                    name = top.attributes["DW_AT_name"].value.decode(errors="replace")
+                    units.update((end, top) for end in _UNITS if name.endswith(end))
+                layout = Layout([units[end] for end in _UNITS if end in units])
+                if not layout.has("wp_carrier"):
+                    return None
+                _resolve(layout)
+        except (OSError, ELFError, DWARFError, KeyError, StopIteration):
+            return None
+        return layout
+
+    def _explain(self, wait: Wait, names: list[str], layout: Layout) -> Wait:
+        """Explain one sleep at a futex of ours."""
+        address, process = wait.address, self._process
+        assert address is not None
+        word = process.word(address)
+        wait = replace(wait, caller=self._caller(wait))
+        if self._is_carrier(address - layout.offset("wp_carrier", "word"), layout):
+            wait = replace(wait, primitive="park of a carrier", kind="carrier", is_inside=True)
+            if word is not None and word >= _WAKING:
+                return replace(wait, sign=Sign("go", "it was woken: its word says so"))
+            return replace(wait, sign=None)
+        if any(name.startswith(("wp_parker_park", "park_once")) for name in names[:4]):
+            wait = replace(wait, primitive="park", kind="parker", is_known=True)
+            if word is not None and word & _PERMIT and word & _PARKED:
+                return replace(wait, sign=Sign("go", "its permit was given"))
+        elif "wp_lock_acquire" in names[:2]:
+            wait = replace(wait, primitive="internal lock", kind="lock", is_known=True)
+            if word == 0:
+                return replace(wait, sign=Sign("go", "the lock is free"))
+        elif any(name.startswith("wp__waiter") for name in names[:3]):
+            wait = replace(wait, primitive="wait in a queue", kind="waiter", is_known=True)
+            if word == _GRANTED:
+                return replace(wait, sign=Sign("go", "it was granted what it waits for"))
+        else:
+            return replace(wait, primitive=names[0] if names else wait.primitive, kind="own")
+        return replace(wait, sign=None)
+
+    def _caller(self, wait: Wait) -> str:
+        """Return the function outside our runtime that has called it."""
+        inside = False
+        for distance, place in self._symbols.returns(wait.sleep.sp, 64):
+            region = self._symbols.region(self._process.pointer(wait.sleep.sp + distance) or 0)
+            ours = region is not None and self._is_ours(region) and place.name.startswith("wp_")
+            inside |= ours
+            if inside and not ours and "/libc" not in place.path:
+                return place.words
+        return wait.caller
+
+    def _is_carrier(self, address: int, layout: Layout) -> bool:
+        """Return whether a carrier lies there: its domain or its group says so as well."""
+        at = self._at(layout, "wp_carrier", address)
+        domain, index = at("domain", 8), at("index", 4)
+        if domain is None or index is None or index >= _MOST_CARRIERS:
+            return False
+        if domain:
+            table = self._at(layout, "wp_domain", domain)("carriers", 8)
+            return bool(table) and self._process.pointer((table or 0) + 8 * index) == address
+        return self._group(address, layout) is not None
+
+    def _group(self, carrier: int, layout: Layout) -> int | None:
+        """Return the group of a carrier, or None if it has none."""
+        if not layout.has("wp_worker"):
+            return None
+        worker = carrier - layout.offset("wp_worker", "home.carrier")
+        group = self._at(layout, "wp_worker", worker)("group", 8)
+        if not group:
+            return None
+        its = self._at(layout, "wp_group", group)
+        first, many = its("workers", 8), its("config.carriers", 4)
+        if not first or not many or many > _MOST_CARRIERS:
+            return None
+        at, rest = divmod(worker - first, layout.size("wp_worker"))
+        return group if rest == 0 and 0 <= at < many else None
+
+    def _at(self, layout: Layout, structure: str, address: int) -> _Fields:
+        return _Fields(self._process, layout, structure, address)
+
+    def _explain_groups(
+        self, found: dict[int, Wait], carriers: dict[int, int], layout: Layout
+    ) -> None:
+        """Add what queues and tokens say, to the first thread that they concern."""
+        done: set[int] = set()
+        for carrier, tid in carriers.items():
+            if carrier in done:
+                continue
+            members = list(self._members(carrier, layout))
+            done.update(members)
+            tids = self._tids(members, carriers, set(found), layout)
+            signs = list(self._signs(members, layout))
+            for member, why in signs:
+                its = tids.get(member, tid)
+                sign = found[its].sign if its in found else None
+                if its in found and (sign is None or sign.strength != "go"):
+                    found[its] = replace(found[its], sign=Sign("go", why))
+            self.groups.append(self._described(members, layout, tuple(why for _, why in signs)))
+        for carrier, tid in carriers.items():
+            index = self._at(layout, "wp_carrier", carrier)("index", 4)
+            found[tid] = replace(found[tid], object=f"carrier {index}")
+
+    def _members(self, carrier: int, layout: Layout) -> Iterator[int]:
+        """Yield the carriers of its group, or of its domain."""
+        group = self._group(carrier, layout)
+        if group is not None:
+            its = self._at(layout, "wp_group", group)
+            size = layout.size("wp_worker")
+            for index in range(its("config.carriers", 4) or 0):
+                yield (
+                    (its("workers", 8) or 0)
+                    + index * size
+                    + layout.offset("wp_worker", "home.carrier")
+                )
+            return
+        domain = self._at(layout, "wp_carrier", carrier)("domain", 8) or 0
+        its = self._at(layout, "wp_domain", domain)
+        for index in range(min(its("count", 4) or 0, _MOST_CARRIERS)):
+            member = self._process.pointer((its("carriers", 8) or 0) + 8 * index)
+            if member:
+                yield member
+
+    def _tids(
+        self, members: list[int], carriers: dict[int, int], threads: set[int], layout: Layout
+    ) -> dict[int, int]:
+        """Return the thread of each carrier, where that is known."""
+        tids = {member: carriers[member] for member in members if member in carriers}
+        for member in members:
+            if member not in tids and self._group(member, layout) is not None:
+                worker = member - layout.offset("wp_worker", "home.carrier")
+                thread = self._at(layout, "wp_worker", worker)("thread", 8) or 0
+                tid = self._process.word(thread + _TID_IN_THREAD)
+                if tid in threads:
+                    tids[member] = tid
+        return tids
+
+    def _signs(self, members: list[int], layout: Layout) -> Iterator[tuple[int, str]]:
+        """Yield what must not be while all threads sleep: of which carrier, and what."""
+        words = {one: self._at(layout, "wp_carrier", one)("word", 4) for one in members}
+        parked = {one for one, word in words.items() if word in (_PARKED_FUTEX, _PARKED_POLLER)}
+        for member in members:
+            its = self._at(layout, "wp_carrier", member)
+            if member in parked:
+                if _holds(its, "inbox"):
+                    yield member, "it is parked although its inbox is not empty"
+                if _holds(its, "queue"):
+                    yield member, "it is parked although its queue is not empty"
+                if its("private_fifo.first", 8):
+                    yield member, "it is parked although its own queue is not empty"
+                if self._ring(its("bounded", 8), layout):
+                    yield member, "it is parked although its ring is not empty"
+                overdue = self._overdue(member, layout)
+                if overdue > _OVERDUE_NS:
+                    yield member, f"it is parked, and a timer was due {overdue / 1e9:.1f} s ago"
+            elif self._is_left_alone(its, layout):
+                sibling = next((one for one in sorted(parked) if self._domain(one, layout)
+                                == its("domain", 8)), None)  # fmt: skip
+                if sibling is not None:
+                    yield sibling, "a task is queued at a busy carrier, and no carrier searches"
+        if len(parked) == len(members):
+            for member in members[:1]:
+                if self._is_searching(self._domain(member, layout), layout):
+                    yield member, "the search token is taken, and no carrier searches"
+            for member, task in self._tasks(members, layout):
+                word = self._at(layout, "wp_task", task)("word", 4) or 0
+                if self._is_lost(task, word, layout):
+                    yield member, (f"{self._named(task, layout)} is to run, and each carrier is "
+                                   "parked")  # fmt: skip
+                    break
+
+    def _domain(self, carrier: int, layout: Layout) -> int | None:
+        return self._at(layout, "wp_carrier", carrier)("domain", 8)
+
+    def _is_left_alone(self, its: _Fields, layout: Layout) -> bool:
+        """Return whether a carrier that is busy has what siblings may steal, and none is told."""
+        return (
+            its("domain", 8) != 0
+            and (_holds(its, "queue") or self._ring(its("bounded", 8), layout))
+            and not self._is_searching(its("domain", 8), layout)
+        )
+
+    def _is_lost(self, task: int, word: int, layout: Layout) -> bool:
+        """Return whether a task is runnable; not a poller's thread, nor one of a scheduler."""
+        its = self._at(layout, "wp_task", task)
+        if its("is_virtual", 1):
+            thread = self._at(layout, "wp_vthread", task)
+            if thread("scheduler", 8):
+                return False
+            home = its("home", 8) or 0
+            worker = home - layout.offset("wp_worker", "home") if layout.has("wp_worker") else 0
+            if worker and self._at(layout, "wp_worker", worker)("poller.registered", 8) == task:
+                return False
+        state = word & (_STATE if its("is_virtual", 1) else 3)
+        permits = word & (_TASK_PERMIT | (_LATE if its("is_virtual", 1) else 0))
+        return state == _TASK_BUSY or (state == _TASK_PARKED and bool(permits))
+
+    def _named(self, task: int, layout: Layout) -> str:
+        name = self._at(layout, "wp_task", task)("name", 8)
+        got = self._process.read(name, 32) if name else None
+        text = got.partition(b"\0")[0].decode(errors="replace") if got else ""
+        return f"task {text}" if text.isprintable() and text else "a task"
+
+    def _tasks(self, members: list[int], layout: Layout) -> Iterator[tuple[int, int]]:
+        """Yield the listed tasks, each with the carrier of its list."""
+        if not layout.has("wp_carrier_tasks"):
+            return
+        many = 0
+        for member in members:
+            if self._group(member, layout) is None:
+                continue
+            home = member - layout.offset("wp_carrier_tasks", "carrier")
+            task = self._at(layout, "wp_carrier_tasks", home)("tasks", 8)
+            while task and many < _MOST_TASKS:
+                many += 1
+                yield member, task
+                task = self._at(layout, "wp_task", task)("next", 8)
+
+    def _overdue(self, carrier: int, layout: Layout) -> int:
+        """Return for how long the earliest timer of a carrier has been due, in ns."""
+        if self._group(carrier, layout) is None:
+            return 0
+        home = carrier - layout.offset("wp_carrier_tasks", "carrier")
+        due = self._at(layout, "wp_carrier_tasks", home)("timers.earliest_ns", 8)
+        return time.monotonic_ns() - due if due else 0
+
+    def _ring(self, bounded: int | None, layout: Layout) -> bool:
+        if not bounded or not layout.has("wp_local_queue"):
+            return False
+        its = self._at(layout, "wp_local_queue", bounded)
+        return its("head", 8) != its("tail", 8) or bool(its("next", 8))
+
+    def _is_searching(self, domain: int | None, layout: Layout) -> bool:
+        return bool(domain and self._at(layout, "wp_domain", domain)("searching", 4))
+
+    def _described(self, members: list[int], layout: Layout, signs: tuple[str, ...]) -> Group:
+        fields = [self._at(layout, "wp_carrier", one) for one in members]
+        states = [
+            (self._at(layout, "wp_task", task)("word", 4) or 0) & 3
+            for _, task in self._tasks(members, layout)
+        ]
+        return Group(
+            len(members), sum(one("word", 4) in (_PARKED_FUTEX, _PARKED_POLLER) for one in fields),
+            sum(_holds(one, "queue") or _holds(one, "inbox") for one in fields), len(states),
+            states.count(_TASK_PARKED),
+            any(self._is_searching(one("domain", 8), layout) for one in fields), signs,
+        )  # fmt: skip
+
+
+class _Fields:
+    """Reads members of a structure in the other process; None: there is no such memory."""
+
+    def __init__(self, process: Process, layout: Layout, structure: str, address: int) -> None:
+        self._process, self._layout = process, layout
+        self._structure, self._address = structure, address
+
+    def __call__(self, path: str, size: int) -> int | None:
+        got = self._process.read(self._address + self._layout.offset(self._structure, path), size)
+        return None if got is None else int.from_bytes(got, "little")
+
+
+def _holds(carrier: _Fields, queue: str) -> bool:
+    """Return whether something is published in a queue, as wp_mpsc_has_published does."""
+    return bool(carrier(f"{queue}.first", 8) or carrier(f"{queue}.head", 8))
+
+
+_USED: Final = (
+    ("wp_carrier", "word"), ("wp_carrier", "domain"), ("wp_carrier", "index"),
+    ("wp_carrier", "inbox.first"), ("wp_carrier", "inbox.head"), ("wp_carrier", "queue.first"),
+    ("wp_carrier", "queue.head"), ("wp_carrier", "private_fifo.first"), ("wp_carrier", "bounded"),
+    ("wp_domain", "carriers"), ("wp_domain", "count"), ("wp_domain", "searching"),
+    ("wp_worker", "home.carrier"), ("wp_worker", "home"), ("wp_worker", "group"),
+    ("wp_worker", "thread"), ("wp_worker", "poller.registered"), ("wp_group", "workers"),
+    ("wp_group", "config.carriers"), ("wp_carrier_tasks", "carrier"),
+    ("wp_carrier_tasks", "tasks"), ("wp_carrier_tasks", "timers.earliest_ns"),
+    ("wp_task", "word"), ("wp_task", "next"), ("wp_task", "name"), ("wp_task", "is_virtual"),
+    ("wp_task", "home"), ("wp_vthread", "scheduler"), ("wp_local_queue", "head"),
+    ("wp_local_queue", "tail"), ("wp_local_queue", "next"),
+)  # fmt: skip
+
+
+def _resolve(layout: Layout) -> None:
+    """Read every offset that is used, while the file is open."""
+    for structure, path in _USED:
+        if layout.has(structure):
+            layout.offset(structure, path)
+            layout.size(structure)

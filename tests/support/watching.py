@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that hang, or only seem to, and `wakeproof watch` on them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import locations
+from wakeproof.judge.watch.process import GoneError, Process
+from wakeproof.judge.watch.verdicts import QUIET_S, Report, Verdict, Watch
+
+CORPUS = Path(__file__).parents[1] / "judge" / "watch" / "corpus"
+ROOT = Path(__file__).parents[2]
+COMPILERS = {
+    ".c": ("cc", "-g", "-O1", "-pthread"),
+    ".cpp": ("c++", "-std=c++20", "-g", "-O1", "-pthread"),
+    ".rs": ("rustc", "--edition", "2021", "-g", "-O"),
+    ".go": ("go", "build"),
+    ".java": ("javac",),
+    ".py": (),
+}
+REST_S = 5.0
+"""How long a program may take until all its threads sleep."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of the corpus, as its first comment describes it."""
+
+    file: Path
+    title: str
+    kind: str  # the class of the hang; "healthy"
+    verdict: str
+    fixed: str  # of the twin with FIXED; "": there is none
+
+    @property
+    def name(self) -> str:
+        return self.file.stem
+
+    @property
+    def tool(self) -> str:
+        """The compiler, or "" if none is needed."""
+        return COMPILERS[self.file.suffix][0] if COMPILERS[self.file.suffix] else ""
+
+
+def cases() -> list[Case]:
+    """Read the facts of each program."""
+    found = []
+    for file in sorted(CORPUS.iterdir()):
+        if file.suffix not in COMPILERS:
+            continue
+        text = file.read_text("utf-8")
+        title = re.search(rf"{re.escape(file.name)} - (.+)", text)
+        assert title, f"{file}: its first comment has no title"
+        facts = dict(re.findall(r"^\W*(Class|Verdict|Fixed) +([a-z -]+?)(?: \*/)?$", text, re.M))
+        found.append(Case(file, title[1], facts["Class"], facts["Verdict"], facts.get("Fixed", "")))
+    return found
+
+
+def built(case: Case, folder: Path, *, is_fixed: bool) -> list[str]:
+    """Compile a program; return the command that runs it."""
+    name = f"{case.name}-fixed" if is_fixed else case.name
+    target, suffix = folder / name, case.file.suffix
+    compiler = list(COMPILERS[suffix])
+    if suffix == ".py":
+        return [os.sys.executable, str(case.file), *["fixed"] * is_fixed]  # type: ignore[attr-defined]
+    if suffix in (".c", ".cpp"):
+        flags = ["-DFIXED"] * is_fixed
+        command = [*compiler, *flags, str(case.file), "-o", str(target)]
+    elif suffix == ".rs":
+        command = [*compiler, *["--cfg", "fixed"] * is_fixed, str(case.file), "-o", str(target)]
+    elif suffix == ".go":
+        command = [*compiler, "-o", str(target), str(case.file)]
+    else:
+        target.mkdir()
+        command = [*compiler, "-d", str(target), str(case.file)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=folder)
+    run = ["java", "-cp", str(target), case.name] if suffix == ".java" else [str(target)]
+    return [*run, *["fixed"] * (is_fixed and suffix in (".go", ".java"))]
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], folder: Path | None = None) -> Iterator[int]:
+    """Run a program; kill it and its children at the end.  Yields its process number."""
+    child = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True, cwd=folder,
+    )  # fmt: skip
+    try:
+        yield child.pid
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+def come_to_rest(process: Process) -> None:
+    """Wait until no thread of a process has gone on for a moment."""
+    deadline = time.monotonic() + REST_S
+    while time.monotonic() < deadline:
+        before = {one.tid: process.cpu(one.tid) for one in process.threads()}
+        time.sleep(0.3)
+        if before == {one.tid: process.cpu(one.tid) for one in process.threads()}:
+            return
+
+
+def looked(pid: int, seconds: float = 1.8, every_s: float = QUIET_S) -> Report:
+    """Watch a process once it has come to rest."""
+    with Process(pid) as process:
+        come_to_rest(process)
+        one = Watch(process)
+        end = time.monotonic() + seconds
+        one.sweep()
+        while time.monotonic() + every_s <= end:
+            time.sleep(every_s)
+            one.sweep()
+        return one.report()
+
+
+@functools.cache
+def folder() -> Path:
+    """Return a folder for programs, which is removed at the end."""
+    made = tempfile.mkdtemp(prefix="wakeproof-watch-")
+    import atexit
+
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+def judged(case: Case, *, is_fixed: bool = False, seconds: float = 1.8) -> Report:
+    """Build, run and watch a program of the corpus."""
+    with running(built(case, folder(), is_fixed=is_fixed)) as pid:
+        return looked(pid, seconds)
+
+
+__all__ = ["GoneError", "Verdict", "cases", "judged", "locations"]
