@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -74,7 +76,7 @@ def built(case: Case, folder: Path, *, is_fixed: bool) -> list[str]:
     target, suffix = folder / name, case.file.suffix
     compiler = list(COMPILERS[suffix])
     if suffix == ".py":
-        return [os.sys.executable, str(case.file), *["fixed"] * is_fixed]  # type: ignore[attr-defined]
+        return [sys.executable, str(case.file), *["fixed"] * is_fixed]
     if suffix in (".c", ".cpp"):
         flags = ["-DFIXED"] * is_fixed
         command = [*compiler, *flags, str(case.file), "-o", str(target)]
@@ -105,13 +107,14 @@ def running(command: Sequence[str], folder: Path | None = None) -> Iterator[int]
         child.communicate()
 
 
-def come_to_rest(process: Process) -> None:
-    """Wait until no thread of a process has gone on for a moment."""
+def come_to_rest(process: Process, at_least: int = 1) -> None:
+    """Wait until no thread of a process, which has so many, has gone on for a moment."""
     deadline = time.monotonic() + REST_S
     while time.monotonic() < deadline:
         before = {one.tid: process.cpu(one.tid) for one in process.threads()}
         time.sleep(0.3)
-        if before == {one.tid: process.cpu(one.tid) for one in process.threads()}:
+        after = {one.tid: process.cpu(one.tid) for one in process.threads()}
+        if before == after and len(after) >= at_least:
             return
 
 
@@ -132,8 +135,6 @@ def looked(pid: int, seconds: float = 1.8, every_s: float = QUIET_S) -> Report:
 def folder() -> Path:
     """Return a folder for programs, which is removed at the end."""
     made = tempfile.mkdtemp(prefix="wakeproof-watch-")
-    import atexit
-
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return Path(made)
 

@@ -84,6 +84,12 @@ def _print(screen: Console, found: Report) -> None:
     columns = (">thread", "name", "verdict", "waits for", "object", "owner", ">since", "called by",
                "why")  # fmt: skip
     screen.print(report.table("", columns, rows))
+    for group in found.groups:
+        screen.print(
+            f"{group.carriers} carriers of wakeproof, {group.parked} parked; {group.tasks} tasks, "
+            f"{group.parked_tasks} parked" + "".join(f"; {why}" for why in group.signs),
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
     for what in found.unknown:
         screen.print(f"not known: {what}", markup=False, soft_wrap=True)
     counts = Counter(one.verdict for one in found.threads)

@@ -23,7 +23,8 @@ from wakeproof.judge.watch.symbols import Symbols
 
 _MARKS: Final = ("wp_parker_park_until", "wp_carrier_advertise", "wp_group_new")
 """A file with one of these functions holds our runtime."""
-_UNITS: Final = ("sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c")
+_UNITS: Final = ("sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c",
+                 "sync/mutex.c", "sync/semaphore.c", "sync/channel.c")  # fmt: skip
 """The compilation units in which the structures are looked for, the largest first."""
 _THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
                    "DW_TAG_atomic_type")  # fmt: skip
@@ -31,6 +32,13 @@ _PERMIT, _PARKED = 1, 2  # kernel/wakeup/parker.h
 _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
+_LOCKED: Final = 1  # kernel/sync/mutex.h
+_SEMAPHORE_PERMIT: Final = 2  # kernel/sync/semaphore.h
+_WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
+                     "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
+                     "an accept", "a connect", "a file")  # fmt: skip
+"""In words, what kernel/thread/wait_reason.h numbers."""
+_ENDS: Final = {"a send": "senders", "a receive": "receivers"}
 _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
 _TID_IN_THREAD: Final = 720  # of glibc's struct pthread; compared with the threads there are
@@ -180,12 +188,48 @@ class Runtime:
             if word == 0:
                 return replace(wait, sign=Sign("go", "the lock is free"))
         elif any(name.startswith("wp__waiter") for name in names[:3]):
-            wait = replace(wait, primitive="wait in a queue", kind="waiter", is_known=True)
-            if word == _GRANTED:
-                return replace(wait, sign=Sign("go", "it was granted what it waits for"))
+            waiter = address - layout.offset("wp_waiter", "state")
+            said = self._of_waiter(waiter, layout)
+            wait = replace(wait, primitive=self._waits_for(waiter, layout), kind="waiter",
+                           is_known=True)  # fmt: skip
+            if said:
+                return replace(wait, sign=Sign("go", said))
         else:
             return replace(wait, primitive=names[0] if names else wait.primitive, kind="own")
         return replace(wait, sign=None)
+
+    def _waits_for(self, waiter: int, layout: Layout) -> str:
+        why = self._at(layout, "wp_waiter", waiter)("why", 2) or 0
+        return _WAITS_FOR[why] if why < len(_WAITS_FOR) else "a wait in a queue"
+
+    def _of_waiter(self, waiter: int, layout: Layout) -> str:
+        """Return why a wait in a queue should be over, or ""."""
+        its = self._at(layout, "wp_waiter", waiter)
+        line, what = its("line", 8), self._waits_for(waiter, layout)
+        if its("state", 4) == _GRANTED:
+            return f"a wait for {what} was granted"
+        if not line:
+            return f"a wait for {what} was taken off its queue"
+        if what == "a mutex":
+            mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
+            return "" if (mutex("word", 4) or 0) & _LOCKED else "the mutex is free"
+        if what == "a semaphore":
+            place = line - layout.offset("wp_semaphore", "line")
+            permits = (self._at(layout, "wp_semaphore", place)("word", 4) or 0) // _SEMAPHORE_PERMIT
+            is_first = self._process.pointer(line) == waiter
+            enough = permits >= (its("amount", 4) or 0)
+            return f"the semaphore has {permits} permits" if is_first and enough else ""
+        if what in _ENDS:
+            place = line - layout.offset("wp_channel", _ENDS[what])
+            channel = self._at(layout, "wp_channel", place)
+            count, capacity = channel("count", 4) or 0, channel("capacity", 4) or 0
+            if channel("is_closed", 1):
+                return "the channel is closed"
+            if what == "a send" and count < capacity:
+                return f"the channel has {capacity - count} free slots"
+            if what == "a receive" and count > 0:
+                return f"the channel has {count} items"
+        return ""
 
     def _caller(self, wait: Wait) -> str:
         """Return the function outside our runtime that has called it."""
@@ -196,7 +240,7 @@ class Runtime:
             inside |= ours
             if inside and not ours and "/libc" not in place.path:
                 return place.words
-        return wait.caller
+        return "" if inside else wait.caller
 
     def _is_carrier(self, address: int, layout: Layout) -> bool:
         """Return whether a carrier lies there: its domain or its group says so as well."""
@@ -312,6 +356,9 @@ class Runtime:
                     yield member, "the search token is taken, and no carrier searches"
             for member, task in self._tasks(members, layout):
                 word = self._at(layout, "wp_task", task)("word", 4) or 0
+                said = self._of_virtual(task, word, layout)
+                if said:
+                    yield member, f"{self._named(task, layout)}: {said}"
                 if self._is_lost(task, word, layout):
                     yield member, (f"{self._named(task, layout)} is to run, and each carrier is "
                                    "parked")  # fmt: skip
@@ -342,6 +389,13 @@ class Runtime:
         state = word & (_STATE if its("is_virtual", 1) else 3)
         permits = word & (_TASK_PERMIT | (_LATE if its("is_virtual", 1) else 0))
         return state == _TASK_BUSY or (state == _TASK_PARKED and bool(permits))
+
+    def _of_virtual(self, task: int, word: int, layout: Layout) -> str:
+        """Return why a parked virtual thread should go on, by the queue where it waits; or ""."""
+        if word & _STATE != _TASK_PARKED or not self._at(layout, "wp_task", task)("is_virtual", 1):
+            return ""
+        waiter = self._at(layout, "wp_vthread", task)("waits", 8)
+        return self._of_waiter(waiter, layout) if waiter else ""
 
     def _named(self, task: int, layout: Layout) -> str:
         name = self._at(layout, "wp_task", task)("name", 8)
@@ -423,7 +477,11 @@ _USED: Final = (
     ("wp_carrier_tasks", "tasks"), ("wp_carrier_tasks", "timers.earliest_ns"),
     ("wp_task", "word"), ("wp_task", "next"), ("wp_task", "name"), ("wp_task", "is_virtual"),
     ("wp_task", "home"), ("wp_vthread", "scheduler"), ("wp_local_queue", "head"),
-    ("wp_local_queue", "tail"), ("wp_local_queue", "next"),
+    ("wp_local_queue", "tail"), ("wp_local_queue", "next"), ("wp_vthread", "waits"),
+    ("wp_waiter", "state"), ("wp_waiter", "line"), ("wp_waiter", "why"), ("wp_waiter", "amount"),
+    ("wp_mutex", "word"), ("wp_mutex", "line"), ("wp_semaphore", "word"),
+    ("wp_semaphore", "line"), ("wp_channel", "count"), ("wp_channel", "capacity"),
+    ("wp_channel", "is_closed"), ("wp_channel", "senders"), ("wp_channel", "receivers"),
 )  # fmt: skip
 
 

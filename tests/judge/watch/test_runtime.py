@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own runtime, seen from outside: what a broken kernel has lost is named, and a good one is not
+blamed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from tests.judge.watch import twins
+from tests.judge.watch.twins import Kernels
+from tests.support import watching
+
+from wakeproof.judge.watch.process import Process
+from wakeproof.judge.watch.verdicts import Verdict
+
+pytestmark = pytest.mark.slow
+PARKED = """
+import wakeproof
+mutex = wakeproof.Mutex()
+mutex.acquire()
+threads = [wakeproof.VirtualThread(mutex.acquire).start() for _ in range(10)]
+wakeproof.Parker().park()
+"""
+WAITING = "each thread waits, without limit, for this process: only a signal helps"
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Kernels:
+    return Kernels(watching.folder())
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("parker_wake_forgotten", "its permit was given, and it sleeps on"),
+        ("carrier_no_recheck", "it is parked although its "),
+        ("semaphore_serves_one", "the semaphore has 3 permits, and it sleeps on"),
+    ],
+)
+def test_what_a_twin_has_lost_is_named(kernels: Kernels, name: str, why: str) -> None:
+    found = twins.watch(kernels.program(name), twins.TWINS[name], run_s=60)
+    assert found is not None, "it has not hung"
+    assert found.verdict == Verdict.MISSED
+    assert any(why in one.why for one in found.threads if one.verdict == Verdict.MISSED)
+
+
+def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> None:
+    program = kernels.program()
+    for mode in ("parker", "submit", "semaphore"):
+        with watching.running([str(program), mode, "60"]) as pid:
+            found = watching.looked(pid, seconds=1.5, every_s=0.1)
+        assert found.verdict not in (Verdict.MISSED, Verdict.DEADLOCK), found
+
+
+def test_virtual_threads_of_python_are_counted() -> None:
+    with watching.running([sys.executable, "-c", PARKED]) as pid:
+        with Process(pid) as process:
+            watching.come_to_rest(process, at_least=3)
+        found = watching.looked(pid, seconds=1.8)
+    (group,) = found.groups
+    assert (group.tasks, group.parked_tasks) == (10, 10)
+    assert group.parked == group.carriers > 0
+    assert group.signs == ()
+    assert {one.verdict for one in found.threads} == {Verdict.STUCK}
+    assert {one.why for one in found.threads} == {WAITING}

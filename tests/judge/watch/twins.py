@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Broken kernels that hang by themselves, and what `wakeproof watch` says of each.
+
+    python -m tests.judge.watch.twins [NAME...]      all twins of TWINS, or those named
+
+A twin is a defect of the kernel (stress/twins/).  It is built natively with twin_work.c, runs until
+its threads sleep for ever, and is then watched from outside.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support import watching
+
+from wakeproof import locations
+from wakeproof.judge.source_texts import Sources
+from wakeproof.judge.twins import edits
+from wakeproof.judge.watch.process import GoneError, Process
+from wakeproof.judge.watch.verdicts import BAD, Report, Verdict
+
+ROOT = locations.sources()
+WORK = Path(__file__).with_name("twin_work.c")
+RUN_S = 8
+"""A twin that has not hung by then is left out."""
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-w"]
+TWINS = {
+    "parker_wake_forgotten": "parker", "parker_store_unpark": "parker",
+    "parker_split_exit": "parker", "parker_close_silent": "parker_close",
+    "guard_no_fence": "guard", "guard_no_poller_fence": "guard",
+    "guard_no_producer_fence": "guard", "guard_light_light": "guard_asymmetric",
+    "guard_signal_outside_lock": "guard", "guard_signal_silent": "guard",
+    "guard_release_silent": "lock", "guard_lock_alone": "lock",
+    "carrier_no_recheck": "submit", "carrier_split_exit": "submit",
+    "carrier_wake_forgotten": "submit", "carrier_wrong_place": "submit",
+    "search_no_recheck_park": "submit", "search_no_submit_fence": "submit",
+    "search_wake_and_leave": "internal", "search_silent_internal": "internal",
+    "search_no_recheck_release": "internal", "search_shipped": "submit",
+    "search_unserved": "internal", "idle_set_plain_set": "internal",
+    "idle_set_plain_clear": "internal", "mpsc_plain_clear": "submit",
+    "mpsc_split_reserve": "submit", "local_queue_sleeps_on_slot": "submit_bounded",
+    "local_queue_overflow_forgets": "submit_bounded", "carrier_tasks_private_unpolled": "internal",
+    "carrier_tasks_finish_silent": "close", "carrier_tasks_arms_silent": "timer",
+    "timer_nudge_silent": "timer", "task_park_split": "vthread",
+    "vthread_park_split": "vthread", "vthread_pinned_unwoken": "pinned",
+    "mutex_first_untold": "mutex", "mutex_line_forgotten": "mutex",
+    "mutex_woken_kept": "mutex", "semaphore_serves_one": "semaphore",
+    "condition_wakes_one": "condition", "condition_unlocks_first": "condition",
+    "channel_senders_forgotten": "channel", "channel_close_forgets": "channel_close",
+    "latch_wakes_one": "latch",
+}  # fmt: skip
+"""Each twin that may lose a wakeup, and the part of twin_work.c that meets it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A twin, and what was said of it; None: it did not hang in time."""
+
+    name: str
+    mode: str
+    report: Report | None
+
+    @property
+    def is_found(self) -> bool:
+        return self.report is not None and self.report.verdict in BAD
+
+    @property
+    def why(self) -> str:
+        """What the first thread with the worst verdict says."""
+        return self.report.threads[0].why if self.report else ""
+
+
+class Kernels:
+    """Builds twin_work.c with the kernel, or with a twin of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sources = Sources(ROOT)
+        self._twins = edits.of_code(ROOT)
+        self._files = [*locations.kernel_files("cS"), WORK]
+        with ThreadPoolExecutor(2) as pool:
+            self._objects = dict(zip(self._files, pool.map(self._object, self._files), strict=True))
+
+    def program(self, name: str = "") -> Path:
+        """Return the program with a twin in it; "": with the kernel as it is."""
+        objects = dict(self._objects)
+        if name:
+            changed = edits.edited(self._twins[name], ROOT)
+            overlay = edits.overlay(
+                {str(path): text for path, text in changed.items()}, ROOT, self._folder / "overlays"
+            )
+            for file in self._files:
+                if file.suffix == ".c" and edits.needed(changed, self._sources.closure(file)):
+                    source = (
+                        overlay / file.relative_to(ROOT / "kernel") if file in changed else file
+                    )
+                    objects[file] = self._object(source, overlay, name)
+        target = self._folder / (name or "kernel")
+        _run(["cc", "-pthread", *map(str, objects.values()), "-o", str(target)])
+        return target
+
+    def _object(self, file: Path, overlay: Path | None = None, name: str = "") -> Path:
+        target = self._folder / f"{name}-{file.parent.name}-{file.stem}.o"
+        first = [f"-I{overlay}"] if overlay else []
+        _run(["cc", *FLAGS, *first, f"-I{ROOT / 'kernel'}", "-c", str(file), "-o", str(target)])
+        return target
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
+
+
+def watch(program: Path, mode: str, run_s: int = RUN_S) -> Report | None:
+    """Run a twin until its threads sleep, and watch it; None: it still runs after that time."""
+    with watching.running([str(program), mode, str(run_s + 60)]) as pid:
+        try:
+            with Process(pid) as process:
+                if not _hangs(process, run_s):
+                    return None
+            return watching.looked(pid)
+        except GoneError:
+            return None
+
+
+def _hangs(process: Process, run_s: int) -> bool:
+    deadline = time.monotonic() + run_s
+    before: dict[int, tuple[str, ...]] = {}
+    quiet = 0
+    while time.monotonic() < deadline:
+        threads = process.threads()
+        now = {one.tid: process.cpu(one.tid) for one in threads}
+        sleeps = all(one.state == "S" for one in threads)
+        quiet = quiet + 1 if sleeps and now == before else 0
+        if quiet == 10:
+            return True
+        before = now
+        time.sleep(0.1)
+    return False
+
+
+def main(names: list[str]) -> int:
+    """Print a line for each twin, and the sum; fail if less than nine of ten hangs are found."""
+    kernels = Kernels(watching.folder())
+    healthy = kernels.program()
+    for mode in [] if names else sorted(set(TWINS.values())):
+        seen = watch(healthy, mode, 2)
+        assert seen is None, f"{mode}: the kernel without a defect hangs: {seen}"
+    every = []
+    for name, mode in TWINS.items():
+        if names and name not in names:
+            continue
+        seen = Seen(name, mode, watch(kernels.program(name), mode))
+        every.append(seen)
+        verdict = seen.report.verdict if seen.report else "goes on"
+        print(f"{name:32} {mode:16} {verdict:9} {seen.why}", flush=True)
+    hung = [one for one in every if one.report]
+    found = sum(one.is_found for one in hung)
+    stuck = sum(one.report is not None and one.report.verdict is Verdict.STUCK for one in hung)
+    print(f"\n{len(every)} twins, {len(hung)} hang: {found} found, {stuck} stuck")
+    return 0 if found >= 0.9 * len(hung) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
