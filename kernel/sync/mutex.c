@@ -315,13 +315,6 @@ int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
 	return WP_OK;
 }
 
-/* Returns what a successful lock returns: WP_ABANDONED if an earlier holder ended while it held the
- * mutex and no call has reported that yet, and else WP_OK. [the holder | wait-free] */
-static int said(wp_mutex *mutex)
-{
-	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;
-}
-
 int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns)
 {
 	wp_waiter waiter;
@@ -329,22 +322,21 @@ int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns)
 
 	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
 	rc = wp__mutex_lock(mutex, &waiter, deadline_ns);
-	return rc == WP_OK ? said(mutex) : rc;
+	return rc == WP_OK ? wp__mutex_said(mutex) : rc;
 }
 
-int wp_mutex_lock(wp_mutex *mutex)
+/* A call even in a whole program: a caller whose mutex is free keeps no stack for the waiter. */
+__attribute__((noinline)) int wp__mutex_lock_waiting(wp_mutex *mutex)
 {
 	bool was_interrupted = false;
 	wp_waiter waiter;
 
-	if (wp_mutex_try_lock(mutex))
-		return said(mutex);
 	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
 	if (wp__mutex_begin(mutex, &waiter))
-		return said(mutex);
+		return wp__mutex_said(mutex);
 	do
 		was_interrupted |= wp__waiter_park_through(&waiter);
 	while (!wp__mutex_check(mutex, &waiter));
 	wp__waiter_interrupt_again(&waiter, was_interrupted);
-	return said(mutex);
+	return wp__mutex_said(mutex);
 }

@@ -243,8 +243,22 @@ int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns);
 WP_API int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
 /* cdef: end */
 
+/* Returns what a successful lock returns: WP_ABANDONED if an earlier holder ended while it held the
+ * mutex and no call has reported that yet, and else WP_OK. [the holder | wait-free] */
+WP_INLINE int wp__mutex_said(wp_mutex *mutex)
+{
+	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;
+}
+
+/* wp_mutex_lock calls this if the mutex was not free. Returns what wp_mutex_lock returns. [any
+ * thread | blocks] */
+int wp__mutex_lock_waiting(wp_mutex *mutex);
+
 /* Locks the mutex. Neither a deadline nor an interrupt ends the wait. Returns WP_OK or
  * WP_ABANDONED, as wp_mutex_lock_until does. [any thread | blocks] */
-WP_API int wp_mutex_lock(wp_mutex *mutex);
+WP_API_INLINE int wp_mutex_lock(wp_mutex *mutex)
+{
+	return wp_mutex_try_lock(mutex) ? wp__mutex_said(mutex) : wp__mutex_lock_waiting(mutex);
+}
 
 #endif

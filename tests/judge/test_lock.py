@@ -21,7 +21,7 @@ from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.conform import run as conform
 from wakeproof.judge.explore import explorer
 from wakeproof.judge.explore import run as explore
-from wakeproof.judge.lock import QUARTERS, Lock, Row
+from wakeproof.judge.lock import SHARES, Lock, Row
 from wakeproof.judge.orders import run as orders
 from wakeproof.judge.process import Children
 from wakeproof.judge.stress import run as native
@@ -35,7 +35,7 @@ INPUTS = {"spec": "x' = x + 1", "tool": "1.0"}
 OTHER = {**INPUTS, "spec": "x' = x + 2"}
 ROW = Row("check", "MCToy", store.key(INPUTS), "ok", {"states": 4}, {"depth": 2})
 DATE = "2026-01-31 12:59"
-NOT_DUE = tuple(set(range(QUARTERS)) - {ROW.quarter})
+NOT_DUE = tuple(set(range(SHARES)) - {ROW.share})
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +86,8 @@ def test_ci_takes_a_row_on_the_same_inputs_that_is_not_due_and_no_other(file: Pa
     assert Rows(known, NOT_DUE[:1]).find("check", "MCToy", OTHER) is None
     assert Rows(known, NOT_DUE[:1]).find("check", "MCOther", INPUTS) is None
     assert Rows(known, NOT_DUE[:1]).find("conform", "MCToy", INPUTS) is None
-    assert Rows(known, (ROW.quarter,)).find("check", "MCToy", INPUTS) is None
-    assert Rows(known, range(QUARTERS)).find("check", "MCToy", INPUTS) is None
+    assert Rows(known, (ROW.share,)).find("check", "MCToy", INPUTS) is None
+    assert Rows(known, range(SHARES)).find("check", "MCToy", INPUTS) is None
 
 
 def test_ci_takes_nothing_that_the_machine_has_kept(file: Path) -> None:
@@ -96,12 +96,12 @@ def test_ci_takes_nothing_that_the_machine_has_kept(file: Path) -> None:
     assert Rows(locked(file, ROW)).find("check", "MCToy", INPUTS) is not None
 
 
-def test_a_quarter_of_all_rows_is_due_and_each_row_in_one_of_the_four() -> None:
+def test_a_share_of_all_rows_is_due_and_each_row_in_one_of_them() -> None:
     rows = [replace(ROW, name=f"row {n}") for n in range(4000)]
-    counts = [sum(row.quarter == quarter for row in rows) for quarter in range(QUARTERS)]
+    counts = [sum(row.share == share for row in rows) for share in range(SHARES)]
     assert sum(counts) == 4000
-    assert all(900 < count < 1100 for count in counts)
-    assert replace(ROW, inputs="others", verdict="other").quarter == ROW.quarter
+    assert all(400 < count < 600 for count in counts)
+    assert replace(ROW, inputs="others", verdict="other").share == ROW.share
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_line_that_was_tampered_with_is_no_row(before: str, after: str, file: 
     file.write_text(file.read_text().replace(before, after, 1))
     known = lock.read(file)
     assert (known.rows, known.damaged) == ({}, 1)
-    rows = Rows(known, NOT_DUE[:1], "a quarter,")
+    rows = Rows(known, NOT_DUE[:1], "a share,")
     assert rows.find("check", "MCToy", INPUTS) is None
     rows.judged("check", "MCToy", INPUTS, "ok", {"states": 4}, holds=True)
     assert rows.summary.endswith("1 of its lines are damaged")
@@ -153,21 +153,21 @@ def test_a_fresh_verdict_that_the_file_contradicts_is_said(
     assert said.startswith("check MCToy: violates now, ok in verdicts.lock")
 
 
-def test_the_last_line_says_which_quarter_and_what_was_taken(file: Path) -> None:
+def test_the_last_line_says_which_share_and_what_was_taken(file: Path) -> None:
     names = [f"row {n}" for n in range(40)]
     known = locked(file, *(replace(ROW, name=name) for name in names[:30]))
-    rows = Rows(known, (1,), "quarter 2 of 4, by commit abc,")
+    rows = Rows(known, (1,), "share 2 of 8, by commit abc,")
     for name in names:
         if rows.lacks("check", name, INPUTS):
             rows.judged("check", name, INPUTS, "ok", {"states": 4}, holds=True)
         else:
             rows.find("check", name, INPUTS)
-    due = sum(replace(ROW, name=name).quarter == 1 for name in names)
-    lacks = sum(replace(ROW, name=name).quarter != 1 for name in names[30:])
+    due = sum(replace(ROW, name=name).share == 1 for name in names)
+    lacks = sum(replace(ROW, name=name).share != 1 for name in names[30:])
     assert due
     assert lacks
     assert rows.summary == (
-        f"{due + lacks} of 40 rows were judged now: {due} of quarter 2 of 4, by commit abc, and "
+        f"{due + lacks} of 40 rows were judged now: {due} of share 2 of 8, by commit abc, and "
         f"{lacks} that verdicts.lock lacks; {40 - due - lacks} were taken from it, "
         f"judged since {DATE}"
     )
@@ -184,7 +184,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_commit_says_which_quarter_ci_judges(
+def test_the_commit_says_which_share_ci_judges(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked(file, ROW)
@@ -195,14 +195,14 @@ def test_the_commit_says_which_quarter_ci_judges(
     seen = set()
     for number in range(30):
         git(folder, "commit", "-q", "--allow-empty", "-m", f"{number}")
-        found = lock.quarter_of(folder)
+        found = lock.share_of(folder)
         assert found is not None
-        quarter, commit = found
+        share, commit = found
         assert commit == git(folder, "rev-parse", "HEAD")
         is_judged = verdicts.of_audit(folder).find("check", "MCToy", INPUTS) is None
-        assert is_judged == (quarter == ROW.quarter)
-        seen.add(quarter)
-    assert seen == set(range(QUARTERS))
+        assert is_judged == (share == ROW.share)
+        seen.add(share)
+    assert seen == set(range(SHARES))
     monkeypatch.setenv(store.FRESH, "1")
     assert verdicts.of_audit(folder).find("check", "MCToy", INPUTS) is None
 
@@ -275,7 +275,7 @@ def test_what_is_taken_is_not_built_and_reported_as_it_was(file: Path, built: li
     assert (after.statuses, after.ok()) == (before.statuses, True)
     assert [one.line for one in after.scenarios] == [one.line for one in before.scenarios]
     assert [twin.killed for twin in after.twins] == [twin.killed for twin in before.twins]
-    assert explore.explore([scenario], rows=Rows(lock.read(file), range(QUARTERS))).ok()
+    assert explore.explore([scenario], rows=Rows(lock.read(file), range(SHARES))).ok()
 
 
 @pytest.mark.rotates
@@ -375,7 +375,7 @@ def test_a_site_that_is_due_is_judged_by_the_scenarios_that_the_file_records(
     every, statuses = judged(first)
     killers = {mutant[1][0] for row in first.all for mutant in row.detail}
     assert killers < every
-    again = Rows(locked(file, *first.all), range(QUARTERS))
+    again = Rows(locked(file, *first.all), range(SHARES))
     assert judged(again) == (killers, statuses)
     assert again.contradictions == ()
 
@@ -383,10 +383,10 @@ def test_a_site_that_is_due_is_judged_by_the_scenarios_that_the_file_records(
     for row in first.all:
         for mutant in row.detail:
             mutant[1][0] = other
-    wrong = Rows(locked(file, *first.all), range(QUARTERS))
+    wrong = Rows(locked(file, *first.all), range(SHARES))
     assert judged(wrong)[0] == {other}
     assert len(wrong.contradictions) == len(first.all)
-    assert judged(Rows(locked(file, first.all[0]), range(QUARTERS))) == (every, statuses)
+    assert judged(Rows(locked(file, first.all[0]), range(SHARES))) == (every, statuses)
 
 
 def _bad(result: list[object]) -> list[object]:
@@ -415,7 +415,7 @@ def test_the_rows_of_one_judge_are_replaced_and_the_others_left(tmp_path: Path) 
     assert not found.damaged
 
 
-@pytest.mark.parametrize("due", [None, NOT_DUE, (ROW.quarter,)])
+@pytest.mark.parametrize("due", [None, NOT_DUE, (ROW.share,)])
 def test_what_the_audit_does_not_judge_is_known_from_the_lock_whatever_is_due(
     due: tuple[int, ...] | None,
 ) -> None:

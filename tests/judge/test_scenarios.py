@@ -48,7 +48,7 @@ def part(which: int) -> list[Path]:
 
 def chosen() -> list[Path]:
     """Return the files of the commit's part; all files if there is no commit."""
-    found = lock.quarter_of(locations.sources())
+    found = lock.share_of(locations.sources())
     return declared.find() if IS_LONG or found is None else part(int(found[1], 16))
 
 

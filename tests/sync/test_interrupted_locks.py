@@ -17,6 +17,8 @@ from wakeproof._runtime.locks import ARE_WHOLE
 
 TRIES, LIMIT_S = 400, 5.0
 SOON_S = 0.0002  # in which a loop of only the block enters it some hundred times
+BETWEEN = 10_000
+"""After so many the GIL is given up: Python 3.11 can forget to look at a signal until it is taken."""
 
 
 @contextmanager
@@ -38,7 +40,9 @@ def first_taken(enter: Callable[[], object], is_free: Callable[[], bool]) -> int
             try:
                 signal.setitimer(signal.ITIMER_REAL, SOON_S)
                 while True:
-                    enter()
+                    for _ in range(BETWEEN):
+                        enter()
+                    time.sleep(0)
             except KeyboardInterrupt:
                 if not is_free():
                     return number

@@ -19,7 +19,7 @@ from typing import Any
 from wakeproof import locations
 
 NAME = "verdicts.lock"
-QUARTERS = 4
+SHARES = 8
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Row:
     holds: bool = True
 
     @property
-    def quarter(self) -> int:
-        """Return which quarter of all rows it is in, whatever its inputs are."""
-        return quarter(f"{self.judge} {self.name}")
+    def share(self) -> int:
+        """Return which share of all rows it is in, whatever its inputs are."""
+        return share(f"{self.judge} {self.name}")
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ def replace_judge(file: Path, judge: str, rows: Iterable[Row], date: str) -> Non
     write(file, [*others, *rows], date)
 
 
-def quarter(name: str) -> int:
-    """Return the quarter of a name."""
-    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % QUARTERS
+def share(name: str) -> int:
+    """Return the share of a name."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % SHARES
 
 
-def quarter_of(root: Path) -> tuple[int, str] | None:
-    """Return the quarter of the commit that is checked out at `root`, and its hash.
+def share_of(root: Path) -> tuple[int, str] | None:
+    """Return the share of the commit that is checked out at `root`, and its hash.
 
-    None: no commit is checked out, so there is no quarter.
+    None: no commit is checked out, so there is no share.
     """
     command = ["git", "-C", str(root), "rev-parse", "--verify", "HEAD"]
     try:
@@ -106,7 +106,7 @@ def quarter_of(root: Path) -> tuple[int, str] | None:
     except OSError:
         return None
     commit = ended.stdout.strip()
-    return None if ended.returncode or not commit else (quarter(commit), commit)
+    return None if ended.returncode or not commit else (share(commit), commit)
 
 
 def _line(row: Row, date: str) -> str:

@@ -3,7 +3,7 @@
 
 A row is the verdict of one judge on one configuration, scenario, twin or site.  A row that holds is
 kept (`store`), and is not judged again while its inputs are the same.  CI keeps nothing: it takes
-rows from the file `lock` instead, and judges a quarter of them again.
+rows from the file `lock` instead, and judges an eighth of them again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeproof.judge import lock, store
-from wakeproof.judge.lock import QUARTERS, Lock, Row
+from wakeproof.judge.lock import SHARES, Lock, Row
 from wakeproof.judge.store import Inputs
 
 CI = "WAKEPROOF_CI"
@@ -28,9 +28,9 @@ class Rows:
 
     Args:
         known: the rows of the lock; a new verdict on the same inputs must be the same.
-        due: the quarters that are judged again, while the other rows are taken from `known`; None:
+        due: the shares that are judged again, while the other rows are taken from `known`; None:
             rows are taken from the store instead.
-        why: why these quarters, in words.
+        why: why these shares, in words.
 
     Threads: any thread may call all methods.
     """
@@ -113,7 +113,7 @@ class Rows:
         if self._due is None:
             since = f", {len(before)} before, since {store.oldest(before)} ({self._why})"
             return f"{text}{since if before else ''}"
-        due = sum(row.quarter in self._due and not row.date for row in every)
+        due = sum(row.share in self._due and not row.date for row in every)
         lacks = len(every) - len(before) - due
         since = f", judged since {store.oldest(before)}" if before else ""
         return (
@@ -146,7 +146,7 @@ class Rows:
         key = store.key(inputs)
         if self._due is not None:
             row = self._known.find(judge, name, key)
-            return None if row is None or row.quarter in self._due else row
+            return None if row is None or row.share in self._due else row
         kept = store.look(inputs)
         return None if kept is None else _row(judge, name, key, kept.value, kept.date)
 
@@ -159,17 +159,17 @@ class Rows:
 def of_audit(root: Path) -> Rows:
     """Return the rows of an audit of the sources at `root`, before any is judged.
 
-    In CI a quarter of the rows is judged again in any case; the commit decides which quarter.
+    In CI an eighth of the rows is judged again in any case; the commit decides which share.
     Outside of a repository all rows are judged again.
     """
     known = lock.read(root / lock.NAME)
     if os.environ.get(CI) != "1" or store.is_fresh():
         return Rows(known)
-    found = lock.quarter_of(root)
+    found = lock.share_of(root)
     if found is None:
-        return Rows(known, range(QUARTERS), "all quarters, for no commit says which,")
-    quarter, commit = found
-    return Rows(known, (quarter,), f"quarter {quarter + 1} of {QUARTERS}, by commit {commit[:10]},")
+        return Rows(known, range(SHARES), "all shares, for no commit says which,")
+    share, commit = found
+    return Rows(known, (share,), f"share {share + 1} of {SHARES}, by commit {commit[:10]},")
 
 
 def _row(judge: str, name: str, inputs: str, value: Sequence[Any], date: str = "") -> Row:

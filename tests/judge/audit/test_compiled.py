@@ -19,7 +19,7 @@ from wakeproof.judge.check import run as specs
 from wakeproof.judge.conform import run as conform
 from wakeproof.judge.declarations import Scenario
 from wakeproof.judge.linear import run as linear
-from wakeproof.judge.lock import QUARTERS, Lock, Row
+from wakeproof.judge.lock import SHARES, Lock, Row
 from wakeproof.judge.process import Children
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.run import StressOptions
@@ -169,7 +169,7 @@ def test_what_no_row_needs_that_is_judged_now_is_not_compiled(
     known = Lock(asked)
     listed = {(file, compiled.LISTED) for file in scenarios.find()}
     assert set(every(Rows(known, ()), builder)) == listed
-    assert set(every(Rows(known, range(QUARTERS)), builder)) == whole
-    quarters = [set(every(Rows(known, (n,)), builder)) - listed for n in range(QUARTERS)]
-    assert set().union(*quarters) == whole - listed
-    assert all(0 < len(quarter) < len(whole) / 2 for quarter in quarters)
+    assert set(every(Rows(known, range(SHARES)), builder)) == whole
+    shares = [set(every(Rows(known, (n,)), builder)) - listed for n in range(SHARES)]
+    assert set().union(*shares) == whole - listed
+    assert all(0 < len(share) < len(whole) / 2 for share in shares)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit's proofs: CI makes the quick ones of its quarter again, and takes the others."""
+"""The audit's proofs: CI makes the quick ones of its share again, and takes the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from wakeproof.judge import store
 from wakeproof.judge.audit import proofs
-from wakeproof.judge.lock import QUARTERS, Lock, Row
+from wakeproof.judge.lock import SHARES, Lock, Row
 from wakeproof.judge.prove import run as prove
 from wakeproof.judge.prove import subjects
 from wakeproof.judge.tlc import models
@@ -47,11 +47,11 @@ def locked(name: str, seconds: float) -> Row:
 ROWS = {("prove", name): locked(name, seconds) for name, seconds in ((QUICK, 9.9), (SLOW, 10.1))}
 
 
-def test_ci_proves_the_quick_proofs_of_its_quarter_again(asked: list[str], tmp_path: Path) -> None:
-    quarter = ROWS["prove", QUICK].quarter
-    proofs.again(tmp_path, Rows(Lock(ROWS), tuple({*range(QUARTERS)} - {quarter})))
+def test_ci_proves_the_quick_proofs_of_its_share_again(asked: list[str], tmp_path: Path) -> None:
+    share = ROWS["prove", QUICK].share
+    proofs.again(tmp_path, Rows(Lock(ROWS), tuple({*range(SHARES)} - {share})))
     assert asked == []
-    proofs.again(tmp_path, Rows(Lock(ROWS), range(QUARTERS)))
+    proofs.again(tmp_path, Rows(Lock(ROWS), range(SHARES)))
     assert asked == [QUICK]
 
 
@@ -68,7 +68,7 @@ def test_a_proof_that_fails_now_is_not_taken_from_the_lock(
 
     monkeypatch.setattr(prove, "prove", fails)
     monkeypatch.setattr(proofs, "_addressed", lambda _: [])
-    rows = Rows(Lock(ROWS), range(QUARTERS))
+    rows = Rows(Lock(ROWS), range(SHARES))
     proofs.again(tmp_path, rows)
     assert [*proofs.known(tmp_path, rows)] == [f"Toy!{SLOW}"]
     assert rows.by_judge["prove"] == (1, 1, "2026-01-31 12:59")

@@ -144,7 +144,7 @@ def audit(
     twin that it declares or sees one that it does not declare, and when verdicts.lock disagrees.
 
     It judges what has changed since it was last judged here. WAKEPROOF_FRESH=1 judges all and
-    writes verdicts.lock. WAKEPROOF_CI=1 judges what verdicts.lock lacks, and a quarter of the
+    writes verdicts.lock. WAKEPROOF_CI=1 judges what verdicts.lock lacks, and an eighth of the
     rest.
 
     Examples:
@@ -201,7 +201,7 @@ def audit(
         traced = tracing.traces(count=TRACED_RUNS, rows=rows)
     with screen.status("linear: histories of queues and biased lock"):
         linearized = linear.linear(slow=False, rows=rows)
-    with screen.status("prove: quick proofs of this quarter"):
+    with screen.status("prove: quick proofs of this share"):
         proofs.again(root, rows)
         proved = proofs.known(root, rows)
     sites = claims.kernel_claims(root / "kernel")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The proofs of these sources, for the audit: kept here by `wakeproof prove`, or locked.
 
-The audit proves nothing that takes long.  CI proves a quarter of the quick ones again.
+The audit proves nothing that takes long.  CI proves an eighth of the quick ones again.
 """
 
 from __future__ import annotations
