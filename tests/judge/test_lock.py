@@ -184,9 +184,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_commit_says_which_share_ci_judges(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commit_says_which_share_ci_judges(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked(file, ROW)
     folder = file.parent
     git(folder, "init", "-q")

@@ -18,7 +18,7 @@ from wakeproof._runtime.locks import ARE_WHOLE
 TRIES, LIMIT_S = 400, 5.0
 SOON_S = 0.0002  # in which a loop of only the block enters it some hundred times
 BETWEEN = 10_000
-"""After so many the GIL is given up: Python 3.11 can forget a signal until the GIL is taken again."""
+"""After so many the GIL is given up: Python 3.11 can forget a signal until a thread takes it."""
 
 
 @contextmanager
