@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from wakeproof.judge.check.run import ConfigResult
+from wakeproof.judge.tlc.distributed import State
 
 QUIET_S = 15.0
 """Without a terminal, a line replaces the bar: at most one line in this many seconds."""
@@ -22,6 +23,25 @@ class ConfigProgress:
 
     def __init__(self, screen: Console) -> None:
         self._screen = screen
+        self._command = ""
+        self._printed = time.monotonic()
+
+    def watch(self, name: str, state: State) -> None:
+        """Print now and then how far a distributed run is, and once how other machines join it."""
+        if state.command != self._command:
+            self._command = state.command
+            self._screen.print(
+                "on another machine, with the same tla2tools.jar:\n  " + state.command,
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
+        if time.monotonic() - self._printed < QUIET_S:
+            return
+        self._printed = time.monotonic()
+        line = f"{name:<42} {state.workers:>3} workers {state.found:>13,} states"
+        line += f" {state.queued:>11,} queued {state.rate:>9,.0f} a second"
+        line += f", {state.taken_up:,} from the checkpoint" if state.taken_up else ""
+        line += f", {state.lost} workers lost: their states are explored again" * bool(state.lost)
+        self._screen.print(line, markup=False, style="dim", soft_wrap=True)
 
     def show(self, result: ConfigResult, done: int, total: int) -> None:
         """Print the line of `result`, the `done`-th of `total`."""

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -17,6 +19,7 @@ from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report
+from wakeproof.judge.check import distributed as spread
 from wakeproof.judge.check import own_spec
 from wakeproof.judge.check import run as specs
 from wakeproof.judge.check.own_spec import OwnReport
@@ -27,6 +30,7 @@ from wakeproof.judge.page.excerpts import Excerpts
 from wakeproof.judge.page.output import Output
 from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import counterexample, manifest, models
+from wakeproof.judge.tlc.distributed import HERE, Cluster
 from wakeproof.judge.tlc.run import Outcome
 
 SHOWN = "MCSearch_shipped.cfg"
@@ -34,6 +38,12 @@ SHOWN = "MCSearch_shipped.cfg"
 
 RUNNER_DEFECT = "run again in a JVM of its own, which counts; a shared one had said"
 """A defect of the runner, not of the configuration."""
+
+REASONS = {
+    "a twin": "twins (TLC's distributed mode prints no counterexample)",
+    "lists properties": "with properties (it checks none)",
+    "small": "small",
+}
 
 
 def check(
@@ -88,6 +98,24 @@ def check(
             rich_help_panel=BOUNDS,
         ),
     ] = False,
+    distributed: Annotated[
+        bool,
+        typer.Option(
+            "--distributed",
+            help="Check the large configurations, or your own module, by TLC's server and workers "
+            "(--jobs of them here). An interrupted run is taken up again at its last checkpoint.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Let workers on other machines help, which reach this one by this name; prints "
+            "the command that starts one (--distributed only).",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = None,
     shown: Annotated[
         str | None,
         typer.Option(
@@ -137,14 +165,23 @@ def check(
       wakeproof check my.tla                     your own module, with my.cfg beside it
 
       wakeproof check my.tla --html my.html      its counterexample in a viewer
+
+      wakeproof check --full -t SearchFull --distributed --host me  with the help of others
     """
     out = output.checked(html, form, as_json=as_json)
+    cluster = _cluster(host, jobs) if distributed else None
+    if cluster is None and host is not None:
+        raise UsageError("--host is for --distributed: give both")
+    if cluster is not None and (update or alone):
+        raise UsageError("--distributed excludes --update and --alone")
     if files:
         if shown is not None or exported is not None:
             raise UsageError(
                 "--show and --export are for wakeproof's own specs: leave out the file"
             )
-        _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds, out)
+        _check_own(
+            files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds, out, cluster
+        )
     if shown is not None or exported is not None:
         _give(shown, exported)
     if update and not locations.is_checkout():
@@ -157,15 +194,37 @@ def check(
             raise UsageError("-t and --trace exclude each other: give one of them")
         pattern, full = _exactly(trace_of), True
     screen = report.console(stderr=as_json)
-    found = specs.check(
-        pattern, full=full, update=update, alone=alone, jobs=jobs,
-        progress=ConfigProgress(screen).show,
-    )  # fmt: skip
+    progress = ConfigProgress(screen)
+    if cluster is not None:
+        _say_split(screen, pattern, full=full)
+        found = spread.check(cluster, pattern, full=full, progress=progress.show,
+                             watch=progress.watch)  # fmt: skip
+    else:
+        found = specs.check(pattern, full=full, update=update, alone=alone, jobs=jobs,
+                            progress=progress.show)  # fmt: skip
     printed = out.given(
         screen, "wakeproof check", lambda to: _print(to, found, traced=trace_of is not None),
         lambda: _counterexamples(found),
     )  # fmt: skip
     report.end(lambda: summary(found), printed, as_json=as_json, holds=found.holds)
+
+
+def _cluster(host: str | None, jobs: int | None) -> Cluster:
+    workers = len(os.sched_getaffinity(0)) if jobs is None else jobs
+    return Cluster(workers, host or HERE).checked()
+
+
+def _say_split(screen: Console, pattern: str | None, *, full: bool) -> None:
+    """Print which configurations are distributed, and why the others are not."""
+    shared, others = spread.split(pattern, full=full)
+    screen.print(f"distributed, one after another: {', '.join(e.name for e in shared) or 'none'}",
+                 markup=False, soft_wrap=True)  # fmt: skip
+    reasons = Counter(others.values())
+    if others:
+        screen.print(
+            "in one process: " + ", ".join(f"{n} {REASONS[why]}" for why, n in reasons.items()),
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def _counterexamples(found: CheckReport) -> list[Counterexample]:
@@ -202,6 +261,7 @@ def _check_own(
     jobs: int | None,
     seconds: float,
     out: Output,
+    cluster: Cluster | None,
 ) -> None:
     """Check the user's own module, and end the command."""
     if pattern is not None or full or update or trace_of is not None:
@@ -211,16 +271,20 @@ def _check_own(
         )
     if len(files) > 2:
         raise UsageError("one module at a time: wakeproof check MODULE.tla [CONFIG.cfg]")
-    if jobs is not None and jobs < 1:
+    if cluster is None and jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
     if not 1 <= seconds <= specs.FULL_S:
         raise UsageError(f"seconds is {seconds:g}; allowed: 1 to {specs.FULL_S:.0f}")
     screen = report.console(stderr=as_json)
-    with screen.status(f"TLC: {files[0].name}"):
-        found = own_spec.check_own(
-            files[0], files[1] if len(files) > 1 else None, deadlock=deadlock, workers=jobs or 1,
-            seconds=seconds,
-        )  # fmt: skip
+    config = files[1] if len(files) > 1 else None
+    if cluster is not None:
+        watch = ConfigProgress(screen).watch
+        found = spread.check_own(cluster, files[0], config, deadlock=deadlock, seconds=seconds,
+                                 watch=watch)  # fmt: skip
+    else:
+        with screen.status(f"TLC: {files[0].name}"):
+            found = own_spec.check_own(files[0], config, deadlock=deadlock, workers=jobs or 1,
+                                       seconds=seconds)  # fmt: skip
     printed = out.given(
         screen, f"wakeproof check {found.module.name}", lambda to: _print_own(to, found),
         lambda: _own_counterexamples(found), lambda: _own_graph(found, deadlock=deadlock),

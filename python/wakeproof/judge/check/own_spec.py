@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def check_own(
     deadlock: bool = True,
     workers: int = 1,
     seconds: float = 600.0,
+    make: Callable[..., specs.Runner] = specs.Runner,
 ) -> OwnReport:
     """Model-check `module` under `config` (None: the .cfg of its name beside it).
 
@@ -73,6 +75,7 @@ def check_own(
         deadlock: whether a state without a step is a violation.
         workers: threads of TLC; more than one makes a counterexample's length a matter of luck.
         seconds: how long TLC may take.
+        make: makes the runner, with the arguments of `specs.Runner`.
 
     Raises:
         UsageError: a file is missing, has another suffix, or TLC does not accept it.
@@ -90,7 +93,7 @@ def check_own(
         *["-deadlock"] * (not deadlock),
     )
     with Children() as children:
-        runner = specs.Runner(module.absolute().parent, children, update=True, options=options)
+        runner = make(module.absolute().parent, children, update=True, options=options)
         result = runner.judge(entry)
     if result.tlc.outcome in BROKEN:
         where = module if result.tlc.outcome is Outcome.PARSE else config
