@@ -113,8 +113,6 @@ def child(
         record, only = at / "record", at / "only"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "recorder", "--record", str(record)]
         command += ["-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
-        # Our own plugin of pytest is loaded before pytest looks at it.
-        command += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         if names:
             only.write_text("\n".join(names), encoding="utf-8")
             command += ["--only", str(only)]

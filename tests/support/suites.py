@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HUNG = 70  # the exit code of a process whose test took too long
-PROCESS_S = 1800
+PROCESS_S = 7200
 BAD = ("blocked", "failed")
 Tests = dict[str, tuple[str, str]]
 """Of each test its outcome, and why."""

@@ -19,8 +19,11 @@ def _replace_loop(is_mute: bool) -> None:
     import asyncio
     from asyncio import unix_events
 
+    import wakeproof
     from wakeproof import aio
 
+    # Else pytest warns that its plugin was imported before it; some tests make that an error.
+    wakeproof.__doc__ = "PYTEST_DONT_REWRITE"
     theirs = asyncio.SelectorEventLoop
     named: dict[str, Any] = {
         "__module__": theirs.__module__
