@@ -11,6 +11,7 @@ import queue
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ import pytest
 
 from wakeproof.judge.schedules import data, modelled, search
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
-from wakeproof.judge.schedules.explore import Options, alike, one
+from wakeproof.judge.schedules.explore import HOLDS, Options, alike, explore, one
 from wakeproof.judge.schedules.operation import READ
 from wakeproof.judge.schedules.search import Search, pending_of
 
@@ -359,3 +360,25 @@ def test_preemptions_grow() -> None:
         bounded = Search(bound)
         counts.append((outcomes(program, bounded)[1], bounded.was_cut))
     assert counts == [(2, True), (4, True), (6, False), (6, False)]
+
+
+def test_what_a_run_has_made_is_freed_when_the_next_one_ends() -> None:
+    made: list[weakref.ref[threading.Thread]] = []
+    dangling = vars(threading)["_dangling"]
+
+    def program() -> None:
+        assert sum(ref() is not None for ref in made) <= 3  # those of the run before
+        lock = threading.Lock()
+        threads = [
+            threading.Thread(target=lambda: lock.acquire() and lock.release()) for _ in "abc"
+        ]
+        made.extend(map(weakref.ref, threads))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    found = explore(program)
+    assert (found.verdict, found.preemptions) == (HOLDS, None)
+    assert found.schedules > 3
+    assert vars(threading)["_dangling"] is dangling

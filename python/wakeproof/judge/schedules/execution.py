@@ -12,7 +12,8 @@ times out.  Where a thread itself can go on in several ways, as a loop of asynci
 which; above the number of the thread the choice then has which of them it is.
 
 All threads of a run are greenlets of one OS thread, so between two operations nothing else happens.
-Values of ``threading.local`` are a thread's own.
+A greenlet that has run a thread to its end runs another one in the next run: a new one costs ten
+times as much.  Values of ``threading.local`` are a thread's own.
 
 Source: ``_native/own.c`` (mount, unmount); `modelled` (the operations).
 """
@@ -110,6 +111,35 @@ _NO_THREAD: Any = None
 
 NOBODY = -1
 """No thread can go on."""
+
+
+_idle: list[Any] = []
+"""Greenlets that have run a thread to its end."""
+
+_ENDED = greenlet(int)  # which was never started
+
+
+def _serve() -> None:
+    """Run a thread, then wait for the next one, in one greenlet."""
+    me: Any = getcurrent()
+    while True:
+        me.job()
+        del me.job
+        _idle.append(me)
+        me.parent.switch()
+
+
+def _greenlet_for(job: Callable[[], None], hub: Any) -> Any:
+    """Return a greenlet that will do it, and then go to the hub."""
+    found: Any = _idle.pop() if _idle else greenlet(_serve, parent=hub)
+    found.gr_context, found.job = None, job
+    return found
+
+
+def forget_greenlets() -> None:
+    """End the greenlets that wait for another thread; they belong to this OS thread."""
+    while _idle:
+        _idle.pop().throw(GreenletExit)
 
 
 class Task:
@@ -300,7 +330,7 @@ class Run:
         self.tasks.append(task)
         tasks[number] = task
         self.alive.append(task)
-        task.greenlet = greenlet(lambda: self._body(task, call), parent=self._hub)
+        task.greenlet = _greenlet_for(lambda: self._body(task, call), self._hub)
         return task
 
     def _body(self, task: Task, call: Callable[[], object]) -> None:
@@ -324,6 +354,7 @@ class Run:
             if not self.is_unwinding:
                 self.error, self.failed, self._next = error, task, NOBODY
         finally:
+            task.greenlet = _ENDED
             own.unmount()
 
     def make(self, call: Callable[[], object]) -> None:
@@ -348,6 +379,21 @@ class Run:
     def end(self) -> None:
         """Unwind the threads that have not ended."""
         self.is_unwinding = True
+        try:
+            if self.alive:
+                self._unwind()
+        finally:
+            if self.loops:
+                self._enter(self.tasks[0])
+                for loop in self.loops:
+                    loop.close()
+                own.unmount()
+            tasks.clear()
+            self._kept.clear()
+            for task in self.tasks:
+                task.what = None  # its last operation has the task itself
+
+    def _unwind(self) -> None:
         disabled = logging.root.manager.disable
         logging.disable()  # what executors log of errors that only unwinding makes
         try:
@@ -357,10 +403,3 @@ class Run:
                     task.greenlet.throw(GreenletExit)
         finally:
             logging.disable(disabled)
-            if self.loops:
-                self._enter(self.tasks[0])
-                for loop in self.loops:
-                    loop.close()
-                own.unmount()
-            tasks.clear()
-            self._kept.clear()

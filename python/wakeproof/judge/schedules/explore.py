@@ -12,6 +12,7 @@ import gc
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from typing import Any
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.schedules import awaits, lanes, modelled, stall, waits
 from wakeproof.judge.schedules.data import trace, traced
-from wakeproof.judge.schedules.execution import Run, leave
+from wakeproof.judge.schedules.execution import Run, forget_greenlets, leave
 from wakeproof.judge.schedules.given import Given, Lot, Plain, number_of, of_token, to_token
 from wakeproof.judge.schedules.lanes import Row
 from wakeproof.judge.schedules.search import Search
@@ -173,7 +174,10 @@ class _Exploration:
     def _exchanged(self, runs: int | None = None) -> Iterator[None]:
         tracing = traced() if self._options.data else nullcontext()
         with modelled.exchanged(), alike(collects=runs != 1), stall.watched(), tracing:
-            yield
+            try:
+                yield
+            finally:
+                forget_greenlets()
 
     def _bounds(self) -> Iterator[int | None]:
         most = self._options.preemptions
@@ -279,6 +283,8 @@ def one(
     run = Run(scheduler, tracer, cancels=how.cancels, any_order=how.any_order)
     modelled.running = run
     vars(threading)["_counter"] = itertools.count(1).__next__  # of the names of threads
+    # All threads; those of the runs before have the same numbers, and with them the same hashes.
+    vars(threading)["_dangling"] = weakref.WeakSet()
     stall.begins(run)
     try:
         run.make(call)
@@ -350,7 +356,7 @@ def _segments(choices: Sequence[int]) -> list[list[int]]:
 @contextmanager
 def alike(*, collects: bool = True) -> Iterator[None]:
     """Let nothing from outside differ in the runs: garbage is collected between them only."""
-    names = vars(threading)["_counter"]
+    before = {name: vars(threading)[name] for name in ("_counter", "_dangling")}
     was, freezes = gc.isenabled(), collects and gc.get_freeze_count() == 0
     callbacks = gc.callbacks[:]
     try:
@@ -362,7 +368,7 @@ def alike(*, collects: bool = True) -> Iterator[None]:
             gc.freeze()  # what was there before is not looked at again and again
         yield
     finally:
-        vars(threading)["_counter"] = names
+        vars(threading).update(before)
         gc.callbacks[:] = callbacks
         if freezes:
             gc.unfreeze()

@@ -176,12 +176,15 @@ class Search:
         step.pauses = me is not None and me.kind in PAUSES
         if self._at:
             last = self._stack[-1]
-            step.cost = last.cost + (0 if self.bound is None else self._costs(last, last.choice))
-            if last.choice >> 1 == last.number:
+            passes, is_same = _passes(last, last.choice), last.choice >> 1 == last.number
+            step.cost = last.cost
+            if self.bound is not None and (passes or last.way or not is_same):
+                step.cost += self._costs(last, last.choice)
+            if is_same:
                 step.row, step.begins = last.row + 1, last.begins
             else:
                 step.row, step.begins = 1, self._at - 1
-            if last.passed or _passes(last, last.choice):
+            if last.passed or passes:
                 step.passed = _passed(last)
             if self.bound is None and last.done:
                 taken = last.pending[last.choice]
@@ -374,12 +377,13 @@ def pending_of(run: Run) -> dict[int, tuple[Access, ...]]:
     """Return the choices, with their accesses."""
     pending = {}
     for task in run.alive:
-        if task.waits():
+        if task.test is not None and task.test(task.what):  # `waits`, without a call for each task
             if task.until is not None:
                 pending[2 * task.number + 1] = task.late
+        elif task.kind == SLEEP and task.accesses == PASSING and (task.until or 0.0) <= run.now_s:
+            pending[2 * task.number] = ()
         else:
-            is_due = task.accesses == PASSING and (task.until or 0.0) <= run.now_s
-            pending[2 * task.number] = () if is_due and task.kind == SLEEP else task.accesses
+            pending[2 * task.number] = task.accesses
     return pending
 
 
