@@ -20,7 +20,7 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.judge.watch.process import GoneError, Process
-from wakeproof.judge.watch.verdicts import QUIET_S, Report, Verdict, Watch
+from wakeproof.judge.watch.verdicts import QUIET_S, Report, Verdict, watch
 
 CORPUS = Path(__file__).parents[1] / "judge" / "watch" / "corpus"
 ROOT = Path(__file__).parents[2]
@@ -122,13 +122,7 @@ def looked(pid: int, seconds: float = 1.8, every_s: float = QUIET_S) -> Report:
     """Watch a process once it has come to rest."""
     with Process(pid) as process:
         come_to_rest(process)
-        one = Watch(process)
-        end = time.monotonic() + seconds
-        one.sweep()
-        while time.monotonic() + every_s <= end:
-            time.sleep(every_s)
-            one.sweep()
-        return one.report()
+        return watch(process, seconds, every_s)
 
 
 @functools.cache

@@ -53,6 +53,17 @@ def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> Non
         assert found.verdict not in (Verdict.MISSED, Verdict.DEADLOCK), found
 
 
+def test_threads_that_wait_for_what_does_not_come_have_missed_nothing(kernels: Kernels) -> None:
+    with watching.running([str(kernels.program()), "rest", "60"]) as pid:
+        found = watching.looked(pid)
+    assert {one.verdict for one in found.threads} == {Verdict.STUCK}
+    waits = {one.waits_for for one in found.threads}
+    assert waits == {"a mutex", "a semaphore", "a receive", "the end of a thread",
+                     "park of a carrier"}  # fmt: skip
+    (group,) = found.groups
+    assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (5, 5, 3, ())
+
+
 def test_virtual_threads_of_python_are_counted() -> None:
     with watching.running([sys.executable, "-c", PARKED]) as pid:
         with Process(pid) as process:
@@ -63,4 +74,5 @@ def test_virtual_threads_of_python_are_counted() -> None:
     assert group.parked == group.carriers > 0
     assert group.signs == ()
     assert {one.verdict for one in found.threads} == {Verdict.STUCK}
+    assert {one.waits_for for one in found.threads} == {"park", "park of a carrier"}
     assert {one.why for one in found.threads} == {WAITING}

@@ -538,6 +538,47 @@ static void close_group(void)
 	}
 }
 
+/* All wait, virtual threads and threads of the system, for what does not come. */
+static int v_locks(void *none)
+{
+	wp_mutex_lock(&mutex);
+	return none != NULL;
+}
+
+static void *receives(void *none)
+{
+	v_receives(none);
+	return none;
+}
+
+static void *acquires(void *none)
+{
+	v_acquires(none);
+	return none;
+}
+
+static void rest(void)
+{
+	wp_vthread *thread;
+	pthread_t one;
+
+	open_group(false);
+	wp_mutex_init(&mutex);
+	wp_semaphore_init(&semaphore, 0);
+	wp_latch_init(&latch);
+	wp_channel_init(&channel, slots, 4);
+	wp_mutex_lock(&mutex);
+	spawn_on(v_locks, NULL, 0, false);
+	spawn_on(v_acquires, NULL, 1, false);
+	spawn_on(v_receives, NULL, 2, false);
+	spawn_on(v_waits, NULL, 0, false);
+	thread = spawn_on(v_waits, NULL, 1, false);
+	start(&one, uses_mutex, NULL);
+	start(&one, acquires, NULL);
+	start(&one, receives, NULL);
+	join(thread);
+}
+
 static const struct {
 	const char *name;
 	void (*runs)(void);
@@ -559,6 +600,7 @@ static const struct {
 	{"channel_close", channel_close},
 	{"latch", latch_of},
 	{"timer", timer},
+	{"rest", rest},
 	{"close", close_group},
 };
 

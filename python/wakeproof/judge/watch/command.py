@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Annotated
 
@@ -14,8 +13,9 @@ from rich.text import Text
 from wakeproof.cli.panels import AsJson
 from wakeproof.errors import UsageError
 from wakeproof.judge import report, schema
+from wakeproof.judge.watch import verdicts
 from wakeproof.judge.watch.process import GoneError, Process
-from wakeproof.judge.watch.verdicts import BAD, QUIET_S, Judged, Report, Verdict, Watch
+from wakeproof.judge.watch.verdicts import BAD, QUIET_S, Judged, Report, Verdict
 
 _STYLES = {
     Verdict.STUCK: "bold yellow", Verdict.SUSPECT: "yellow", Verdict.STOPPED: "yellow",
@@ -59,23 +59,13 @@ def watch(
                          "more than 0")  # fmt: skip
     try:
         with Process(pid) as process:
-            found = _look(process, 0.0 if once else seconds, every)
+            found = verdicts.watch(process, 0.0 if once else seconds, every)
     except GoneError:
         raise UsageError(f"process {pid} has ended during the look") from None
     report.end(
         lambda: schema.of(Report).dump_python(found, mode="json"),
         lambda: _print(report.console(), found), as_json=as_json, holds=found.holds,
     )  # fmt: skip
-
-
-def _look(process: Process, seconds: float, every_s: float) -> Report:
-    one = Watch(process)
-    end = time.monotonic() + seconds
-    one.sweep()
-    while time.monotonic() + every_s <= end:
-        time.sleep(every_s)
-        one.sweep()
-    return one.report()
 
 
 def _print(screen: Console, found: Report) -> None:

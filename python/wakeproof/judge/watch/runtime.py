@@ -28,7 +28,7 @@ _UNITS: Final = ("sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sc
 """The compilation units in which the structures are looked for, the largest first."""
 _THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
                    "DW_TAG_atomic_type")  # fmt: skip
-_PERMIT, _PARKED = 1, 2  # kernel/wakeup/parker.h
+_PERMIT, _PARKED, _CLOSED = 1, 2, 4  # kernel/wakeup/parker.h
 _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
@@ -38,6 +38,7 @@ _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a
                      "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
                      "an accept", "a connect", "a file")  # fmt: skip
 """In words, what kernel/thread/wait_reason.h numbers."""
+_IN_LINE: Final = ("a mutex", "a condition", "a semaphore", "a send", "a receive")
 _ENDS: Final = {"a send": "senders", "a receive": "receivers"}
 _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
@@ -181,8 +182,9 @@ class Runtime:
             return replace(wait, sign=None)
         if any(name.startswith(("wp_parker_park", "park_once")) for name in names[:4]):
             wait = replace(wait, primitive="park", kind="parker", is_known=True)
-            if word is not None and word & _PERMIT and word & _PARKED:
-                return replace(wait, sign=Sign("go", "its permit was given"))
+            if word is not None and word & _PARKED and word & (_PERMIT | _CLOSED):
+                why = "its permit was given" if word & _PERMIT else "it was closed"
+                return replace(wait, sign=Sign("go", why))
         elif "wp_lock_acquire" in names[:2]:
             wait = replace(wait, primitive="internal lock", kind="lock", is_known=True)
             if word == 0:
@@ -208,8 +210,8 @@ class Runtime:
         line, what = its("line", 8), self._waits_for(waiter, layout)
         if its("state", 4) == _GRANTED:
             return f"a wait for {what} was granted"
-        if not line:
-            return f"a wait for {what} was taken off its queue"
+        if not line:  # of a latch it never is: that has a list of its own
+            return f"a wait for {what} was taken off its queue" if what in _IN_LINE else ""
         if what == "a mutex":
             mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
             return "" if (mutex("word", 4) or 0) & _LOCKED else "the mutex is free"

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from wakeproof.judge.watch.calibration import Calibration, calibrate
-from wakeproof.judge.watch.primitives import Primitives, Sign, Wait
+from wakeproof.judge.watch.primitives import Primitives, Wait
 from wakeproof.judge.watch.process import GoneError, Process, Sleep, Thread
 from wakeproof.judge.watch.runtime import Group, Runtime
 
@@ -306,16 +306,16 @@ _STOPPED: Final = {"T": "a signal has stopped it: SIGCONT continues it", "t": "a
 def watch(process: Process, seconds: float = 2.0, every_s: float = QUIET_S) -> Report:
     """Look at a process for some seconds, and return the verdicts.
 
+    The time begins with the end of the first sweep, which reads symbols and the layout of our
+    runtime.
+
     Raises:
         GoneError: the process has ended.
     """
     one = Watch(process)
-    deadline = time.monotonic() + seconds
-    while True:
-        one.sweep()
-        if time.monotonic() + every_s > deadline:
-            return one.report()
+    one.sweep()
+    end = time.monotonic() + seconds
+    while time.monotonic() + every_s <= end:
         time.sleep(every_s)
-
-
-__all__ = ["BAD", "Judged", "Report", "Sign", "Verdict", "Watch", "watch"]
+        one.sweep()
+    return one.report()
