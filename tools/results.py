@@ -2,8 +2,8 @@
 """Writes docs/results/, a page for each result of a release.
 
     make results              all of them
-    make results T=bench      one: audit, claims, museum, test-stdlib, test-loops, bench or
-                              bench-http
+    make results T=bench      one: audit, claims, museum, watch-corpus, test-stdlib, test-loops,
+                              bench or bench-http
 
 A page has the output of its command, the version, the day and the machine. The pages of benchmarks
 begin with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
@@ -35,6 +35,7 @@ PARTS = {
     "audit": "every claim, and what each judge says of it",
     "claims": "every claim in words, with its code and scenarios",
     "museum": "real lost wakeups of other systems, and who sees them",
+    "watch-corpus": "running processes, watched from outside: hangs and healthy programs",
     "test-stdlib": "CPython's own tests, in virtual threads",
     "test-loops": "suites of others, with our event loop",
     "bench": "speed beside peers and limits",

@@ -43,7 +43,7 @@ class Case:
     file: Path
     title: str
     kind: str  # the class of the hang; "healthy"
-    verdict: str
+    verdict: str  # "": it is healthy, so neither a deadlock nor a missed wakeup
     fixed: str  # of the twin with FIXED; "": there is none
 
     @property
@@ -63,10 +63,11 @@ def cases() -> list[Case]:
         if file.suffix not in COMPILERS:
             continue
         text = file.read_text("utf-8")
-        title = re.search(rf"{re.escape(file.name)} - (.+)", text)
+        title = re.search(rf"{re.escape(file.name)} - (.+?)\.\n", text)
         assert title, f"{file}: its first comment has no title"
         facts = dict(re.findall(r"^\W*(Class|Verdict|Fixed) +([a-z -]+?)(?: \*/)?$", text, re.M))
-        found.append(Case(file, title[1], facts["Class"], facts["Verdict"], facts.get("Fixed", "")))
+        found.append(Case(file, title[1], facts["Class"], facts.get("Verdict", ""),
+                          facts.get("Fixed", "")))  # fmt: skip
     return found
 
 

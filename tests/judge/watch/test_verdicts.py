@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
 import pytest
+from tests.judge.watch import run
 from tests.support import watching
 from tests.support.watching import Case
 
+from wakeproof.judge.watch import verdicts
+from wakeproof.judge.watch.process import Process
 from wakeproof.judge.watch.verdicts import Verdict
 
 pytestmark = pytest.mark.slow
+FREEZER, QUOTAS = Path("/sys/fs/cgroup/freezer"), Path("/sys/fs/cgroup/cpu")
 HANGS = [one for one in watching.cases() if one.file.suffix == ".c" and one.kind != "healthy"]
 
 
@@ -54,3 +64,51 @@ def test_it_tells_how_long_a_thread_has_slept() -> None:
     assert thread.is_timed
     assert thread.since_s is not None
     assert 1.8 <= thread.since_s < 10
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_a_protocol_that_is_not_known_is_unknown_and_a_known_one_is_not() -> None:
+    unknown = watching.judged(_any("latch_rounds"), seconds=0).threads
+    assert {one.verdict for one in unknown if one.waits_for == "futex"} <= {Verdict.UNKNOWN}
+    known = watching.judged(_any("cond_pool"), seconds=0).threads
+    assert {one.verdict for one in known if one.waits_for == "condition variable"} <= {
+        Verdict.WAITS
+    }
+
+
+def _any(name: str) -> Case:
+    (found,) = (one for one in watching.cases() if one.name == name)
+    return found
+
+
+@pytest.mark.skipif(not FREEZER.is_dir() or os.geteuid() != 0, reason="no freezer to write to")
+def test_a_frozen_process_is_stopped_and_one_that_was_thawed_is_not() -> None:
+    with watching.running(["sleep", "1000"]) as pid:
+        with run.frozen(pid):
+            found = watching.looked(pid, seconds=0)
+        assert (found.verdict, found.threads[0].why) == (
+            Verdict.STOPPED, "its control group is frozen"
+        )  # fmt: skip
+        assert watching.looked(pid, seconds=0).verdict == Verdict.WAITS
+
+
+@pytest.mark.skipif(not QUOTAS.is_dir() or os.geteuid() != 0, reason="no quota to set")
+def test_a_process_without_cpu_time_is_starved_and_one_with_it_runs() -> None:
+    with watching.running(["sh", "-c", "while :; do :; done"]) as pid, Process(pid) as process:
+        assert verdicts.watch(process, 0.5, 0.2).verdict == Verdict.RUNS
+        with run.with_quota(pid):
+            (QUOTAS / f"wakeproof-watch-{pid}" / "cpu.cfs_period_us").write_text("1000000")
+            time.sleep(0.5)
+            found = {verdicts.watch(process, 0.5, 0.2).verdict for _ in range(3)}
+        assert Verdict.STARVED in found
+
+
+def test_a_thread_behind_a_deadlock_is_stuck_and_the_program_that_goes_on_is_not() -> None:
+    """In mutex_order.c the main thread is in the cycle; here a third thread wants its mutex."""
+    case = _named("mutex_behind")
+    found = watching.judged(case)
+    counts = Counter(one.verdict for one in found.threads)
+    assert counts == {Verdict.DEADLOCK: 2, Verdict.STUCK: 1}
+    (behind,) = (one for one in found.threads if one.verdict == Verdict.STUCK)
+    assert behind.why == f"thread {behind.owner} is in a deadlock"
+    assert watching.judged(case, is_fixed=True).verdict == case.fixed

@@ -58,6 +58,13 @@ static void join(wp_vthread *thread)
 	wp_vthread_free(thread);
 }
 
+/* Takes another time in each round, so that two threads meet at all places. */
+static void linger(uint64_t round)
+{
+	for (volatile uint64_t spin = round * 7919 % 2048; spin > 0; spin--)
+		continue;
+}
+
 /* Two threads hand a turn to each other. */
 static wp_parker parkers[2];
 static wp_atomic(uint64_t) turn;
@@ -70,8 +77,7 @@ static void *parks(void *arg)
 		while (wp_load_acquire(&turn) % 2 != own)
 			wp_parker_park(&parkers[own]);
 		wp_store_release(&turn, wp_load_relaxed(&turn) + 1);
-		if (round % 8 == 7)
-			usleep(20);
+		linger(round);
 		wp_parker_unpark(&parkers[1 - own]);
 	}
 	return NULL;
@@ -140,10 +146,9 @@ static void guard_of(enum wp_guard_fences fences)
 	for (uint64_t round = 0;; round++) {
 		wp_store_relaxed(&work, 1);
 		wp_rendezvous_signal(&meeting);
-		if (round % 8 == 7)
-			usleep(20);
 		while (wp_load_relaxed(&work) != 0)
 			wp_parker_park(&parkers[0]);
+		linger(round);
 	}
 }
 
@@ -217,6 +222,16 @@ static void submit(void)
 	submits(NULL);
 }
 
+/* One task at a time, so that nothing else wakes a carrier that has missed it. */
+static void single(void)
+{
+	open_group(false);
+	for (uint64_t round = 0;; round++) {
+		join(spawn_on(does, NULL, (int)(round / 64 % CARRIERS), round % 2 != 0));
+		linger(round);
+	}
+}
+
 static void submit_bounded(void)
 {
 	pthread_t thread;
@@ -252,30 +267,25 @@ static void internal(void)
 		pause();
 }
 
-/* Threads hand a turn around by unparks: virtual ones, of which some are pinned. */
+/* Virtual threads hand a turn around by unparks. */
 static wp_vthread *ring[THREADS];
-static bool pins;
 
 static int parks_in_ring(void *arg)
 {
 	uint64_t own = (uint64_t)(size_t)arg;
 
-	if (pins)
-		wp_vthread_pin();
 	for (uint64_t round = 0;; round++) {
 		while (wp_load_acquire(&turn) % THREADS != own)
 			wp_vthread_park_until(WP_FOREVER);
-		if (round % 16 == 15)
-			usleep(20);
 		wp_store_release(&turn, wp_load_relaxed(&turn) + 1);
+		linger(round);
 		wp_vthread_unpark(ring[(own + 1) % THREADS]);
 	}
 	return 0;
 }
 
-static void ring_of(bool pinned)
+static void vthread(void)
 {
-	pins = pinned;
 	open_group(false);
 	wp_store_relaxed(&turn, THREADS - 1);
 	for (size_t at = 0; at < THREADS; at++) {
@@ -285,15 +295,9 @@ static void ring_of(bool pinned)
 		if (wp_vthread_new(group, &config, &ring[at]) != WP_OK)
 			abort();
 	}
-	for (size_t at = 0; at < (pins ? CARRIERS : THREADS); at++)
+	for (size_t at = 0; at < THREADS; at++)
 		wp_vthread_start(ring[at]);
-	for (;;)
-		pause();
-}
-
-static void vthread(void)
-{
-	ring_of(false);
+	join(ring[0]);
 }
 
 /* A pinned thread of each carrier, unparked by a thread of the system. */
@@ -302,7 +306,7 @@ static int parks_pinned(void *arg)
 	wp_atomic(uint64_t) *mine = arg;
 
 	wp_vthread_pin();
-	for (uint64_t round = 0;; round++) {
+	for (;;) {
 		while (wp_load_acquire(mine) == 0)
 			wp_vthread_park_until(WP_FOREVER);
 		wp_store_release(mine, 0);
@@ -321,8 +325,7 @@ static void pinned(void)
 		wp_vthread_unpark(ring[0]);
 		while (wp_load_acquire(&turn) != 0)
 			wp_parker_park(&parkers[0]);
-		if (round % 8 == 7)
-			usleep(50);
+		linger(round);
 	}
 }
 
@@ -518,10 +521,14 @@ static int v_sleeps(void *arg)
 static void timer(void)
 {
 	open_group(false);
+	spawn_on(v_sleeps, (void *)1000000000000, 0, false);
 	for (;;) {
-		wp_vthread *thread = spawn_on(v_sleeps, (void *)200000, 0, false);
+		wp_vthread *threads[THREADS];
 
-		join(thread);
+		for (int at = 0; at < THREADS; at++)
+			threads[at] = spawn_on(v_sleeps, (void *)200000, 0, false);
+		for (int at = 0; at < THREADS; at++)
+			join(threads[at]);
 	}
 }
 
@@ -589,6 +596,7 @@ static const struct {
 	{"guard_asymmetric", guard_asymmetric},
 	{"lock", lock_of},
 	{"submit", submit},
+	{"single", single},
 	{"submit_bounded", submit_bounded},
 	{"internal", internal},
 	{"vthread", vthread},

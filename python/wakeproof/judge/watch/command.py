@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from rich.text import Text
 from wakeproof.cli.panels import AsJson
 from wakeproof.errors import UsageError
 from wakeproof.judge import report, schema
-from wakeproof.judge.watch import verdicts
+from wakeproof.judge.watch import others, verdicts
 from wakeproof.judge.watch.process import GoneError, Process
 from wakeproof.judge.watch.verdicts import BAD, QUIET_S, Judged, Report, Verdict
 
@@ -38,11 +39,26 @@ def watch(
             "--once", help="Look once: where each thread sleeps, without a verdict on wakeups."
         ),
     ] = False,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask",
+            help="Ask its runtime, too: jstack for Java, py-spy for Python. That stops it for a "
+            "moment.",
+        ),
+    ] = False,
+    end: Annotated[
+        bool,
+        typer.Option(
+            "--end", help="End a Go program by SIGQUIT: it writes its goroutines to its stderr."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say why a running process does not go on: where its threads sleep, and what for.
 
-    The process is neither stopped nor changed. Exit code 1: a deadlock, or a missed wakeup.
+    The process is neither stopped nor changed (but by --ask and --end). Exit code 1: a deadlock,
+    or a missed wakeup.
 
     Examples:
 
@@ -52,7 +68,7 @@ def watch(
 
       wakeproof watch 4711 --once      where each thread sleeps now
 
-      wakeproof watch $(pidof server) --json
+      wakeproof watch $(pidof java) --ask --json
     """
     if seconds < 0 or every <= 0:
         raise UsageError(f"--for is {seconds}, --every is {every}; allowed: 0 or more seconds, and "
@@ -60,6 +76,12 @@ def watch(
     try:
         with Process(pid) as process:
             found = verdicts.watch(process, 0.0 if once else seconds, every)
+            if ask:
+                found = others.ask(process, found)
+            elif more := others.advice(process):
+                found = replace(found, unknown=(*found.unknown, more))
+            if end:
+                found = replace(found, evidence={"SIGQUIT": f"to {others.end(process)}"})
     except GoneError:
         raise UsageError(f"process {pid} has ended during the look") from None
     report.end(
@@ -81,7 +103,10 @@ def _print(screen: Console, found: Report) -> None:
             markup=False, soft_wrap=True,
         )  # fmt: skip
     for what in found.unknown:
-        screen.print(f"not known: {what}", markup=False, soft_wrap=True)
+        screen.print(f"note: {what}", markup=False, soft_wrap=True)
+    for tool, text in found.evidence.items():
+        screen.print(f"\n{tool}:", style="bold")
+        screen.print(others.shown(text), markup=False, soft_wrap=True)
     counts = Counter(one.verdict for one in found.threads)
     told = ", ".join(f"{counts[one]} {one.value}" for one in Verdict if counts[one])
     screen.print(

@@ -139,14 +139,14 @@ class Primitives:
         return wait
 
     def _futex(self, wait: Wait, operation: int, expected: int, *, is_private: bool) -> Wait:
-        process, address = self._process, wait.address
+        address = wait.address
         assert address is not None
-        word = process.word(address)
-        named = self._name_futex(wait)
-        named = replace(
-            named, object=self.symbols.words(address),
-            is_inside=is_private or named.kind == "join",
-        )  # fmt: skip
+        word = self._process.word(address)
+        # A futex in memory that only this process has is private, whatever the call says.
+        region = self.symbols.region(address)
+        is_private = is_private or (region is not None and region.access.endswith("p"))
+        named = replace(self._name_futex(wait), object=self.symbols.words(address),
+                        is_inside=is_private)  # fmt: skip
         if word is None:
             return replace(named, sign=Sign("note", "its word is not mapped any more"))
         if operation in (_LOCK_PI, _LOCK_PI2):
@@ -204,7 +204,7 @@ class Primitives:
     def _sign(self, wait: Wait, word: int, expected: int, is_private: bool) -> Sign:
         """Return what it means that the word is not the one on which the thread fell asleep."""
         changed = Sign("changed", f"its word is {word:#x}, and it fell asleep on {expected:#x}")
-        if not wait.is_known or not (is_private or wait.kind == "join"):
+        if not wait.is_known or not is_private:
             return changed
         if wait.kind == "cond" and self._calibration.has_conditions:
             return Sign("go", f"{word >> 1} signals of its group are not taken" if word > 1 else

@@ -279,7 +279,7 @@ class Process:
         number.  Processes of other users count as not having it.
         """
         for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit() or int(folder.name) in (self.pid, os.getpid()):
+            if not folder.name.isdigit() or int(folder.name) == self.pid:
                 continue
             try:
                 for entry in (folder / "fd").iterdir():

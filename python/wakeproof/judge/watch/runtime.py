@@ -32,6 +32,7 @@ _PERMIT, _PARKED, _CLOSED = 1, 2, 4  # kernel/wakeup/parker.h
 _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
+_LATCH_OPEN: Final = 1  # kernel/thread/latch.h
 _LOCKED: Final = 1  # kernel/sync/mutex.h
 _SEMAPHORE_PERMIT: Final = 2  # kernel/sync/semaphore.h
 _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
@@ -39,6 +40,7 @@ _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a
                      "an accept", "a connect", "a file")  # fmt: skip
 """In words, what kernel/thread/wait_reason.h numbers."""
 _IN_LINE: Final = ("a mutex", "a condition", "a semaphore", "a send", "a receive")
+_BY_LATCH: Final = ("a latch", "the end of a thread")
 _ENDS: Final = {"a send": "senders", "a receive": "receivers"}
 _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
@@ -210,8 +212,12 @@ class Runtime:
         line, what = its("line", 8), self._waits_for(waiter, layout)
         if its("state", 4) == _GRANTED:
             return f"a wait for {what} was granted"
-        if not line:  # of a latch it never is: that has a list of its own
-            return f"a wait for {what} was taken off its queue" if what in _IN_LINE else ""
+        if not line and what in _IN_LINE:
+            return f"a wait for {what} was taken off its queue"
+        if not line:  # a latch has a list of its own
+            latch = its("object", 8)
+            opened = latch and self._process.pointer(latch) == _LATCH_OPEN
+            return "the latch is open" if what in _BY_LATCH and opened else ""
         if what == "a mutex":
             mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
             return "" if (mutex("word", 4) or 0) & _LOCKED else "the mutex is free"
@@ -285,6 +291,10 @@ class Runtime:
             done.update(members)
             tids = self._tids(members, carriers, set(found), layout)
             signs = list(self._signs(members, layout))
+            for sleeper, wait in found.items():
+                if wait.kind == "own" and self._is_closed_empty(wait.address, members, layout):
+                    ended = Sign("go", "the tasks of the group that it closes have ended")
+                    found[sleeper] = replace(wait, sign=ended, primitive="close of a group")
             for member, why in signs:
                 its = tids.get(member, tid)
                 sign = found[its].sign if its in found else None
@@ -420,6 +430,16 @@ class Runtime:
                 yield member, task
                 task = self._at(layout, "wp_task", task)("next", 8)
 
+    def _is_closed_empty(self, word: int | None, members: list[int], layout: Layout) -> bool:
+        """Return whether that is the word of a home that is shut, and has no task any more."""
+        for member in members:
+            if self._group(member, layout) is not None:
+                home = member - layout.offset("wp_carrier_tasks", "carrier")
+                its = self._at(layout, "wp_carrier_tasks", home)
+                if word == home + layout.offset("wp_carrier_tasks", "ended.signals"):
+                    return bool(its("is_shut", 1)) and its("count", 8) == 0
+        return False
+
     def _overdue(self, carrier: int, layout: Layout) -> int:
         """Return for how long the earliest timer of a carrier has been due, in ns."""
         if self._group(carrier, layout) is None:
@@ -476,11 +496,14 @@ _USED: Final = (
     ("wp_worker", "home.carrier"), ("wp_worker", "home"), ("wp_worker", "group"),
     ("wp_worker", "thread"), ("wp_worker", "poller.registered"), ("wp_group", "workers"),
     ("wp_group", "config.carriers"), ("wp_carrier_tasks", "carrier"),
-    ("wp_carrier_tasks", "tasks"), ("wp_carrier_tasks", "timers.earliest_ns"),
+    ("wp_carrier_tasks", "tasks"), ("wp_carrier_tasks", "ended.signals"),
+    ("wp_carrier_tasks", "is_shut"), ("wp_carrier_tasks", "count"),
+    ("wp_carrier_tasks", "timers.earliest_ns"),
     ("wp_task", "word"), ("wp_task", "next"), ("wp_task", "name"), ("wp_task", "is_virtual"),
     ("wp_task", "home"), ("wp_vthread", "scheduler"), ("wp_local_queue", "head"),
     ("wp_local_queue", "tail"), ("wp_local_queue", "next"), ("wp_vthread", "waits"),
     ("wp_waiter", "state"), ("wp_waiter", "line"), ("wp_waiter", "why"), ("wp_waiter", "amount"),
+    ("wp_waiter", "object"),
     ("wp_mutex", "word"), ("wp_mutex", "line"), ("wp_semaphore", "word"),
     ("wp_semaphore", "line"), ("wp_channel", "count"), ("wp_channel", "capacity"),
     ("wp_channel", "is_closed"), ("wp_channel", "senders"), ("wp_channel", "receivers"),

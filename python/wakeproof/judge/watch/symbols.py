@@ -8,6 +8,8 @@ A word of the stack counts as a return address if it points behind a call instru
 from __future__ import annotations
 
 import bisect
+import ctypes
+import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +40,25 @@ class Place:
     def words(self) -> str:
         """Return it for people: ``main (server)``."""
         file = Path(self.path).name
-        return f"{self.name} ({file})" if self.name else f"{file}+{self.offset:#x}"
+        return f"{_demangled(self.name)} ({file})" if self.name else f"{file}+{self.offset:#x}"
+
+
+@functools.cache
+def _demangled(name: str) -> str:
+    """Return a name of C++ or Rust as its author wrote it, without its parameters."""
+    if not name.startswith("_Z"):
+        return name
+    try:
+        demangle = ctypes.CDLL("libstdc++.so.6")["__cxa_demangle"]
+    except (OSError, AttributeError):
+        return name
+    demangle.restype = ctypes.c_void_p
+    found = demangle(name.encode(), None, None, None)
+    if not found:
+        return name
+    text = ctypes.string_at(found).decode(errors="replace")
+    ctypes.CDLL(None).free(ctypes.c_void_p(found))
+    return text.partition("(")[0]
 
 
 class Image:
@@ -93,6 +113,7 @@ class Symbols:
     def renew(self) -> None:
         """Read the regions again: a library may have been loaded."""
         self.regions = self._process.maps()
+        self._places: dict[int, Place | None] = {}
         self._begins = [one.begin for one in self.regions]
 
     def region(self, address: int) -> Region | None:
@@ -115,6 +136,11 @@ class Symbols:
 
     def place(self, address: int) -> Place | None:
         """Return an address as a place in a file, or None."""
+        if address not in self._places:
+            self._places[address] = self._find(address)
+        return self._places[address]
+
+    def _find(self, address: int) -> Place | None:
         region = self.region(address)
         if region is not None and not region.path:  # of zeros, which the file does not hold
             before = self.region(region.begin - 1)

@@ -74,7 +74,7 @@ class Report:
     verdict: Verdict  # the worst of its threads
     threads: tuple[Judged, ...]
     groups: tuple[Group, ...] = ()  # of our own runtime
-    unknown: tuple[str, ...] = ()  # what could not be known, and why
+    unknown: tuple[str, ...] = ()  # what could not be known, why, and how to learn more
     evidence: dict[str, str] = field(default_factory=dict)  # by tool: what it says of the process
 
     @property
