@@ -30,16 +30,17 @@ Spec: ``specs/aio/EventLoop.tla`` (NoLostWakeup, NextCallWakes); without the GIL
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import selectors
 import socket
 import sys
-from asyncio import format_helpers, selector_events
+from asyncio import Handle, format_helpers, futures, selector_events
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from wakeproof._runtime import watch
 from wakeproof._runtime.here import ARE_OWN
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     Ready = list[tuple[selectors.SelectorKey, int]]
     Select = Callable[[float | None], Ready]
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 __all__ = ["Channel", "EventLoop", "LoopGroup", "LoopStatistics", "await_", "new_event_loop"]
@@ -109,6 +111,8 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
     _ready: deque[asyncio.Handle]
     _closed: bool
     _debug: bool
+    _default_executor: Any
+    _executor_shutdown_called: bool
     _selector: Any
     _process_self_data: Callable[[bytes], None]
     _stopping: bool
@@ -184,13 +188,32 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
             if told._source_traceback:
                 del told._source_traceback[-1]  # this line, as asyncio does with its own
             return told  # type: ignore[no-any-return]
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = Handle(callback, args, self, context)
         self._ready.append(handle)
         if self._asleep:
             self._write_to_self()
         else:
             self._saved += 1
         return handle
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """Be asyncio's, without what it does for futures of any other kind."""
+        chosen = self._default_executor if executor is None else executor
+        if chosen is None or self._debug or self._executor_shutdown_called:  # by a close, too
+            return super().run_in_executor(executor, func, *args)
+        source = chosen.submit(func, *args)
+        if not isinstance(source, concurrent.futures.Future):
+            return asyncio.wrap_future(source, loop=self)
+        waiter = self.create_future()
+        waiter.add_done_callback(partial(_pass_cancel, source))
+        source.add_done_callback(partial(self._pass_result, waiter))
+        return waiter
+
+    def _pass_result(self, waiter: asyncio.Future[Any], source: Any) -> None:
+        if not self._closed:
+            self.call_soon_threadsafe(_copy_result, source, waiter)
 
     def _write_to_self(self) -> None:
         """Be the producer: asyncio calls this after it has appended to the queue."""
@@ -230,6 +253,14 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
                 raise
             return
         self._sent += 1
+
+
+_copy_result: Any = vars(futures)["_copy_future_state"]
+
+
+def _pass_cancel(source: Any, waiter: asyncio.Future[Any]) -> None:
+    if waiter.cancelled():
+        source.cancel()
 
 
 class _FencedEventLoop(_PlainEventLoop):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import contextvars
 import errno
@@ -759,6 +760,72 @@ def test_a_closed_loop_refuses_calls() -> None:
     loop._write_to_self()
     loop._asleep = True  # a call that was on its way when the loop was closed
     loop._write_to_self()
+
+
+@beside_asyncio
+def test_what_an_executor_returns_raises_or_has_not_begun_comes_to_its_await(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    async def turn() -> None:
+        await asyncio.sleep(0)
+
+    class Soon(concurrent.futures.Executor):
+        """Has no thread, and a future of the loop."""
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> Any:
+            made.set_result(fn(*args))
+            return made
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert await loop.run_in_executor(None, pow, 2, 3) == 8
+        assert loop.run_in_executor(Soon(), pow, 2, 4) is made
+        assert await made == 16
+        with pytest.raises(ZeroDivisionError):
+            await loop.run_in_executor(None, divmod, 1, 0)
+        begun, may_end = threading.Event(), threading.Event()
+
+        def first() -> None:
+            begun.set()
+            may_end.wait()
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            running = loop.run_in_executor(pool, first)
+            begun.wait()
+            called: list[int] = []
+            waiting = loop.run_in_executor(pool, called.append, 1)
+            running.cancel()
+            waiting.cancel()
+            await asyncio.wait([running, waiting])
+            may_end.set()
+        assert not called  # the cancel went on to the executor
+        loop.set_debug(True)
+        with pytest.raises(TypeError, match="coroutines cannot be used"):
+            await loop.run_in_executor(None, turn)
+        loop.set_debug(False)
+        await loop.shutdown_default_executor()
+        with pytest.raises(RuntimeError, match="Executor shutdown has been called"):
+            await loop.run_in_executor(None, int)
+
+    loop = make()
+    made = loop.create_future()
+    with contextlib.closing(loop):
+        loop.run_until_complete(asyncio.wait_for(main(), PATIENCE_S))
+    with pytest.raises(RuntimeError, match="loop is closed"):
+        loop.run_in_executor(Soon(), int)
+
+
+@each_loop
+def test_what_an_executor_returns_after_the_close_of_the_loop_is_dropped(
+    make: type[aio.EventLoop], caplog: pytest.LogCaptureFixture
+) -> None:
+    may_end = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with contextlib.closing(make()) as loop:
+            waiter = loop.run_in_executor(pool, may_end.wait)
+        may_end.set()
+    assert not waiter.done()
+    assert not caplog.records
 
 
 @each_loop
