@@ -33,7 +33,7 @@ FETCHED = locations.sources() / "build" / "loops"
 OUTCOMES = ("passed", "failed", "again", "both fail", "skipped", "left out")
 LOOPS = ("asyncio", "aio")
 MUTE = "mute"
-LIMIT_S = 60.0
+LIMIT_S = 20.0
 MOST = 160  # characters of what a failure comes to
 ADDRESS = re.compile(r"0x[0-9a-f]+|/\S*/|\b\d{3,}\b")
 """What differs from run to run in the text of a failure."""
