@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild watch-corpus
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild watch-corpus
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -153,6 +153,9 @@ docs: venv ## Build the documentation site into build/docs; a warning is an erro
 
 bench-http: examples ## Measure an HTTP proxy beside Go, uvloop, the JDK: half an hour  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench-http $(if $(T),-t '$(T)')
+
+campaign: venv ## Let each call of a running kernel to the system fail in turn: a minute
+	$(Q)$(BIN)/python -m tools.campaign
 
 results: venv ## Write docs/results/, the results of a release: an hour, on a quiet machine  [T=PART]
 	$(Q)$(BIN)/python -m tools.results $(T)

@@ -3,7 +3,7 @@
 
     make results              all of them
     make results T=bench      one: audit, claims, museum, watch-corpus, test-stdlib, test-loops,
-                              bench or bench-http
+                              campaign, bench or bench-http
 
 A page has the output of its command, the version, the day and the machine. The pages of benchmarks
 begin with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
@@ -38,6 +38,7 @@ PARTS = {
     "watch-corpus": "running processes, watched from outside: hangs and healthy programs",
     "test-stdlib": "CPython's own tests, in virtual threads",
     "test-loops": "suites of others, with our event loop",
+    "campaign": "each call of a running kernel to the system fails in turn",
     "bench": "speed beside peers and limits",
     "bench-http": "an HTTP proxy beside others",
 }

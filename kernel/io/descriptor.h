@@ -92,8 +92,8 @@ WP_API wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
 
 /* Takes over a descriptor and makes it non-blocking. Returns WP_OK. WP_UNSUPPORTED: the driver
  * refuses such descriptors. WP_SYSTEM and errno. WP_MISUSED: wp_io_start has not been called.
- * WP_CLOSED: the group is closed. On failure the caller keeps the descriptor. [any thread | system
- * calls] */
+ * WP_CLOSED: the group is closed. On failure the caller keeps the descriptor, and *io is as
+ * before. [any thread | system calls] */
 WP_API int wp_io_new(wp_group *group, int fd, wp_io **io);
 
 /* cdef: begin */

@@ -287,20 +287,23 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 					 : self->task.home;
 	wp_io_poller *poller = wp__io_poller_of(home);
 	int flags = fcntl(fd, F_GETFL), code;
+	wp_io *made;
 
 	if (poller == NULL)
 		return WP_MISUSED;
 	if (flags < 0 || (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0))
 		return WP_SYSTEM;
-	*io = malloc(sizeof(**io));
-	if (*io == NULL)
+	made = malloc(sizeof(*made));
+	if (made == NULL)
 		return WP_SYSTEM;
-	wp__io_init(*io, fd, poller);
+	wp__io_init(made, fd, poller);
 	wp__io_poller_hold(poller);
-	code = wp__io_poller_add(poller, *io);
-	if (code != WP_OK) {
+	code = wp__io_poller_add(poller, made);
+	if (code == WP_OK) {
+		*io = made;
+	} else {
 		wp__io_poller_free(poller);
-		free(*io);
+		free(made);
 	}
 	return code;
 }

@@ -72,12 +72,12 @@ static void *begin(void *arg)
 static int create(wp_pool *pool, wp_pool_thread *one)
 {
 	pthread_attr_t how;
-	int code;
+	int code = pthread_attr_init(&how);
 
-	pthread_attr_init(&how);
-	code = pool->config.stack_bytes == 0
-		       ? 0
-		       : pthread_attr_setstacksize(&how, pool->config.stack_bytes);
+	if (code != 0)
+		return code;
+	if (pool->config.stack_bytes != 0)
+		code = pthread_attr_setstacksize(&how, pool->config.stack_bytes);
 	if (code == 0)
 		code = pthread_create(&one->thread, &how, begin, one);
 	pthread_attr_destroy(&how);
