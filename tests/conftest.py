@@ -28,6 +28,7 @@ from tests.support.running import run
 from tests.support.virtual import PATIENCE_S, Owner
 
 from wakeproof import CarrierGroup, VirtualThread, install, locations, uninstall
+from wakeproof._native.ffi import lib
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -125,6 +126,14 @@ def installed() -> Iterator[None]:
     install()
     yield
     uninstall()
+
+
+@pytest.fixture
+def without_looks() -> Iterator[None]:
+    """Let a wait for a descriptor end by what it is told alone (``_native/watch.h``)."""
+    before = lib.wp__watch_first_look(1 << 60)
+    yield
+    lib.wp__watch_first_look(before)
 
 
 @pytest.fixture(params=["main", "virtual"])

@@ -157,7 +157,7 @@ class _PlainEventLoop(asyncio.SelectorEventLoop):
         finally:
             selector.select = select
             self._sleep = None
-            sleep.end()
+            sleep.leave()
 
     def _turn(self, sleep: LoopSleep, look: Select, timeout: float | None = None) -> Ready:
         """Be `select` in a virtual thread."""

@@ -355,6 +355,7 @@ class CarrierGroup(Unique):
                 trace.save(self.events())
             for descriptor in list(self._descriptors):
                 descriptor.close()  # no poller is left to wake its waiters
+            lib.wp__watch_end(self._native)
             group_registry.release(self, self._native)
             return hand_back(back[0])
         return unfinished(self)

@@ -358,6 +358,7 @@ def test_a_close_ends_a_wait_that_blocks_its_carrier() -> None:
 
 
 @pytest.mark.parametrize("call", [receives, waits])
+@pytest.mark.usefixtures("without_looks")
 def test_a_poller_cannot_tell_a_thread_that_blocks_it(
     call: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:

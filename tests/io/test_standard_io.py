@@ -41,7 +41,6 @@ from tests.support.virtual import until
 
 import wakeproof
 from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread
-from wakeproof._native.ffi import lib
 from wakeproof._runtime import stdlib, watch
 from wakeproof._runtime.here import ARE_OWN
 
@@ -855,6 +854,12 @@ def closes_a_pipe(end: ExitStack) -> Begun:
     return lambda: os.read(reader, 9), lambda: os.close(reader)
 
 
+def gives_its_number_away(end: ExitStack) -> Begun:
+    reader, _ = a_pipe(end)
+    other, _ = a_pipe(end)
+    return lambda: os.read(reader, 9), lambda: os.dup2(other, reader)
+
+
 def closes_a_file(end: ExitStack) -> Begun:
     reader, _ = a_pipe(end)
     file = io.FileIO(os.dup(reader))
@@ -866,8 +871,11 @@ def closes_an_epoll(_: ExitStack) -> Begun:
     return epoll.poll, epoll.close
 
 
-@pytest.mark.parametrize("case", [closes_a_socket, closes_a_pipe, closes_a_file, closes_an_epoll])
-@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    "case",
+    [closes_a_socket, closes_a_pipe, gives_its_number_away, closes_a_file, closes_an_epoll],
+)
+@pytest.mark.usefixtures("installed", "without_looks")
 def test_a_virtual_thread_that_closes_wakes_who_waits(
     case: Callable[[ExitStack], Begun], group: CarrierGroup, end: ExitStack
 ) -> None:
@@ -879,66 +887,23 @@ def test_a_virtual_thread_that_closes_wakes_who_waits(
     assert found.value.errno == errno.EBADF
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed", "without_looks")
 def test_twin_a_close_that_tells_nobody_wakes_nobody(
     group: CarrierGroup, end: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is also what a close by an OS thread does, here and without wakeproof."""
-    ours, theirs = a_pair(end)
+    ours, _theirs = a_pair(end)
     thread = waiting(group, ours.recv, 9)
     monkeypatch.setattr(watch, "closed", lambda _: None)
     outcome(begin(group, ours.close))
     outcome(begin(group, time.sleep, SHORT_S))
     assert thread.state == "parked"
-    theirs.sendall(b"late")
-    with pytest.raises(OSError, match="closed"):
+    thread.interrupt()
+    with pytest.raises(ThreadInterruptedError):
         outcome(thread)
 
 
-def is_woken_by_a_new_file(group: CarrierGroup, end: ExitStack) -> VirtualThread:
-    """Close a descriptor while a thread waits for it, and give its number to a ready file."""
-    reader, writer = os.pipe()
-    new, new_writer = os.pipe()
-    end.callback(os.close, new_writer)
-    thread = waiting(group, os.read, reader, 9)
-    os.dup2(new, reader)  # closes the old one
-    os.close(new)
-    end.callback(os.close, reader)
-    os.write(new_writer, b"of the new file")
-    other = begin(group, os.read, reader, 3)
-    assert outcome(other) == b"of "
-    outcome(begin(group, time.sleep, SHORT_S))
-    still = thread.state == "parked"
-    os.close(writer)  # the old file has ended
-    assert still
-    return thread
-
-
 @pytest.mark.usefixtures("installed")
-def test_a_reused_number_neither_wakes_nor_feeds_who_waited_for_the_old_file(
-    group: CarrierGroup, end: ExitStack
-) -> None:
-    with pytest.raises(OSError, match="closed") as found:
-        outcome(is_woken_by_a_new_file(group, end))
-    assert found.value.errno == errno.EBADF
-
-
-@pytest.mark.usefixtures("installed")
-def test_twin_without_the_look_at_the_file_it_reads_of_the_new_one(
-    group: CarrierGroup, end: ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Careless:
-        wp__io_is_copy_of = staticmethod(lambda *_: True)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(lib, name)
-
-    monkeypatch.setattr(watch, "lib", Careless())
-    assert outcome(is_woken_by_a_new_file(group, end)) == b"the new f"
-
-
-@pytest.mark.usefixtures("installed")
-def test_a_closed_group_leaves_no_copies(end: ExitStack) -> None:
+def test_a_wait_takes_no_descriptor_and_a_closed_group_leaves_none(end: ExitStack) -> None:
     ours, _theirs = a_pair(end)
     reader, _writer = a_pipe(end)
     with CarrierGroup(1) as group:  # what is made once
@@ -947,62 +912,14 @@ def test_a_closed_group_leaves_no_copies(end: ExitStack) -> None:
     before = set(descriptors())
     group = CarrierGroup(1)
     waiting(group, ours.recv, 9)
-    poller_and_copy = len(set(descriptors()) - before)
+    poller = len(set(descriptors()) - before)
     waiting(group, os.read, reader, 9)
-    assert len(set(descriptors()) - before) == poller_and_copy + 1  # each wait has a copy
+    assert len(set(descriptors()) - before) == poller
+    waiting(group, select.select, [ours, reader], [], [])
+    assert len(set(descriptors()) - before) == poller + 1  # an epoll of both
     group.close(0)
     del group  # which holds its poller
     assert set(descriptors()) <= before
-    assert not watch._waits
-
-
-def forks_while_one_waits(
-    group: CarrierGroup, end: ExitStack, in_child: Callable[[], object]
-) -> VirtualThread:
-    """Return a thread that waited during the fork, and whose socket is ready now."""
-    ours, theirs = a_pair(end)
-    thread = waiting(group, ours.recv, 9)
-
-    def forks() -> int:
-        child = os.fork()
-        if child == 0:
-            with ExitStack() as last:
-                last.callback(os._exit, 1)
-                in_child()
-                os._exit(0)
-        return os.waitpid(child, 0)[1]
-
-    assert outcome(begin(group, forks)) == 0
-    theirs.sendall(b"hello")
-    return thread
-
-
-@pytest.mark.usefixtures("installed")
-def test_a_forked_child_takes_no_event_from_its_parent(group: CarrierGroup, end: ExitStack) -> None:
-    """The child has the parent's waits, and the epoll of its poller."""
-
-    def in_child() -> None:
-        assert not watch._waits
-        gc.collect()
-
-    assert outcome(forks_while_one_waits(group, end, in_child)) == b"hello"
-
-
-@pytest.mark.usefixtures("installed")
-def test_twin_a_child_that_frees_the_copy_takes_the_event(
-    group: CarrierGroup, end: ExitStack
-) -> None:
-    def in_child() -> None:
-        watches = [one for one in gc.get_objects() if isinstance(one, watch._Watch)]
-        [copy] = [one for one in watches if not one.is_freed]  # the waits of closed groups are
-        lib.wp_io_free(copy.io)
-
-    thread = forks_while_one_waits(group, end, in_child)
-    outcome(begin(group, time.sleep, SHORT_S))
-    assert thread.state == "parked"
-    thread.interrupt()
-    with pytest.raises(ThreadInterruptedError):
-        outcome(thread)
 
 
 @pytest.mark.usefixtures("installed")
@@ -1014,7 +931,6 @@ def test_a_wait_can_be_interrupted(group: CarrierGroup, end: ExitStack) -> None:
         outcome(thread)
     theirs.sendall(b"later")
     assert outcome(begin(group, ours.recv, 9)) == b"later"
-    assert not watch._waits
 
 
 def takes_one(end: ExitStack) -> bool:

@@ -228,8 +228,10 @@ def test_a_write_that_waits_is_continued_before_another(
 def test_twin_writers_that_do_not_wait_for_each_other(
     ids: Identities, group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether the second writes in the middle of a record of the first depends on the system."""
     monkeypatch.setattr(tls, "Semaphore", lambda _: Semaphore(2))
-    assert two_writers(ids, group) != {b"a" * 1000: 2000, b"b" * 1000: 2000}
+    right = {b"a" * 1000: 2000, b"b" * 1000: 2000}
+    assert any(two_writers(ids, group) != right for _ in range(50))
 
 
 @pytest.mark.usefixtures("installed")

@@ -37,6 +37,7 @@ LEFT_OUT = {
     "wp_io_write": ATTEMPTS,
     "wp_io_accept": ATTEMPTS,
     "wp_io_connect": ATTEMPTS,
+    "wp_io_close": "wp_io_free closes as well",
     "wp_file_open": OWN_WAITS,
     "wp_file_read": OWN_WAITS,
     "wp_file_write": OWN_WAITS,

@@ -868,7 +868,7 @@ def test_a_group_that_is_cancelled_first_leaves_nothing_that_waits() -> None:
     waits = parked(VirtualThread(aio.await_, asyncio.sleep(PATIENCE_S), group=group).start())
     assert {each.name for each in group.close(0, cancel=True)} == {waits.name, "loop-0"}
     sleeps = [each for each in gc.get_objects() if isinstance(each, LoopSleep)]
-    assert all(each.is_freed for each in sleeps)
+    assert all(each.has_left for each in sleeps)
     loops.close()
     with pytest.raises(ClosedError):
         waits.result(PATIENCE_S)

@@ -40,7 +40,7 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", PROBED)
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: the declarations of what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
-INCLUDES = "".join(f'#include "{name}"\n' for name in ("binding.h", "io.h", "pools.h"))
+INCLUDES = "".join(f'#include "{name}"\n' for name in ("binding.h", "pools.h", "watch.h"))
 INLINES = f"#define WP_INLINE\n{INCLUDES}"
 
 URING_COMPILED, URING_LINKED = ("-DWP_URING",), ("-luring",)

@@ -7,16 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/descriptor_poller.h"
 #include "sched/vthread_start.h"
-
-_Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &&
-		       EPOLLERR == POLLERR && EPOLLHUP == POLLHUP,
-	       "as poll's");
 
 _Static_assert((int)WP_OP_OPEN == (int)WP_FILE_OPEN && (int)WP_OP_READ == (int)WP_FILE_READ &&
 		       (int)WP_OP_WRITE == (int)WP_FILE_WRITE &&
@@ -42,32 +37,6 @@ wp_io *wp__io_take(wp_group *group, int fd)
 	return code == WP_OK ? io : NULL;
 }
 
-wp_io *wp__io_take_copy(wp_vthread *thread, int fd)
-{
-	wp_io_poller *poller = wp__io_poller_of(thread->task.home);
-	wp_io *io = poller == NULL ? NULL : malloc(sizeof(*io));
-	int copy = io == NULL ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), code, failed;
-
-	if (poller == NULL)
-		set_errno(WP_MISUSED);
-	if (copy < 0) {
-		free(io);
-		return NULL;
-	}
-	wp__io_init(io, copy, poller);
-	wp__io_poller_hold(poller);
-	code = wp__io_poller_add(poller, io);
-	if (code == WP_OK)
-		return io;
-	failed = errno;
-	close(copy);
-	wp__io_poller_free(poller);
-	free(io);
-	errno = failed;
-	set_errno(code);
-	return NULL;
-}
-
 int wp__io_give_up(wp_io *io)
 {
 	int fd = io->fd, copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -78,14 +47,6 @@ int wp__io_give_up(wp_io *io)
 	io->fd = copy; /* the last call under way closes it */
 	wp_io_free(io);
 	return fd;
-}
-
-bool wp__io_is_copy_of(const wp_io *io, int fd)
-{
-	struct stat ours, users;
-
-	return fstat(io->fd, &ours) == 0 && fstat(fd, &users) == 0 && ours.st_dev == users.st_dev &&
-	       ours.st_ino == users.st_ino;
 }
 
 bool wp__fd_may_block(int fd)
@@ -146,28 +107,6 @@ bool wp__io_check(wp_io *io, int side, wp_waiter *waiter)
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
 {
 	return wp__waiter_cancel(&io->ready[side].lock, waiter);
-}
-
-wp_io *wp__watch_new(wp_group *group)
-{
-	int fd = epoll_create1(EPOLL_CLOEXEC), failed;
-	wp_io *watch;
-
-	if (fd < 0)
-		return NULL;
-	watch = wp__io_take(group, fd);
-	failed = errno;
-	if (watch == NULL)
-		close(fd);
-	errno = failed;
-	return watch;
-}
-
-int wp__watch_add(wp_io *watch, int fd, uint32_t events)
-{
-	struct epoll_event event = {.events = events};
-
-	return epoll_ctl(watch->fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
 /* home: whose ring has it; its thread may go on at another (place_at_resume). */

@@ -16,16 +16,9 @@ typedef struct wp_io wp_io;
 /* As wp_io_new; NULL, and errno says why; EPERM: the driver refuses such a file. [any thread] */
 wp_io *wp__io_take(wp_group *group, int fd);
 
-/* A copy of a descriptor, to wait for it and for nothing else: O_NONBLOCK, which all copies share, stays as
- * it is, and the user may close his while the thread waits. At the poller of the thread's home. NULL, and
- * errno, as wp__io_take. wp_io_close closes the copy. [that thread | system calls] */
-wp_io *wp__io_take_copy(wp_vthread *thread, int fd);
 /* As wp_io_free, but the number stays open and becomes the caller's, who is in no call; it is still
  * non-blocking. -1 and errno: nothing has changed. [any thread | system calls] */
 int wp__io_give_up(wp_io *io);
-/* Whether that number is still a descriptor of the file that was copied. [between its making and its
- * close | system calls] */
-bool wp__io_is_copy_of(const wp_io *io, int fd);
 /* Whether a read or write may block until another thread or process does something: not of regular files,
  * nor of a non-blocking descriptor, nor of what is none. [any thread | system calls] */
 bool wp__fd_may_block(int fd);
@@ -48,12 +41,6 @@ void wp__io_pass_and_exit(wp_io *io, int side);
 int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter, uint64_t thread);
 bool wp__io_check(wp_io *io, int side, wp_waiter *waiter);
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter);
-
-/* Descriptors that one thread waits for together, and which stay their owners': an epoll, which is to
- * be read when one of them is ready. As wp__io_take. [any thread | system calls] */
-wp_io *wp__watch_new(wp_group *group);
-/* events: as of poll(2). 0, or errno. [between enter and exit | a system call] */
-int wp__watch_add(wp_io *watch, int fd, uint32_t events);
 
 /* Operations on files. */
 typedef struct wp_file_op wp_file_op;

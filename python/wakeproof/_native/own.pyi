@@ -1,6 +1,7 @@
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import Any, Self
+from socket import socket
+from typing import Any, NoReturn, Self
 
 from wakeproof._runtime.admission import Permitted
 from wakeproof._runtime.future import Future
@@ -103,8 +104,12 @@ def bind_sockets(
     recv_into: Callable[..., int],
     send: Callable[..., int],
     sendall: Callable[..., None],
+    fileno: Callable[[socket], int],
+    gettimeout: Callable[[socket], float | None],
+    ended: Callable[[int, int], NoReturn],
     /,
 ) -> None: ...
+def plain_method(name: str, others: Callable[..., Any], /) -> Callable[..., Any]: ...
 def bind_future(objects: dict[str, Any], /) -> None: ...
 def first_step(number: int, /) -> int: ...
 def first_of_call(thread: VirtualThread, /) -> int: ...

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sockets.c - the receives and sends of wakeproof.io's sockets that a virtual thread makes.
+ * sockets.c - the receives and sends that a virtual thread makes: of wakeproof.io's sockets, and after
+ * wakeproof.install() of Python's own ("plain").
  *
  *   call                                        close (descriptor.py)
  *     enter: the descriptor stays open            the descriptor's address := none
@@ -15,8 +16,11 @@
  *                waits is copied away.
  *                The kernel's functions wait for no other thread, and the system calls do not block;
  *                so they are called with the GIL (core.c), unless they copy much.
+ *                A plain socket's descriptor is the user's: its waits are those of watch.h, which look
+ *                after each wait whether the number still names the same file.
  * What it leaves  An OS thread, a coroutine function or a pinned thread that would have to wait, a
- *                timeout of 0, a closed socket, odd arguments: the method of Python is called.
+ *                timeout of 0, a closed socket, odd arguments: the method of Python is called. So it is
+ *                for a send of a plain socket that would have to wait.
  * Where          As core.c, with the GIL. Elsewhere _runtime/socket.py does the same.
  * Evidence       tests/io/test_sockets_python.py; specs/io/Descriptor.tla. */
 #include "core.h"
@@ -40,6 +44,10 @@ static struct {
 	void (*unparked)(wp_waiter *waiter);
 	void (*exit)(void *io);
 	void (*pass_and_exit)(void *io, int side);
+	void *(*watch_enter)(void *thread, int fd);
+	int64_t (*watch_add)(void *watch);
+	int64_t (*watch_until)(int64_t since, int64_t deadline);
+	int64_t (*clock_ns)(void);
 } kernel;
 
 enum { READ, WRITE };
@@ -171,6 +179,8 @@ typedef struct call {
 	Py_ssize_t done;
 	int side, flags, fd;
 	int64_t deadline; /* 0: none of its waits has begun */
+	int64_t files,
+		since; /* of a plain socket: watch_add, and when its first wait began; 0: none */
 	PyObject *made;
 } call;
 
@@ -241,7 +251,23 @@ static int try_recv_into(call *mine)
 	return how;
 }
 
-/* Waits and tries until that does not block. *ended: what has ended a wait; WP_OK: none. */
+/* Waits once, as `await`; a plain socket's wait ends with WP_OK also because it is time to look again,
+ * and with WP_CLOSED also because the number names another file. */
+static int await_file(wait *self, PyObject *thread, const call *mine, uint32_t seen)
+{
+	int64_t until =
+		mine->since == 0 ? mine->deadline : kernel.watch_until(mine->since, mine->deadline);
+	int ended = await(self, thread, mine->fd, seen, until);
+
+	if (mine->since == 0)
+		return ended;
+	if (ended == WP_TIMEOUT && until < mine->deadline)
+		ended = WP_OK;
+	return ended == WP_OK && kernel.watch_add(self->io) != mine->files ? WP_CLOSED : ended;
+}
+
+/* Waits and tries until that does not block. *ended: what has ended a wait; WP_OK: none. of: NULL: a plain
+ * socket's. */
 static int wait_and_try(call *mine, int (*attempt)(call *), const descriptor *of, void *io,
 			uint32_t seen, PyObject *thread, int *ended)
 {
@@ -249,7 +275,7 @@ static int wait_and_try(call *mine, int (*attempt)(call *), const descriptor *of
 	int how = BLOCKS;
 
 	if (own == NULL) {
-		leave(io, mine->side, false, of->io == NULL);
+		leave(io, mine->side, false, of != NULL && of->io == NULL);
 		return FAILED;
 	}
 	own->io = io;
@@ -257,14 +283,14 @@ static int wait_and_try(call *mine, int (*attempt)(call *), const descriptor *of
 	own->has_left = false;
 	while (how == BLOCKS) {
 		Py_XSETREF(OF(thread)->wait, Py_NewRef((PyObject *)own));
-		*ended = await(own, thread, mine->fd, seen, mine->deadline);
+		*ended = await_file(own, thread, mine, seen);
 		if (*ended != WP_OK)
 			break;
 		seen = kernel.look(io, mine->side);
 		how = attempt(mine);
 	}
 	Py_CLEAR(OF(thread)->wait);
-	leave_once(own, of->io == NULL);
+	leave_once(own, of != NULL && of->io == NULL);
 	Py_DECREF(own);
 	return *ended == RAISED ? FAILED : how;
 }
@@ -339,7 +365,7 @@ static int make(call *mine, int (*attempt)(call *), const char *what)
 	return how;
 }
 
-/* ---- the methods of a socket ---- */
+/* ---- the methods of a socket of wakeproof.io ---- */
 
 static struct {
 	PyObject *recv, *recv_into, *send, *sendall;
@@ -477,6 +503,192 @@ static PyType_Spec socket_spec = {.name = "wakeproof._native.own.SocketCore",
 				  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
 				  .slots = socket_slots};
 
+/* ---- the methods of a plain socket ---- */
+
+/* Each is a builtin whose `self` is the method of Python for all that is not done here. */
+static struct {
+	PyObject *fileno, *gettimeout, *ended; /* the first two of the base class, which is in C */
+} plain;
+
+/* Flags of which Python's methods know what they do. */
+enum { ODD = MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE | MSG_WAITALL };
+
+/* Finds the number of a socket whose calls wait; *limit_s: its timeout, new. OTHERS, if they do not. */
+static int find_plain(call *mine, PyObject **limit_s)
+{
+	PyObject *fd = PyObject_CallOneArg(plain.fileno, mine->socket);
+
+	*limit_s = fd == NULL ? NULL : PyObject_CallOneArg(plain.gettimeout, mine->socket);
+	mine->fd = *limit_s == NULL ? -1 : (int)PyLong_AsLong(fd);
+	Py_XDECREF(fd);
+	PyErr_Clear();
+	if (mine->fd >= 0 && !(mine->flags & ODD) &&
+	    !(PyFloat_CheckExact(*limit_s) && PyFloat_AS_DOUBLE(*limit_s) == 0))
+		return DONE;
+	Py_CLEAR(*limit_s);
+	return OTHERS;
+}
+
+/* Receives, and waits until there is something. */
+static int receive_plain(call *mine, int (*attempt)(call *))
+{
+	PyObject *thread = who_parks(), *limit_s, *said;
+	int how = thread == NULL ? OTHERS : find_plain(mine, &limit_s), ended = WP_OK;
+	void *watch;
+	uint32_t seen;
+
+	if (how == OTHERS)
+		return OTHERS;
+	watch = kernel.watch_enter(OF(thread)->native, mine->fd);
+	if (watch == NULL) { /* its group has no pollers yet, or none any more */
+		Py_DECREF(limit_s);
+		return OTHERS;
+	}
+	seen = kernel.look(watch, READ);
+	how = attempt(mine);
+	mine->files = how == BLOCKS ? kernel.watch_add(watch) : 0;
+	if (mine->files < 0)
+		how = OTHERS;
+	else if (how == BLOCKS && find_deadline(mine, limit_s) != 0)
+		how = FAILED;
+	Py_DECREF(limit_s);
+	if (how != BLOCKS) {
+		leave(watch, READ, false, false);
+		return how;
+	}
+	mine->since = kernel.clock_ns();
+	Py_INCREF(thread);
+	how = wait_and_try(mine, attempt, NULL, watch, seen, thread, &ended);
+	Py_DECREF(thread);
+	if (how != BLOCKS)
+		return how;
+	said = PyObject_CallFunction(plain.ended, "ii", mine->fd, ended); /* which raises */
+	Py_XDECREF(said);
+	return FAILED;
+}
+
+static PyObject *plain_recv(PyObject *others, PyObject *const *args, Py_ssize_t count)
+{
+	call mine = {.socket = count == 0 ? NULL : args[0], .side = READ};
+	int how = OTHERS;
+	long flags;
+
+	if (2 <= count && count <= 3 && number(args, count, 1, -1, &mine.size) &&
+	    number(args, count, 2, 0, &flags)) {
+		mine.flags = (int)flags;
+		how = receive_plain(&mine, try_recv);
+	}
+	return how == OTHERS ? PyObject_Vectorcall(others, args, (size_t)count, NULL) : mine.made;
+}
+
+static PyObject *plain_recv_into(PyObject *others, PyObject *const *args, Py_ssize_t count,
+				 PyObject *keywords)
+{
+	call mine = {.side = READ};
+	int how = OTHERS;
+	long flags;
+
+	if (2 <= count && count <= 4 && keywords == NULL && number(args, count, 2, 0, &mine.size) &&
+	    number(args, count, 3, 0, &flags)) {
+		mine.socket = args[0];
+		mine.buffer = args[1];
+		mine.flags = (int)flags;
+		how = receive_plain(&mine, try_recv_into);
+	}
+	if (how == OTHERS)
+		return PyObject_Vectorcall(others, args, (size_t)count, keywords);
+	return how == DONE ? PyLong_FromSsize_t(mine.done) : NULL;
+}
+
+/* Sends the rest of the data; 0, if that fails after a part was sent: the next call says why. */
+static PyObject *send_rest(PyObject *others, call *mine, const Py_buffer *data, bool is_all)
+{
+	PyObject *rest = PyBytes_FromStringAndSize((char *)data->buf + mine->done,
+						   data->len - mine->done),
+		 *said = rest == NULL ? NULL
+				      : PyObject_CallFunction(others, "OOi", mine->socket, rest,
+							      mine->flags);
+
+	Py_XDECREF(rest);
+	if (!is_all && said == NULL && PyErr_ExceptionMatches(PyExc_OSError)) {
+		PyErr_Clear();
+		said = PyLong_FromLong(0);
+	}
+	return said;
+}
+
+static PyObject *plain_send_as(PyObject *others, PyObject *const *args, Py_ssize_t count,
+			       bool is_all)
+{
+	call mine = {.side = WRITE};
+	PyObject *limit_s, *said = NULL;
+	Py_ssize_t done;
+	Py_buffer data;
+	int how = OTHERS;
+	long flags;
+
+	if (count < 2 || count > 3 || !number(args, count, 2, 0, &flags) || who_parks() == NULL ||
+	    PyObject_GetBuffer(args[1], &data, PyBUF_SIMPLE) != 0) {
+		PyErr_Clear();
+		return PyObject_Vectorcall(others, args, (size_t)count, NULL);
+	}
+	mine.socket = args[0];
+	mine.flags = (int)flags;
+	mine.bytes = data.buf;
+	mine.size = data.len;
+	if (find_plain(&mine, &limit_s) == DONE) {
+		how = try_send(&mine);
+		/* A socket with a timeout sends what it can, unless it is to send all. */
+		if (how == DONE && limit_s != Py_None && !is_all)
+			mine.size = mine.done;
+		Py_DECREF(limit_s);
+	}
+	done = mine.done;
+	if (how == DONE && done < mine.size)
+		said = send_rest(others, &mine, &data, is_all);
+	else if (how == DONE)
+		said = PyLong_FromLong(0);
+	else if (how != FAILED)
+		said = PyObject_Vectorcall(others, args, (size_t)count, NULL);
+	PyBuffer_Release(&data);
+	if (how == DONE && said != NULL)
+		Py_SETREF(said, is_all ? Py_NewRef(Py_None)
+				       : PyLong_FromSsize_t(done + PyLong_AsSsize_t(said)));
+	return said;
+}
+
+static PyObject *plain_send(PyObject *others, PyObject *const *args, Py_ssize_t count)
+{
+	return plain_send_as(others, args, count, false);
+}
+
+static PyObject *plain_sendall(PyObject *others, PyObject *const *args, Py_ssize_t count)
+{
+	return plain_send_as(others, args, count, true);
+}
+
+static PyMethodDef plain_methods[] = {
+	{"recv", (PyCFunction)(void *)plain_recv, METH_FASTCALL, NULL},
+	{"recv_into", (PyCFunction)(void *)plain_recv_into, METH_FASTCALL | METH_KEYWORDS, NULL},
+	{"send", (PyCFunction)(void *)plain_send, METH_FASTCALL, NULL},
+	{"sendall", (PyCFunction)(void *)plain_sendall, METH_FASTCALL, NULL},
+	{0},
+};
+
+static PyObject *plain_method(PyObject *module, PyObject *args)
+{
+	const char *name;
+	PyObject *others;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "sO", &name, &others))
+		return NULL;
+	for (PyMethodDef *one = plain_methods; one->ml_name != NULL; one++)
+		if (strcmp(one->ml_name, name) == 0)
+			return PyCFunction_New(one, others);
+	return PyErr_Format(PyExc_ValueError, "plain_method: %s", name);
+}
+
 /* ---- the module ---- */
 
 static PyObject *bind_sockets(PyObject *module, PyObject *args)
@@ -485,8 +697,9 @@ static PyObject *bind_sockets(PyObject *module, PyObject *args)
 	PyObject *addresses;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "O!OOOOO", &PyTuple_Type, &addresses, &deadline_ns,
-			      &python.recv, &python.recv_into, &python.send, &python.sendall))
+	if (!PyArg_ParseTuple(args, "O!OOOOOOOO", &PyTuple_Type, &addresses, &deadline_ns,
+			      &python.recv, &python.recv_into, &python.send, &python.sendall,
+			      &plain.fileno, &plain.gettimeout, &plain.ended))
 		return NULL;
 	if (PyTuple_GET_SIZE(addresses) != (Py_ssize_t)(sizeof each / sizeof *each))
 		return PyErr_Format(PyExc_TypeError, "bind_sockets: of %zu addresses",
@@ -502,6 +715,8 @@ static PyObject *bind_sockets(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
 	{"bind_sockets", bind_sockets, METH_VARARGS, "Take what is called."},
+	{"plain_method", plain_method, METH_VARARGS,
+	 "Return that method of a plain socket; it calls the other one for what it leaves."},
 	{0},
 };
 

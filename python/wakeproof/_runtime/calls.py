@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wakeproof._native.own import bind_channel as bind_channel
     from wakeproof._native.own import bind_future as bind_future
     from wakeproof._native.own import bind_sockets as bind_sockets
+    from wakeproof._native.own import plain_method as plain_method
 
     IN_C: bool
     CHANNELS_IN_C: bool
@@ -54,6 +55,7 @@ else:
         from wakeproof._native.own import SocketCore as SocketCore
         from wakeproof._native.own import bind_channel as bind_channel
         from wakeproof._native.own import bind_sockets as bind_sockets
+        from wakeproof._native.own import plain_method as plain_method
 
         CHANNELS_IN_C = True
     except ImportError:
@@ -62,5 +64,6 @@ else:
         from wakeproof._runtime.plain_calls import SocketCore as SocketCore
         from wakeproof._runtime.plain_calls import bind_channel as bind_channel
         from wakeproof._runtime.plain_calls import bind_sockets as bind_sockets
+        from wakeproof._runtime.plain_calls import plain_method as plain_method
 
         CHANNELS_IN_C = False

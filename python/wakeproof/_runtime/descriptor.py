@@ -106,6 +106,22 @@ class Call(Wait):
         """Return when to stop waiting: at the deadline, or at the end of a nap."""
         return min(deadline, lib.wp_clock_ns() + self.nap_ns) if self.nap_ns else deadline
 
+    def tried(
+        self, thread: VirtualThread, attempt: Callable[[], T], deadline: int, found: list[T]
+    ) -> Turns:
+        """Wait and try, until an attempt does not block, and leave; return what ended the wait."""
+        self.thread, code = thread, lib.WP_OK
+        try:
+            while not found:
+                until = self.until(deadline)
+                code = yield from self.turns(until)
+                if not _goes_on(code, until, deadline):
+                    break
+                self.tries(attempt, found)
+            return code
+        finally:
+            self.leave()
+
     def leave(self) -> None:
         if not self.has_left:
             self.has_left = True
@@ -125,6 +141,7 @@ class Descriptor(Unique, calls.DescriptorCore):
 
     def __init__(self, of: socket.socket, group: CarrierGroup | None = None) -> None:
         fd = of.fileno()
+        lib.wp__watch_closed(fd)  # a call of `wakeproof.install` may have left it registered
         self._of: Callable[[], socket.socket | None] = weakref.ref(of)
         self._own(lambda native: lib.wp__io_take(native, fd), f"descriptor {fd}", group)
 
@@ -226,16 +243,7 @@ class Descriptor(Unique, calls.DescriptorCore):
         found: list[T],
     ) -> Turns:
         """Do as `call` after its first attempt, for a coroutine function."""
-        call.thread = thread
-        try:
-            while not found:
-                until = call.until(deadline)
-                code = yield from call.turns(until)
-                if not _goes_on(code, until, deadline):
-                    break
-                call.tries(attempt, found)
-        finally:
-            call.leave()
+        code = yield from call.tried(thread, attempt, deadline, found)
         if self._ended_with(thread, code):
             code = yield from end_with_group(thread)
         return code

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _MANY = -1  # no count of edges: events may be there
 
 
-class LoopSleep(watch._Watch):
+class LoopSleep(watch.Watch):
     """The sleeps of one loop, in the virtual thread that runs it."""
 
     __slots__ = ("hooks",)
@@ -53,11 +53,15 @@ class LoopSleep(watch._Watch):
             OSError: there is no descriptor or no memory left, or the group is being closed.
         """
         assert thread._native is not None
-        io = lib.wp__io_take_copy(thread._native, fd)
-        if not io:
-            raise OSError(ffi.errno, f"an event loop in {thread.name}: {os.strerror(ffi.errno)}")
-        sleep = cls(thread, io, fd, READ, lib.WP_WAIT_READ)
-        sleep.seen = _MANY
+        io = lib.wp__watch_enter(thread._native, fd)
+        failed = 0 if io else ffi.errno
+        sleep = cls(io, fd, READ, lib.WP_WAIT_READ) if io else None
+        if sleep is not None and sleep.files < 0:
+            failed = -sleep.files
+            sleep.leave()
+        if sleep is None or failed:
+            raise OSError(failed, f"an event loop in {thread.name}: {os.strerror(failed)}")
+        sleep.thread, sleep.seen = thread, _MANY
         sleep.hooks = sys.get_asyncgen_hooks()
         return sleep
 
@@ -105,11 +109,3 @@ class LoopSleep(watch._Watch):
         finally:
             sys.set_asyncgen_hooks(*hooks)
         return self.look(look)
-
-    def end(self) -> None:
-        """Let go of the poller; the stack of a closed group, which has this object, never ends."""
-        if not self.is_freed:
-            self.is_freed = True
-            lib.wp_io_free(self.io)
-
-    abandon = end

@@ -16,6 +16,8 @@ from wakeproof._runtime.here import here
 from wakeproof._runtime.waiting import wait_or_raise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wakeproof._runtime.core import Signal
 
 py: dict[str, Any] = {}  # what is called
@@ -58,6 +60,11 @@ class SocketCore:
 
 def bind_sockets(*_: object) -> None:
     """Do nothing: only sockets.c calls what it is given."""
+
+
+def plain_method(_: str, others: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that does all."""
+    return others
 
 
 class CallCore:

@@ -3,13 +3,13 @@
 
   OS thread        poll(2)
   virtual thread   poll(2) without waiting; nothing is ready: an epoll of the descriptors, made for
-                   this wait, is given to the poller of the carrier; it is readable when one of them
-                   is ready: poll again
+                   this wait, is waited for (`watch`), because it is readable when one of them is
+                   ready: poll again
 
 The epoll holds the open files and not their numbers.  So a number that is closed and given to
 another file during the wait reports nothing of that file.
 
-Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``.
+Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/watch.h``.
 """
 
 from __future__ import annotations
@@ -17,26 +17,18 @@ from __future__ import annotations
 import errno
 import os
 import select
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import partial
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Protocol
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime.descriptor import (
-    FIRST_NAP_NS,
-    LONGEST_NAP_NS,
-    NS_PER_MS,
-    READ,
-    Descriptor,
-    block,
-    closed,
-)
+from wakeproof._runtime import watch
+from wakeproof._runtime.descriptor import NS_PER_MS, READ, block, closed
 from wakeproof._runtime.signal import interrupted
 from wakeproof._runtime.trampoline import here, parks
 from wakeproof._runtime.wait import Turns, parked
-from wakeproof.errors import ClosedError, StateError, UsageError
+from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -89,36 +81,6 @@ def events_of(found: Events, wanted: int) -> int:
         if wanted & select.POLLOUT and (seen & select.POLLOUT or ends):
             events |= EVENT_WRITE
     return events
-
-
-class Watch(Descriptor):
-    """An epoll of descriptors of others, for one wait."""
-
-    __slots__ = ()
-
-    def __init__(self, wanted: Iterable[tuple[int, int]]) -> None:
-        self._of = _nobody
-        self._own(lib.wp__watch_new, "epoll")
-        watch = self._io
-        if watch is None:
-            raise closed("wait")  # with its group
-        try:
-            for fd, events in wanted:
-                if code := lib.wp__watch_add(watch, fd, events):
-                    raise OSError(code, f"descriptor {fd}: {os.strerror(code)}")
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the epoll; a second close does nothing."""
-        super().close()
-        with suppress(AttributeError):
-            del self.group  # a thread that never continues may keep this object
-
-
-def _nobody() -> None:
-    """Return the socket that owns the descriptor of a watch: there is none."""
 
 
 def looked(poll: select.poll) -> Events:
@@ -192,38 +154,10 @@ def turns(
     found: Events,
 ) -> Turns:
     """Wait as a virtual thread, and put what is ready into `found`."""
-    try:
-        watch = Watch(wanted.items())
-    except (ClosedError, StateError):  # the group has no pollers, and can get none
-        return (yield from _naps(thread, poll, deadline, found))
-    attempt, all_found = partial(looked, poll), list[Events]()
-    try:
-        now, call = watch.tried(READ, attempt, deadline, "wait")
-        if call is None:
-            found += now or ()
-            return lib.WP_OK
-        code = yield from watch.turns(thread, call, attempt, deadline, all_found)
-    finally:
-        watch.close()
+    watch.has_pollers(thread._group)  # else there will be naps
+    epoll, all_found = watch.epoll_of(wanted), list[Events]()
+    code = yield from watch.turns(
+        thread, epoll.fileno(), READ, deadline, partial(looked, poll), all_found, epoll=epoll
+    )
     found += all_found[0] if all_found else ()
     return code
-
-
-def _naps(thread: VirtualThread, poll: select.poll, deadline: int, found: Events) -> Turns:
-    """Look again and again, after naps that become longer."""
-    nap_ns, had_permit = FIRST_NAP_NS, False
-    try:
-        while not found:
-            now = lib.wp_clock_ns()
-            if now >= deadline:
-                return lib.WP_TIMEOUT
-            code = yield min(deadline, now + nap_ns)
-            if code == lib.WP_INTERRUPTED:
-                return code
-            had_permit = had_permit or code == lib.WP_OK
-            nap_ns = min(2 * nap_ns, LONGEST_NAP_NS)
-            found += poll.poll(0)
-        return lib.WP_OK
-    finally:
-        if had_permit:
-            thread._tell(lib.wp_vthread_unpark)  # it was another's, for another wait

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import calls
+from wakeproof._runtime import calls, watch
 from wakeproof._runtime.deadline import deadline_ns
 from wakeproof._runtime.descriptor import READ, WRITE, Descriptor, UntoldError, closed
 
@@ -27,6 +27,7 @@ T = TypeVar("T")
 Address = Any
 _PENDING = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, errno.EINTR)
 _Base = socket.socket
+_InC: Any = _Base.__base__
 
 
 class Socket(calls.SocketCore, socket.socket):
@@ -257,12 +258,16 @@ class Socket(calls.SocketCore, socket.socket):
 
 _CALLED = (  # in the order of sockets.c
     "wp__io_enter_and_look", "wp__io_look", "wp__io_wait_begin", "wp__io_check", "wp__io_cancel",
-    "wp__waiter_unparked", "wp_io_exit", "wp__io_pass_and_exit",
+    "wp__waiter_unparked", "wp_io_exit", "wp__io_pass_and_exit", "wp__watch_enter", "wp__watch_add",
+    "wp__watch_until", "wp_clock_ns",
 )  # fmt: skip
-calls.bind_sockets(
+BOUND = (
     tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in _CALLED),
     deadline_ns, Socket.recv, Socket.recv_into, Socket.send, Socket.sendall,
+    _InC.fileno, _InC.gettimeout, watch.ended,
 )  # fmt: skip
+"""What sockets.c calls."""
+calls.bind_sockets(*BOUND)
 if calls.CHANNELS_IN_C:
     del Socket.recv, Socket.recv_into, Socket.send, Socket.sendall  # `SocketCore` has them
 

@@ -1,37 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let a virtual thread park until any descriptor is ready, without taking the descriptor over.
 
-  waiter                                    a virtual thread that closes the descriptor
-  a copy of the descriptor (dup) goes to    `closed(number)`: close all copies of it
-    the poller of the waiter's home           (wp_io_close), which wakes their waiters
-  park until the copy is ready
-  close the copy
+A call is tried without waiting.  If it would block, the thread waits with the watch of the
+descriptor's number (``_native/watch.h``), which finds out after each wait whether the number still
+names the same file; if not, the call fails as on a closed descriptor.  The user's O_NONBLOCK stays
+as it is.
 
-The poller knows only the copy, whose number is nobody else's.  So the user may close the descriptor
-during the wait, and its number may go to another file: that does not wake this waiter, and events
-of the closed file do not wake those of the new one.  When the waiter is woken, the number must
-still be that of the same file, else its call fails as on a closed descriptor.  The copy shares the
-user's O_NONBLOCK, which therefore stays as it is.
+Where there is no watch, the thread tries again and again, with naps: the group has no pollers, or
+they have ended; there is no memory for a watch; or the system refuses such a file.
 
-If the process has no descriptor left for a copy, or the group none of its pollers because it is
-being closed, the waiter looks again and again, with naps.
-
-Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/io.h``, ``kernel/io/readiness.h``.
+Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/watch.h``, ``kernel/io/readiness.h``.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import select
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import descriptor, process, trampoline
-from wakeproof._runtime.descriptor import FIRST_NAP_NS, LONGEST_NAP_NS, start
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import descriptor, trampoline
+from wakeproof._runtime.descriptor import (
+    FIRST_NAP_NS,
+    LONGEST_NAP_NS,
+    READ,
+    Call,
+    UntoldError,
+    start,
+)
 from wakeproof._runtime.signal import interrupted
-from wakeproof._runtime.wait import Wait
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.wait import Turns, parked
 from wakeproof.errors import ClosedError, StateError
 from wakeproof.parking import sleep
 
@@ -42,68 +45,52 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NS_PER_S = 1_000_000_000
-_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)
-_NO_POLLER = (errno.ENXIO, errno.ESHUTDOWN)  # the group is being closed
-_waits: dict[int, list[_Watch]] = {}  # by the user's number
 _without: weakref.WeakSet[CarrierGroup] = weakref.WeakSet()  # groups that can have no pollers
 is_ready = lib.wp__fd_is_ready
 
 
-class _Watch(Wait):
-    """One wait for one direction of one descriptor."""
+class Watch(Call):
+    """A call on a descriptor of the user's that would block."""
 
-    __slots__ = ("fd", "io", "is_freed", "pid", "seen", "side", "why")
+    __slots__ = ("epoll", "files", "since")
 
-    def __init__(self, thread: VirtualThread, io: CIo, fd: int, side: int, why: int) -> None:
-        self.io, self.fd, self.side, self.why = io, fd, side, why
-        self.pid, self.is_freed, self.seen = process.pid, False, 0
-        super().__init__(thread)
+    def __init__(
+        self, io: CIo, fd: int, side: int, why: int, epoll: select.epoll | None = None
+    ) -> None:
+        super().__init__(io, fd, side, "", 0, False)
+        self.why, self.epoll = why, epoll
+        self.files, self.since = lib.wp__watch_add(io), lib.wp_clock_ns()
 
-    def __del__(self) -> None:  # last, because `closed` may use it after the end of the wait
-        # A forked child shares the poller's epoll with its parent.
-        if not self.is_freed and self.pid == process.pid:
-            lib.wp_io_free(self.io)
+    def tried(
+        self, thread: VirtualThread, attempt: Callable[[], T], deadline: int, found: list[T]
+    ) -> Turns:
+        try:
+            super().tries(attempt, found)  # since it is registered
+        except BaseException:
+            self.leave()
+            raise
+        return (yield from super().tried(thread, attempt, deadline, found))
 
-    def begin(self) -> int:
-        address = self.thread._address
-        assert address is not None
-        return lib.wp__io_wait_begin(self.io, self.side, self.seen, self.waiter, address)
+    def tries(self, attempt: Callable[[], T], found: list[T]) -> None:
+        if lib.wp__watch_add(self.io) != self.files:
+            raise descriptor.closed(f"descriptor {self.fd}")
+        super().tries(attempt, found)
 
-    def check(self) -> bool:
-        return lib.wp__io_check(self.io, self.side, self.waiter)
+    def until(self, deadline: int) -> int:
+        if self.nap_ns:
+            return super().until(deadline)
+        return lib.wp__watch_until(self.since, deadline)
 
-    def cancel(self) -> bool:
-        return lib.wp__io_cancel(self.io, self.side, self.waiter)
-
-    def granted(self) -> int:
-        return lib.wp__waiter_result(self.waiter)
-
-    def waits(self) -> tuple[int, int]:
-        return self.why, self.fd
-
-    def abandon(self) -> None:
-        """Let go of the poller, because the stack that has this object stays in memory for ever."""
-        self.is_freed = _forget(self)
-        (lib.wp_io_free if self.is_freed else lib.wp_io_close)(self.io)
-
-
-def _forget(watch: _Watch) -> bool:
-    """Take a wait out of the list; False: a close has taken it."""
-    others = _waits.get(watch.fd, [])
-    is_here = watch in others
-    if is_here:
-        others.remove(watch)
-    if not others:
-        _waits.pop(watch.fd, None)
-    return is_here
+    def leave(self) -> None:
+        super().leave()
+        if self.epoll is not None:
+            self.epoll.close()  # a thread that never continues may keep this object
 
 
-def caller() -> VirtualThread | None:
-    """Return the calling virtual thread, if it can park until a descriptor is ready."""
-    thread = trampoline.parks()
-    group = None if thread is None else thread._group
+def has_pollers(group: CarrierGroup | None) -> bool:
+    """Return whether threads of the group can park until a descriptor is ready."""
     if group is None or group in _without:
-        return None
+        return False
     if not group._has_pollers:
         try:
             start(group)
@@ -111,8 +98,14 @@ def caller() -> VirtualThread | None:
             pass  # the thread waits with naps, until the close hands it back
         except StateError:  # it has spare carriers, which help while a carrier blocks
             _without.add(group)
-            return None
-    return thread
+            return False
+    return True
+
+
+def caller() -> VirtualThread | None:
+    """Return the calling virtual thread, if it can park until a descriptor is ready."""
+    thread = trampoline.parks()
+    return thread if thread is not None and has_pollers(thread._group) else None
 
 
 def until_of(timeout_s: float | None) -> int:
@@ -120,6 +113,68 @@ def until_of(timeout_s: float | None) -> int:
     if timeout_s is None or timeout_s * NS_PER_S >= lib.WP_FOREVER // 2:
         return lib.WP_FOREVER
     return lib.wp_clock_ns() + int(timeout_s * NS_PER_S)
+
+
+def turns(
+    thread: VirtualThread,
+    fd: int,
+    side: int,
+    deadline: int,
+    attempt: Callable[[], T],
+    found: list[T],
+    why: int = lib.WP_WAIT_READ,
+    epoll: select.epoll | None = None,
+) -> Turns:
+    """Call `attempt`, with waits between, until it does not raise BlockingIOError.
+
+    What it returns is put into `found`.  `epoll`, whose descriptor it is, is closed at the end.
+    """
+    assert thread._native is not None
+    io = lib.wp__watch_enter(thread._native, fd)
+    watch = Watch(io, fd, side, why, epoll) if io else None
+    if watch is not None and watch.files >= 0:
+        return (yield from watch.tried(thread, attempt, deadline, found))
+    if watch is not None:
+        watch.leave()
+    elif epoll is not None:
+        epoll.close()
+    if watch is None or watch.files != -errno.EEXIST:
+        return (yield from _naps(thread, attempt, deadline, found))
+    around = epoll_of({fd: select.POLLOUT if side else select.POLLIN})  # one of `wakeproof.io`
+    return (yield from turns(thread, around.fileno(), READ, deadline, attempt, found, why, around))
+
+
+def epoll_of(wanted: Mapping[int, int]) -> select.epoll:
+    """Return an epoll of descriptors and the events of `select.poll` to wait for."""
+    epoll = select.epoll()
+    try:
+        for fd, events in wanted.items():
+            epoll.register(fd, events)
+    except BaseException:
+        epoll.close()
+        raise
+    return epoll
+
+
+def _naps(thread: VirtualThread, attempt: Callable[[], T], deadline: int, found: list[T]) -> Turns:
+    """Try again and again, after naps that become longer."""
+    nap_ns, had_permit = FIRST_NAP_NS, False
+    try:
+        while True:
+            now = lib.wp_clock_ns()
+            if now >= deadline:
+                return lib.WP_TIMEOUT
+            code = yield min(deadline, now + nap_ns)
+            if code == lib.WP_INTERRUPTED:
+                return code
+            had_permit = had_permit or code == lib.WP_OK
+            nap_ns = min(2 * nap_ns, LONGEST_NAP_NS)
+            with suppress(BlockingIOError):
+                found.append(attempt())
+                return lib.WP_OK
+    finally:
+        if had_permit:
+            thread._tell(lib.wp_vthread_unpark)  # it was another's, for another wait
 
 
 def wait(
@@ -130,41 +185,69 @@ def wait(
     A descriptor that cannot be waited for, such as that of a regular file, is ready.
 
     Raises:
-        OSError: the descriptor was closed during the wait, or the group was (EBADF).  If an OS
-            thread closed it, the wait goes on until the file is ready, as that of OS threads.
+        OSError: the descriptor was closed during the wait, or the group was (EBADF).
         ThreadInterruptedError: the caller was interrupted.
     """
-    if is_ready(fd, side):
+
+    def attempt() -> bool:
+        if not is_ready(fd, side):
+            raise BlockingIOError
         return True
-    assert thread._native is not None
-    io = lib.wp__io_take_copy(thread._native, fd)
-    if not io:
-        return _without_copy(fd, side, until, ffi.errno)
-    watch = _Watch(thread, io, fd, side, why)
-    _waits.setdefault(fd, []).append(watch)
+
     try:
-        code = watch.parks(until)
-        if code == lib.WP_OK and not lib.wp__io_is_copy_of(io, fd):
-            code = lib.WP_CLOSED
-    finally:
-        lib.wp_io_close(io)
-        _forget(watch)
-    if code == lib.WP_INTERRUPTED:
-        raise interrupted(thread)
-    if code == lib.WP_CLOSED:
-        raise descriptor.closed(f"descriptor {fd}")
-    return code == lib.WP_OK
+        return _tried(thread, fd, side, until, attempt, why)
+    except TimeoutError:
+        return False
 
 
-def _without_copy(fd: int, side: int, until: int, failed: int) -> bool:
-    if failed not in (*_NO_ROOM, *_NO_POLLER):
-        return True  # EPERM: always ready; EBADF: the call itself reports it
-    nap_ns = FIRST_NAP_NS
-    while not is_ready(fd, side):
-        if not nap(nap_ns, until):
-            return False
-        nap_ns = min(2 * nap_ns, LONGEST_NAP_NS)
-    return True
+def call(
+    thread: VirtualThread,
+    fd: Callable[[], int],
+    side: int,
+    until: int,
+    attempt: Callable[[], T],
+    why: int,
+) -> T:
+    """Call `attempt` when the descriptor is ready, and again if it raises BlockingIOError.
+
+    Raises:
+        TimeoutError: the time ran out.
+        Others: as `wait` and `attempt`.
+    """
+
+    def when_ready() -> T:
+        number = fd()  # the descriptor may have been closed meanwhile: `attempt` reports it
+        if number >= 0 and not is_ready(number, side):
+            raise BlockingIOError
+        try:
+            return attempt()
+        except BlockingIOError:
+            # Another thread was faster; or the system calls it ready, although it is not (a
+            # datagram to a full socket).
+            raise UntoldError from None
+
+    return _tried(thread, fd(), side, until, when_ready, why)
+
+
+def _tried(
+    thread: VirtualThread, fd: int, side: int, until: int, attempt: Callable[[], T], why: int
+) -> T:
+    with suppress(BlockingIOError):
+        return attempt()
+    found: list[T] = []
+    code = parked(turns(thread, fd, side, until, attempt, found, why))
+    if not found:
+        ended(fd, code)
+    return found[0]
+
+
+def ended(fd: int, code: int) -> NoReturn:
+    """Raise the error of a call on the descriptor whose wait has ended with that `code`."""
+    if code == lib.WP_TIMEOUT:
+        raise TimeoutError("timed out")
+    if code == lib.WP_INTERRUPTED and here.thread is not None:
+        raise interrupted(here.thread)
+    raise descriptor.closed(f"descriptor {fd}")
 
 
 def nap(nap_ns: int, until: int) -> bool:
@@ -189,43 +272,10 @@ def repeated(attempt: Callable[[], T | None], until: int = lib.WP_FOREVER) -> T 
     return found
 
 
-def closed(fd: int) -> None:
+def closed(fd: Any) -> None:
     """Wake those who wait for a descriptor, because the caller is about to close it."""
-    for watch in _waits.pop(fd, ()):
-        lib.wp_io_close(watch.io)
+    with suppress(TypeError, OverflowError):  # the close itself reports it
+        lib.wp__watch_closed(fd)
 
 
-def call(
-    thread: VirtualThread,
-    fd: Callable[[], int],
-    side: int,
-    until: int,
-    attempt: Callable[[], T],
-    why: int,
-) -> T:
-    """Call `attempt` when the descriptor is ready, and again if it raises BlockingIOError.
-
-    Raises:
-        TimeoutError: the time ran out.
-        Others: as `wait` and `attempt`.
-    """
-    nap_ns = 0
-    while True:
-        number = fd()  # the descriptor may have been closed meanwhile: `attempt` reports it
-        if number >= 0 and not wait(thread, number, side, until, why):
-            raise TimeoutError("timed out")
-        try:
-            return attempt()
-        except BlockingIOError:
-            # Another thread was faster; or the system calls it ready, although it is not (a
-            # datagram to a full socket).
-            if nap_ns and not nap(nap_ns, until):
-                raise TimeoutError("timed out") from None
-            nap_ns = min(2 * nap_ns or FIRST_NAP_NS, LONGEST_NAP_NS)
-
-
-def _forget_parents() -> None:
-    _waits.clear()
-
-
-os.register_at_fork(after_in_child=_forget_parents)
+os.register_at_fork(after_in_child=lib.wp__watch_forked)

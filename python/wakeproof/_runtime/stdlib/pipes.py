@@ -41,6 +41,7 @@ def replacements() -> Iterator[Replacement]:
     yield Function(os, "writev", _writev)
     yield Function(os, "sendfile", _sendfile)
     yield Function(os, "close", _close)
+    yield Function(os, "dup2", _dup2)
     yield Function(io.FileIO, "read", _file_read)
     yield Function(io.FileIO, "readinto", _file_readinto)
     yield Function(io.FileIO, "readall", _file_readall)
@@ -157,6 +158,15 @@ def _close(original: Made) -> Made:
         return original(fd)
 
     return close
+
+
+def _dup2(original: Made) -> Made:
+    def dup2(fd: Any, fd2: Any, *args: Any, **named: Any) -> Any:
+        if fd != fd2:
+            watch.closed(fd2)
+        return original(fd, fd2, *args, **named)
+
+    return dup2
 
 
 # ---- io.FileIO ----

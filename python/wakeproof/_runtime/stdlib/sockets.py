@@ -5,6 +5,9 @@ A blocking socket stays blocking, because its mode belongs to all copies of its 
 processes too.  So a call waits until the socket is ready, and then calls with MSG_DONTWAIT.  A
 socket with a timeout is in the system's non-blocking mode already.  Calls of a non-blocking socket
 are left as they are.
+
+`recv`, `recv_into`, `send` and `sendall` are in C for what is common (``_native/sockets.c``), and
+call the functions of this file for the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import lib
-from wakeproof._runtime import watch
+from wakeproof._runtime import calls, watch
 from wakeproof._runtime.descriptor import READ, WRITE, UntoldError
 from wakeproof._runtime.offload import offload
 from wakeproof._runtime.socket import connecting
@@ -42,12 +45,16 @@ _one_accepts = threading.Lock()  # between the look and the call nobody else tak
 
 def replacements() -> Iterator[Replacement]:
     """Yield what this area replaces."""
-    for name, flags_at in (("recv", 1), ("recvfrom", 1), ("recvmsg", 2), ("recvmsg_into", 2)):
+    for name, flags_at in (("recvfrom", 1), ("recvmsg", 2), ("recvmsg_into", 2)):
         yield Function(socket.socket, name, partial(_receiving, flags_at, None))
-    for name in ("recv_into", "recvfrom_into"):
-        yield Function(socket.socket, name, partial(_receiving, 2, "flags"))
-    yield Function(socket.socket, "send", _send)
-    yield Function(socket.socket, "sendall", _sendall)
+    yield Function(socket.socket, "recvfrom_into", partial(_receiving, 2, "flags"))
+    for name, make in (
+        ("recv", partial(_receiving, 1, None)),
+        ("recv_into", partial(_receiving, 2, "flags")),
+        ("send", _send),
+        ("sendall", _sendall),
+    ):
+        yield Function(socket.socket, name, partial(_mostly_in_c, name, make))
     yield Function(socket.socket, "sendto", _sendto)
     yield Function(socket.socket, "sendmsg", _sendmsg)
     yield Function(socket.socket, "sendfile", _sendfile)
@@ -60,6 +67,10 @@ def replacements() -> Iterator[Replacement]:
         yield Function(_socket, name, partial(_looking_up, _is_number))
     yield Function(_socket, "gethostbyaddr", partial(_looking_up, operator.not_))
     yield Function(_socket, "getnameinfo", partial(_looking_up, _is_no_address))
+
+
+def _mostly_in_c(name: str, make: Callable[[Made], Made], original: Made) -> Made:
+    return calls.plain_method(name, make(original))
 
 
 def _caller(sock: Any) -> VirtualThread | None:
