@@ -178,5 +178,7 @@ def test_a_part_that_there_is_not_is_refused_before_anything_runs(
 ) -> None:
     monkeypatch.setattr(results, "run", lambda _: pytest.fail("it ran"))
     assert results.main(["audit", "benches"]) == 2
-    parts = "audit, claims, museum, watch-corpus, test-stdlib, test-loops, campaign, bench, bench-http"
+    parts = (
+        "audit, claims, museum, watch-corpus, test-stdlib, test-loops, campaign, bench, bench-http"
+    )
     assert capsys.readouterr().err == f"results: no benches; parts: {parts}\n"
