@@ -25,7 +25,7 @@ def part(name: str) -> int:
 @functools.cache
 def due() -> tuple[int, str] | None:
     """Return the part of the rotating tests that runs, and its commit; None: all run."""
-    found = lock.quarter_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
+    found = lock.share_of(locations.sources()) if os.environ.get("WAKEPROOF_CI") == "1" else None
     return found and (part(found[1]), found[1])
 
 
