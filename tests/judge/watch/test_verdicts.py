@@ -47,6 +47,19 @@ def test_a_deadlock_names_mutexes_owners_and_callers() -> None:
     assert first.why == f"each waits for the next: {first.tid} -> {second.tid} -> {first.tid}"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a PID namespace")
+def test_in_a_container_owners_have_other_numbers_and_are_found_all_the_same() -> None:
+    case = _named("mutex_order")
+    program = watching.built(case, watching.folder(), is_fixed=False)
+    with watching.running(["unshare", "--pid", "--fork", "--kill-child", *program]) as parent:
+        time.sleep(0.5)
+        (inside,) = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        found = watching.looked(int(inside))
+    assert found.verdict == Verdict.DEADLOCK
+    first, second = sorted(found.threads, key=lambda one: one.tid)
+    assert (first.owner, second.owner) == (second.tid, first.tid)
+
+
 def test_one_look_alone_calls_nothing_missed() -> None:
     case = _named("sem_forgotten")
     with watching.running(watching.built(case, watching.folder(), is_fixed=False)) as pid:

@@ -3,6 +3,7 @@
  * with a defect may lose a wakeup, and then all of them sleep. Otherwise the program exits with 0
  * after that time. It waits without limit everywhere: a timeout would hide the loss. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,25 @@
 #include "wakeup/parker.h"
 
 enum { CARRIERS = 3, THREADS = 8 };
+
+/* The kernel calls this before each atomic operation: one in 32 is delayed by up to 2 us, one in
+ * 8,192 gives up its CPU. */
+void wp__stress_delay(void);
+void wp__stress_delay(void)
+{
+	static _Thread_local uint64_t state;
+
+	if (state == 0)
+		state = (uint64_t)(size_t)&state | 1;
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	if (state % 32 == 0)
+		for (volatile uint64_t spin = (state >> 32) % 2000; spin > 0; spin--)
+			continue;
+	else if (state % 8192 == 1)
+		sched_yield();
+}
 
 static wp_group *group;
 
@@ -227,7 +247,13 @@ static void single(void)
 {
 	open_group(false);
 	for (uint64_t round = 0;; round++) {
-		join(spawn_on(does, NULL, (int)(round / 64 % CARRIERS), round % 2 != 0));
+		wp_vthread *thread =
+			spawn_on(does, NULL, (int)(round / 64 % CARRIERS), round % 2 != 0);
+
+		/* A sleep would take longer than the carrier needs to fall asleep. */
+		for (int spin = 0; spin < 100000 && !wp_vthread_is_done(thread); spin++)
+			continue;
+		join(thread);
 		linger(round);
 	}
 }

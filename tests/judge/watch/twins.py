@@ -28,7 +28,9 @@ ROOT = locations.sources()
 WORK = Path(__file__).with_name("twin_work.c")
 RUN_S = 6
 """A twin that has not hung by then is left out."""
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-w"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-w", f"-I{ROOT / 'stress'}",
+         "-DWP_STRESS_DELAYED", '-DWP_INSTRUMENT="harness/engine/instrument.h"']  # fmt: skip
+"""Before an atomic operation there may be a short delay, which twin_work.c makes."""
 TWINS = {
     "parker_wake_forgotten": "parker", "parker_store_unpark": "parker",
     "parker_split_exit": "parker", "parker_close_silent": "parker_close",

@@ -23,12 +23,14 @@ from wakeproof.judge.watch.symbols import Symbols
 
 _MARKS: Final = ("wp_parker_park_until", "wp_carrier_advertise", "wp_group_new")
 """A file with one of these functions holds our runtime."""
-_UNITS: Final = ("sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c",
-                 "sync/mutex.c", "sync/semaphore.c", "sync/channel.c")  # fmt: skip
+_UNITS: Final = (
+    "sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c", "sync/mutex.c",
+    "sync/semaphore.c", "sync/channel.c", "wakeup/guard.c",
+)  # fmt: skip
 """The compilation units in which the structures are looked for, the largest first."""
 _THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
                    "DW_TAG_atomic_type")  # fmt: skip
-_PERMIT, _PARKED, _CLOSED = 1, 2, 4  # kernel/wakeup/parker.h
+_PERMIT, _CLOSED = 1, 4  # kernel/wakeup/parker.h
 _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
@@ -184,9 +186,14 @@ class Runtime:
             return replace(wait, sign=None)
         if any(name.startswith(("wp_parker_park", "park_once")) for name in names[:4]):
             wait = replace(wait, primitive="park", kind="parker", is_known=True)
-            if word is not None and word & _PARKED and word & (_PERMIT | _CLOSED):
+            if word is not None and word & (_PERMIT | _CLOSED):
                 why = "its permit was given" if word & _PERMIT else "it was closed"
                 return replace(wait, sign=Sign("go", why))
+        elif any(name.startswith("wp_rendezvous_block") for name in names[:4]):
+            guard = address - layout.offset("wp_rendezvous", "cond.signals")
+            wait = replace(wait, primitive="rendezvous", kind="rendezvous", is_known=True)
+            if self._at(layout, "wp_rendezvous", guard)("guard.asleep", 4) == 0:
+                return replace(wait, sign=Sign("go", "a producer has claimed its wakeup"))
         elif "wp_lock_acquire" in names[:2]:
             wait = replace(wait, primitive="internal lock", kind="lock", is_known=True)
             if word == 0:
@@ -503,7 +510,8 @@ _USED: Final = (
     ("wp_task", "home"), ("wp_vthread", "scheduler"), ("wp_local_queue", "head"),
     ("wp_local_queue", "tail"), ("wp_local_queue", "next"), ("wp_vthread", "waits"),
     ("wp_waiter", "state"), ("wp_waiter", "line"), ("wp_waiter", "why"), ("wp_waiter", "amount"),
-    ("wp_waiter", "object"),
+    ("wp_waiter", "object"), ("wp_rendezvous", "cond.signals"),
+    ("wp_rendezvous", "guard.asleep"),
     ("wp_mutex", "word"), ("wp_mutex", "line"), ("wp_semaphore", "word"),
     ("wp_semaphore", "line"), ("wp_channel", "count"), ("wp_channel", "capacity"),
     ("wp_channel", "is_closed"), ("wp_channel", "senders"), ("wp_channel", "receivers"),
