@@ -89,6 +89,18 @@ def test_a_protocol_that_is_not_known_is_unknown_and_a_known_one_is_not() -> Non
     }
 
 
+def test_while_a_thread_runs_it_may_still_wake_the_sleeper() -> None:
+    case = _any("late_wake")
+    with watching.running(watching.built(case, watching.folder(), is_fixed=False)) as pid:
+        time.sleep(0.3)
+        with Process(pid) as process:
+            found = verdicts.watch(process, 1.8)
+    (waiter,) = (one for one in found.threads if one.tid != pid)
+    assert (waiter.verdict, waiter.why[:13]) == (Verdict.UNKNOWN, "its word is 0")
+    assert found.quiet_sweeps == 0
+    assert any("no verdict on missed wakeups" in one for one in found.unknown)
+
+
 def _any(name: str) -> Case:
     (found,) = (one for one in watching.cases() if one.name == name)
     return found
