@@ -137,3 +137,13 @@ def test_a_thread_behind_a_deadlock_is_stuck_and_the_program_that_goes_on_is_not
     (behind,) = (one for one in found.threads if one.verdict == Verdict.STUCK)
     assert behind.why == f"thread {behind.owner} is in a deadlock"
     assert watching.judged(case, is_fixed=True).verdict == case.fixed
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_names_of_cxx_are_as_their_author_wrote_them() -> None:
+    found = watching.judged(_any("atomic_wait"))
+    assert {(one.object, one.called_by.partition(" ")[0]) for one in found.threads
+            if one.waits_for == "futex"} == {
+        ("ready (atomic_wait)", "std::__atomic_wait_address_v")
+    }  # fmt: skip
+    assert found.verdict == Verdict.MISSED

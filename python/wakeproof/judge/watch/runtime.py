@@ -35,7 +35,7 @@ _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
 _LATCH_OPEN: Final = 1  # kernel/thread/latch.h
-_LOCKED: Final = 1  # kernel/sync/mutex.h
+_LOCKED, _WOKEN = 1, 4  # kernel/sync/mutex.h
 _SEMAPHORE_PERMIT: Final = 2  # kernel/sync/semaphore.h
 _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
                      "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
@@ -227,7 +227,10 @@ class Runtime:
             return "the latch is open" if what in _BY_LATCH and opened else ""
         if what == "a mutex":
             mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
-            return "" if (mutex("word", 4) or 0) & _LOCKED else "the mutex is free"
+            flags, first = mutex("word", 4) or 0, self._process.pointer(line)
+            if flags & _LOCKED or (flags & _WOKEN and first != waiter):
+                return ""  # the first waiter was woken, and may not have run yet
+            return "the mutex is free"
         if what == "a semaphore":
             place = line - layout.offset("wp_semaphore", "line")
             permits = (self._at(layout, "wp_semaphore", place)("word", 4) or 0) // _SEMAPHORE_PERMIT
@@ -359,7 +362,8 @@ class Runtime:
                     yield member, "it is parked although its queue is not empty"
                 if its("private_fifo.first", 8):
                     yield member, "it is parked although its own queue is not empty"
-                if self._ring(its("bounded", 8), layout):
+                bounded = its("bounded", 8)
+                if self._ring(bounded, layout) or self._slot(bounded, layout):
                     yield member, "it is parked although its ring is not empty"
                 overdue = self._overdue(member, layout)
                 if overdue > _OVERDUE_NS:
@@ -456,10 +460,17 @@ class Runtime:
         return time.monotonic_ns() - due if due else 0
 
     def _ring(self, bounded: int | None, layout: Layout) -> bool:
+        """Return whether siblings may steal from a ring."""
         if not bounded or not layout.has("wp_local_queue"):
             return False
         its = self._at(layout, "wp_local_queue", bounded)
-        return its("head", 8) != its("tail", 8) or bool(its("next", 8))
+        return its("head", 8) != its("tail", 8)
+
+    def _slot(self, bounded: int | None, layout: Layout) -> bool:
+        """Return whether the slot beside a ring, which is its owner's, has a task."""
+        if not bounded or not layout.has("wp_local_queue"):
+            return False
+        return bool(self._at(layout, "wp_local_queue", bounded)("next", 8))
 
     def _is_searching(self, domain: int | None, layout: Layout) -> bool:
         return bool(domain and self._at(layout, "wp_domain", domain)("searching", 4))

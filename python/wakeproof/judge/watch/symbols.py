@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import ctypes
 import functools
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class Place:
 
 @functools.cache
 def _demangled(name: str) -> str:
-    """Return a name of C++ or Rust as its author wrote it, without its parameters."""
+    """Return a name of C++ or Rust as its author wrote it, without parameters and result."""
     if not name.startswith("_Z"):
         return name
     try:
@@ -58,7 +59,10 @@ def _demangled(name: str) -> str:
         return name
     text = ctypes.string_at(found).decode(errors="replace")
     ctypes.CDLL(None).free(ctypes.c_void_p(found))
-    return text.partition("(")[0]
+    text = text.replace("(anonymous namespace)::", "")
+    while (shorter := re.sub(r"<[^<>]*>", "", text)) != text:
+        text = shorter
+    return text.partition("(")[0].rpartition(" ")[2]
 
 
 class Image:
