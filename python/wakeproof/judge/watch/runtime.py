@@ -37,6 +37,8 @@ _GRANTED: Final = 2  # kernel/thread/wait_queue.h
 _LATCH_OPEN: Final = 1  # kernel/thread/latch.h
 _LOCKED, _WOKEN = 1, 4  # kernel/sync/mutex.h
 _SEMAPHORE_PERMIT: Final = 2  # kernel/sync/semaphore.h
+_WAITS = ("wp__waiter", "wp__mutex_lock_waiting")
+"""Functions that wait in a queue; a compiler puts the first into the second."""
 _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
                      "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
                      "an accept", "a connect", "a file")  # fmt: skip
@@ -198,7 +200,7 @@ class Runtime:
             wait = replace(wait, primitive="internal lock", kind="lock", is_known=True)
             if word == 0:
                 return replace(wait, sign=Sign("go", "the lock is free"))
-        elif any(name.startswith("wp__waiter") for name in names[:3]):
+        elif any(name.startswith(_WAITS) for name in names[:4]):
             waiter = address - layout.offset("wp_waiter", "state")
             said = self._of_waiter(waiter, layout)
             wait = replace(wait, primitive=self._waits_for(waiter, layout), kind="waiter",
