@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild watch-corpus
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild watch-corpus cluster
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -83,6 +83,10 @@ own-full: venv ## Programs with threads of their own: the whole litmus corpus in
 
 wild: venv ## Explore released libraries, fetched by name and hash: minutes  [T=LIBRARY[/CASE]]
 	$(Q)$(BIN)/python -m tests.wild.run $(T)
+
+cluster: venv ## Judge on four local processes, of which one is killed and one is stopped
+	$(Q)WAKEPROOF_CLUSTER=1 $(BIN)/python -m pytest -q tests/judge/test_campaign.py \
+	  tests/judge/check/test_distributed.py
 
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \

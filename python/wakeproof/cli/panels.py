@@ -25,6 +25,16 @@ AsPage = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]  # fmt: skip
+AsDask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Share the work among the workers of a dask scheduler, such as tcp://10.0.0.1:8786; "
+        "local:N starts N processes here. Needs the extra cluster.",
+        rich_help_panel=BOUNDS,
+    ),
+]
 AsFormat = Annotated[
     str,
     typer.Option(

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from wakeproof import locations
-from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsFormat, AsJson, AsPage
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsDask, AsFormat, AsJson, AsPage
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report, scenarios
-from wakeproof.judge.explore import formats
+from wakeproof.judge.explore import formats, shards
 from wakeproof.judge.explore import run as judge
 from wakeproof.judge.explore import show as explore_print
 from wakeproof.judge.explore.options import (
@@ -251,6 +251,7 @@ def explore(
             "--parallel", help="Use one process per CPU instead of --jobs.", rich_help_panel=BOUNDS
         ),
     ] = False,
+    dask: AsDask = None,
     strict: Annotated[
         bool,
         typer.Option(
@@ -308,6 +309,8 @@ def explore(
 
       wakeproof explore -t guard --order guard.2=relaxed  is that order needed?
 
+      wakeproof explore --dask tcp://10.0.0.1:8786   all of them, on many machines
+
       wakeproof explore -t search --sample pct:d=3   10000 at random, where all are too many
     """
     out = output.checked(html, form, as_json=as_json)
@@ -346,12 +349,20 @@ def explore(
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         kept = save or locations.cache() / "explore"
-        found = None if programs and not given else judge.explore(
-            given, pattern, options, twins=twins, progress=progress.show,
-            jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
-        )  # fmt: skip
-        if programs:
-            programs = [replace(program, may_leak=not leaks) for program in programs]
+        programs = [replace(program, may_leak=not leaks) for program in programs]
+        found: ExploreReport | None
+        if dask is not None:
+            files_given = given if given is not None or not programs else []
+            found = shards.run(
+                files_given, programs, pattern, options, dask, twins=twins, save=kept,
+                progress=progress.show,
+            )  # fmt: skip
+        else:
+            found = None if programs and not given else judge.explore(
+                given, pattern, options, twins=twins, progress=progress.show,
+                jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
+            )  # fmt: skip
+        if programs and dask is None:
             own = own_judge.report(
                 programs, options, regex=pattern, twins=twins, save=kept, progress=progress.show
             )

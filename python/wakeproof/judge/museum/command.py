@@ -9,14 +9,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
-from wakeproof.cli.panels import AsJson
+from wakeproof.cli.panels import AsDask, AsJson
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
 from wakeproof.judge.explore import show as explore_show
 from wakeproof.judge.explore.report import Judged as Explored
 from wakeproof.judge.labels import Labels
-from wakeproof.judge.museum import exhibits, run, table
+from wakeproof.judge.museum import exhibits, run, shards, table
 from wakeproof.judge.museum.exhibits import MODELS, Exhibit
 from wakeproof.judge.museum.run import ByTool, Judged
 from wakeproof.judge.museum.table import RUNS_S, Row
@@ -49,6 +49,7 @@ def museum(
         ),
     ] = 60.0,
     as_json: AsJson = False,
+    dask: AsDask = None,
 ) -> None:
     """List, judge and explain real lost wakeups of other systems.
 
@@ -68,12 +69,16 @@ def museum(
 
       wakeproof museum run --tool 'genmc -- {flags} {file}'  another tool
 
+      wakeproof museum run --dask local:4      on four processes
+
       wakeproof museum table                   beside plain runs, and ThreadSanitizer
     """  # fmt: skip
     action, *names = words or ["list"]
     screen = report.console(stderr=as_json)
     if tool is not None and action != "run":
         raise UsageError("--tool is for museum run")
+    if dask is not None and (action != "run" or tool is not None):
+        raise UsageError("--dask is for museum run, without --tool")
     if action == "list" and not names:
         _list(screen, exhibits.read(), as_json=as_json)
     elif action == "show" and not names:
@@ -85,7 +90,11 @@ def museum(
     elif action == "run":
         chosen = exhibits.read(names=names)
         with StressProgress(screen) as progress:
-            found = run.run(chosen, run.options(seconds), progress.show)
+            options = run.options(seconds)
+            found = (
+                run.run(chosen, options, progress.show) if dask is None
+                else shards.run(chosen, options, dask, progress.show)
+            )  # fmt: skip
         report.end(
             lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
             holds=not any(one.problems for one in found),

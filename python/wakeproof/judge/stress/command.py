@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from wakeproof import locations
-from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsJson, AsPage
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsDask, AsJson, AsPage
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
@@ -23,7 +23,7 @@ from wakeproof.judge.own import repeat as own
 from wakeproof.judge.own.program import Program, has_main, is_scenario, of_files, without_flags
 from wakeproof.judge.own.repeat import RepeatReport
 from wakeproof.judge.page import render
-from wakeproof.judge.stress import allowed, junit
+from wakeproof.judge.stress import allowed, junit, shards
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.allowed import Standing
 from wakeproof.judge.stress.grading import HELD, NOT_JUDGED, VIOLATED, ScenarioReport, TwinReport
@@ -125,6 +125,7 @@ def stress(
             rich_help_panel=BOUNDS,
         ),
     ] = None,
+    dask: AsDask = None,
     strict: Annotated[
         bool,
         typer.Option(help="Fail on a scenario that was not judged.", rich_help_panel=OUTPUT),
@@ -181,12 +182,17 @@ def stress(
     render.check_folder("--html", html)
     screen = report.console(stderr=as_json)
     given, programs = _split(files or [], argument or [])
+    if programs and dask is not None:
+        raise UsageError("--dask is for scenarios, not for programs with a main")
     if programs:
         _repeat(screen, programs, options, xml, html, as_json=as_json)
     with StressProgress(screen) as progress:
-        found = native.stress(
-            given or None, pattern, options, announce=progress.announce, progress=progress.show
-        )
+        if dask is not None:
+            found = shards.run(given or None, pattern, options, dask, progress.show)
+        else:
+            found = native.stress(
+                given or None, pattern, options, announce=progress.announce, progress=progress.show
+            )
     if xml is not None:
         junit.write(found, xml, strict)
     if html is not None:

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns: results merge by key, whatever happens to workers, and nothing is left behind.
+
+``make cluster`` runs what takes longer: four workers, of which one is killed and one is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Command
+
+from wakeproof import locations
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import campaign
+from wakeproof.judge.campaign import Merged, Shard
+from wakeproof.judge.explore.options import ExploreOptions, Model
+
+CLUSTER = pytest.mark.skipif(not os.environ.get("WAKEPROOF_CLUSTER"), reason="make cluster runs it")
+OPTIONS = ExploreOptions(models=(Model.SC, Model.TSO, Model.RC11), loop_bound=0)
+GUARD = locations.sources() / "stress" / "scenarios" / "wakeup" / "guard.c"
+EXHIBITS = ["compio_948", "eio_110", "liburing_24", "liburing_541", "libuv_50", "tokio_3660"]
+
+
+def shards(*names: str) -> list[Shard]:
+    return [Shard(name, "wakeproof.judge.museum.shards:judge", (name, OPTIONS)) for name in names]
+
+
+# Keys, and the merge.
+
+
+def test_a_key_depends_on_function_arguments_and_files_alone(tmp_path: Path) -> None:
+    file = tmp_path / "race.c"
+    file.write_text("int one;\n")
+    one = Shard("a", "m:f", (1, OPTIONS), (file,))
+    assert one.key == Shard("b", "m:f", (1, OPTIONS), (file,)).key
+    others = {
+        Shard("a", "m:g", (1, OPTIONS), (file,)).key, Shard("a", "m:f", (2, OPTIONS), (file,)).key,
+        Shard("a", "m:f", (1, OPTIONS)).key,
+    }  # fmt: skip
+    file.write_text("int two;\n")
+    others.add(Shard("a", "m:f", (1, OPTIONS), (file,)).key)
+    assert one.key in others  # a key is computed from the file as it is now
+    assert len(others) == 4
+
+
+def test_a_result_that_comes_twice_counts_once() -> None:
+    both = shards("eio_110", "libuv_50")
+    merged = Merged(both)
+    merged.add(both[1].key, 2)
+    merged.add(both[0].key, 1)
+    merged.add(both[1].key, 3)
+    assert (merged.done, merged.results()) == (2, [1, 2])
+
+
+def test_a_result_that_is_missing_is_an_error() -> None:
+    both = shards("eio_110", "libuv_50")
+    merged = Merged(both)
+    merged.add(both[0].key, 1)
+    with pytest.raises(JudgeError, match="no result of libuv_50"):
+        merged.results()
+
+
+def test_two_equal_shards_are_refused() -> None:
+    with pytest.raises(UsageError, match="are the same"):
+        Merged(shards("eio_110", "eio_110"))
+
+
+# A shard on a worker.
+
+
+def test_a_worker_with_other_sources_refuses_a_shard() -> None:
+    with pytest.raises(UsageError, match="is of other sources than here"):
+        campaign.work("c", "another hash", shards("eio_110")[0])
+
+
+def test_a_worker_that_lacks_a_file_says_so(tmp_path: Path) -> None:
+    shard = Shard("a", "m:f", (), (tmp_path / "none.c",))
+    with pytest.raises(UsageError, match=r"has no .*none\.c"):
+        campaign.work("c", campaign.sources(), shard)
+
+
+def test_an_error_of_a_judge_comes_back_from_its_process() -> None:
+    with pytest.raises(UsageError, match="the museum has no nothing"):
+        campaign.work("c", campaign.sources(), shards("nothing")[0])
+
+
+def test_a_process_that_ends_without_a_result_is_an_error() -> None:
+    with pytest.raises(JudgeError, match="a: exit code 7"):
+        campaign.work("c", campaign.sources(), Shard("a", "os:_exit", (7,)))
+
+
+def test_the_end_of_a_worker_ends_its_shard() -> None:
+    worker = subprocess.Popen([sys.executable, "-c", (
+        "from wakeproof.judge import campaign as c;"
+        "c.work('c', c.sources(), c.Shard('a', 'subprocess:run', (['sleep', '600'],)))"
+    )])  # fmt: skip
+    shard = wait_for(lambda: children_of(worker.pid))[0]
+    judging = wait_for(lambda: children_of(shard))[0]
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    wait_for(lambda: not is_alive(shard) and not is_alive(judging))
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process exists and is more than its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children_of(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
+def wait_for(condition: Any) -> Any:
+    deadline = time.monotonic() + 30
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+# What is wrong with an address.
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("local:0", "allowed: local:N with N of 1 or more"),
+        ("local:two", "allowed: local:N"),
+        ("tcp://127.0.0.1:1", "no scheduler answers there"),
+        ("nonsense://x", "no scheduler answers there"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_an_error(
+    address: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "CONNECT_S", 0.5)
+    with pytest.raises(UsageError, match=re.escape(says)):
+        campaign.run(shards("eio_110"), address)
+
+
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install 'wakeproof\[cluster\]'"):
+        campaign.run(shards("eio_110"), "local:1")
+
+
+# Whole commands.
+
+
+def plain(found: dict[str, Any]) -> str:
+    """Return a report without times, as text."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: without(v) for k, v in value.items() if k not in TIMES}
+        return [without(one) for one in value] if isinstance(value, list) else value
+
+    return json.dumps(without(found), indent=1)
+
+
+TIMES = {"seconds", "cpu_seconds", "ms", "fixed_ms", "bytes"}
+
+
+def report(wakeproof: Command, *arguments: str) -> str:
+    ended = wakeproof(*arguments, "--json")
+    assert ended.returncode == 0, ended.stderr
+    return plain(json.loads(ended.stdout))
+
+
+@pytest.mark.slow
+@pytest.mark.rotates
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("museum", "run", "eio_110", "libuv_50"),
+        ("explore", str(GUARD), "--model", "sc"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_cluster_reports_what_one_process_reports(
+    arguments: tuple[str, ...], wakeproof: Command
+) -> None:
+    alone = report(wakeproof, *arguments)
+    assert report(wakeproof, *arguments, "--dask", "local:2") == alone
+
+
+@pytest.mark.slow
+@pytest.mark.rotates
+def test_a_cluster_gives_the_verdicts_of_stress_and_its_seed(wakeproof: Command) -> None:
+    arguments = (
+        "stress",
+        str(GUARD),
+        "-t",
+        "^guard$",
+        "--mode",
+        "sanity",
+        "--seed",
+        "7",
+        "--dask",
+        "local:2",
+    )
+    ended = wakeproof(*arguments, "--no-twins", "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["report"]
+    assert [(one["name"], one["status"]) for one in found["scenarios"]] == [("guard", "held")]
+    assert found["seed"] == 7
+
+
+@CLUSTER
+def test_a_killed_and_a_stopped_worker_change_nothing(
+    wakeproof: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    alone = report(wakeproof, "museum", "run", *EXHIBITS)
+    monkeypatch.setattr(campaign, "PATIENCE_S", 5)
+    pids: list[int] = []
+    made = LocalCluster.__init__
+
+    def remember(self: Any, *arguments: Any, **named: Any) -> None:
+        made(self, *arguments, **named)
+        pids.extend(worker.pid for worker in self.workers.values())
+
+    monkeypatch.setattr(LocalCluster, "__init__", remember)
+    hurt: list[int] = []
+
+    def progress(_name: str, _done: int, _total: int) -> None:
+        if len(pids) == 4 and not hurt:
+            busy = wait_for(lambda: [pid for pid in pids if children_of_all(pid)][1:])
+            hurt.extend([busy[0], next(pid for pid in pids if pid != busy[0])])
+            os.kill(hurt[0], signal.SIGKILL)
+            os.kill(hurt[1], signal.SIGSTOP)
+
+    from wakeproof.judge.museum import exhibits, run
+    from wakeproof.judge.museum import shards as museum
+    from wakeproof.judge.museum.command import summary
+    from wakeproof.judge.report import to_json
+
+    found = museum.run(exhibits.read(names=EXHIBITS), run.options(), "local:4", progress)
+    assert len(hurt) == 2
+    assert plain(json.loads(to_json(summary(found)))) == alone
+    assert not any(is_alive(pid) for pid in pids)
+
+
+def children_of_all(pid: int) -> list[int]:
+    """Return the children of all threads of a process."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += (task / "children").read_text().split()
+    return [int(child) for child in found]
+
+
+@CLUSTER
+def test_an_interrupt_leaves_no_process_behind(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("wakeproof")
+    child = subprocess.Popen(
+        [script, "museum", "run", "--dask", "local:4"], env={**os.environ, "MARK": str(tmp_path)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def marked() -> list[int]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if f"MARK={tmp_path}".encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except (OSError, ValueError):
+                continue
+        return found
+
+    wait_for(lambda: len(marked()) > 10)  # the command, its workers, and their shards
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=60) == 130
+    wait_for(lambda: not marked())
