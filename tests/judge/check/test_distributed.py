@@ -160,7 +160,7 @@ def test_parts_of_two_checkpoints_are_not_taken_up(tmp_path: Path) -> None:
 def test_a_run_in_which_an_answer_was_lost_has_no_verdict(
     tmp_path: Path, children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distributed, "_REPEATED", distributed._INITIAL)  # once in each run
+    monkeypatch.setattr(distributed, "_REPEATED", distributed._INITIAL[0])  # once in each run
     with pytest.raises(JudgeError, match="the answer of a worker that goes on was lost"):
         run(cube(tmp_path, 3), Cluster(1), children, ignore)
 
@@ -180,6 +180,17 @@ def test_what_the_workers_find_is_explained_by_one_process(tmp_path: Path) -> No
     found = check.check_own(Cluster(2), cube(tmp_path, 5, corner=7))
     assert found.result.violated == ("Inside",)
     assert len(found.result.tlc.trace) == 5  # from the sum 3 to the sum 7
+
+
+def test_a_configuration_whose_initial_states_coincide_is_distributed(
+    tmp_path: Path, children: Children
+) -> None:
+    module = cube(tmp_path, 3)
+    module.write_text(CUBE.replace("Init == x = 1", r"Init == (x = 1 \/ x = 1)"))
+    seen: list[State] = []
+    found = run(module, Cluster(1), children, seen.append)
+    assert (found.outcome, found.states) == (Outcome.OK, 3**3)
+    assert max(state.workers for state in seen) == 1
 
 
 def test_a_false_assumption_is_found(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ SILENCE_S = 600.0
 _SERVER = "tlc2.tool.distributed.TLCServer"
 _WORKER = "tlc2.tool.distributed.TLCWorker"
 _START = re.compile(r"@!@!@STARTMSG (\d+)")
-_INITIAL, _CHECKPOINTED, _RECOVERED = "2190", "2196", "2198"
+_INITIAL = ("2190", "2191", "2207", "2208")  # other ones if some coincide
+_CHECKPOINTED, _RECOVERED = "2196", "2198"
 _CAME, _LOST, _REPEATED = "7001", "7006", "7007"
 _PROGRESS = re.compile(r"([\d,]+) states generated.*?([\d,]+) distinct states found.*?([\d,]+) st")
 _EXAMINED = re.compile(r"(\d+) states examined")
@@ -160,7 +161,7 @@ def _until_initial(
             assert child.stdout is not None
             for line in child.stdout:
                 output += line
-                if _code(line) == _INITIAL:
+                if _code(line) in _INITIAL:
                     return None
             code = child.wait()
         finally:
