@@ -36,7 +36,10 @@ SOURCES = (
 )
 # No frame skips the guard page of a virtual thread's stack: each page is touched, in order.
 PROBED = "-fstack-clash-protection"
-FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", PROBED)
+# `wakeproof watch` and tools/gdb.py read the layout of our objects, which -g writes; $CFLAGS takes the
+# place of what Python was built with, and so of its -g.
+FLAGS = ("-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror=implicit-function-declaration",
+         "-pthread", PROBED)  # fmt: skip
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: the declarations of what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
