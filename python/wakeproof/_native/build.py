@@ -36,8 +36,8 @@ SOURCES = (
 )
 # No frame skips the guard page of a virtual thread's stack: each page is touched, in order.
 PROBED = "-fstack-clash-protection"
-# `wakeproof watch` and tools/gdb.py read the layout of our objects, which -g writes; $CFLAGS takes the
-# place of what Python was built with, and so of its -g.
+# `wakeproof watch` and tools/gdb.py read the layout of our objects, which -g writes; $CFLAGS takes
+# the place of what Python was built with, and so of its -g.
 FLAGS = ("-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror=implicit-function-declaration",
          "-pthread", PROBED)  # fmt: skip
 LIBRARY = "libwakeproof.so"
