@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.support import compiling, refusing
 from tests.support.cases import COMPILES, Compiled
 from tests.support.running import run
+from tools import campaign
 
 pytestmark = COMPILES
 TWINS = {  # a case; a file, the old text and the new text; what is printed
@@ -41,3 +43,20 @@ def test_what_a_failed_call_breaks_is_seen(twin: str, tmp_path: Path) -> None:
     ended = run(target, case)
     assert ended.returncode == 1
     assert said in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("printed", "code", "status"),
+    [("pool\tmmap\tsaid\n", 0, 0), ("pool\tmmap\tcrashed\nlost: pool, call 3\n", 1, 1), ("", 2, 1)],
+)
+def test_the_campaign_fails_if_a_process_does(
+    printed: str, code: int, status: int, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    ended = subprocess.CompletedProcess([], code, printed, "")
+    monkeypatch.setattr(compiling, "build", lambda *_: [])
+    monkeypatch.setattr(campaign, "run", lambda *_, **__: ended)
+    assert campaign.main() == status
+    shown = capsys.readouterr().out
+    assert ("lost: pool, call 3" in shown) == (code == 1)
+    assert ("\nmmap " in shown) == bool(printed)

@@ -117,11 +117,12 @@ def run(shards: Sequence[Shard], address: str, progress: Progress | None = None)
         name = f"wakeproof-{os.urandom(8).hex()}"
         from distributed import KilledWorker, as_completed
 
+        futures: list[Any] = []
         try:
-            futures = [
+            futures.extend(
                 client.submit(work, name, sources(), shard, key=shard.key, pure=True)
                 for shard in shards
-            ]
+            )
             for future in as_completed(futures):  # type: ignore[no-untyped-call]
                 shown = merged.add(future.key, future.result())
                 shows(shown, merged.done, len(shards))

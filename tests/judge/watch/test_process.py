@@ -131,7 +131,8 @@ def test_the_command_shows_a_table_and_exits_with_0_if_a_process_only_waits(slee
 
 
 @pytest.mark.slow
-def test_a_wrong_time_is_refused() -> None:
-    said = run(WATCH, str(os.getpid()), "--every", "0")
+@pytest.mark.parametrize("every", ["0", "nan"])
+def test_a_wrong_time_is_refused(every: str) -> None:
+    said = run(WATCH, str(os.getpid()), "--every", every)
     assert said.returncode == 2
-    assert "--every is 0.0; allowed" in said.stderr
+    assert f"--every is {float(every)}; allowed" in said.stderr

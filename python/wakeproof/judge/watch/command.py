@@ -70,7 +70,7 @@ def watch(
 
       wakeproof watch $(pidof java) --ask --json
     """
-    if seconds < 0 or every <= 0:
+    if not (seconds >= 0 and every > 0):  # not a number is neither
         raise UsageError(f"--for is {seconds}, --every is {every}; allowed: 0 or more seconds, and "
                          "more than 0")  # fmt: skip
     try:
