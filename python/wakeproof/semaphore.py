@@ -14,7 +14,7 @@ from wakeproof._runtime.locks import SemaphoreCore, address
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.wait import Wait, made, parked, told
-from wakeproof.errors import StateError, ThreadInterruptedError, UsageError
+from wakeproof.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -104,18 +104,6 @@ class Semaphore(SemaphoreCore, Unique):
 
     def _told(self, code: int) -> bool:
         return told(code, "acquire")
-
-    def _acquire_anyway(self) -> None:
-        """Take one permit; an interrupt does not end the wait, and its flag is set afterwards."""
-        was_interrupted = False
-        while True:
-            try:
-                self.acquire()
-                break
-            except ThreadInterruptedError:
-                was_interrupted = True
-        if was_interrupted and here.thread is not None:
-            here.thread.interrupt()
 
     def _has_now(self, permits: int) -> bool:
         return self._take(_counted(permits, 1), 0)

@@ -34,6 +34,9 @@ from wakeproof import (
     VirtualThreadPool,
     coroutine,
 )
+from wakeproof._runtime import future as own
+from wakeproof._runtime.future import SteadyLock
+from wakeproof._runtime.line import IS_OWN
 
 Make = Callable[[CarrierGroup], Executor]
 MAKES: dict[str, Make] = {
@@ -288,3 +291,54 @@ def test_asyncio_waits_for_our_futures(one: CarrierGroup) -> None:
 
     with VirtualThreadPool(2, group=one) as pool:
         assert asyncio.run(main()) == [1, 2, 4, 8]
+
+
+def cancelled_while_its_lock_is_taken(group: CarrierGroup) -> Future[None]:
+    """Return the future of a call, cancelled before it began; the call found its lock taken."""
+    is_over = threading.Event()
+    with VirtualThreadPool(2, group=group) as pool:
+        begun = threading.Event()
+
+        def spins() -> None:
+            begun.set()
+            while not is_over.is_set():
+                pass
+
+        pool.submit(spins)
+        assert begun.wait(PATIENCE_S)
+        future = pool.submit(print)  # it has a permit, and no carrier
+        thread = pool._alive()[-1]
+        with future._condition:  # type: ignore[attr-defined]
+            assert future.cancel()
+            is_over.set()
+            until(lambda: thread.state == "parked" or not thread.is_alive())
+    return future
+
+
+@pytest.mark.skipif(not IS_OWN, reason="locks block their carriers here")
+def test_a_cancelled_call_tells_its_waiters_although_its_lock_was_taken(
+    one: CarrierGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not wait([cancelled_while_its_lock_is_taken(one)], PATIENCE_S).not_done
+    monkeypatch.setattr(SteadyLock, "acquire", SteadyLock.__base__.acquire)
+    monkeypatch.setattr(SteadyLock, "__enter__", SteadyLock.__base__.acquire)
+    assert wait([cancelled_while_its_lock_is_taken(one)], 0.1).not_done  # a twin
+
+
+@pytest.mark.skipif(not IS_OWN, reason="locks block their carriers here")
+@pytest.mark.parametrize("waits_for", [wait, lambda futures: list(as_completed(futures))])
+def test_an_interrupted_wait_leaves_no_future_locked(
+    one: CarrierGroup, waits_for: Callable[[list[Future[Any]]], object]
+) -> None:
+    futures: list[Any] = sorted((own.Future() for _ in range(2)), key=id)  # as they are locked
+
+    def waits() -> None:
+        with pytest.raises(ThreadInterruptedError):
+            waits_for(futures)
+
+    with futures[1]._condition:
+        thread = VirtualThread(waits, group=one).start()
+        until(lambda: thread.state == "parked")
+        thread.interrupt()
+    thread.result(PATIENCE_S)
+    assert all(future.set_running_or_notify_cancel() for future in futures)

@@ -6,6 +6,9 @@
   callbacks: the signal is set             the signal's callback is added, or called at once;
                                            wait for the signal (`signal`)
 
+What takes the lock of a future, in order to cancel, set or await it, is not ended by an interrupt:
+the step would be missing, and those who wait for it would never be woken.
+
 OS threads wait as in `concurrent.futures`.  Its functions `wait` and `as_completed` give each
 future a waiter with an event; if a virtual thread calls them, that event parks it.
 
@@ -18,6 +21,7 @@ Source: ``_native/future.c``, ``plain_core.py``; ``concurrent/futures/_base.py``
 
 from __future__ import annotations
 
+import _thread
 import concurrent.futures
 import threading
 from collections.abc import Iterator
@@ -25,7 +29,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wakeproof._runtime import calls
-from wakeproof._runtime.signal import Outcome, Signal
+from wakeproof._runtime.signal import Outcome, Signal, anyway
 from wakeproof._runtime.trampoline import here
 
 if TYPE_CHECKING:
@@ -33,6 +37,20 @@ if TYPE_CHECKING:
     from wakeproof.semaphore import Semaphore
 
 T = TypeVar("T")
+
+
+class SteadyLock(_thread.RLock):  # type: ignore[misc] # CPython lets it be inherited from
+    """A lock of a future or of its waiters; no interrupt ends a wait for it."""
+
+    __slots__ = ()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take it, as `threading.RLock` does."""
+        if blocking and timeout == -1:
+            return anyway(super().acquire)
+        return super().acquire(blocking, timeout)
+
+    __enter__ = acquire
 
 
 class _Event:
@@ -67,6 +85,9 @@ class _Waiters(list[Any]):
     def append(self, waiter: Any) -> None:
         if here.thread is not None and not isinstance(waiter.event, _Event):
             waiter.event = _Event(self.permits)
+        lock = getattr(waiter, "lock", None)  # one that waits for the first has none
+        if lock is not None and not isinstance(lock, SteadyLock):
+            waiter.lock = SteadyLock()
         super().append(waiter)
 
 
@@ -112,8 +133,13 @@ def lent(call: Permitted) -> Iterator[None]:
     try:
         yield
     finally:
-        permits._acquire_anyway()
+        anyway(permits.acquire)
         call.has_permit = True
+
+
+def _condition() -> threading.Condition:
+    """Return the condition of a future."""
+    return threading.Condition(SteadyLock())
 
 
 def _outcome() -> Outcome:
@@ -125,7 +151,7 @@ def _outcome() -> Outcome:
 
 
 calls.bind_future({
-    "base": concurrent.futures.Future, "new_condition": threading.Condition,
+    "base": concurrent.futures.Future, "new_condition": _condition,
     "new_waiters": _Waiters, "new_signal": _outcome, "waited": waited,
     "cancelled_error": concurrent.futures.CancelledError, "future_type": Future,
 })  # fmt: skip

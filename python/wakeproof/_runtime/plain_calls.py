@@ -179,6 +179,7 @@ class FutureCore(concurrent.futures.Future[Any]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._condition = py["new_condition"]()
         self.permits: Any = None
         self._made: Any = None
         self._signal: Signal | None = None

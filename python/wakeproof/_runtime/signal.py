@@ -6,10 +6,13 @@ Spec: ``specs/thread/Latch.tla`` (NoLostWaiter).  Source: ``_native/core.c``, ``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import core, waiting
+from wakeproof._runtime.here import here
+from wakeproof._runtime.types import T
 from wakeproof.errors import DeadlockError, ThreadInterruptedError
 
 if TYPE_CHECKING:
@@ -21,6 +24,24 @@ def interrupted(thread: VirtualThread) -> ThreadInterruptedError:
     """Clear the caller's interrupt flag; return the exception to raise."""
     lib.wp_vthread_clear_interrupt()
     return ThreadInterruptedError(f"{thread.name} was interrupted")
+
+
+def anyway(step: Callable[[], T]) -> T:
+    """Return what the step returns; an interrupt does not end it, and its flag is set afterwards.
+
+    Args:
+        step: a wait without a limit of time, which can be begun again.
+    """
+    was_interrupted = False
+    while True:
+        try:
+            value = step()
+            break
+        except ThreadInterruptedError:
+            was_interrupted = True
+    if was_interrupted and here.thread is not None:
+        here.thread.interrupt()
+    return value
 
 
 class Signal(core.Signal):
