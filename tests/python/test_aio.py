@@ -728,6 +728,101 @@ def test_call_later_takes_the_call_at_of_a_subclass(
     assert seen == [2]
 
 
+@beside_asyncio
+def test_tasks_and_futures_are_those_that_asyncio_would_make(
+    make: type[asyncio.SelectorEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = contextvars.ContextVar("variable", default="of nobody")
+    context = contextvars.copy_context()
+    context.run(variable.set, "of the context")
+
+    async def value() -> str:
+        return variable.get()
+
+    class Task(asyncio.tasks._PyTask):  # type: ignore[name-defined, misc]
+        pass
+
+    class Future(asyncio.futures._PyFuture):  # type: ignore[name-defined, misc]
+        pass
+
+    with contextlib.closing(make()) as loop:
+        task = loop.create_task(value(), name="named", context=context)
+        assert type(task) is asyncio.Task
+        assert task.get_name() == "named"
+        assert loop.run_until_complete(task) == "of the context"
+        assert loop.run_until_complete(loop.create_task(value())) == "of nobody"
+        future = loop.create_future()
+        assert type(future) is asyncio.Future
+        assert future.get_loop() is loop
+        for wrong in ((), (value, value), (value,), (1,)):
+            with pytest.raises(TypeError):
+                loop.create_task(*wrong)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="unknown"):
+            loop.create_task(value, unknown=1)  # type: ignore[call-overload]
+        monkeypatch.setattr(asyncio.tasks, "Task", Task)
+        monkeypatch.setattr(asyncio.futures, "Future", Future)
+        task = loop.create_task(value())
+        assert type(task) is Task
+        assert loop.run_until_complete(task) == "of nobody"
+        assert type(loop.create_future()) is Future
+    coroutine = value()
+    with contextlib.closing(coroutine), pytest.raises(RuntimeError, match="closed"):
+        loop.create_task(coroutine)
+
+
+@beside_asyncio
+def test_a_task_factory_makes_the_tasks(make: type[asyncio.SelectorEventLoop]) -> None:
+    async def value() -> int:
+        return 1
+
+    def factory(loop: asyncio.AbstractEventLoop, coro: Any, **named: Any) -> Any:
+        made.append(coro)
+        return asyncio.Task(coro, loop=loop, **named)
+
+    made: list[Any] = []
+    with contextlib.closing(make()) as loop:
+        loop.set_task_factory(factory)
+        assert loop.get_task_factory() is factory
+        assert loop.run_until_complete(value()) == 1
+        loop.set_task_factory(None)
+        assert loop.run_until_complete(value()) == 1
+    assert len(made) == 1
+
+
+@beside_asyncio
+def test_in_debug_mode_tasks_and_futures_name_their_maker(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    async def nothing() -> None:
+        pass
+
+    with contextlib.closing(make()) as loop:
+        assert not loop.get_debug()
+        loop.set_debug(True)
+        assert loop.get_debug()
+        future: Any = loop.create_future()
+        task: Any = loop.create_task(nothing())
+        mine = "test_in_debug_mode_tasks_and_futures_name_their_maker"
+        assert mine in [frame.name for frame in future._source_traceback[-2:]]
+        assert task._source_traceback[-1].name == mine
+        loop.run_until_complete(task)
+
+
+@beside_asyncio
+def test_the_loop_reads_the_clock_of_asyncio_and_timers_that_of_the_loop(
+    make: type[asyncio.SelectorEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(make()) as loop:
+        before = time.monotonic()
+        assert before <= loop.time() <= time.monotonic()
+        with monkeypatch.context() as patched:
+            patched.setattr("time.monotonic", lambda: 7.0)
+            assert loop.time() == 7.0
+            assert loop.call_later(1, int).when() == 8.0
+        loop.time = lambda: 70.0  # type: ignore[method-assign]
+        assert loop.call_later(1, int).when() == 71.0
+
+
 def test_the_default_loop_is_c_where_it_was_built() -> None:
     native = pytest.importorskip("wakeproof._native.aio", reason="not built: no Python.h")
     if not hasattr(native, "LoopCore"):

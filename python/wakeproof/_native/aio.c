@@ -9,7 +9,8 @@
  *
  * LoopCore stands before asyncio's own loop among the bases of wakeproof.aio.EventLoop.  It keeps
  * attributes that asyncio sets and reads (_ready, _closed, ..) in its own struct, and makes
- * handles of asyncio's own class, whose slots it finds by their descriptors.  Timers are of a
+ * handles of asyncio's own class, whose slots it finds by their descriptors.  It makes asyncio's own
+ * tasks and futures, and finds their classes where asyncio looks for them.  Timers are of a
  * subclass, of which only cancel is C; they stand in asyncio's own heap, a list.  The transports of
  * sockets are of a subclass as well, of which C receives, and sends what the system takes at once.
  * In each case that it does not know (debug mode, a closed loop, handles of another class, a
@@ -41,7 +42,7 @@
 typedef struct core {
 	PyObject_HEAD PyObject *ready; /* the deque of handles to run */
 	PyObject *scheduled;           /* the heap of timers */
-	PyObject *closed, *debug, *asleep;
+	PyObject *closed, *debug, *asleep, *task_factory;
 	unsigned long long saved; /* calls that found the loop awake */
 	unsigned long long sent;  /* calls that wrote to the self-pipe */
 	Py_ssize_t cancelled;     /* timers in the heap that were cancelled */
@@ -68,13 +69,16 @@ static PyTypeObject *handle_type, *asyncio_timer_type, *timer_type, *deque_type,
 static PyTypeObject *socket_type;
 static PyObject *append, *popleft, *our_call_at, *report;
 static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *base_cancel;
-static PyObject *base_call_later, *base_call_at;
+static PyObject *base_call_later, *base_call_at, *base_create_task;
+static PyObject *base_names; /* the globals of base_create_task */
 static PyObject *str_context, *str_write, *str_select, *str_selector, *str_process, *str_run;
 static PyObject *str_time, *str_call_at, *str_stopping, *zero, *str_fileno, *str_sleep;
 static PyObject *str_csock, *str_ssock, *str_send, *base_process, *our_select, *our_wakeup,
 	*our_send;
 static PyObject *str_sock, *str_protocol, *str_lost, *str_eof, *str_waiter, *str_buffer;
-static PyObject *str_received, *str_on_eof, *base_write, *base_fatal;
+static PyObject *str_received, *str_on_eof, *base_write, *base_fatal, *str_ready;
+static PyObject *str_monotonic, *str_futures, *str_future, *str_tasks, *str_task, *str_name;
+static PyObject *names_of_loop; /* ("loop",) */
 
 enum slot { CALLBACK, ARGS, CANCELLED, LOOP, TRACEBACK, REPR, CONTEXT, WHEN, SCHEDULED, SLOTS };
 static const char *const slot_names[SLOTS] = {
@@ -129,6 +133,11 @@ static bool is_plain_deque(PyObject *ready)
 	return ready != NULL && Py_IS_TYPE(ready, deque_type);
 }
 
+static bool is_text(PyObject *one, PyObject *other)
+{
+	return one == other || PyUnicode_Compare(one, other) == 0;
+}
+
 /* Whether we know this call of a method of an open loop, with so many arguments or more; its
  * context. */
 static bool is_known(core *loop, PyObject *const *args, Py_ssize_t count, PyObject *names,
@@ -140,8 +149,7 @@ static bool is_known(core *loop, PyObject *const *args, Py_ssize_t count, PyObje
 	if (names == NULL || PyTuple_GET_SIZE(names) == 0)
 		return true;
 	*context = args[count];
-	return PyTuple_GET_SIZE(names) == 1 &&
-	       PyUnicode_Compare(PyTuple_GET_ITEM(names, 0), str_context) == 0;
+	return PyTuple_GET_SIZE(names) == 1 && is_text(PyTuple_GET_ITEM(names, 0), str_context);
 }
 
 /* Queue a handle at the end. */
@@ -189,6 +197,86 @@ static PyObject *call_soon(PyObject *self, PyObject *const *args, Py_ssize_t cou
 		return as_asyncio(base_call_soon, self, args, count, names);
 	return queue_call(loop, args, count, context);
 }
+
+/* ---- tasks, futures and the clock ---- */
+
+/* What `module.name` is in the code of asyncio's loop: a new reference; NULL: an exception. */
+static PyObject *in_asyncio(PyObject *module, PyObject *name)
+{
+	PyObject *found = PyDict_GetItemWithError(base_names, module);
+
+	if (found == NULL) {
+		if (PyErr_Occurred() == NULL)
+			PyErr_SetObject(PyExc_NameError, module);
+		return NULL;
+	}
+	return PyObject_GetAttr(found, name);
+}
+
+/* Make an object of a class of asyncio, with loop=self as the last of its arguments. */
+static PyObject *make(PyObject *module, PyObject *name, PyObject *const *args, size_t count,
+		      PyObject *names)
+{
+	PyObject *type = in_asyncio(module, name), *made = NULL;
+
+	if (type != NULL)
+		made = PyObject_Vectorcall(type, args, count, names);
+	Py_XDECREF(type);
+	return made;
+}
+
+static PyObject *create_future(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	return make(str_futures, str_future, &self, 0, names_of_loop);
+}
+
+static PyObject *create_task(PyObject *self, PyObject *const *args, Py_ssize_t count,
+			     PyObject *names)
+{
+	core *loop = (core *)self;
+	Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+	bool is_plain = loop->closed == Py_False && loop->task_factory == Py_None && count == 1 &&
+			named <= 2;
+	PyObject *all[4], *made;
+
+	for (Py_ssize_t at = 0; is_plain && at < named; at++)
+		is_plain = is_text(PyTuple_GET_ITEM(names, at), str_context) ||
+			   is_text(PyTuple_GET_ITEM(names, at), str_name);
+	if (!is_plain)
+		return as_asyncio(base_create_task, self, args, count, names);
+	for (Py_ssize_t at = 0; at <= named; at++)
+		all[at] = args[at];
+	all[named + 1] = self;
+	names = named == 0 ? Py_NewRef(names_of_loop) : PySequence_Concat(names, names_of_loop);
+	if (names == NULL)
+		return NULL;
+	made = make(str_tasks, str_task, all, 1, names);
+	Py_DECREF(names);
+	return made;
+}
+
+static PyObject *get_debug(PyObject *self, PyObject *nothing)
+{
+	PyObject *debug = ((core *)self)->debug;
+
+	(void)nothing;
+	return Py_NewRef(debug == NULL ? Py_False : debug);
+}
+
+static PyObject *get_time(PyObject *self, PyObject *nothing)
+{
+	PyObject *clock = in_asyncio(str_time, str_monotonic), *now = NULL;
+
+	(void)self;
+	(void)nothing;
+	if (clock != NULL)
+		now = PyObject_CallNoArgs(clock);
+	Py_XDECREF(clock);
+	return now;
+}
+
+/* ---- wakeups ---- */
 
 /* Whether a method of the loop's class is that one, or a subclass has another. */
 static bool has(core *loop, PyObject *name, PyObject *method)
@@ -867,6 +955,13 @@ static PyObject *data_received(PyObject *self, PyObject *nothing)
 			    : fatal(self, "Fatal error: protocol.data_received() call failed.");
 }
 
+/* Be _SelectorSocketTransport._read_ready. */
+static PyObject *read_ready(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	return PyObject_CallMethodNoArgs(self, str_ready);
+}
+
 /* Be _SelectorSocketTransport.write. */
 static PyObject *write_data(PyObject *self, PyObject *data)
 {
@@ -906,6 +1001,7 @@ static PyMemberDef core_fields[] = {
 	FIELD("_closed", closed),
 	FIELD("_debug", debug),
 	FIELD("_asleep", asleep),
+	FIELD("_task_factory", task_factory),
 	{"_saved", T_ULONGLONG, offsetof(core, saved), 0, NULL},
 	{"_sent", T_ULONGLONG, offsetof(core, sent), 0, NULL},
 	{"_timer_cancelled_count", T_PYSSIZET, offsetof(core, cancelled), 0, NULL},
@@ -923,6 +1019,7 @@ static int core_traverse(PyObject *self, visitproc visit, void *arg)
 	Py_VISIT(loop->closed);
 	Py_VISIT(loop->debug);
 	Py_VISIT(loop->asleep);
+	Py_VISIT(loop->task_factory);
 	Py_VISIT(loop->selector);
 	Py_VISIT(loop->epoll);
 	Py_VISIT(loop->keys);
@@ -938,6 +1035,7 @@ static int core_clear(PyObject *self)
 	Py_CLEAR(loop->closed);
 	Py_CLEAR(loop->debug);
 	Py_CLEAR(loop->asleep);
+	Py_CLEAR(loop->task_factory);
 	Py_CLEAR(loop->selector);
 	Py_CLEAR(loop->epoll);
 	Py_CLEAR(loop->keys);
@@ -961,6 +1059,10 @@ static PyMethodDef core_methods[] = {
 	{"call_soon_threadsafe", METHOD(call_soon_threadsafe), CALLED, "As asyncio's."},
 	{"call_at", METHOD(call_at), CALLED, "As asyncio's."},
 	{"call_later", METHOD(call_later), CALLED, "As asyncio's."},
+	{"create_task", METHOD(create_task), CALLED, "As asyncio's."},
+	{"create_future", create_future, METH_NOARGS, "As asyncio's."},
+	{"get_debug", get_debug, METH_NOARGS, "As asyncio's."},
+	{"time", get_time, METH_NOARGS, "As asyncio's."},
 	{"_run_once", run_once, METH_NOARGS, "Look for descriptors, and run what is ready."},
 	{"_read_from_self", read_from_self, METH_NOARGS, "As asyncio's."},
 	{0},
@@ -1013,6 +1115,7 @@ static bool add_method(PyTypeObject *type, PyMethodDef *method)
 
 static PyMethodDef cancel_method = {"cancel", cancel, METH_NOARGS, "As asyncio's."};
 static PyMethodDef write_method = {"write", write_data, METH_O, "As asyncio's."};
+static PyMethodDef ready_method = {"_read_ready", read_ready, METH_NOARGS, "As asyncio's."};
 static PyMethodDef received_method = {"_read_ready__data_received", data_received, METH_NOARGS,
 				      "As asyncio's."};
 
@@ -1033,6 +1136,8 @@ static PyObject *bind_all(PyObject *module, PyObject *args)
 	base_call_soon_threadsafe = PyObject_GetAttrString(base, "call_soon_threadsafe");
 	base_call_later = PyObject_GetAttrString(base, "call_later");
 	base_call_at = PyObject_GetAttrString(base, "call_at");
+	base_create_task = PyObject_GetAttrString(base, "create_task");
+	base_names = base_create_task == NULL ? NULL : PyFunction_GetGlobals(base_create_task);
 	base_run_once = PyObject_GetAttrString(base, "_run_once");
 	base_process = PyObject_GetAttr(base, str_process);
 	base_cancel = PyObject_GetAttrString((PyObject *)asyncio_timer_type, "cancel");
@@ -1043,10 +1148,11 @@ static PyObject *bind_all(PyObject *module, PyObject *args)
 	our_send = PyObject_GetAttr(plain, str_send);
 	if (append == NULL || popleft == NULL || base_call_soon == NULL ||
 	    base_call_soon_threadsafe == NULL || base_call_later == NULL || base_call_at == NULL ||
-	    base_run_once == NULL || base_cancel == NULL || base_process == NULL ||
-	    base_write == NULL || base_fatal == NULL || our_call_at == NULL || our_wakeup == NULL ||
-	    our_send == NULL || !find_slots() || !add_method(timer_type, &cancel_method) ||
-	    !add_method(transport, &write_method) || !add_method(transport, &received_method))
+	    base_names == NULL || base_run_once == NULL || base_cancel == NULL ||
+	    base_process == NULL || base_write == NULL || base_fatal == NULL ||
+	    our_call_at == NULL || our_wakeup == NULL || our_send == NULL || !find_slots() ||
+	    !add_method(timer_type, &cancel_method) || !add_method(transport, &write_method) ||
+	    !add_method(transport, &ready_method) || !add_method(transport, &received_method))
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -1063,6 +1169,12 @@ static const struct {
 	{&str_time, "time"},
 	{&str_call_at, "call_at"},
 	{&str_stopping, "_stopping"},
+	{&str_monotonic, "monotonic"},
+	{&str_futures, "futures"},
+	{&str_future, "Future"},
+	{&str_tasks, "tasks"},
+	{&str_task, "Task"},
+	{&str_name, "name"},
 	{&str_context, "context"},
 	{&str_write, "_write_to_self"},
 	{&str_send, "_send"},
@@ -1080,6 +1192,7 @@ static const struct {
 	{&str_eof, "_eof"},
 	{&str_waiter, "_empty_waiter"},
 	{&str_buffer, "_buffer"},
+	{&str_ready, "_read_ready_cb"},
 	{&str_received, "data_received"},
 	{&str_on_eof, "_read_ready__on_eof"},
 };
@@ -1095,7 +1208,8 @@ static bool fill(PyObject *module)
 		*names[at].where = PyUnicode_InternFromString(names[at].text);
 		code = *names[at].where == NULL ? -1 : 0;
 	}
-	return code == 0 && zero != NULL && wp__add_channel(module);
+	names_of_loop = Py_BuildValue("(s)", "loop");
+	return code == 0 && zero != NULL && names_of_loop != NULL && wp__add_channel(module);
 }
 #else
 static PyMethodDef functions[] = {{0}};

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from asyncio import Handle, TimerHandle
+from asyncio import Future, Handle, Task, TimerHandle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from socket import socket
 from threading import Lock
-from typing import Any, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 class LoopCore:
@@ -19,6 +20,7 @@ class LoopCore:
     _closed: bool
     _debug: bool
     _asleep: bool
+    _task_factory: Any
     _saved: int
     _sent: int
     _timer_cancelled_count: int
@@ -49,6 +51,12 @@ class LoopCore:
         *args: *Ts,
         context: Context | None = None,
     ) -> TimerHandle: ...
+    def create_task(
+        self, coro: Coroutine[Any, Any, T], *, name: object = None, context: Context | None = None
+    ) -> Task[T]: ...
+    def create_future(self) -> Future[Any]: ...
+    def get_debug(self) -> bool: ...
+    def time(self) -> float: ...
     def _run_once(self) -> None: ...
     def _read_from_self(self) -> None: ...
 

@@ -174,7 +174,7 @@ ROWS = (
     *_loops("asyncio: call_soon_threadsafe, busy loop", "loop_threadsafe", 0.25, 1.0),
     *_loops("asyncio: sleep(0)", "loop_sleep"),
     *_loops("asyncio: gather, each task", "loop_gather"),
-    *_loops("asyncio: gather, each task sleeps 100 us", "loop_timer"),
+    *_loops("asyncio: gather, each task sleeps 1 ms", "loop_timer"),
     *_loops("asyncio: wait_for of the next turn", "loop_wait_for"),
     *_loops("asyncio: run_in_executor, there and back", "loop_executor", uvloop=1.0),
     *_loops("asyncio: run_in_vthread, others' run_in_executor", "loop_vthread"),
