@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from asyncio import Future, Handle, Task, TimerHandle
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from socket import socket
 from threading import Lock
@@ -52,7 +52,11 @@ class LoopCore:
         context: Context | None = None,
     ) -> TimerHandle: ...
     def create_task(
-        self, coro: Coroutine[Any, Any, T], *, name: object = None, context: Context | None = None
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: object = None,
+        context: Context | None = None,
     ) -> Task[T]: ...
     def create_future(self) -> Future[Any]: ...
     def get_debug(self) -> bool: ...
