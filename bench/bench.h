@@ -15,7 +15,7 @@
  *   timer.c     deadlines                    poller.c           descriptors
  *   placement.c choices among carriers   placed.c, sim_placement.c   what they gain
  *   strategy.c  which thread runs a task     local.c            the bounded run queue
- *   local_group.c   the same in groups
+ *   local_group.c   the same in groups       shapes.c           loads of whole programs
  *
  * Why it works  The ratio of two sides that were measured within milliseconds of one another is
  *               stable on a noisy machine; their nanoseconds are not. Goals, medians and verdicts
@@ -74,8 +74,8 @@ extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[]
 	bench_bare[], bench_group[], bench_pingpong[], bench_balance[], bench_recheck[],
 	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[], bench_vthread[],
 	bench_sync[], bench_scale[], bench_dump[], bench_poller[], bench_placement[],
-	bench_placed[], bench_sim_placement[], bench_strategy[], bench_local[],
-	bench_local_group[]; /* each ends at a NULL name */
+	bench_placed[], bench_sim_placement[], bench_strategy[], bench_local[], bench_local_group[],
+	bench_shapes[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;

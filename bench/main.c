@@ -23,12 +23,12 @@ enum { SIDES = BENCH_SIDES + BENCH_OWN + 2 * WP_PLACE_POLICIES };
 #define GROWTH_MOST 16.0 /* of the operations from one calibration to the next */
 
 static const bench_row *const groups[] = {
-	bench_one,        bench_flow,   bench_submit,        bench_parker,   bench_layout,
-	bench_bare,       bench_group,  bench_pingpong,      bench_balance,  bench_recheck,
-	bench_memory,     bench_peers,  bench_fiber,         bench_stack,    bench_timer,
-	bench_vthread,    bench_sync,   bench_scale,         bench_dump,     bench_poller,
-	bench_placement,  bench_placed, bench_sim_placement, bench_strategy, bench_local,
-	bench_local_group};
+	bench_one,         bench_flow,   bench_submit,        bench_parker,   bench_layout,
+	bench_bare,        bench_group,  bench_pingpong,      bench_balance,  bench_recheck,
+	bench_memory,      bench_peers,  bench_fiber,         bench_stack,    bench_timer,
+	bench_vthread,     bench_sync,   bench_scale,         bench_dump,     bench_poller,
+	bench_placement,   bench_placed, bench_sim_placement, bench_strategy, bench_local,
+	bench_local_group, bench_shapes};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
 static wp_atomic(long) preempted; /* times in the latest run */

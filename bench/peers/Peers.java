@@ -2,11 +2,16 @@
 
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -17,7 +22,13 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Peers {
 	static final int MANY = 64, SLOTS = 64, PARKED = 4096, WARM = 3;
+	static final int HASHERS = 128, HASHED = 4096, TIMES = 100, EACH_NS = 5000, BUSY_NS = 10000;
+	static final Duration SLEEP = Duration.ofNanos(100000);
+	static final LongAdder hashes = new LongAdder();
 	static int ops, held, spun;
+	static long busy;
+	static double answerNs;
+	static double[] took;
 	static volatile int round;
 
 	interface Work {
@@ -157,6 +168,93 @@ final class Peers {
 			spun ^= k;
 	}
 
+	static void hash(int submitters) throws InterruptedException {
+		int rounds = ops / (submitters * HASHERS);
+		Thread[] all = new Thread[submitters];
+		for (int at = 0; at < submitters; at++)
+			all[at] = start(() -> {
+				byte[] mine = new byte[HASHERS * HASHED];
+				Thread[] hashers = new Thread[HASHERS];
+				for (int round = 0; round < rounds; round++) {
+					for (int k = 0; k < HASHERS; k++) {
+						int from = k * HASHED;
+						hashers[k] = start(() -> hashOne(mine, from));
+					}
+					for (Thread one : hashers)
+						one.join();
+				}
+			});
+		for (Thread one : all)
+			one.join();
+	}
+
+	static void hashOne(byte[] bytes, int from) {
+		long hash = -3750763034362895579L;
+		for (int at = 0; at < HASHED; at++)
+			hash = (hash ^ (bytes[from + at] & 0xff)) * 1099511628211L;
+		hashes.add(hash);
+	}
+
+	/** A thread for each request of a producer that spins. */
+	static void answer() throws InterruptedException {
+		CountDownLatch all = new CountDownLatch(ops);
+		long begun = cpu(), spun = threadCpu(), next = System.nanoTime();
+		took = new double[ops];
+		for (int k = 0; k < ops; k++) {
+			next += EACH_NS;
+			while (System.nanoTime() < next)
+				Thread.onSpinWait();
+			int mine = k;
+			long due = next;
+			start(() -> {
+				Thread.sleep(SLEEP);
+				took[mine] = (System.nanoTime() - due) / 1e3;
+				all.countDown();
+			});
+		}
+		spun = threadCpu() - spun;
+		all.await();
+		answerNs = (double) (cpu() - begun - spun) / ops;
+		Arrays.sort(took);
+	}
+
+	/** A thread, 10 us of work, and another thread. */
+	static void executes() throws InterruptedException {
+		start(() -> {
+			Thread[] all = new Thread[2 * TIMES];
+			for (int round = 0; round < ops / all.length; round++) {
+				for (int k = 0; k < all.length; k++) {
+					if (k % 2 != 0) {
+						long from = System.nanoTime(), now = from;
+						while (now - from < BUSY_NS)
+							now = System.nanoTime();
+						busy += now - from;
+					}
+					all[k] = start(() -> { });
+				}
+				for (Thread one : all)
+					one.join();
+			}
+		}).join();
+	}
+
+	static void nests(int left, CountDownLatch ended) {
+		if (left > 1)
+			start(() -> nests(left - 1, ended));
+		else
+			ended.countDown();
+	}
+
+	/** Each thread starts the next one. */
+	static void nest(int most) throws InterruptedException {
+		int deep = Math.min(most, ops);
+		for (int chain = 0; chain < ops / deep; chain++) {
+			CountDownLatch ended = new CountDownLatch(1);
+			start(() -> nests(deep, ended));
+			ended.await();
+		}
+	}
+
 	/** A lower bound of its memory: the live objects in its heap, after a collection. */
 	static double bytes() {
 		for (int k = 0; k < 3; k++)
@@ -194,9 +292,20 @@ final class Peers {
 		return sum;
 	}
 
+	/** Of the calling OS thread. */
+	static long threadCpu() {
+		try {
+			String ran = Files.readString(Path.of("/proc/thread-self/schedstat"));
+			return Long.parseLong(ran.substring(0, ran.indexOf(' ')));
+		} catch (IOException error) {
+			throw new UncheckedIOException(error);
+		}
+	}
+
 	public static void main(String[] arguments) throws InterruptedException {
 		String row = arguments[0];
-		boolean onTwo = row.equals("vthread_many") || row.endsWith("_far") || row.endsWith("_two");
+		boolean onTwo = row.equals("vthread_many") || row.endsWith("_far") || row.endsWith("_two") ||
+			row.startsWith("shapes_") && !row.equals("shapes_answer");
 		System.setProperty("jdk.virtualThreadScheduler.parallelism", onTwo ? "2" : "1");
 		System.setProperty("jdk.virtualThreadScheduler.maxPoolSize", onTwo ? "2" : "1");
 		ops = Integer.parseInt(arguments[1]);
@@ -212,13 +321,25 @@ final class Peers {
 			case "mutex_free" -> () -> contend(1, () -> { });
 			case "mutex_one" -> () -> contend(MANY, Thread::yield);
 			case "mutex_two" -> () -> contend(MANY, Peers::spin);
+			case "shapes_hash_1" -> () -> hash(1);
+			case "shapes_hash_3" -> () -> hash(3);
+			case "shapes_answer" -> Peers::answer;
+			case "shapes_executes" -> Peers::executes;
+			case "shapes_nest_1k" -> () -> nest(1000);
+			case "shapes_nest_100k" -> () -> nest(100000);
 			default -> throw new IllegalArgumentException("there is no row " + row);
 		};
 		for (int k = 0; k < (row.equals("vthread_many") ? 1 : WARM); k++)
 			work.run();
+		busy = 0;
 		long begun = cpu();
 		work.run();
-		double each = (double) (cpu() - begun) / ops;
+		double each = (double) (cpu() - begun - busy) / ops;
+		if (row.equals("shapes_answer")) {
+			System.out.printf("{\"ns\": %f, \"p50\": %f, \"p90\": %f, \"p99\": %f}%n", answerNs,
+				took[ops / 2], took[ops / 10 * 9], took[ops / 100 * 99]);
+			return;
+		}
 		System.out.println(row.equals("vthread_many") ? each / 2 : each);
 	}
 }

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -182,10 +183,25 @@ func main() {
 		"mutex_free":    func() float64 { return one(ops, func() { contend(ops, 1, func() {}) }) },
 		"mutex_one":     func() float64 { return one(ops, func() { contend(ops, many, runtime.Gosched) }) },
 		"mutex_two":     func() float64 { return contendFar(ops) },
+
+		"shapes_hash_1":    func() float64 { return hash(ops, 1) },
+		"shapes_hash_3":    func() float64 { return hash(ops, 3) },
+		"shapes_executes":  func() float64 { return executes(ops) },
+		"shapes_nest_1k":   func() float64 { return nest(ops, 1000) },
+		"shapes_nest_100k": func() float64 { return nest(ops, 100000) },
 	}[os.Args[1]]
 	if os.Args[1] == "vthread_memory" {
 		ns, bytes := memory(ops)
 		fmt.Printf("{\"ns\": %g, \"bytes\": %g}\n", ns, bytes)
+		return
+	}
+	if os.Args[1] == "shapes_answer" {
+		answer(ops / 10) // once to warm up
+		said, err := json.Marshal(answer(ops))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(string(said))
 		return
 	}
 	long := map[string]bool{"peers_tasks": true, "peers_timers": true, "vthread_many": true}

@@ -21,7 +21,9 @@ OPERATIONS = {
     "vthread_many": 1_000_000, "vthread_wake": 65_536, "vthread_memory": 250_000,
     "channel_hand": 300_000, "channel_slots": 1_000_000, "channel_far": 1_000_000,
     "mutex_free": 3_000_000, "mutex_one": 100_000, "mutex_two": 1_000_000,
-    "peers_timers": 1_000_000,
+    "peers_timers": 1_000_000, "shapes_hash_1": 12_800, "shapes_hash_3": 15_360,
+    "shapes_answer": 100_000, "shapes_executes": 10_000, "shapes_nest_1k": 500_000,
+    "shapes_nest_100k": 1_000_000,
 }  # fmt: skip
 """By row: what a peer does per sample."""
 
@@ -51,7 +53,7 @@ def build(children: Children, sides: Iterable[str]) -> tuple[dict[str, Command],
 
 
 def _go(children: Children) -> Command:
-    return go_program(children, [_here() / "peers.go", _here() / "sync.go"])
+    return go_program(children, sorted(_here().glob("*.go")))
 
 
 def go_program(children: Children, sources: list[Path]) -> Command:

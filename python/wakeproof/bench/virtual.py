@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
-from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, WITH_OS
+from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, RARE, WITH_OS
 from wakeproof.bench.rows import BYTES, KOPS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
@@ -70,6 +70,10 @@ def _local(name: str, program: str) -> list[Row]:
     ]
 
 
+def _shape(name: str, program: str, why: str = "") -> list[Row]:
+    return beside(name, program, "go", "tokio", "jdk", why=why)
+
+
 ROWS = (
     *beside("- the same", "vthread_yield", "boost", "jdk"),
     *beside("- the same", "vthread_turns", "boost", "jdk"),
@@ -117,4 +121,13 @@ ROWS = (
         "MPSC + ticket"),
     Row("64 tasks that yield, a carrier, bounded queue", "local_yield", "ours", "mpsc",
         "MPSC + ticket"),
+    *_shape("128 threads that hash 4 KB, one submitter", "shapes_hash_1"),
+    *_shape("- three submitters", "shapes_hash_3"),
+    *_shape("a thread for each of 200,000 requests a second", "shapes_answer"),
+    *[row for percentile in ("p50", "p90", "p99")
+      for row in beside(f"- until its answer, after 100 us: {percentile}", "shapes_answer",
+                        "go", "tokio", "jdk", count=percentile, unit=US)],
+    *_shape("a start, 10 us of work, a start: 100 times", "shapes_executes", why=RARE),
+    *_shape("each thread starts the next, 1,000 deep", "shapes_nest_1k"),
+    *_shape("- 100,000 deep", "shapes_nest_100k"),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 //! The rows of bench/peers.c and bench/vthread.c with tokio: `peers ROW OPERATIONS CPU..` prints
 //! nanoseconds per operation, or an object with its other counts.
 
+mod shapes;
 mod sync;
 
 use std::future::{poll_fn, Future};
@@ -20,11 +21,15 @@ const MILLION: usize = 1_000_000;
 
 /// The CPU time of the process in nanoseconds.
 fn cpu() -> f64 {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn clock(id: libc::clockid_t) -> f64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    let code = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut now) };
+    let code = unsafe { libc::clock_gettime(id, &mut now) };
     assert_eq!(code, 0);
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
@@ -229,6 +234,12 @@ fn main() {
         println!("{{\"ns\": {ns}, \"bytes\": {bytes}}}");
         return;
     }
+    if row == "shapes_answer" {
+        shapes::answer(ops / 10); // once to warm up
+        let (ns, [p50, p90, p99]) = shapes::answer(ops);
+        println!("{{\"ns\": {ns}, \"p50\": {p50}, \"p90\": {p90}, \"p99\": {p99}}}");
+        return;
+    }
     let run: fn(usize) -> f64 = match row.as_str() {
         "peers_near" => near,
         "peers_far" => far,
@@ -246,6 +257,11 @@ fn main() {
         "mutex_free" => sync::free,
         "mutex_one" => sync::on_one,
         "mutex_two" => sync::on_two,
+        "shapes_hash_1" => shapes::hash_of_one,
+        "shapes_hash_3" => shapes::hash_of_three,
+        "shapes_executes" => shapes::executes,
+        "shapes_nest_1k" => shapes::nest_1k,
+        "shapes_nest_100k" => shapes::nest_100k,
         _ => panic!("there is no row {row}"),
     };
     if !["peers_tasks", "peers_timers", "vthread_many"].contains(&row.as_str()) {

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * shapes.c - loads of whole programs, beside other schedulers.
+ *
+ *   shapes_hash_1, _3   one to three submitters start 128 threads that each hash 4 KB, and join
+ *                       them; on two carriers that may steal
+ *   shapes_answer       an OS thread that spins starts a thread for each of 200,000 requests a
+ *                       second; the thread sleeps 100 us, and answers; one carrier
+ *   shapes_executes     a thread starts another, is busy for 10 us, and starts another, 100 times;
+ *                       then it joins all; two carriers that may steal
+ *   shapes_nest_1k, _100k   a thread starts the next one, so many deep; two carriers that may steal
+ *
+ * CPU time of the process. That of the producer which spins, and the time for which a thread is
+ * busy, are not counted. */
+#include <stdlib.h>
+
+#include "threads.h"
+
+enum {
+	SUBMITTERS = 3,
+	HASHERS = 128,
+	HASHED = 4096,
+	EACH_NS = 5000, /* from one request to the next */
+	SLEEP_NS = 100000,
+	BUSY_NS = 10000,
+	TIMES = 100,
+	REQUESTS = 200000
+};
+
+static unsigned char hashed[SUBMITTERS][HASHERS][HASHED];
+static uint64_t rounds;
+static wp_atomic(uint64_t) hashes;
+
+static int hashes_one(void *arg)
+{
+	const unsigned char *bytes = arg;
+	uint64_t hash = 14695981039346656037u;
+
+	for (int at = 0; at < HASHED; at++)
+		hash = (hash ^ bytes[at]) * 1099511628211u;
+	wp_fetch_add_relaxed(&hashes, hash);
+	return 0;
+}
+
+static int submits(void *arg)
+{
+	unsigned char(*mine)[HASHED] = arg;
+	wp_vthread *all[HASHERS];
+
+	for (uint64_t round = 0; round < rounds; round++) {
+		for (int at = 0; at < HASHERS; at++) {
+			all[at] = threads_new(carriers_of_two(true), WP_VTHREAD_HERE, hashes_one,
+					      mine[at]);
+			threads_start(all[at]);
+		}
+		for (int at = 0; at < HASHERS; at++)
+			threads_join(all[at]);
+	}
+	return 0;
+}
+
+static double hash(int submitters, uint64_t ops)
+{
+	wp_vthread *all[SUBMITTERS];
+	uint64_t each = (uint64_t)submitters * HASHERS;
+	double begun = carriers_process_ns();
+
+	rounds = (ops + each - 1) / each;
+	for (int at = 0; at < submitters; at++) {
+		all[at] = threads_new(carriers_of_two(true), at % 2, submits, hashed[at]);
+		threads_start(all[at]);
+	}
+	for (int at = 0; at < submitters; at++)
+		threads_join(all[at]);
+	return (carriers_process_ns() - begun) * (double)ops / (double)(rounds * each);
+}
+
+BENCH_SIDE(hash_of_one, hash(1, ops))
+BENCH_SIDE(hash_of_three, hash(SUBMITTERS, ops))
+
+/* A thread that nobody joins. */
+static void starts(wp_group *group, int carrier, int (*run)(void *), void *arg)
+{
+	wp_vthread *thread = threads_new(group, carrier, run, arg);
+
+	threads_start(thread);
+	wp_vthread_free(thread);
+}
+
+static uint64_t awaited;
+static wp_atomic(uint64_t) answered;
+static double due[REQUESTS], took_us[REQUESTS], p50, p90, p99;
+
+static int answers(void *arg)
+{
+	double *mine = arg;
+
+	wp_vthread_park_until((int64_t)wp_clock_ns() + SLEEP_NS);
+	took_us[mine - due] = (bench_clock_ns() - *mine) / 1e3;
+	if (wp_fetch_add_relaxed(&answered, 1) + 1 == awaited) /* on the only carrier */
+		carriers_count(&carriers_ended);
+	return 0;
+}
+
+static double answer(uint64_t ops)
+{
+	uint64_t many = ops < REQUESTS ? ops : REQUESTS;
+	double begun = carriers_process_ns(), spun = bench_cpu_ns(), next = bench_clock_ns(), ns;
+
+	awaited = many;
+	wp_init(&answered, 0);
+	wp_init(&carriers_ended, 0);
+	for (uint64_t at = 0; at < many; at++) {
+		next += EACH_NS;
+		while (bench_clock_ns() < next)
+			wp_pause();
+		due[at] = next;
+		starts(carriers_of_one(), 0, answers, &due[at]);
+	}
+	spun = bench_cpu_ns() - spun;
+	carriers_await(&carriers_ended, 1);
+	ns = carriers_process_ns() - begun - spun;
+	p99 = bench_p99(took_us, many);
+	p90 = took_us[many * 90 / 100];
+	p50 = took_us[many / 2];
+	return ns * (double)ops / (double)many;
+}
+
+static double busy_ns;
+
+static void is_busy(void)
+{
+	double begun = bench_cpu_ns(), now;
+
+	do
+		now = bench_cpu_ns();
+	while (now - begun < BUSY_NS);
+	busy_ns += now - begun;
+}
+
+static int does_nothing(void *arg)
+{
+	return arg != NULL;
+}
+
+static int executes(void *arg)
+{
+	wp_vthread *all[2 * TIMES];
+
+	for (uint64_t round = 0; round < rounds; round++) {
+		for (int at = 0; at < 2 * TIMES; at++) {
+			if (at % 2 != 0)
+				is_busy();
+			all[at] = threads_new(carriers_of_two(true), WP_VTHREAD_HERE, does_nothing,
+					      NULL);
+			threads_start(all[at]);
+		}
+		for (int at = 0; at < 2 * TIMES; at++)
+			threads_join(all[at]);
+	}
+	return arg != NULL;
+}
+
+static double execute(uint64_t ops)
+{
+	double begun = carriers_process_ns();
+	wp_vthread *thread;
+
+	rounds = (ops + 2 * TIMES - 1) / (2 * TIMES);
+	busy_ns = 0;
+	thread = threads_new(carriers_of_two(true), 0, executes, NULL);
+	threads_start(thread);
+	threads_join(thread);
+	return (carriers_process_ns() - begun - busy_ns) * (double)ops /
+	       (double)(rounds * 2 * TIMES);
+}
+
+static uint64_t depth;
+
+static int nests(void *arg)
+{
+	uint64_t left = (uint64_t)(uintptr_t)arg;
+
+	if (left > 1)
+		starts(carriers_of_two(true), WP_VTHREAD_HERE, nests,
+		       (void *)(uintptr_t)(left - 1));
+	else
+		carriers_count(&carriers_ended);
+	return 0;
+}
+
+static double nest(uint64_t deep, uint64_t ops)
+{
+	uint64_t chains = (ops + deep - 1) / deep;
+	double begun = carriers_process_ns();
+
+	depth = deep;
+	for (uint64_t at = 0; at < chains; at++) {
+		wp_init(&carriers_ended, 0);
+		starts(carriers_of_two(true), 0, nests, (void *)(uintptr_t)depth);
+		carriers_await(&carriers_ended, 1);
+	}
+	return (carriers_process_ns() - begun) * (double)ops / (double)(chains * deep);
+}
+
+BENCH_SIDE(nest_1k, nest(1000, ops))
+BENCH_SIDE(nest_100k, nest(100000, ops))
+
+const bench_row bench_shapes[] = {
+	{.name = "shapes_hash_1", .sides = {{"ours", hash_of_one}}},
+	{.name = "shapes_hash_3", .sides = {{"ours", hash_of_three}}},
+	{.name = "shapes_answer",
+	 .sides = {{"ours", answer}},
+	 .counts = {{"p50", &p50}, {"p90", &p90}, {"p99", &p99}}},
+	{.name = "shapes_executes", .sides = {{"ours", execute}}},
+	{.name = "shapes_nest_1k", .sides = {{"ours", nest_1k}}},
+	{.name = "shapes_nest_100k", .sides = {{"ours", nest_100k}}},
+	{.name = NULL},
+};
