@@ -4,7 +4,8 @@
  *   shapes_hash_1, _3   one to three submitters start 128 threads that each hash 4 KB, and join
  *                       them; on two carriers that may steal
  *   shapes_answer       an OS thread that spins starts a thread for each of 200,000 requests a
- *                       second; the thread sleeps 100 us, and answers; one carrier
+ *                       second; the thread sleeps 100 us, and answers; one carrier,
+ *                       on the CPU beside the producer's
  *   shapes_executes     a thread starts another, is busy for 10 us, and starts another, 100 times;
  *                       then it joins all; two carriers that may steal
  *   shapes_nest_1k, _100k   a thread starts the next one, so many deep; two carriers that may steal
@@ -86,6 +87,22 @@ static void starts(wp_group *group, int carrier, int (*run)(void *), void *arg)
 	wp_vthread_free(thread);
 }
 
+static void bind(void *arg, uint32_t index)
+{
+	(void)arg;
+	bench_pin((int)index + 1); /* the producer has the first CPU */
+}
+
+static wp_group *beside_producer(void)
+{
+	static wp_group *made;
+	wp_group_config config = {.carriers = 1, .bind = bind};
+
+	if (made == NULL && wp_group_new(&made, &config) != WP_OK)
+		bench_fail("no memory, or no threads");
+	return made;
+}
+
 static uint64_t awaited;
 static wp_atomic(uint64_t) answered;
 static double due[REQUESTS], took_us[REQUESTS], p50, p90, p99;
@@ -104,21 +121,27 @@ static int answers(void *arg)
 static double answer(uint64_t ops)
 {
 	uint64_t many = ops < REQUESTS ? ops : REQUESTS;
-	double begun = carriers_process_ns(), spun = bench_cpu_ns(), next = bench_clock_ns(), ns;
+	wp_group *group = beside_producer();
+	double begun, spun, next, ns;
 
 	awaited = many;
 	wp_init(&answered, 0);
 	wp_init(&carriers_ended, 0);
+	bench_pin(0);
+	begun = carriers_process_ns();
+	spun = bench_cpu_ns();
+	next = bench_clock_ns();
 	for (uint64_t at = 0; at < many; at++) {
 		next += EACH_NS;
 		while (bench_clock_ns() < next)
 			wp_pause();
 		due[at] = next;
-		starts(carriers_of_one(), 0, answers, &due[at]);
+		starts(group, 0, answers, &due[at]);
 	}
 	spun = bench_cpu_ns() - spun;
 	carriers_await(&carriers_ended, 1);
 	ns = carriers_process_ns() - begun - spun;
+	bench_float();
 	p99 = bench_p99(took_us, many);
 	p90 = took_us[many * 90 / 100];
 	p50 = took_us[many / 2];
