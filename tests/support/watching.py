@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wakeproof import locations
+from wakeproof.judge.watch import recorded
 from wakeproof.judge.watch.process import GoneError, Process
 from wakeproof.judge.watch.verdicts import QUIET_S, Report, Verdict, watch
 
@@ -94,11 +95,14 @@ def built(case: Case, folder: Path, *, is_fixed: bool) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], folder: Path | None = None) -> Iterator[int]:
+def running(
+    command: Sequence[str], folder: Path | None = None, *, is_recorded: bool = False
+) -> Iterator[int]:
     """Run a program; kill it and its children at the end.  Yields its process number."""
     child = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True, cwd=folder,
+        env=recorded.environment() if is_recorded else None,
     )  # fmt: skip
     try:
         yield child.pid
@@ -106,6 +110,14 @@ def running(command: Sequence[str], folder: Path | None = None) -> Iterator[int]
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
+
+
+def begun(pid: int, program: str) -> None:
+    """Wait until a process has become a program."""
+    deadline = time.monotonic() + 2 * REST_S
+    while Path(f"/proc/{pid}/exe").readlink() != Path(program):
+        assert time.monotonic() < deadline, f"{pid} did not become {program}"
+        time.sleep(0.05)
 
 
 def come_to_rest(process: Process, at_least: int = 1) -> None:
@@ -134,9 +146,11 @@ def folder() -> Path:
     return Path(made)
 
 
-def judged(case: Case, *, is_fixed: bool = False, seconds: float = 1.8) -> Report:
+def judged(
+    case: Case, *, is_fixed: bool = False, seconds: float = 1.8, is_recorded: bool = False
+) -> Report:
     """Build, run and watch a program of the corpus."""
-    with running(built(case, folder(), is_fixed=is_fixed)) as pid:
+    with running(built(case, folder(), is_fixed=is_fixed), is_recorded=is_recorded) as pid:
         return looked(pid, seconds)
 
 

@@ -45,6 +45,22 @@ def test_what_a_twin_has_lost_is_named(kernels: Kernels, name: str, why: str) ->
     assert any(why in one.why for one in found.threads if one.verdict == Verdict.MISSED)
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("vthread_park_split", "it was unparked by parks_in_ring (vthread_park_split)"),
+        ("condition_wakes_one", "condition (condition_wakes_one) was broadcast by condition_of"),
+    ],
+)
+def test_a_wake_that_left_no_trace_is_hinted_at_by_the_recorder(
+    kernels: Kernels, name: str, why: str
+) -> None:
+    found = twins.watch(kernels.program(name), twins.TWINS[name], run_s=60)
+    assert found is not None, "it has not hung"
+    assert found.verdict == Verdict.STUCK
+    assert any(one.kind == "after" and one.why.startswith(why) for one in found.hints)
+
+
 def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> None:
     program = kernels.program()
     for mode in ("parker", "submit", "semaphore"):
@@ -54,8 +70,9 @@ def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> Non
 
 
 def test_threads_that_wait_for_what_does_not_come_have_missed_nothing(kernels: Kernels) -> None:
-    with watching.running([str(kernels.program()), "rest", "60"]) as pid:
+    with watching.running([str(kernels.program()), "rest", "60"], is_recorded=True) as pid:
         found = watching.looked(pid)
+    assert found.hints == ()
     assert {one.verdict for one in found.threads} == {Verdict.STUCK}
     waits = {one.waits_for for one in found.threads}
     assert waits == {"a mutex", "a semaphore", "a receive", "the end of a thread",

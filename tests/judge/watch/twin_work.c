@@ -3,7 +3,6 @@
  * with a defect may lose a wakeup, and then all of them sleep. Otherwise the program exits with 0
  * after that time. It waits without limit everywhere: a timeout would hide the loss. */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@
 enum { CARRIERS = 3, THREADS = 8 };
 
 /* The kernel calls this before each atomic operation: one in 32 is delayed by up to 2 us, one in
- * 8,192 gives up its CPU. */
+ * 1,024 gives up its CPU for at least 50 us, in which others come to rest. */
 void wp__stress_delay(void);
 void wp__stress_delay(void)
 {
@@ -38,8 +37,8 @@ void wp__stress_delay(void)
 	if (state % 32 == 0)
 		for (volatile uint64_t spin = (state >> 32) % 2000; spin > 0; spin--)
 			continue;
-	else if (state % 8192 == 1)
-		sched_yield();
+	else if (state % 1024 == 1)
+		usleep(50);
 }
 
 static wp_group *group;

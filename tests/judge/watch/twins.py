@@ -4,7 +4,8 @@
     python -m tests.judge.watch.twins [NAME...]      all twins of TWINS, or those named
 
 A twin is a defect of the kernel (stress/twins/).  It is built natively with twin_work.c, runs until
-its threads sleep for ever, and is then watched from outside.
+its threads sleep for ever, and is then watched from outside.  The recorder is in it: the verdict
+does not use what it has seen, and the hint does.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ ROOT = locations.sources()
 WORK = Path(__file__).with_name("twin_work.c")
 RUN_S = 6
 """A twin that has not hung by then is left out."""
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-pthread", "-w", f"-I{ROOT / 'stress'}",
-         "-DWP_STRESS_DELAYED", '-DWP_INSTRUMENT="harness/engine/instrument.h"']  # fmt: skip
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-pthread", "-w",
+         f"-I{ROOT / 'stress'}", "-DWP_STRESS_DELAYED",
+         '-DWP_INSTRUMENT="harness/engine/instrument.h"']  # fmt: skip
 """Before an atomic operation there may be a short delay, which twin_work.c makes."""
 TWINS = {
     "parker_wake_forgotten": "parker", "parker_store_unpark": "parker",
@@ -72,9 +74,19 @@ class Seen:
         return self.report is not None and self.report.verdict in BAD
 
     @property
+    def is_hinted(self) -> bool:
+        return self.report is not None and any(
+            one.kind in ("after", "nobody") for one in self.report.hints
+        )
+
+    @property
     def why(self) -> str:
-        """What the first thread with the worst verdict says."""
-        return self.report.threads[0].why if self.report else ""
+        """What the first thread with the worst verdict says; else the first hint."""
+        if self.report is None:
+            return ""
+        if self.is_hinted and not self.is_found:
+            return f"hint: {self.report.hints[0].why}"
+        return self.report.threads[0].why
 
 
 class Kernels:
@@ -89,7 +101,10 @@ class Kernels:
             self._objects = dict(zip(self._files, pool.map(self._object, self._files), strict=True))
 
     def program(self, name: str = "") -> Path:
-        """Return the program with a twin in it; "": with the kernel as it is."""
+        """Return the program with a twin in it; "": with the kernel as it is.
+
+        The kernel is a library, so that the recorder can stand before it.
+        """
         objects = dict(self._objects)
         if name:
             changed = edits.edited(self._twins[name], ROOT)
@@ -103,7 +118,11 @@ class Kernels:
                     )
                     objects[file] = self._object(source, overlay, name)
         target = self._folder / (name or "kernel")
-        _run(["cc", "-pthread", *map(str, objects.values()), "-o", str(target)])
+        library = target.with_suffix(".so")
+        work = objects.pop(WORK)
+        _run(["cc", "-shared", "-pthread", *map(str, objects.values()), "-o", str(library)])
+        _run(["cc", "-rdynamic", "-pthread", str(work), str(library), f"-Wl,-rpath,{self._folder}",
+              "-o", str(target)])  # fmt: skip
         return target
 
     def _object(self, file: Path, overlay: Path | None = None, name: str = "") -> Path:
@@ -121,7 +140,7 @@ def _run(command: list[str]) -> None:
 
 def watch(program: Path, mode: str, run_s: int = RUN_S) -> Report | None:
     """Run a twin until its threads sleep, and watch it; None: it still runs after that time."""
-    with watching.running([str(program), mode, str(run_s + 60)]) as pid:
+    with watching.running([str(program), mode, str(run_s + 60)], is_recorded=True) as pid:
         try:
             with Process(pid) as process:
                 if not _hangs(process, run_s):
@@ -148,7 +167,10 @@ def _hangs(process: Process, run_s: int) -> bool:
 
 
 def main(names: list[str]) -> int:
-    """Print a line for each twin, and the sum; fail if less than nine of ten hangs are found."""
+    """Print a line for each twin, and the sum.
+
+    It fails if less than eight of ten hangs are found from outside, or nine with the hints.
+    """
     kernels = Kernels(watching.folder())
     healthy = kernels.program()
     for mode in [] if names else sorted(set(TWINS.values())):
@@ -161,12 +183,20 @@ def main(names: list[str]) -> int:
         seen = Seen(name, mode, watch(kernels.program(name), mode))
         every.append(seen)
         verdict = seen.report.verdict if seen.report else "goes on"
-        print(f"{name:32} {mode:16} {verdict:9} {seen.why}", flush=True)
+        hint = "hint" if seen.is_hinted else ""
+        print(f"{name:32} {mode:16} {verdict:9} {hint:5} {seen.why}", flush=True)
     hung = [one for one in every if one.report]
     found = sum(one.is_found for one in hung)
+    hinted = sum(one.is_found or one.is_hinted for one in hung)
     stuck = sum(one.report is not None and one.report.verdict is Verdict.STUCK for one in hung)
-    print(f"\n{len(every)} twins, {len(hung)} hang: {found} found, {stuck} stuck")
-    return 0 if found >= 0.9 * len(hung) else 1
+    print(f"\n{len(every)} twins, {len(hung)} hang: {found} found from outside "
+          f"({_percent(found, hung)}), {stuck} stuck; with the recorder {hinted} "
+          f"({_percent(hinted, hung)})")  # fmt: skip
+    return 0 if found >= 0.8 * len(hung) and hinted >= 0.9 * len(hung) else 1
+
+
+def _percent(some: int, every: list[Seen]) -> str:
+    return f"{100 * some / max(1, len(every)):.0f} %"
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rich.text import Text
 from wakeproof.cli.panels import AsJson
 from wakeproof.errors import UsageError
 from wakeproof.judge import report, schema
-from wakeproof.judge.watch import others, verdicts
+from wakeproof.judge.watch import others, recorded, verdicts
 from wakeproof.judge.watch.process import GoneError, Process
 from wakeproof.judge.watch.verdicts import BAD, QUIET_S, Judged, Report, Verdict
 
@@ -25,7 +25,14 @@ _STYLES = {
 
 
 def watch(
-    pid: Annotated[int, typer.Argument(help="Look at this process.", show_default=False)],
+    target: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PID",
+            help="Look at this process; with --record, run this command.",
+            show_default=False,
+        ),
+    ],
     seconds: Annotated[
         float,
         typer.Option("--for", help="Look for so many seconds. A wakeup counts as missed after 1."),
@@ -53,6 +60,14 @@ def watch(
             "--end", help="End a Go program by SIGQUIT: it writes its goroutines to its stderr."
         ),
     ] = False,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record",
+            help="Become the command that follows, with a recorder of waits and wakes in it. A "
+            "later look at that process adds hints.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say why a running process does not go on: where its threads sleep, and what for.
@@ -69,7 +84,16 @@ def watch(
       wakeproof watch 4711 --once      where each thread sleeps now
 
       wakeproof watch $(pidof java) --ask --json
+
+      wakeproof watch --record -- ./server --port 80 &
     """
+    if record:
+        recorded.run(target)
+    try:
+        (pid,) = map(int, target)
+    except ValueError:
+        said = " ".join(target)
+        raise UsageError(f"watch takes the number of one process, not {said!r}") from None
     if not (seconds >= 0 and every > 0):  # not a number is neither
         raise UsageError(f"--for is {seconds}, --every is {every}; allowed: 0 or more seconds, and "
                          "more than 0")  # fmt: skip
@@ -102,6 +126,8 @@ def _print(screen: Console, found: Report) -> None:
             f"{group.parked_tasks} parked" + "".join(f"; {why}" for why in group.signs),
             markup=False, soft_wrap=True,
         )  # fmt: skip
+    for hint in found.hints:
+        screen.print(f"hint: {hint.who}: {hint.why}", markup=False, soft_wrap=True)
     for what in found.unknown:
         screen.print(f"note: {what}", markup=False, soft_wrap=True)
     for tool, text in found.evidence.items():

@@ -163,8 +163,10 @@ class Primitives:
         found = self._calibration.find(self.symbols, wait.sleep)
         if found is not None:
             call, caller = found
-            return replace(wait, primitive=NAMES[call.kind], kind=call.kind, is_known=True,
-                           caller=caller.words if caller else "")  # fmt: skip
+            wait = replace(wait, primitive=NAMES[call.kind], kind=call.kind, is_known=True)
+            if caller is not None and _is_libc(caller):
+                return self._called(wait)
+            return replace(wait, caller=caller.words if caller else "")
         wait = replace(wait, kind="futex")
         for at, (_, place) in enumerate(self.symbols.returns(wait.sleep.sp)):
             if at == _RETURNS:
@@ -303,7 +305,8 @@ def _name(number: int) -> str:
 
 
 def _is_libc(place: Place) -> bool:
-    return re.search(r"/(libc[.-]|ld-(musl|linux))", place.path) is not None
+    """Return whether a place is in the C library, or in the recorder that stands before it."""
+    return re.search(r"/(libc[.-]|ld-(musl|linux)|wakeproof-record-)", place.path) is not None
 
 
 def _count(told: str) -> str:

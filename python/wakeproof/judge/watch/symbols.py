@@ -98,6 +98,10 @@ class Image:
         size, name = self._found[self.starts[at]]
         return name if offset < self.starts[at] + size else ""
 
+    def address(self, name: str) -> int | None:
+        """Return the linker's address of a function or object."""
+        return next((at for at, (_, its) in self._found.items() if its == name), None)
+
     def offset(self, in_file: int) -> int:
         """Return the linker's address of a byte of the file."""
         for begin, size, address in self.segments:

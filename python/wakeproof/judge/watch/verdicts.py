@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from wakeproof.judge.watch import recorded
 from wakeproof.judge.watch.calibration import Calibration, calibrate
 from wakeproof.judge.watch.primitives import Primitives, Wait
 from wakeproof.judge.watch.process import GoneError, Process, Sleep, Thread
+from wakeproof.judge.watch.recorded import Hint
 from wakeproof.judge.watch.runtime import Group, Runtime
 
 QUIET_S: Final = 0.5
@@ -76,6 +78,7 @@ class Report:
     groups: tuple[Group, ...] = ()  # of our own runtime
     unknown: tuple[str, ...] = ()  # what could not be known, why, and how to learn more
     evidence: dict[str, str] = field(default_factory=dict)  # by tool: what it says of the process
+    hints: tuple[Hint, ...] = ()  # of the recorder: no verdicts
 
     @property
     def holds(self) -> bool:
@@ -194,7 +197,16 @@ class Watch:
             self._process.pid, self._process.command, round(time.monotonic() - self._began, 3),
             self._sweeps, self._quiet_sweeps, rows[0].verdict, tuple(rows),
             tuple(self._runtime.groups), tuple(self._unknown()), evidence or {},
+            self._hints(judged),
         )  # fmt: skip
+
+    def _hints(self, judged: dict[int, Judged]) -> tuple[Hint, ...]:
+        """Return what the recorder, if there is one, says of those that have slept for a while."""
+        calm = [tid for tid, wait in self._waits.items()
+                if self._now - self._seen[tid, wait.sleep].first >= LASTING_S]  # fmt: skip
+        stuck = [tid for tid in calm if judged[tid].verdict is Verdict.STUCK]
+        names = {tid: one.name for tid, one in judged.items()}
+        return recorded.hints(self._process, self.primitives.symbols, calm, stuck, names)
 
     def _judge(self, thread: Thread, *, is_frozen: bool) -> Judged:
         wait = self._waits.get(thread.tid)
