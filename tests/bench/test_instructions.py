@@ -7,6 +7,7 @@ Serves no spec: docs/inside/performance.md.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,10 @@ from wakeproof.errors import EXIT_HOLDS, EXIT_VIOLATED, UsageError
 from wakeproof.judge.process import Children
 
 PUSH = "WP_API_INLINE void wp_mpsc_push("
-MORE = '__asm__ __volatile__("nop\\n\\tnop");\n'  # 2 of 17: over 2 %
+LOCKED = platform.machine() == "x86_64"
+MORE = '__asm__ __volatile__("nop\\n\\tlock orl $0, (%%rsp)" ::: "memory", "cc");\n'
+if not LOCKED:
+    MORE = '__asm__ __volatile__("nop\\n\\tnop");\n'  # 2 of 17: over 2 %
 
 pytestmark = [
     *COMPILES,
@@ -42,7 +46,7 @@ def children() -> Iterator[Children]:
 
 @pytest.fixture
 def slower(tmp_path: Path) -> Path:
-    """Copy what the bench is built from; a push into the run queue takes two instructions more."""
+    """Copy what the bench is built from; a push takes two instructions more, one of them locked."""
     for name in ("Makefile", "pyproject.toml", "bench", "kernel", "tools", "examples"):
         whole = locations.sources() / name
         (shutil.copytree if whole.is_dir() else shutil.copy)(whole, tmp_path / name)
@@ -61,6 +65,10 @@ def test_a_tree_that_does_more_is_seen_in_each_row_that_does_it(
     assert pushes.before is not None
     assert pushes.now - pushes.before == pytest.approx(2, abs=0.05)  # a push for each operation
     assert (pushes.is_more, other.is_more) == (True, False)
+    if LOCKED:
+        assert pushes.locked == pytest.approx(2, abs=0.05)
+        assert pushes.locked_before == pytest.approx(1, abs=0.05)
+        assert (other.locked, other.locked_before) == (0, 0)
     assert other.change == 0
 
 
@@ -105,10 +113,26 @@ def test_two_percent_more_are_allowed(now: float, is_more: bool) -> None:
     assert Count("a row", now, 100.0).is_more == is_more
 
 
+@pytest.mark.parametrize(
+    ("locked", "before", "is_more"),
+    [
+        (2.0, 1.0, True),
+        (1.04, 1.0, False),
+        (1.0, 2.0, False),
+        (2.0, None, False),
+        (None, 1.0, False),
+    ],
+)
+def test_a_locked_instruction_more_is_too_much(
+    locked: float | None, before: float | None, is_more: bool
+) -> None:
+    assert Count("a row", 1000.0, 1000.0, locked, before).is_more == is_more
+
+
 def test_a_change_is_printed_and_decides(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = (Count("a push", 19.0, 17.0), Count("a pop", 5.0, 5.0))
+    found = (Count("a push", 19.0, 17.0, 2.0, 1.0), Count("a pop", 5.0, 5.0))
     monkeypatch.setattr(instructions, "counts", lambda *_: found)
     with pytest.raises(typer.Exit) as ended:
         command(["instructions", "v9"])
@@ -116,8 +140,8 @@ def test_a_change_is_printed_and_decides(
     lines = {
         line.split("  ")[0].strip(): line.split() for line in capsys.readouterr().out.splitlines()
     }
-    assert lines["a push"][2:] == ["19.0", "17.0", "+11.8%", "more"]
-    assert lines["a pop"][2:] == ["5.0", "5.0", "+0.0%"]
+    assert lines["a push"][2:] == ["19.0", "2.0", "17.0", "+11.8%", "1.0", "more"]
+    assert lines["a pop"][2:] == ["5.0", "-", "5.0", "+0.0%", "-"]
     monkeypatch.setattr(instructions, "counts", lambda *_: (Count("a push", 19.0),))
     with pytest.raises(typer.Exit) as ended:
         command(["instructions"])

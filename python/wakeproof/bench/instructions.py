@@ -3,13 +3,16 @@
 
 A time of this hour says little about a time of last month.  The number of instructions does not
 depend on the neighbours, so two trees are built and counted here, and their numbers are compared.
+Locked instructions are counted apart: each takes as long as some twenty others.
 """
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +31,25 @@ COUNTED = (
 """Rows that one thread runs without system calls; of each, our side."""
 SIDE = "ours"
 OPERATIONS = 4096  # the start of the program is in both runs, of so many and of twice as many
-ALLOWED = 0.02
+ALLOWED, ALLOWED_LOCKED = 0.02, 0.05
+"""How much more a row may take than before: instructions as a share, locked ones as a number."""
+LOCKED = re.compile(r" *([0-9a-f]+):\t(?:lock |xchg .*\()")  # of objdump, x86-64
 TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
 class Count:
-    """Instructions for one operation of a row, now and in the tree that it is compared with."""
+    """Instructions for one operation of a row, now and in the tree that it is compared with.
+
+    Attributes:
+        locked: the locked ones among them; None: another processor than x86-64, or no objdump.
+    """
 
     row: str
     now: float
     before: float | None = None
+    locked: float | None = None
+    locked_before: float | None = None
 
     @property
     def change(self) -> float:
@@ -47,8 +58,10 @@ class Count:
 
     @property
     def is_more(self) -> bool:
-        """Return whether the row takes more than it may: 2 %."""
-        return self.change > ALLOWED
+        """Return whether the row takes more than it may: 2 %, or a locked instruction."""
+        if self.locked is None or self.locked_before is None:
+            return self.change > ALLOWED
+        return self.change > ALLOWED or self.locked - self.locked_before > ALLOWED_LOCKED
 
 
 def counts(
@@ -80,8 +93,9 @@ def compared(
     found = []
     for row in rows:
         progress(row)
-        now = _of_one(children, built, row)
-        found.append(Count(row, now, _of_one(children, other, row) if other else None))
+        now, locked = _of_one(children, built, row)
+        earlier, locked_earlier = _of_one(children, other, row) if other else (None, None)
+        found.append(Count(row, now, earlier, locked, locked_earlier))
     return tuple(found)
 
 
@@ -123,24 +137,57 @@ def _git(children: Children, *words: str) -> Finished:
     return children.run(["git", *words], cwd=locations.sources(), timeout_s=TIMEOUT_S)
 
 
-def _of_one(children: Children, built: Path, row: str) -> float:
-    few, many = (_instructions(children, built, row, ops) for ops in (OPERATIONS, 2 * OPERATIONS))
-    return (many - few) / OPERATIONS
+def _of_one(children: Children, built: Path, row: str) -> tuple[float, float | None]:
+    """Return the instructions of one operation, and how many of these are locked."""
+    few, many = (_executed(children, built, row, ops) for ops in (OPERATIONS, 2 * OPERATIONS))
+    locked = _locked(children, built)
+    each = (many.total() - few.total()) / OPERATIONS
+    if locked is None:
+        return each, None
+    return each, sum(many[at] - few[at] for at in locked) / OPERATIONS
 
 
-def _instructions(children: Children, built: Path, row: str, operations: int) -> int:
-    """Return the instructions of a whole process that runs our side of a row once."""
+def _executed(children: Children, built: Path, row: str, operations: int) -> Counter[int]:
+    """Return how often each instruction runs in a process that runs our side of a row once.
+
+    The key is the instruction's address in `built`; those of other files have the key -1.
+    """
     if shutil.which("valgrind") is None:
         raise MissingToolError("instructions are counted by valgrind: apt install valgrind")
-    ended = children.run(
-        ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
-         str(built), row, SIDE, str(operations)], timeout_s=TIMEOUT_S,
-    )  # fmt: skip
-    found = re.search(r"I +refs: +([\d,]+)", ended.output)
-    if ended.code or not found:
-        raise JudgeError(f"{row} {SIDE} failed ({ended.code}): {ended.output.strip()[-500:]}")
+    with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        file = Path(folder) / "counted"
+        ended = children.run(
+            ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no",
+             "--compress-strings=no", f"--callgrind-out-file={file}", str(built), row, SIDE,
+             str(operations)], timeout_s=TIMEOUT_S,
+        )  # fmt: skip
+        if ended.code or not file.exists():
+            raise JudgeError(f"{row} {SIDE} failed ({ended.code}): {ended.output.strip()[-500:]}")
+        text = file.read_text(encoding="utf-8")
     if '{"row"' in ended.output:
         raise UsageError(
             "that tree's bench cannot run one side of a row, so nothing can be counted"
         )
-    return int(found[1].replace(",", ""))
+    found: Counter[int] = Counter()
+    is_ours = is_call = False
+    for line in text.splitlines():
+        if line.startswith("ob="):
+            is_ours = line.removeprefix("ob=") == str(built)
+        elif line.startswith("calls="):
+            is_call = True  # the next line has what the callee took
+        elif line.startswith("0x"):
+            at, _, cost = line.split()
+            if not is_call:
+                found[int(at, 16) if is_ours else -1] += int(cost)
+            is_call = False
+    return found
+
+
+def _locked(children: Children, built: Path) -> set[int] | None:
+    """Return the addresses of the locked instructions."""
+    if platform.machine() != "x86_64" or shutil.which("objdump") is None:
+        return None
+    ended = children.run(["objdump", "-d", "--no-show-raw-insn", str(built)], timeout_s=TIMEOUT_S)
+    return {
+        int(found[1], 16) for line in ended.output.splitlines() if (found := LOCKED.match(line))
+    }

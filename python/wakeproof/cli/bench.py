@@ -68,8 +68,9 @@ def bench(
     `compare` joins two runs that --json has printed. A row is faster or slower if the quartiles of
     its ratios do not overlap. The exit code is 1 if a goal that was met is short now.
 
-    `instructions` needs valgrind, and depends on no neighbour of the machine. It builds the bench
-    of both trees. The exit code is 1 if a row takes over 2 % more than in REVISION.
+    `instructions` needs valgrind, counts locked instructions apart, and depends on no neighbour of
+    the machine. It builds the bench of both trees. The exit code is 1 if a row takes over 2 % more
+    than in REVISION, or a locked instruction more.
     """
     match words or []:
         case []:
@@ -113,17 +114,22 @@ def _instructions(revision: str, regex: str | None, *, as_json: bool) -> NoRetur
 
 def show_counts(screen: Console, found: Iterable[Count], revision: str) -> None:
     """Print the instructions of each row, beside those of a revision if there is one."""
-    columns = ("row", ">instructions", *((f">{revision}", ">change", "") if revision else ()))
+    earlier = (f">{revision}", ">change", f">locked, {revision}", "") if revision else ()
+    columns = ("row", ">instructions", ">locked", *earlier)
     rows = [
-        [count.row, f"{count.now:.1f}",
-         *((f"{count.before:.1f}", f"{count.change:+.1%}",
+        [count.row, f"{count.now:.1f}", _locked(count.locked),
+         *((f"{count.before:.1f}", f"{count.change:+.1%}", _locked(count.locked_before),
             Text("more" if count.is_more else "", style="bold red")) if count.before else ())]
         for count in found
     ]  # fmt: skip
     screen.print(report.table("instructions of an operation", columns, rows))
     if revision:
-        screen.print(f"\nmore: over {instructions.ALLOWED:.0%} more than in {revision}",
-                     markup=False)  # fmt: skip
+        screen.print(f"\nmore: over {instructions.ALLOWED:.0%} more than in {revision}, "
+                     "or a locked instruction more", markup=False)  # fmt: skip
+
+
+def _locked(count: float | None) -> str:
+    return "-" if count is None else f"{count:.1f}"
 
 
 def show_comparison(screen: Console, found: Comparison) -> None:
