@@ -79,15 +79,12 @@ class Watch(Protocol):
         """Note that a task is cancelled."""
 
 
-def _go(me: Task, other: Any) -> None:
-    """Switch to another greenlet.
+def _go_tracing(other: Any) -> None:
+    """Switch from a function that traces to another greenlet.
 
-    The interpreter counts how deep a thread is in functions that trace, and is in none when it
-    switches from one to a greenlet that is in none.
+    The interpreter counts how deep a thread is in such functions, and is in none when it switches
+    from one to a greenlet that is in none.
     """
-    if me.kind != LINE:
-        other.switch()
-        return
     state = ctypes.c_void_p(ctypes.pythonapi.PyThreadState_Get())
     ctypes.pythonapi.PyThreadState_LeaveTracing(state)
     try:
@@ -292,21 +289,29 @@ class Run:
     def _chosen(self, choice: int) -> Task:
         self.steps += 1
         task = self.tasks[choice >> 1]
-        if choice & 1:
-            task.timed_out = True
-        if task.until is not None and (choice & 1 or task.what is None):
-            self.now_s = max(self.now_s, task.until)
+        if task.until is not None:
+            if choice & 1:
+                task.timed_out = True
+            if choice & 1 or task.what is None:
+                self.now_s = max(self.now_s, task.until)
         return task
 
     def _switch(self, me: Task, task: Task) -> None:
         me._locals = own.unmount()
-        self._enter(task)
-        _go(me, task.greenlet)
+        self.current = task
+        own.mount(_NO_THREAD, IDENTS + task.number, task._locals)
+        if me.kind == LINE:
+            _go_tracing(task.greenlet)
+        else:
+            task.greenlet.switch()
 
     def _leave(self, me: Task) -> None:
         """Go to who made the run, for ever."""
         me._locals, self._next = own.unmount(), NOBODY
-        _go(me, self._hub)
+        if me.kind == LINE:
+            _go_tracing(self._hub)
+        else:
+            self._hub.switch()
 
     def start(self, call: Callable[[], object], thread: Any = None) -> Task:
         """Start a thread, and run it up to its first operation."""

@@ -18,6 +18,7 @@ over during a few pauses of others, and then not any more.  (Musuvathi and Qadee
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from wakeproof.judge.schedules.execution import NOBODY, Run, Task
@@ -78,7 +79,8 @@ class Search:
         self.differs = ""
         self.why = ""  # this run does not go on: "": it has come to its end
         self._stack: list[Step] = []
-        self._seen: dict[int, list[tuple[int, int, int, bool]]] = {}  # accesses to an object
+        # Accesses to an object.
+        self._seen: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
         self._replayed = 0  # steps of the stack, of which the last is a new choice
         self._at = 0
         self._clocks: list[list[int]] = []
@@ -233,14 +235,14 @@ class Search:
         task = self._run.tasks[number]
         step.kind, step.object = task.kind, task.object
         mine = clocks[number]
-        clock = list(mine)
+        clock = mine.copy()
         accesses = step.pending[choice]
         self._races(task, accesses, mine, may_wait=not choice & 1 and task.kind in WAITS)
         if not choice & 1 and task.until is not None:
             self._races(task, task.late, mine, may_wait=False)
         shuts = bool(choice & 1) or task.makes_wait()
         for what, way in accesses:
-            seen = self._seen.setdefault(what, [])
+            seen = self._seen[what]
             for index, _, how, _ in reversed(seen):
                 if excludes(way, how):
                     join(clock, self._stack[index].clock)
@@ -419,8 +421,8 @@ def usual(
 
 def join(clock: list[int], other: list[int]) -> None:
     """Let the clock be at least the other."""
+    if len(clock) < len(other):
+        clock += other[len(clock) :]
     for at, last in enumerate(other):
-        if at >= len(clock):
-            clock.append(last)
-        elif clock[at] < last:
+        if clock[at] < last:
             clock[at] = last
