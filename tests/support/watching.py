@@ -46,6 +46,7 @@ class Case:
     kind: str  # the class of the hang; "healthy"
     verdict: str  # "": it is healthy, so neither a deadlock nor a missed wakeup
     fixed: str  # of the twin with FIXED; "": there is none
+    crate: str  # what a program in Rust needs; "": nothing
 
     @property
     def name(self) -> str:
@@ -54,6 +55,8 @@ class Case:
     @property
     def tool(self) -> str:
         """The compiler, or "" if none is needed."""
+        if self.crate:
+            return "cargo"
         return COMPILERS[self.file.suffix][0] if COMPILERS[self.file.suffix] else ""
 
 
@@ -67,8 +70,9 @@ def cases() -> list[Case]:
         title = re.search(rf"{re.escape(file.name)} - (.+?)\.\n", text)
         assert title, f"{file}: its first comment has no title"
         facts = dict(re.findall(r"^\W*(Class|Verdict|Fixed) +([a-z -]+?)(?: \*/)?$", text, re.M))
+        crate = re.search(r"^// Crate +(.+)$", text, re.M)
         found.append(Case(file, title[1], facts["Class"], facts.get("Verdict", ""),
-                          facts.get("Fixed", "")))  # fmt: skip
+                          facts.get("Fixed", ""), crate[1] if crate else ""))  # fmt: skip
     return found
 
 
@@ -82,6 +86,8 @@ def built(case: Case, folder: Path, *, is_fixed: bool) -> list[str]:
     if suffix in (".c", ".cpp"):
         flags = ["-DFIXED"] * is_fixed
         command = [*compiler, *flags, str(case.file), "-o", str(target)]
+    elif case.crate:
+        command = _of_cargo(case, folder, target)
     elif suffix == ".rs":
         command = [*compiler, *["--cfg", "fixed"] * is_fixed, str(case.file), "-o", str(target)]
     elif suffix == ".go":
@@ -94,6 +100,19 @@ def built(case: Case, folder: Path, *, is_fixed: bool) -> list[str]:
     return [*run, *["fixed"] * (is_fixed and suffix in (".go", ".java"))]
 
 
+def _of_cargo(case: Case, folder: Path, target: Path) -> list[str]:
+    """Return the command that builds a program in Rust with a crate, which cargo fetches."""
+    package = folder / f"{case.name}-package"
+    package.mkdir(exist_ok=True)
+    (package / "Cargo.toml").write_text(
+        f'[package]\nname = "{case.name}"\nversion = "0.0.0"\nedition = "2021"\n\n'
+        f'[[bin]]\nname = "{case.name}"\npath = "{case.file}"\n\n[dependencies]\n{case.crate}\n'
+    )
+    build = package / "target/release" / case.name
+    return ["sh", "-c", f"cargo build -q --release --manifest-path {package}/Cargo.toml "
+            f"--target-dir {package}/target && cp {build} {target}"]  # fmt: skip
+
+
 @contextlib.contextmanager
 def running(
     command: Sequence[str], folder: Path | None = None, *, is_recorded: bool = False
@@ -102,7 +121,7 @@ def running(
     child = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True, cwd=folder,
-        env=recorded.environment() if is_recorded else None,
+        env=environment(is_recorded=is_recorded),
     )  # fmt: skip
     try:
         yield child.pid
@@ -110,6 +129,11 @@ def running(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
+
+
+def environment(*, is_recorded: bool) -> dict[str, str] | None:
+    """Return the environment of a program; with the recorder, or as that of this process."""
+    return recorded.environment() if is_recorded else None
 
 
 def begun(pid: int, program: str) -> None:

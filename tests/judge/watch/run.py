@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -31,11 +32,15 @@ from wakeproof.errors import UsageError
 from wakeproof.judge.watch.process import GoneError, Process
 from wakeproof.judge.watch.verdicts import BAD, QUIET_S, Report, Verdict, Watch
 
-AT_ONCE = 4
+AT_ONCE = 6
+RECORDED = (".c", ".cpp")
+ROUNDS = 5
+STEADY_S = 3
 MUSL = ("cond_pool", "locks_busy", "malloc_busy", "timed_locks")
 CONDITIONED = ("cond_pool", "locks_busy")
 MODES = ("parker", "guard", "submit", "submit_bounded", "internal", "vthread", "mutex",
-         "semaphore", "condition", "channel", "latch", "timer", "rest")  # fmt: skip
+         "semaphore", "condition", "channel", "latch", "timer", "rest", "poll",
+         "poll_rest")  # fmt: skip
 NGINX = """
 master_process {2}; daemon off; error_log stderr; pid {0}/pid; events {{}}
 http {{
@@ -68,26 +73,49 @@ class Watched:
 
 
 def hangs() -> int:
-    """Print the verdict on each hang, by class; return how many are not as their files say."""
-    print(f"{'hang':22} {'class':16} {'verdict':10} twin that goes on")
+    """Print the verdict on each hang, by class; return how many are not as their files say.
+
+    The verdicts are from outside.  The hints are of another run, with the recorder.
+    """
+    print(
+        f"{'hang':22} {'class':16} {'verdict':10} {'twin that goes on':18} hint with the recorder"
+    )
     wrong, by_kind = 0, dict[str, Counter[str]]()
-    cases = [one for one in watching.cases() if one.kind != "healthy"]
-    for case in sorted(cases, key=lambda one: (one.kind, one.name)):
-        if case.tool and shutil.which(case.tool) is None:
-            print(f"{case.file.name:22} {case.kind:16} no {case.tool}")
-            continue
-        found = watching.judged(case).verdict
-        fixed = watching.judged(case, is_fixed=True).verdict if case.fixed else None
-        said = f"{fixed or 'has none'}"
-        is_wrong = found != case.verdict or (fixed is not None and fixed != case.fixed)
-        wrong += is_wrong
-        by_kind.setdefault(case.kind, Counter())[found.value] += 1
-        print(f"{case.file.name:22} {case.kind:16} {found:10} {said}{'  <- wrong' * is_wrong}")
+    hinted, recorded = Counter[str](), Counter[str]()
+    every = [one for one in watching.cases() if one.kind != "healthy"]
+    lacking = [one for one in every if one.tool and shutil.which(one.tool) is None]
+    cases = sorted(
+        (one for one in every if one not in lacking), key=lambda one: (one.kind, one.name)
+    )
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for case, (found, fixed, hint) in zip(cases, pool.map(_judged, cases), strict=True):
+            is_wrong = found != case.verdict or (bool(case.fixed) and fixed != case.fixed)
+            wrong += is_wrong
+            by_kind.setdefault(case.kind, Counter())[found] += 1
+            if hint is not None:
+                recorded[case.kind] += 1
+                hinted[case.kind] += bool(hint)
+            print(f"{case.file.name:22} {case.kind:16} {found:10} {fixed or 'has none':18} "
+                  f"{'not recorded' if hint is None else hint}{'  <- wrong' * is_wrong}",
+                  flush=True)  # fmt: skip
+    for case in lacking:
+        print(f"{case.file.name:22} {case.kind:16} no {case.tool}")
     print()
     for kind, counts in by_kind.items():
         told = ", ".join(f"{many} {verdict}" for verdict, many in counts.most_common())
-        print(f"{kind}: {counts.total()} hangs: {told}")
+        print(f"{kind}: {counts.total()} hangs: {told}; a hint in {hinted[kind]} of "
+              f"{recorded[kind]} that were recorded")  # fmt: skip
     return wrong
+
+
+def _judged(case: Case) -> tuple[str, str, str | None]:
+    """Return the verdict on a hang, that on its twin, and its hints; None: it is not recorded."""
+    found = watching.judged(case).verdict.value
+    fixed = watching.judged(case, is_fixed=True).verdict.value if case.fixed else ""
+    if case.file.suffix not in RECORDED:
+        return found, fixed, None
+    hints = watching.judged(case, is_recorded=True).hints
+    return found, fixed, ", ".join(sorted({one.kind for one in hints}))
 
 
 def every() -> Iterator[Healthy]:
@@ -96,7 +124,12 @@ def every() -> Iterator[Healthy]:
     cases = [one for one in watching.cases() if not one.tool or shutil.which(one.tool)]
     for case in cases:
         if case.kind == "healthy":
-            yield Healthy(case.file.name, watching.built(case, folder, is_fixed=False))
+            try:
+                yield Healthy(case.file.name, watching.built(case, folder, is_fixed=False))
+            except subprocess.CalledProcessError as error:
+                if not case.crate:
+                    raise
+                print(f"{case.file.name} was not built: {error.stderr.decode()[-200:]}")
         elif case.fixed:
             yield Healthy(f"{case.file.name} fixed", watching.built(case, folder, is_fixed=True))
     for name in MUSL if shutil.which("musl-gcc") else ():
@@ -237,10 +270,71 @@ def healthy(seconds: float) -> int:
     return bad + (len(all_of) - done)
 
 
+def hints(seconds: float = 5.0) -> None:
+    """Print in which healthy programs the recorder hints at something."""
+    folder = watching.folder()
+    cases = [one for one in watching.cases() if one.file.suffix in RECORDED]
+    programs = {one.name: watching.built(one, folder, is_fixed=one.kind != "healthy")
+                for one in cases if one.kind == "healthy" or one.fixed}  # fmt: skip
+    kernel = str(twins.Kernels(folder).program())
+    programs |= {f"our kernel: {mode}": [kernel, mode, "86400"] for mode in MODES}
+
+    def hinted(name: str) -> str:
+        with watching.running(programs[name], is_recorded=True) as pid:
+            found = watching.looked(pid, seconds)
+        return f"{name}: {found.hints[0].kind}: {found.hints[0].why}" if found.hints else ""
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = [one for one in pool.map(hinted, programs) if one]
+    print(f"\n{len(programs)} healthy programs with the recorder, {seconds:g} s each: hints in "
+          f"{len(found)}", *found, sep="\n  ", flush=True)  # fmt: skip
+
+
+def steady() -> None:
+    """Print what a look each half second and the recorder cost a program with a CPU of its own."""
+    (case,) = (one for one in watching.cases() if one.name == "steady")
+    program = watching.built(case, watching.folder(), is_fixed=False)
+    own, other = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    print(f"\na program on CPU {other} alone, watch on CPU {own}; ns of CPU time for a round, the "
+          f"median of {ROUNDS}")  # fmt: skip
+    print(f"{'':28} {'alone':>8} {'watched':>8} {'ratio':>6} {'recorded':>8}")
+    for name, words in (("two threads hand a turn", []), ("a signal to nobody", ["signals"])):
+        alone, seen, recorded = list[float](), list[float](), list[float]()
+        for _ in range(ROUNDS):
+            command = ["taskset", "-c", str(other), *program, *words, str(STEADY_S)]
+            alone.append(_round_ns(command))
+            seen.append(_round_ns(command, own))
+            recorded.append(_round_ns(command, is_recorded=True))
+        first, second, third = map(statistics.median, (alone, seen, recorded))
+        print(
+            f"{name:28} {first:8.1f} {second:8.1f} {second / first:6.3f} {third:8.1f}", flush=True
+        )
+
+
+def _round_ns(command: list[str], watch_on: int = -1, *, is_recorded: bool = False) -> float:
+    """Run steady.c, and watch it from a CPU if there is one; return what it prints."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                             env=watching.environment(is_recorded=is_recorded))  # fmt: skip
+    if watch_on >= 0:
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {watch_on})
+        time.sleep(0.5)
+        with contextlib.suppress(GoneError, UsageError), Process(child.pid) as process:
+            its = Watch(process)
+            while child.poll() is None:
+                its.sweep()
+                time.sleep(QUIET_S)
+        os.sched_setaffinity(0, before)
+    return float(child.communicate()[0])
+
+
 def main(arguments: list[str]) -> int:
     """Run all, and fail if a verdict is not as it must be."""
     seconds = float(arguments[0]) if arguments else 60.0
-    return 1 if hangs() + healthy(seconds) else 0
+    wrong = hangs() + healthy(seconds)
+    hints()
+    steady()
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def kernels() -> Kernels:
         ("parker_wake_forgotten", "its permit was given, and it sleeps on"),
         ("carrier_no_recheck", "it is parked although its "),
         ("semaphore_serves_one", "the semaphore has 3 permits, and it sleeps on"),
+        ("poller_wakeup_forgotten", "it was woken: its word says so, and it sleeps on"),
     ],
 )
 def test_what_a_twin_has_lost_is_named(kernels: Kernels, name: str, why: str) -> None:
@@ -63,7 +64,7 @@ def test_a_wake_that_left_no_trace_is_hinted_at_by_the_recorder(
 
 def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> None:
     program = kernels.program()
-    for mode in ("parker", "submit", "semaphore"):
+    for mode in ("parker", "submit", "semaphore", "poll"):
         with watching.running([str(program), mode, "60"]) as pid:
             found = watching.looked(pid, seconds=1.5, every_s=0.1)
         assert found.verdict not in (Verdict.MISSED, Verdict.DEADLOCK), found
@@ -79,6 +80,17 @@ def test_threads_that_wait_for_what_does_not_come_have_missed_nothing(kernels: K
                      "park of a carrier"}  # fmt: skip
     (group,) = found.groups
     assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (5, 5, 3, ())
+
+
+def test_carriers_that_all_sleep_in_their_pollers_are_found(kernels: Kernels) -> None:
+    with watching.running([str(kernels.program()), "poll_rest", "60"]) as pid:
+        found = watching.looked(pid)
+    (group,) = found.groups
+    assert (group.carriers, group.parked, group.tasks, group.signs) == (3, 3, 0, ())
+    assert {one.verdict for one in found.threads} == {Verdict.WAITS}
+    assert {one.object for one in found.threads if one.tid != pid} == {
+        f"carrier {index}, 1 descriptors" for index in range(3)
+    }
 
 
 def test_virtual_threads_of_python_are_counted() -> None:

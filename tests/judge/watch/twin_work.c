@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "io/descriptor.h"
 #include "sched/group.h"
 #include "sched/vthread_start.h"
 #include "sync/channel.h"
@@ -255,6 +256,27 @@ static void single(void)
 		join(thread);
 		linger(round);
 	}
+}
+
+/* The same, with carriers that sleep in their pollers. */
+static void poll(void)
+{
+	pthread_t thread;
+
+	open_group(false);
+	if (wp_io_start(group, 0) != WP_OK)
+		abort();
+	start(&thread, submits, (void *)1);
+	submits(NULL);
+}
+
+static void poll_rest(void)
+{
+	open_group(false);
+	if (wp_io_start(group, 0) != WP_OK)
+		abort();
+	for (;;)
+		pause();
 }
 
 static void submit_bounded(void)
@@ -622,6 +644,8 @@ static const struct {
 	{"lock", lock_of},
 	{"submit", submit},
 	{"single", single},
+	{"poll", poll},
+	{"poll_rest", poll_rest},
 	{"submit_bounded", submit_bounded},
 	{"internal", internal},
 	{"vthread", vthread},

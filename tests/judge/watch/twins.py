@@ -50,6 +50,7 @@ TWINS = {
     "mpsc_split_reserve": "submit", "local_queue_sleeps_on_slot": "submit_bounded",
     "local_queue_overflow_forgets": "submit_bounded", "carrier_tasks_private_unpolled": "internal",
     "carrier_tasks_finish_silent": "close", "carrier_tasks_arms_silent": "timer",
+    "poller_wakeup_forgotten": "poll",
     "timer_nudge_silent": "timer", "task_park_split": "vthread",
     "vthread_park_split": "vthread", "vthread_pinned_unwoken": "pinned",
     "mutex_first_untold": "mutex", "mutex_line_forgotten": "mutex",

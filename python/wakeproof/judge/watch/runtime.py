@@ -49,6 +49,8 @@ _ENDS: Final = {"a send": "senders", "a receive": "receivers"}
 _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
 _TID_IN_THREAD: Final = 720  # of glibc's struct pthread; compared with the threads there are
+_STACK: Final = 512  # words of a stack in which a carrier is looked for
+_WOKEN_CARRIER: Final = Sign("go", "it was woken: its word says so")
 _OVERDUE_NS: Final = 500_000_000
 
 
@@ -111,6 +113,7 @@ class Runtime:
         self._process = process
         self._symbols = symbols
         self._layouts: dict[str, Layout | None] = {}  # by path
+        self._pollers: dict[int, int] = {}  # carriers, by thread
         self.groups: list[Group] = []
         self.unknown: list[str] = []
 
@@ -119,13 +122,20 @@ class Runtime:
         found, carriers = dict(waits), dict[int, int]()
         layout = None
         for tid, wait in waits.items():
-            if wait.kind != "futex":
+            if wait.kind not in ("futex", "epoll"):
                 continue
             names, region = self._own_frames(wait)
             its = self._layout(region) if region is not None else None
             if its is None:
                 continue
             layout = its
+            if wait.kind == "epoll":
+                carrier = self._polling(wait, its)
+                if carrier is not None:
+                    carriers[carrier] = tid
+                    if self._at(its, "wp_carrier", carrier)("word", 4) == _WAKING:
+                        found[tid] = replace(wait, sign=_WOKEN_CARRIER)
+                continue
             found[tid] = self._explain(wait, names, its)
             if found[tid].kind == "carrier" and wait.address is not None:
                 carriers[wait.address - its.offset("wp_carrier", "word")] = tid
@@ -184,7 +194,7 @@ class Runtime:
         if self._is_carrier(address - layout.offset("wp_carrier", "word"), layout):
             wait = replace(wait, primitive="park of a carrier", kind="carrier", is_inside=True)
             if word is not None and word >= _WAKING:
-                return replace(wait, sign=Sign("go", "it was woken: its word says so"))
+                return replace(wait, sign=_WOKEN_CARRIER)
             return replace(wait, sign=None)
         if any(name.startswith(("wp_parker_park", "park_once")) for name in names[:4]):
             wait = replace(wait, primitive="park", kind="parker", is_known=True)
@@ -273,6 +283,28 @@ class Runtime:
             return bool(table) and self._process.pointer((table or 0) + 8 * index) == address
         return self._group(address, layout) is not None
 
+    def _polling(self, wait: Wait, layout: Layout) -> int | None:
+        """Return the carrier whose thread sleeps in its poller: a word of the stack leads there."""
+        if not layout.has("wp_worker"):
+            return None
+        inside = layout.offset("wp_worker", "home.carrier")
+        known = self._pollers.get(wait.tid)
+        places = [known] if known is not None else [
+            value - inner + inside
+            for value in dict.fromkeys(self._process.stack(wait.sleep.sp, _STACK))
+            for inner in {0, layout.offset("wp_worker", "home"), inside}
+            if self._is_data(value)
+        ]  # fmt: skip
+        for carrier in places:
+            if self._tids([carrier], {}, {wait.tid}, layout):
+                self._pollers[wait.tid] = carrier
+                return carrier
+        return None
+
+    def _is_data(self, address: int) -> bool:
+        region = self._symbols.region(address)
+        return region is not None and "w" in region.access
+
     def _group(self, carrier: int, layout: Layout) -> int | None:
         """Return the group of a carrier, or None if it has none."""
         if not layout.has("wp_worker"):
@@ -314,8 +346,10 @@ class Runtime:
                     found[its] = replace(found[its], sign=Sign("go", why))
             self.groups.append(self._described(members, layout, tuple(why for _, why in signs)))
         for carrier, tid in carriers.items():
-            index = self._at(layout, "wp_carrier", carrier)("index", 4)
-            found[tid] = replace(found[tid], object=f"carrier {index}")
+            name = f"carrier {self._at(layout, 'wp_carrier', carrier)('index', 4)}"
+            if found[tid].kind == "epoll":
+                name = f"{name}, {found[tid].object}"
+            found[tid] = replace(found[tid], object=name)
 
     def _members(self, carrier: int, layout: Layout) -> Iterator[int]:
         """Yield the carriers of its group, or of its domain."""
