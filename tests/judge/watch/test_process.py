@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -83,6 +84,28 @@ def test_a_process_of_another_user_is_refused_with_what_to_do(sleeper: int) -> N
     ).stdout  # fmt: skip
     assert said == (f"UnsupportedError the system forbids to look into process {sleeper}: it "
                     "belongs to root; run watch as root\n")  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root gives up a capability"
+)
+def test_root_of_a_container_without_the_capability_is_told_so_and_may_watch_its_own() -> None:
+    """As in a container: the watcher is root, and has not all that the process has."""
+    lacks = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace")
+    with (
+        watching.running(["sleep", "1000"]) as outside,
+        watching.running([*lacks, "sleep", "1000"]) as inside,
+    ):
+        watching.begun(inside, str(Path(shutil.which("sleep") or "").resolve()))
+        refused = run([*lacks, *WATCH], str(outside), "--once")
+        watched = run([*lacks, *WATCH], str(inside), "--once")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert refused.stderr == (
+        f"wakeproof: the system forbids to look into process {outside}: give watch CAP_SYS_PTRACE "
+        "(docker run --cap-add SYS_PTRACE), or run it outside the container\n"
+    )
+    assert (watched.returncode, "clock_nanosleep (timed)" in watched.stdout) == (0, True)
 
 
 def test_what_yama_forbids_is_said(
