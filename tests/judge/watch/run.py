@@ -32,7 +32,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge.watch.process import GoneError, Process
 from wakeproof.judge.watch.verdicts import BAD, QUIET_S, Report, Verdict, Watch
 
-AT_ONCE = 6
+AT_ONCE = 10
 RECORDED = (".c", ".cpp")
 TRIES = 5
 ROUNDS = 5
