@@ -144,6 +144,14 @@ def begun(pid: int, program: str) -> None:
         time.sleep(0.05)
 
 
+def come_to_sleep(pid: int) -> None:
+    """Wait until a program sleeps by time, which no begin of one does."""
+    deadline = time.monotonic() + 2 * REST_S
+    while "nanosleep" not in Path(f"/proc/{pid}/wchan").read_text():
+        assert time.monotonic() < deadline, f"{pid} does not sleep"
+        time.sleep(0.05)
+
+
 def come_to_rest(process: Process, at_least: int = 1) -> None:
     """Wait until no thread of a process, which has so many, has gone on for a moment."""
     deadline = time.monotonic() + REST_S

@@ -68,8 +68,42 @@ def test_python_is_asked_by_py_spy(tmp_path: Path) -> None:
         lacks = run(WATCH, str(pid), "--once", "--ask", PATH="/nowhere")
     assert json.loads(said.stdout)["evidence"] == {"py-spy": f"py-spy was asked: dump --pid {pid}"}
     assert (lacks.returncode, lacks.stderr) == (
-        3, "wakeproof: no py-spy: install it with pip\n"
+        3, "wakeproof: no py-spy: install it with pip, or use --faulthandler SIGNAL if the program "
+        "has registered faulthandler\n"
     )  # fmt: skip
+
+
+SLEEPS = "import time\ndef naps():\n    time.sleep(1000)\n"
+REGISTERS = "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)\n"
+
+
+def test_python_is_asked_by_the_signal_that_faulthandler_has_and_by_no_other(
+    tmp_path: Path,
+) -> None:
+    errors = tmp_path / "errors"
+    errors.write_text("of before\n")
+    shell = ["sh", "-c", f'exec "$0" -c "$1" 2>>{errors}', sys.executable]
+    with watching.running([*shell, f"{REGISTERS}{SLEEPS}naps()"]) as pid:
+        watching.come_to_sleep(pid)
+        asked = run(WATCH, str(pid), "--once", "--faulthandler", "SIGUSR1", "--json")
+        wrong = run(WATCH, str(pid), "--once", "--faulthandler", "USR2")
+        assert Path(f"/proc/{pid}/stat").read_text().split()[2] == "S"
+    said = json.loads(asked.stdout)["evidence"]["faulthandler"]
+    assert re.search(r'File "<string>", line 5 in naps', said)
+    assert "of before" not in said
+    assert (wrong.returncode, "does not catch SIGUSR2: faulthandler is not" in wrong.stderr) == (
+        2, True
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("signal_name", "why"), [
+    ("SIGNONE", "there is no signal SIGNONE"), ("USR1", "does not run Python"),
+])  # fmt: skip
+def test_a_signal_is_sent_to_python_alone(signal_name: str, why: str) -> None:
+    with watching.running(["sleep", "1000"]) as pid:
+        said = run(WATCH, str(pid), "--once", "--faulthandler", signal_name)
+        assert Path(f"/proc/{pid}/stat").read_text().split()[2] == "S"
+    assert (said.returncode, why in said.stderr) == (2, True)
 
 
 def test_a_program_in_c_has_nobody_to_ask() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.support.watching import Case
 
 from wakeproof.judge.watch import verdicts
 from wakeproof.judge.watch.process import Process
-from wakeproof.judge.watch.verdicts import Verdict
+from wakeproof.judge.watch.verdicts import Verdict, Watch
 
 pytestmark = pytest.mark.slow
 FREEZER, QUOTAS = Path("/sys/fs/cgroup/freezer"), Path("/sys/fs/cgroup/cpu")
@@ -68,6 +69,45 @@ def test_one_look_alone_calls_nothing_missed() -> None:
     assert [one.why for one in found.threads if one.waits_for == "semaphore"] == [
         "the semaphore counts 1"
     ]
+
+
+def test_a_library_that_is_loaded_between_two_looks_is_known(tmp_path: Path) -> None:
+    (tmp_path / "late.c").write_text("""
+        static int word;
+        void nap(void)
+        {
+            register long timeout __asm__("r10") = 0;
+            long call = 202, wait_private = 128;
+            __asm__ volatile("syscall" : "+a"(call)
+                             : "D"(&word), "S"(wait_private), "d"(0), "r"(timeout)
+                             : "rcx", "r11", "memory");
+        }""")
+    (tmp_path / "early.c").write_text("""
+        #include <dlfcn.h>
+        #include <unistd.h>
+        int main(void)
+        {
+            char byte;
+            if (read(0, &byte, 1) == 1)
+                ((void (*)(void))dlsym(dlopen("./late.so", RTLD_NOW), "nap"))();
+        }""")
+    for command in (["-shared", "-fPIC", "late.c", "-o", "late.so"], ["early.c", "-o", "early"]):
+        subprocess.run(["cc", *command], check=True, cwd=tmp_path)
+    with subprocess.Popen(["./early"], cwd=tmp_path, stdin=subprocess.PIPE, bufsize=0) as child:
+        try:
+            with Process(child.pid) as process:
+                its = Watch(process)
+                watching.come_to_rest(process)
+                its.sweep()
+                (before,) = its.report().threads
+                assert child.stdin is not None
+                child.stdin.write(b"x")
+                watching.come_to_rest(process)
+                its.sweep()
+                (after,) = its.report().threads
+        finally:
+            child.kill()
+    assert (before.waits_for, after.waits_for, after.object) == ("read", "futex", "word (late.so)")
 
 
 def test_it_tells_how_long_a_thread_has_slept() -> None:

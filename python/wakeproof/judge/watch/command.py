@@ -60,6 +60,13 @@ def watch(
             "--end", help="End a Go program by SIGQUIT: it writes its goroutines to its stderr."
         ),
     ] = False,
+    faulthandler: Annotated[
+        str,
+        typer.Option(
+            metavar="SIGNAL",
+            help="Ask a Python program by the signal for which it has registered faulthandler.",
+        ),
+    ] = "",
     record: Annotated[
         bool,
         typer.Option(
@@ -104,6 +111,9 @@ def watch(
                 found = others.ask(process, found)
             elif more := others.advice(process):
                 found = replace(found, unknown=(*found.unknown, more))
+            if faulthandler:
+                said = others.dump(process, faulthandler)
+                found = replace(found, evidence={**found.evidence, "faulthandler": said})
             if end:
                 found = replace(found, evidence={"SIGQUIT": f"to {others.end(process)}"})
     except GoneError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other runtimes tell of themselves: Java by jstack, Python by py-spy, Go by a signal.
+"""What other runtimes tell of themselves: Java by jstack, Python by py-spy or faulthandler, Go.
 
 A look from outside changes nothing in a process.  These do a little: jstack lets the JVM write
 a dump, py-spy stops the process for a moment, and Go ends the program that it is asked about.  So
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from wakeproof.judge.watch.symbols import Symbols
 from wakeproof.judge.watch.verdicts import Report, Verdict
 
 _ASK_S: Final = 30.0
+_DUMP_S: Final = 3.0
 _DEADLOCK: Final = re.compile(r"^Found one Java-level deadlock:.*?^Found \d+ deadlock", re.M | re.S)
 
 
@@ -36,7 +38,10 @@ class Other:
 
 
 _JAVA: Final = Other("Java", ("jstack", "{pid}"), "a JDK, which has it")
-_PYTHON: Final = Other("Python", ("py-spy", "dump", "--pid", "{pid}"), "it with pip")
+_PYTHON: Final = Other(
+    "Python", ("py-spy", "dump", "--pid", "{pid}"),
+    "it with pip, or use --faulthandler SIGNAL if the program has registered faulthandler",
+)  # fmt: skip
 _GO: Final = Other("Go", (), "")
 
 
@@ -103,6 +108,40 @@ def end(process: Process) -> str:
     where, _ = process.descriptor(2)
     os.kill(process.pid, signal.SIGQUIT)
     return where
+
+
+def dump(process: Process, name: str) -> str:
+    """Send the signal at which a Python program lets faulthandler print its stacks to stderr.
+
+    Return what it has printed if that is a file, and else where it is.
+
+    Raises:
+        UsageError: there is no such signal, or the process does not catch it, which would end it.
+    """
+    number = getattr(signal, f"SIG{name.upper().removeprefix('SIG')}", None)
+    if not isinstance(number, signal.Signals):
+        raise UsageError(f"there is no signal {name}")
+    if runtime(process) is not _PYTHON:
+        raise UsageError(f"process {process.pid} does not run Python; --faulthandler is for Python")
+    if not process.catches(number):
+        raise UsageError(f"process {process.pid} does not catch {number.name}: faulthandler is not "
+                         "registered for it, and the signal would end it")  # fmt: skip
+    where, _ = process.descriptor(2)
+    file = process.folder / "fd" / "2"
+    if not file.is_file():
+        os.kill(process.pid, number)
+        return f"to {where}"
+    before = size = file.stat().st_size
+    os.kill(process.pid, number)
+    deadline = time.monotonic() + _DUMP_S
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        last, size = size, file.stat().st_size
+        if size == last > before:
+            break
+    with file.open("rb") as opened:
+        opened.seek(before)
+        return opened.read().decode(errors="replace").strip()
 
 
 def shown(evidence: str) -> str:

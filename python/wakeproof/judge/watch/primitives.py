@@ -103,6 +103,8 @@ class Primitives:
         sleep = self._process.sleep(tid)
         if sleep is None:
             return None
+        if self.symbols.region(sleep.pc) is None:
+            self.renew()  # it sleeps in a library that was loaded since
         wait = self._wait(tid, sleep)
         return wait if self._process.sleep(tid) == sleep else None
 

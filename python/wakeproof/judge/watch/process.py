@@ -306,6 +306,11 @@ class Process:
         except (OSError, GoneError):
             return False
 
+    def catches(self, number: int) -> bool:
+        """Return whether it has a handler for a signal."""
+        caught = re.search(r"^SigCgt:\s*(\w+)", _read(self.folder / "status"), re.MULTILINE)
+        return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
+
     def is_frozen(self) -> bool:
         """Return whether its control group is frozen."""
         try:
