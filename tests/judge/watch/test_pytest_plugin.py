@@ -14,7 +14,7 @@ from tests.support.running import run
 pytestmark = pytest.mark.slow
 THREADING = """
 import threading
-def test_it():
+def case_it():
     changed = threading.Condition()
     def signals():
         with changed:
@@ -27,7 +27,7 @@ def test_it():
 """
 ASYNCIO = """
 import asyncio
-def test_it():
+def case_it():
     async def main():
         changed = asyncio.Event()
         async def sets():
@@ -41,7 +41,7 @@ def test_it():
 """
 OURS = """
 import threading, wakeproof
-def test_it():
+def case_it():
     changed = wakeproof.Condition()
     def signals():
         with changed:
@@ -56,7 +56,7 @@ LATE = "thread.start()"
 EARLY = "changed.{0}(); thread.start(); thread.join(); changed.{1}()"
 HANGS = """
 import threading, pytest
-def test_it():
+def case_it():
     with (changed := threading.Condition()):
         changed.notify_all()
     def ends():
@@ -70,8 +70,9 @@ def test_it():
 
 def _tests(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(text)
-    return run((sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir",
-                str(folder), *options, str(folder / "test_it.py")))  # fmt: skip
+    options = ("-o", "python_functions=case_it", "--rootdir", str(folder), *options)
+    return run((sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options,
+                str(folder / "test_it.py")))  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "lock"), [(THREADING, ""), (OURS, "mutex.")])
@@ -81,7 +82,7 @@ def test_a_signal_before_the_wait_is_hinted_at_and_one_in_time_is_not(
     lost = text.format(early=EARLY.format(f"{lock}release", f"{lock}acquire"))
     early = _tests(tmp_path, lost, "--wakeproof-watch")
     assert (early.returncode, "wakeproof: who waits" in early.stdout) == (1, True), early.stdout
-    assert re.search(r"MainThread has waited in Condition\.wait at .*:11 \(test_it\)", early.stdout)
+    assert re.search(r"MainThread has waited in Condition\.wait at .*:11 \(case_it\)", early.stdout)
     assert re.search(r"hint: it was signalled to nobody \S+ s before its wait began: "
                      r"Condition\.notify at .*:7 .*, by signaller", early.stdout)  # fmt: skip
     silent = _tests(tmp_path, lost)
@@ -103,7 +104,7 @@ def test_a_pulse_of_an_asyncio_event_is_hinted_at_and_a_set_that_stays_is_not(
 
 
 def test_a_failure_of_another_kind_says_nothing_of_waits(tmp_path: Path) -> None:
-    ended = _tests(tmp_path, "def test_it():\n    assert 1 == 2\n", "--wakeproof-watch")
+    ended = _tests(tmp_path, "def case_it():\n    assert 1 == 2\n", "--wakeproof-watch")
     assert (ended.returncode, "who waits" in ended.stdout) == (1, False)
 
 
@@ -113,7 +114,7 @@ def test_a_test_that_takes_long_is_explained_while_it_hangs_and_a_fast_one_is_no
     options = ("--wakeproof-watch", "--wakeproof-watch-after", "1")
     slow = _tests(tmp_path, HANGS.format(after_s=2.5), *options)
     assert slow.returncode == 0  # it is only explained
-    assert "test_it.py::test_it has taken 1 s" in slow.stderr
+    assert "test_it.py::case_it has taken 1 s" in slow.stderr
     assert re.search(r"MainThread waits in Condition\.wait at .*:11 ", slow.stderr)
     assert "signalled to nobody" in slow.stderr
     assert re.search(r"MainThread is at .*threading\.py:\d+ \(wait\)", slow.stderr)
