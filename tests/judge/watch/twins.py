@@ -60,6 +60,11 @@ TWINS = {
     "latch_wakes_one": "latch",
 }  # fmt: skip
 """Each twin that may lose a wakeup, and the part of twin_work.c that meets it."""
+TRACELESS = (
+    "vthread_park_split", "condition_wakes_one", "condition_unlocks_first", "guard_no_fence",
+    "guard_no_poller_fence", "guard_no_producer_fence", "guard_light_light",
+)  # fmt: skip
+"""Those that leave the memory of a correct run, but for words of the program."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,8 @@ def _hangs(process: Process, run_s: int) -> bool:
 def main(names: list[str]) -> int:
     """Print a line for each twin, and the sum.
 
-    It fails if less than eight of ten hangs are found from outside, or nine with the hints.
+    It fails if less than nine of ten hangs that leave a trace are found from outside, or less than
+    nine of ten of all with the hints.
     """
     kernels = Kernels(watching.folder())
     healthy = kernels.program()
@@ -193,7 +199,9 @@ def main(names: list[str]) -> int:
     print(f"\n{len(every)} twins, {len(hung)} hang: {found} found from outside "
           f"({_percent(found, hung)}), {stuck} stuck; with the recorder {hinted} "
           f"({_percent(hinted, hung)})")  # fmt: skip
-    return 0 if found >= 0.8 * len(hung) and hinted >= 0.9 * len(hung) else 1
+    traced = [one for one in hung if one.name not in TRACELESS]
+    is_enough = sum(one.is_found for one in traced) >= 0.9 * len(traced)
+    return 0 if is_enough and hinted >= 0.9 * len(hung) else 1
 
 
 def _percent(some: int, every: list[Seen]) -> str:
