@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package pythons bench-pythons free-threaded tables docs herd wild watch-corpus cluster
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package wheels pythons bench-pythons free-threaded tables docs herd wild watch-corpus cluster
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -142,7 +142,17 @@ free-threaded: venv ## Test and measure without the GIL; builds Python once: 15 
 	$(Q)$(BIN)/python -m tools.pythons free $(if $(T),-- -k '$(T)')
 
 test-package: venv ## Install source archive and wheel into empty environments, from the registry
-	$(Q)WAKEPROOF_REGISTRY=1 $(BIN)/python -m pytest -q -rP tests/project/test_installed.py
+	$(Q)WAKEPROOF_REGISTRY=1 $(BIN)/python -m pytest -q -rP -o faulthandler_timeout=0 tests/project/test_installed.py
+
+wheels: build/wheels/tools/fetched ## Build wheels and test each in an empty environment  [PYTHONS="3.14 aarch64"]
+	$(Q)$(BIN)/python -m tools.wheels $(or $(PYTHONS),3.11 3.12 3.13 3.14 3.14t aarch64)
+
+build/wheels/tools/fetched: tools/wheels/requirements.txt | venv
+	$(Q)rm -rf build/wheels/tools
+	$(Q)$(BIN)/python -m venv build/wheels/tools
+	$(Q)build/wheels/tools/bin/pip install -q --disable-pip-version-check --require-hashes \
+	  --only-binary :all: -r $<
+	$(Q)touch $@
 
 ##@ For developers
 bench: venv ## Measure speed against peers and limits, in one run  [T=REGEX]

@@ -35,11 +35,11 @@ def _archive() -> str:
 class Suite:
     """A suite of Debian, with lists of its own in a folder."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, architecture: str = "") -> None:
         missing = [need for need in _NEEDS if not shutil.which(need)]
         if missing or not KEYRING.exists():
             raise CannotBeHadError(f"no {(missing or [KEYRING])[0]}: the recipe is for Debian")
-        self.name, self.folder = name, folder
+        self.name, self.folder, self.architecture = name, folder, architecture  # "": this machine's
         for made in ("lists/partial", "archives/partial", "none"):
             (folder / made).mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()  # as if no package were installed
@@ -54,6 +54,8 @@ class Suite:
             "Dir::Cache::pkgcache": "pkgcache.bin", "Dir::Cache::srcpkgcache": "srcpkgcache.bin",
         }  # fmt: skip
         given = [f"-o{name}={self.folder / value}" for name, value in options.items()]
+        if self.architecture:
+            given.append(f"-oAPT::Architecture={self.architecture}")
         self._run("apt-get", *given, *command, folder=debs)
 
     def _run(self, *command: str, folder: Path | None = None) -> None:

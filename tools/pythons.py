@@ -70,7 +70,7 @@ void _PyCriticalSection_Resume(struct _ts *);
 """
 
 
-def _run(*command: str | Path, cwd: Path | None = None, **variables: str) -> str:
+def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> str:
     """Run a command; return what it says, or raise it if it fails."""
     ended = subprocess.run(
         [*map(str, command)], cwd=cwd, env={**os.environ, **variables},
@@ -151,15 +151,15 @@ def _built(name: str, into: Path) -> Path:
             packed.extractall(folder, filter="data")
         source = next(Path(folder).iterdir())
         print(f"wakeproof: building Python {name} from {archive.name}: minutes", file=sys.stderr)
-        _run("./configure", "-q", "--disable-gil", f"--prefix={into}", "--with-ensurepip=no",
+        run("./configure", "-q", "--disable-gil", f"--prefix={into}", "--with-ensurepip=no",
              "--disable-test-modules", cwd=source)  # fmt: skip
-        _run("make", f"-j{os.cpu_count()}", cwd=source)
-        _run("make", "install", cwd=source)
+        run("make", f"-j{os.cpu_count()}", cwd=source)
+        run("make", "install", cwd=source)
     return into / "bin" / "python3"
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Let no other process fetch or build the same meanwhile."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
@@ -202,9 +202,9 @@ def _stand_in(python: Path, folder: Path) -> None:
     plain = [f"{name}=={pins[name]}" for name in NEEDED
              if name not in ("cffi", "greenlet", "hypothesis")]  # fmt: skip
     into = [*PIP, "--python", python]
-    _run(*into, "install", *plain, WITHOUT_WHEEL)
+    run(*into, "install", *plain, WITHOUT_WHEEL)
     for name in ("cffi", "greenlet"):
-        _run(*PIP, "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation",
+        run(*PIP, "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation",
              "-d", folder, f"{name}=={pins[name]}")  # fmt: skip
         with tarfile.open(next(folder.glob(f"{name}-*.tar.gz"))) as packed:
             packed.extractall(folder, filter="data")
@@ -214,12 +214,12 @@ def _stand_in(python: Path, folder: Path) -> None:
     lacking = folder / "lacking.h"
     lacking.write_text(LACKING, "utf-8")
     for name in ("cffi", "greenlet"):
-        _run(*into, "install", "--no-build-isolation", "--no-deps", folder / f"{name}-{pins[name]}",
+        run(*into, "install", "--no-build-isolation", "--no-deps", folder / f"{name}-{pins[name]}",
              CPPFLAGS=f"-include {lacking}")  # fmt: skip
 
 
-def venv(name: str) -> Path:
-    """Return the Python of an environment of that name, with wakeproof as it is now.
+def environment(name: str) -> Path:
+    """Return the Python of an environment of that name, with what building and testing need.
 
     Raises:
         CannotBeHadError: as `path`; or something cannot be installed.
@@ -228,16 +228,26 @@ def venv(name: str) -> Path:
     python = folder / "bin" / "python"
     stamp, pinned = folder / "wakeproof-dependencies", _pinned()
     if not stamp.exists() or stamp.read_text("utf-8") != pinned:
-        _run(base, "-m", "venv", "--clear", "--without-pip", folder)
+        run(base, "-m", "venv", "--clear", "--without-pip", folder)
         with tempfile.TemporaryDirectory() as made:
             listed = Path(made) / "requirements.txt"
             listed.write_text(pinned, "utf-8")
             if name == STAND_IN:
                 _stand_in(python, Path(made))
             else:
-                _run(*PIP, "--python", python, "install", "--require-hashes", "-r", listed)
+                run(*PIP, "--python", python, "install", "--require-hashes", "-r", listed)
         stamp.write_text(pinned, "utf-8")
-    _run(*PIP, "--python", python, "install", "--no-build-isolation", "--no-deps",
+    return python
+
+
+def venv(name: str) -> Path:
+    """Return the Python of an environment of that name, with wakeproof as it is now.
+
+    Raises:
+        CannotBeHadError: as `environment`.
+    """
+    python = environment(name)
+    run(*PIP, "--python", python, "install", "--no-build-isolation", "--no-deps",
          "--no-cache-dir", "--force-reinstall", ROOT)  # fmt: skip
     return python
 
@@ -246,7 +256,7 @@ def _environments(names: list[str]) -> Iterator[tuple[str, Path]]:
     """Yield each with the Python of its environment; print which are skipped, and why."""
     for name in names:
         try:
-            with _alone():
+            with alone():
                 python = venv(name)
         except CannotBeHadError as error:
             print(f"wakeproof: Python {name}: SKIPPED: {error}", flush=True)
@@ -269,7 +279,7 @@ def test(names: list[str], arguments: list[str]) -> int:
 def figures(name: str) -> dict[str, float]:
     """Return what tools/scaling.py measures under that Python, whose environment is there."""
     python = ROOT / "build" / "pythons" / name / "bin" / "python"
-    found: dict[str, float] = json.loads(_run(python, "tools/scaling.py", cwd=ROOT))
+    found: dict[str, float] = json.loads(run(python, "tools/scaling.py", cwd=ROOT))
     return found
 
 
@@ -284,7 +294,7 @@ def rows(names: list[str]) -> int:
 def compare(name: str, python: Path, row: str, operations: int) -> None:
     """Print one row, in us of CPU time, and divided by that of asyncio."""
     runs = [
-        [float(_run(python, "bench/peers/threads.py", row, side, str(operations), cwd=ROOT))
+        [float(run(python, "bench/peers/threads.py", row, side, str(operations), cwd=ROOT))
          for side in SIDES] for _ in range(RUNS)
     ]  # fmt: skip
     ours, coroutines, asyncio = (min(side) / 1000 for side in zip(*runs, strict=True))
@@ -297,7 +307,7 @@ def free(arguments: list[str]) -> int:
     """Test and measure without the GIL: under the newest such Python that can be had."""
     for name in FREE:
         try:
-            with _alone():
+            with alone():
                 venv(name)
         except CannotBeHadError as error:
             print(f"wakeproof: Python {name}: SKIPPED: {error}", flush=True)
@@ -305,7 +315,7 @@ def free(arguments: list[str]) -> int:
         os.environ.setdefault("WAKEPROOF_STRESS_S", "3")
         failed = test([name], arguments)
         with_gil = name.removesuffix("t")
-        with _alone():
+        with alone():
             venv(with_gil)
         runs = [(figures(name), figures(with_gil)) for _ in range(3)]
         ours, others = (
@@ -329,7 +339,7 @@ def main(arguments: list[str]) -> int:
     match given:
         case ["path" | "venv" as what, name]:
             try:
-                with _alone():
+                with alone():
                     print(path(name) if what == "path" else venv(name))
             except CannotBeHadError as error:
                 print(f"wakeproof: Python {name} cannot be had here: {error}", file=sys.stderr)
