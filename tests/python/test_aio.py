@@ -1256,7 +1256,7 @@ def test_a_protocol_that_is_interrupted_ends_the_loop(
 @beside_asyncio
 def test_a_write_is_refused_as_asyncio_refuses_it(make: type[asyncio.SelectorEventLoop]) -> None:
     with connected(make, Seen()) as (_, transport, theirs):
-        with pytest.raises(TypeError, match="bytes-like object, not 'str'"):
+        with pytest.raises(TypeError, match=r"data argument must be .*, not 'str'"):
             transport.write("text")
         transport.write(b"")
         transport.write_eof()
