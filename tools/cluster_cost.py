@@ -14,6 +14,7 @@ carriers; with the factor from one submitter to two, the third one is a guess fr
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
 import tempfile
@@ -85,9 +86,9 @@ def _configuration(folder: Path, carriers: int, submitters: int) -> Path:
     text = (folder / "MCSearch.cfg").read_text()
     for name, letter, count in (("Carriers", "c", carriers), ("Submitters", "s", submitters)):
         made = ", ".join(f"{letter}{n + 1}" for n in range(count))
-        lines = [f"  {name} = {{{made}}}" if line.split("=")[0].strip() == name else line
-                 for line in text.splitlines()]  # fmt: skip
-        text = "\n".join(lines) + "\n"
+        text, found = re.subn(rf"(?m)^( *{name} *=).*$", rf"\1 {{{made}}}", text)
+        if found != 1:
+            sys.exit(f"MCSearch.cfg gives {name} {found} times")
     file = folder / f"cost_{carriers}_{submitters}.cfg"
     file.write_text(text)
     return file

@@ -218,7 +218,7 @@ final class Peers {
 		Arrays.sort(took);
 	}
 
-	/** A thread, 10 us of work, and another thread. */
+	/** A thread, 10 us of work by the clock, and another thread. */
 	static void executes() throws InterruptedException {
 		start(() -> {
 			Thread[] all = new Thread[2 * TIMES];

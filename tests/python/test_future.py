@@ -37,6 +37,7 @@ from wakeproof import (
 from wakeproof._runtime import future as own
 from wakeproof._runtime.future import SteadyLock
 from wakeproof._runtime.line import IS_OWN
+from wakeproof._runtime.signal import anyway
 
 Make = Callable[[CarrierGroup], Executor]
 MAKES: dict[str, Make] = {
@@ -123,6 +124,7 @@ def test_a_call_that_is_interrupted_while_it_waits_has_its_permit_again(one: Car
         call = next(iter(pool._calls))
         until(lambda: not call.has_permit and call.thread.state == "parked")
         call.thread.interrupt()
+        until(lambda: not call.thread.is_interrupted())  # its wait has heard of it
         gate.release()
         assert future.result(PATIENCE_S) == "interrupted, 1 run"
     assert pool.statistics().running == 0
@@ -340,5 +342,44 @@ def test_an_interrupted_wait_leaves_no_future_locked(
         thread = VirtualThread(waits, group=one).start()
         until(lambda: thread.state == "parked")
         thread.interrupt()
+        until(lambda: not thread.is_interrupted())  # the wait has heard of it
     thread.result(PATIENCE_S)
-    assert all(future.set_running_or_notify_cancel() for future in futures)
+    assert all(future._condition.acquire(timeout=PATIENCE_S) for future in futures)
+
+
+@pytest.mark.skipif(not IS_OWN, reason="locks block their carriers here")
+@pytest.mark.parametrize("waits_for", [wait, lambda futures: list(as_completed(futures))])
+def test_who_sets_a_result_and_is_interrupted_wakes_who_waits(
+    one: CarrierGroup,
+    installed: None,  # noqa: ARG001
+    waits_for: Callable[[list[Future[Any]]], object],
+) -> None:
+    future: Any = own.Future()
+    waiting = threading.Thread(target=waits_for, args=([future],), daemon=True)
+    waiting.start()
+    until(lambda: future._waiters)
+    with future._waiters[0].lock:  # as another future that ends at the same time has it
+        thread = VirtualThread(future.set_result, 1, group=one).start()
+        until(lambda: thread.state == "parked")
+        thread.interrupt()
+        until(lambda: not thread.is_interrupted())  # the wait has heard of it
+    waiting.join(PATIENCE_S)
+    assert not waiting.is_alive()
+
+
+def test_an_interrupt_that_ends_no_wait_is_not_forgotten_when_the_wait_fails(
+    one: CarrierGroup,
+) -> None:
+    begun = iter([ThreadInterruptedError("an interrupt"), KeyboardInterrupt()])
+
+    def waits() -> bool:
+        def step() -> None:
+            raise next(begun)
+
+        with pytest.raises(KeyboardInterrupt):
+            anyway(step)
+        thread = wakeproof.current()
+        assert thread is not None
+        return thread.is_interrupted()
+
+    assert VirtualThread(waits, group=one).start().result(PATIENCE_S)

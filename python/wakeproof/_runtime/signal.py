@@ -33,15 +33,15 @@ def anyway(step: Callable[[], T]) -> T:
         step: a wait without a limit of time, which can be begun again.
     """
     was_interrupted = False
-    while True:
-        try:
-            value = step()
-            break
-        except ThreadInterruptedError:
-            was_interrupted = True
-    if was_interrupted and here.thread is not None:
-        here.thread.interrupt()
-    return value
+    try:
+        while True:
+            try:
+                return step()
+            except ThreadInterruptedError:
+                was_interrupted = True
+    finally:
+        if was_interrupted and here.thread is not None:
+            here.thread.interrupt()
 
 
 class Signal(core.Signal):

@@ -97,7 +97,7 @@ def test_python_is_asked_by_the_signal_that_faulthandler_has_and_by_no_other(
 
 
 @pytest.mark.parametrize(("signal_name", "why"), [
-    ("SIGNONE", "there is no signal SIGNONE"), ("USR1", "does not run Python"),
+    ("SIGNONE", "--faulthandler is 'SIGNONE'; allowed"), ("USR1", "does not run Python"),
 ])  # fmt: skip
 def test_a_signal_is_sent_to_python_alone(signal_name: str, why: str) -> None:
     with watching.running(["sleep", "1000"]) as pid:

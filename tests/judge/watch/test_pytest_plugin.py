@@ -12,10 +12,10 @@ import pytest
 from tests.support.running import run
 
 pytestmark = pytest.mark.slow
-THREADING = """
-import threading
+CONDITION = """
+import threading, wakeproof
 def case_it():
-    changed = threading.Condition()
+    changed = {kind}.Condition()
     def signals():
         with changed:
             changed.notify()
@@ -38,19 +38,6 @@ def case_it():
         async with asyncio.timeout(0.5):
             await changed.wait()
     asyncio.run(main())
-"""
-OURS = """
-import threading, wakeproof
-def case_it():
-    changed = wakeproof.Condition()
-    def signals():
-        with changed:
-            changed.notify()
-    with changed:
-        thread = threading.Thread(target=signals, name="signaller")
-        {early}
-        assert changed.wait(1)
-    thread.join()
 """
 LATE = "thread.start()"
 EARLY = "changed.{0}(); thread.start(); thread.join(); changed.{1}()"
@@ -75,19 +62,20 @@ def _tests(folder: Path, text: str, *options: str) -> subprocess.CompletedProces
                 str(folder / "test_it.py")))  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "lock"), [(THREADING, ""), (OURS, "mutex.")])
+@pytest.mark.parametrize(("kind", "lock"), [("threading", ""), ("wakeproof", "mutex.")])
 def test_a_signal_before_the_wait_is_hinted_at_and_one_in_time_is_not(
-    text: str, lock: str, tmp_path: Path
+    kind: str, lock: str, tmp_path: Path
 ) -> None:
-    lost = text.format(early=EARLY.format(f"{lock}release", f"{lock}acquire"))
-    early = _tests(tmp_path, lost, "--wakeproof-watch")
-    assert (early.returncode, "wakeproof: who waits" in early.stdout) == (1, True), early.stdout
-    assert re.search(r"MainThread has waited in Condition\.wait at .*:11 \(case_it\)", early.stdout)
+    early = EARLY.format(f"{lock}release", f"{lock}acquire")
+    lost = CONDITION.format(kind=kind, early=early)
+    told = _tests(tmp_path, lost, "--wakeproof-watch")
+    assert (told.returncode, "wakeproof: who waits" in told.stdout) == (1, True), told.stdout
+    assert re.search(r"MainThread has waited in Condition\.wait at .*:11 \(case_it\)", told.stdout)
     assert re.search(r"hint: it was signalled to nobody \S+ s before its wait began: "
-                     r"Condition\.notify at .*:7 .*, by signaller", early.stdout)  # fmt: skip
+                     r"Condition\.notify at .*:7 .*, by signaller", told.stdout)  # fmt: skip
     silent = _tests(tmp_path, lost)
     assert (silent.returncode, "who waits" in silent.stdout) == (1, False)
-    late = _tests(tmp_path, text.format(early=LATE), "--wakeproof-watch")
+    late = _tests(tmp_path, CONDITION.format(kind=kind, early=LATE), "--wakeproof-watch")
     assert (late.returncode, "who waits" in late.stdout) == (0, False), late.stdout
 
 
@@ -120,3 +108,11 @@ def test_a_test_that_takes_long_is_explained_while_it_hangs_and_a_fast_one_is_no
     assert re.search(r"MainThread is at .*threading\.py:\d+ \(wait\)", slow.stderr)
     fast = _tests(tmp_path, HANGS.format(after_s=0.01), *options)
     assert (fast.returncode, fast.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e30", "soon"])
+def test_a_time_that_no_thread_can_wait_is_refused(seconds: str, tmp_path: Path) -> None:
+    ended = _tests(tmp_path, "def case_it(): pass", "--wakeproof-watch",
+                   f"--wakeproof-watch-after={seconds}")  # fmt: skip
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"it is '{seconds}'; allowed: more than 0 seconds" in ended.stderr

@@ -120,7 +120,7 @@ def dump(process: Process, name: str) -> str:
     """
     number = getattr(signal, f"SIG{name.upper().removeprefix('SIG')}", None)
     if not isinstance(number, signal.Signals):
-        raise UsageError(f"there is no signal {name}")
+        raise UsageError(f"--faulthandler is {name!r}; allowed: a signal's name, such as SIGUSR1")
     if runtime(process) is not _PYTHON:
         raise UsageError(f"process {process.pid} does not run Python; --faulthandler is for Python")
     if not process.catches(number):

@@ -8,6 +8,7 @@ printed, and it goes on.
 from __future__ import annotations
 
 import _thread
+import argparse
 import os
 import sys
 import threading
@@ -30,9 +31,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Say who waits, and which wakes woke nobody, when a test fails or takes long.",
     )  # fmt: skip
     group.addoption(
-        "--wakeproof-watch-after", type=float, default=_AFTER_S, metavar="SECONDS",
+        "--wakeproof-watch-after", type=_after, default=_AFTER_S, metavar="SECONDS",
         help=f"Say so when a test has taken that long; {_AFTER_S:g}.",
     )  # fmt: skip
+
+
+def _after(text: str) -> float:
+    """Return a number of seconds.
+
+    Raises:
+        ArgumentTypeError: it is none that a thread can wait.
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:  # not a number is neither
+        raise argparse.ArgumentTypeError(f"it is {text!r}; allowed: more than 0 seconds")
+    return seconds
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,12 +84,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     def look() -> None:
         if not over.acquire(timeout=after_s):
             head = f"\nwakeproof: {item.nodeid} has taken {after_s:g} s\n"
-            text = "".join(f"{line}\n" for line in [*notes.lines(), *_threads(own)])
+            lines = [*notes.lines(), *_threads(threading.get_ident())]
+            text = "".join(f"{line}\n" for line in lines)
             os.write(item.config.stash[_STDERR], f"{head}{text}".encode())
 
     thread = threading.Thread(target=look, name="wakeproof-watch", daemon=True)
     thread.start()
-    own = thread.ident
     try:
         return (yield)
     finally:
@@ -95,7 +111,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def _threads(own: int | None) -> Iterator[str]:
+def _threads(own: int) -> Iterator[str]:
     """Yield where each thread is."""
     names = {one.ident: one.name for one in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
