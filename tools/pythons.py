@@ -49,6 +49,7 @@ TESTS = ("tests/python", "tests/schedules", "tests/sync", "tests/sched", "tests/
          "tests/queue", "tests/pool", "tests/thread", "tests/wakeup", "tests/inspect")  # fmt: skip
 BUILD_S = 3600
 ROWS = {"python_yield": 100_000, "python_join": 10_000, "python_many_10k": 10_000,
+        "python_many_100k": 100_000,
         "python_turns_10k": 10_000}  # fmt: skip
 SIDES, RUNS = ("ours", "coroutines", "asyncio"), 3
 START = """\

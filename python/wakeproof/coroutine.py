@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from wakeproof._native.ffi import lib
 from wakeproof._runtime import child as children
 from wakeproof._runtime import console, trampoline
-from wakeproof._runtime.core import joining, parking, permit, yielding
+from wakeproof._runtime.core import in_c, joining, parking, permit, yielding
 from wakeproof._runtime.deadline import deadline_ns, sleep_ns
 from wakeproof._runtime.descriptor import READ, WRITE, closed, fail
 from wakeproof._runtime.offload import begin
@@ -59,6 +59,7 @@ T = TypeVar("T")
 _Base = socket.socket
 
 
+@in_c
 async def park(timeout_s: float | None = None) -> bool:
     """Park the calling virtual thread, as `wakeproof.park` does."""
     return await permit(timeout_s)
@@ -79,6 +80,7 @@ async def sleep(seconds: float) -> None:
         await yield_now()
 
 
+@in_c
 async def yield_now() -> None:
     """Run what is queued on the carrier, as `wakeproof.yield_now` does."""
     await yielding()
@@ -91,6 +93,7 @@ async def submit_and_yield(thread: VirtualThread) -> None:
     await yielding()
 
 
+@in_c
 async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
     """Wait for another virtual thread, as `VirtualThread.join` does."""
     return await joining(other, timeout_s)

@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
+import inspect
 import os
+import pickle
 import traceback
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from functools import partial
+from typing import Any, cast
 
 import pytest
 from tests.support.virtual import PATIENCE_S, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, ThreadInterruptedError, Unfinished, VirtualThread, coroutine
+from wakeproof._runtime import core
 from wakeproof.errors import WrongThreadError
 
 
@@ -192,3 +198,116 @@ def test_a_child_that_it_forks_ends_where_the_step_does(group: CarrierGroup) -> 
 
     child = VirtualThread(body, group=group).start().result(PATIENCE_S)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (0, 1)
+
+
+# Those whose call makes no coroutine where the hot path is C; what they make is held to the same.
+WAITS: dict[str, Callable[[VirtualThread], Awaitable[object]]] = {
+    "park": lambda _: coroutine.park(0),
+    "yield_now": lambda _: coroutine.yield_now(),
+    "join": lambda other: coroutine.join(other, 0),
+}
+waits = pytest.mark.parametrize("name", WAITS)
+
+
+@pytest.fixture
+def other(group: CarrierGroup) -> Iterator[VirtualThread]:
+    """Yield a thread that is parked."""
+    thread = parked(VirtualThread(coroutine.park, group=group).start())
+    yield thread
+    thread.unpark()
+    thread.join()
+
+
+@waits
+def test_one_that_is_never_awaited_is_told(
+    group: CarrierGroup, other: VirtualThread, name: str
+) -> None:
+    async def body() -> None:
+        with pytest.warns(RuntimeWarning, match=f"coroutine '{name}' was never awaited"):
+            WAITS[name](other)
+
+    VirtualThread(body, group=group).start().result(PATIENCE_S)
+
+
+@waits
+def test_one_is_awaited_once(group: CarrierGroup, other: VirtualThread, name: str) -> None:
+    async def body() -> None:
+        wait = WAITS[name](other)
+        assert not await wait
+        with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+            await wait
+
+    VirtualThread(body, group=group).start().result(PATIENCE_S)
+
+
+@waits
+def test_one_that_is_closed_or_thrown_into_is_not_awaited(
+    group: CarrierGroup, other: VirtualThread, name: str
+) -> None:
+    async def body() -> None:
+        for is_closed in (True, False):
+            wait = cast("Coroutine[Any, Any, object]", WAITS[name](other))
+            if is_closed:
+                wait.close()
+            else:
+                with pytest.raises(KeyError, match="thrown"):
+                    wait.throw(KeyError("thrown"))
+            with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+                wait.send(None)
+
+    VirtualThread(body, group=group).start().result(PATIENCE_S)
+
+
+@pytest.mark.skipif(not core.IN_C, reason="a coroutine says so in other words, or waits as well")
+@pytest.mark.parametrize("name", ["park", "join"])
+def test_one_is_awaited_by_one_thread(group: CarrierGroup, other: VirtualThread, name: str) -> None:
+    made: list[Awaitable[bool]] = []
+
+    async def first() -> bool:
+        made.append(coroutine.park() if name == "park" else coroutine.join(other))
+        return await made[0]
+
+    async def second() -> None:
+        with pytest.raises(RuntimeError, match="awaits what another one has called"):
+            await made[0]
+
+    waiter = parked(VirtualThread(first, group=group).start())
+    VirtualThread(second, group=group).start().result(PATIENCE_S)
+    (waiter if name == "park" else other).unpark()
+    assert waiter.result(PATIENCE_S) is True
+
+
+@pytest.mark.parametrize("fn", [coroutine.park, coroutine.yield_now, coroutine.join])
+def test_it_is_a_coroutine_function_to_all_who_ask(fn: Callable[..., object]) -> None:
+    assert inspect.iscoroutinefunction(fn)
+    assert inspect.isfunction(fn)
+    assert fn.__module__ == "wakeproof.coroutine"
+    assert inspect.signature(fn).return_annotation in ("bool", "None")
+    assert pickle.loads(pickle.dumps(fn)) is copy.copy(fn) is fn
+
+
+def test_its_arguments_are_those_of_the_function_in_python(
+    group: CarrierGroup, other: VirtualThread
+) -> None:
+    async def body() -> None:
+        assert not await coroutine.park(timeout_s=0)
+        assert not await coroutine.join(other, timeout_s=0)
+        assert not await coroutine.join(other=other, timeout_s=0)
+        with pytest.raises(TypeError, match=r"join\(\) missing 1 required positional argument"):
+            await coroutine.join()  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"yield_now\(\) takes 0 positional arguments"):
+            await coroutine.yield_now(1)  # type: ignore[call-arg]
+        with pytest.raises(wakeproof.UsageError, match="timeout_s is -1"):
+            await coroutine.park(-1)
+        with pytest.raises(wakeproof.UsageError, match="timeout_s is nan"):
+            await coroutine.join(other, float("nan"))
+
+    VirtualThread(body, group=group).start().result(PATIENCE_S)
+
+
+def test_those_whose_call_is_c_run_as_bodies_and_in_a_partial(group: CarrierGroup) -> None:
+    assert VirtualThread(coroutine.park, 0, group=group).start().result(PATIENCE_S) is False
+    timed = partial(coroutine.park, timeout_s=0)
+    assert VirtualThread(timed, group=group).start().result(PATIENCE_S) is False
+    thread = VirtualThread(coroutine.yield_now, group=group).start()
+    assert thread.result(PATIENCE_S) is None

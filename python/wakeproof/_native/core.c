@@ -107,8 +107,9 @@ static const char *const called[] = {
 	CALLED(STRING)};
 
 static PyObject *bodies_object, *str_make, *str_check_process, *str_abandon, *str_is_poller,
-	*str_life, *str_name, *str_group, *str_check_join, *str_end, *said_done, *said_yield,
-	*said_park, *no_arguments, *only_park, *only_yield, *only_done, *str_runner;
+	*str_life, *str_name, *str_dunder_name, *str_reduce, *str_reduce_ex, *str_group,
+	*str_check_join, *str_end, *said_done, *said_yield, *said_park, *no_arguments, *only_park,
+	*only_yield, *only_done, *str_runner;
 
 /* What the next step of a thread does. */
 enum { FIRST, NEXT_OF_COROUTINE, NEXT_OF_CALL, BY_PYTHON /* calls what `_resume` was set to */ };
@@ -297,6 +298,12 @@ typedef struct signal {
 	bool is_set;
 } signal;
 
+/* A coroutine function whose call is C. */
+typedef struct in_c {
+	PyObject_HEAD vectorcallfunc call;
+	PyObject *fn;
+} in_c;
+
 /* One wait of a virtual thread, or, with a parker, of an OS thread. */
 typedef struct waiter {
 	PyObject_HEAD PyObject *thread;
@@ -304,7 +311,8 @@ typedef struct waiter {
 	uint32_t number; /* of the park */
 } waiter;
 
-static PyTypeObject *signal_type, *waiter_type, *until_type, *parking_type, *yielding_type;
+static PyTypeObject *signal_type, *waiter_type, *until_type, *parking_type, *yielding_type,
+	*in_c_type;
 static PyObject *over; /* an `until` of what has ended */
 
 /* The kernel's thread, with a reference to its group, which keeps both alive; NULL: it was closed. */
@@ -940,12 +948,46 @@ static PyObject *signal_wait(PyObject *self, PyObject *args, PyObject *named)
 	return PyBool_FromLong(LOOK_FOR(((signal *)self)->is_set));
 }
 
-/* What a coroutine awaits. */
+/* ---- what a coroutine awaits ----
+ *
+ * What the C of `park`, `yield_now` and `join` makes takes the place of a coroutine, so it refuses what a
+ * coroutine refuses: to be awaited twice, or by two threads, or never. */
+
+typedef enum awaited { NOT_YET, AWAITED, NO_MORE } awaited;
+
+/* Whether the caller, a coroutine function that runs as a virtual thread, may go on with it; else an
+ * exception. `by`: whether the caller is the one that it is of. */
+static bool may_go_on(awaited how, bool by)
+{
+	if (how == NO_MORE)
+		PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
+	else if (!by)
+		PyErr_SetString(PyExc_RuntimeError,
+				"a virtual thread awaits what another one has called");
+	else
+		return true;
+	return false;
+}
+
+static void never_awaited(awaited how, const char *name)
+{
+	PyObject *kind, *error, *trace;
+
+	if (how != NOT_YET)
+		return;
+	PyErr_Fetch(&kind, &error, &trace);
+	if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "coroutine '%s' was never awaited", name) !=
+	    0)
+		PyErr_WriteUnraisable(NULL);
+	PyErr_Restore(kind, error, trace);
+}
+
 typedef struct until {
 	PyObject_HEAD turns turns; /* of no signal: it is set */
 	PyObject *joined;          /* the thread whose end it is, or NULL */
 	int64_t deadline;
 	bool is_parked;
+	uint8_t how; /* an `awaited` */
 } until;
 
 static PyObject *until_new(PyObject *of, PyObject *thread, PyObject *joined, int64_t deadline)
@@ -958,6 +1000,7 @@ static PyObject *until_new(PyObject *of, PyObject *thread, PyObject *joined, int
 	made->joined = Py_XNewRef(joined);
 	made->deadline = deadline;
 	made->is_parked = false;
+	made->how = joined == NULL ? AWAITED : NOT_YET;
 	PyObject_GC_Track(made);
 	return (PyObject *)made;
 }
@@ -984,8 +1027,12 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 		*result = Py_NewRef(Py_True);
 		return PYGEN_RETURN;
 	}
+	if (!may_go_on(mine->how, thread == wp__own_thread()))
+		return PYGEN_ERROR;
+	mine->how = AWAITED;
 	if (!mine->is_parked && (LOOK_FOR(mine->turns.of->is_set) || mine->deadline == 0)) {
 		*result = PyBool_FromLong(LOOK_FOR(mine->turns.of->is_set));
+		mine->how = NO_MORE;
 		return PYGEN_RETURN;
 	}
 	goes_on = mine->is_parked ? turns_after(&mine->turns, kernel.park_end())
@@ -1005,6 +1052,7 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 		goes_on = turns_after(&mine->turns, said);
 	}
 	turns_end(&mine->turns);
+	mine->how = NO_MORE;
 	if (goes_on < 0)
 		return PYGEN_ERROR;
 	*result = mine->joined != NULL && LOOK_FOR(OF(mine->joined)->is_closed)
@@ -1012,6 +1060,33 @@ static PySendResult until_send(PyObject *self, PyObject *sent, PyObject **result
 			  : PyBool_FromLong(LOOK_FOR(mine->turns.of->is_set));
 	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
 }
+
+#if PY_VERSION_HEX >= 0x030C0000 && !defined(Py_GIL_DISABLED)
+static PyObject *stop_true; /* StopIteration(True), used again while nobody has it */
+
+/* An `await` takes the value out of an object that each return would make: from 3.12 on the interpreter
+ * asks tp_iternext and not am_send. */
+static bool stop_with_true(void)
+{
+	PyObject *traceback;
+
+	if (stop_true == NULL)
+		stop_true = PyObject_CallOneArg(PyExc_StopIteration, Py_True);
+	if (stop_true == NULL || Py_REFCNT(stop_true) != 1)
+		return false;
+	traceback = PyException_GetTraceback(stop_true);
+	if (traceback != NULL)
+		PyException_SetTraceback(stop_true, Py_None);
+	Py_XDECREF(traceback);
+	PyErr_SetRaisedException(Py_NewRef(stop_true));
+	return true;
+}
+#else
+static bool stop_with_true(void)
+{
+	return false;
+}
+#endif
 
 /* tp_iternext of a type with am_send. */
 static PyObject *by_send(PyObject *self, PySendResult (*send)(PyObject *, PyObject *, PyObject **))
@@ -1022,11 +1097,55 @@ static PyObject *by_send(PyObject *self, PySendResult (*send)(PyObject *, PyObje
 	if (said == PYGEN_NEXT)
 		return result;
 	if (said == PYGEN_RETURN) {
-		PyErr_SetObject(PyExc_StopIteration, result);
+		/* NULL alone says None */
+		if (result != Py_None && (result != Py_True || !stop_with_true()))
+			PyErr_SetObject(PyExc_StopIteration, result);
 		Py_DECREF(result);
 	}
 	return NULL;
 }
+
+static uint8_t *how_of(PyObject *self);
+
+static PyObject *coroutine_send(PyObject *self, PyObject *value)
+{
+	PyObject *next = Py_TYPE(self)->tp_iternext(self);
+
+	(void)value;
+	if (next == NULL && !PyErr_Occurred())
+		PyErr_SetNone(PyExc_StopIteration);
+	return next;
+}
+
+static PyObject *coroutine_throw(PyObject *self, PyObject *args)
+{
+	PyObject *kind, *error = NULL, *trace = NULL;
+
+	if (!PyArg_ParseTuple(args, "O|OO:throw", &kind, &error, &trace))
+		return NULL;
+	*how_of(self) = NO_MORE;
+	if (PyExceptionInstance_Check(kind))
+		PyErr_SetObject((PyObject *)Py_TYPE(kind), kind);
+	else if (PyExceptionClass_Check(kind))
+		PyErr_SetObject(kind, error);
+	else
+		PyErr_Format(PyExc_TypeError, "throw: %R is no exception", kind);
+	return NULL;
+}
+
+static PyObject *coroutine_close(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	*how_of(self) = NO_MORE;
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef coroutine_methods[] = {
+	{"send", coroutine_send, METH_O, "Go on, as a coroutine does."},
+	{"throw", coroutine_throw, METH_VARARGS, "Raise an exception where it is awaited."},
+	{"close", coroutine_close, METH_NOARGS, "Say that nobody awaits it any more."},
+	{0},
+};
 
 static PyObject *until_next(PyObject *self)
 {
@@ -1048,6 +1167,8 @@ static int until_clear(PyObject *self)
 {
 	until *mine = (until *)self;
 
+	never_awaited(mine->how, "join");
+	mine->how = NO_MORE;
 	if (mine->turns.of != NULL && mine->turns.thread != NULL) /* its coroutine was closed */
 		turns_end(&mine->turns);
 	Py_CLEAR(mine->turns.of);
@@ -1066,10 +1187,15 @@ static void until_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-static PyType_Slot until_slots[] = {{Py_am_await, PyObject_SelfIter}, {Py_am_send, until_send},
-				    {Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, until_next},
-				    {Py_tp_traverse, until_traverse}, {Py_tp_clear, until_clear},
-				    {Py_tp_dealloc, until_dealloc},   {0, NULL}};
+static PyType_Slot until_slots[] = {{Py_tp_methods, coroutine_methods},
+				    {Py_am_await, PyObject_SelfIter},
+				    {Py_am_send, until_send},
+				    {Py_tp_iter, PyObject_SelfIter},
+				    {Py_tp_iternext, until_next},
+				    {Py_tp_traverse, until_traverse},
+				    {Py_tp_clear, until_clear},
+				    {Py_tp_dealloc, until_dealloc},
+				    {0, NULL}};
 static PyType_Spec until_spec = {.name = "wakeproof._native.own.Until",
 				 .basicsize = sizeof(until),
 				 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
@@ -1168,13 +1294,12 @@ static PyType_Spec signal_spec = {.name = "wakeproof._native.own.Signal",
 					   Py_TPFLAGS_BASETYPE,
 				  .slots = signal_slots};
 
-/* ---- what else a coroutine awaits ---- */
-
 typedef struct parking {
 	PyObject_HEAD int64_t deadline;
-	uint32_t on;
+	uint32_t on; /* is_told: the number of the thread that is parked by it */
 	uint8_t why;
 	bool is_parked, is_told; /* is_told: gives what `park` returns, not the kernel's code */
+	uint8_t how;             /* an `awaited` */
 } parking;
 
 static parking *parking_of(int64_t deadline, bool is_told)
@@ -1188,6 +1313,7 @@ static parking *parking_of(int64_t deadline, bool is_told)
 	made->why = 0;
 	made->is_parked = false;
 	made->is_told = is_told;
+	made->how = is_told ? NOT_YET : AWAITED;
 	return made;
 }
 
@@ -1222,6 +1348,11 @@ static PyObject *permit(PyObject *module, PyObject *timeout_s)
 						      : (PyObject *)parking_of(deadline, true);
 }
 
+static uint32_t id_of(PyObject *thread)
+{
+	return (uint32_t)OF(thread)->number;
+}
+
 static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **result)
 {
 	parking *mine = (parking *)self;
@@ -1230,12 +1361,20 @@ static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **resu
 
 	(void)sent;
 	*result = NULL;
+	if (mine->is_told) {
+		if (!may_go_on(mine->how,
+			       thread != NULL && (!mine->is_parked || mine->on == id_of(thread))))
+			return PYGEN_ERROR;
+		mine->on = id_of(thread);
+		mine->how = AWAITED;
+	}
 	if (mine->is_parked) {
 		said = kernel.park_end();
 	} else if (thread != NULL && OF(thread)->pins != 0) {
 		said = park_pinned(mine->deadline, mine->why, mine->on);
 	} else {
-		said = kernel.park_begin_for(mine->deadline, mine->why, mine->on);
+		said = kernel.park_begin_for(mine->deadline, mine->why,
+					     mine->is_told ? 0 : mine->on);
 		if (said == code.must_park) {
 			mine->is_parked = true;
 			*result = Py_NewRef(said_park);
@@ -1243,9 +1382,12 @@ static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **resu
 		}
 	}
 	mine->is_parked = false;
-	if (!mine->is_told)
+	if (!mine->is_told) {
 		*result = PyLong_FromLong(said);
-	else if (said == code.interrupted && thread != NULL)
+		return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
+	}
+	mine->how = NO_MORE;
+	if (said == code.interrupted && thread != NULL)
 		raise_interrupted(thread);
 	else
 		*result = PyBool_FromLong(said == code.ok);
@@ -1266,10 +1408,19 @@ static void plain_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-static PyType_Slot parking_slots[] = {
-	{Py_am_await, PyObject_SelfIter}, {Py_am_send, parking_send},
-	{Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, parking_next},
-	{Py_tp_dealloc, plain_dealloc},   {0, NULL}};
+static void parking_dealloc(PyObject *self)
+{
+	never_awaited(((parking *)self)->how, "park");
+	plain_dealloc(self);
+}
+
+static PyType_Slot parking_slots[] = {{Py_tp_methods, coroutine_methods},
+				      {Py_am_await, PyObject_SelfIter},
+				      {Py_am_send, parking_send},
+				      {Py_tp_iter, PyObject_SelfIter},
+				      {Py_tp_iternext, parking_next},
+				      {Py_tp_dealloc, parking_dealloc},
+				      {0, NULL}};
 static PyType_Spec parking_spec = {.name = "wakeproof._native.own.Parking",
 				   .basicsize = sizeof(parking),
 				   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -1278,6 +1429,7 @@ static PyType_Spec parking_spec = {.name = "wakeproof._native.own.Parking",
 /* Of a yield: nothing but whether it has yielded. */
 typedef struct yielding {
 	PyObject_HEAD bool is_over;
+	uint8_t how; /* an `awaited` */
 } yielding;
 
 static PySendResult yielding_send(PyObject *self, PyObject *sent, PyObject **result)
@@ -1285,13 +1437,12 @@ static PySendResult yielding_send(PyObject *self, PyObject *sent, PyObject **res
 	yielding *mine = (yielding *)self;
 
 	(void)sent;
-	if (mine->is_over) {
-		*result = Py_NewRef(Py_None);
-		return PYGEN_RETURN;
-	}
+	if (!may_go_on(mine->how, true))
+		return PYGEN_ERROR;
+	mine->how = mine->is_over ? NO_MORE : AWAITED;
+	*result = Py_NewRef(mine->is_over ? Py_None : said_yield);
 	mine->is_over = true;
-	*result = Py_NewRef(said_yield);
-	return PYGEN_NEXT;
+	return mine->how == NO_MORE ? PYGEN_RETURN : PYGEN_NEXT;
 }
 
 static PyObject *yielding_next(PyObject *self)
@@ -1299,14 +1450,32 @@ static PyObject *yielding_next(PyObject *self)
 	return by_send(self, yielding_send);
 }
 
-static PyType_Slot yielding_slots[] = {
-	{Py_am_await, PyObject_SelfIter}, {Py_am_send, yielding_send},
-	{Py_tp_iter, PyObject_SelfIter},  {Py_tp_iternext, yielding_next},
-	{Py_tp_dealloc, plain_dealloc},   {0, NULL}};
+static void yielding_dealloc(PyObject *self)
+{
+	never_awaited(((yielding *)self)->how, "yield_now");
+	plain_dealloc(self);
+}
+
+static PyType_Slot yielding_slots[] = {{Py_tp_methods, coroutine_methods},
+				       {Py_am_await, PyObject_SelfIter},
+				       {Py_am_send, yielding_send},
+				       {Py_tp_iter, PyObject_SelfIter},
+				       {Py_tp_iternext, yielding_next},
+				       {Py_tp_dealloc, yielding_dealloc},
+				       {0, NULL}};
 static PyType_Spec yielding_spec = {.name = "wakeproof._native.own.Yielding",
 				    .basicsize = sizeof(yielding),
 				    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
 				    .slots = yielding_slots};
+
+static uint8_t *how_of(PyObject *self)
+{
+	if (Py_IS_TYPE(self, until_type))
+		return &((until *)self)->how;
+	if (Py_IS_TYPE(self, parking_type))
+		return &((parking *)self)->how;
+	return &((yielding *)self)->how;
+}
 
 /* The caller must be a coroutine function that runs as a virtual thread; in a pinned section it
  * yields nothing. */
@@ -1320,8 +1489,10 @@ static PyObject *yielding_new(PyObject *module, PyObject *nothing)
 	if (thread == NULL || !OF(thread)->is_coroutine)
 		return PyObject_CallNoArgs(py.refuse_yield);
 	made = PyObject_New(yielding, yielding_type);
-	if (made != NULL)
+	if (made != NULL) {
 		made->is_over = OF(thread)->pins != 0;
+		made->how = NOT_YET;
+	}
 	return (PyObject *)made;
 }
 
@@ -1954,8 +2125,8 @@ static int is_coroutine(PyObject *fn)
 		fn = PyMethod_GET_FUNCTION(fn);
 	if (PyFunction_Check(fn))
 		return (((PyCodeObject *)PyFunction_GET_CODE(fn))->co_flags & CO_COROUTINE) != 0;
-	if (PyCFunction_Check(fn))
-		return 0;
+	if (PyCFunction_Check(fn) || Py_IS_TYPE(fn, in_c_type))
+		return !PyCFunction_Check(fn);
 	said = PyObject_CallOneArg(py.is_coroutine, fn);
 	truth = said == NULL ? -1 : PyObject_IsTrue(said);
 	Py_XDECREF(said);
@@ -1989,9 +2160,12 @@ static int settle(vthread *self, PyObject *asked, int *home)
 /* What the thread calls: fn, or fn with its arguments. */
 static PyObject *bound(PyObject *args, PyObject *named)
 {
-	if (PyTuple_GET_SIZE(args) == 1 && (named == NULL || PyDict_GET_SIZE(named) == 0))
-		return Py_NewRef(PyTuple_GET_ITEM(args, 0));
-	return PyObject_Call(py.partial, args, named);
+	PyObject *fn = PyTuple_GET_ITEM(args, 0);
+
+	if (PyTuple_GET_SIZE(args) != 1 || (named != NULL && PyDict_GET_SIZE(named) != 0))
+		return PyObject_Call(py.partial, args, named);
+	/* As the body of a thread it is a coroutine, which dumps show. */
+	return Py_NewRef(Py_IS_TYPE(fn, in_c_type) ? ((in_c *)fn)->fn : fn);
 }
 
 /* The kernel's thread, for one that has its group, its name and what it calls. 0; -1: an exception. */
@@ -2237,20 +2411,17 @@ static PyObject *done_get(PyObject *self, void *nothing)
 	return Py_XNewRef((PyObject *)done_of(self));
 }
 
-/* Await its end, as the calling coroutine function: thread, seconds or None. */
-static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* Await its end, as the calling coroutine function. */
+static PyObject *joining_of(PyObject *other, PyObject *timeout_s)
 {
-	PyObject *thread = wp__own_thread(), *other = count > 0 ? args[0] : Py_None, *said;
+	PyObject *thread = wp__own_thread(), *said;
 	signal *done;
 	int64_t deadline;
 	bool is_one;
 
-	(void)module;
-	if (count != 2)
-		return PyErr_Format(PyExc_TypeError, "joining: of 2");
 	if (thread == NULL || !OF(thread)->is_coroutine)
 		return PyObject_CallNoArgs(py.refuse_join);
-	if (deadline_of(args[1], &deadline) != 0)
+	if (deadline_of(timeout_s, &deadline) != 0)
 		return NULL;
 	is_one = PyObject_TypeCheck(other, (PyTypeObject *)py.thread_type);
 	/* What is left of its checks, for one of the same group that has begun. */
@@ -2268,6 +2439,15 @@ static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t cou
 		return Py_NewRef(over);
 	done = done_of(other);
 	return done == NULL ? NULL : until_new((PyObject *)done, thread, other, deadline);
+}
+
+/* As `joining_of`: thread, seconds or None. */
+static PyObject *joining(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+	(void)module;
+	if (count != 2)
+		return PyErr_Format(PyExc_TypeError, "joining: of 2");
+	return joining_of(args[0], args[1]);
 }
 
 /* That of the field, or else what is made: a new reference. NULL: an exception. */
@@ -2641,6 +2821,138 @@ static PyType_Spec core_spec = {.name = "wakeproof._native.own.Core",
 					 Py_TPFLAGS_HAVE_GC,
 				.slots = core_slots};
 
+/* ---- coroutine functions whose call is C ----
+ *
+ * The call makes what is awaited, and no coroutine: 208 bytes for each that waits, and a frame for each
+ * step.  All else of it is the function in Python, which is called with other arguments as well, and by
+ * who may not call it: then the error comes when it is awaited. */
+
+static PyObject *call_by_python(PyObject *self, PyObject *const *args, size_t flags,
+				PyObject *names)
+{
+	return PyObject_Vectorcall(((in_c *)self)->fn, args, flags, names);
+}
+
+/* Whether there are so many arguments, and the caller may await. */
+static bool is_plain_call(size_t flags, PyObject *names, Py_ssize_t least, Py_ssize_t most)
+{
+	Py_ssize_t count = PyVectorcall_NARGS(flags);
+	PyObject *thread = wp__own_thread();
+
+	return names == NULL && count >= least && count <= most && thread != NULL &&
+	       OF(thread)->is_coroutine;
+}
+
+static PyObject *call_park(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+	if (!is_plain_call(flags, names, 0, 1))
+		return call_by_python(self, args, flags, names);
+	return permit(NULL, PyVectorcall_NARGS(flags) == 0 ? Py_None : args[0]);
+}
+
+static PyObject *call_yield(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+	if (!is_plain_call(flags, names, 0, 0))
+		return call_by_python(self, args, flags, names);
+	return yielding_new(NULL, NULL);
+}
+
+static PyObject *call_join(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+	if (!is_plain_call(flags, names, 1, 2))
+		return call_by_python(self, args, flags, names);
+	return joining_of(args[0], PyVectorcall_NARGS(flags) == 1 ? Py_None : args[1]);
+}
+
+static PyObject *in_c_new(PyObject *module, PyObject *fn)
+{
+	static const struct {
+		const char *name;
+		vectorcallfunc call;
+	} calls[] = {{"park", call_park}, {"yield_now", call_yield}, {"join", call_join}};
+	PyObject *name = PyObject_GetAttr(fn, str_dunder_name);
+	in_c *made = NULL;
+
+	(void)module;
+	for (size_t n = 0; name != NULL && n < sizeof calls / sizeof *calls; n++) {
+		if (PyUnicode_CompareWithASCIIString(name, calls[n].name) != 0)
+			continue;
+		made = PyObject_GC_New(in_c, in_c_type);
+		if (made == NULL)
+			break;
+		made->call = calls[n].call;
+		made->fn = Py_NewRef(fn);
+		PyObject_GC_Track(made);
+	}
+	if (name != NULL && made == NULL && !PyErr_Occurred())
+		PyErr_Format(PyExc_TypeError, "in_c: there is no %R", fn);
+	Py_XDECREF(name);
+	return (PyObject *)made;
+}
+
+/* All but how it is pickled is the function's, `__class__` among it. */
+static PyObject *in_c_getattro(PyObject *self, PyObject *name)
+{
+	return name == str_reduce || name == str_reduce_ex
+		       ? PyObject_GenericGetAttr(self, name)
+		       : PyObject_GetAttr(((in_c *)self)->fn, name);
+}
+
+static PyObject *in_c_reduce(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyMethodDef in_c_methods[] = {
+	{"__reduce__", in_c_reduce, METH_NOARGS, "Its name, by which a pickle finds it."}, {0}};
+
+static PyObject *in_c_repr(PyObject *self)
+{
+	return PyObject_Repr(((in_c *)self)->fn);
+}
+
+static int in_c_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(((in_c *)self)->fn);
+	return 0;
+}
+
+static int in_c_clear(PyObject *self)
+{
+	Py_CLEAR(((in_c *)self)->fn);
+	return 0;
+}
+
+static void in_c_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	in_c_clear(self);
+	PyObject_GC_Del(self);
+	Py_DECREF(type);
+}
+
+static PyMemberDef in_c_members[] = {
+	{"__vectorcalloffset__", T_PYSSIZET, offsetof(in_c, call), READONLY, NULL}, {0}};
+static PyType_Slot in_c_slots[] = {{Py_tp_call, PyVectorcall_Call},
+				   {Py_tp_members, in_c_members},
+				   {Py_tp_methods, in_c_methods},
+				   {Py_tp_getattro, in_c_getattro},
+				   {Py_tp_repr, in_c_repr},
+				   {Py_tp_traverse, in_c_traverse},
+				   {Py_tp_clear, in_c_clear},
+				   {Py_tp_dealloc, in_c_dealloc},
+				   {0, NULL}};
+static PyType_Spec in_c_spec = {.name = "wakeproof._native.own.InC",
+				.basicsize = sizeof(in_c),
+				.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+					 Py_TPFLAGS_HAVE_VECTORCALL |
+					 Py_TPFLAGS_DISALLOW_INSTANTIATION,
+				.slots = in_c_slots};
+
 /* ---- the module ---- */
 
 /* Takes a dict: name -> object of Python; addresses; codes; the greenlets. */
@@ -2703,6 +3015,7 @@ static PyMethodDef functions[] = {
 	 "Switch to the carrier until the next step: thread, what the step returns."},
 	{"parking", (PyCFunction)(void *)parking_new, METH_FASTCALL, "Await a park: as `park`."},
 	{"permit", permit, METH_O, "Await a permit: seconds or None."},
+	{"in_c", in_c_new, METH_O, "A coroutine function of `coroutine`, whose call is C."},
 	{"joining", (PyCFunction)(void *)joining, METH_FASTCALL,
 	 "Await the end of a thread: thread, seconds or None."},
 	{"is_waiter", is_waiter, METH_O, "Whether a callback of a signal wakes a thread."},
@@ -2749,6 +3062,7 @@ int wp__core_fill(PyObject *module)
 	until_type = type_of(module, &until_spec);
 	parking_type = type_of(module, &parking_spec);
 	yielding_type = type_of(module, &yielding_spec);
+	in_c_type = type_of(module, &in_c_spec);
 	if (until_type != NULL)
 		over = until_new(NULL, NULL, NULL, 0);
 	if (over == NULL)
@@ -2770,10 +3084,14 @@ int wp__core_fill(PyObject *module)
 	str_check_join = PyUnicode_InternFromString("_check_join");
 	str_end = PyUnicode_InternFromString("end");
 	str_name = PyUnicode_InternFromString("name");
+	str_dunder_name = PyUnicode_InternFromString("__name__");
+	str_reduce = PyUnicode_InternFromString("__reduce__");
+	str_reduce_ex = PyUnicode_InternFromString("__reduce_ex__");
 	str_group = PyUnicode_InternFromString("group");
 	if (signal_type == NULL || waiter_type == NULL || until_type == NULL ||
-	    parking_type == NULL || yielding_type == NULL || type_of(module, &core_spec) == NULL ||
-	    add_all(module) != 0 || PyModule_AddFunctions(module, functions) != 0)
+	    parking_type == NULL || yielding_type == NULL || in_c_type == NULL ||
+	    type_of(module, &core_spec) == NULL || add_all(module) != 0 ||
+	    PyModule_AddFunctions(module, functions) != 0)
 		return -1;
 	bodies_object = PyObject_GetAttrString(module, "bodies");
 	return bodies_object == NULL ? -1 : 0;

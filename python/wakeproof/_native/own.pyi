@@ -1,7 +1,7 @@
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from socket import socket
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 from wakeproof._runtime.admission import Permitted
 from wakeproof._runtime.future import Future
@@ -13,6 +13,8 @@ from wakeproof.group import CarrierGroup
 from wakeproof.mutex import Mutex
 from wakeproof.semaphore import Semaphore
 from wakeproof.vthread import VirtualThread
+
+F = TypeVar("F", bound=Callable[..., object])
 
 class _Here:
     thread: VirtualThread | None
@@ -125,6 +127,7 @@ def parking(
 def permit(timeout_s: float | None, /) -> Awaitable[bool]: ...
 def joining(other: VirtualThread, timeout_s: float | None, /) -> Awaitable[bool]: ...
 def yielding() -> Awaitable[None]: ...
+def in_c(fn: F, /) -> F: ...
 def is_waiter(wake: object, /) -> bool: ...
 def yield_here() -> bool: ...
 def running() -> dict[int, VirtualThread]: ...

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wakeproof._native.own import first_step as first_step
     from wakeproof._native.own import forget as forget
     from wakeproof._native.own import greenlets_here as greenlets_here
+    from wakeproof._native.own import in_c as in_c
     from wakeproof._native.own import is_waiter as is_waiter
     from wakeproof._native.own import joining as joining
     from wakeproof._native.own import leave as leave
@@ -45,6 +46,7 @@ else:
         from wakeproof._native.own import first_step as first_step
         from wakeproof._native.own import forget as forget
         from wakeproof._native.own import greenlets_here as greenlets_here
+        from wakeproof._native.own import in_c as in_c
         from wakeproof._native.own import is_waiter as is_waiter
         from wakeproof._native.own import joining as joining
         from wakeproof._native.own import leave as leave
@@ -65,6 +67,7 @@ else:
         from wakeproof._runtime.plain_core import first_step as first_step
         from wakeproof._runtime.plain_core import forget as forget
         from wakeproof._runtime.plain_core import greenlets_here as greenlets_here
+        from wakeproof._runtime.plain_core import in_c as in_c
         from wakeproof._runtime.plain_core import is_waiter as is_waiter
         from wakeproof._runtime.plain_core import joining as joining
         from wakeproof._runtime.plain_core import leave as leave

@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Generator
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
@@ -36,6 +36,7 @@ from wakeproof.parker import Parker
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
+F = TypeVar("F", bound=Callable[..., object])
 IDLE_MOST = 64  # the most idle greenlets of an OS thread; each takes about 10 KB
 DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
 py: dict[str, Any] = {}  # what core.c takes as well
@@ -519,6 +520,11 @@ async def joining(other: VirtualThread, timeout_s: float | None) -> bool:
     if other._is_closed:
         other._check_join()
     return other._has_ended
+
+
+def in_c(fn: F) -> F:
+    """Return the coroutine function itself."""
+    return fn
 
 
 @types.coroutine
