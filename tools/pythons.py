@@ -5,7 +5,7 @@
   python -m tools.pythons venv 3.14t               print the Python of an environment with wakeproof
   python -m tools.pythons test 3.12 3.13 [-- ARG]  run pytest under each
   python -m tools.pythons free [-- ARG]            the same without the GIL, with figures
-  python -m tools.pythons rows 3.12 3.13           our virtual threads beside asyncio under each
+  python -m tools.pythons rows 3.12 3.13 [-- ROW]  our virtual threads beside their peers under each
 
 A name is 3.12, or 3.14t for one without the GIL.  Where they come from: this machine (PATH,
 pyenv); else Debian's newer suites, unpacked beside the system; those without the GIL are built from
@@ -48,10 +48,23 @@ WITHOUT_WHEEL = "hypothesis<6.156"  # the last that is Python only
 TESTS = ("tests/python", "tests/schedules", "tests/sync", "tests/sched", "tests/io", "tests/scope",
          "tests/queue", "tests/pool", "tests/thread", "tests/wakeup", "tests/inspect")  # fmt: skip
 BUILD_S = 3600
-ROWS = {"python_yield": 100_000, "python_join": 10_000, "python_many_10k": 10_000,
-        "python_many_100k": 100_000,
-        "python_turns_10k": 10_000}  # fmt: skip
-SIDES, RUNS = ("ours", "coroutines", "asyncio"), 3
+GEVENT = "gevent>=26.9"
+CALLS, TASKS = ("ours", "gevent"), ("coroutines", "asyncio")
+# row of bench/peers/threads.py: how many operations; side, peer, and the most of the peer
+ROWS: dict[str, tuple[int, list[tuple[str, str, float]]]] = {
+    "yield": (100_000, [(*TASKS, 0.3), (*CALLS, 0.8)]),
+    "join": (10_000, [(*TASKS, 0.3), (*CALLS, 0.8)]),
+    "many_10k": (10_000, [(*TASKS, 0.3), (*CALLS, 0.8)]),
+    "many_100k": (100_000, [(*TASKS, 0.3), (*CALLS, 0.8)]),
+    "turns_10k": (10_000, [(*TASKS, 1), (*CALLS, 1)]),
+    "memory": (20_000, [(*TASKS, 1), (*CALLS, 1)]),
+    "lock": (100_000, [("ours", "standard", 1.5)]),
+    "channel": (100_000, [("ours", "standard", 1)]),
+    "submit": (10_000, [("ours", "standard", 0.5)]),
+    "trip": (10_000, [("ours", "standard", 0.5)]),
+    "outside": (10_000, [("ours", "standard", 1)]),
+}
+RUNS = 3
 START = """\
 #!/bin/sh
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
@@ -284,24 +297,31 @@ def figures(name: str) -> dict[str, float]:
     return found
 
 
-def rows(names: list[str]) -> int:
-    """Print CPU time of virtual threads and of asyncio's tasks under each."""
+def rows(names: list[str], wanted: list[str]) -> int:
+    """Print CPU time of virtual threads and of their peers under each, with goals."""
     for name, python in _environments(names):
-        for row, operations in ROWS.items():
-            compare(name, python, row, operations)
+        run(*PIP, "--python", python, "install", GEVENT)
+        for row, (operations, pairs) in ROWS.items():
+            for side, peer, most in pairs if row in (wanted or ROWS) else ():
+                print(f"{name:6}{row:10}", compare(python, row, operations, side, peer, most),
+                      flush=True)  # fmt: skip
     return 0
 
 
-def compare(name: str, python: Path, row: str, operations: int) -> None:
-    """Print one row, in us of CPU time, and divided by that of asyncio."""
-    runs = [
-        [float(run(python, "bench/peers/threads.py", row, side, str(operations), cwd=ROOT))
-         for side in SIDES] for _ in range(RUNS)
-    ]  # fmt: skip
-    ours, coroutines, asyncio = (min(side) / 1000 for side in zip(*runs, strict=True))
-    print(f"{name:6}{row:18} callables {ours:6.2f} ({ours / asyncio:4.2f})  coroutine functions"
-          f" {coroutines:6.2f} ({coroutines / asyncio:4.2f})  asyncio {asyncio:6.2f}",
-          flush=True)  # fmt: skip
+def compare(python: Path, row: str, operations: int, side: str, peer: str, most: float) -> str:
+    """Return what both take for an operation, the least of `RUNS` runs, and the ratio."""
+
+    def measured(side: str) -> float:
+        told = run(python, "bench/peers/threads.py", f"python_{row}", side, str(operations),
+                   cwd=ROOT)  # fmt: skip
+        return float(told)
+
+    ours, peers = map(min, zip(*[(measured(side), measured(peer)) for _ in range(RUNS)],
+                               strict=True))  # fmt: skip
+    unit = "bytes" if row == "memory" else "ns"
+    met = "met" if ours / peers <= most else "short"
+    return (f"{side:10} {ours:9.0f} {unit}  {peer:8} {peers:9.0f}  ratio {ours / peers:5.2f}"
+            f"  goal {most:g} {met}")  # fmt: skip
 
 
 def free(arguments: list[str]) -> int:
@@ -349,7 +369,7 @@ def main(arguments: list[str]) -> int:
         case ["test", *names] if names:
             return test(names, arguments[len(given) + 1 :])
         case ["rows", *names] if names:
-            return rows(names)
+            return rows(names, arguments[len(given) + 1 :])
         case ["free"]:
             return free(arguments[2:])
     sys.stderr.write(f"{__doc__}")

@@ -2465,12 +2465,17 @@ static PyObject *keep(PyObject *self, size_t at, PyObject *made)
 	return found;
 }
 
+PyObject *wp__core_held(PyObject *thread)
+{
+	PyObject *found = OF_FEW(thread, mutexes);
+
+	return found != NULL ? Py_NewRef(found) : keep(thread, AT(mutexes), PySet_New(NULL));
+}
+
 static PyObject *held_get(PyObject *self, void *nothing)
 {
-	PyObject *found = OF_FEW(self, mutexes);
-
 	(void)nothing;
-	return found != NULL ? Py_NewRef(found) : keep(self, AT(mutexes), PySet_New(NULL));
+	return wp__core_held(self);
 }
 
 static PyObject *scopes_get(PyObject *self, void *nothing)
@@ -3103,6 +3108,11 @@ int wp__core_fill(PyObject *module)
 {
 	(void)module;
 	return 0;
+}
+
+PyObject *wp__core_held(PyObject *thread)
+{
+	return PyObject_GetAttrString(thread, "_held");
 }
 
 #endif

@@ -23,10 +23,7 @@
  * Where          CPython with its headers; 3.11 to 3.14 call both methods in that way. Elsewhere
  *                _runtime/locks.py has the same in Python, and the gaps.
  * Evidence       tests/sync/test_interrupted_locks.py. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "own.h" /* first: it includes Python.h */
 
 #include "base/error.h"
 #include "base/futex.h"
@@ -45,7 +42,8 @@ static struct {
 	int (*semaphore_release)(void *semaphore, uint32_t permits);
 } kernel;
 
-static PyObject *here; /* its attribute `thread`: the calling virtual thread, or None */
+static PyObject *here;     /* its attribute `thread`: the calling virtual thread, or None */
+static const wp__own *own; /* knows it without `here`; NULL: `here` is not that of own.c */
 
 #define UNLOCKED(call)                       \
 	do {                                 \
@@ -105,11 +103,12 @@ static void set_holder(PyObject *self, PyObject *who)
 /* The calling virtual thread, or the number of the calling OS thread. */
 static PyObject *caller(void)
 {
-	PyObject *thread = PyObject_GetAttr(here, str_thread);
+	PyObject *thread =
+		own != NULL ? Py_XNewRef(own->thread()) : PyObject_GetAttr(here, str_thread);
 
-	if (thread != Py_None)
+	if (thread == NULL ? own == NULL : thread != Py_None)
 		return thread;
-	Py_DECREF(thread);
+	Py_XDECREF(thread);
 	return PyLong_FromUnsignedLong(PyThread_get_thread_ident());
 }
 
@@ -134,7 +133,7 @@ static int holds(PyObject *self, PyObject *who)
 static int note(PyObject *self, PyObject *who, bool hold)
 {
 	if (!is_os(who)) { /* the mutexes that a virtual thread has */
-		PyObject *held = PyObject_GetAttr(who, str_held);
+		PyObject *held = own != NULL ? own->held(who) : PyObject_GetAttr(who, str_held);
 		int failed = -1;
 
 		if (held != NULL)
@@ -582,6 +581,11 @@ static PyObject *bind(PyObject *module, PyObject *args)
 		return NULL;
 	memcpy(&kernel, each, sizeof kernel);
 	here = Py_NewRef(PyTuple_GET_ITEM(args, 0));
+	if (strcmp(Py_TYPE(here)->tp_name, WP__OWN_HERE) == 0) {
+		own = PyCapsule_Import(WP__OWN_VIRTUAL, 0);
+		if (own == NULL)
+			return NULL;
+	}
 	Py_RETURN_NONE;
 }
 

@@ -336,7 +336,7 @@ static bool is_here(void)
 	return mine != NULL && mine->thread != NULL && is_ours();
 }
 
-static const wp__own told_to_others = {is_here};
+static const wp__own told_to_others = {is_here, wp__own_thread, wp__core_held};
 
 static PyGetSetDef here_fields[] = {
 	{"thread", here_thread, here_set_thread, "The calling virtual thread; None: it is none.",
@@ -344,7 +344,7 @@ static PyGetSetDef here_fields[] = {
 	{0},
 };
 static PyType_Slot here_slots[] = {{Py_tp_getset, here_fields}, {0, NULL}};
-static PyType_Spec here_spec = {.name = "wakeproof._native.own.Here",
+static PyType_Spec here_spec = {.name = WP__OWN_HERE,
 				.basicsize = sizeof(PyObject),
 				.flags = Py_TPFLAGS_DEFAULT,
 				.slots = here_slots};

@@ -11,10 +11,15 @@
 #include <stdint.h>
 
 #define WP__OWN_VIRTUAL "wakeproof._native.own.virtual"
+#define WP__OWN_HERE "wakeproof._native.own.Here" /* the type of `here` */
 
 typedef struct wp__own {
 	/* Whether the calling OS thread runs a virtual thread now. [any thread | wait-free] */
 	bool (*is_virtual)(void);
+	/* That thread, borrowed; NULL: it runs none. */
+	PyObject *(*thread)(void);
+	/* A reference to the set of the mutexes that a virtual thread holds. NULL: an exception. */
+	PyObject *(*held)(PyObject *thread);
 } wp__own;
 
 /* For core.c, future.c, calls.c, channels.c and sockets.c, which are parts of the same module. */
@@ -36,6 +41,8 @@ int wp__calls_fill(PyObject *module);
 int wp__channel_fill(PyObject *module);
 int wp__sockets_fill(PyObject *module);
 
+/* Of core.c, for other modules: the mutexes that a thread holds, as `wp__own` says. */
+PyObject *wp__core_held(PyObject *thread);
 /* Of core.c, for future.c. Whether the caller is a virtual thread that runs a call of a pool. */
 bool wp__core_permitted(void);
 /* The caller asks for the outcome of a thread, perhaps of one that it has just started. */
