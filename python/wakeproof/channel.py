@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bounded FIFO of objects that virtual threads and OS threads exchange.
 
-Spec: ``specs/sync/Channel.tla``.  Source: ``kernel/sync/channel.h``.
+Specs: ``specs/sync/Channel.tla``, ``specs/aio/ChannelFront.tla``.
+Source: ``kernel/sync/channel.h``, ``_native/channels.c``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from wakeproof._native.ffi import ffi, lib
@@ -85,8 +86,9 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
             sender waits until its object is received.
 
     Threads: any thread may call all methods.
-    Spec: ``specs/sync/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
-    Source: ``kernel/sync/channel.h``.
+    Spec: ``specs/sync/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing),
+    ``specs/aio/ChannelFront.tla``.
+    Source: ``kernel/sync/channel.h``, ``_native/channels.c``.
 
     Raises:
         UsageError: `capacity` is out of range.
@@ -108,7 +110,7 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
             raise UsageError(f"capacity is {capacity!r}; allowed: 0 to {MOST}")
         self.capacity = capacity
         self._native = made(lib.wp__channel_new(capacity), lib.wp__channel_free, "Channel")
-        self._address = int(ffi.cast("uintptr_t", self._native))
+        self._bind(int(ffi.cast("uintptr_t", self._native)), capacity)
 
     def send(self, item: T, timeout_s: float | None = None) -> bool:
         """Give `item` to a receiver, or put it into a slot, within `timeout_s` seconds.
@@ -135,23 +137,37 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
         return self._sent(number, code)
 
     def _try_send(self, item: T) -> tuple[int, int]:
+        self._enter()
         number = self._keep(item)
         return number, lib.wp_channel_try_send(self._native, ffi.cast("void *", number))
 
     def _sent(self, number: int, code: int) -> bool:
+        """End a send that has entered."""
         if code != lib.WP_OK:
             self._take(number)
+        self._leave()
         return told(code, "send")
 
     def _send_slow(self, number: int, deadline: int | None) -> bool:
         """Send the object with that number, and wait for a slot; None: without a limit."""
+        self._enter()
         until, thread = lib.WP_FOREVER if deadline is None else deadline, here.thread
         if thread is not None:
             code = parked(_Send(thread, self, number).turns(until))
         else:
             token = ffi.cast("void *", number)
-            code = asleep(lambda to: lib.wp_channel_send_until(self._native, token, to), until)
+            code = self._asleep(
+                lambda to: lib.wp_channel_send_until(self._native, token, to), until
+            )
         return self._sent(number, code)
+
+    def _asleep(self, wait: Callable[[int], int], until: int) -> int:
+        """Wait as an OS thread that has entered."""
+        try:
+            return asleep(wait, until)
+        except BaseException:  # Ctrl-C: it waits no more
+            self._leave()
+            raise
 
     def receive(self, timeout_s: float | None = None) -> T:
         """Return the oldest object, and wait for one at most `timeout_s` seconds.
@@ -170,15 +186,17 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
         code, cell = self._try_receive()
         if code == lib.WP_OK:
             return self._received(code, cell, timeout_s)
+        self._leave()
         return self._receive_slow(code, timeout_s)
 
     def _receive_slow(self, code: int, timeout_s: float | None) -> T:
         """Go on with a receive that has found nothing, as that code says."""
         deadline, cell = deadline_ns(timeout_s), ffi.new("void **")
+        self._enter()
         if code == lib.WP_TIMEOUT and deadline:
             thread = here.thread
             if thread is None:
-                code = asleep(
+                code = self._asleep(
                     lambda until: lib.wp_channel_receive_until(self._native, cell, until), deadline
                 )
             else:
@@ -187,10 +205,13 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
         return self._received(code, cell, timeout_s)
 
     def _try_receive(self) -> tuple[int, list[CPointer]]:
+        self._enter()
         cell = ffi.new("void **")
         return lib.wp_channel_try_receive(self._native, cell), cell
 
     def _received(self, code: int, cell: list[CPointer], timeout_s: float | None) -> T:
+        """End a receive that has entered."""
+        self._leave()
         if not told(code, "receive"):
             raise DeadlineError(f"receive: nothing within {timeout_s} s")
         item: T = self._take(int(ffi.cast("uintptr_t", cell[0])))
@@ -201,6 +222,7 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
 
         Senders and receivers that wait get a ClosedError.  A second close does nothing.
         """
+        self._enter()  # and never leave
         lib.wp_channel_close(self._native)
 
     def __repr__(self) -> str:
@@ -209,7 +231,8 @@ class Channel(calls.ChannelCore, Unique, Generic[T]):
     @property
     def count(self) -> int:
         """The number of objects in slots."""
-        return lib.wp_channel_count(self._native)
+        in_front: int = self._in_front
+        return in_front if in_front >= 0 else lib.wp_channel_count(self._native)
 
     def __iter__(self) -> Iterator[T]:
         while True:
@@ -226,7 +249,7 @@ def _address_of(function: str) -> int:
 
 calls.bind_channel(
     _address_of("wp_channel_try_send"), _address_of("wp_channel_try_receive"),
-    lib.WP_OK, lib.WP_TIMEOUT, deadline_ns, told,
+    _address_of("wp_channel_count"), lib.WP_OK, lib.WP_TIMEOUT, deadline_ns, told,
 )  # fmt: skip
 if calls.CHANNELS_IN_C:
     del Channel.send, Channel.receive  # those of `ChannelCore` need no frame of Python

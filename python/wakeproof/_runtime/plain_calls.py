@@ -26,12 +26,18 @@ py: dict[str, Any] = {}  # what is called
 class ChannelCore:
     """The objects that were sent to a channel and not received, by number."""
 
-    __slots__ = ("_address", "_items", "_numbers")
+    __slots__ = ("_items", "_numbers")
+    _in_front = -1
 
     def __new__(cls: type[Any], *_: object, **__: object) -> Any:
         made: Any = super().__new__(cls)
         made._items, made._numbers = {}, itertools.count(1)
         return made
+
+    def _bind(self, *_: object) -> None:
+        """Do nothing: all go to the kernel's channel."""
+
+    _enter = _leave = _bind
 
     def _keep(self: Any, item: Any) -> int:
         number = next(self._numbers)
