@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from wakeproof import cgroup
 from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.here import drop_at_end
 from wakeproof.errors import TopologyWarning, UsageError, WakeproofError, error_for
 
 if TYPE_CHECKING:
@@ -275,6 +276,7 @@ class Seats:
 
     def _bind(self, _: object, carrier: int) -> None:
         """Pin the calling thread and name it; each carrier calls this before it runs anything."""
+        drop_at_end()
         assert self._topology is not None
         try:
             self.cpus[carrier] = self._topology.bind(carrier)

@@ -12,7 +12,6 @@ import ctypes
 import gc
 import logging
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -611,32 +610,128 @@ def logs() -> str:
 
 ENDS = """
 import sys
-from wakeproof import CarrierGroup, VirtualThread
-from wakeproof._runtime import known
-if sys.argv[1:]:
-    known.drop_at_end = lambda: None
+from wakeproof import CarrierGroup, VirtualThread, park, sleep, topology
+from wakeproof._runtime import known, poller, trampoline
 shared = [{} for _ in range(8)]
-def work(number):
+def work(number=0):
     for at in range(200):
         for each in shared:
             each[at, number] = [at]
     for each in shared:
         each.clear()
+"""
+RUNS = """
 for _ in range(100):
     with CarrierGroup(2) as group:
         for thread in [VirtualThread(work, n, group=group).start() for n in range(4)]:
             thread.join()
 """
+SCHEDULES = """
+import queue, threading
+class InTurn:
+    def __init__(self):
+        self.waiting = queue.SimpleQueue()
+    def submit(self, thread):
+        if threading.current_thread() is not threading.main_thread():
+            work(id(thread))
+        self.waiting.put(thread)
+for _ in range(100):
+    scheduler = InTurn()
+    with CarrierGroup(4) as group:  # all end a sleep at the same time
+        threads = [group[n].factory(scheduler=scheduler)(sleep, 0.001) for n in range(4)]
+        while any(thread.is_alive() for thread in threads):
+            scheduler.waiting.get().run_step()
+"""
+POLLS = """
+import ctypes
+from wakeproof._native.ffi import ffi
+create, join = ctypes.CDLL(None).pthread_create, ctypes.CDLL(None).pthread_join
+join.argtypes = ctypes.c_void_p, ctypes.c_void_p
+wakeup = ctypes.c_void_p(int(ffi.cast("uintptr_t", poller.WAKEUP)))
+with CarrierGroup(1) as group:
+    number = ctypes.c_void_p(id(group[0].register_poller(work, lambda _: park())))
+    for _ in range(200):  # threads of C, as those of a scheduler in C
+        threads = [ctypes.c_void_p() for _ in range(4)]
+        for thread in threads:
+            create(ctypes.byref(thread), None, wakeup, number)
+        for thread in threads:
+            join(thread, None)
+"""
+BINDS = """
+class Anywhere:
+    steal_scope = "global"
+    def cluster(self, carrier):
+        return 0
+    def core(self, carrier):
+        return None
+    def bind(self, carrier):
+        work(carrier)
+for _ in range(300):
+    CarrierGroup(4, topology=Anywhere()).close()
+"""
+GIVES = {
+    "step": ("known", RUNS), "submit": ("trampoline", SCHEDULES), "wakeup": ("poller", POLLS),
+    "bind": ("topology", BINDS),
+}  # fmt: skip
+LEAVES = """
+import ctypes, sys
+from wakeproof import CarrierGroup
+class Now:
+    def submit(self, thread):
+        pass
+with CarrierGroup(1) as group:
+    thread = group.factory(scheduler=Now())(int)
+    thread.run_step()
+    getattr(ctypes, sys.argv[1])(None).exit(7)
+"""
+
+
+def ends_of(what: str, without: str | None = None, plain: str = "") -> subprocess.CompletedProcess:
+    """Let OS threads of the kernel call Python and end; the module `without` drops no state."""
+    twin = f"{without}.drop_at_end = lambda: None" if without else ""
+    program = "\n".join([ENDS, twin, GIVES[what][1]])
+    env = {**os.environ, "WAKEPROOF_PLAIN": plain}
+    return subprocess.run([sys.executable, "-c", program], check=False, env=env)
 
 
 @pytest.mark.slow
-def test_each_carrier_drops_its_thread_state_itself() -> None:
-    assert subprocess.run([sys.executable, "-c", ENDS], check=False).returncode == 0
+@pytest.mark.parametrize("plain", ["", "1"])
+@pytest.mark.parametrize("what", GIVES)
+def test_each_os_thread_of_the_kernel_drops_its_thread_state_itself(what: str, plain: str) -> None:
+    assert ends_of(what, plain=plain).returncode == 0
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(HAS_GIL, reason="with the GIL any thread may drop the state of another")
-def test_without_the_gil_what_leaves_it_to_another_thread_crashes() -> None:
-    ended = [subprocess.run([sys.executable, "-c", ENDS, "twin"], check=False, capture_output=True)
-             for _ in range(3)]  # fmt: skip
-    assert any(one.returncode == -signal.SIGSEGV for one in ended)
+@pytest.mark.parametrize("what", GIVES)
+def test_without_the_gil_what_leaves_it_to_another_thread_crashes(what: str) -> None:
+    module = GIVES[what][0]
+    assert any(ends_of(what, module).returncode < 0 for _ in range(10))
+
+
+@pytest.mark.skipif(HAS_GIL, reason="with the GIL cffi drops them, when another thread begins")
+def test_values_that_a_finaliser_leaves_die_with_their_os_thread() -> None:
+    values, died = threading.local(), []
+
+    class Leaves:
+        def __init__(self, more: int) -> None:
+            self.more = more
+
+        def __del__(self) -> None:
+            died.append(self.more)
+            if self.more:
+                values.x = Leaves(self.more - 1)
+
+    def task() -> None:
+        values.x = Leaves(2)
+
+    with CarrierGroup(1) as group:
+        group.submit(task).result(PATIENCE_S)
+    until(lambda: died == [2, 1, 0])
+
+
+@pytest.mark.skipif(HAS_GIL, reason="only without it an OS thread drops its thread state itself")
+@pytest.mark.parametrize("library", ["PyDLL", "CDLL"])
+def test_an_os_thread_of_python_that_calls_exit_ends_the_process(library: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", LEAVES, library], check=False)
+    assert ended.returncode == 7

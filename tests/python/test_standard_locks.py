@@ -42,7 +42,15 @@ lock_before = threading.Lock()
 took_before, gave_before = lock_before.acquire, lock_before.release
 
 
-LOCKS: dict[str, Callable[[], Any]] = {"Lock": threading.Lock, "RLock": threading.RLock}
+class Named(type(threading.RLock())):  # type: ignore[misc] # only CPython's own may be derived from
+    """An RLock with a name."""
+
+    name = "mine"
+
+
+LOCKS: dict[str, Callable[[], Any]] = {
+    "Lock": threading.Lock, "RLock": threading.RLock, "class of RLock": Named,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +224,7 @@ def test_os_threads_and_virtual_threads_on_one_object_come_out(kind: str, carrie
 def looks_first(of: Any, thread: Any, attempt: Any, timeout_s: Any, why: int) -> bool:
     """Wait as `line.stand`, but look before standing in line."""
     waiter = Waiter(of, thread._number, why)
-    while not attempt():
+    while attempt(waiter) or not waiter.has:
         exchange.original(time.sleep)(0.0001)  # without the GIL
         line.own.stand(of, waiter)
         waiter.signal.wait(timeout_s)
@@ -229,6 +237,43 @@ def wakes_nobody(_: Waiter) -> None:
 
 
 DEFECTS = {"stand": looks_first, "_wake_once": wakes_nobody}
+
+
+class Favoured(Waiter):
+    """A waiter that each release gives the lock, as if it had been bypassed often."""
+
+    __slots__ = ()
+    bypasses = property(lambda _: 16, lambda *_: None)  # type: ignore[assignment]
+
+
+def takes_meanwhile(lock: Any, waiter: Waiter) -> None:
+    """Try a lock, while a release may be giving it to the waiter."""
+    waiter.has = lock.acquire(False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_a_lock_that_is_given_to_a_waiter_as_it_tries_is_not_lost(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "Waiter", Favoured)
+    assert all(comes_out(kind, 2, PATIENCE_S) for _ in range(50))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_a_lock_that_is_tried_without_the_lock_of_the_lines_is_lost(kind: str) -> None:
+    # In a process of its own, because threads that wait for ever are left.
+    program = f"""if True:
+        import os, sys
+        from tests.python import test_standard_locks as tests
+        from wakeproof import install
+        install()
+        sys.setswitchinterval(1e-6)
+        tests.line.Waiter, tests.line.own.take_in_line = tests.Favoured, tests.takes_meanwhile
+        os._exit(all(tests.comes_out({kind!r}, 2, 2.0) for _ in range(1000)))
+    """
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.slow

@@ -273,14 +273,34 @@ extern int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *module
 	__attribute__((weak));
 extern void *__dso_handle;
 
+enum { VALUES_OF_VALUES = 4 };
+
+/* Lets values die while the thread state is whole: a finaliser runs Python code, which may look for a
+ * threading.local, wait for a lock, and leave new values. */
+static void drop_values(PyThreadState *state)
+{
+	if (state->dict != NULL)
+		PyDict_Clear(state->dict);
+	for (int n = 0; n < VALUES_OF_VALUES && state->threading_local_sentinel != NULL; n++) {
+		PyObject *key = state->threading_local_key;
+		PyObject *sentinel = state->threading_local_sentinel;
+
+		state->threading_local_key = state->threading_local_sentinel = NULL;
+		Py_DECREF(sentinel); /* threading.local drops the values of its key */
+		Py_DECREF(key);
+	}
+}
+
 static void drop_state(void *arg)
 {
 	PyThreadState *state = PyGILState_GetThisThreadState();
 
 	(void)arg;
-	if (state == NULL || !Py_IsInitialized() || Py_IsFinalizing())
+	if (state == NULL || !Py_IsInitialized() || Py_IsFinalizing() ||
+	    PyThreadState_GetUnchecked() != NULL) /* the thread called exit() from Python */
 		return;
 	PyEval_RestoreThread(state);
+	drop_values(state);
 	PyGILState_Release(PyGILState_UNLOCKED); /* of the call that has made it */
 }
 #endif
@@ -912,7 +932,12 @@ typedef struct rlock {
 } rlock;
 #endif
 
-static PyTypeObject *rlock_type;
+static PyTypeObject *rlock_type; /* NULL: it was never exchanged */
+
+static bool is_an_rlock(PyObject *lock)
+{
+	return rlock_type != NULL && PyObject_TypeCheck(lock, rlock_type);
+}
 
 /* Of the caller's own lock. */
 static unsigned long count_of(const rlock *self)
@@ -967,7 +992,7 @@ static bool take_rlock(PyObject *self)
 /* [who has the lock] A Lock has no owner. */
 static void give_rlock(PyObject *self, unsigned long number)
 {
-	if (Py_IS_TYPE(self, rlock_type)) {
+	if (is_an_rlock(self)) {
 		PUT(((rlock *)self)->owner, number);
 		set_count((rlock *)self, 1);
 	}
@@ -1113,13 +1138,33 @@ static bool is_rlock(PyTypeObject *type)
 	return is_so;
 }
 
+/* A waiter in line tries the lock, unless a release has given it to it: lock, waiter. */
+static PyObject *take_in_line(PyObject *module, PyObject *args)
+{
+	PyObject *lock, *waiter, *has;
+	int failed = 0;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO", &lock, &waiter))
+		return NULL;
+	LOCK(lines_lock); /* a release gives with it */
+	has = PyObject_GetAttr(waiter, has_name);
+	if (has == Py_False && (is_an_rlock(lock) ? take_rlock : take_lock)(lock))
+		failed = PyObject_SetAttr(waiter, has_name, Py_True);
+	UNLOCK(lines_lock);
+	Py_XDECREF(has);
+	if (has == NULL || failed)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
 /* Takes a lock from whoever has it: from a thread that got it and will never run again. */
 static PyObject *let_go(PyObject *module, PyObject *lock)
 {
 	PyObject *heir;
 
 	(void)module;
-	if (Py_IS_TYPE(lock, rlock_type))
+	if (is_an_rlock(lock))
 		return let_rlock_go(lock, Py_NewRef(Py_None));
 	heir = heir_of(lock);
 	if (heir != NULL)
@@ -1366,6 +1411,7 @@ static PyMethodDef functions[] = {
 	{"take_out", take_out, METH_VARARGS, "Put them back."},
 	{"own_ident", own_ident, METH_VARARGS, "Exchange get_ident, or put it back."},
 	{"stand", stand, METH_VARARGS, "Get in line: lock or queue, waiter."},
+	{"take_in_line", take_in_line, METH_VARARGS, "Try a lock, in its line: lock, waiter."},
 	{"step_out", step_out, METH_VARARGS, "Get out of it."},
 	{"first", first, METH_O, "Who is first in line, or None."},
 	{"let_go", let_go, METH_O, "Free a lock, whoever has it."},

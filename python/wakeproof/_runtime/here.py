@@ -21,6 +21,7 @@ import time
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from wakeproof._runtime.brief import HAS_GIL
 from wakeproof.errors import StateError
 
 if TYPE_CHECKING:
@@ -88,8 +89,14 @@ else:
         def count_long(_):
             """Do nothing: only ``_native/own.c`` takes the time of each step."""
 
-        def drop_at_end():
-            """Do nothing: another thread drops the thread state of the calling OS thread."""
+        try:
+            if HAS_GIL:
+                raise ImportError
+            from wakeproof._native.own import drop_at_end
+        except ImportError:
+
+            def drop_at_end():
+                """Do nothing: another thread drops the thread state of the calling OS thread."""
 
         def own_dict():
             return here.__dict__

@@ -64,9 +64,9 @@ def carriers() -> list[tuple[int, int]]:
 
 def know(group: CarrierGroup | None) -> None:
     """Make the calling carrier known."""
+    drop_at_end()
     carrier, me = None if group is None else group.running(), get_ident()
     if group is not None and carrier is not None:
-        drop_at_end()
         groups[me], _threads[me] = group, CarrierThread(carrier.name)
         _begin_tools()
 

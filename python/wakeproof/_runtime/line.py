@@ -18,8 +18,10 @@ locks exists (the lock of an OS thread's end does: ``stdlib/threads.py``).  A re
 the lock's own semaphore, so an OS thread that waits there is woken whether there is a line or not;
 if a virtual thread takes the lock first, the OS thread sleeps on, and that virtual thread's release
 posts again.  Bypassing is bounded: a first waiter that found the lock taken for the 16th time
-since it first was woken is given it by the next release, which leaves it locked.  An OS thread
-that waits is passed over by that release only, and by a newcomer as without wakeproof.
+since it first was woken is given it by the next release, which leaves it locked.  A waiter's try
+and a release's gift exclude each other, by the GIL or the lock of the lines (`own.take_in_line`): a
+try during a gift would take an RLock that the waiter owns already, or forget the gift.  An OS
+thread that waits is passed over by that release only, and by a newcomer as without wakeproof.
 
 A queue may have several items, so a waiter that has got one wakes the next.
 
@@ -34,6 +36,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +117,7 @@ def _wait(lock: Any, timeout_s: float) -> bool | None:
     if not may_park(thread):
         return None
     limit_s = None if timeout_s < 0 else timeout_s
-    return stand(lock, thread, lambda: lock.acquire(False), limit_s, lib.WP_WAIT_MUTEX)
+    return stand(lock, thread, partial(own.take_in_line, lock), limit_s, lib.WP_WAIT_MUTEX)
 
 
 def _get(queue: Any, block: bool = True, timeout: float | None = None) -> Any:
@@ -134,12 +138,10 @@ def _get(queue: Any, block: bool = True, timeout: float | None = None) -> Any:
         return NotImplemented
     found = []
 
-    def takes() -> bool:
-        try:
+    def takes(waiter: Waiter) -> None:
+        with suppress(empty):
             found.append(queue.get_nowait())
-        except empty:
-            return False
-        return True
+            waiter.has = True
 
     try:
         stand(queue, thread, takes, timeout, lib.WP_WAIT_RECEIVE)
@@ -151,9 +153,20 @@ def _get(queue: Any, block: bool = True, timeout: float | None = None) -> Any:
 
 
 def stand(
-    of: Any, thread: VirtualThread, attempt: Callable[[], bool], timeout_s: float | None, why: int
+    of: Any,
+    thread: VirtualThread,
+    attempt: Callable[[Waiter], object],
+    timeout_s: float | None,
+    why: int,
 ) -> bool:
-    """Stand in line until the attempt succeeds; return False if the time ran out.
+    """Stand in line until the waiter has what it waits for; return False if the time ran out.
+
+    Args:
+        of: the lock or queue.
+        thread: the caller.
+        attempt: tries to get it, and sets `has` of the waiter.
+        timeout_s: seconds; None: no limit.
+        why: a wp_wait_kind.
 
     Raises:
         ThreadInterruptedError: the caller was interrupted.
@@ -171,13 +184,15 @@ def stand(
     return waiter.has
 
 
-def _wait_in_line(waiter: Waiter, attempt: Callable[[], bool], timeout_s: float | None) -> None:
+def _wait_in_line(
+    waiter: Waiter, attempt: Callable[[Waiter], object], timeout_s: float | None
+) -> None:
     """Return when the waiter has it or the time ran out."""
     until = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
         waiter.signal = _Turn(waiter)
         if not waiter.has:  # else a release gave it the lock
-            waiter.has = attempt()
+            attempt(waiter)
         rest_s = None if until is None else until - time.monotonic()
         if waiter.has or (rest_s is not None and rest_s <= 0):
             return

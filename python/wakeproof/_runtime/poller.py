@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.here import drop_at_end
 from wakeproof._runtime.jobs import threads
 from wakeproof._runtime.trampoline import forget, here, once_more
 from wakeproof._runtime.vthread_base import is_coroutine
@@ -120,6 +121,7 @@ def register(
 
 def _wake(number: int) -> None:
     """Call the wakeup of a poller, in the thread that has claimed the wakeup."""
+    drop_at_end()
     poller, caller = threads[number], here.thread
     here.thread = None  # the wakeup must not park the virtual thread that runs here
     try:

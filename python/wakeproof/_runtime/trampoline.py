@@ -22,7 +22,7 @@ from wakeproof._runtime.core import first_of_coroutine as first_of_coroutine
 from wakeproof._runtime.core import forget as forget
 from wakeproof._runtime.core import leave as leave
 from wakeproof._runtime.core import park as park
-from wakeproof._runtime.here import GIVER, count_long, own_dict
+from wakeproof._runtime.here import GIVER, count_long, drop_at_end, own_dict
 from wakeproof._runtime.here import here as here
 from wakeproof._runtime.jobs import _in_parent, threads
 from wakeproof.errors import WrongThreadError
@@ -56,6 +56,7 @@ STEP = ffi.callback("int(uint64_t)", core.first_step)  # the first of each OS th
 
 def _given(number: int) -> None:
     """Give a thread that is to run to its scheduler, in the thread that made it runnable."""
+    drop_at_end()
     thread, caller, own = threads[number], here.thread, own_dict()
     before = own.get(GIVER)
     here.thread = None  # the scheduler must not park the virtual thread that runs here
