@@ -41,7 +41,8 @@ MUSL = ("cond_pool", "locks_busy", "malloc_busy", "timed_locks")
 CONDITIONED = ("cond_pool", "locks_busy")
 MODES = ("parker", "guard", "submit", "submit_bounded", "internal", "vthread", "mutex",
          "semaphore", "condition", "channel", "latch", "timer", "rest", "poll",
-         "poll_rest")  # fmt: skip
+         "poll_rest", "conserve_out", "io", "io_group_close", "pool_idle", "pool_close", "scope",
+         "rest_outside")  # fmt: skip
 NGINX = """
 master_process {2}; daemon off; error_log stderr; pid {0}/pid; events {{}}
 http {{

@@ -108,13 +108,22 @@ def test_root_of_a_container_without_the_capability_is_told_so_and_may_watch_its
     assert (watched.returncode, "clock_nanosleep (timed)" in watched.stdout) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("scope", "help_"),
+    [
+        ("1", r"run watch as root, or set it to 0, or let the process call prctl\(PR_SET_PTRACER"),
+        ("2", "run watch as root, or set it to 0$"),
+        ("3", "nobody may look .* until this machine starts again$"),
+    ],
+)
 def test_what_yama_forbids_is_said(
-    sleeper: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sleeper: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scope: str, help_: str
 ) -> None:
-    (tmp_path / "ptrace_scope").write_text("1\n")
+    """With a file in its place: few kernels in which tests run have Yama."""
+    (tmp_path / "ptrace_scope").write_text(f"{scope}\n")
     monkeypatch.setattr(processes, "_YAMA", tmp_path / "ptrace_scope")
     monkeypatch.setattr(os, "open", _refused)
-    with pytest.raises(UnsupportedError, match=r"ptrace_scope is 1; run watch as root"):
+    with pytest.raises(UnsupportedError, match=rf"ptrace_scope is {scope}; {help_}"):
         Process(sleeper)
     (tmp_path / "ptrace_scope").write_text("0\n")
     with pytest.raises(UnsupportedError, match="give watch CAP_SYS_PTRACE"):

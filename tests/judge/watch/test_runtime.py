@@ -5,6 +5,7 @@ blamed."""
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import pytest
 from tests.judge.watch import twins
@@ -37,6 +38,20 @@ def kernels() -> Kernels:
         ("carrier_no_recheck", "it is parked although its "),
         ("semaphore_serves_one", "the semaphore has 3 permits, and it sleeps on"),
         ("poller_wakeup_forgotten", "it was woken: its word says so, and it sleeps on"),
+        ("search_silent_internal", "a task is queued at a busy carrier, and no carrier searches"),
+        ("search_unserved", "the search token is taken, and no carrier searches"),
+        ("descriptor_poller_silent", " is readable, and it sleeps on"),
+        ("descriptor_close_silent", "a task: the descriptor is closed"),
+        ("descriptor_ends_silent", "the poller of descriptor "),
+        ("poller_close_unseen", "it is to stop, and its poller sleeps"),
+        ("poller_slot_forgotten", "it is parked although its poller is to run"),
+        ("pool_chooses_silently", "its pool has chosen it for a job"),
+        ("pool_one_wake", "a job is queued in its pool"),
+        ("pool_close_silent", "its pool "),
+        ("pool_leaves_silently", "the pool's threads have left"),
+        ("scope_leaves_silent", "no subtask of the scope is left"),
+        ("scope_grants_none", "a wait for the end of a scope was taken off its queue"),
+        ("scope_cancel_silent", "the scope that it joins was cancelled"),
     ],
 )
 def test_what_a_twin_has_lost_is_named(kernels: Kernels, name: str, why: str) -> None:
@@ -64,7 +79,8 @@ def test_a_wake_that_left_no_trace_is_hinted_at_by_the_recorder(
 
 def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> None:
     program = kernels.program()
-    for mode in ("parker", "submit", "semaphore", "poll"):
+    for mode in ("parker", "submit", "semaphore", "poll", "conserve_out", "io", "io_group_close",
+                 "pool_idle", "pool_close", "scope"):  # fmt: skip
         with watching.running([str(program), mode, "60"]) as pid:
             found = watching.looked(pid, seconds=1.5, every_s=0.1)
         assert found.verdict not in (Verdict.MISSED, Verdict.DEADLOCK), found
@@ -80,6 +96,18 @@ def test_threads_that_wait_for_what_does_not_come_have_missed_nothing(kernels: K
                      "park of a carrier"}  # fmt: skip
     (group,) = found.groups
     assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (5, 5, 3, ())
+
+
+def test_descriptors_scopes_and_pools_in_which_nothing_happens_have_missed_nothing(
+    kernels: Kernels,
+) -> None:
+    with watching.running([str(kernels.program()), "rest_outside", "60"]) as pid:
+        found = watching.looked(pid)
+    assert {one.verdict for one in found.threads} <= {Verdict.WAITS, Verdict.STUCK}
+    waits = Counter(one.waits_for for one in found.threads)
+    assert waits == {"a read": 1, "epoll": 3, "the end of a pool": 1, "park": 3}
+    (group,) = found.groups
+    assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (3, 3, 3, ())
 
 
 def test_carriers_that_all_sleep_in_their_pollers_are_found(kernels: Kernels) -> None:

@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "io/descriptor.h"
+#include "pool/pool.h"
 #include "sched/group.h"
 #include "sched/vthread_start.h"
+#include "scope/scope.h"
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "sync/mutex.h"
@@ -23,23 +26,34 @@
 
 enum { CARRIERS = 3, THREADS = 8 };
 
-/* The kernel calls this before each atomic operation: one in 32 is delayed by up to 2 us, one in
- * 1,024 gives up its CPU for at least 50 us, in which others come to rest. */
+/* The kernel calls this before each atomic operation, with the place of the call. For a while, each
+ * thread is slow at a few places, and at full speed at all others: there it sleeps for up to 100 us,
+ * in which others come to rest, or spins for up to 2 us. Then other places are its slow ones. In one
+ * while of four no place is slow, because a sleep empties the store buffer of its CPU. */
+static uint64_t mixed(uint64_t value)
+{
+	value = (value ^ value >> 31) * 0x9e3779b97f4a7c15;
+	return value ^ value >> 29;
+}
+
 void wp__stress_delay(void);
 void wp__stress_delay(void)
 {
-	static _Thread_local uint64_t state;
+	static _Thread_local uint64_t state, place, left;
 
-	if (state == 0)
-		state = (uint64_t)(size_t)&state | 1;
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	if (state % 32 == 0)
+	if (left-- == 0) {
+		state = mixed(state + (uint64_t)wp_clock_ns() + (uint64_t)(size_t)&state);
+		place = state % 4 == 0 ? 0 : state;
+		left = 100 + state % 1000;
+	}
+	if (place == 0 || mixed(place + (uint64_t)(size_t)__builtin_return_address(0)) % 16 != 0)
+		return;
+	state = mixed(state + 1);
+	if (state % 4 == 0)
+		usleep(1 + (unsigned)(state >> 32) % 100);
+	else
 		for (volatile uint64_t spin = (state >> 32) % 2000; spin > 0; spin--)
 			continue;
-	else if (state % 1024 == 1)
-		usleep(50);
 }
 
 static wp_group *group;
@@ -182,28 +196,31 @@ static void guard_asymmetric(void)
 	guard_of(WP_GUARD_ASYMMETRIC);
 }
 
-/* Several threads want a lock of the kernel's own. */
+/* Several threads want a lock of the kernel's own, and a round ends when all have had it: a later
+ * release would make up for one that was lost. */
 static wp_lock lock;
 
 static void *locks(void *none)
 {
-	(void)none;
-	for (;;) {
+	for (int again = 0; again < 4; again++) {
 		wp_lock_acquire(&lock);
 		for (volatile int spin = 0; spin < 2000; spin++)
 			continue;
 		wp_lock_release(&lock);
 	}
-	return NULL;
+	return none;
 }
 
 static void lock_of(void)
 {
-	pthread_t thread;
+	for (;;) {
+		pthread_t threads[3];
 
-	for (int at = 0; at < 3; at++)
-		start(&thread, locks, NULL);
-	locks(NULL);
+		for (int at = 0; at < 3; at++)
+			start(&threads[at], locks, NULL);
+		for (int at = 0; at < 3; at++)
+			pthread_join(threads[at], NULL);
+	}
 }
 
 /* Threads of the system start virtual threads, and wait for each. */
@@ -314,6 +331,51 @@ static void internal(void)
 		pause();
 }
 
+/* Tasks of one carrier: more than its ring holds, pinned ones, and one that runs next. Without
+ * thieves it has a queue of its own for them. */
+static int starts_many(void *none)
+{
+	enum { MANY = 600 };
+	static wp_vthread *threads[MANY];
+
+	for (;;) {
+		wp_vthread_config config = {.run = does, .carrier = WP_VTHREAD_HERE};
+		wp_vthread *next;
+
+		for (int at = 0; at < MANY; at++)
+			threads[at] = spawn_on(does, NULL, WP_VTHREAD_HERE, at % 2 != 0);
+		for (int at = 0; at < MANY; at++)
+			join(threads[at]);
+		if (wp_vthread_new(group, &config, &next) != WP_OK)
+			abort();
+		wp_vthread_submit_and_yield(next);
+		join(next);
+	}
+	return none != NULL;
+}
+
+static void many_of(bool bounded, bool steals)
+{
+	wp_group_config config = {
+		.carriers = CARRIERS, .work_stealing = steals, .bounded = bounded};
+
+	if (wp_group_new(&group, &config) != WP_OK)
+		abort();
+	spawn_on(starts_many, NULL, 0, true);
+	for (;;)
+		pause();
+}
+
+static void many(void)
+{
+	many_of(false, false);
+}
+
+static void many_bounded(void)
+{
+	many_of(true, true);
+}
+
 /* Virtual threads hand a turn around by unparks. */
 static wp_vthread *ring[THREADS];
 
@@ -393,31 +455,72 @@ static void use_mutex(void)
 
 static void *uses_mutex(void *none)
 {
-	(void)none;
-	for (;;)
-		use_mutex();
-	return NULL;
+	use_mutex();
+	return none;
 }
 
-static int v_uses_mutex(void *none)
+/* Holds the mutex while others run, so that they get in line; some of those wait for a while only. */
+static int v_uses_mutex(void *arg)
 {
-	for (;;) {
+	int64_t until_ns = arg == NULL ? WP_FOREVER : wp_clock_ns() + (int64_t)(size_t)arg;
+
+	if (wp_mutex_lock_until(&mutex, until_ns) != WP_OK)
+		return 0;
+	wp_vthread_yield();
+	wp_mutex_unlock(&mutex);
+	return 0;
+}
+
+/* A round ends when each thread has had the mutex. */
+static void mutex_of(void)
+{
+	open_group(false);
+	wp_mutex_init(&mutex);
+	for (size_t round = 0;; round++) {
+		wp_vthread *threads[THREADS];
+		pthread_t thread;
+
+		start(&thread, uses_mutex, NULL);
+		for (size_t at = 0; at < THREADS; at++)
+			threads[at] =
+				spawn_on(v_uses_mutex, (void *)(at % 2 * (1 + round % 64) * 1000),
+					 (int)(at % CARRIERS), false);
 		use_mutex();
-		wp_vthread_yield();
+		for (int at = 0; at < THREADS; at++)
+			join(threads[at]);
+		pthread_join(thread, NULL);
 	}
+}
+
+/* The first waiter wants more permits than there are, and leaves; the second one wants fewer. */
+static int v_acquires_two(void *until_ns)
+{
+	if (wp_semaphore_acquire_until(&semaphore, 2, *(int64_t *)until_ns) == WP_OK)
+		wp_semaphore_release(&semaphore, 2);
+	return 0;
+}
+
+static int v_acquires_one(void *none)
+{
+	wp_semaphore_acquire_until(&semaphore, 1, WP_FOREVER);
+	wp_semaphore_release(&semaphore, 1);
 	return none != NULL;
 }
 
-static void mutex_of(void)
+static void semaphore_leaves(void)
 {
-	pthread_t thread;
-
 	open_group(false);
-	wp_mutex_init(&mutex);
-	for (int at = 0; at < THREADS; at++)
-		spawn_on(v_uses_mutex, NULL, at % CARRIERS, false);
-	start(&thread, uses_mutex, NULL);
-	uses_mutex(NULL);
+	for (;;) {
+		int64_t until_ns = wp_clock_ns() + 300000;
+		wp_vthread *two, *one;
+
+		wp_semaphore_init(&semaphore, 1);
+		two = spawn_on(v_acquires_two, &until_ns, 0, false);
+		usleep(50);
+		one = spawn_on(v_acquires_one, NULL, 1, false);
+		join(two);
+		join(one);
+	}
 }
 
 static int v_acquires(void *none)
@@ -500,20 +603,28 @@ static int v_receives(void *none)
 
 static int v_sends(void *none)
 {
-	while (wp_channel_send_until(&channel, &channel, WP_FOREVER) == WP_OK)
-		continue;
+	for (int at = 0; at < 2; at++)
+		wp_channel_send_until(&channel, &channel, WP_FOREVER);
 	return none != NULL;
 }
 
+/* Six items for four slots: two are received, and then each sender must have sent. */
 static void channel_of(void)
 {
 	open_group(false);
-	wp_channel_init(&channel, slots, 4);
-	for (int at = 0; at < 3; at++)
-		spawn_on(v_sends, NULL, at % CARRIERS, false);
-	spawn_on(v_receives, NULL, 0, false);
-	for (;;)
-		pause();
+	for (;;) {
+		wp_vthread *threads[3];
+		void *item;
+
+		wp_channel_init(&channel, slots, 4);
+		for (int at = 0; at < 3; at++)
+			threads[at] = spawn_on(v_sends, NULL, at, false);
+		usleep(50);
+		for (int at = 0; at < 2; at++)
+			wp_channel_receive_until(&channel, &item, WP_FOREVER);
+		for (int at = 0; at < 3; at++)
+			join(threads[at]);
+	}
 }
 
 static void channel_close(void)
@@ -579,6 +690,461 @@ static void timer(void)
 	}
 }
 
+/* The same, for threads that a thread of the system runs: their home sleeps by an earlier look. */
+static wp_atomic(wp_vthread *) given;
+
+static void gives(void *none, wp_vthread *thread)
+{
+	(void)none;
+	wp_store_release(&given, thread);
+	wp_parker_unpark(&parkers[0]);
+}
+
+static void timer_given(void)
+{
+	static const wp_scheduler scheduler = {.submit = gives};
+
+	open_group(false);
+	wp_parker_init(&parkers[0]);
+	for (;;) {
+		wp_vthread_config config = {
+			.run = v_sleeps, .arg = (void *)200000, .scheduler = &scheduler};
+		wp_vthread *thread;
+
+		if (wp_vthread_new(group, &config, &thread) != WP_OK ||
+		    wp_vthread_start(thread) != WP_OK)
+			abort();
+		while (!wp_vthread_is_done(thread)) {
+			wp_vthread *next = wp_exchange_acquire(&given, NULL);
+
+			if (next != NULL)
+				wp_vthread_run(next);
+			else
+				wp_parker_park(&parkers[0]);
+		}
+		join(thread);
+	}
+}
+
+/* Tasks without a stack hand a turn around. */
+static wp_task tasks[THREADS];
+
+static enum wp_step steps_in_ring(wp_task *task)
+{
+	uint64_t own = (uint64_t)(task - tasks);
+
+	if (wp_load_acquire(&turn) % THREADS != own)
+		return WP_STEP_PARK;
+	wp_store_release(&turn, wp_load_relaxed(&turn) + 1);
+	wp_task_unpark(&tasks[(own + 1) % THREADS]);
+	return WP_STEP_PARK;
+}
+
+static void task(void)
+{
+	open_group(false);
+	for (uint32_t at = 0; at < THREADS; at++) {
+		wp_task_init(&tasks[at], steps_in_ring, NULL);
+		if (wp_group_start(group, at % CARRIERS, &tasks[at]) != WP_OK)
+			abort();
+	}
+	for (;;)
+		pause();
+}
+
+/* A task blocks its carrier until another one has run, which is queued behind it: an idle carrier
+ * must take that one. Two tasks at most block, so that a carrier is left. */
+static int wakes(void *parker)
+{
+	wp_parker_unpark(parker);
+	return 0;
+}
+
+static int blocks(void *parker)
+{
+	wp_parker_park(parker);
+	return 0;
+}
+
+static int blocks_inside(void *again)
+{
+	for (;;) {
+		wp_parker own;
+		wp_vthread *thread, *other;
+
+		wp_parker_init(&own);
+		thread = spawn_on(wakes, &own, WP_VTHREAD_HERE, false);
+		wp_parker_park(&own);
+		join(thread);
+		if (again != NULL)
+			continue;
+		other = spawn_on(does, (void *)1, WP_VTHREAD_HERE, false);
+		wp_vthread_yield();
+		join(other);
+	}
+	return 0;
+}
+
+static void conserve_inside(bool bounded)
+{
+	open_group(bounded);
+	for (size_t at = 0; at < 2; at++)
+		spawn_on(blocks_inside, (void *)at, (int)at, false);
+	for (;;)
+		pause();
+}
+
+static void conserve(void)
+{
+	conserve_inside(false);
+}
+
+static void conserve_bounded(void)
+{
+	conserve_inside(true);
+}
+
+static void *submits_both(void *arg)
+{
+	for (size_t round = 0;; round++) {
+		int carrier = (int)((round / 8 + (size_t)arg) % CARRIERS);
+		wp_vthread *threads[2];
+		wp_parker own;
+
+		wp_parker_init(&own);
+		if (round % 4 == 3)
+			usleep(100);
+		threads[0] = spawn_on(blocks, &own, carrier, round % 2 != 0);
+		threads[1] = spawn_on(wakes, &own, carrier, false);
+		for (int at = 0; at < 2; at++)
+			join(threads[at]);
+	}
+	return NULL;
+}
+
+static void conserve_outside(bool bounded)
+{
+	pthread_t thread;
+
+	open_group(bounded);
+	start(&thread, submits_both, (void *)1);
+	submits_both(NULL);
+}
+
+static void conserve_out(void)
+{
+	conserve_outside(false);
+}
+
+static void conserve_out_bounded(void)
+{
+	conserve_outside(true);
+}
+
+/* Two readers and two writers of sockets. */
+static wp_io *ends[2];
+
+static wp_io *io_of(int fd)
+{
+	wp_io *io;
+
+	if (wp_io_new(group, fd, &io) != WP_OK)
+		abort();
+	return io;
+}
+
+static void open_io(void)
+{
+	int fds[2];
+
+	open_group(false);
+	if (wp_io_start(group, 0) != WP_OK || socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
+		abort();
+	for (int at = 0; at < 2; at++)
+		ends[at] = io_of(fds[at]);
+}
+
+static int v_echoes(void *arg)
+{
+	wp_io *io = ends[(size_t)arg];
+	char byte = 0;
+	size_t done;
+
+	if (arg != NULL)
+		wp_io_write(io, &byte, 1, WP_FOREVER, &done);
+	for (uint64_t round = 0;; round++) {
+		if (wp_io_read(io, &byte, 1, WP_FOREVER, &done) != WP_OK)
+			abort();
+		linger(round);
+		wp_io_write(io, &byte, 1, WP_FOREVER, &done);
+	}
+	return 0;
+}
+
+static void io(void)
+{
+	open_io();
+	for (size_t at = 0; at < 2; at++)
+		spawn_on(v_echoes, (void *)at, (int)at, false);
+	for (;;)
+		pause();
+}
+
+/* Several threads read one socket: the bytes for all come at once, or its end. */
+static int v_reads(void *end)
+{
+	char byte;
+	size_t done;
+
+	wp_io_read(end, &byte, 1, WP_FOREVER, &done);
+	return 0;
+}
+
+static void io_reads(bool at_end)
+{
+	open_io();
+	for (;;) {
+		wp_vthread *threads[4];
+		size_t done;
+
+		for (int at = 0; at < 4; at++)
+			threads[at] = spawn_on(v_reads, ends[0], at % CARRIERS, false);
+		usleep(100);
+		if (at_end)
+			shutdown(ends[1]->fd, SHUT_WR);
+		else
+			wp_io_write(ends[1], "abcd", 4, WP_FOREVER, &done);
+		for (int at = 0; at < 4; at++)
+			join(threads[at]);
+		if (at_end) {
+			int fds[2];
+
+			wp_io_free(ends[0]);
+			wp_io_free(ends[1]);
+			if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
+				abort();
+			ends[0] = io_of(fds[0]);
+			ends[1] = io_of(fds[1]);
+		}
+	}
+}
+
+static void io_pass(void)
+{
+	io_reads(false);
+}
+
+static void io_end(void)
+{
+	io_reads(true);
+}
+
+/* A close ends a read: of the descriptor, or of the group of its poller. */
+static void io_close(void)
+{
+	open_group(false);
+	if (wp_io_start(group, 0) != WP_OK)
+		abort();
+	for (;;) {
+		wp_vthread *thread;
+		int fds[2];
+
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
+			abort();
+		ends[0] = io_of(fds[0]);
+		thread = spawn_on(v_reads, ends[0], 1, false);
+		usleep(100);
+		wp_io_close(ends[0]);
+		join(thread);
+		wp_io_free(ends[0]);
+		close(fds[1]);
+	}
+}
+
+static void *reads(void *end)
+{
+	v_reads(end);
+	return NULL;
+}
+
+static void io_group_close(void)
+{
+	for (;;) {
+		pthread_t one;
+
+		open_io();
+		start(&one, reads, ends[0]);
+		usleep(200);
+		if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
+			abort();
+		pthread_join(one, NULL);
+		wp_io_free(ends[0]);
+		wp_io_free(ends[1]);
+		wp_group_free(group);
+	}
+}
+
+/* A pool runs jobs, of which each second one waits for the one behind it. */
+static wp_pool *pool;
+static wp_parker pair;
+
+static void job_counts(void *none)
+{
+	(void)none;
+	wp_parker_unpark(&pair);
+	if (wp_fetch_add_acq_rel(&work, 1) % 2 == 1)
+		wp_parker_unpark(&parkers[0]);
+}
+
+static void job_waits(void *none)
+{
+	wp_parker_park(&pair);
+	job_counts(none);
+}
+
+static void open_pool(int64_t idle_ns)
+{
+	wp_pool_config config;
+
+	wp_pool_config_init(&config);
+	config.min = idle_ns == WP_FOREVER ? 2 : 1;
+	config.max = 2;
+	config.idle_ns = idle_ns;
+	config.evictions = 2;
+	config.reserved = 0;
+	if (wp_pool_new(&config, &pool) != WP_OK)
+		abort();
+}
+
+static void execute(void (*run)(void *), void *arg)
+{
+	wp_job job = {.run = run, .arg = arg};
+
+	if (wp_pool_execute(pool, &job) != WP_OK)
+		abort();
+}
+
+static void run_jobs(void)
+{
+	uint32_t seen = wp_load_relaxed(&work);
+
+	wp_parker_init(&pair);
+	execute(job_waits, NULL);
+	execute(job_counts, NULL);
+	while (wp_load_acquire(&work) != seen + 2)
+		wp_parker_park(&parkers[0]);
+}
+
+static void pool_rounds(int64_t idle_ns)
+{
+	wp_parker_init(&parkers[0]);
+	open_pool(idle_ns);
+	for (uint64_t round = 0;; round++) {
+		run_jobs();
+		usleep(round % 8 * 20);
+	}
+}
+
+static void pool_of(void)
+{
+	pool_rounds(WP_FOREVER);
+}
+
+static void pool_idle(void)
+{
+	pool_rounds(100000);
+}
+
+static void pool_close(void)
+{
+	wp_parker_init(&parkers[0]);
+	for (uint64_t round = 0;; round++) {
+		open_pool(WP_FOREVER);
+		if (round % 2)
+			run_jobs();
+		usleep(round % 8 * 20);
+		wp_pool_close(pool);
+		if (wp_pool_wait(pool, WP_FOREVER) != WP_OK)
+			abort();
+		wp_pool_free(pool);
+	}
+}
+
+/* A thread of the pool waits in reserve when it is stopped. */
+static void pool_reserve(void)
+{
+	wp_job job = {.run = job_counts};
+
+	wp_parker_init(&parkers[0]);
+	wp_parker_init(&pair);
+	for (uint64_t round = 0;; round++) {
+		wp_pool_config config;
+
+		wp_pool_config_init(&config);
+		config.min = 1;
+		config.max = 3;
+		config.reserved = 1;
+		if (wp_pool_new(&config, &pool) != WP_OK)
+			abort();
+		wp_pool_try_execute(pool, &job); /* refused, and brings one into reserve */
+		usleep(round % 8 * 30);
+		if (wp_pool_stop(pool, WP_FOREVER) != WP_OK)
+			abort();
+		wp_pool_free(pool);
+	}
+}
+
+/* Scopes of a virtual thread and of a thread of the system. In every second one a subtask fails,
+ * which ends another one, and must end the join, because the third one stays until then. */
+enum { ENDS, FAILS, PARKS, STAYS };
+static wp_atomic(uint64_t) joined[2]; /* the newest round, by owner */
+
+static int subtask_of(void *arg)
+{
+	uint64_t what = (uint64_t)(size_t)arg, round = what / 8;
+
+	linger(round);
+	if (what % 4 == FAILS)
+		return 1;
+	while (what % 4 == PARKS && wp_vthread_park_until(WP_FOREVER) == WP_OK)
+		continue;
+	while (what % 4 == STAYS && wp_load_acquire(&joined[what / 4 % 2]) != round) {
+		wp_vthread_park_until(WP_FOREVER);
+		wp_vthread_clear_interrupt();
+	}
+	return 0;
+}
+
+static int scopes(void *arg)
+{
+	size_t owner = (size_t)arg;
+
+	for (size_t round = 0;; round++) {
+		wp_scope_config config = {.policy = WP_SCOPE_ALL};
+		wp_subtask subtasks[3];
+		wp_scope scope;
+
+		if (wp_scope_open(&scope, group, &config) != WP_OK)
+			abort();
+		for (size_t at = 0; at < 3; at++)
+			wp_scope_fork(&scope, &subtasks[at], subtask_of,
+				      (void *)(round % 2 * (at + 1) + 4 * owner + 8 * round));
+		wp_scope_join(&scope, NULL);
+		wp_store_release(&joined[owner], round);
+		if (subtasks[2].member.thread != NULL)
+			wp_vthread_unpark(subtasks[2].member.thread);
+		wp_scope_close(&scope);
+	}
+	return 0;
+}
+
+static void scope(void)
+{
+	open_group(false);
+	spawn_on(scopes, (void *)1, 0, false);
+	scopes(NULL);
+}
+
 /* Groups are closed. */
 static void close_group(void)
 {
@@ -611,6 +1177,12 @@ static void *acquires(void *none)
 	return none;
 }
 
+static void *locks_mutex(void *none)
+{
+	v_locks(none);
+	return none;
+}
+
 static void rest(void)
 {
 	wp_vthread *thread;
@@ -627,10 +1199,42 @@ static void rest(void)
 	spawn_on(v_receives, NULL, 2, false);
 	spawn_on(v_waits, NULL, 0, false);
 	thread = spawn_on(v_waits, NULL, 1, false);
-	start(&one, uses_mutex, NULL);
+	start(&one, locks_mutex, NULL);
 	start(&one, acquires, NULL);
 	start(&one, receives, NULL);
 	join(thread);
+}
+
+/* The same for descriptors, scopes and pools: a scope whose subtask does not end, a socket without
+ * bytes, an idle pool, and one that is closed while a job of it waits. */
+static int joins_scope(void *none)
+{
+	wp_scope_config config = {.policy = WP_SCOPE_ALL};
+	static wp_subtask subtask;
+	static wp_scope scope;
+
+	if (wp_scope_open(&scope, group, &config) != WP_OK)
+		abort();
+	wp_scope_fork(&scope, &subtask, v_waits, NULL);
+	wp_scope_join(&scope, NULL);
+	return none != NULL;
+}
+
+static void rest_outside(void)
+{
+	pthread_t one;
+
+	open_io();
+	wp_latch_init(&latch);
+	wp_parker_init(&pair);
+	start(&one, reads, ends[0]);
+	spawn_on(v_reads, ends[1], 0, false);
+	spawn_on(joins_scope, NULL, 1, false);
+	open_pool(WP_FOREVER);
+	open_pool(WP_FOREVER);
+	execute(job_waits, NULL);
+	wp_pool_close(pool);
+	wp_pool_wait(pool, WP_FOREVER);
 }
 
 static const struct {
@@ -657,7 +1261,27 @@ static const struct {
 	{"channel_close", channel_close},
 	{"latch", latch_of},
 	{"timer", timer},
+	{"many", many},
+	{"many_bounded", many_bounded},
+	{"timer_given", timer_given},
+	{"task", task},
+	{"conserve", conserve},
+	{"conserve_bounded", conserve_bounded},
+	{"conserve_out", conserve_out},
+	{"conserve_out_bounded", conserve_out_bounded},
+	{"semaphore_leaves", semaphore_leaves},
+	{"io", io},
+	{"io_pass", io_pass},
+	{"io_end", io_end},
+	{"io_close", io_close},
+	{"io_group_close", io_group_close},
+	{"pool", pool_of},
+	{"pool_idle", pool_idle},
+	{"pool_close", pool_close},
+	{"pool_reserve", pool_reserve},
+	{"scope", scope},
 	{"rest", rest},
+	{"rest_outside", rest_outside},
 	{"close", close_group},
 };
 

@@ -29,6 +29,13 @@ MACHINE: Final = "x86_64"
 _ELF64: Final = 2
 _EM_X86_64: Final = 62
 _YAMA: Final = Path("/proc/sys/kernel/yama/ptrace_scope")
+_HELP_WITH_YAMA: Final = {
+    "1": "run watch as root, or set it to 0, or let the process call "
+         "prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)",
+    "2": "run watch as root, or set it to 0",
+    "3": "nobody may look into another process until this machine starts again",
+}  # fmt: skip
+"""By what the file says; the first allows it to ancestors, the second to CAP_SYS_PTRACE alone."""
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438
 _PIDFD_THREAD: Final = os.O_EXCL
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
@@ -254,10 +261,16 @@ class Process:
             return "closed", ""
 
     def is_readable(self, fd: int) -> bool | None:
-        """Return whether a descriptor is readable now; None: this system does not let us ask.
+        """Return whether a descriptor is readable now; None: this system does not let us ask."""
+        events = self._events(fd, select.POLLIN)
+        return None if events is None else bool(events & select.POLLIN)
 
-        A duplicate is polled: nothing is read from it.
-        """
+    def is_ready(self, fd: int, event: int) -> bool:
+        """Return whether a call for that event, POLLIN or POLLOUT, would not wait."""
+        return bool(self._events(fd, event))
+
+    def _events(self, fd: int, event: int) -> int | None:
+        """Poll a duplicate of a descriptor, from which nothing is read; None: it is forbidden."""
         if self._pidfd < 0:
             tid = int(self.folder.name)
             flags = 0 if tid == self.pid else _PIDFD_THREAD
@@ -267,8 +280,8 @@ class Process:
             return None
         try:
             poll = select.poll()
-            poll.register(copy, select.POLLIN)
-            return any(events & select.POLLIN for _, events in poll.poll(0))
+            poll.register(copy, event)
+            return sum(events for _, events in poll.poll(0))
         finally:
             os.close(copy)
 
@@ -360,9 +373,8 @@ class Process:
             users = owner if owner == "root" else f"{owner} or as root"
             return f"{begin}it belongs to {owner}; run watch as {users}"
         scope = _YAMA.read_text(encoding="utf-8").strip() if _YAMA.exists() else "0"
-        if scope != "0":
-            return (f"{begin}{_YAMA} is {scope}; run watch as root (with 1 and 2), or set it to 0, "
-                    "or start the process from the shell that runs watch")  # fmt: skip
+        if scope in _HELP_WITH_YAMA:
+            return f"{begin}{_YAMA} is {scope}; {_HELP_WITH_YAMA[scope]}"
         return (f"{begin}give watch CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE), or run it "
                 "outside the container")  # fmt: skip
 

@@ -2,43 +2,39 @@
 """Our own runtime in another process: carriers, parkers, locks and waiters, by their layout.
 
 A futex word tells little: most lost wakeups leave it as it was.  The runtime's own data tell more,
-such as a carrier that is parked although its inbox is not empty.  The layout of the structures is
-read from the debug information of the file that holds the runtime.
+such as a carrier that is parked although its inbox is not empty.
 """
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.dwarf.die import DIE
-from elftools.elf.elffile import ELFFile
-
+from wakeproof.judge.watch import layouts
+from wakeproof.judge.watch.layouts import Layout
 from wakeproof.judge.watch.primitives import Sign, Wait
 from wakeproof.judge.watch.process import Process, Region
 from wakeproof.judge.watch.symbols import Symbols
 
 _MARKS: Final = ("wp_parker_park_until", "wp_carrier_advertise", "wp_group_new")
 """A file with one of these functions holds our runtime."""
-_UNITS: Final = (
-    "sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c", "sync/mutex.c",
-    "sync/semaphore.c", "sync/channel.c", "wakeup/guard.c",
-)  # fmt: skip
-"""The compilation units in which the structures are looked for, the largest first."""
-_THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
-                   "DW_TAG_atomic_type")  # fmt: skip
 _PERMIT, _CLOSED = 1, 4  # kernel/wakeup/parker.h
 _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
+_PARKED: Final = (_PARKED_FUTEX, _PARKED_POLLER)
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
 _LATCH_OPEN: Final = 1  # kernel/thread/latch.h
 _LOCKED, _WOKEN = 1, 4  # kernel/sync/mutex.h
 _SEMAPHORE_PERMIT: Final = 2  # kernel/sync/semaphore.h
+_COMING, _RESTING = 1, 2  # kernel/pool/pool.h
+_JOINING: Final = 2  # kernel/scope/scope.h
+_LEAVES_SCOPE: Final = "leave_wait"  # kernel/scope/scope_children.c
 _WAITS = ("wp__waiter", "wp__mutex_lock_waiting")
 """Functions that wait in a queue; a compiler puts the first into the second."""
+_WAITS_FOR_POOL = ("wp__pool_wait", "wp_pool_wait", "wp_pool_stop")
 _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
                      "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
                      "an accept", "a connect", "a file")  # fmt: skip
@@ -46,6 +42,9 @@ _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a
 _IN_LINE: Final = ("a mutex", "a condition", "a semaphore", "a send", "a receive")
 _BY_LATCH: Final = ("a latch", "the end of a thread")
 _ENDS: Final = {"a send": "senders", "a receive": "receivers"}
+_SIDES: Final = {"a read": 0, "an accept": 0, "a write": 1, "a connect": 1}
+"""Which of the two lines of a descriptor a wait is in (kernel/io/descriptor.h)."""
+_MOST_POOL_THREADS: Final = 10_000
 _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
 _TID_IN_THREAD: Final = 720  # of glibc's struct pthread; compared with the threads there are
@@ -67,45 +66,6 @@ class Group:
     signs: tuple[str, ...] = ()
 
 
-class Layout:
-    """Offsets in the structures of one build."""
-
-    def __init__(self, units: list[DIE]) -> None:
-        self._structures: dict[str, DIE] = {}
-        for unit in units:
-            for die in unit.iter_children():
-                name = die.attributes.get("DW_AT_name")
-                if die.tag == "DW_TAG_structure_type" and name and not _is_declared(die):
-                    self._structures.setdefault(name.value.decode(), die)
-        self._offsets: dict[tuple[str, str], int] = {}
-
-    def has(self, structure: str) -> bool:
-        """Return whether a structure is known."""
-        return structure in self._structures
-
-    def size(self, structure: str) -> int:
-        """Return its size in bytes."""
-        return int(self._structures[structure].attributes["DW_AT_byte_size"].value)
-
-    def offset(self, structure: str, path: str) -> int:
-        """Return the offset of a member, or of a member of a member: ``home.carrier.word``."""
-        if (structure, path) not in self._offsets:
-            die, found = self._structures[structure], 0
-            for name in path.split("."):
-                member = next(one for one in die.iter_children()
-                              if one.attributes["DW_AT_name"].value == name.encode())  # fmt: skip
-                found += member.attributes["DW_AT_data_member_location"].value
-                die = member.get_DIE_from_attribute("DW_AT_type")
-                while die.tag in _THROUGH:
-                    die = die.get_DIE_from_attribute("DW_AT_type")
-            self._offsets[structure, path] = found
-        return self._offsets[structure, path]
-
-
-def _is_declared(die: DIE) -> bool:
-    return "DW_AT_byte_size" not in die.attributes
-
-
 class Runtime:
     """Explains the sleeps of one process that our runtime has begun."""
 
@@ -114,12 +74,14 @@ class Runtime:
         self._symbols = symbols
         self._layouts: dict[str, Layout | None] = {}  # by path
         self._pollers: dict[int, int] = {}  # carriers, by thread
+        self._all_parked = False  # the carriers that are known, in this look
         self.groups: list[Group] = []
         self.unknown: list[str] = []
 
     def explain(self, waits: dict[int, Wait]) -> dict[int, Wait]:
         """Return the looks with what our runtime's own data say of them."""
         found, carriers = dict(waits), dict[int, int]()
+        others = dict[int, tuple[list[str], Layout]]()
         layout = None
         for tid, wait in waits.items():
             if wait.kind not in ("futex", "epoll"):
@@ -129,20 +91,38 @@ class Runtime:
             if its is None:
                 continue
             layout = its
-            if wait.kind == "epoll":
-                carrier = self._polling(wait, its)
-                if carrier is not None:
-                    carriers[carrier] = tid
-                    if self._at(its, "wp_carrier", carrier)("word", 4) == _WAKING:
-                        found[tid] = replace(wait, sign=_WOKEN_CARRIER)
-                continue
-            found[tid] = self._explain(wait, names, its)
-            if found[tid].kind == "carrier" and wait.address is not None:
-                carriers[wait.address - its.offset("wp_carrier", "word")] = tid
+            carrier = self._sleeping(wait, its)
+            if carrier is not None:
+                carriers[carrier] = tid
+                found[tid] = self._of_carrier(wait, carrier, its)
+            elif wait.kind == "futex":
+                others[tid] = names, its
         self.groups = []
+        if layout is not None:
+            self._all_parked = all(
+                self._at(layout, "wp_carrier", member)("word", 4) in _PARKED
+                for carrier in carriers for member in self._members(carrier, layout)
+            )  # fmt: skip
+        for tid, (names, its) in others.items():
+            found[tid] = self._explain(waits[tid], names, its)
         if layout is not None:
             self._explain_groups(found, carriers, layout)
         return found
+
+    def _sleeping(self, wait: Wait, layout: Layout) -> int | None:
+        """Return the carrier whose thread sleeps there as such, or None."""
+        if wait.kind == "epoll":
+            return self._polling(wait, layout)
+        place = (wait.address or 0) - layout.offset("wp_carrier", "word")
+        return place if self._is_carrier(place, layout) else None
+
+    def _of_carrier(self, wait: Wait, carrier: int, layout: Layout) -> Wait:
+        word = self._at(layout, "wp_carrier", carrier)("word", 4) or 0
+        if wait.kind == "epoll":
+            return replace(wait, sign=_WOKEN_CARRIER) if word == _WAKING else wait
+        return replace(wait, caller=self._caller(wait), primitive="park of a carrier",
+                       kind="carrier", is_inside=True,
+                       sign=_WOKEN_CARRIER if word >= _WAKING else None)  # fmt: skip
 
     def _own_frames(self, wait: Wait) -> tuple[list[str], Region | None]:
         """Return the functions of our runtime on the stack, the innermost first, and its file."""
@@ -160,30 +140,13 @@ class Runtime:
 
     def _layout(self, region: Region) -> Layout | None:
         if region.path not in self._layouts:
-            self._layouts[region.path] = layout = self._read(region)
+            image = self._symbols.image(region)
+            layout = layouts.read(self._symbols.file(region), image.build_id if image else "")
+            self._layouts[region.path] = layout
             if layout is None:
                 self.unknown.append(f"{region.path} holds our runtime without debug information: "
                                     "its queues are not looked at")  # fmt: skip
         return self._layouts[region.path]
-
-    def _read(self, region: Region) -> Layout | None:
-        try:
-            with self._symbols.file(region).open("rb") as file:
-                elf = ELFFile(file)
-                if not elf.has_dwarf_info():
-                    return None
-                units: dict[str, DIE] = {}
-                for unit in elf.get_dwarf_info().iter_CUs():
-                    top = unit.get_top_DIE()
-                    name = top.attributes["DW_AT_name"].value.decode(errors="replace")
-                    units.update((end, top) for end in _UNITS if name.endswith(end))
-                layout = Layout([units[end] for end in _UNITS if end in units])
-                if not layout.has("wp_carrier"):
-                    return None
-                _resolve(layout)
-        except (OSError, ELFError, DWARFError, KeyError, StopIteration):
-            return None
-        return layout
 
     def _explain(self, wait: Wait, names: list[str], layout: Layout) -> Wait:
         """Explain one sleep at a futex of ours."""
@@ -191,22 +154,28 @@ class Runtime:
         assert address is not None
         word = process.word(address)
         wait = replace(wait, caller=self._caller(wait))
-        if self._is_carrier(address - layout.offset("wp_carrier", "word"), layout):
-            wait = replace(wait, primitive="park of a carrier", kind="carrier", is_inside=True)
-            if word is not None and word >= _WAKING:
-                return replace(wait, sign=_WOKEN_CARRIER)
-            return replace(wait, sign=None)
-        if any(name.startswith(("wp_parker_park", "park_once")) for name in names[:4]):
+        # Calls that have returned may leave their names behind, such as that of a lock.
+        waits = "wp_cond_wait" in names[:5]
+        if not waits and any(
+            name.startswith(("wp_parker_park", "park_once")) for name in names[:4]
+        ):
             wait = replace(wait, primitive="park", kind="parker", is_known=True)
             if word is not None and word & (_PERMIT | _CLOSED):
                 why = "its permit was given" if word & _PERMIT else "it was closed"
                 return replace(wait, sign=Sign("go", why))
+            said = self._of_pool_thread(address, layout)
+            if said:
+                return replace(wait, sign=Sign("go", said))
+        elif waits and any(name.startswith(_WAITS_FOR_POOL) for name in names[:8]):
+            wait = replace(wait, primitive="the end of a pool", kind="pool", is_known=True)
+            if self._is_left(address, layout):
+                return replace(wait, sign=Sign("go", "the pool's threads have left"))
         elif any(name.startswith("wp_rendezvous_block") for name in names[:4]):
             guard = address - layout.offset("wp_rendezvous", "cond.signals")
             wait = replace(wait, primitive="rendezvous", kind="rendezvous", is_known=True)
             if self._at(layout, "wp_rendezvous", guard)("guard.asleep", 4) == 0:
                 return replace(wait, sign=Sign("go", "a producer has claimed its wakeup"))
-        elif "wp_lock_acquire" in names[:2]:
+        elif "wp_lock_acquire" in names[:2] and not waits:
             wait = replace(wait, primitive="internal lock", kind="lock", is_known=True)
             if word == 0:
                 return replace(wait, sign=Sign("go", "the lock is free"))
@@ -233,10 +202,18 @@ class Runtime:
             return f"a wait for {what} was granted"
         if not line and what in _IN_LINE:
             return f"a wait for {what} was taken off its queue"
+        if not line and self._leaves_by(its("leave", 8)) == _LEAVES_SCOPE:
+            return "a wait for the end of a scope was taken off its queue"
         if not line:  # a latch has a list of its own
             latch = its("object", 8)
             opened = latch and self._process.pointer(latch) == _LATCH_OPEN
             return "the latch is open" if what in _BY_LATCH and opened else ""
+        if what == "the end of a thread":
+            return self._of_scope(line, layout) if layout.has("wp_scope") else ""
+        if what in _SIDES:
+            if not layout.has("wp_io_poller"):
+                return ""
+            return self._of_descriptor(line, what, its("amount", 4) or 0, layout)
         if what == "a mutex":
             mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
             flags, first = mutex("word", 4) or 0, self._process.pointer(line)
@@ -260,6 +237,75 @@ class Runtime:
             if what == "a receive" and count > 0:
                 return f"the channel has {count} items"
         return ""
+
+    def _leaves_by(self, function: int | None) -> str:
+        place = self._symbols.place(function) if function else None
+        return place.name.partition(".")[0] if place is not None else ""
+
+    def _of_scope(self, line: int, layout: Layout) -> str:
+        """Return why the owner of a scope, which waits in its line, should go on; or ""."""
+        children = line - layout.offset("wp_scope_children", "line")
+        if self._at(layout, "wp_scope_children", children)("members", 8) == 0:
+            return "no subtask of the scope is left"
+        scope = self._at(layout, "wp_scope", children - layout.offset("wp_scope", "children"))
+        is_cancelled = self._at(layout, "wp_scope_children", children)("is_cancelled", 4)
+        if is_cancelled and scope("state", 4) == _JOINING:
+            return "the scope that it joins was cancelled"
+        return ""
+
+    def _of_descriptor(self, line: int, what: str, fd: int, layout: Layout) -> str:
+        """Return why a wait for a descriptor should be over, or "".
+
+        A carrier that blocks elsewhere keeps the poller, or a reader that is to pass the
+        readiness on, from running.  So readiness counts only while all carriers are parked.
+        """
+        ready = line - layout.offset("wp_ready", "line")
+        if self._at(layout, "wp_ready", ready)("is_shut", 1):
+            return "the descriptor is closed"
+        side = _SIDES[what]
+        place = ready - layout.offset("wp_io", "ready") - side * layout.size("wp_ready")
+        its = self._at(layout, "wp_io", place)
+        if fd == 0 or its("fd", 4) != fd:  # Python's waits do not say for which
+            return ""
+        if self._at(layout, "wp_io_poller", its("poller", 8) or 0)("is_over", 1):
+            return f"the poller of descriptor {fd} has ended"
+        if not self._all_parked:
+            return ""
+        if self._process.is_ready(fd, select.POLLOUT if side else select.POLLIN):
+            return f"descriptor {fd} is {'writable' if side else 'readable'}"
+        return ""
+
+    def _of_pool_thread(self, parker: int, layout: Layout) -> str:
+        """Return why a thread of a pool, which rests in that parker, should go on; or ""."""
+        if not layout.has("wp_pool_thread"):
+            return ""
+        place = parker - layout.offset("wp_pool_thread", "parker")
+        its = self._at(layout, "wp_pool_thread", place)
+        pool = self._at(layout, "wp_pool", its("pool", 8) or 0)
+        states = dict[int, int | None]()
+        one = pool("newest", 8)
+        while one and one not in states and len(states) < _MOST_POOL_THREADS:
+            at = self._at(layout, "wp_pool_thread", one)
+            states[one], one = at("state", 4), at("older", 8)
+        state = states.get(place)  # None: it is no thread of a pool
+        if state == _COMING:
+            return "its pool has chosen it for a job"
+        if state == _RESTING and pool("is_closed", 1):
+            return "its pool is closed"
+        coming = list(states.values()).count(_COMING)
+        if state == _RESTING and (pool("queued", 8) or 0) > coming:
+            return "a job is queued in its pool"
+        return ""
+
+    def _is_left(self, condition: int, layout: Layout) -> bool:
+        """Return whether the pool, whose end is waited for there, has no thread any more."""
+        if not layout.has("wp_pool"):
+            return False
+        place = condition - layout.offset("wp_pool", "left.signals")
+        pool = self._at(layout, "wp_pool", place)
+        left = self._at(layout, "wp_pool_thread", pool("gone", 8) or 0)
+        threads, waiting = pool("threads", 4) or 0, pool("waiting", 4) or 0
+        return left("pool", 8) == place and threads <= waiting
 
     def _caller(self, wait: Wait) -> str:
         """Return the function outside our runtime that has called it."""
@@ -388,7 +434,14 @@ class Runtime:
     def _signs(self, members: list[int], layout: Layout) -> Iterator[tuple[int, str]]:
         """Yield what must not be while all threads sleep: of which carrier, and what."""
         words = {one: self._at(layout, "wp_carrier", one)("word", 4) for one in members}
-        parked = {one for one, word in words.items() if word in (_PARKED_FUTEX, _PARKED_POLLER)}
+        parked = {one for one, word in words.items() if word in _PARKED}
+        searched = {self._domain(one, layout) for one, word in words.items()
+                    if word is not None and word >= _SEARCHING}  # fmt: skip
+        for member in sorted(parked):
+            domain = self._domain(member, layout)
+            if domain not in searched and self._is_searching(domain, layout):
+                yield member, "the search token is taken, and no carrier searches"
+                break
         for member in members:
             its = self._at(layout, "wp_carrier", member)
             if member in parked:
@@ -398,6 +451,10 @@ class Runtime:
                     yield member, "it is parked although its queue is not empty"
                 if its("private_fifo.first", 8):
                     yield member, "it is parked although its own queue is not empty"
+                if its("slot", 8):
+                    yield member, "it is parked although its poller is to run"
+                if words[member] == _PARKED_POLLER and self._has_stop(member, layout):
+                    yield member, "it is to stop, and its poller sleeps"
                 bounded = its("bounded", 8)
                 if self._ring(bounded, layout) or self._slot(bounded, layout):
                     yield member, "it is parked although its ring is not empty"
@@ -410,9 +467,6 @@ class Runtime:
                 if sibling is not None:
                     yield sibling, "a task is queued at a busy carrier, and no carrier searches"
         if len(parked) == len(members):
-            for member in members[:1]:
-                if self._is_searching(self._domain(member, layout), layout):
-                    yield member, "the search token is taken, and no carrier searches"
             for member, task in self._tasks(members, layout):
                 word = self._at(layout, "wp_task", task)("word", 4) or 0
                 said = self._of_virtual(task, word, layout)
@@ -422,6 +476,13 @@ class Runtime:
                     yield member, (f"{self._named(task, layout)} is to run, and each carrier is "
                                    "parked")  # fmt: skip
                     break
+
+    def _has_stop(self, carrier: int, layout: Layout) -> bool:
+        """Return whether a carrier has read that it is to stop."""
+        if self._group(carrier, layout) is None:
+            return False
+        worker = carrier - layout.offset("wp_worker", "home.carrier")
+        return bool(self._at(layout, "wp_worker", worker)("has_stop", 1))
 
     def _domain(self, carrier: int, layout: Layout) -> int | None:
         return self._at(layout, "wp_carrier", carrier)("domain", 8)
@@ -518,7 +579,7 @@ class Runtime:
             for _, task in self._tasks(members, layout)
         ]
         return Group(
-            len(members), sum(one("word", 4) in (_PARKED_FUTEX, _PARKED_POLLER) for one in fields),
+            len(members), sum(one("word", 4) in _PARKED for one in fields),
             sum(_holds(one, "queue") or _holds(one, "inbox") for one in fields), len(states),
             states.count(_TASK_PARKED),
             any(self._is_searching(one("domain", 8), layout) for one in fields), signs,
@@ -540,34 +601,3 @@ class _Fields:
 def _holds(carrier: _Fields, queue: str) -> bool:
     """Return whether something is published in a queue, as wp_mpsc_has_published does."""
     return bool(carrier(f"{queue}.first", 8) or carrier(f"{queue}.head", 8))
-
-
-_USED: Final = (
-    ("wp_carrier", "word"), ("wp_carrier", "domain"), ("wp_carrier", "index"),
-    ("wp_carrier", "inbox.first"), ("wp_carrier", "inbox.head"), ("wp_carrier", "queue.first"),
-    ("wp_carrier", "queue.head"), ("wp_carrier", "private_fifo.first"), ("wp_carrier", "bounded"),
-    ("wp_domain", "carriers"), ("wp_domain", "count"), ("wp_domain", "searching"),
-    ("wp_worker", "home.carrier"), ("wp_worker", "home"), ("wp_worker", "group"),
-    ("wp_worker", "thread"), ("wp_worker", "poller.registered"), ("wp_group", "workers"),
-    ("wp_group", "config.carriers"), ("wp_carrier_tasks", "carrier"),
-    ("wp_carrier_tasks", "tasks"), ("wp_carrier_tasks", "ended.signals"),
-    ("wp_carrier_tasks", "is_shut"), ("wp_carrier_tasks", "count"),
-    ("wp_carrier_tasks", "timers.earliest_ns"),
-    ("wp_task", "word"), ("wp_task", "next"), ("wp_task", "name"), ("wp_task", "is_virtual"),
-    ("wp_task", "home"), ("wp_vthread", "scheduler"), ("wp_local_queue", "head"),
-    ("wp_local_queue", "tail"), ("wp_local_queue", "next"), ("wp_vthread", "waits"),
-    ("wp_waiter", "state"), ("wp_waiter", "line"), ("wp_waiter", "why"), ("wp_waiter", "amount"),
-    ("wp_waiter", "object"), ("wp_rendezvous", "cond.signals"),
-    ("wp_rendezvous", "guard.asleep"),
-    ("wp_mutex", "word"), ("wp_mutex", "line"), ("wp_semaphore", "word"),
-    ("wp_semaphore", "line"), ("wp_channel", "count"), ("wp_channel", "capacity"),
-    ("wp_channel", "is_closed"), ("wp_channel", "senders"), ("wp_channel", "receivers"),
-)  # fmt: skip
-
-
-def _resolve(layout: Layout) -> None:
-    """Read every offset that is used, while the file is open."""
-    for structure, path in _USED:
-        if layout.has(structure):
-            layout.offset(structure, path)
-            layout.size(structure)
