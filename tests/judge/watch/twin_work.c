@@ -335,7 +335,7 @@ static void internal(void)
  * thieves it has a queue of its own for them. */
 static int starts_many(void *none)
 {
-	enum { MANY = 600 };
+	enum { MANY = 1500 };
 	static wp_vthread *threads[MANY];
 
 	for (;;) {
@@ -343,7 +343,7 @@ static int starts_many(void *none)
 		wp_vthread *next;
 
 		for (int at = 0; at < MANY; at++)
-			threads[at] = spawn_on(does, NULL, WP_VTHREAD_HERE, at % 2 != 0);
+			threads[at] = spawn_on(does, NULL, WP_VTHREAD_HERE, at % 4 == 3);
 		for (int at = 0; at < MANY; at++)
 			join(threads[at]);
 		if (wp_vthread_new(group, &config, &next) != WP_OK)

@@ -10,6 +10,7 @@ does not use what it has seen, and the hint does.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -197,6 +198,7 @@ def main(names: list[str]) -> int:
 
     It fails if less than nine of ten hangs are found from outside, or with the hints.
     """
+    load = os.getloadavg()[0]
     kernels = Kernels(watching.folder())
     healthy = kernels.program()
     for mode in [] if names else PARTS:
@@ -218,6 +220,8 @@ def main(names: list[str]) -> int:
     print(f"\n{len(every)} twins, {len(hung)} hang: {found} found from outside "
           f"({_percent(found, hung)}), {stuck} stuck; with the recorder {hinted} "
           f"({_percent(hinted, hung)})")  # fmt: skip
+    print(f"The machine had a load of {load:.0f} at the beginning and {os.getloadavg()[0]:.0f} at "
+          f"the end, and {len(os.sched_getaffinity(0))} CPUs.")  # fmt: skip
     short = [name for name, some in (("from outside", found), ("with the recorder", hinted))
              if some < GOAL * len(hung)]  # fmt: skip
     if short:

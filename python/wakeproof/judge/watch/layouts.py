@@ -56,7 +56,8 @@ _USED: Final = (
     ("wp_pool_thread", "parker"), ("wp_pool_thread", "pool"), ("wp_pool_thread", "older"),
     ("wp_pool_thread", "state"), ("wp_pool", "newest"), ("wp_pool", "is_closed"),
     ("wp_pool", "queued"), ("wp_pool", "gone"), ("wp_pool", "left.signals"),
-    ("wp_pool", "threads"), ("wp_pool", "waiting"),
+    ("wp_pool", "threads"), ("wp_pool", "waiting"), ("wp_pool", "reserve.stopping"),
+    ("wp_pool_thread", "system"),
 )  # fmt: skip
 """Each member that is used, or member of a member: ``home.carrier``."""
 

@@ -29,11 +29,13 @@ _GRANTED: Final = 2  # kernel/thread/wait_queue.h
 _LATCH_OPEN: Final = 1  # kernel/thread/latch.h
 _LOCKED, _WOKEN = 1, 4  # kernel/sync/mutex.h
 _SEMAPHORE_PERMIT: Final = 2  # kernel/sync/semaphore.h
+_SIGNALLED: Final = 2  # kernel/sync/condition.c: the waiter is at the mutex from then on
 _COMING, _RESTING = 1, 2  # kernel/pool/pool.h
 _JOINING: Final = 2  # kernel/scope/scope.h
 _LEAVES_SCOPE: Final = "leave_wait"  # kernel/scope/scope_children.c
 _WAITS = ("wp__waiter", "wp__mutex_lock_waiting")
 """Functions that wait in a queue; a compiler puts the first into the second."""
+_IN_RESERVE: Final = ("wp__reserve_wait", "wp_reserve_run")
 _WAITS_FOR_POOL = ("wp__pool_wait", "wp_pool_wait", "wp_pool_stop")
 _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
                      "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
@@ -49,6 +51,7 @@ _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
 _TID_IN_THREAD: Final = 720  # of glibc's struct pthread; compared with the threads there are
 _STACK: Final = 512  # words of a stack in which a carrier is looked for
+_FRAMES: Final = 1 << 16  # bytes of a stack in which a waiter lies
 _WOKEN_CARRIER: Final = Sign("go", "it was woken: its word says so")
 _OVERDUE_NS: Final = 500_000_000
 
@@ -105,6 +108,9 @@ class Runtime:
             )  # fmt: skip
         for tid, (names, its) in others.items():
             found[tid] = self._explain(waits[tid], names, its)
+        for tid, (_, its) in others.items():
+            if found[tid].kind == "pool":
+                self._explain_reserve(found, others, waits[tid].address or 0, its)
         if layout is not None:
             self._explain_groups(found, carriers, layout)
         return found
@@ -154,8 +160,10 @@ class Runtime:
         assert address is not None
         word = process.word(address)
         wait = replace(wait, caller=self._caller(wait))
-        # Calls that have returned may leave their names behind, such as that of a lock.
+        # Calls that have returned may leave their names behind, such as that of a lock.  The word
+        # of a waiter lies in the frame of its thread, and a lock in an object.
         waits = "wp_cond_wait" in names[:5]
+        is_in_frame = 0 <= address - wait.sleep.sp < _FRAMES
         if not waits and any(
             name.startswith(("wp_parker_park", "park_once")) for name in names[:4]
         ):
@@ -175,7 +183,7 @@ class Runtime:
             wait = replace(wait, primitive="rendezvous", kind="rendezvous", is_known=True)
             if self._at(layout, "wp_rendezvous", guard)("guard.asleep", 4) == 0:
                 return replace(wait, sign=Sign("go", "a producer has claimed its wakeup"))
-        elif "wp_lock_acquire" in names[:2] and not waits:
+        elif "wp_lock_acquire" in names[:2] and not waits and not is_in_frame:
             wait = replace(wait, primitive="internal lock", kind="lock", is_known=True)
             if word == 0:
                 return replace(wait, sign=Sign("go", "the lock is free"))
@@ -214,7 +222,8 @@ class Runtime:
             if not layout.has("wp_io_poller"):
                 return ""
             return self._of_descriptor(line, what, its("amount", 4) or 0, layout)
-        if what == "a mutex":
+        moved = what == "a condition" and (its("amount", 4) or 0) >= _SIGNALLED
+        if what == "a mutex" or moved:
             mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
             flags, first = mutex("word", 4) or 0, self._process.pointer(line)
             if flags & _LOCKED or (flags & _WOKEN and first != waiter):
@@ -296,6 +305,23 @@ class Runtime:
         if state == _RESTING and (pool("queued", 8) or 0) > coming:
             return "a job is queued in its pool"
         return ""
+
+    def _explain_reserve(
+        self, found: dict[int, Wait], others: dict[int, tuple[list[str], Layout]], condition: int,
+        layout: Layout,
+    ) -> None:  # fmt: skip
+        """Say of the threads in reserve that their pool, whose end is waited for, is stopped."""
+        pool = self._at(layout, "wp_pool", condition - layout.offset("wp_pool", "left.signals"))
+        one = pool("newest", 8)
+        for _ in range(_MOST_POOL_THREADS if pool("reserve.stopping", 1) else 0):
+            its = self._at(layout, "wp_pool_thread", one or 0)
+            tid, one = its("system", 4), its("older", 8)
+            if tid in others and found[tid].kind == "parker" and found[tid].sign is None:
+                names = [name for name in others[tid][0] if not name.startswith("wp_parker")]
+                if set(names[:2]) & set(_IN_RESERVE):
+                    found[tid] = replace(found[tid], sign=Sign("go", "its pool is stopped"))
+            if not one:
+                break
 
     def _is_left(self, condition: int, layout: Layout) -> bool:
         """Return whether the pool, whose end is waited for there, has no thread any more."""
