@@ -44,7 +44,8 @@ def kernels() -> Kernels:
         ("descriptor_close_silent", "a task: the descriptor is closed"),
         ("descriptor_ends_silent", "the poller of descriptor "),
         ("poller_close_unseen", "it is to stop, and its poller sleeps"),
-        ("poller_slot_forgotten", "it is parked although its poller is to run"),
+        ("condition_moved_is_deaf", "a task: the mutex is free"),
+        ("reserve_dismisses_silently", "its pool is stopped"),
         ("pool_chooses_silently", "its pool has chosen it for a job"),
         ("pool_one_wake", "a job is queued in its pool"),
         ("pool_close_silent", "its pool "),
@@ -108,6 +109,13 @@ def test_descriptors_scopes_and_pools_in_which_nothing_happens_have_missed_nothi
     assert waits == {"a read": 1, "epoll": 3, "the end of a pool": 1, "park": 3}
     (group,) = found.groups
     assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (3, 3, 3, ())
+
+
+def test_a_reader_whose_poller_is_kept_from_running_has_missed_nothing(kernels: Kernels) -> None:
+    with watching.running([str(kernels.program()), "io_blocked", "60"]) as pid:
+        found = watching.looked(pid)
+    assert {one.verdict for one in found.threads} == {Verdict.WAITS}
+    assert [one.waits_for for one in found.threads].count("a read") == 1
 
 
 def test_carriers_that_all_sleep_in_their_pollers_are_found(kernels: Kernels) -> None:

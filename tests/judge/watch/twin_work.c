@@ -1237,6 +1237,29 @@ static void rest_outside(void)
 	wp_pool_wait(pool, WP_FOREVER);
 }
 
+/* Bytes have come, and what blocks all carriers keeps their pollers from seeing them. */
+static int v_blocks(void *none)
+{
+	for (;;)
+		pause();
+	return none != NULL;
+}
+
+static void io_blocked(void)
+{
+	pthread_t one;
+
+	open_io();
+	start(&one, reads, ends[0]);
+	usleep(100000);
+	for (int at = 0; at < CARRIERS; at++)
+		spawn_on(v_blocks, NULL, at, true);
+	usleep(100000);
+	if (write(ends[1]->fd, "a", 1) != 1)
+		abort();
+	pause();
+}
+
 static const struct {
 	const char *name;
 	void (*runs)(void);
@@ -1282,6 +1305,7 @@ static const struct {
 	{"scope", scope},
 	{"rest", rest},
 	{"rest_outside", rest_outside},
+	{"io_blocked", io_blocked},
 	{"close", close_group},
 };
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -77,7 +77,7 @@ class Runtime:
         self._symbols = symbols
         self._layouts: dict[str, Layout | None] = {}  # by path
         self._pollers: dict[int, int] = {}  # carriers, by thread
-        self._all_parked = False  # the carriers that are known, in this look
+        self._idle: set[int] = set()  # pollers of descriptors, while all carriers are parked
         self.groups: list[Group] = []
         self.unknown: list[str] = []
 
@@ -102,10 +102,7 @@ class Runtime:
                 others[tid] = names, its
         self.groups = []
         if layout is not None:
-            self._all_parked = all(
-                self._at(layout, "wp_carrier", member)("word", 4) in _PARKED
-                for carrier in carriers for member in self._members(carrier, layout)
-            )  # fmt: skip
+            self._idle = set(self._idle_pollers(carriers, layout))
         for tid, (names, its) in others.items():
             found[tid] = self._explain(waits[tid], names, its)
         for tid, (_, its) in others.items():
@@ -114,6 +111,16 @@ class Runtime:
         if layout is not None:
             self._explain_groups(found, carriers, layout)
         return found
+
+    def _idle_pollers(self, carriers: Iterable[int], layout: Layout) -> Iterator[int]:
+        """Yield the pollers of the carriers, if all of these are parked."""
+        members = {one for carrier in carriers for one in self._members(carrier, layout)}
+        if not all(self._at(layout, "wp_carrier", one)("word", 4) in _PARKED for one in members):
+            return
+        for one in members:
+            if self._group(one, layout) is not None:
+                worker = one - layout.offset("wp_worker", "home.carrier")
+                yield self._at(layout, "wp_worker", worker)("io", 8) or 0
 
     def _sleeping(self, wait: Wait, layout: Layout) -> int | None:
         """Return the carrier whose thread sleeps there as such, or None."""
@@ -278,7 +285,7 @@ class Runtime:
             return ""
         if self._at(layout, "wp_io_poller", its("poller", 8) or 0)("is_over", 1):
             return f"the poller of descriptor {fd} has ended"
-        if not self._all_parked:
+        if its("poller", 8) not in self._idle:
             return ""
         if self._process.is_ready(fd, select.POLLOUT if side else select.POLLIN):
             return f"descriptor {fd} is {'writable' if side else 'readable'}"
@@ -477,8 +484,6 @@ class Runtime:
                     yield member, "it is parked although its queue is not empty"
                 if its("private_fifo.first", 8):
                     yield member, "it is parked although its own queue is not empty"
-                if its("slot", 8):
-                    yield member, "it is parked although its poller is to run"
                 if words[member] == _PARKED_POLLER and self._has_stop(member, layout):
                     yield member, "it is to stop, and its poller sleeps"
                 bounded = its("bounded", 8)
