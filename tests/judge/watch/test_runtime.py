@@ -41,10 +41,16 @@ def kernels() -> Kernels:
         ("search_silent_internal", "a task is queued at a busy carrier, and no carrier searches"),
         ("search_unserved", "the search token is taken, and no carrier searches"),
         ("descriptor_poller_silent", " is readable, and it sleeps on"),
-        ("descriptor_close_silent", "a task: the descriptor is closed"),
+        (
+            "descriptor_close_silent",
+            "a task of v_reads (descriptor_close_silent): the descriptor is closed",
+        ),
         ("descriptor_ends_silent", "the poller of descriptor "),
         ("poller_close_unseen", "it is to stop, and its poller sleeps"),
-        ("condition_moved_is_deaf", "a task: the mutex is free"),
+        (
+            "condition_moved_is_deaf",
+            "a task of v_awaits (condition_moved_is_deaf): the mutex is free",
+        ),
         ("reserve_dismisses_silently", "its pool is stopped"),
         ("pool_chooses_silently", "its pool has chosen it for a job"),
         ("pool_one_wake", "a job is queued in its pool"),
@@ -75,7 +81,8 @@ def test_a_wake_that_left_no_trace_is_hinted_at_by_the_recorder(
     found = twins.watch(kernels.program(name), twins.TWINS[name], run_s=60)
     assert found is not None, "it has not hung"
     assert found.verdict == Verdict.STUCK
-    assert any(one.kind == "after" and one.why.startswith(why) for one in found.hints)
+    assert any(one.kind == "after" and one.why.startswith(why) and one.who.startswith("a task of ")
+               for one in found.hints)  # fmt: skip
 
 
 def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> None:

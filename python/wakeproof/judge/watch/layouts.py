@@ -22,7 +22,7 @@ from wakeproof.judge.source_texts import digest
 _UNITS: Final = (
     "sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c", "sync/mutex.c",
     "sync/semaphore.c", "sync/channel.c", "wakeup/guard.c", "pool/pool.c", "scope/scope.c",
-    "io/descriptor_poller.c",
+    "io/descriptor_poller.c", "sched/vthread_start.c",
 )  # fmt: skip
 """The compilation units in which the structures are looked for, the largest first."""
 _THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
@@ -57,7 +57,7 @@ _USED: Final = (
     ("wp_pool_thread", "state"), ("wp_pool", "newest"), ("wp_pool", "is_closed"),
     ("wp_pool", "queued"), ("wp_pool", "gone"), ("wp_pool", "left.signals"),
     ("wp_pool", "threads"), ("wp_pool", "waiting"), ("wp_pool", "reserve.stopping"),
-    ("wp_pool_thread", "system"),
+    ("wp_pool_thread", "system"), ("wp_body", "run"), ("wp_body", "step"),
 )  # fmt: skip
 """Each member that is used, or member of a member: ``home.carrier``."""
 

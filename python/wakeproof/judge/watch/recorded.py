@@ -12,7 +12,7 @@ import os
 import shutil
 import struct
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -154,19 +154,21 @@ class Recording:
         return None
 
     def hints(
-        self, calm: Collection[int], stuck: Collection[int], names: Mapping[int, str]
-    ) -> Iterator[Hint]:
+        self, calm: Collection[int], stuck: Collection[int], names: Mapping[int, str],
+        task: Callable[[int], str],
+    ) -> Iterator[Hint]:  # fmt: skip
         """Yield a hint for each wait that explains itself.
 
         `calm` are threads that have slept for a while; virtual threads need not be among them.
         `stuck` are those that only a signal helps: for them it is also told who took the last wake.
+        `task` says a virtual thread in words.
         """
         for (tid, who), stay in self._of.items():
             if stay.end is not None or not (who or tid in calm):
                 continue
             found = self._why(stay, is_stuck=bool(stuck) if who else tid in stuck)
             if found is not None:
-                name = f"virtual thread {who:#x}" if who else f"{tid} ({names.get(tid, '?')})"
+                name = task(who) if who else f"{tid} ({names.get(tid, '?')})"
                 yield Hint(found[0], None if who else tid, name, found[1])
 
     def _why(self, stay: _Stay, *, is_stuck: bool) -> tuple[str, str] | None:
@@ -274,13 +276,13 @@ class Recording:
 
 def hints(
     process: Process, symbols: Symbols, calm: Collection[int], stuck: Collection[int],
-    names: Mapping[int, str],
+    names: Mapping[int, str], task: Callable[[int], str],
 ) -> tuple[Hint, ...]:  # fmt: skip
     """Return the hints of a process; () if it has no recorder."""
     symbols.renew()  # the first look may have come before the recorder was loaded
     if Recording.place(symbols) is None:
         return ()
-    found = Recording(process, symbols).hints(calm, stuck, names)
+    found = Recording(process, symbols).hints(calm, stuck, names, task)
     return tuple(sorted(found, key=lambda one: list(KINDS).index(one.kind)))
 
 

@@ -77,6 +77,7 @@ class Runtime:
         self._symbols = symbols
         self._layouts: dict[str, Layout | None] = {}  # by path
         self._pollers: dict[int, int] = {}  # carriers, by thread
+        self._newest: Layout | None = None
         self._idle: set[int] = set()  # pollers of descriptors, while all carriers are parked
         self.groups: list[Group] = []
         self.unknown: list[str] = []
@@ -101,6 +102,7 @@ class Runtime:
             elif wait.kind == "futex":
                 others[tid] = names, its
         self.groups = []
+        self._newest = layout or self._newest
         if layout is not None:
             self._idle = set(self._idle_pollers(carriers, layout))
         for tid, (names, its) in others.items():
@@ -552,7 +554,19 @@ class Runtime:
         name = self._at(layout, "wp_task", task)("name", 8)
         got = self._process.read(name, 32) if name else None
         text = got.partition(b"\0")[0].decode(errors="replace") if got else ""
-        return f"task {text}" if text.isprintable() and text else "a task"
+        if text and text.isprintable():
+            return f"task {text}"
+        if layout.has("wp_body") and self._at(layout, "wp_task", task)("is_virtual", 1):
+            body = self._at(layout, "wp_body", task)
+            place = self._symbols.place(body("run", 8) or body("step", 8) or 0)
+            if place is not None and place.name:
+                return f"a task of {place.words}"
+        return "a task"
+
+    def task(self, address: int) -> str:
+        """Return a virtual thread in words: its name, or the function that it runs."""
+        named = "a virtual thread" if self._newest is None else self._named(address, self._newest)
+        return f"{named} ({address:#x})"
 
     def _tasks(self, members: list[int], layout: Layout) -> Iterator[tuple[int, int]]:
         """Yield the listed tasks, each with the carrier of its list."""

@@ -206,7 +206,9 @@ class Watch:
                 if self._now - self._seen[tid, wait.sleep].first >= LASTING_S]  # fmt: skip
         stuck = [tid for tid in calm if judged[tid].verdict is Verdict.STUCK]
         names = {tid: one.name for tid, one in judged.items()}
-        return recorded.hints(self._process, self.primitives.symbols, calm, stuck, names)
+        return recorded.hints(
+            self._process, self.primitives.symbols, calm, stuck, names, self._runtime.task
+        )
 
     def _judge(self, thread: Thread, *, is_frozen: bool) -> Judged:
         wait = self._waits.get(thread.tid)
