@@ -28,7 +28,7 @@ from wakeproof.judge.watch.verdicts import BAD, Report, Verdict
 
 ROOT = locations.sources()
 WORK = Path(__file__).with_name("twin_work.c")
-RUN_S = 15
+RUN_S = 8
 """A twin that has not hung by then is left out."""
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-pthread", "-w",
          f"-I{ROOT / 'stress'}", "-DWP_STRESS_DELAYED",

@@ -102,8 +102,10 @@ class Process:
         live = [one for one in self.threads() if one.state not in "ZX"]
         if not live:
             raise UsageError(f"process {pid} has ended: its parent has not waited for it")
-        # A main thread that has ended keeps its number, but its folder shows no memory.
-        self.folder = Path(f"/proc/{pid}/task/{live[0].tid}")
+        # A main thread that has ended keeps its number, but its folder shows no memory.  Of the
+        # others each may end at any time, and may have a lower number than the main one.
+        tid = pid if any(one.tid == pid for one in live) else live[0].tid
+        self.folder = Path(f"/proc/{pid}/task/{tid}")
         try:
             self._check_kind()
             self._memory = os.open(self.folder / "mem", os.O_RDONLY)
