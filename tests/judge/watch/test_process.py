@@ -19,7 +19,7 @@ from tests.support.running import run
 
 from wakeproof.errors import UnsupportedError, UsageError
 from wakeproof.judge.watch import process as processes
-from wakeproof.judge.watch.process import Process
+from wakeproof.judge.watch.process import Process, Thread
 from wakeproof.judge.watch.verdicts import Verdict
 
 WATCH = (sys.executable, "-m", "wakeproof", "watch")
@@ -128,6 +128,16 @@ def test_what_yama_forbids_is_said(
     (tmp_path / "ptrace_scope").write_text("0\n")
     with pytest.raises(UnsupportedError, match="give watch CAP_SYS_PTRACE"):
         Process(sleeper)
+
+
+def test_a_thread_with_a_lower_number_than_the_main_one_is_not_taken_for_it(
+    sleeper: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers begin anew, and such a thread may end during the look."""
+    other = Thread(sleeper - 1, "brief", "S")
+    monkeypatch.setattr(Process, "threads", lambda _: [other, Thread(sleeper, "sleep", "S")])
+    with Process(sleeper) as process:
+        assert process.command == "sleep 1000"
 
 
 def _refused(*_: object) -> int:
