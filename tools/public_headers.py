@@ -2,6 +2,7 @@
 """Makes the public headers, <wakeproof/...>, from the headers of kernel/.
 
     tools/public_headers.py FOLDER      writes FOLDER/*.h anew; the standard library is enough
+    tools/public_headers.py --list      prints every public declaration: tools/library/interface.txt
 
 A function is public if its declaration is marked with WP_API or WP_API_INLINE (kernel/base/api.h).
 For each header with public functions there is a public header of the same stem. It has these
@@ -219,6 +220,22 @@ def _shown(chunk: Chunk) -> str:
     return above + (chunk.comment + "\n" if chunk.comment else "") + text + "\n"
 
 
+def interface(kernel: Kernel) -> str:
+    """Return the public declarations without comments, one in each line, sorted by header.
+
+    A function that is inline in the kernel is listed like any other: the library exports it, too.
+    """
+    lines = []
+    for stem in kernel.public():  # sorts them, too
+        lines.append(f"\n{stem}.h\n")
+        for chunk in kernel.kept:
+            if chunk.stem == stem:
+                text = prototype(chunk.text) if chunk.is_public else chunk.text
+                code = " ".join(_COMMENT.sub("", text).split()).removeprefix("WP_API ")
+                lines.append(f"  {code}\n")
+    return "".join(lines).lstrip("\n")
+
+
 def version(pyproject: Path) -> str:
     """Return version.h."""
     text = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]["version"]
@@ -233,8 +250,11 @@ def version(pyproject: Path) -> str:
 def main(arguments: list[str]) -> int:
     """Write the headers."""
     if len(arguments) != 1:
-        print("usage: public_headers.py FOLDER", file=sys.stderr)
+        print("usage: public_headers.py FOLDER | --list", file=sys.stderr)
         return 2
+    if arguments == ["--list"]:
+        sys.stdout.write(interface(Kernel(KERNEL)))
+        return 0
     folder = Path(arguments[0])
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -63,10 +63,18 @@ def test_the_shared_library_exports_what_the_headers_declare_and_nothing_else(pr
     } <= names  # an inline one, two others
 
 
+def test_no_public_declaration_changes_unseen(prefix: Path) -> None:
+    """A change here may break programs of others: docs/guide/versions.md says which ones may."""
+    listed = (ROOT / "tools" / "library" / "interface.txt").read_text(encoding="utf-8")
+    assert listed == public_headers.interface(public_headers.Kernel(KERNEL)), "make interface"
+    functions = re.findall(r"^  (?!typedef|#)[^({]*?\b(\w+)\(", listed, re.M)
+    assert set(functions) == exported(prefix / "lib" / "libwakeproof.so")
+
+
 def test_the_library_has_the_name_that_programs_ask_for(prefix: Path) -> None:
     said = run("readelf", "-d", prefix / "lib" / "libwakeproof.so", LC_ALL="C")
-    assert "Library soname: [libwakeproof.so.0]" in said
-    assert (prefix / "lib" / "libwakeproof.so").resolve().name == "libwakeproof.so.0"
+    assert "Library soname: [libwakeproof.so.0.2]" in said
+    assert (prefix / "lib" / "libwakeproof.so").resolve().name == "libwakeproof.so.0.2"
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -186,10 +194,10 @@ def test_the_example_runs_against_what_cmake_finds(prefix: Path, tmp_path: Path)
     cmake("-S", HELLO, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}")
     cmake("--build", tmp_path)
     assert run(tmp_path / "hello") == SAID
-    too_new = HELLO.joinpath("CMakeLists.txt").read_text(encoding="utf-8").replace("0.1", "0.2")
+    too_new = HELLO.joinpath("CMakeLists.txt").read_text(encoding="utf-8").replace("0.2", "0.3")
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "CMakeLists.txt").write_text(too_new, encoding="utf-8")
-    with pytest.raises(AssertionError, match="0\\.2"):
+    with pytest.raises(AssertionError, match="0\\.3"):
         cmake(
             "-S", tmp_path / "new", "-B", tmp_path / "new" / "out", f"-DCMAKE_PREFIX_PATH={prefix}"
         )

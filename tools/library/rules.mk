@@ -6,7 +6,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 LIB_OUT   := build/lib
 LIB_VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
-LIB_SONAME = libwakeproof.so.$(firstword $(subst ., ,$(LIB_VERSION)))
+# While the major version is 0, the minor version is a part of the name: docs/guide/versions.md.
+LIB_SONAME = libwakeproof.so.$(shell echo $(LIB_VERSION) | sed 's/^\(0\.[0-9]*\|[1-9][0-9]*\)\..*/\1/')
 # Virtual threads run this code: a frame must not skip the guard of its stack.
 LIB_FLAGS  = -std=c11 -O2 -g -Wall -Wextra -pthread -fPIC -fvisibility=hidden -fstack-clash-protection
 # GCC optimizes the library as a whole, together with a program that links libwakeproof.a. A file that
@@ -26,7 +27,7 @@ LIB_OBJECTS := $(patsubst kernel/%,$(LIB_OUT)/o/%.o,$(LIB_FILES)) $(LIB_OUT)/o/i
 LIB_FILLED = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(LIB_VERSION)|g' -e 's|@LIBS@|$(LIB_LIBS)|g' \
 	-e 's|@SONAME@|$(LIB_SONAME)|g'
 
-.PHONY: lib install
+.PHONY: lib install interface abidiff
 
 lib: $(LIB_OUT)/libwakeproof.a $(LIB_OUT)/$(LIB_SONAME) $(LIB_OUT)/include/wakeproof/wakeproof.h ## Build the C library, static and shared, and its headers, into build/lib
 
@@ -40,6 +41,17 @@ install: lib ## Install the C library  [PREFIX=/usr/local] [DESTDIR=]
 	$(Q)$(LIB_FILLED) tools/library/wakeproof.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/wakeproof.pc
 	$(Q)for name in wakeproofConfig wakeproofConfigVersion; do $(LIB_FILLED) tools/library/$$name.cmake.in \
 	  >$(DESTDIR)$(PREFIX)/lib/cmake/wakeproof/$$name.cmake; done
+
+interface: ## Write the list of public C declarations anew: review its diff
+	$(Q)$(PYTHON) tools/public_headers.py --list >tools/library/interface.txt
+
+# Debian: apt install abigail-tools. Types that no public header has may change.
+abidiff: lib ## Compare the C library with that of an older revision, binary for binary  [OLD=REVISION]
+	$(Q)rm -rf build/abi && mkdir -p build/abi
+	$(Q)git archive $(or $(OLD),HEAD) | tar -x -C build/abi
+	$(Q)$(MAKE) -s -C build/abi lib
+	$(Q)abidiff --headers-dir1 build/abi/$(LIB_OUT)/include --headers-dir2 $(LIB_OUT)/include \
+	  build/abi/$(LIB_OUT)/libwakeproof.so.?* $(LIB_OUT)/$(LIB_SONAME)
 
 $(LIB_OUT)/o/%.o: kernel/%
 	@mkdir -p $(@D)
