@@ -104,8 +104,10 @@ def has_judge() -> bool:
 def _run(arguments: list[str]) -> int | Program:
     """Run the whole command line, or the commands that need no extra; return what is left to do."""
     if has_judge():
-        from wakeproof.cli import app
+        from wakeproof.cli import app, sandbox
 
+        if sandbox.asked(arguments):
+            return sandbox.run(arguments)
         return app.run(arguments)
     from wakeproof.cli import no_extra
 

@@ -35,6 +35,16 @@ AsDask = Annotated[
         rich_help_panel=BOUNDS,
     ),
 ]
+InSandbox = Annotated[
+    bool,
+    typer.Option(
+        "--sandbox",
+        help="Run all of it in bubblewrap, for code that you did not write: no network, nothing "
+        "can be written, limits on memory, processes and time.",
+        rich_help_panel=BOUNDS,
+    ),
+]
+"""`wakeproof.cli.sandbox` takes it out of the command line, so a command never sees it set."""
 AsFormat = Annotated[
     str,
     typer.Option(

@@ -11,7 +11,17 @@ from typing import Annotated, Any
 import typer
 
 from wakeproof import locations
-from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsDask, AsFormat, AsJson, AsPage
+from wakeproof.cli.panels import (
+    BOUNDS,
+    MODEL,
+    OUTPUT,
+    WHAT,
+    AsDask,
+    AsFormat,
+    AsJson,
+    AsPage,
+    InSandbox,
+)
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
@@ -252,6 +262,7 @@ def explore(
         ),
     ] = False,
     dask: AsDask = None,
+    _sandbox: InSandbox = False,
     strict: Annotated[
         bool,
         typer.Option(

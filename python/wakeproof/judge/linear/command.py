@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import locations
-from wakeproof.cli.panels import AsJson
+from wakeproof.cli.panels import AsJson, InSandbox
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
@@ -57,6 +57,7 @@ def linear(
         typer.Option("-t", metavar="REGEX", help="Check the scenarios whose name matches."),
     ] = None,
     as_json: AsJson = False,
+    _sandbox: InSandbox = False,
     full: Annotated[bool, typer.Option(help="Check the scenarios that take minutes, too.")] = False,
 ) -> None:
     """Check every history of calls and returns, of any length, against a sequential spec.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
-from wakeproof.cli.panels import AsDask, AsJson
+from wakeproof.cli.panels import AsDask, AsJson, InSandbox
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
@@ -50,6 +50,7 @@ def museum(
     ] = 60.0,
     as_json: AsJson = False,
     dask: AsDask = None,
+    _sandbox: InSandbox = False,
 ) -> None:
     """List, judge and explain real lost wakeups of other systems.
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from wakeproof import locations
-from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsDask, AsJson, AsPage
+from wakeproof.cli.panels import BOUNDS, MODEL, OUTPUT, WHAT, AsDask, AsJson, AsPage, InSandbox
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
@@ -126,6 +126,7 @@ def stress(
         ),
     ] = None,
     dask: AsDask = None,
+    _sandbox: InSandbox = False,
     strict: Annotated[
         bool,
         typer.Option(help="Fail on a scenario that was not judged.", rich_help_panel=OUTPUT),
