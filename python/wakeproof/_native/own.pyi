@@ -96,6 +96,7 @@ def bind_calls(
 def bind_channel(
     send: int,
     receive: int,
+    count: int,
     ok: int,
     timeout: int,
     deadline_ns: Callable[[float | None], int],

@@ -163,7 +163,7 @@ def _folder() -> Iterator[Path]:
 
 def _inside(words: list[str], private: Path) -> tuple[list[str], list[tuple[Path, Path]]]:
     """Return the words with outputs in the build folder, and where each of these comes from."""
-    inner, outputs = list(words), []
+    inner, outputs = list(words), list[tuple[Path, Path]]()
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
         if option in OUTPUTS and (equals or at + 1 < len(words)):
