@@ -147,7 +147,8 @@ def _save(path: Path, text: Iterator[str], *, overwrite: bool) -> None:
         raise taken
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("w", encoding="utf-8") as out:
+        part.unlink(missing_ok=True)  # of a process that was killed; a link of others, too
+        with part.open("x", encoding="utf-8") as out:
             out.writelines(text)
         if overwrite:
             part.replace(path)

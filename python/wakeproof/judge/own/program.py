@@ -19,6 +19,12 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 CXX = (".cpp", ".cc", ".cxx", ".c++", ".C")
 RUST = ".rs"
 CODE = (".c", *CXX, RUST)
+_HARMLESS = re.compile(
+    r"-(?:[DU]\w+(?:=.*)?|I.+|O\w*|g\w*|w|x|std=[\w+:]+|pedantic|ansi|pthread|W[\w-]*(?:=\w+)?"
+    r"|m[\w-]+(?:=[\w.+-]+)?|f(?!plugin|pass-plugin|dump|profile|auto-profile)[\w-]+(?:=[\w,-]+)?"
+    r"|l[\w+-]+|include|imacros|isystem|iquote|idirafter|I|D|U|-cfg(?:=.*)?|-edition(?:=\d+)?)"
+)
+"""Flags that let a compiler run no other program and write no other file."""
 LINKED = (".o", ".a")
 """Suffixes of files that are linked as they are."""
 TAKES_NEXT = ("-D", "-U", "-I", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-x")
@@ -82,7 +88,7 @@ def of_text(first: Path, text: str) -> Program:
         others = [Path(file) for file in files]
         return Program(
             (first, *others),
-            tuple(flags),
+            _harmless([str(flag) for flag in flags]),
             tuple(arguments),
             bool(is_relaxed),
             str(scenario),
@@ -90,10 +96,30 @@ def of_text(first: Path, text: str) -> Program:
             str(called),
             bool(may_leak),
         )
-    except (TypeError, ValueError) as error:
+    except UsageError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"the token does not say how {first} was compiled: explore again"
         ) from error
+
+
+def _harmless(flags: list[str]) -> tuple[str, ...]:
+    """Return the flags of a token, which may come from others.
+
+    Raises:
+        UsageError: with one of them the compiler could run a program, or write somewhere else.
+    """
+    last = ""
+    for flag in flags:
+        is_taken = last in (*TAKES_NEXT, "--cfg", "--edition") and not flag.startswith("-")
+        if not is_taken and not _HARMLESS.fullmatch(flag):
+            raise UsageError(
+                f"the token asks for the compiler's flag {flag}, with which a compiler may run "
+                "other programs or write files: explore the program again with that flag"
+            )
+        last = "" if is_taken else flag
+    return tuple(flags)
 
 
 def without_flags(words: Sequence[Path]) -> tuple[list[Path], list[str]]:

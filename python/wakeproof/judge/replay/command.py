@@ -13,11 +13,11 @@ from wakeproof import locations
 from wakeproof.cli.panels import AsFormat, AsJson, AsPage
 from wakeproof.judge import labels as explore_labels
 from wakeproof.judge import report
-from wakeproof.judge.explore import tokens
 from wakeproof.judge.explore.kept import Counterexample
 from wakeproof.judge.explore.show import print_execution
 from wakeproof.judge.own import run as own
 from wakeproof.judge.page import of_explore, output
+from wakeproof.judge.replay import received
 from wakeproof.judge.replay import run as explore_replay
 
 
@@ -46,7 +46,7 @@ def replay(
     """
     out = output.checked(html, form, as_json=as_json)
     is_file = token.endswith(".json") or Path(token[:200]).is_file()
-    wanted = tokens.load(Path(token)) if is_file else tokens.decode(token)
+    wanted = received.load(Path(token)) if is_file else received.decode(token)
     again = own.replay if wanted.program else explore_replay.replay
     found = Counterexample(wanted, again(wanted))
     labels = explore_labels.read(locations.sources())

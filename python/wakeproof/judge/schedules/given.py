@@ -13,7 +13,9 @@ from wakeproof.judge.schedules.execution import NOBODY, Run, Task
 from wakeproof.judge.schedules.operation import PAUSES, Access
 from wakeproof.judge.schedules.search import FAIR, WAY, pending_of, usual
 
-_PART = re.compile(r"(\d+)(t?)(?::(\d+))?(?:x(\d+))?")
+_PART = re.compile(r"(\d{1,18})(t?)(?::(\d{1,18}))?(?:x(\d{1,18}))?", re.ASCII)
+MOST_CHOICES = 10_000_000
+"""A token of another may name a schedule longer than any memory."""
 
 
 def to_token(choices: Sequence[int]) -> str:
@@ -40,6 +42,8 @@ def of_token(token: str) -> list[int]:
         found = _PART.fullmatch(part)
         if found is None:
             raise UsageError(f"replay: {part!r} of {token!r}; allowed: such as 0x3.1.0t")
+        if len(choices) + int(found[4] or 1) > MOST_CHOICES:
+            raise UsageError(f"replay: {token[:40]!r} has more than {MOST_CHOICES:,} choices")
         choice = 2 * int(found[1]) + bool(found[2]) + WAY * int(found[3] or 0)
         choices += [choice] * int(found[4] or 1)
     return choices
