@@ -182,16 +182,63 @@ locations.write_atomically(target, "old")
 try:
     locations.write_atomically(target, "x" * (1 << 20))
 except OSError as error:
-    print(error.strerror, target.read_text(), os.listdir(target.parent))
+    print(error.filename, error.strerror, target.read_text(), os.listdir(target.parent))
 """
 
 
-def test_a_full_disk_leaves_the_old_file_and_nothing_half_written(tmp_path: Path) -> None:
-    script = f'mount -t tmpfs -o size=256k tmpfs "$0" && exec {sys.executable} -c "$1" "$0/out"'
+def on_small_disk(folder: Path, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a script of the shell in a folder of 256 kB, which nobody else sees."""
+    mounted = f'mount -t tmpfs -o size=256k tmpfs "$0" && cd "$0" && {script}'
     ended = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, tmp_path, FULL],
-        capture_output=True, text=True, check=False, timeout=60,
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounted, folder, *words],
+        capture_output=True, text=True, check=False, timeout=200,
     )  # fmt: skip
-    if "unshare" in ended.stderr and os.environ.get("WAKEPROOF_CI") != "1":
+    if "unshare:" in ended.stderr and os.environ.get("WAKEPROOF_CI") != "1":
         pytest.skip(f"not run: {ended.stderr}")
-    assert ended.stdout == "No space left on device old ['out']\n", ended.stderr
+    return ended
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_half_written(tmp_path: Path) -> None:
+    ended = on_small_disk(tmp_path, f'{sys.executable} -c "$1" "$0/out"', FULL)
+    assert ended.stdout == f"{tmp_path}/out No space left on device old ['out']\n", ended.stderr
+
+
+LOSES = """
+#include <assert.h>
+#include <pthread.h>
+static int x;
+static void *adds(void *arg) { x++; return arg; }
+int main(void)
+{
+	pthread_t other;
+	pthread_create(&other, 0, adds, 0);
+	x++;
+	pthread_join(other, 0);
+	assert(x == 2);
+	return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("explore bad.c --model sc --html page.html", "page.html"),
+        ("explore bad.c --model sc --junit found.xml", "found.xml"),
+        ("explore bad.c --model sc --sarif found.sarif", "found.sarif"),
+        ("explore bad.c --model sc --save saved", "saved/"),
+        ("stress bad.c --seconds 0.1 --junit found.xml", "found.xml"),
+    ],
+)
+def test_a_command_says_in_a_line_which_result_a_full_disk_does_not_take(
+    tmp_path: Path, command: str, name: str
+) -> None:
+    fills = 'printf %s "$1" >bad.c; head -c 300000 /dev/zero >fill 2>/dev/null'
+    script = f"{fills}; {sys.executable} -m wakeproof {command} >/dev/null; echo $?; find . -type f"
+    ended = on_small_disk(tmp_path, script, LOSES)
+    assert ended.stderr.startswith(f"wakeproof: {name}"), ended.stderr
+    assert ended.stderr.endswith(": No space left on device\n")
+    assert ended.stderr.count("\n") == 1
+    assert ended.stdout.splitlines()[0] == "3"
+    assert set(ended.stdout.splitlines()[1:]) == {"./bad.c", "./fill"}

@@ -22,5 +22,8 @@ def write_atomically(path: Path, text: str | bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(path)
+    except OSError as error:
+        error.filename = str(path)  # a write does not name it
+        raise
     finally:
         part.unlink(missing_ok=True)
