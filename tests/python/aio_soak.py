@@ -3,8 +3,10 @@
 
 Four threads make a few calls each, of a random number, and wait until the loop has run all of them.
 So the loop falls asleep after each round, just when the next one begins.  A wakeup is lost if the
-loop sleeps on though its queue has an entry and nothing is in its pipe.  The twins, loops without
-one half of the protocol, must lose some.
+loop sleeps in `epoll_wait` though its queue has an entry, and no thread is in a call that could
+still write to its pipe: nothing would ever end such a sleep.  A loop that is late, because it has
+no processor or a callback takes long, has lost nothing.  The twins, loops without one half of the
+protocol, must lose some.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from wakeproof import aio
 
-LOST_S = 0.3  # no loop that is awake takes as long for a turn, twice
+LOOK_S = 0.3
 MOST = 16  # calls of a thread in a round
 THREADS = 4
 
@@ -67,20 +71,42 @@ TWINS = (NoSecondLook, NoAnnouncement, NoSend, NoSecondLookByGuard, NoAnnounceme
 
 
 class Watchdog(threading.Thread):
-    """Wakes a loop when a wakeup was lost, and counts it."""
+    """Wakes a loop when a wakeup was lost, and counts it.
 
-    def __init__(self, loop: Any) -> None:
+    Args:
+        loop: made by the thread that makes the watchdog, which is the one that will run it.
+        calling: of each thread that calls the loop, whether it is in a call.
+        look_s: seconds between two looks.
+    """
+
+    def __init__(self, loop: Any, calling: Iterable[bool], look_s: float = LOOK_S) -> None:
         super().__init__(daemon=True)
-        self.loop, self.lost, self.ends = loop, 0, threading.Event()
+        self.loop, self.calling, self.look_s = loop, calling, look_s
+        self.lost, self.ends = 0, threading.Event()
+        self.task = Path(f"/proc/self/task/{threading.get_native_id()}")
+        self.epoll = loop._selector.fileno()
 
     def run(self) -> None:
-        turns, times = 0, 0
-        while not self.ends.wait(LOST_S):
-            times = times + 1 if self.loop._ready and self.loop.turns == turns else 0
-            turns = self.loop.turns
-            if times == 2:
+        before = None
+        while not self.ends.wait(self.look_s):
+            # The order counts: a call that is over when it is looked at has written by then, and
+            # its write has made the loop run before the look at the sleep.
+            is_left = bool(self.loop._ready) and not any(self.calling)
+            sleep = self.sleep()
+            if sleep is not None and sleep == before and is_left:
                 self.lost += 1
                 self.loop._csock.send(b"\0")
+            before = sleep
+
+    def sleep(self) -> str | None:
+        """Return how often the loop's thread had run when it fell asleep; None: it is awake.
+
+        The kernel shows the arguments of a call only if the thread is blocked in it, and not when
+        the thread runs or could run.  The loop waits in the call whose first argument is its epoll.
+        """
+        words = (self.task / "syscall").read_text().split()
+        times_run = (self.task / "schedstat").read_text().split()[2]
+        return times_run if len(words) == 9 and int(words[1], 16) == self.epoll else None
 
 
 @dataclass(frozen=True)
@@ -109,11 +135,8 @@ def soak(
     class Slow(make):  # type: ignore[misc, valid-type]
         """At times it lets others run between its look at the queue and its announcement."""
 
-        turns = 0
-
         @property
         def _selector(self) -> Any:  # the loop reads it in each turn, between the two
-            self.turns += 1
             if chance.random() < 0.1:
                 time.sleep(0)
             return self._its_selector
@@ -123,7 +146,8 @@ def soak(
             self._its_selector = selector
 
     loop = Slow()
-    dog = Watchdog(loop)
+    calling = [False] * THREADS
+    dog = Watchdog(loop, calling)
     loop.set_debug(debug)
     turns = [threading.Semaphore(0) for _ in range(THREADS)]
     awaited = made = 0
@@ -149,8 +173,10 @@ def soak(
 
     def call(me: int) -> None:
         while turns[me].acquire() and not is_over:
+            calling[me] = True
             for _ in range(numbers[me]):
                 loop.call_soon_threadsafe(called)
+            calling[me] = False
 
     threads = [threading.Thread(target=call, args=[me], daemon=True) for me in range(THREADS)]
     begun, interval = time.monotonic(), sys.getswitchinterval()

@@ -11,6 +11,7 @@ import errno
 import gc
 import os
 import random
+import select
 import selectors
 import signal
 import socket
@@ -24,10 +25,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.python.aio_soak import TWINS, NoAnnouncement, NoSecondLook, NoSend, soak
+from tests.python.aio_soak import TWINS, NoAnnouncement, NoSecondLook, NoSend, Watchdog, soak
 
 from wakeproof import CarrierGroup, VirtualThread, aio
 from wakeproof._runtime.brief import HAS_GIL
@@ -374,6 +376,130 @@ def test_the_soak_of_the_loop_in_c_sleeps_in_c(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("twin", TWINS)
 def test_a_loop_without_one_half_loses_calls_of_threads(twin: type[aio.EventLoop]) -> None:
     assert soak(twin, 1_000_000, enough=1).lost == 1
+
+
+class Careless(Watchdog):
+    """A twin: it does not look where the loop is."""
+
+    def sleep(self) -> str | None:
+        return ""
+
+
+LOOK_S = 0.02
+
+
+def counted(loop: Any, *dogs: Watchdog) -> list[bool]:
+    """Run a loop; return of each watchdog whether it has counted a loss."""
+    for dog in dogs:
+        dog.start()
+    loop.run_forever()
+    for dog in dogs:
+        dog.ends.set()
+        dog.join()
+    return [dog.lost > 0 for dog in dogs]
+
+
+def sleep_in_another_epoll(seconds: float) -> None:
+    with select.epoll() as epoll:
+        epoll.poll(seconds)
+
+
+def until_one_is_lost(dog: Watchdog, sleep: Callable[[float], object]) -> None:
+    """Sleep until the watchdog has counted a loss, each time for longer than it takes to do so."""
+    ends = time.monotonic() + PATIENCE_S
+    while not dog.lost and time.monotonic() < ends:
+        sleep(4 * LOOK_S)
+
+
+@pytest.mark.parametrize("sleep", [time.sleep, sleep_in_another_epoll])
+def test_the_soak_counts_no_loss_while_a_callback_holds_the_loop(sleep: Any) -> None:
+    with contextlib.closing(aio.EventLoop()) as loop:
+        dogs = [kind(loop, [False], LOOK_S) for kind in (Watchdog, Careless)]
+        loop.call_soon(until_one_is_lost, dogs[1], sleep)
+        loop.call_soon(loop.call_soon, loop.stop)  # stands in the queue meanwhile
+        assert counted(loop, *dogs) == [False, True]
+
+
+@each_loop
+def test_the_soak_counts_no_loss_while_a_call_has_yet_to_write(make: type[aio.EventLoop]) -> None:
+    calling = [False]
+
+    class Late:
+        def send(self, data: bytes) -> int:
+            until_one_is_lost(dogs[1], time.sleep)
+            return csock.send(data)
+
+    def call() -> None:
+        calling[0] = True
+        loop.call_soon_threadsafe(loop.stop)
+        calling[0] = False
+
+    with contextlib.closing(make()) as loop:
+        dogs = [Watchdog(loop, at, LOOK_S) for at in (calling, [False])]
+        csock, loop._csock = loop._csock, Late()  # type: ignore[assignment]
+        caller = threading.Timer(2 * LOOK_S, call)
+        caller.start()
+        found = counted(loop, *dogs)
+        caller.join()
+        loop._csock = csock
+    assert found == [False, True]
+
+
+def test_the_soak_counts_no_loss_between_two_sleeps_of_the_loop() -> None:
+    looks = iter(range(4))
+
+    class RunsBetweenLooks:
+        def __iter__(self) -> Iterator[bool]:
+            ran = threading.Event()
+            loop.call_soon_threadsafe(ran.set)
+            ran.wait()
+            time.sleep(LOOK_S)  # the loop sleeps again
+            if next(looks, None) is None:
+                loop.call_soon_threadsafe(loop.stop)
+            return iter([False])
+
+    with contextlib.closing(aio.EventLoop()) as loop:
+        loop.call_later(PATIENCE_S, loop.stop)
+        dog = Watchdog(loop, RunsBetweenLooks(), LOOK_S)
+        dog.loop = SimpleNamespace(_ready=[0], _csock=loop._csock)
+        assert counted(loop, dog) == [False]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="not run: needs two processors")
+def test_the_soak_counts_no_loss_while_the_loop_has_no_processor() -> None:
+    allowed = os.sched_getaffinity(0)
+    cpu = min(allowed)
+    works = f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile os.getppid() == {os.getpid()}: 0"
+
+    def stand_behind() -> None:
+        os.sched_setaffinity(0, {cpu})
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        caller.start()
+
+    def call() -> None:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setaffinity(0, allowed - {cpu})
+        while not dogs[1].lost and time.monotonic() < ends:
+            ran = threading.Event()
+            loop.call_soon_threadsafe(ran.set)
+            ran.wait()
+        loop.call_soon_threadsafe(loop.stop)
+
+    caller, ends = threading.Thread(target=call), time.monotonic() + PATIENCE_S
+    with (
+        contextlib.closing(aio.EventLoop()) as loop,
+        subprocess.Popen([sys.executable, "-c", works]) as worker,
+    ):
+        dogs = [kind(loop, [False], 0.0005) for kind in (Watchdog, Careless)]
+        loop.call_soon(stand_behind)
+        try:
+            lost = counted(loop, *dogs)
+        finally:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            os.sched_setaffinity(0, allowed)
+            worker.kill()
+    assert lost == [False, True]
 
 
 @each_loop
