@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import socket
 import threading
 import time
@@ -431,7 +432,15 @@ def test_a_task_that_goes_on_for_ever_is_a_livelock() -> None:
         while True:
             await asyncio.sleep(0)
 
-    assert failure(main, steps=300)[0] == "livelock"
+    with pytest.raises(ScheduleError) as raised:
+        wakeproof.schedules(steps=300)(main)()
+    failed = raised.value.failure
+    assert failed.verdict == "livelock"
+    assert failed.said.startswith("no end after 300 steps; last: task 1 at test_asyncio.py:")
+    assert "?" not in failed.said
+    lines = failed.lanes.splitlines()
+    assert len(lines) < 70
+    assert re.fullmatch(r"\.\.\. \d+ rows \.\.\.", lines[32])
 
 
 def test_code_of_a_stuck_run_is_ended() -> None:

@@ -2,19 +2,26 @@
 """The decorator, pytest's option, and what a program must not do."""
 
 import contextlib
+import ctypes
 import gc
 import html
+import itertools
 import json
 import logging
+import multiprocessing
 import random
+import signal
 import socket
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -223,6 +230,30 @@ def test_threads_of_an_executor_are_joined_in_the_same_order() -> None:
     assert explore(program, Options(most=300)).verdict in ("holds", "not exhaustive")
 
 
+@pytest.mark.parametrize(
+    ("tail", "said"),
+    [
+        (
+            lambda number: [LOCK.acquire(False) for _ in range(1 + number % 2)],
+            "is the end|of thread 0",
+        ),
+        (lambda number: 1 // (number < 2), "it was its end, and it fails"),
+    ],
+    ids=["steps", "failure"],
+)
+def test_chance_where_no_schedule_branches_is_found(tail: Any, said: str) -> None:
+    """Two schedules have the same beginning, and each run has another end."""
+    numbers = itertools.count()
+
+    def program() -> None:
+        one = threading.Lock()
+        started(lambda: one.acquire(blocking=False), lambda: one.acquire(blocking=False))
+        tail(next(numbers))
+
+    with pytest.raises(JudgeError, match=f"not deterministic.*({said})"):
+        explore(program)
+
+
 def test_what_waits_outside_is_refused() -> None:
     def program() -> None:
         with contextlib.closing(socket.socket()) as one:
@@ -232,6 +263,8 @@ def test_what_waits_outside_is_refused() -> None:
         explore(program)
     with pytest.raises(UnsupportedError, match=r"starts a process"):
         explore(lambda: subprocess.run([sys.executable, "-c", ""], check=True))
+    with pytest.raises(UnsupportedError, match=r"multiprocessing waits for a process"):
+        explore(multiprocessing.Queue().get)
 
 
 def test_what_wakeproof_s_kernel_would_decide_is_refused() -> None:
@@ -394,6 +427,67 @@ def test_a_loop_without_a_synchronisation_point_ends(monkeypatch: pytest.MonkeyP
     assert "data=True" in str(stall.StalledError())
 
 
+def blocks_in_c() -> None:
+    ctypes.CDLL(None).sleep(20)
+
+
+@pytest.mark.parametrize("handles", [True, False], ids=["main thread", "other thread"])
+def test_a_call_in_c_that_waits_ends(monkeypatch: pytest.MonkeyPatch, handles: bool) -> None:
+    monkeypatch.setattr(stall, "AFTER_S", 0.5)
+    before = signal.getsignal(signal.SIGURG)
+    begun = time.monotonic()
+    if handles:
+        with pytest.raises(JudgeError, match=r"test_schedules\.py:\d+: 'ctypes.CDLL\(None\).sleep"):
+            explore(blocks_in_c)
+        assert time.monotonic() - begun < 10
+        with pytest.raises(JudgeError, match="in Thread-1, which is in no line of yours"):
+            explore(lambda: started(partial(ctypes.CDLL(None).sleep, 20)))
+    else:
+        raised: list[object] = []
+
+        def elsewhere() -> None:
+            try:
+                explore(lambda: [waits_shortly() for _ in range(200)])
+            except JudgeError as error:
+                raised.append(error)
+
+        def waits_shortly() -> None:
+            ctypes.CDLL(None).usleep(100_000)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert len(raised) == 1
+    assert signal.getsignal(signal.SIGURG) == before
+
+
+def test_a_call_in_c_that_no_signal_ends_is_named_though_pytest_captures(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        textwrap.dedent("""
+        import ctypes
+        import wakeproof
+        from wakeproof.judge.schedules import stall
+
+        stall.AFTER_S = 0.5
+
+        @wakeproof.schedules
+        def test_two_locks():
+            mutex = ctypes.create_string_buffer(64)
+            ctypes.CDLL(None).pthread_mutex_lock(mutex)
+            ctypes.CDLL(None).pthread_mutex_lock(mutex)
+    """)
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as tests:
+        assert tests.stderr is not None
+        late = threading.Timer(30, tests.kill)
+        late.start()
+        said = next((line for line in tests.stderr if "wakeproof" in line), "")
+        late.cancel()
+        tests.kill()
+    assert "test_mine.py:12: 'ctypes.CDLL(None).pthread_mutex_lock(mutex)'" in said
+
+
 def test_install_excludes_it() -> None:
     wakeproof.install()
     try:
@@ -414,6 +508,18 @@ def test_install_excludes_it() -> None:
 def test_options_that_mean_nothing(options: dict[str, int], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         wakeproof.schedules(**options)(deadlock)()
+
+
+def test_a_test_that_yields_is_refused() -> None:
+    def program() -> Iterator[None]:
+        yield
+
+    async def main() -> AsyncIterator[None]:
+        yield
+
+    for test in program, main:
+        with pytest.raises(UsageError, match="has a yield, so a call of it runs nothing"):
+            wakeproof.schedules(test)
 
 
 FILE = textwrap.dedent("""

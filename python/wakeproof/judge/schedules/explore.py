@@ -31,6 +31,11 @@ LOST, DEADLOCK, LIVELOCK = "lost wakeup", "deadlock", "livelock"
 EXCEPTION, ASSERTION = "exception", "assertion"
 _COLLECT = 500  # runs between two collections of garbage
 _FEW = (0, 1, 2)  # preemptions, before all
+_AGAIN = 4  # runs of one schedule
+_CHANCE = (
+    "schedules: the program is not deterministic: in the same schedule, at step {}, {}; "
+    "random numbers, values that are left from the run before, and sets of objects do that"
+)
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,7 @@ class _Exploration:
     def __init__(self, call: Callable[[], object], options: Options) -> None:
         self._call, self._options = call, options
         self._runs = 0
+        self._last: list[int] = []
         self._is_fair, self._is_first = False, True
         self._begin = time.perf_counter()
 
@@ -158,6 +164,7 @@ class _Exploration:
                 if search.was_deep:
                     break
                 if bound is None or not search.was_cut:
+                    self._look_for_chance()
                     return self._end(HOLDS, None)
                 complete = bound
             for seed in range(options.random):
@@ -203,12 +210,10 @@ class _Exploration:
                 search = Search(search.bound, options.steps)
                 continue
             if search.why == "differs":
-                raise JudgeError(
-                    "schedules: the program is not deterministic: in the same schedule, at step "
-                    f"{len(search.choices)}, {search.differs}; random numbers, values that are "
-                    "left from the run before, and sets of objects do that"
-                )
+                raise JudgeError(_CHANCE.format(len(search.choices), search.differs))
             self._runs += search.why != "asleep"
+            if search.why != "asleep":
+                self._last = list(search.choices)
             if _is_bad(run, search.why):
                 failure = self._given(search.choices)
                 if failure is None:
@@ -219,6 +224,26 @@ class _Exploration:
                 return failure, False, search
             if not search.advance():
                 return None, True, search
+
+    def _look_for_chance(self) -> None:
+        """Run the last schedule a few times: the search has compared the beginnings of runs alone.
+
+        Raises:
+            JudgeError: a run differs.
+        """
+        again, before = Given(self._last, self._options.steps), None
+        for _ in range(_AGAIN if self._runs > 1 else 0):
+            if _is_bad(self._one(again), again.why):
+                raise JudgeError(_CHANCE.format(len(again.choices), "it was its end, and it fails"))
+            before = before or again.choices
+            if again.choices != before:
+                steps = zip(again.choices, before, strict=False)
+                at = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], steps))
+                was, now = (
+                    f"of thread {number_of(choices[at])}" if at < len(choices) else "the end"
+                    for choices in (before, again.choices)
+                )
+                raise JudgeError(_CHANCE.format(at, f"it was {was}, and is {now}"))
 
     def _has_no_time(self) -> bool:
         seconds = self._options.seconds
@@ -319,10 +344,11 @@ def _said(run: Run, recorder: lanes.Recorder, noted: awaits.Noted) -> tuple[str,
     if run.error is not None:
         verdict = ASSERTION if isinstance(run.error, AssertionError) else EXCEPTION
         who, how = (run.failed.name, "") if run.failed else run.unhandled[0][:2]
-        said = f"{type(run.error).__name__} in {who}: {run.error}"
+        text = str(run.error)
+        said = f"{type(run.error).__name__} in {who}" + (f": {text}" if text else "")
         return verdict, f"{said} ({how})" if how else said
     if recorder.why == "endless":
-        where = sorted({f"{row.name} at {row.where}" for row in recorder.rows[-20:]})
+        where = sorted({f"{row.name} at {row.where}" for row in recorder.rows[-20:] if row.file})
         return LIVELOCK, f"no end after {len(recorder.choices):,} steps; last: {', '.join(where)}"
     stuck: list[waits.Wait] = []
     for task in run.alive:

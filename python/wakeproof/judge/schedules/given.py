@@ -67,6 +67,7 @@ class Plain:
     def begin(self, run: Run) -> None:
         """Start at the beginning."""
         self._run = run
+        self.why, self.choices, self._row = "", [], 0
 
     def pick(self, me: Task | None) -> int:
         """Return the next choice."""

@@ -14,6 +14,7 @@ from wakeproof.judge.schedules.loop import LoopTask
 from wakeproof.judge.schedules.operation import NAMES, POLL
 
 _WIDTH = 36
+_MOST = 60  # rows that are printed
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,17 @@ def names_of(rows: Sequence[Row], run: Run) -> list[str]:
 
 
 def to_text(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """Return the lanes as text."""
+    """Return the lanes as text; the middle of very many rows, as of a livelock, is left out."""
     width = max(12, min(_WIDTH, 108 // max(1, len(names))))
     lines = [" | ".join(name[:width].ljust(width) for name in names).rstrip()]
     lines.append("-+-".join("-" * width for _ in names))
-    for row in rows:
+    left_out = max(0, len(rows) - _MOST)
+    begins = (len(rows) - left_out) // 2
+    for at, row in enumerate(rows):
+        if left_out and at == begins:
+            lines.append(f"... {left_out:,} rows ...")
+        if begins <= at < begins + left_out:
+            continue
         number = row.where.rpartition(":")[2]
         text = f"{number:>4} {row.source}" if row.source else f"     ({', '.join(row.did)})"
         cells = [(text if name == row.name else "")[:width].ljust(width) for name in names]

@@ -14,6 +14,7 @@ Source: ``_native/exchange.c``.
 
 from __future__ import annotations
 
+import _multiprocessing  # type: ignore[import-not-found]
 import _posixsubprocess
 import _thread
 import asyncio
@@ -518,6 +519,9 @@ def _refused() -> Iterator[Replacement]:
     for name in "fork", "forkpty", "posix_spawn", "posix_spawnp":
         yield Function(os, name, _refuses(f"os.{name} starts a process"))
     yield Function(_posixsubprocess, "fork_exec", _refuses("subprocess starts a process"))
+    for name in "acquire", "__enter__":
+        what = "a lock, semaphore or queue of multiprocessing waits for a process"
+        yield Function(_multiprocessing.SemLock, name, _refuses(what))
     for name in "waitpid", "wait", "wait3", "wait4", "waitid":
         yield Function(os, name, _refuses(f"os.{name} waits for a process"))
     of_socket: Any = socket.socket.__base__

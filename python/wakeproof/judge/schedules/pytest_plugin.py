@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,19 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         of_schedules.write(Path(file), failures)
 
 
+def _show_stalls(config: pytest.Config) -> None:
+    """Let a line on a test that never ends be seen: output of tests is shown when they end."""
+    stall = sys.modules.get("wakeproof.judge.schedules.stall")  # not imported by every pytest
+    capture: Any = config.pluginmanager.getplugin("capturemanager")
+    if stall is not None and capture is not None:
+        vars(stall)["aside"] = capture.global_and_fixture_disabled
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run the test under every schedule, if the option is given and it does not do so itself."""
     test = pyfuncitem.obj
+    _show_stalls(pyfuncitem.config)
     if (
         not pyfuncitem.config.getoption("--wakeproof-schedules")
         or hasattr(test, "under_every_schedule")
@@ -79,6 +89,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     from wakeproof.judge.schedules.explore import Options
     from wakeproof.judge.schedules.run import judge
 
+    _show_stalls(pyfuncitem.config)
     names = pyfuncitem._fixtureinfo.argnames
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
     judge(functools.partial(test, **arguments), Options())

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, overload
 
-from wakeproof.errors import NotExhaustiveWarning, ScheduleError, StateError
+from wakeproof.errors import NotExhaustiveWarning, ScheduleError, StateError, UsageError
 from wakeproof.judge.schedules.explore import HOLDS, Found, Options, explore
 
 P = ParamSpec("P")
@@ -61,7 +61,7 @@ def schedules(test: Callable[..., object] | None = None, /, **options: Any) -> A
             environment variable WAKEPROOF_REPLAY does the same.
 
     Raises:
-        UsageError: an option has a value that is not allowed.
+        UsageError: an option has a value that is not allowed, or the test is a generator.
 
     The test raises:
         ScheduleError: a schedule fails; its cause is what the test has raised in it, if anything.
@@ -95,6 +95,11 @@ def schedules(test: Callable[..., object] | None = None, /, **options: Any) -> A
     chosen = Options(**options)
 
     def made(test: Callable[..., object]) -> Callable[..., None]:
+        if inspect.isgeneratorfunction(test) or inspect.isasyncgenfunction(test):
+            raise UsageError(
+                f"schedules: {test.__name__} has a yield, so a call of it runs nothing"
+            )
+
         @functools.wraps(test)
         def under_every_schedule(*args: Any, **named: Any) -> None:
             call: Callable[[], Any] = functools.partial(test, *args, **named)
