@@ -13,7 +13,7 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -224,6 +224,14 @@ def _only_programs_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "is_of_user", lambda code: code.co_filename.startswith("<program"))
 
 
+@pytest.fixture(autouse=True)
+def _twins_leave_nothing() -> Iterator[None]:
+    """Forget what instructions touch, which a twin has changed, or is to change."""
+    data.touches.cache_clear()
+    yield
+    data.touches.cache_clear()
+
+
 def of_data(seed: int) -> tuple[Callable[[list[Any]], None], Options]:
     """Return a program of two threads that share an object, a list and a dict."""
     lot = random.Random(seed)
@@ -256,6 +264,27 @@ def of_data(seed: int) -> tuple[Callable[[list[Any]], None], Options]:
 @pytest.mark.parametrize("seed", range(40))
 def test_no_outcome_of_data_is_left_out(seed: int) -> None:
     no_outcome_is_left_out(*of_data(seed))
+
+
+def test_equal_functions_of_two_files_both_stop() -> None:
+    both = []
+    for name in "ab":
+        made: dict[str, Any] = {}
+        exec(compile("def adds(s):\n    s.a += 1", f"<program {name}>", "exec"), made)
+        both.append(made["adds"])
+    assert both[0].__code__ == both[1].__code__
+
+    def program(seen: list[Any]) -> None:
+        shared = SimpleNamespace(a=0)
+        threads = [threading.Thread(target=adds, args=(shared,)) for adds in both]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seen.append((0, 0, shared.a))
+
+    found, _ = outcomes(program, Search(), Options(data=True))
+    assert {seen[0][2] for seen, *_ in found} == {1, 2}
 
 
 @pytest.mark.slow

@@ -98,11 +98,11 @@ if sys.version_info >= (3, 12):
     def traced() -> Iterator[None]:
         """Let threads of runs stop in the user's code, meanwhile."""
         events = _monitoring.events
-        codes: set[CodeType] = set()
+        codes: dict[int, CodeType] = {}  # by id: equal ones of two files are two
 
         def begins(code: CodeType, _: int) -> Any:
-            if is_of_user(code) and code not in codes:
-                codes.add(code)
+            if is_of_user(code) and id(code) not in codes:
+                codes[id(code)] = code
                 _monitoring.set_local_events(_TOOL, code, events.INSTRUCTION)
             return _monitoring.DISABLE
 
@@ -115,7 +115,7 @@ if sys.version_info >= (3, 12):
             yield
         finally:
             _monitoring.set_events(_TOOL, 0)
-            for code in codes:
+            for code in codes.values():
                 _monitoring.set_local_events(_TOOL, code, 0)
             _monitoring.free_tool_id(_TOOL)
 
