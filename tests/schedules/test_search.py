@@ -7,7 +7,6 @@ A program's outcome is what each of its threads has seen, who waits at its end, 
 from __future__ import annotations
 
 import asyncio
-import functools
 import queue
 import random
 import threading
@@ -337,8 +336,6 @@ def test_a_broken_search_leaves_outcomes_out(
     twin: str, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(*TWINS[twin])
-    # Other tests have run the same programs, or will.
-    monkeypatch.setattr(data, "touches", functools.cache(data.touches.__wrapped__))
     for seed in range(40):
         program, options = FAMILIES[family](seed)
         expected, orders = outcomes(program, EachOrder(), options)
