@@ -19,7 +19,7 @@ from tests.support.running import python
 
 import wakeproof
 from wakeproof import CarrierGroup, Scope, VirtualThread, coroutine
-from wakeproof._runtime import jobs
+from wakeproof._runtime import core, jobs
 from wakeproof.errors import UsageError
 
 PATIENCE_S = 30
@@ -83,11 +83,10 @@ def test_a_parked_callable_is_shown_with_its_python_frames(group: CarrierGroup) 
 def test_a_parked_coroutine_is_shown_with_what_it_awaits(group: CarrierGroup) -> None:
     thread = VirtualThread(awaits_more, group=group).start()
     await_state(thread, "parked")
-    assert functions(said_of(dumped(), thread.name)["stack"])[-3:] == [
-        "park",
-        "awaits",
-        "awaits_more",
-    ]
+    told = functions(said_of(dumped(), thread.name)["stack"])
+    # In C the call of `park` makes no coroutine.
+    assert told[-2:] == ["awaits", "awaits_more"]
+    assert told[:-2] == [] if core.IN_C else told[-3] == "park"
     end([thread])
 
 
