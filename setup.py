@@ -35,7 +35,9 @@ OF_PYTHON = [
             f"python/wakeproof/_native/{name}.h"
             for name in ("own", "core", "free", "spin", "aio_channel")
         ],
-        extra_compile_args=["-std=c11", "-g0" if name == "exchange" else "-g1"],  # 448 functions
+        # -g0: 448 functions. -gz: packed, which debuggers read all the same.
+        extra_compile_args=["-std=c11", "-gz", "-g0" if name == "exchange" else "-g1"],
+        extra_link_args=["-gz"],
     )
     for name, *parts in (
         ("own", "own", "core", "future", "calls", "channels", "sockets"),

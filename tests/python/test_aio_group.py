@@ -713,8 +713,10 @@ def test_an_interrupt_from_elsewhere_is_the_threads_exception(loops: aio.LoopGro
 @pytest.mark.usefixtures("loops")
 def test_an_interrupted_thread_cancels_its_task_and_waits_for_its_end(group: CarrierGroup) -> None:
     seen: list[str] = []
+    begun: list[bool] = []
 
     async def task() -> None:
+        begun.append(True)
         try:
             await asyncio.sleep(PATIENCE_S)
         except asyncio.CancelledError:
@@ -729,6 +731,7 @@ def test_an_interrupted_thread_cancels_its_task_and_waits_for_its_end(group: Car
         assert not wakeproof.interrupted()
 
     waits = parked(VirtualThread(thread, group=group).start())
+    until(lambda: begun)  # a task that has not begun is cancelled without a word
     waits.interrupt()
     waits.result(PATIENCE_S)
     assert seen == ["task", "thread"]
