@@ -3,7 +3,6 @@
 #include "sched/carrier_tasks.h"
 
 #include "base/error.h"
-#include "sched/run_queues.h"
 
 void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t index)
 {
@@ -46,7 +45,7 @@ static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 {
 	wp_carrier_tasks *home = task->home;
-	bool is_own = self != NULL && home == self;
+	bool is_own = home == self;
 
 	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
 		wp__vthread_submit((wp_vthread *)(void *)task);
@@ -93,24 +92,6 @@ void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task)
 	push(self, task, false);
 }
 
-wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields)
-{
-	wp_carrier *carrier = &self->carrier;
-	wp_task *next = (wp_task *)(void *)carrier->private_fifo.first;
-
-	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
-		return NULL;
-	if (task->home != self || !wp__carrier_has_private_fifo(carrier) ||
-	    wp__carrier_has_pushed(carrier))
-		return NULL;
-	wp__counted(wp__count(&self->own.begun));
-	if (yields) {
-		wp__counted(wp__count(&self->own.pushed));
-		wp_private_fifo_push(&carrier->private_fifo, &task->node);
-	}
-	return (wp_task *)(void *)wp_private_fifo_pop(&carrier->private_fifo);
-}
-
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
 			  int64_t deadline_ns)
 {
@@ -125,7 +106,7 @@ void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 
 		if (task == NULL)
 			return;
-		wp__group_placement_resumes(task);
+		wp__carrier_tasks_resumes(task);
 		push(self, task, false);
 	}
 }

@@ -40,7 +40,7 @@
 #define WP_CARRIER_TASKS_H
 
 #include "base/futex.h"
-#include "sched/carrier.h"
+#include "sched/run_queues.h"
 #include "sched/timer.h"
 #include "thread/task.h"
 #include "thread/vthread.h"
@@ -86,9 +86,15 @@ WP_INLINE bool wp__carrier_tasks_is_placed(const wp_carrier_tasks *home)
 }
 /* Counts a push to this home (group_placement.h). [the thread that pushed | may move the queue] */
 void wp__group_placement_pushed(wp_carrier_tasks *home);
-/* Lets the group choose a new home for a task that is about to continue, if the group is configured
- * so. [the thread that owes the task a push | wait-free] */
+/* Chooses a new home for a task that is about to continue. [the thread that owes the task a push |
+ * wait-free] */
 void wp__group_placement_resumes(wp_task *task);
+/* The same, if the group is configured so. [as wp__group_placement_resumes] */
+WP_INLINE void wp__carrier_tasks_resumes(wp_task *task)
+{
+	if (task->home->all != NULL)
+		wp__group_placement_resumes(task);
+}
 /* Gives the thread to its scheduler. [the thread that owes it a push | as the scheduler's submit]
  */
 void wp__vthread_submit(wp_vthread *thread);
@@ -104,7 +110,24 @@ void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task);
 /* Called for a task that `self` runs and that leaves its stack. Returns the task that runs next. A
  * task that yields is queued, and may be returned itself. Returns NULL if nothing was done, and the
  * loop has to poll. [its carrier | wait-free] */
-wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields);
+WP_INLINE wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields)
+{
+	wp_carrier *carrier = &self->carrier;
+	wp_task *next = (wp_task *)(void *)carrier->private_fifo.first;
+
+	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
+		return NULL;
+	if (task->home != self || !wp__carrier_has_private_fifo(carrier) ||
+	    wp__carrier_has_pushed(carrier))
+		return NULL;
+	if (yields) {
+		wp__counted(wp__count(&self->own.pushed));
+		wp_private_fifo_push(&carrier->private_fifo, &task->node);
+	}
+	next = (wp_task *)(void *)wp_private_fifo_pop(&carrier->private_fifo);
+	wp__counted(wp__count(&self->own.begun));
+	return next;
+}
 
 /* Takes a finished task off its list and ends it. The task may no longer exist afterwards. [its
  * runner | blocks briefly] */

@@ -27,6 +27,14 @@ static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 	wp__trace_add_here(home->group, &event);
 }
 
+/* Lets the group choose a new home for a task that is about to continue, if it is configured so. [the
+ * thread that owes the task a push | wait-free] */
+static inline void resumes(wp_task *task)
+{
+	if (task->home->all != NULL)
+		wp__group_placement_resumes(task);
+}
+
 /* Writes the event. This comes before the push, because the task may no longer exist afterwards.
  * [any thread | as wp__trace_add] */
 static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
@@ -77,14 +85,14 @@ void wp_task_unpark(wp_task *task)
 	 * home. */
 	if (!wp__task_notify(task))
 		return;
-	wp__group_placement_resumes(task);
+	wp__carrier_tasks_resumes(task);
 	trace_submit((wp_worker *)(void *)task->home, task, true);
 	wp__carrier_tasks_push(calling(), task);
 }
 
 void wp__vthread_push(wp_vthread *thread)
 {
-	wp__group_placement_resumes(&thread->task);
+	wp__carrier_tasks_resumes(&thread->task);
 	trace_submit((wp_worker *)(void *)thread->task.home, &thread->task, true);
 	wp__carrier_tasks_push(calling(), &thread->task);
 }

@@ -5,6 +5,10 @@
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
+/* A part of a park that most parks do not have. It is a call of its own, so that the others need not
+ * save its registers. */
+#define RARE __attribute__((noinline))
+
 /* Leaves the stack. Returns what the next run passes. It must be the caller's last call (fiber.h).
  */
 static int leave(wp_body *body, enum wp_step said)
@@ -55,41 +59,46 @@ static void arm(wp_body *body, int64_t deadline_ns)
 			     deadline_ns);
 }
 
-/* Records a wait, for its event, before the thread parks. [its runner | wait-free] */
-static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
+static RARE void add_wait(wp_body *body, enum wp_wait why, uint32_t on)
 {
-	if (!wp_event_ring_is_on(&body->group->tracing.on))
-		return;
 	body->waits_for = why;
 	body->waits_on = on;
 	body->thread.waits_since_ns = wp_clock_ns();
 }
 
-/* The first half of a park. Returns WP_MUST_PARK if the thread has to park. */
-static inline int begin(int64_t deadline_ns)
+/* Records a wait, for its event, before the thread parks. [its runner | wait-free] */
+static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 {
-	wp_vthread *thread = wp_vthread_current();
+	if (wp_event_ring_is_on(&body->group->tracing.on))
+		add_wait(body, why, on);
+}
 
-	if (thread == NULL)
-		return WP_FORBIDDEN;
-	if (wp__vthread_take(thread))
-		return wp_vthread_is_interrupted(thread) ? WP_INTERRUPTED : WP_OK;
-	if (wp_vthread_is_interrupted(thread))
-		return WP_INTERRUPTED;
-	if (deadline_ns == WP_FOREVER)
-		return WP_MUST_PARK;
+/* Arms the timer of a park with a deadline. Returns as `begin`. */
+static RARE int begin_timed(wp_vthread *thread, int64_t deadline_ns)
+{
 	if (deadline_ns <= wp_clock_ns())
 		return WP_TIMEOUT;
 	arm(wp__body_of(thread), deadline_ns);
 	return WP_MUST_PARK;
 }
 
+/* The first half of a park. Returns WP_MUST_PARK if the thread has to park. */
+static inline int begin(wp_vthread *thread, int64_t deadline_ns)
+{
+	if (wp__vthread_take(thread))
+		return wp_vthread_is_interrupted(thread) ? WP_INTERRUPTED : WP_OK;
+	if (wp_vthread_is_interrupted(thread))
+		return WP_INTERRUPTED;
+	return deadline_ns == WP_FOREVER ? WP_MUST_PARK : begin_timed(thread, deadline_ns);
+}
+
 int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
-	int code = begin(deadline_ns);
+	wp_vthread *thread = wp_vthread_current();
+	int code = thread == NULL ? WP_FORBIDDEN : begin(thread, deadline_ns);
 
 	if (code == WP_MUST_PARK)
-		waits(wp__body_of(wp_vthread_current()), why, on);
+		waits(wp__body_of(thread), why, on);
 	return code;
 }
 
@@ -100,7 +109,7 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 
 /* Parks and blocks the carrier, unless the permit is there already or a spare thread runs the
  * carrier meanwhile. */
-static int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait why, uint32_t on)
+static RARE int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
 	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {
 		wp_loan loan;
@@ -119,9 +128,11 @@ int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 	wp_body *body = wp__body_of(thread);
 	int code;
 
-	if (thread != NULL && (body->thread.pins != 0 || !body->thread.has_stack))
+	if (thread == NULL)
+		return WP_FORBIDDEN;
+	if (body->thread.pins != 0 || !body->thread.has_stack)
 		return park_mounted(thread, deadline_ns, why, on);
-	code = begin(deadline_ns);
+	code = begin(thread, deadline_ns);
 	if (code != WP_MUST_PARK)
 		return code;
 	waits(body, why, on);

@@ -83,11 +83,24 @@ WP_INLINE void wp__body_enters(const wp_body *body)
 		wp__rounding_load(body->rounding);
 }
 
-/* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */
-int wp__vthread_why(wp_body *body);
 /* Writes the event of a wait that has ended with `code` (trace.c). [its runner | as
  * wp__trace_add_here] */
 void wp__body_waited(wp_body *body, int code);
+/* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */
+WP_INLINE int wp__vthread_why(wp_body *body)
+{
+	int code;
+
+	if (body->thread.is_timed)
+		wp_timer_cancel(&body->timer);
+	body->thread.is_timed = false;
+	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
+	       : body->thread.was_unparked              ? WP_OK
+							: WP_TIMEOUT;
+	if (body->thread.waits_since_ns != 0)
+		wp__body_waited(body, code);
+	return code;
+}
 
 /* Sets the fiber from which the calling OS thread mounts virtual threads. Returns the previous one.
  * [an OS thread | wait-free] */

@@ -74,22 +74,6 @@ static OF_THIS_OS_THREAD void end_rounding(wp_body *body)
 		wp__rounding_load(rounding);
 }
 
-/* Ends a park, and returns its result. [its runner | as wp_timer_cancel] */
-int wp__vthread_why(wp_body *body)
-{
-	int code;
-
-	if (body->thread.is_timed)
-		wp_timer_cancel(&body->timer);
-	body->thread.is_timed = false;
-	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
-	       : body->thread.was_unparked              ? WP_OK
-							: WP_TIMEOUT;
-	if (body->thread.waits_since_ns != 0)
-		wp__body_waited(body, code);
-	return code;
-}
-
 /* Mounts a thread with a stack: switches to its stack. The switch comes last (fiber.h). [an OS
  * thread that is about to run it | runs it] */
 static enum wp_step mount(wp_task *task)

@@ -14,8 +14,7 @@
 
 enum { RUNS_PER_LOOK = 16 }; /* a look at the clock takes 27 ns, and comes in every 16 steps */
 
-/* The carrier whose loop the calling thread runs, or NULL. */
-static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
+_Thread_local wp_worker *wp__worker_here __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
 {
@@ -231,7 +230,7 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 	wp_group_config *config = &mine->group->config;
 	char name[16];
 
-	self = mine;
+	wp__worker_here = mine;
 	mine->watching = watching;
 	/* A thread that continues now does not pass to another one: it leaves through the loop. */
 	mine->turns = 1;
@@ -251,7 +250,7 @@ void wp__worker_carry(wp_group *group, wp_worker *mine)
 		wp__worker_mount(mine, &watching);
 		if (carry(mine))
 			say_exited(mine);
-		self = NULL;
+		wp__worker_here = NULL;
 	}
 	if (watching.is_on)
 		wp_stack_watch_end(&watching.watch);
@@ -268,7 +267,7 @@ void *wp__worker_begin(void *arg)
 __attribute__((noinline)) wp_worker *wp__worker_self(void)
 {
 	__asm__ __volatile__("" ::: "memory"); /* a virtual thread may change its OS thread */
-	return self;
+	return wp__worker_here;
 }
 
 bool wp__wakers_are_mine(const wp_wakers *wakers)
@@ -276,22 +275,4 @@ bool wp__wakers_are_mine(const wp_wakers *wakers)
 	wp_worker *mine = wp__worker_self();
 
 	return mine != NULL && &mine->group->wakers == wakers;
-}
-
-__attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
-{
-	wp_worker *mine = self;
-	wp_task *next;
-
-	if (mine == NULL || (!yields && !wp__carrier_has_private(&mine->home.carrier)))
-		return NULL; /* the usual case of a park that others end */
-	if (mine->turns == 1 || wp__worker_is_traced(mine))
-		return NULL;
-	next = wp__carrier_tasks_pass(&mine->home, task, yields);
-	if (next == NULL)
-		return NULL;
-	mine->turns--;
-	wp__count(&mine->runs);
-	wp__worker_runs(mine, next);
-	return next;
 }

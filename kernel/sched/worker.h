@@ -107,6 +107,10 @@ WP_INLINE wp_task *wp__worker_mounted(wp_worker *mine)
 /* The function of a carrier's thread; its argument is the worker. */
 void *wp__worker_begin(void *arg);
 
+/* The carrier whose loop the calling thread runs, or NULL. A virtual thread may continue on another
+ * OS thread, so only functions that do not switch may read it, and they must not be inlined. */
+extern _Thread_local wp_worker *wp__worker_here __attribute__((tls_model("initial-exec")));
+
 /* Returns the carrier whose loop the calling thread runs, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
@@ -141,8 +145,25 @@ wp_task *wp__poller_turn(wp_worker *mine);
 void wp__poller_leave_behind(wp_worker *mine);
 
 /* Like wp__carrier_tasks_pass, for the calling carrier. It also returns NULL when it is the loop's
- * turn. [any thread | wait-free] */
-wp_task *wp__worker_pass(wp_task *task, bool yields);
+ * turn. The caller must be a function that is not inlined and does not switch (wp__worker_self).
+ * [any thread | wait-free] */
+WP_INLINE wp_task *wp__worker_pass(wp_task *task, bool yields)
+{
+	wp_worker *mine = wp__worker_here;
+	wp_task *next;
+
+	if (mine == NULL || (!yields && !wp__carrier_has_private(&mine->home.carrier)))
+		return NULL; /* the usual case of a park that others end */
+	if (mine->turns == 1 || wp_event_ring_is_on(&mine->group->tracing.on))
+		return NULL;
+	next = wp__carrier_tasks_pass(&mine->home, task, yields);
+	if (next == NULL)
+		return NULL;
+	mine->turns--;
+	wp__count(&mine->runs);
+	wp__worker_runs(mine, next);
+	return next;
+}
 
 /* Replaces zeroes in the configuration by defaults. Returns WP_OK or WP_MISUSED. [any thread | a
  * system call] */

@@ -23,7 +23,7 @@ void wp__group_placement_resumes(wp_task *task)
 	wp_worker *home = (wp_worker *)(void *)task->home;
 	wp_group *group = home->group;
 
-	if (home->home.all == NULL || wp__carrier_tasks_stays(task) ||
+	if (wp__carrier_tasks_stays(task) ||
 	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
 		return;
 	wp__carrier_tasks_resume(
