@@ -42,7 +42,7 @@ static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 
 /* Pushes a task to its home. `again` is true if the caller has just run the task. [the thread that
  * owes the task a push | as wp_carrier_submit] */
-static void push(wp_carrier_tasks *self, wp_task *task, bool again)
+static __attribute__((noinline)) void push(wp_carrier_tasks *self, wp_task *task, bool again)
 {
 	wp_carrier_tasks *home = task->home;
 	bool is_own = home == self;
@@ -68,6 +68,21 @@ static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 		wp__group_placement_pushed(home);
 }
 
+/* Like push. The usual case comes first, and calls nothing: a carrier pushes a task to its own private
+ * FIFO. */
+static inline void queue(wp_carrier_tasks *self, wp_task *task, bool again)
+{
+	bool is_given = task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL;
+
+	if (task->home != self || is_given || !wp__carrier_has_private_fifo(&self->carrier) ||
+	    wp__carrier_tasks_is_placed(self)) {
+		push(self, task, again);
+		return;
+	}
+	wp__counted(wp__count(&self->own.pushed));
+	wp_private_fifo_push(&self->carrier.private_fifo, &task->node);
+}
+
 int wp_carrier_tasks_start(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_task *task)
 {
 	bool is_shut;
@@ -83,13 +98,13 @@ int wp_carrier_tasks_start(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_ta
 	wp_lock_release(&home->lock);
 	if (is_shut)
 		return WP_CLOSED;
-	push(self, task, false);
+	queue(self, task, false);
 	return WP_OK;
 }
 
 void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task)
 {
-	push(self, task, false);
+	queue(self, task, false);
 }
 
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer,
@@ -107,7 +122,7 @@ void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 		if (task == NULL)
 			return;
 		wp__carrier_tasks_resumes(task);
-		push(self, task, false);
+		queue(self, task, false);
 	}
 }
 
@@ -178,7 +193,7 @@ void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step
 	else if (said == WP_STEP_POLL)
 		self->carrier.slot = task;
 	else if (said == WP_STEP_YIELD || !park(task))
-		push(self, task, true);
+		queue(self, task, true);
 }
 
 uint64_t wp_carrier_tasks_runnable(wp_carrier_tasks *home)

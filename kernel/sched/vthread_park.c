@@ -2,6 +2,7 @@
  * vthread_park.c - how a virtual thread parks, sleeps, yields and pins itself. See vthread_start.h.
  */
 #include "base/error.h"
+#include "sched/vthread_pass.h"
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
@@ -28,7 +29,7 @@ static void left_to_park(void *arg)
 		wp__vthread_push(&body->thread);
 }
 
-static int leave_parking(wp_body *body)
+static inline int leave_parking(wp_body *body)
 {
 	wp_body *next = wp__vthread_pass(body, false);
 
@@ -122,9 +123,9 @@ static RARE int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wa
 	return wp__vthread_park_end();
 }
 
-int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
+OF_THIS_OS_THREAD int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
-	wp_vthread *thread = wp_vthread_current();
+	wp_vthread *thread = wp__vthread_here;
 	wp_body *body = wp__body_of(thread);
 	int code;
 
@@ -157,19 +158,21 @@ int wp_vthread_sleep_until(int64_t deadline_ns)
 	return code == WP_TIMEOUT ? WP_OK : code;
 }
 
-void wp_vthread_yield(void)
+OF_THIS_OS_THREAD void wp_vthread_yield(void)
 {
-	wp_vthread *thread = wp_vthread_current();
+	wp_vthread *thread = wp__vthread_here;
 	wp_body *body = wp__body_of(thread), *next;
 
 	if (thread == NULL || body->thread.pins != 0 || !body->thread.has_stack)
 		return;
 	next = wp__vthread_pass(body, true);
-	if (next == NULL)
+	if (next == NULL) {
 		leave(body, WP_STEP_YIELD);
-	else if (next != body)
+	} else if (next != body) {
+		wp__body_check(body); /* that of a thread that parks is checked after it has left */
 		wp_fiber_switch(&body->thread.fiber, &next->thread.fiber,
 				(uintptr_t)wp__vthread_why(next));
+	}
 }
 
 int wp_vthread_settle(void)

@@ -106,11 +106,6 @@ WP_INLINE int wp__vthread_why(wp_body *body)
  * [an OS thread | wait-free] */
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber);
 
-/* Called for a thread that is about to leave its stack. Returns the thread to which it must switch;
- * that may be itself, if it yields. Returns NULL if it must leave through the loop. [a virtual
- * thread that may leave its carrier | wait-free] */
-wp_body *wp__vthread_pass(wp_body *body, bool yields);
-
 /* The bodies of one group: stacks of each size, and blocks for threads without a stack. A zeroed
  * one is empty. All fields are under the lock. */
 typedef struct wp_bodies {

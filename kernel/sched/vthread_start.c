@@ -8,16 +8,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "sched/vthread_pass.h"
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
-/* A virtual thread may continue in another OS thread, so the compiler must not keep the address of
- * this OS thread's variable across a switch. */
-#define OF_THIS_OS_THREAD __attribute__((noinline))
-
-/* The virtual thread that is mounted. With the model initial-exec the variable is at a fixed
- * offset, so no call is needed to read it. */
-static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
+_Thread_local wp_vthread *wp__vthread_here __attribute__((tls_model("initial-exec")));
 
 /* The fiber from which this OS thread mounts. */
 static _Thread_local wp_fiber *under __attribute__((tls_model("initial-exec")));
@@ -37,13 +32,13 @@ wp_fiber *wp__vthread_mount_from(wp_fiber *fiber)
 OF_THIS_OS_THREAD wp_vthread *wp_vthread_current(void)
 {
 	__asm__ __volatile__("" ::: "memory");
-	return current;
+	return wp__vthread_here;
 }
 
 static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 {
 	__asm__ __volatile__("" ::: "memory");
-	current = thread;
+	wp__vthread_here = thread;
 }
 
 OF_THIS_OS_THREAD void wp__body_saves_rounding(wp_body *body)
@@ -80,7 +75,7 @@ static enum wp_step mount(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
 
-	current = &body->thread;
+	wp__vthread_here = &body->thread;
 	body->thread.under = under;
 	wp__body_enters(body);
 	return (enum wp_step)wp_fiber_switch(under, &body->thread.fiber,
@@ -92,35 +87,22 @@ static enum wp_step call(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
 
-	current = &body->thread;
+	wp__vthread_here = &body->thread;
 	return body->step(task);
 }
 
 wp_task *wp__vthread_left(void)
 {
-	wp_task *task = &current->task;
+	wp_task *task = &wp__vthread_here->task;
 
-	current = NULL;
+	wp__vthread_here = NULL;
 	wp__body_check((wp_body *)(void *)task);
 	return task;
 }
 
-OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
+OF_THIS_OS_THREAD wp_body *wp__vthread_pass_on(wp_body *body)
 {
-	wp_body *next = NULL;
-
-	if (body->thread.scheduler == NULL)
-		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
-	if (next == NULL || next == body)
-		return next;
-	wp__body_leaves(body);
-	wp__body_enters(next);
-	if (yields) /* the stack of a thread that parks is checked after it has left */
-		wp__body_check(body);
-	wp__vthread_begin(&next->thread);
-	next->thread.under = body->thread.under;
-	current = &next->thread;
-	return next;
+	return wp__vthread_pass(body, false);
 }
 
 /* Ends the thread that has left its stack for the last time. [its carrier, on the stack of the next
@@ -139,7 +121,7 @@ static void begin(void *arg)
 	body->failure = body->run(body->arg);
 	wp__body_forget(body);
 	end_rounding(body);
-	next = wp__vthread_pass(body, false);
+	next = wp__vthread_pass_on(body);
 	if (next != NULL)
 		wp_fiber_leave_then(&body->thread.fiber, &next->thread.fiber,
 				    (uintptr_t)wp__vthread_why(next), left_for_good, body);

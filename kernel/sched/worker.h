@@ -147,14 +147,12 @@ void wp__poller_leave_behind(wp_worker *mine);
 /* Like wp__carrier_tasks_pass, for the calling carrier. It also returns NULL when it is the loop's
  * turn. The caller must be a function that is not inlined and does not switch (wp__worker_self).
  * [any thread | wait-free] */
-WP_INLINE wp_task *wp__worker_pass(wp_task *task, bool yields)
+WP_INLINE __attribute__((always_inline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 {
 	wp_worker *mine = wp__worker_here;
 	wp_task *next;
 
-	if (mine == NULL || (!yields && !wp__carrier_has_private(&mine->home.carrier)))
-		return NULL; /* the usual case of a park that others end */
-	if (mine->turns == 1 || wp_event_ring_is_on(&mine->group->tracing.on))
+	if (mine == NULL || mine->turns == 1 || wp_event_ring_is_on(&mine->group->tracing.on))
 		return NULL;
 	next = wp__carrier_tasks_pass(&mine->home, task, yields);
 	if (next == NULL)
