@@ -19,9 +19,12 @@
 
 #ifdef WP_INLINE
 #define WP_API_INLINE WP_API WP_INLINE
+#define WP_INLINED WP_INLINE
 #else
 #define WP_INLINE static inline
 #define WP_API_INLINE WP_INLINE
+/* Inline also where the compiler thinks that the function is too large. */
+#define WP_INLINED WP_INLINE __attribute__((always_inline))
 #endif
 
 #ifdef __cplusplus

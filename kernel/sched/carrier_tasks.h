@@ -110,8 +110,7 @@ void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task);
 /* Called for a task that `self` runs and that leaves its stack. Returns the task that runs next. A
  * task that yields is queued, and may be returned itself. Returns NULL if nothing was done, and the
  * loop has to poll. [its carrier | wait-free] */
-WP_INLINE __attribute__((always_inline)) wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self,
-									 wp_task *task, bool yields)
+WP_INLINED wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields)
 {
 	wp_carrier *carrier = &self->carrier;
 	wp_task *next = (wp_task *)(void *)carrier->private_fifo.first;

@@ -29,7 +29,7 @@ extern _Thread_local wp_vthread *wp__vthread_here __attribute__((tls_model("init
 /* Called for a thread that is about to leave its stack. Returns the thread to which it must switch;
  * that may be itself, if it yields. Returns NULL if it must leave through the loop. The caller is
  * OF_THIS_OS_THREAD. [a virtual thread that may leave its carrier | wait-free] */
-WP_INLINE __attribute__((always_inline)) wp_body *wp__vthread_pass(wp_body *body, bool yields)
+WP_INLINED wp_body *wp__vthread_pass(wp_body *body, bool yields)
 {
 	wp_body *next = NULL;
 

@@ -147,7 +147,7 @@ void wp__poller_leave_behind(wp_worker *mine);
 /* Like wp__carrier_tasks_pass, for the calling carrier. It also returns NULL when it is the loop's
  * turn. The caller must be a function that is not inlined and does not switch (wp__worker_self).
  * [any thread | wait-free] */
-WP_INLINE __attribute__((always_inline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
+WP_INLINED wp_task *wp__worker_pass(wp_task *task, bool yields)
 {
 	wp_worker *mine = wp__worker_here;
 	wp_task *next;
