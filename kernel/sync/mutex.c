@@ -188,6 +188,12 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 	return WP_OK;
 }
 
+/* Returns the word after the first waiter was woken and has found the mutex held. */
+static uint32_t missed(uint32_t word)
+{
+	return (word & ~(uint32_t)WP_MUTEX_WOKEN) + WP_MUTEX_MISS * WP_MUTEX_PASS;
+}
+
 /* Takes the mutex for the first waiter if it is free, and else clears WOKEN. `next` is the second
  * waiter; NULL if there is none. Returns true if it took the mutex. [the first waiter's thread,
  * under the queue's lock] */
@@ -211,8 +217,9 @@ static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 			return false;
 		/* [mutex.8] relaxed: atomicity is enough, because this step publishes no data to
 		 * another thread; pairs mutex.5, mutex.16; upholds Mutex!NoLostSignal: the next
-		 * unlock sees that it must wake the waiter again. */
-		if (wp_cas_relaxed(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_WOKEN))
+		 * unlock sees that it must wake the waiter again, or hand the mutex over. The same
+		 * step counts the look in vain, for Mutex!MissesCounted. */
+		if (wp_cas_relaxed(&mutex->word, &word, missed(word)))
 			return false;
 	}
 }

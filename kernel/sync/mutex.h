@@ -18,8 +18,10 @@
  *   QUEUED   There is at least one waiter.               any thread, under the queue's lock
  *   WOKEN    The first waiter was woken, and has not     any thread, under the queue's lock
  *            yet tried to take the mutex.
- *   passes   The number of bypasses since a waiter       mutex.2 adds 1; set to 0 when a waiter
- *            last took the mutex. Its limit is           takes the mutex or the queue becomes empty
+ *   passes   The number of bypasses since a waiter       mutex.2 adds 1, and mutex.8 adds
+ *            last took the mutex, and WP_MUTEX_MISS      WP_MUTEX_MISS; set to 0 when a waiter
+ *            for each time that the first waiter was     takes the mutex or the queue becomes empty
+ *            woken in vain. Its limit is
  *            WP_MUTEX_BYPASSES.
  *
  *   lock                                       unlock
@@ -35,7 +37,8 @@
  *               the mutex is free: set                      holds the mutex, and wake it; done
  *               LOCKED, leave the queue; done
  *     [mutex.8] if this waiter is first, and
- *               the mutex is held: clear WOKEN
+ *               the mutex is held: clear WOKEN,
+ *               and add WP_MUTEX_MISS to passes
  *     park again
  *
  * In wp_mutex_lock_until a waiter gives up after its deadline or when it is interrupted: a virtual
@@ -58,7 +61,9 @@
  *               atomic step in which the newcomer takes the mutex. After WP_MUTEX_BYPASSES
  *               bypasses, the next unlock does not make the mutex free, but gives it to the first
  *               waiter. So at most WP_MUTEX_BYPASSES newcomers take the mutex before the first
- *               waiter gets it. Waiters get it in the order of the queue, because only the first
+ *               waiter gets it. A waiter that was woken, and finds the mutex held again, counts as
+ *               many bypasses at once, so a waiter is woken in vain at most 16 times: where the
+ *               mutex is held for long, few bypasses fit between two of these looks. Waiters get it in the order of the queue, because only the first
  *               one takes it (mutex.7) or is given it (mutex.13).
  * Prior art     In parking_lot and in WebKit's WTF::Lock newcomers barge too. Go's sync.Mutex gives
  *               the mutex to a waiter that has waited for 1 ms. A limit that counts bypasses, as
@@ -75,11 +80,11 @@
  *               an error that is detected only if the mutex is free. If a thread unlocks a mutex
  *               that a virtual thread holds, while that virtual thread locks or unlocks any mutex,
  *               the list of the virtual thread may be corrupted.
- * Spec          specs/sync/Mutex.tla has five claims. MutualExclusion: one thread at most holds the
+ * Spec          specs/sync/Mutex.tla has six claims. MutualExclusion: one thread at most holds the
  *               mutex. NoLostSignal: while the mutex is free, the first waiter tries to take it, or
  *               is about to. BoundedBypass: while a thread is the first waiter, WP_MUTEX_BYPASSES
  *               others at most take the mutex. InOrder: waiters get the mutex in the order of the
- *               queue. Served: each waiter that does not give up gets the mutex eventually. Served
+ *               queue. MissesCounted: a look in vain brings the hand-over nearer. Served: each waiter that does not give up gets the mutex eventually. Served
  *               assumes that each thread gets the queue's lock eventually, which wp_lock does not
  *               promise (futex.h).
  * Evidence      make check-specs T=Mutex checks the spec, make stress T=mutex runs this code on
@@ -93,13 +98,18 @@
 /* The bits of `word`. The bits from WP_MUTEX_PASS on are the count `passes`. */
 enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PASS = 8 };
 
-/* The limit of `passes`. Until a woken waiter runs, other threads can execute a few hundred short
- * critical sections. With a lower limit, the mutex would be given to a waiter more often, and each
- * time would cost a context switch. With a higher limit, the first waiter would wait longer than it
- * must. */
+/* The limit of `passes`. Until a waiter runs whose carrier slept, 10 to 30 us pass, in which other
+ * threads can execute a few thousand short critical sections. With a lower limit, the mutex would be
+ * given to a waiter that does not run yet; the threads that are running would then join the queue
+ * one by one, and their carrier would sleep. With a higher limit, the first waiter would wait longer
+ * than it must. */
 #ifndef WP_MUTEX_BYPASSES
-#define WP_MUTEX_BYPASSES 256
+#define WP_MUTEX_BYPASSES 4096
 #endif
+
+/* What `passes` counts when the first waiter was woken in vain: after 16 times the mutex is given to
+ * it. */
+#define WP_MUTEX_MISS ((WP_MUTEX_BYPASSES + 15) / 16)
 
 /* 48 bytes. A mutex whose bytes are all 0 is free. `word` is accessed at mutex.1 to mutex.10 and at
  * mutex.13 to mutex.19. `line` is the queue, and `lock` is the queue's lock. Only the holder

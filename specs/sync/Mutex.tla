@@ -4,7 +4,8 @@
 (* first thread that takes it. This thread may be a newcomer that barges   *)
 (* past the line. Barging is bounded: after WP_MUTEX_BYPASSES newcomers    *)
 (* have barged, the next unlock hands the mutex over to the first waiter   *)
-(* in line.                                                                *)
+(* in line. A look in vain by that waiter counts as WP_MUTEX_MISS          *)
+(* newcomers.                                                              *)
 (*                                                                         *)
 (* Code       kernel/sync/mutex.h, mutex.c; [mutex.1]..[mutex.19] name     *)
 (*            sites there.                                                 *)
@@ -13,7 +14,7 @@
 (*            is the line of waiters, in the code.                         *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   MutualExclusion, NoLostSignal, BoundedBypass (safety);       *)
-(*            InOrder, Served (temporal).                                  *)
+(*            InOrder, MissesCounted, Served (temporal).                   *)
 (***************************************************************************)
 EXTENDS MutexCore
 
@@ -73,6 +74,12 @@ BoundedBypass == bypass <= Passes
 \* Waiters get the mutex in the order of the line.
 InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "cancel" => IsFirst(t)]_vars
 
+\* A look in vain, after which the first of the line must be woken once more, brings the hand-over
+\* nearer.
+MissesCounted ==
+  [][\A t \in Threads : pc[t] = "check" /\ pc'[t] = "renew" /\ word.woken /\ ~word'.woken =>
+       word'.passes > word.passes]_vars
+
 \* A thread that waits and does not give up eventually gets the mutex, even if other threads lock it
 \* again and again. This assumes that each thread that waits for the lock of the list gets that lock
 \* eventually.
@@ -122,8 +129,8 @@ GrantIsAwaited ==
     /\ said[target[t]] # "granted"
     /\ \A i \in 1 .. Len(line) : line[i] # target[t]
 
-\* The ghost counts no more passes than the word does, and these have a bound.
-PassesCounted == bypass <= word.passes /\ word.passes <= Passes
+\* The ghost counts no more passes than the word does, and has a bound.
+PassesCounted == bypass <= word.passes /\ bypass <= Passes
 
 \* A free mutex with a line is left to newcomers only while passes are left.
 FreeHasPasses == ~word.locked /\ word.queued => word.passes < Passes

@@ -12,13 +12,15 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS
   Threads,   \* threads; each locks and unlocks the mutex for ever
   Leavers,   \* the threads that may give up while they wait
-  Passes     \* WP_MUTEX_BYPASSES, the bound of barging
+  Passes,    \* WP_MUTEX_BYPASSES, the bound of barging
+  Miss       \* WP_MUTEX_MISS, the number of newcomers that a look in vain counts as
 
-ASSUME SomebodyLocks == Leavers \subseteq Threads /\ Passes \in Nat
+ASSUME SomebodyLocks ==
+  Leavers \subseteq Threads /\ Passes \in Nat /\ Miss \in Nat /\ Miss > 0
 
 VARIABLES
   word,    \* mutex->word: locked, queued (there is a line), woken (the first of the line was
-           \* woken), passes (how many newcomers have barged)
+           \* woken), passes (how many newcomers have barged, plus Miss for each look in vain)
   lock,    \* the thread that holds the lock of the list, or NoOne
   line,    \* the waiters in line, in order
   pc,      \* thread -> its next step
@@ -72,7 +74,7 @@ Take(t) ==                    \* [mutex.1] [mutex.2]
   /\ UNCHANGED <<lock, line, Told>>
 
 \* The thread finds the mutex locked.
-Miss(t) ==                    \* [mutex.9]
+Busy(t) ==                    \* [mutex.9]
   /\ pc[t] \in {"begin", "decide"}
   /\ word.locked
   /\ Goto(t, IF pc[t] = "begin" THEN "lock" ELSE "mark")
@@ -182,13 +184,14 @@ TakeFirst(t) ==               \* [mutex.7]
   /\ UNCHANGED <<lock, Told>>
 
 \* A newcomer was faster. The first of the line clears the mark that it was woken, so the next
-\* unlock wakes it again.
+\* unlock wakes it again. The look in vain is counted, so that the mutex is handed over after few of
+\* them.
 Forget(t) ==                  \* [mutex.8]
   /\ pc[t] = "check"
   /\ IsFirst(t)
   /\ word.locked
   /\ word.woken
-  /\ word' = [word EXCEPT !.woken = FALSE]
+  /\ word' = [word EXCEPT !.woken = FALSE, !.passes = @ + Miss]
   /\ Goto(t, "renew")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 
@@ -250,8 +253,8 @@ Slow(t) ==                    \* [mutex.16]
   /\ Goto(t, "slow")
   /\ UNCHANGED <<Only, Told>>
 
-\* As many newcomers have barged as the bound allows, so the mutex is handed over to the first of
-\* the line.
+\* As many newcomers have barged as the bound allows, or the first of the line has looked in vain too
+\* often, so the mutex is handed over to it.
 HandOver(t) ==                \* [mutex.13] [mutex.15]
   /\ pc[t] = "serve"
   /\ line # <<>>
@@ -300,7 +303,7 @@ Wake(t) ==
   /\ UNCHANGED <<Only, said>>
 
 Steps(t) ==
-  \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ Sleep(t) \/ Look(t)
+  \/ Take(t) \/ Busy(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ Sleep(t) \/ Look(t)
   \/ TakeFirst(t) \/ Forget(t) \/ Stay(t) \/ Renew(t) \/ Unmark(t) \/ Await(t)
   \/ Release(t) \/ Slow(t) \/ HandOver(t) \/ LetGo(t) \/ Tell(t) \/ Grant(t) \/ Wake(t)
 =============================================================================

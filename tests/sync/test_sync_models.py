@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.support.waiters import CLOSED, FORBIDDEN, MUST_PARK, OK, TIMEOUT, Sync, Waiter, library
 
-PASSES = 256
+PASSES, MISS = 4096, 256
+WOKEN = 4  # of the mutex's word
 KERNEL = library()
 
 
@@ -125,8 +126,12 @@ class MutexMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.line)
     @rule(data=st.data())
     def look(self, data: st.DataObject) -> None:
-        at = data.draw(st.integers(0, len(self.line) - 1))
+        self.look_at(data.draw(st.integers(0, len(self.line) - 1)))
+
+    def look_at(self, at: int) -> None:
         takes = at == 0 and not self.held
+        if at == 0 and self.held and self.mutex.words[0] & WOKEN:  # woken in vain
+            self.passes += MISS
         waiter = self.line[at]
         taken = KERNEL.wp__mutex_check(ctypes.byref(self.mutex), ctypes.byref(waiter))
         assert taken is takes
@@ -151,12 +156,22 @@ class MutexMachine(RuleBasedStateMachine):
         assert self.held
         assert not KERNEL.wp__mutex_pass(ctypes.byref(self.mutex))
 
+    @precondition(lambda self: self.line and self.held)
+    @rule()
+    def look_in_vain_as_often_as_may_be(self) -> None:
+        while self.passes < PASSES:
+            self.unlock()
+            self.lock()
+            self.look_at(0)
+        self.unlock()
+        assert self.held
+
     @invariant()
     def the_first_is_told_when_it_is_free(self) -> None:
         word = self.mutex.words[0]
         assert word & 1 == self.held
         assert bool(word & 2) is bool(self.line)
-        assert self.held or not self.line or (word & 4 and self.line[0].state == 1)
+        assert self.held or not self.line or (word & WOKEN and self.line[0].state == 1)
 
 
 class ChannelMachine(RuleBasedStateMachine):

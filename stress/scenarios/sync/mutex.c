@@ -197,6 +197,31 @@ STRESS_TEST(
 		{"1", FORBIDDEN, "the waiter was bypassed once more than the bound"},
 	});
 
+/* The same, and after each bypass the first waiter finds in vain that it was woken. The thread plays
+ * both. Result: "woken too often". */
+enum { ROUNDS = (WP_MUTEX_BYPASSES + WP_MUTEX_MISS) / (1 + WP_MUTEX_MISS) };
+
+STRESS_ACTOR(trier_and_waiter)
+{
+	int64_t rounds = -1;
+
+	do {
+		wp_mutex_unlock(&state->mutex);
+		rounds++;
+	} while (rounds <= ROUNDS && wp_mutex_try_lock(&state->mutex) &&
+		 !wp__mutex_check(&state->mutex, &state->waiters[0]));
+	result->r[0] = rounds > ROUNDS;
+}
+
+STRESS_TEST(mutex_misses,
+	    .claim = "A waiter that is woken in vain again and again is given the mutex sooner.",
+	    .upholds = "Mutex!MissesCounted", .state_size = sizeof(struct state),
+	    .init = init_behind, .actors = {trier_and_waiter}, .results = 1,
+	    .outcomes = {
+		    {"0", ACCEPTABLE, "the mutex was handed to the waiter within the bound"},
+		    {"1", FORBIDDEN, "the waiter was woken in vain once more than the bound"},
+	    });
+
 /* Two threads are in the queue, and each takes the mutex. Result: "holds, free". */
 STRESS_ACTOR(other_in_line)
 {

@@ -82,7 +82,7 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 
 
 ACTIONS = (
-    "Begin", "Take", "Miss", "Lock", "Again", "Mark", "Unlock", "Sleep", "Stray", "TimeOut", "Look",
+    "Begin", "Take", "Busy", "Lock", "Again", "Mark", "Unlock", "Sleep", "Stray", "TimeOut", "Look",
     "TakeFirst", "Forget", "Stay", "Renew", "Unmark", "Await", "Release", "Slow", "HandOver",
     "LetGo", "Tell", "Grant", "Wake",
 )  # fmt: skip
@@ -91,15 +91,16 @@ MUTEX = Concept(
     bounds="two OS threads, one of which may leave the line; two passes",
     threads=NAMES[:2],
     constants={
-        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2",
+        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2", "Miss": "1",
     },
     arguments=dict.fromkeys(ACTIONS, "Threads"),
-    spec_label=labels_of(dict.fromkeys(("Miss", "Again", "Stay", "Slow"), HIDDEN)),
+    spec_label=labels_of(dict.fromkeys(("Busy", "Again", "Stay", "Slow"), HIDDEN)),
     spec_seen=spec_seen,
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
     spec_twin="passes_uncounted",
-    code_twins=("mutex_passes_uncounted", "mutex_first_untold", "mutex_woken_kept"),
+    code_twins=("mutex_passes_uncounted", "mutex_misses_uncounted", "mutex_first_untold",
+                "mutex_woken_kept"),
     blind=("InOrder",),  # one thread in line
 )  # fmt: skip
