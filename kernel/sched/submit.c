@@ -27,14 +27,6 @@ static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 	wp__trace_add_here(home->group, &event);
 }
 
-/* Lets the group choose a new home for a task that is about to continue, if it is configured so. [the
- * thread that owes the task a push | wait-free] */
-static inline void resumes(wp_task *task)
-{
-	if (task->home->all != NULL)
-		wp__group_placement_resumes(task);
-}
-
 /* Writes the event. This comes before the push, because the task may no longer exist afterwards.
  * [any thread | as wp__trace_add] */
 static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
