@@ -84,7 +84,7 @@ class Builder:
         self._children = children
         self._pool = ThreadPoolExecutor(JOBS)
         self._compiler = compiler()
-        self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
+        self._version = children.output([*self._compiler, "--version"], timeout_s=60)
         self._sources = Sources(locations.sources())
         self._checked: set[str] = set()  # objects of scenarios
         self._warned: dict[str, str] = {}  # by the text of a warning without its build

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes that cannot outlive this one: each has a process group, which is killed whole."""
+"""Child processes that cannot outlive this one: each has a process group, which is killed whole.
+
+A child that somebody else kills is an error that names it, never a verdict.  One that somebody
+stops (SIGSTOP) is named on stderr; the time until it goes on counts for no limit.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,30 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof.errors import JudgeError
+from wakeproof.errors import EXIT_ENVIRONMENT, JudgeError, WakeproofError
 
 STALLED = 0.01
 """The share of one CPU below which a child is stalled; a starved child gets more than that."""
 WAIT_S = 86400.0
 """Longest wait at once: poll() counts milliseconds in an int, which is full after 24 days."""
+LOOK_S = 2.0
+"""How often we look whether a child is stopped; one look takes a millisecond or two."""
+STOPPED_S = 3.0
+"""A child that is stopped for so long is named."""
+
+
+class KilledError(WakeproofError):
+    """A child was killed from outside, so there is no verdict; no judge may take it for a crash."""
+
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -71,15 +87,32 @@ class Children:
 
         Raises:
             JudgeError: the job was ended meanwhile, or the program cannot be started.
+            KilledError: somebody else has killed it.
         """
         child = self._starter.submit(self._start, command, cwd, env).result()
         try:
-            return _wait(child, timeout_s, stall_s)
+            ended = _wait(child, timeout_s, stall_s)
         finally:
             _kill_group(child)
             child.wait()  # otherwise it could outlive this process
-            with self._lock:
-                self._live.discard(child)
+            self._forget(child)
+        if ended.code == -signal.SIGKILL and not ended.timed_out:
+            raise self._killed(child)
+        return ended
+
+    def output(self, command: list[str], timeout_s: float) -> str:
+        """Run a tool as `run` does, and return what it printed.
+
+        Raises:
+            JudgeError: as `run`; or the tool failed, so that what it printed may lack something.
+        """
+        ended = self.run(command, timeout_s=timeout_s)
+        if ended.timed_out:
+            raise JudgeError(f"{command[0]} did not end within {timeout_s:.0f} s")
+        if ended.code:
+            said = "; ".join(ended.output.strip().splitlines()[-2:])
+            raise JudgeError(f"{' '.join(command[:2])} failed (exit code {ended.code}): {said}")
+        return ended.output
 
     def start(
         self, command: list[str], *, cwd: Path | None = None, asked: bool = False
@@ -106,8 +139,7 @@ class Children:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):  # of what was written after its end
                     pipe.close()
-        with self._lock:
-            self._live.discard(child)
+        self._forget(child)
 
     def kill_all(self) -> None:
         """Kill every child with all its descendants, and let none start any more."""
@@ -141,7 +173,109 @@ class Children:
             except OSError as error:
                 raise JudgeError(f"cannot start {command[0]}: {error.strerror}") from error
             self._live.add(child)
+            _stops.add(child.pid, _name(command))
             return child
+
+    def _forget(self, child: subprocess.Popen[str]) -> None:
+        _stops.discard(child.pid)
+        with self._lock:
+            self._live.discard(child)
+
+    def _killed(self, child: subprocess.Popen[str]) -> WakeproofError:
+        """Return why there is no result of a child that was killed."""
+        assert isinstance(child.args, list)
+        if self._closed:
+            return JudgeError(f"{child.args[0]} was ended: the job has ended")
+        return KilledError(
+            f"{child.args[0]} (pid {child.pid}) was killed (SIGKILL), by another process, or by "
+            "the system for lack of memory: there is no verdict; run this again"
+        )
+
+
+def _name(command: list[str]) -> str:
+    """Return the name of a program; of our own modules, which Python runs, theirs."""
+    own = [word for word in command[1:] if word.startswith("wakeproof.") or word.endswith(".py")]
+    return Path([*own, *command][0] if command[0] == sys.executable else command[0]).name
+
+
+class _Stops:
+    """Looks which children are stopped, names them, and counts for how long.
+
+    Threads: any; the looks are a thread's of its own, which runs while there is a child.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._names: dict[int, str] = {}  # by the child's number, which is that of its session too
+        self._seconds: dict[int, float] = {}
+        self._looks = False
+
+    def add(self, pid: int, name: str) -> None:
+        """Watch a child that leads a session."""
+        with self._lock:
+            self._names[pid], self._seconds[pid] = name, 0.0
+            if not self._looks:
+                self._looks = True
+                threading.Thread(target=self._look, daemon=True).start()
+
+    def discard(self, pid: int) -> None:
+        """Watch it no more."""
+        with self._lock:
+            self._names.pop(pid, None)
+            self._seconds.pop(pid, None)
+
+    def seconds(self, pid: int) -> float:
+        """Return for how long the child, or one of its own children, was stopped so far."""
+        with self._lock:
+            return self._seconds.get(pid, 0.0)
+
+    def _look(self) -> None:
+        since: dict[int, float] = {}  # when each stopped process was first seen so
+        named: set[int] = set()
+        last = time.monotonic()
+        while True:
+            time.sleep(LOOK_S)
+            with self._lock:
+                names = dict(self._names)
+                self._looks = bool(names)
+                if not names:
+                    return
+            now = time.monotonic()
+            stopped = _stopped(names.keys())
+            since = {pid: since.get(pid, now) for pid in stopped}
+            named &= since.keys()
+            with self._lock:
+                for session in set(stopped.values()) & self._seconds.keys():
+                    self._seconds[session] += now - last
+            for pid in since.keys() - named:
+                if now - since[pid] >= STOPPED_S:
+                    named.add(pid)
+                    sys.stderr.write(
+                        f"wakeproof: {names[stopped[pid]]} (pid {pid}) is stopped: continue it "
+                        f"with kill -CONT {pid}, or end this with Ctrl-C\n"
+                    )
+            last = now
+
+
+_stops = _Stops()
+
+
+def _stopped(sessions: Collection[int]) -> dict[int, int]:
+    """Return the processes of these sessions that a signal has stopped, each with its session."""
+    found = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended
+                fields = _fields(int(entry.name))
+                if fields[0] == "T" and int(fields[3]) in sessions:
+                    found[int(entry.name)] = int(fields[3])
+    return found
+
+
+def _fields(pid: int) -> list[str]:
+    """Return what the system says of a process, from its state on."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return text.rpartition(")")[2].split()
 
 
 def _kill_group(child: subprocess.Popen[str]) -> None:
@@ -155,14 +289,14 @@ def _wait(child: subprocess.Popen[str], timeout_s: float | None, stall_s: float 
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     cpu_s = 0.0
     while True:
-        left = deadline - time.monotonic()
+        left = deadline + _stops.seconds(child.pid) - time.monotonic()
         slice_s = max(0.0, min(left, stall_s or WAIT_S, WAIT_S))
         try:
             output, _ = child.communicate(timeout=slice_s)
             return Finished(child.returncode, output, timed_out=False)
         except subprocess.TimeoutExpired:
             before, cpu_s = cpu_s, cpu_seconds(child.pid)
-            is_over = slice_s >= left
+            is_over = deadline + _stops.seconds(child.pid) <= time.monotonic()
             stalled = not is_over and bool(stall_s) and is_stalled(cpu_s - before, slice_s)
             if not is_over and not stalled:
                 continue
@@ -177,6 +311,10 @@ def is_stalled(cpu_s: float, seconds: float) -> bool:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time that the process has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the CPU time that a child has used, and the time for which it was stopped.
+
+    A child that is stopped can use no CPU, and is not stalled.
+    """
+    fields = _fields(pid)
+    used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used + _stops.seconds(pid)

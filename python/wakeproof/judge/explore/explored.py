@@ -118,8 +118,8 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
             that is neither of the kernel nor pure.
         MissingToolError: no nm.
     """
-    ended = children.run([_tool("nm"), "-u", compiled], timeout_s=TOOL_S)
-    needed = sorted(set(re.findall(r"\b[Uw] (\S+)$", ended.output, re.MULTILINE)))
+    listed = children.output([_tool("nm"), "-u", compiled], timeout_s=TOOL_S)
+    needed = sorted(set(re.findall(r"\b[Uw] (\S+)$", listed, re.MULTILINE)))
     atomics = [name for name in needed if _ATOMIC.match(name)]
     if atomics:
         raise NotModelledError(

@@ -57,8 +57,8 @@ class Namer:
         """Return the names of the actors' functions; equal names get a number."""
         if not result.actors or shutil.which("nm") is None:
             return ()
-        listed = self._children.run(["nm", str(program)], timeout_s=TOOL_S)
-        symbols = {at: name for at, _, name in _SYMBOL.findall(listed.output)}
+        listed = self._children.output(["nm", str(program)], timeout_s=TOOL_S)
+        symbols = {at: name for at, _, name in _SYMBOL.findall(listed)}
         names = [symbols.get(address.lstrip("@").zfill(16), "") for address in result.actors]
         if not all(names):
             return ()

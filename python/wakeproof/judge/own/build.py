@@ -227,11 +227,14 @@ class Builder:
 
     def _compile(self, arguments: list[str], file: Path) -> None:
         compiler = self._compiler_of(file) if "-c" in arguments else self._runtime.compiler
-        ended = self._children.run([*compiler, *arguments], timeout_s=COMPILE_S)
+        if said := self._compiled([*compiler, *arguments], file).strip():
+            self.warnings.append(f"{file} compiles with warnings:\n{said}")
+
+    def _compiled(self, command: list[str], file: Path) -> str:
+        ended = self._children.run(command, timeout_s=COMPILE_S)
         if ended.code or ended.timed_out:
             raise UsageError(f"{file} does not compile:\n{ended.output.strip()}")
-        if said := ended.output.strip():
-            self.warnings.append(f"{file} compiles with warnings:\n{said}")
+        return ended.output
 
     def _tool(self, *command: str) -> str:
         if not shutil.which(command[0]):
@@ -246,9 +249,8 @@ class Builder:
     def _has_assembly(self, command: list[str], file: Path) -> bool:
         """Return whether a file, or one of the program's that it includes, may have assembly."""
         asked = ["-E" if word == "-c" else word for word in command]
-        ended = self._children.run(asked, timeout_s=COMPILE_S)
         name = str(file)
-        for text in ended.output.splitlines() if ended.code == 0 else ():
+        for text in self._compiled(asked, file).splitlines():
             if marker := _MARKER.match(text):
                 name = marker[1]
             elif not name.startswith(("/usr/", "<")) and _ASSEMBLY.search(text):

@@ -270,7 +270,7 @@ class Repeater:
 
     def _symbols(self, built: Path) -> Callable[[int], str]:
         """Return what names an address in the program's data."""
-        listed = self._children.run(["nm", "-C", "-S", str(built)], timeout_s=TOOL_S).output
+        listed = self._children.output(["nm", "-C", "-S", str(built)], timeout_s=TOOL_S)
         found = [(int(at, 16), int(size, 16), name) for at, size, name in _SYMBOL.findall(listed)]
 
         def named(word: int) -> str:

@@ -52,7 +52,7 @@ class Runtime:
         self._children = children
         self._root = locations.sources() / "stress"
         self._compiler = compiler()
-        self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
+        self._version = children.output([*self._compiler, "--version"], timeout_s=60)
         self._folder = locations.cache() / "own"
         prune(self._folder)
 
@@ -88,7 +88,7 @@ class Runtime:
             MissingToolError: there is no static C++ library.
         """
         asked = [*self.cxx(), "-print-file-name=libstdc++.a"]
-        original = Path(self._children.run(asked, timeout_s=60).output.strip())
+        original = Path(self._children.output(asked, timeout_s=60).strip())
         if not original.is_absolute() or not original.is_file():
             raise MissingToolError("no libstdc++.a: install the static C++ library of the compiler")
         size = str(original.stat().st_size)
@@ -173,7 +173,7 @@ class Runtime:
 
     def _entries(self, objects: list[str], folder: Path) -> str:
         """Let each function that a program calls begin on a clean stack (own_fibers.c)."""
-        listed = self._children.run(["nm", "--defined-only", *objects], timeout_s=TOOL_S).output
+        listed = self._children.output(["nm", "--defined-only", *objects], timeout_s=TOOL_S)
         names = re.findall(r" T (own__\S+|__tsan_\S+)$", listed, re.MULTILINE)
         as_they_are = ("__tsan_func_", "__tsan_init", "own__wp__explored_asm_fence")
         names = [name for name in names if not name.startswith(as_they_are)]

@@ -111,7 +111,7 @@ class Rust:
             )
 
     def _ask(self, *arguments: str) -> str:
-        return self._children.run([*self._command, *arguments], timeout_s=60).output
+        return self._children.output([*self._command, *arguments], timeout_s=60)
 
     def compile(self, file: Path, flags: Iterable[str], place: Path) -> tuple[Linked, str]:
         """Compile a program, and return what its compiler would link, and what it said.
@@ -186,8 +186,8 @@ class Rust:
         for name in re.findall(r'"executable":"([^"]+)"', ended.output):
             kept = linker.with_name(Path(name).name)
             for made in sorted(kept.glob("*.o")):
-                listed = self._children.run(["nm", "-C", str(made)], timeout_s=60).output
-                mangled = self._children.run(["nm", str(made)], timeout_s=60).output
+                listed = self._children.output(["nm", "-C", str(made)], timeout_s=60)
+                mangled = self._children.output(["nm", str(made)], timeout_s=60)
                 symbols = dict(zip(listed.splitlines(), mangled.splitlines(), strict=True))
                 for test in _TEST.finditer(listed):
                     symbol = symbols[test[0]].split()[-1]

@@ -43,7 +43,7 @@ def support(scenario: Path) -> list[Path]:
 
 def needs_program(file: Path, children: Children) -> bool:
     """Return whether a scenario has what only a program may have; False if it does not compile."""
-    version = children.run([*compiler(), "--version"], timeout_s=60).output
+    version = children.output([*compiler(), "--version"], timeout_s=60)
     with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         made = Path(folder) / "scenario.o"
         flags = ["-std=c11", "-w", *explored.flags(file, version), *folders()]
@@ -57,7 +57,7 @@ def needs_program(file: Path, children: Children) -> bool:
             explored.check(file, str(made), children)
         except NotModelledError:
             return True
-        listed = children.run(["nm", str(made)], timeout_s=60).output
+        listed = children.output(["nm", str(made)], timeout_s=60)
         return bool(_DATA.search(listed))
 
 

@@ -38,9 +38,9 @@ def inlined(
     if not addresses or shutil.which("addr2line") is None:
         return {}
     asked = [f"{at:#x}" for at in addresses]
-    ended = children.run(["addr2line", "-afiC", "-e", str(built), *asked], timeout_s=TOOL_S)
+    listed = children.output(["addr2line", "-afiC", "-e", str(built), *asked], timeout_s=TOOL_S)
     found = {}
-    texts = re.split(r"^0x[0-9a-f]+$", ended.output, flags=re.MULTILINE)[1:]
+    texts = re.split(r"^0x[0-9a-f]+$", listed, flags=re.MULTILINE)[1:]
     for at, text in zip(addresses, texts, strict=True):
         lines = text.strip("\n").split("\n")
         frames = []
@@ -57,7 +57,7 @@ class Symbols:
 
     def __init__(self, children: Children, built: Path) -> None:
         self._children, self._built = children, built
-        listed = children.run(["nm", "-n", "-S", "-C", str(built)], timeout_s=TOOL_S).output
+        listed = children.output(["nm", "-n", "-S", "-C", str(built)], timeout_s=TOOL_S)
         self._found: list[tuple[int, int, str, str]] = [
             (int(at, 16), int(size or "0", 16), kind, name)
             for at, size, kind, name in _SYMBOL.findall(listed)

@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Final
 
 from wakeproof import locations
-from wakeproof.errors import MissingToolError, WakeproofError
+from wakeproof.errors import JudgeError, MissingToolError, WakeproofError
 from wakeproof.judge import schema
 from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import digest
-from wakeproof.judge.watch.process import Process, Sleep
+from wakeproof.judge.watch.process import GoneError, Process, Sleep
 from wakeproof.judge.watch.symbols import Place, Symbols
 
 SOURCE: Final = Path(__file__).with_name("calibrate.c")
 FUTEX: Final = 202
+RESTARTED: Final = 219
 _PATIENCE_S: Final = 5.0
 _COMPILE_S: Final = 60.0
 
@@ -122,27 +123,51 @@ def _learn(command: list[str], program: Path) -> Calibration:
         )
         if built.code != 0:
             raise MissingToolError(f"the calibration does not compile: {built.output}")
-        child = children.start([str(program)])
         try:
-            assert child.stdout is not None
-            version = child.stdout.readline().strip()
-            with Process(child.pid) as process:
-                return _read(process, version)
+            while True:
+                if (found := _try(children, program)) is not None:
+                    return found
+        except GoneError:
+            raise JudgeError("the helper of the calibration was killed: run this again") from None
         finally:
-            children.forget(child)
             program.unlink(missing_ok=True)
 
 
-def _read(process: Process, version: str) -> Calibration:
-    """Read the stack of each thread once all of them sleep."""
+def _try(children: Children, program: Path) -> Calibration | None:
+    """Run the helper once; None: somebody stopped it meanwhile, so that some of its calls differ.
+
+    A call with a time limit goes on as another system call after SIGCONT.
+
+    Raises:
+        GoneError: somebody killed it.
+    """
+    child = children.start([str(program)])
+    try:
+        assert child.stdout is not None
+        if not (version := child.stdout.readline().strip()):
+            raise GoneError
+        with Process(child.pid) as process:
+            return _read(process, version)
+    finally:
+        children.forget(child)
+
+
+def _read(process: Process, version: str) -> Calibration | None:
+    """Read the stack of each thread once all of them sleep; None: they were stopped meanwhile."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         before = {one.tid: process.sleep(one.tid) for one in process.threads()}
         time.sleep(0.05)
-        if before == {one.tid: process.sleep(one.tid) for one in process.threads()}:
+        threads = process.threads()
+        states = {one.state for one in threads}
+        if before == {one.tid: process.sleep(one.tid) for one in threads} and states == {"S"}:
             break
+        if "T" in states:  # `Children` says so
+            deadline = time.monotonic() + _PATIENCE_S
         if time.monotonic() > deadline:
             return Calibration(missing="the calibration did not come to rest")
+    if any(sleep is not None and sleep.number == RESTARTED for sleep in before.values()):
+        return None
     symbols = Symbols(process)
     found: dict[tuple[int, int, int], set[Call]] = {}
     build_id = ""
