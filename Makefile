@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package wheels pythons bench-pythons free-threaded tables docs herd wild watch-corpus cluster
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign campaign-judges soak-threads soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package wheels pythons bench-pythons free-threaded tables docs herd wild watch-corpus cluster
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -170,6 +170,12 @@ bench-http: examples ## Measure an HTTP proxy beside Go, uvloop, the JDK: half a
 
 campaign: venv ## Let each call of a running kernel to the system fail in turn: a minute
 	$(Q)$(BIN)/python -m tools.campaign
+
+campaign-judges: venv ## Let calls of the judges to the system fail, one in each run: ten minutes
+	$(Q)$(BIN)/python -m tools.campaign_judges
+
+soak-threads: venv ## A million virtual threads, in four builds, S seconds each; goes on where it stopped  [S=600]
+	$(Q)$(BIN)/python -m tools.soak_threads $(or $(S),600)
 
 results: venv ## Write docs/results/, the results of a release: an hour, on a quiet machine  [T=PART]
 	$(Q)$(BIN)/python -m tools.results $(T)

@@ -3,7 +3,7 @@
 
     make results              all of them
     make results T=bench      one: audit, claims, museum, watch-corpus, test-stdlib, test-loops,
-                              campaign, bench or bench-http
+                              campaign, campaign-judges, soak-threads, bench or bench-http
 
 A page has the output of its command, the version, the day and the machine. The pages of benchmarks
 begin with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
@@ -39,6 +39,8 @@ PARTS = {
     "test-stdlib": "CPython's own tests, in virtual threads",
     "test-loops": "suites of others, with our event loop",
     "campaign": "each call of a running kernel to the system fails in turn",
+    "campaign-judges": "calls of the judges to the system fail, one in each run",
+    "soak-threads": "virtual threads by the million, for ten minutes in each build",
     "bench": "speed beside peers and limits",
     "bench-http": "an HTTP proxy beside others",
 }

@@ -14,7 +14,7 @@ import pytest
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge import process
-from wakeproof.judge.process import Children, KilledError
+from wakeproof.judge.process import Children, LostChildError
 
 pytestmark = pytest.mark.slow  # each test starts a program
 
@@ -54,7 +54,7 @@ def test_a_child_that_works_is_not_stalled() -> None:
 
 
 def test_a_child_that_is_killed_is_named_and_is_no_crash() -> None:
-    with Children() as children, pytest.raises(KilledError, match=r"sh \(pid \d+\) was killed"):
+    with Children() as children, pytest.raises(LostChildError, match=r"sh \(pid \d+\) was killed"):
         children.run(["sh", "-c", "kill -KILL $$"])
 
 
@@ -135,7 +135,7 @@ def test_no_child_starts_after_the_job_has_ended() -> None:
 
 
 def test_a_program_that_does_not_exist_is_named() -> None:
-    with Children() as children, pytest.raises(JudgeError, match="cannot start /nowhere/tlc"):
+    with Children() as children, pytest.raises(LostChildError, match="cannot start /nowhere/tlc"):
         children.run(["/nowhere/tlc"])
 
 

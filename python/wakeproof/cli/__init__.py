@@ -46,11 +46,11 @@ WAKES = signal.SIGURG
 
 def main() -> None:
     """Run the command line; every expected error becomes one line on stderr and an exit code."""
-    if sys.argv[1:2] != ["run"]:  # whose program has the signals to itself
-        signal.signal(signal.SIGTERM, _terminate)
-        _forget_ourselves()
-        _wake_for_signals()
     try:
+        if sys.argv[1:2] != ["run"]:  # whose program has the signals to itself
+            signal.signal(signal.SIGTERM, _terminate)
+            _forget_ourselves()
+            _wake_for_signals()
         code = _run(sys.argv[1:] or ["--help"])
         if not isinstance(code, int):
             code.install()
@@ -65,6 +65,14 @@ def main() -> None:
     except OSError as error:  # a full disk, or a folder without permission to write
         code = errors.EXIT_ENVIRONMENT
         _say(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
+    except MemoryError:
+        code = errors.EXIT_ENVIRONMENT
+        _say("no memory is left")
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+        code = errors.EXIT_ENVIRONMENT
+        _say("the system starts no more threads: see ulimit -u, and the limits of the container")
     if not isinstance(code, int):
         code.run()
         return

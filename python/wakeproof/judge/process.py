@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,10 +31,12 @@ LOOK_S = 2.0
 """How often we look whether a child is stopped; one look takes a millisecond or two."""
 STOPPED_S = 3.0
 """A child that is stopped for so long is named."""
+_LACKS = re.compile(r"^(?:(?:stress|explore): )?((?:no thread|no memory|out of memory)\b.*)", re.M)
+"""What our own programs say if the system refuses them a thread or memory."""
 
 
-class KilledError(WakeproofError):
-    """A child was killed from outside, so there is no verdict; no judge may take it for a crash."""
+class LostChildError(WakeproofError):
+    """A child could not start, or was killed from outside: no verdict, and no judge's crash."""
 
     exit_code = EXIT_ENVIRONMENT
 
@@ -86,8 +89,8 @@ class Children:
         A child that uses almost no CPU for `stall_s` seconds is killed as well.
 
         Raises:
-            JudgeError: the job was ended meanwhile, or the program cannot be started.
-            KilledError: somebody else has killed it.
+            JudgeError: the job was ended meanwhile.
+            LostChildError: the program cannot be started, or somebody else has killed it.
         """
         child = self._starter.submit(self._start, command, cwd, env).result()
         try:
@@ -123,7 +126,8 @@ class Children:
         With `asked` the caller writes to the child's stdin, which is empty otherwise.
 
         Raises:
-            JudgeError: the job was ended meanwhile, or the program cannot be started.
+            JudgeError: the job was ended meanwhile.
+            LostChildError: the program cannot be started.
         """
         return self._starter.submit(self._start, command, cwd, None, asked).result()
 
@@ -171,7 +175,7 @@ class Children:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise JudgeError(f"cannot start {command[0]}: {error.strerror}") from error
+                raise LostChildError(f"cannot start {command[0]}: {error.strerror}") from error
             self._live.add(child)
             _stops.add(child.pid, _name(command))
             return child
@@ -186,10 +190,20 @@ class Children:
         assert isinstance(child.args, list)
         if self._closed:
             return JudgeError(f"{child.args[0]} was ended: the job has ended")
-        return KilledError(
+        return LostChildError(
             f"{child.args[0]} (pid {child.pid}) was killed (SIGKILL), by another process, or by "
             "the system for lack of memory: there is no verdict; run this again"
         )
+
+
+def check_resources(what: str, said: str) -> None:
+    """Refuse what one of our programs said if the system gave it no thread or no memory.
+
+    Raises:
+        LostChildError: it did not; that is no defect of the code that is judged.
+    """
+    if found := _LACKS.search(said):
+        raise LostChildError(f"{what}: {found[1]}: there is no verdict")
 
 
 def _name(command: list[str]) -> str:
@@ -215,8 +229,9 @@ class _Stops:
         with self._lock:
             self._names[pid], self._seconds[pid] = name, 0.0
             if not self._looks:
-                self._looks = True
-                threading.Thread(target=self._look, daemon=True).start()
+                with contextlib.suppress(RuntimeError):  # no more threads: then none is named
+                    threading.Thread(target=self._look, daemon=True).start()
+                    self._looks = True
 
     def discard(self, pid: int) -> None:
         """Watch it no more."""

@@ -18,7 +18,7 @@ from wakeproof.judge.explore import enumerated
 from wakeproof.judge.explore.explored import shown
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Result, parse
-from wakeproof.judge.process import Children
+from wakeproof.judge.process import Children, check_resources
 
 PATIENCE = 10  # times the limit, which is processor time: other work may share the machine
 GRACE_S = 60.0  # beyond the limit that the explorer keeps by itself
@@ -176,9 +176,13 @@ def _run(
         raise UsageError(ended.output.strip())
     if ended.code != 0:
         ending = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
+        check_resources(command[0], ended.output)
         said = "\n".join(line[:300] for line in lines[-5:])
         raise JudgeError(f"{' '.join(command)} crashed ({ending}): {said}")
-    return [parse(line) for line in lines if line.startswith("{")]
+    found = [parse(line) for line in lines if line.startswith("{")]
+    for result in found:
+        check_resources(f"{result.program} under {result.model.label}", result.error)
+    return found
 
 
 @contextlib.contextmanager

@@ -217,7 +217,7 @@ class Builder:
         target = place / f"{at}-{file.name}.o"
         flags = [*program.flags, *self._runtime.hooks, "-c", str(file)]
         command = [*self._compiler_of(file), *flags]
-        if not self._has_assembly(command, file):
+        if not self._has_assembly(command, file, target.with_suffix(".i")):
             self._compile([*flags, "-o", str(target)], file)
             return target
         command += [assembly.NO_RED_ZONE, *["-fno-var-tracking"] * self._runtime.is_gcc]
@@ -246,14 +246,15 @@ class Builder:
             raise UsageError(f"{' '.join(command[:2])}: {ended.output.strip()}")
         return ended.output
 
-    def _has_assembly(self, command: list[str], file: Path) -> bool:
+    def _has_assembly(self, command: list[str], file: Path, text: Path) -> bool:
         """Return whether a file, or one of the program's that it includes, may have assembly."""
         asked = ["-E" if word == "-c" else word for word in command]
+        self._compiled([*asked, "-o", str(text)], file)
         name = str(file)
-        for text in self._compiled(asked, file).splitlines():
-            if marker := _MARKER.match(text):
+        for line in text.read_text("utf-8", "replace").splitlines():
+            if marker := _MARKER.match(line):
                 name = marker[1]
-            elif not name.startswith(("/usr/", "<")) and _ASSEMBLY.search(text):
+            elif not name.startswith(("/usr/", "<")) and _ASSEMBLY.search(line):
                 return True
         return False
 

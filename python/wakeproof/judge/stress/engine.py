@@ -14,7 +14,7 @@ from wakeproof.errors import JudgeError
 from wakeproof.judge import schema
 from wakeproof.judge.builds import Build
 from wakeproof.judge.declarations import ENDLESS
-from wakeproof.judge.process import Children
+from wakeproof.judge.process import Children, check_resources
 from wakeproof.judge.schema import SchemaError
 from wakeproof.judge.stress.grading import Run
 
@@ -56,6 +56,7 @@ def measure(children: Children, command: Sequence[str], timeout_s: float) -> Mea
         return (f"did not end within {timeout_s:.0f} s: an actor loops, or sleeps in a scenario "
                 "that is not .blocking")  # fmt: skip
     if ended.code != 0:
+        check_resources(command[0], ended.output)
         ending = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
         said = _with_line(children, command, ended.output.strip()[-2000:])
         return f"crashed ({ending}): {said or 'it said nothing'}"
