@@ -171,7 +171,7 @@ bench-http: examples ## Measure an HTTP proxy beside Go, uvloop, the JDK: half a
 campaign: venv ## Let each call of a running kernel to the system fail in turn: a minute
 	$(Q)$(BIN)/python -m tools.campaign
 
-campaign-judges: venv ## Let calls of the judges to the system fail, one in each run: ten minutes
+campaign-judges: venv ## Let calls of the judges to the system fail, one in each run: a quarter of an hour
 	$(Q)$(BIN)/python -m tools.campaign_judges
 
 soak-threads: venv ## A million virtual threads, in four builds, S seconds each; goes on where it stopped  [S=600]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets calls of the judges to the system fail, one in each run of a command, and prints a table.
 
-    make campaign-judges      ten minutes
+    make campaign-judges      a quarter of an hour
 
 Of each function the first calls of each process of a command fail, then fewer and fewer of the
 later ones.  *whole*: the command gave its usual result.  *said*: a message, an exit code that is
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.support import refusing_judges as refusing
 
-MOST = 8  # of one function in one process of one command
+MOST = 4  # of one function in one process of one command
 
 
 def main() -> int:

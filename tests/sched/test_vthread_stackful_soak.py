@@ -43,6 +43,21 @@ def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> 
     assert all(did[what] > 0 for what in ("parks", "timeouts", "interrupts", "children")), did
 
 
+@pytest.mark.parametrize("build", ["plain", "address", "thread", "delayed"])
+def test_no_virtual_thread_is_lost_while_its_number_of_parks_wraps(
+    build: str, compiled: Compiled
+) -> None:
+    soak = compiled("vsoak", build, "-DNEAR_WRAP=1")
+    ended = run(soak, str(2 * SHORT_S), SEED, str(PATIENCE_S), "500", "stealing", timeout_s=600)
+    assert ended.returncode == 0, f"seed {SEED}: {ended.stdout}{ended.stderr}"
+
+
+def test_a_number_of_parks_that_does_not_wrap_is_seen(compiled: Compiled) -> None:
+    soak = compiled("vsoak", "plain", "-DNEAR_WRAP=40000000")
+    ended = run(soak, "1", SEED, str(PATIENCE_S), "500", "stealing", timeout_s=600)
+    assert "has not wrapped" in ended.stdout
+
+
 @pytest.mark.parametrize(
     "twin",
     ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "group_settled_shared"],

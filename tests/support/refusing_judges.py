@@ -54,6 +54,7 @@ Inside == x + y < 19
 ====
 """
 MAIN = "bin/wakeproof"
+_OF_COMPILER = re.compile(r"cc\w{6}\.\w+$")  # which it cannot remove if it is killed
 _BAD_VERDICT = re.compile(r"\b[1-9]\d* (?:held|violated)\b|WRONG|holds;|is violated")
 
 
@@ -144,6 +145,7 @@ def command(preloaded: Path, job: Job, **variables: str) -> Ended:
             return Ended("hung", "\n".join(child.communicate()))
         how = _ended(job, child.returncode, output, errors)
         left = [one.name for one in private.iterdir() if one.name not in errors]
+        left = [name for name in left if not _OF_COMPILER.match(name)]
         if left and variables.get("REFUSE") != "unlink":
             how = f"left {', '.join(left)}"  # and not named, as what cannot be removed is
         for file in (folder / "saved").glob("*"):

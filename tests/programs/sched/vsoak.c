@@ -11,7 +11,10 @@
  *               because a turn of a million threads on a busy machine takes many seconds. Every
  *               thread must end when it is asked to, and all mail that was sent is received or
  *               still there.
- * Spec          specs/thread/VThread.tla. */
+ * Spec          specs/thread/VThread.tla.
+ *
+ * With NEAR_WRAP the number of each thread's parks begins so many parks before its end, and the
+ * group's count of submits near its end, so that both wrap. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,7 @@
 #include "../chance.h"
 #include "base/error.h"
 #include "sched/vthread_start.h"
+#include "sched/worker.h"
 
 enum { CARRIERS = 4, PINNED_MOST = 2, LOOK_S = 2, TURNS_LOST = 4 };
 
@@ -28,7 +32,7 @@ typedef struct peer {
 	wp_vthread *thread;
 	wp_atomic(uint64_t) mail;
 	int settled_at;   /* -1: nowhere yet */
-	uint32_t suspect; /* the park in which it had mail at the last look; 0: none */
+	uint32_t suspect; /* 1 + the park in which it had mail at the last look; 0: none */
 	uint64_t since;   /* parks of all threads when that was first seen */
 	bool is_over;
 } peer;
@@ -36,6 +40,7 @@ typedef struct peer {
 static peer *peers;
 static uint32_t count;
 static wp_group *group;
+static uint32_t wrapped; /* threads whose number of parks began again at 0 */
 static wp_atomic(uint32_t) over, pinned_now;
 static wp_atomic(uint64_t) sent, received, parks, timeouts, interrupts, children;
 
@@ -169,14 +174,16 @@ static void look_for_the_lost(void)
 	for (uint32_t at = 0; at < count; at++) {
 		peer *one = &peers[at];
 		uint32_t word = wp__vthread_look(one->thread);
+		uint32_t number =
+			word / WP_VTHREAD_NUMBER + 1; /* 0 is a number too, after a wrap */
 		bool has_mail = (word & WP_VTHREAD_STATE) == WP_TASK_PARKED &&
 				wp_load_acquire(&one->mail) != 0;
 
-		if (!has_mail || one->suspect != word / WP_VTHREAD_NUMBER)
+		if (!has_mail || one->suspect != number)
 			one->since = now;
 		else if (now - one->since > (uint64_t)TURNS_LOST * count)
 			fail("a thread is parked and has mail");
-		one->suspect = has_mail ? word / WP_VTHREAD_NUMBER : 0;
+		one->suspect = has_mail ? number : 0;
 	}
 }
 
@@ -190,7 +197,14 @@ static void start_all(void)
 
 		if (wp_vthread_new(group, &config, &peers[at].thread) != WP_OK)
 			fail("no memory for a thread");
+#ifdef NEAR_WRAP /* nobody else knows the thread yet */
+		wp_fetch_add_relaxed(&peers[at].thread->task.word,
+				     0u - (NEAR_WRAP + at % 50) * WP_VTHREAD_NUMBER);
+#endif
 	}
+#ifdef NEAR_WRAP
+	wp_store_relaxed(&group->next, UINT32_MAX - 100u);
+#endif
 	for (uint32_t at = 0; at < count; at++)
 		if (wp_vthread_start(peers[at].thread) != WP_OK)
 			fail("a thread was refused");
@@ -243,6 +257,7 @@ int main(int argc, char **argv)
 		left += wp_load_relaxed(&peers[at].mail);
 		if (!peers[at].is_over)
 			fail("a thread has not ended");
+		wrapped += wp__vthread_look(peers[at].thread) / WP_VTHREAD_NUMBER < 1u << 26;
 		wp_vthread_free(peers[at].thread);
 	}
 	if (wp_load_relaxed(&sent) != wp_load_relaxed(&received) + left)
@@ -257,5 +272,9 @@ int main(int argc, char **argv)
 	       (unsigned long long)wp_load_relaxed(&interrupts),
 	       (unsigned long long)wp_load_relaxed(&children),
 	       (unsigned long long)wp_load_relaxed(&sent));
+#ifdef NEAR_WRAP
+	if (wrapped != count)
+		fail("a number of parks has not wrapped");
+#endif
 	return 0;
 }
