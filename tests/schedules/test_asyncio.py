@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import queue
 import re
 import socket
 import threading
@@ -480,3 +482,92 @@ def test_the_decorator_says_how_a_task_fails() -> None:
     with pytest.raises(ScheduleError, match=r"assertion: AssertionError in test[^|]*") as raised:
         test()
     assert "(cancelled)" in str(raised.value)
+
+
+@pytest.mark.parametrize("of", ["event", "future", "queue", "task"])
+def test_what_another_thread_does_comes_at_any_time(of: str) -> None:
+    """Also if nobody waits for it, so that the loop is not called."""
+
+    async def main(seen: list[Any]) -> None:
+        event, future = asyncio.Event(), asyncio.get_running_loop().create_future()
+        line: asyncio.Queue[int] = asyncio.Queue()
+        task = asyncio.ensure_future(three([], 0))
+        do, has_come = {
+            "event": (event.set, event.is_set),
+            "future": (lambda: future.set_result(1), future.done),
+            "queue": (lambda: line.put_nowait(1), lambda: not line.empty()),
+            "task": (task.cancel, lambda: bool(task.cancelling())),
+        }[of]
+        thread = threading.Thread(target=do)
+        thread.start()
+        for _ in range(2):
+            await asyncio.sleep(0)
+            seen.append(has_come())
+        thread.join()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    assert each(main) >= {(True, True), (False, True), (False, False)}
+
+
+def test_what_another_thread_does_to_a_queue_that_a_task_waits_for_fails() -> None:
+    async def main() -> None:
+        line: asyncio.Queue[int] = asyncio.Queue()
+        work: queue.SimpleQueue[int] = queue.SimpleQueue()
+        thread = threading.Thread(target=lambda: line.put_nowait(work.get()))
+        thread.start()
+        work.put(1)
+        await asyncio.sleep(0)
+        await line.get()
+        thread.join()
+
+    verdict, said, _ = failure(main)
+    assert verdict == "exception"
+    assert "Non-thread-safe operation" in said
+
+
+def test_as_completed_begins_coroutines_in_their_order() -> None:
+    """A set of them, which asyncio makes, has the order of their addresses."""
+
+    async def main(seen: list[Any]) -> None:
+        async def one(me: int) -> None:
+            seen.append(me)
+
+        for done in asyncio.as_completed([one(me) for me in range(8)]):
+            await done
+
+    assert each(main) == {tuple(range(8))}
+
+
+def test_a_wait_is_called_what_the_program_calls() -> None:
+    async def joins() -> None:
+        line: asyncio.Queue[int] = asyncio.Queue()
+        line.put_nowait(1)
+        await line.join()
+
+    async def waits() -> None:
+        await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())])
+
+    assert "waits in asyncio.Queue.join at" in failure(joins)[1]
+    assert "waits in asyncio.wait at" in failure(waits)[1]
+
+
+def test_a_lock_that_a_task_has_kept_is_said_to_be_that_of_a_task_that_has_ended() -> None:
+    async def main() -> None:
+        lock = asyncio.Lock()
+        await asyncio.ensure_future(lock.acquire())
+        await lock.acquire()
+
+    assert "asyncio.Lock.acquire" in failure(main)[1]
+    assert "for task 2, which has ended" in failure(main)[1]
+
+
+def test_a_loop_whose_thread_waits_is_said_to_stand_still(recwarn: Any) -> None:
+    async def main() -> None:
+        async def one() -> None:
+            pass
+
+        asyncio.run_coroutine_threadsafe(one(), asyncio.get_running_loop()).result()
+
+    assert "Future.result (so its event loop stands still)" in failure(main)[1]
+    assert not [one for one in recwarn if "never awaited" in str(one.message)]

@@ -17,7 +17,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from wakeproof.errors import (
 )
 from wakeproof.judge.schedules import execution, stall
 from wakeproof.judge.schedules.explore import Options, explore
+from wakeproof.judge.schedules.given import of_token
 
 LOCK = threading.Lock()  # made before any run
 LOCAL = threading.local()
@@ -380,6 +381,7 @@ def test_who_watches_collections_is_not_called_in_a_run() -> None:
         seen.append(threading.get_ident())
         time.perf_counter()
 
+    explore(int)  # what it imports makes collections
     gc.callbacks.append(watch)
     try:
         assert explore(lambda: started(gc.collect, gc.collect)).schedules == 1
@@ -582,3 +584,124 @@ def test_pytest_runs_all_tests_under_every_schedule(tmp_path: Path) -> None:
     token = said.partition("replay: ")[2].split()[0]
     assert "1 failed" in run("--wakeproof-schedules", "--wakeproof-replay", token)
     assert "2 passed" in run()
+
+
+def forgets_to_join() -> None:
+    results: list[int] = []
+    thread = threading.Thread(target=results.append, args=(1,))
+    thread.start()
+    assert thread.ident is not None
+    assert results == [1]
+
+
+def test_a_thread_may_begin_after_its_start_has_returned() -> None:
+    found = explore(forgets_to_join)
+    assert found.verdict == "assertion", str(found)
+    assert found.failure is not None
+    assert found.failure.token == "late"
+    again = explore(forgets_to_join, Options(replay=found.failure.token))
+    assert (again.verdict, again.schedules) == ("assertion", 1)
+    assert again.failure == found.failure
+    assert threading.active_count() == len(threading.enumerate())
+    assert all(thread.name != "Thread-1 (append)" for thread in threading.enumerate())
+
+
+def test_a_thread_that_begins_late_has_a_row_when_it_does() -> None:
+    def program() -> None:
+        results: list[int] = []
+        thread = threading.Thread(target=results.append, args=(1,), name="late one")
+        thread.start()
+        was_empty = not results
+        assert was_empty == (thread in threading.enumerate())
+        thread.join()
+        assert not was_empty
+
+    found = explore(program)
+    assert found.failure is not None, str(found)
+    assert "(begin" in found.failure.lanes
+    assert found.failure.token.startswith("late.")
+
+
+def said(program: Callable[[], object]) -> str:
+    found = explore(program)
+    assert found.failure is not None, str(found)
+    return found.failure.said
+
+
+def test_who_waits_for_itself_is_told_so() -> None:
+    def program() -> None:
+        lock = threading.Lock()
+        with lock, lock:
+            pass
+
+    assert said(program).startswith("test waits for itself; ")
+
+
+def test_who_has_ended_with_a_lock_is_told_so() -> None:
+    def program() -> None:
+        lock = threading.Lock()
+        started(lock.acquire)
+        lock.acquire()
+
+    assert "for Thread-1 (acquire), which has ended; nobody is left" in said(program)
+
+
+def test_waits_and_threads_of_pools_have_the_names_that_the_user_knows() -> None:
+    def program(waits: Any) -> None:
+        lock = threading.Lock()
+        with ThreadPoolExecutor(1) as pool, lock:
+            waits(pool, lock)
+
+    def by_wait(pool: ThreadPoolExecutor, lock: Any) -> None:
+        wait([pool.submit(lock.acquire)])
+
+    def by_map(pool: ThreadPoolExecutor, lock: Any) -> None:
+        list(pool.map(lambda _: lock.acquire(), [1]))
+
+    assert "waits in concurrent.futures.wait at" in said(lambda: program(by_wait))
+    assert "waits in Executor.map at" in said(lambda: program(by_map))
+    assert "; ThreadPoolExecutor-0_0 waits in " in said(lambda: program(by_map))
+
+
+def test_what_pytest_does_for_an_assertion_is_no_step(tmp_path: Path) -> None:
+    (tmp_path / "test_counts.py").write_text(
+        "import threading\n"
+        "import wakeproof\n"
+        "@wakeproof.schedules(data=True)\n"
+        "def test_counts():\n"
+        "    count = [0]\n"
+        "    thread = threading.Thread(target=int)\n"
+        "    thread.start()\n"
+        "    thread.join()\n"
+        "    assert count == [1]\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_counts.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    token = ended.stdout.partition("replay: ")[2].partition("\n")[0]
+    choices, _ = of_token(token)
+    assert len(choices) < 50, ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("blocked", "file", "said"),
+    [
+        ("jinja2", "page.html", "--wakeproof-html needs jinja2: pip install 'wakeproof[judge]'"),
+        ("", "none/page.html", "--wakeproof-html none/page.html: there is no folder"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_said_in_one_line(
+    tmp_path: Path, blocked: str, file: str, said: str
+) -> None:
+    (tmp_path / "conftest.py").write_text("")
+    command = (
+        f"import sys, pytest\nsys.modules[{blocked!r}] = None\n"
+        f"sys.exit(pytest.main(['-q', '--wakeproof-html', {file!r}]))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR, ended.stdout + ended.stderr
+    assert said in ended.stdout + ended.stderr
+    assert "INTERNALERROR" not in ended.stdout + ended.stderr

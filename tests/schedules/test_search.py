@@ -38,7 +38,7 @@ Outcomes = set[Any]
 class EachOrder:
     """All choices at each step."""
 
-    limit = 5000
+    limit, begins_late = 5000, False
 
     def __init__(self) -> None:
         self._stack: list[list[int]] = []

@@ -31,13 +31,17 @@ _COME: dict[str, Callable[[Any], bool]] = {
 """Of a wait in asyncio: whether the task need not wait any more."""
 
 
+_WHOLE = frozenset({*_COME, "Condition.wait_for"})
+"""What waits by other waits of asyncio, of which it knows more than they."""
+
+
 @dataclass(frozen=True)
 class Noted:
     """What happened in a run."""
 
     nobody: dict[int, str] = field(default_factory=dict)
     """Where a condition was notified last while nobody waited, by its id."""
-    owners: dict[int, str] = field(default_factory=dict)
+    owners: dict[int, asyncio.Task[Any] | None] = field(default_factory=dict)
     """The task that has an asyncio.Lock, by the id of the lock."""
     swallowed: list[tuple[str, Any]] = field(default_factory=list)
     """Tasks that were cancelled after they had been woken, and where they waited."""
@@ -73,8 +77,7 @@ class Noted:
     def _acquires(self, old: Callable[..., Any]) -> Callable[..., Any]:
         async def acquire(lock: Any) -> Any:
             got = await old(lock)
-            task = asyncio.current_task()
-            self.owners[id(lock)] = "" if task is None else task.get_name()
+            self.owners[id(lock)] = asyncio.current_task()
             return got
 
         return acquire
@@ -109,8 +112,9 @@ def place(coroutine: Any) -> tuple[FrameType | None, FrameType | None]:
             user, called = frame, []
         elif frame.f_code.co_filename != __file__:
             called.append(frame)
-    waits_for = (one for one in called if one.f_code.co_qualname == "Condition.wait_for")
-    return user, next(waits_for, called[-1] if called else None)
+    known = (one for one in called if one.f_code.co_qualname in _WHOLE)
+    public = (one for one in reversed(called) if not one.f_code.co_name.startswith("_"))
+    return user, next(known, None) or next(public, called[-1] if called else None)
 
 
 def of(thread: Task, noted: Noted) -> list[waits.Wait]:
@@ -132,7 +136,8 @@ def _of(task: LoopTask, noted: Noted) -> waits.Wait:
         on = children[0].get_name() if isinstance(children[0], asyncio.Task) else ""
     elif called is not None and user is not None:
         what, object_ = f"asyncio.{name}", called.f_locals.get("self")
-        on = noted.owners.get(id(object_), "")
+        if owner := noted.owners.get(id(object_)):
+            on = owner.get_name() + (waits.ENDED if owner.done() else "")
         come = waits.come(user, called, noted.nobody, _COME)
     elif user is not None:
         object_ = user.f_locals.get("self")

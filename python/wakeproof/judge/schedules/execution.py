@@ -31,7 +31,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from wakeproof._runtime.jobs import tasks
 from wakeproof.errors import MissingToolError, UnsupportedError
-from wakeproof.judge.schedules.operation import CLOCK, END, LINE, PASS, WRITE, Access
+from wakeproof.judge.schedules.operation import BEGIN, CLOCK, END, LINE, PASS, WRITE, Access
 
 try:
     from wakeproof._native import exchange as exchange
@@ -58,6 +58,8 @@ class Scheduler(Protocol):
 
     limit: int
     """Steps of a run."""
+    begins_late: bool
+    """A thread that is started waits for its turn; else it runs to its first operation at once."""
 
     def begin(self, run: Run) -> None:
         """Note the run that begins."""
@@ -314,12 +316,15 @@ class Run:
             self._hub.switch()
 
     def start(self, call: Callable[[], object], thread: Any = None) -> Task:
-        """Start a thread, and run it up to its first operation."""
+        """Start a thread, and run it up to its first operation, unless it begins late."""
         me = self.current
         task = self._made(call, thread)
         task.is_daemon = bool(thread is not None and thread.daemon)
-        self._starting, self._starter = task, me
-        self._switch(me, task)
+        if self.scheduler.begins_late:
+            task.kind = BEGIN
+        else:
+            self._starting, self._starter = task, me
+            self._switch(me, task)
         return task
 
     def refuse(self, what: str) -> NoReturn:
@@ -397,6 +402,7 @@ class Run:
             self._kept.clear()
             for task in self.tasks:
                 task.what = None  # its last operation has the task itself
+            del self.scheduler  # which has the run
 
     def _unwind(self) -> None:
         disabled = logging.root.manager.disable

@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ from wakeproof.judge.schedules.search import Search
 HOLDS, NOT_ALL = "holds", "not exhaustive"
 LOST, DEADLOCK, LIVELOCK = "lost wakeup", "deadlock", "livelock"
 EXCEPTION, ASSERTION = "exception", "assertion"
+_Pool: Any = ThreadPoolExecutor
 _COLLECT = 500  # runs between two collections of garbage
 _FEW = (0, 1, 2)  # preemptions, before all
 _AGAIN = 4  # runs of one schedule
@@ -143,7 +145,7 @@ class _Exploration:
         self._call, self._options = call, options
         self._runs = 0
         self._last: list[int] = []
-        self._is_fair, self._is_first = False, True
+        self._is_fair, self._is_first, self._has_threads = False, True, False
         self._begin = time.perf_counter()
 
     def found(self) -> Found:
@@ -151,7 +153,9 @@ class _Exploration:
         self._begin = time.perf_counter()
         with self._exchanged():
             if options.replay:
-                return self._end(NOT_ALL, -1, self._given(of_token(options.replay)))
+                choices, begins_late = of_token(options.replay)
+                failure = self._given(choices, begins_late=begins_late)
+                return self._end(NOT_ALL, -1, failure)
             complete = -1
             for bound in self._bounds():
                 search = Search(bound, options.steps)
@@ -165,12 +169,12 @@ class _Exploration:
                     break
                 if bound is None or not search.was_cut:
                     self._look_for_chance()
-                    return self._end(HOLDS, None)
+                    return self._end(HOLDS, None, self._late())
                 complete = bound
             for seed in range(options.random):
                 if failure := self._drawn(options.seed + seed):
                     return self._end(failure.verdict, complete, failure)
-            return self._end(NOT_ALL, complete)
+            return self._end(NOT_ALL, complete, self._late())
 
     def of(self, scheduler: Plain) -> Failure | None:
         with self._exchanged(runs=1):
@@ -245,6 +249,18 @@ class _Exploration:
                 )
                 raise JudgeError(_CHANCE.format(at, f"it was {was}, and is {now}"))
 
+    def _late(self) -> Failure | None:
+        """Run the usual order with threads that begin late, and return how it fails.
+
+        In all other runs a thread runs to its first operation while it is started.  So a test that
+        forgets to join it would always see what it does until then.
+        """
+        if not self._has_threads:
+            return None
+        late = Plain(self._options.steps, begins_late=True)
+        run = self._one(late)
+        return self._given(late.choices, begins_late=True) if _is_bad(run, late.why) else None
+
     def _has_no_time(self) -> bool:
         seconds = self._options.seconds
         return bool(seconds) and time.perf_counter() - self._begin > seconds
@@ -252,7 +268,9 @@ class _Exploration:
     def _one(self, scheduler: Search | Plain, look: Callable[[Run], None] | None = None) -> Run:
         if self._runs % _COLLECT == _COLLECT - 1:
             gc.collect()
-        return one(self._call, scheduler, look, self._options)
+        run = one(self._call, scheduler, look, self._options)
+        self._has_threads |= len(run.tasks) > 1
+        return run
 
     def _drawn(self, seed: int) -> Failure | None:
         lot = Lot(seed, self._options.steps, changes=seed % 4)
@@ -274,12 +292,13 @@ class _Exploration:
                 at += 1
         return [choice for part in best for choice in part]
 
-    def _given(self, choices: Sequence[int]) -> Failure | None:
+    def _given(self, choices: Sequence[int], *, begins_late: bool = False) -> Failure | None:
         """Run that schedule again, and return how it fails."""
         kept: list[tuple[str, str]] = []
         names: list[str] = []
         noted = awaits.Noted()
-        recorder = lanes.Recorder(choices, self._options.steps, noted)
+        steps = self._options.steps
+        recorder = lanes.Recorder(choices, steps, noted, begins_late=begins_late)
 
         def look(run: Run) -> None:
             names[:] = lanes.names_of(recorder.rows, run)
@@ -291,7 +310,8 @@ class _Exploration:
             run = self._one(recorder, look)
         if not kept:
             return None
-        (verdict, said), token = kept[0], to_token(recorder.choices)
+        verdict, said = kept[0]
+        token = to_token(recorder.choices, begins_late=begins_late)
         text = lanes.to_text(recorder.rows, names)
         return Failure(verdict, said, token, text, run.error, tuple(names), tuple(recorder.rows))
 
@@ -308,6 +328,7 @@ def one(
     run = Run(scheduler, tracer, cancels=how.cancels, any_order=how.any_order)
     modelled.running = run
     vars(threading)["_counter"] = itertools.count(1).__next__  # of the names of threads
+    _Pool._counter = itertools.count().__next__  # as well
     # All threads; those of the runs before have the same numbers, and with them the same hashes.
     vars(threading)["_dangling"] = weakref.WeakSet()
     stall.begins(run)
@@ -329,7 +350,7 @@ def one(
             run.end()
         finally:
             leave()
-            modelled.running = None
+            modelled.forget(run)
     return run
 
 
@@ -364,6 +385,8 @@ def _said(run: Run, recorder: lanes.Recorder, noted: awaits.Noted) -> tuple[str,
     if swallowed := awaits.swallowed(noted, stuck):
         return LOST, f"{told}; {swallowed}"
     if ring := waits.cycle(stuck):
+        if len(ring) == 1:
+            return DEADLOCK, f"{ring[0].name} waits for itself; {told}"
         order = " waits for ".join([*(one.name for one in ring), ring[0].name])
         return DEADLOCK, f"{order}; {told}"
     return DEADLOCK, f"{told}; nobody is left who could wake them"
@@ -383,6 +406,7 @@ def _segments(choices: Sequence[int]) -> list[list[int]]:
 def alike(*, collects: bool = True) -> Iterator[None]:
     """Let nothing from outside differ in the runs: garbage is collected between them only."""
     before = {name: vars(threading)[name] for name in ("_counter", "_dangling")}
+    of_pools = _Pool._counter
     was, freezes = gc.isenabled(), collects and gc.get_freeze_count() == 0
     callbacks = gc.callbacks[:]
     try:
@@ -395,6 +419,7 @@ def alike(*, collects: bool = True) -> Iterator[None]:
         yield
     finally:
         vars(threading).update(before)
+        _Pool._counter = of_pools
         gc.callbacks[:] = callbacks
         if freezes:
             gc.unfreeze()

@@ -14,16 +14,18 @@ from wakeproof.judge.schedules.operation import PAUSES, Access
 from wakeproof.judge.schedules.search import FAIR, WAY, pending_of, usual
 
 _PART = re.compile(r"(\d{1,18})(t?)(?::(\d{1,18}))?(?:x(\d{1,18}))?", re.ASCII)
+_LATE = "late"
 MOST_CHOICES = 10_000_000
 """A token of another may name a schedule longer than any memory."""
 
 
-def to_token(choices: Sequence[int]) -> str:
+def to_token(choices: Sequence[int], *, begins_late: bool = False) -> str:
     """Return a schedule as text.
 
     ``0x3.1.0t.0:2`` is thread 0 three times, 1 once, a timeout of 0, and 0 on its third way.
+    ``late.`` comes before one whose threads wait for their turn to begin.
     """
-    parts = []
+    parts = [_LATE] if begins_late else []
     for choice, group in groupby(choices):
         count, way = len(list(group)), choice // WAY
         part = f"{number_of(choice)}{'t' if choice & 1 else ''}{f':{way}' if way else ''}"
@@ -31,14 +33,16 @@ def to_token(choices: Sequence[int]) -> str:
     return ".".join(parts) or "0x0"
 
 
-def of_token(token: str) -> list[int]:
-    """Return the choices of a schedule.
+def of_token(token: str) -> tuple[list[int], bool]:
+    """Return the choices of a schedule, and whether its threads begin late.
 
     Raises:
         UsageError: the text is not what `to_token` returns.
     """
     choices: list[int] = []
-    for part in token.split("."):
+    first, *others = parts = token.split(".")
+    begins_late = first == _LATE
+    for part in others if begins_late else parts:
         found = _PART.fullmatch(part)
         if found is None:
             raise UsageError(f"replay: {part!r} of {token!r}; allowed: such as 0x3.1.0t")
@@ -46,7 +50,7 @@ def of_token(token: str) -> list[int]:
             raise UsageError(f"replay: {token[:40]!r} has more than {MOST_CHOICES:,} choices")
         choice = 2 * int(found[1]) + bool(found[2]) + WAY * int(found[3] or 0)
         choices += [choice] * int(found[4] or 1)
-    return choices
+    return choices, begins_late
 
 
 def number_of(choice: int) -> int:
@@ -57,8 +61,8 @@ def number_of(choice: int) -> int:
 class Plain:
     """The order in which the threads come: each as long as it can."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, *, begins_late: bool = False) -> None:
+        self.limit, self.begins_late = limit, begins_late
         self.why = ""
         self.choices: list[int] = []
         self._row = 0
@@ -102,8 +106,8 @@ class Plain:
 class Given(Plain):
     """A schedule that is known; where it does not fit, and after it, the usual order."""
 
-    def __init__(self, choices: Sequence[int], limit: int) -> None:
-        super().__init__(limit)
+    def __init__(self, choices: Sequence[int], limit: int, *, begins_late: bool = False) -> None:
+        super().__init__(limit, begins_late=begins_late)
         self._given = choices
         self.fits = True
 

@@ -31,8 +31,10 @@ class Row:
 class Recorder(Given):
     """Gives the choices of a schedule, and notes what the threads did."""
 
-    def __init__(self, choices: Sequence[int], limit: int, noted: awaits.Noted) -> None:
-        super().__init__(choices, limit)
+    def __init__(
+        self, choices: Sequence[int], limit: int, noted: awaits.Noted, *, begins_late: bool
+    ) -> None:
+        super().__init__(choices, limit, begins_late=begins_late)
         self._noted = noted
         self.rows: list[Row] = []
 

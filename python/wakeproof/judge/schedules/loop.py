@@ -22,6 +22,7 @@ import functools
 import heapq
 import itertools
 import operator
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVarTuple
@@ -39,6 +40,17 @@ LATE = 3
 _NEVER_RETRIEVED = "Task exception was never retrieved"
 
 
+def _from_another_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a thread that does not run the loop stop first: what it does, the loop can notice."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        self.get_loop().enters()
+        return method(self, *args, **named)
+
+    return call
+
+
 class _Numbered:
     _number: int
 
@@ -52,6 +64,11 @@ class _Numbered:
 class LoopFuture(_Numbered, asyncio.Future):  # type: ignore[type-arg]
     """A future of a `Loop`."""
 
+    cancel = _from_another_thread(asyncio.Future.cancel)
+    done = _from_another_thread(asyncio.Future.done)
+    set_exception = _from_another_thread(asyncio.Future.set_exception)
+    set_result = _from_another_thread(asyncio.Future.set_result)
+
 
 class LoopTask(_Numbered, asyncio.Task):  # type: ignore[type-arg]
     """A task of a `Loop`."""
@@ -61,9 +78,12 @@ class LoopTask(_Numbered, asyncio.Task):  # type: ignore[type-arg]
         self.is_main = is_main  # it was made for the loop to run until it is done
         super().__init__(coro, **how)
 
+    done = _from_another_thread(asyncio.Task.done)
+
     def cancel(self, msg: Any = None) -> bool:
         """Cancel it."""
         loop: Any = self.get_loop()
+        loop.enters()
         if (watch := loop.run.watch) is not None:
             watch.cancels(self)
         return super().cancel(msg)
@@ -187,6 +207,12 @@ class Loop(asyncio.BaseEventLoop):
 
     # ---- what others call ----
 
+    def enters(self) -> None:
+        """Let the caller stop if it is another thread than the one that runs the loop."""
+        run = self.run
+        if self.thread is not None and self.thread is not run.current and not run.is_unwinding:
+            run.point(CALL, self, shuts=_has_to_wait)
+
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Any = None
     ) -> asyncio.Handle:
@@ -262,7 +288,11 @@ class Loop(asyncio.BaseEventLoop):
         """Close it; exceptions that nobody has looked at are failures."""
         if self.run.is_unwinding:
             self._end_tasks()
-        elif not self._closed:
+            with warnings.catch_warnings():  # of coroutines whose tasks will not be made
+                warnings.simplefilter("ignore", RuntimeWarning)
+                super().close()
+            return
+        if not self._closed:
             self.run.point(CALL, self)
             for task in self.tasks():
                 if task.done() and task._log_traceback:

@@ -29,7 +29,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import _base
 from typing import Any
 
@@ -70,8 +70,17 @@ def is_ours() -> bool:
 _runs_in = 0
 
 
-def _ident(task: Task) -> int:
-    return 2 * (IDENTS + task.number) + 1 if task.number else _runs_in
+def _ident(number: int) -> int:
+    return 2 * (IDENTS + number) + 1 if number else _runs_in
+
+
+def forget(run: Run) -> None:
+    """End a run, also for threads that have not begun."""
+    global running
+    running = None
+    for task in run.alive:
+        if task.number:
+            _active.pop(_ident(task.number), None)
 
 
 # ---- locks ----
@@ -349,6 +358,8 @@ def _starts(old: Callable[[Any], None]) -> Callable[[Any], None]:
             raise RuntimeError("threads can only be started once")
         run.point(START, self)
         self._started._flag = True
+        self._ident = ident = _ident(len(run.tasks))
+        _active[ident] = self
         run.start(lambda: _runs(self), self)
         return None
 
@@ -356,11 +367,7 @@ def _starts(old: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def _runs(thread: Any) -> None:
-    run = running
-    assert run is not None
-    task = run.current
-    thread._ident = ident = _ident(task)
-    _active[ident] = thread
+    ident = thread._ident
     try:
         thread.run()
     finally:
@@ -410,7 +417,7 @@ def _begins(_: Callable[..., int]) -> Callable[..., int]:
         run = running
         assert run is not None
         run.point(START, run.current)
-        return _ident(run.start(lambda: call(*args, **(named or {}))))
+        return _ident(run.start(lambda: call(*args, **(named or {}))).number)
 
     return start_new_thread
 
@@ -418,7 +425,7 @@ def _begins(_: Callable[..., int]) -> Callable[..., int]:
 def _tells_ident(_: Callable[[], int]) -> Callable[[], int]:
     def get_ident() -> int:
         assert running is not None
-        return _ident(running.current)
+        return _ident(running.current.number)
 
     return get_ident
 
@@ -470,9 +477,46 @@ def _ignores_factory(old: Callable[..., None]) -> Callable[..., None]:
     return begins
 
 
+_OF_ONE_THREAD: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (asyncio.Condition, ("notify",)),
+    (asyncio.Event, ("clear", "is_set", "set")),
+    (asyncio.Lock, ("locked", "release")),
+    (asyncio.Queue, ("empty", "full", "get_nowait", "put_nowait", "qsize", "task_done")),
+    (asyncio.Semaphore, ("locked", "release")),
+)
+"""What only the thread of their loop may call, and others call all the same."""
+
+
+def _enters(old: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        run = running
+        if run is not None and run.loops and is_ours():
+            mine = self._loop  # None: nobody has waited yet
+            runs_one = any(loop.thread is run.current for loop in run.loops)
+            for loop in run.loops:
+                if loop is mine or (mine is None and not runs_one):
+                    loop.enters()
+        return old(self, *args, **named)
+
+    return call
+
+
+def _in_order(_: type) -> Callable[..., Any]:
+    def made(items: Iterable[Any] = ()) -> Any:
+        some = list(items)
+        return dict.fromkeys(some) if any(map(asyncio.iscoroutine, some)) else set(some)
+
+    return made
+
+
 def _asyncio() -> Iterator[Replacement]:
     yield Attribute(_policy, "new_event_loop", _makes_loop)
     yield Attribute(asyncio.Runner, "__init__", _ignores_factory)
+    for of, names in _OF_ONE_THREAD:
+        for name in names:
+            yield Attribute(of, name, _enters)
+    vars(asyncio.tasks).setdefault("set", set)
+    yield Attribute(asyncio.tasks, "set", _in_order)  # `as_completed` goes through one
 
 
 # ---- what is not modelled ----

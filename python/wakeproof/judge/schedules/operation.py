@@ -21,12 +21,12 @@ CLOCK = 0
 NAMES = (
     "acquire", "try to acquire", "release", "look at", "put into", "get from", "start", "join",
     "end", "sleep", "read the time", "let others run", "run", "wait for callbacks",
-    "schedule a callback", "choose",
+    "schedule a callback", "choose", "begin",
 )  # fmt: skip
 (
     ACQUIRE, TRY, RELEASE, LOOK, PUT, GET, START, JOIN, END, SLEEP, TIME, YIELD, LINE, POLL, CALL,
-    CHOOSE,
-) = range(16)  # fmt: skip
+    CHOOSE, BEGIN,
+) = range(17)  # fmt: skip
 """Kinds of operations."""
 
 WAITS = frozenset((ACQUIRE, GET, JOIN, POLL))

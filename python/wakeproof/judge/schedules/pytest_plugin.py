@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from wakeproof.errors import ScheduleError
+from wakeproof.errors import ScheduleError, UsageError
 
 _FAILURES: pytest.StashKey[list[tuple[str, Any]]] = pytest.StashKey()
 _REPLAY = "WAKEPROOF_REPLAY"  # as `wakeproof.judge.schedules` has it; not imported by every pytest
@@ -45,9 +45,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if token := config.getoption("--wakeproof-replay"):
         os.environ[_REPLAY] = token
     if file := config.getoption("--wakeproof-html"):
-        from wakeproof.judge.page.render import check_folder
+        try:
+            from wakeproof.judge.page.render import check_folder
 
-        check_folder("--wakeproof-html", Path(file))
+            check_folder("--wakeproof-html", Path(file))
+        except ModuleNotFoundError as error:
+            raise pytest.UsageError(
+                f"--wakeproof-html needs {error.name}: pip install 'wakeproof[judge]'"
+            ) from error
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:

@@ -70,6 +70,8 @@ class Step:
 class Search:
     """The schedules of one program; a scheduler for each of its runs, one after the other."""
 
+    begins_late = False
+
     def __init__(self, bound: int | None = None, limit: int = 5000) -> None:
         self.bound = bound
         self.limit = limit

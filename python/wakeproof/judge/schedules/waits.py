@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 import textwrap
 import threading
@@ -18,11 +19,13 @@ from types import CodeType, FrameType
 from typing import Any
 
 from wakeproof.judge.schedules.execution import Run, Task
-from wakeproof.judge.schedules.operation import JOIN, NAMES
+from wakeproof.judge.schedules.operation import JOIN, NAMES, POLL
 
 _OURS = str(Path(__file__).parent)
 _STANDARD = str(Path(threading.__file__).parent)
 _OTHERS = str(Path(_STANDARD) / "site-packages")
+_TOOLS = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("_pytest", "hypothesis"))
+"""They run in a test, where it asserts or draws."""
 
 _COME: dict[str, Callable[[Any], bool]] = {
     "Event.wait": lambda event: bool(event._flag),
@@ -34,6 +37,9 @@ _COME: dict[str, Callable[[Any], bool]] = {
     "Future.exception": lambda future: future._state in ("FINISHED", "CANCELLED_AND_NOTIFIED"),
 }
 """Of a wait in the standard library: whether the thread need not wait any more."""
+
+
+ENDED = ", which has ended"
 
 
 @dataclass(frozen=True)
@@ -49,10 +55,12 @@ class Wait:
 
 
 def is_of_user(code: CodeType) -> bool:
-    """Return whether it is code of the user's, neither ours nor of the standard library."""
+    """Return whether it is code of the user's, not ours, of the standard library or of pytest."""
     name = code.co_filename
-    return not name.startswith((_OURS, "<frozen ", "<string>")) and (
-        not name.startswith(_STANDARD) or name.startswith(_OTHERS)
+    return (
+        not name.startswith((_OURS, "<frozen ", "<string>"))
+        and (not name.startswith(_STANDARD) or name.startswith(_OTHERS))
+        and not any(tool in name for tool in _TOOLS)
     )
 
 
@@ -110,15 +118,28 @@ def notifications(nobody: dict[int, str]) -> Callable[..., Any]:
 def of(task: Task, run: Run, nobody: dict[int, str]) -> Wait:
     """Return why the thread waits."""
     user, called = place(task, run)
-    what = NAMES[task.kind] if called is None else called.f_code.co_qualname
+    what = NAMES[task.kind] if called is None else _name(called)
     if task.kind == JOIN:
         what, on = "Thread.join", task.what.name
     else:
         owner = run.owners.get(id(task.what))
         is_lock = called is None
-        on = owner[0].name if owner and is_lock else ""
+        on = "" if owner is None or not is_lock else owner[0].name
+        if owner is not None and on and owner[0].is_done:
+            on += ENDED
         what = "a lock" if is_lock and what == "acquire" else what
+    if task.kind != POLL and any(loop.thread is task for loop in run.loops):
+        what += " (so its event loop stands still)"
     return Wait(task.name, what, where(user), on, come(user, called, nobody))
+
+
+def _name(called: FrameType) -> str:
+    """Return what a function of the standard library is called, such as queue.Queue.get."""
+    name = called.f_code.co_qualname.partition(".<locals>")[0]
+    if "." in name:  # a method
+        return name
+    package, _, module = str(called.f_globals.get("__name__")).rpartition(".")
+    return f"{package if module.startswith('_') else module}.{name}"
 
 
 def come(
