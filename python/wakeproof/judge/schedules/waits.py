@@ -24,7 +24,9 @@ from wakeproof.judge.schedules.operation import JOIN, NAMES, POLL
 _OURS = str(Path(__file__).parent)
 _STANDARD = str(Path(threading.__file__).parent)
 _OTHERS = str(Path(_STANDARD) / "site-packages")
-_TOOLS = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("_pytest", "hypothesis"))
+_TOOLS = tuple(
+    f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("_pytest", "hypothesis", "pluggy")
+)
 """They run in a test, where it asserts or draws."""
 
 _COME: dict[str, Callable[[Any], bool]] = {
