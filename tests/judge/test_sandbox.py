@@ -16,7 +16,7 @@ import pytest
 from tests.support.cases import COMPILES
 
 from wakeproof import locations
-from wakeproof.cli import sandbox
+from wakeproof.cli import sandbox, seccomp
 from wakeproof.errors import MissingToolError, UsageError
 
 pytestmark = [
@@ -35,6 +35,7 @@ HEAD = """
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 static int says(const char *what) { perror(what); return 1; }
 """
@@ -73,6 +74,22 @@ int main(void)
 }
 """
 ENVIRONMENT = 'int main(void) { return getenv("SECRET") ? 0 : (puts("no secret"), 1); }'
+HAS_KEYS = """
+int main(void)
+{
+	return syscall(SYS_add_key, "user", "wakeproof", "x", 1, -2) < 0 ? says("add_key") : 0;
+}
+"""
+FAULTS = 'int main(void) { return syscall(SYS_userfaultfd, 1) < 0 ? says("userfaultfd") : 0; }'
+NAMESPACE = """
+int main(void)
+{
+	pid_t made = (pid_t)syscall(SYS_clone, 0x10000000 | SIGCHLD, 0, 0, 0, 0);
+	if (made == 0)
+		_exit(0);
+	return made < 0 ? says("clone") : 0;
+}
+"""
 
 
 @pytest.fixture
@@ -100,8 +117,21 @@ def wakeproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (FORKS, "fork: Resource temporarily unavailable"),
         (FILLS, "mmap: Cannot allocate memory"),
         (ENVIRONMENT, "no secret"),
+        (HAS_KEYS, "add_key: Operation not permitted"),
+        (FAULTS, "userfaultfd: Operation not permitted"),
+        (NAMESPACE, "clone: Operation not permitted"),
     ],
-    ids=["connects", "writes here", "writes to home", "forks", "fills memory", "reads a secret"],
+    ids=[
+        "connects",
+        "writes here",
+        "writes to home",
+        "forks",
+        "fills memory",
+        "reads a secret",
+        "makes a key",
+        "takes faults",
+        "makes a namespace",
+    ],
 )
 def test_what_a_program_tries_succeeds_outside_only(
     text: str, said: str | None, folder: Path
@@ -154,6 +184,9 @@ def test_what_lacks_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_pat
         sandbox.run(["explore", "--sandbox", "--dask=local:2"])
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setattr(seccomp, "LIBRARY", "libnothing.so")
+    with pytest.raises(MissingToolError, match="apt install libseccomp2"):
+        seccomp.descriptor()
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(MissingToolError, match=r"No permissions.*user namespaces"):
         sandbox.run(["explore", "--sandbox"])

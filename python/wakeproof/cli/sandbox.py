@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wakeproof import errors, locations
+from wakeproof.cli import seccomp
 
 OPTION = "--sandbox"
 COMMANDS = ("explore", "stress", "linear", "museum")
@@ -41,7 +42,7 @@ def run(arguments: list[str]) -> int:
     """Run the command in the sandbox; return its exit code.
 
     Raises:
-        MissingToolError: bubblewrap is not installed, or must not make namespaces.
+        MissingToolError: bubblewrap or libseccomp is not installed, or namespaces are forbidden.
     """
     if any(word.partition("=")[0] == "--dask" for word in _own(arguments)):
         raise errors.UsageError(f"{OPTION} has no network, which --dask needs: leave one out")
@@ -52,17 +53,18 @@ def run(arguments: list[str]) -> int:
                 f"{OPTION} needs {tool}: install {package} (Debian: apt install {package})"
             )
     _try_once()
-    with _folder() as private:
+    with _folder() as private, os.fdopen(seccomp.descriptor(), "rb") as refused:
         inner, outputs = _inside([word for word in _own(arguments) if word != OPTION], private)
         rest = arguments[len(_own(arguments)) :]
         limits = {**MOST, "as": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2}
         command = [
             *_bwrap(private, [word for word in arguments if not word.startswith("-")]),
-            *(_TO_NOBODY if _is_root() else ()), "choom", "-n", "1000", "--",
+            "--seccomp", str(refused.fileno()), *(_TO_NOBODY if _is_root() else ()),
+            "choom", "-n", "1000", "--",
             "prlimit", *(f"--{name}={most}" for name, most in limits.items()), "--",
             sys.executable, "-m", "wakeproof", *inner, *rest,
         ]  # fmt: skip
-        code = _call(command)
+        code = _call(command, refused.fileno())
         for source, target in outputs:
             _take_out(source, target)
     if code < 0:
@@ -75,8 +77,8 @@ def _own(arguments: list[str]) -> list[str]:
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
-def _call(command: list[str]) -> int:
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as child:
+def _call(command: list[str], passed: int) -> int:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(passed,)) as child:
         try:
             return child.wait()
         except BaseException:
