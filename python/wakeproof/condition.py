@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime.deadline import NS_PER_S, deadline_ns
-from wakeproof._runtime.locks import ConditionCore, address, caller, forget, note
+from wakeproof._runtime.locks import ConditionCore, address
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.wait import Turns, Wait, made, parked, told
@@ -147,11 +147,11 @@ class Condition(ConditionCore, Unique):
         assert here.thread is not None
         self.mutex._check_holder(what)
         turns = _Change(here.thread, self).turns(deadline_ns(timeout_s))
-        forget(self.mutex)
+        self.mutex._note(False)
         return turns
 
     def _end(self, code: int) -> bool:
-        note(self.mutex, caller())  # if it was abandoned, its next acquire raises
+        self.mutex._note(True)  # if it was abandoned, its next acquire raises
         return told(code, "wait")
 
     def wait_for(self, predicate: Callable[[], T], timeout_s: float | None = None) -> T:

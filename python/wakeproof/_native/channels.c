@@ -278,6 +278,8 @@ static PyObject *send(PyObject *object, PyObject *const *args, Py_ssize_t count,
 	size_t number;
 	int code;
 
+	if (self->is_front && count == 1 && keywords == NULL && !is_full(self))
+		return put(self, args[0]) != 0 ? NULL : Py_NewRef(Py_True);
 	if (!is_whole(self) || parse("send", names, 2, args, count, keywords, found) != 0 ||
 	    deadline_of(found[1], &deadline) != 0)
 		return NULL;
@@ -316,6 +318,8 @@ static PyObject *receive(PyObject *object, PyObject *const *args, Py_ssize_t cou
 	void *number = NULL;
 	int code;
 
+	if (self->is_front && self->count != 0 && count == 0 && keywords == NULL)
+		return get(self);
 	if (!is_whole(self) || parse("receive", names, 1, args, count, keywords, found) != 0 ||
 	    deadline_of(found[0], &deadline) != 0)
 		return NULL;

@@ -1936,7 +1936,8 @@ static int finish(PyObject *thread)
 	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
 	unlist(OF(thread));
 	mutexes = OF_FEW(thread, mutexes);
-	if (mutexes != NULL && PySet_GET_SIZE(mutexes) > 0) {
+	if (OF_FEW(thread, mutex) != NULL ||
+	    (mutexes != NULL && PySet_GET_SIZE(mutexes) > 0)) {
 		said = PyObject_CallMethodNoArgs(thread, str_abandon);
 		failed |= said == NULL;
 		Py_XDECREF(said);
@@ -2465,17 +2466,53 @@ static PyObject *keep(PyObject *self, size_t at, PyObject *made)
 	return found;
 }
 
-PyObject *wp__core_held(PyObject *thread)
+static PyObject *few_get(PyObject *self, void *at)
 {
-	PyObject *found = OF_FEW(thread, mutexes);
+	PyObject *found;
 
-	return found != NULL ? Py_NewRef(found) : keep(thread, AT(mutexes), PySet_New(NULL));
+	LOCK_OF(OF(self));
+	found = Py_XNewRef(few_of(self, (uintptr_t)at));
+	UNLOCK_OF(OF(self));
+	return found == NULL ? Py_NewRef(Py_None) : found;
 }
 
+int wp__core_hold(PyObject *thread, PyObject *mutex, bool holds)
+{
+	PyObject *set;
+	int failed;
+
+	if (OF_FEW(thread, mutex) == (holds ? NULL : mutex))
+		return SET_FEW(thread, mutex, holds ? Py_NewRef(mutex) : NULL);
+	set = OF_FEW(thread, mutexes);
+	set = set != NULL ? Py_NewRef(set) : keep(thread, AT(mutexes), PySet_New(NULL));
+	if (set == NULL)
+		return -1;
+	failed = holds ? PySet_Add(set, mutex) : PySet_Discard(set, mutex);
+	Py_DECREF(set);
+	return failed < 0 ? -1 : 0;
+}
+
+/* A new set. NULL: an exception. */
 static PyObject *held_get(PyObject *self, void *nothing)
 {
+	PyObject *others = few_get(self, (void *)AT(mutexes)),
+		 *one = few_get(self, (void *)AT(mutex)),
+		 *set = PySet_New(others == Py_None ? NULL : others);
+
 	(void)nothing;
-	return wp__core_held(self);
+	if (set != NULL && one != Py_None && PySet_Add(set, one) != 0)
+		Py_CLEAR(set);
+	Py_DECREF(others);
+	Py_DECREF(one);
+	return set;
+}
+
+/* To none. */
+static int held_put(PyObject *self, PyObject *none, void *nothing)
+{
+	(void)none;
+	(void)nothing;
+	return SET_FEW(self, mutex, NULL) | SET_FEW(self, mutexes, NULL);
 }
 
 static PyObject *scopes_get(PyObject *self, void *nothing)
@@ -2544,6 +2581,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 	if (self->few != NULL) {
 		FEW(VISIT_FEW)
 		Py_VISIT(self->few->resume);
+		Py_VISIT(self->few->mutex);
 	}
 	return 0;
 }
@@ -2558,6 +2596,7 @@ static int clear(PyObject *object)
 	if (self->few != NULL) {
 		FEW(CLEAR_FEW)
 		Py_CLEAR(self->few->resume);
+		Py_CLEAR(self->few->mutex);
 	}
 	return 0;
 }
@@ -2701,16 +2740,6 @@ static PyType_Spec all_spec = {.name = "wakeproof._native.own.Threads",
 			       .flags = Py_TPFLAGS_DEFAULT,
 			       .slots = all_slots};
 
-static PyObject *few_get(PyObject *self, void *at)
-{
-	PyObject *found;
-
-	LOCK_OF(OF(self));
-	found = Py_XNewRef(few_of(self, (uintptr_t)at));
-	UNLOCK_OF(OF(self));
-	return found == NULL ? Py_NewRef(Py_None) : found;
-}
-
 static int few_put(PyObject *self, PyObject *value, void *at)
 {
 	return set_few(self, (uintptr_t)at, value == Py_None ? NULL : Py_XNewRef(value));
@@ -2790,7 +2819,7 @@ static PyMethodDef core_methods[] = {
 static PyGetSetDef core_fields[] = {
 	{"_address", address_get, address_put, "The kernel's handle.", NULL},
 	{"_done", done_get, NULL, "A signal that is set when the thread has ended.", NULL},
-	{"_held", held_get, NULL, "The mutexes that it holds.", NULL},
+	{"_held", held_get, held_put, "The mutexes that it holds.", NULL},
 	{"_scopes", scopes_get, NULL, "The scopes that it has open.", NULL},
 	{"_context", part_get, part_put, "The context that it starts in.", (void *)CONTEXT},
 	{"_coroutine", part_get, part_put, "What its function has made.", (void *)COROUTINE},
@@ -3110,9 +3139,15 @@ int wp__core_fill(PyObject *module)
 	return 0;
 }
 
-PyObject *wp__core_held(PyObject *thread)
+int wp__core_hold(PyObject *thread, PyObject *mutex, bool holds)
 {
-	return PyObject_GetAttrString(thread, "_held");
+	PyObject *set = PyObject_GetAttrString(thread, "_held");
+	int failed = -1;
+
+	if (set != NULL)
+		failed = holds ? PySet_Add(set, mutex) : PySet_Discard(set, mutex);
+	Py_XDECREF(set);
+	return failed < 0 ? -1 : 0;
 }
 
 #endif

@@ -16,6 +16,7 @@
 typedef struct wp__few {
 	FEW(FIELD)
 	PyObject *resume; /* what its next step calls, while `resumes` is BY_PYTHON */
+	PyObject *mutex;  /* one that it holds; `mutexes` has the others */
 } wp__few;
 
 typedef struct vthread {

@@ -15,9 +15,9 @@
  *                as well: to raise an error, and to park a virtual thread, whose carrier runs no
  *                signal handlers.
  *                From 3.14 on the interpreter may run handlers when a call of a C function returns,
- *                hence also after __enter__. It runs none where an attribute is read, and when a
- *                method of Python returns. So there __enter__ is a method of Python that reads the
- *                attribute `_entered` (_runtime/locks.py), and the read takes the lock.
+ *                hence also after __enter__. It runs none after an operator, and when a method of
+ *                Python returns. So there __enter__ is a method of Python (_runtime/locks.py) that
+ *                returns `entered[self]`, and that subscript takes the lock.
  * Not promised   The same for acquire and release, which the caller calls one by one: after acquire
  *                KeyboardInterrupt may come before the next instruction, as with threading.Lock.
  * Where          CPython with its headers; 3.11 to 3.14 call both methods in that way. Elsewhere
@@ -54,8 +54,18 @@ static const wp__own *own; /* knows it without `here`; NULL: `here` is not that 
 /* What Mutex, Condition and Semaphore have. */
 typedef struct core {
 	PyObject_HEAD void *native; /* the kernel's object */
-	PyObject *holder;           /* of a mutex; NULL: nobody */
+	/* Who holds a mutex: a virtual thread, or else the OS thread with that number; 0: nobody. */
+	PyObject *holder;
+	unsigned long os;
 } core;
+
+#define CORE(object) ((core *)(void *)(object))
+
+/* The calling virtual thread, borrowed from its step; NULL: the OS thread with that number. */
+typedef struct who {
+	PyObject *thread;
+	unsigned long os;
+} who;
 
 static PyTypeObject *mutex_type;
 static PyObject *str_thread, *str_held; /* names of attributes */
@@ -76,64 +86,64 @@ static void *native(PyObject *self)
 #define END_HOLDER() }
 #endif
 
-/* A new reference; None: nobody. */
+/* A new reference: a virtual thread, a number, or None. */
 static PyObject *holder_of(PyObject *self)
 {
 	PyObject *found;
+	unsigned long os;
 
 	BEGIN_HOLDER(self)
-	found = ((core *)self)->holder;
-	Py_XINCREF(found);
+	found = Py_XNewRef(CORE(self)->holder);
+	os = CORE(self)->os;
 	END_HOLDER()
-	return found == NULL ? Py_NewRef(Py_None) : found;
+	if (found != NULL)
+		return found;
+	return os == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(os);
 }
 
-static void set_holder(PyObject *self, PyObject *who)
+static void set_holder(PyObject *self, who by)
 {
 	PyObject *old;
 
-	Py_XINCREF(who);
+	Py_XINCREF(by.thread);
 	BEGIN_HOLDER(self)
-	old = ((core *)self)->holder;
-	((core *)self)->holder = who;
+	old = CORE(self)->holder;
+	PUT(CORE(self)->holder, by.thread);
+	PUT(CORE(self)->os, by.os);
 	END_HOLDER()
 	Py_XDECREF(old);
 }
 
-/* The calling virtual thread, or the number of the calling OS thread. */
-static PyObject *caller(void)
+/* 0; -1: an exception. */
+static int caller(who *me)
 {
-	PyObject *thread =
-		own != NULL ? Py_XNewRef(own->thread()) : PyObject_GetAttr(here, str_thread);
-
-	if (thread == NULL ? own == NULL : thread != Py_None)
-		return thread;
-	Py_XDECREF(thread);
-	return PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+	me->thread = own != NULL ? own->thread() : PyObject_GetAttr(here, str_thread);
+	me->os = 0;
+	if (own == NULL && me->thread == NULL)
+		return -1;
+	if (own == NULL)
+		Py_DECREF(me->thread);
+	if (me->thread == Py_None)
+		me->thread = NULL;
+	if (me->thread == NULL)
+		me->os = PyThread_get_thread_ident();
+	return 0;
 }
 
-static bool is_os(PyObject *caller)
+/* Whether the caller holds the mutex: it finds itself there only if it has written it. */
+static bool holds(PyObject *self, who me)
 {
-	return PyLong_CheckExact(caller);
+	return LOOK(CORE(self)->holder) == me.thread && LOOK(CORE(self)->os) == me.os;
 }
 
-/* 1: `who` holds the mutex; 0: not; -1: an exception. */
-static int holds(PyObject *self, PyObject *who)
+/* Notes that the caller holds the mutex, or (`hold` is false) that nobody does. */
+static int note(PyObject *self, who me, bool hold)
 {
-	PyObject *holder = holder_of(self);
-	int same;
-
-	same = holder == who ||
-	       (is_os(holder) && is_os(who) && PyObject_RichCompareBool(holder, who, Py_EQ));
-	Py_DECREF(holder);
-	return same;
-}
-
-/* Notes that `who` holds the mutex, or (`hold` is false) that nobody does. */
-static int note(PyObject *self, PyObject *who, bool hold)
-{
-	if (!is_os(who)) { /* the mutexes that a virtual thread has */
-		PyObject *held = own != NULL ? own->held(who) : PyObject_GetAttr(who, str_held);
+	if (me.thread != NULL && own != NULL) {
+		if (own->hold(me.thread, self, hold) != 0)
+			return -1;
+	} else if (me.thread != NULL) {
+		PyObject *held = PyObject_GetAttr(me.thread, str_held);
 		int failed = -1;
 
 		if (held != NULL)
@@ -143,7 +153,7 @@ static int note(PyObject *self, PyObject *who, bool hold)
 		if (failed < 0)
 			return -1;
 	}
-	set_holder(self, hold ? who : NULL);
+	set_holder(self, hold ? me : (who){NULL, 0});
 	return 0;
 }
 
@@ -155,8 +165,8 @@ static PyObject *not_taken(PyObject *self, int code)
 	return PyObject_CallMethod(self, "_told", "i", code);
 }
 
-/* What a lock that ended with `code` means: True: `who` has the mutex. */
-static PyObject *has(PyObject *self, PyObject *who, int code)
+/* What a lock that ended with `code` means: True: the caller has the mutex. */
+static PyObject *has(PyObject *self, who me, int code)
 {
 	void *mutex = native(self);
 
@@ -168,7 +178,7 @@ static PyObject *has(PyObject *self, PyObject *who, int code)
 		kernel.mutex_unlock(mutex);
 		return PyObject_CallMethod(self, "_refuse_abandoned", NULL);
 	}
-	if (note(self, who, true) == 0)
+	if (note(self, me, true) == 0)
 		Py_RETURN_TRUE;
 	kernel.mutex_unlock(mutex);
 	return NULL;
@@ -182,20 +192,21 @@ static bool parked(PyObject *said, int *code)
 	return !PyErr_Occurred();
 }
 
-static PyObject *take_as(PyObject *self, PyObject *who, int64_t deadline_ns)
+static PyObject *take(PyObject *self, int64_t deadline_ns)
 {
 	void *mutex = native(self);
-	int code = WP_OK, held = holds(self, who);
+	int code = WP_OK;
 	bool taken;
+	who me;
 
-	if (mutex == NULL || held < 0)
+	if (mutex == NULL || caller(&me) != 0)
 		return NULL;
-	if (held)
+	if (holds(self, me))
 		return PyObject_CallMethod(self, "_refuse_again", NULL);
 	taken = kernel.mutex_try_lock(mutex);
 	if (!taken && deadline_ns == 0)
 		Py_RETURN_FALSE;
-	if (!taken && !is_os(who)) {
+	if (!taken && me.thread != NULL) {
 		PyObject *said = PyObject_CallMethod(self, "_parked", "L", (long long)deadline_ns);
 
 		if (!parked(said, &code))
@@ -207,59 +218,51 @@ static PyObject *take_as(PyObject *self, PyObject *who, int64_t deadline_ns)
 			UNLOCKED(code = kernel.mutex_lock_until(mutex, deadline_ns));
 		} while (code == WP_INTERRUPTED);
 	}
-	return has(self, who, code);
+	return has(self, me, code);
 }
 
 static PyObject *mutex_take(PyObject *self, PyObject *deadline)
 {
 	int64_t deadline_ns = PyLong_AsLongLong(deadline);
-	PyObject *who, *said;
 
-	if ((deadline_ns == -1 && PyErr_Occurred()) || (who = caller()) == NULL)
-		return NULL;
-	said = take_as(self, who, deadline_ns);
-	Py_DECREF(who);
-	return said;
+	return deadline_ns == -1 && PyErr_Occurred() ? NULL : take(self, deadline_ns);
 }
 
 static PyObject *mutex_has(PyObject *self, PyObject *number)
 {
 	int code = (int)PyLong_AsLong(number);
-	PyObject *who, *said;
+	who me;
 
-	if (PyErr_Occurred() || (who = caller()) == NULL)
-		return NULL;
-	said = has(self, who, code);
-	Py_DECREF(who);
-	return said;
+	return PyErr_Occurred() || caller(&me) != 0 ? NULL : has(self, me, code);
 }
 
-/* 1: the caller holds the mutex, and is `*who`; else an exception, which names `what`. */
-static int check_holder(PyObject *self, const char *what, PyObject **who)
+static PyObject *mutex_note(PyObject *self, PyObject *holds)
 {
-	int held;
+	who me;
 
-	*who = caller();
-	held = *who == NULL ? -1 : holds(self, *who);
-	if (held == 0)
-		Py_XDECREF(PyObject_CallMethod(self, "_refuse_stranger", "s", what));
-	if (held != 1)
-		Py_CLEAR(*who);
-	return held == 1;
+	if (caller(&me) != 0 || note(self, me, holds == Py_True) != 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* Whether the caller holds the mutex, and is `*me`; else an exception, which names `what`. */
+static bool check_holder(PyObject *self, const char *what, who *me)
+{
+	if (caller(me) != 0)
+		return false;
+	if (holds(self, *me))
+		return true;
+	Py_XDECREF(PyObject_CallMethod(self, "_refuse_stranger", "s", what));
+	return false;
 }
 
 static PyObject *mutex_release(PyObject *self, PyObject *nothing)
 {
 	void *mutex = native(self);
-	PyObject *who;
-	int failed;
+	who me;
 
 	(void)nothing;
-	if (mutex == NULL || !check_holder(self, "release", &who))
-		return NULL;
-	failed = note(self, who, false);
-	Py_DECREF(who);
-	if (failed)
+	if (mutex == NULL || !check_holder(self, "release", &me) || note(self, me, false) != 0)
 		return NULL;
 	kernel.mutex_unlock(mutex);
 	Py_RETURN_NONE;
@@ -273,26 +276,15 @@ static PyObject *entered(PyObject *self, PyObject *taken)
 
 static PyObject *mutex_enter(PyObject *self, PyObject *nothing)
 {
-	PyObject *who = caller(), *taken;
-
 	(void)nothing;
-	if (who == NULL)
-		return NULL;
-	taken = take_as(self, who, WP_FOREVER);
-	Py_DECREF(who);
-	return entered(self, taken);
+	return entered(self, take(self, WP_FOREVER));
 }
 
-static PyObject *mutex_exit(PyObject *self, PyObject *error)
+static PyObject *mutex_exit(PyObject *self, PyObject *const *error, Py_ssize_t count)
 {
 	(void)error;
+	(void)count;
 	return mutex_release(self, NULL);
-}
-
-static PyObject *mutex_entered(PyObject *self, void *nothing)
-{
-	(void)nothing;
-	return mutex_enter(self, NULL);
 }
 
 static PyObject *address_get(PyObject *self, void *nothing)
@@ -318,10 +310,15 @@ static PyObject *holder_get(PyObject *self, void *nothing)
 	return holder_of(self);
 }
 
-static int holder_put(PyObject *self, PyObject *who, void *nothing)
+/* To nobody. */
+static int holder_put(PyObject *self, PyObject *none, void *nothing)
 {
 	(void)nothing;
-	set_holder(self, who == Py_None ? NULL : who);
+	if (none != Py_None) {
+		PyErr_SetString(PyExc_TypeError, "_holder: only None can be set");
+		return -1;
+	}
+	set_holder(self, (who){NULL, 0});
 	return 0;
 }
 
@@ -351,16 +348,16 @@ static void lock_dealloc(PyObject *self)
 #define ADDRESS {"_address", address_get, address_put, "The kernel's object.", NULL}
 
 static PyGetSetDef mutex_fields[] = {
-	{"_entered", mutex_entered, NULL, NULL, NULL},
 	{"_holder", holder_get, holder_put, "Who has it, or None.", NULL},
 	ADDRESS,
 	{0}};
 static PyMethodDef mutex_methods[] = {
 	{"_take", mutex_take, METH_O, "Take it until a deadline; False: it passed."},
 	{"_has", mutex_has, METH_O, "Note that the caller has it, if that code of a lock says so."},
+	{"_note", mutex_note, METH_O, "Note that the caller holds it, or that nobody does."},
 	{"_free", mutex_release, METH_NOARGS, "Let the next one have it."},
 	{"__enter__", mutex_enter, METH_NOARGS, "Take it."},
-	{"__exit__", mutex_exit, METH_VARARGS, "Let the next one have it."},
+	{"__exit__", (PyCFunction)(void *)mutex_exit, METH_FASTCALL, "Let the next one have it."},
 	{0},
 };
 
@@ -388,11 +385,12 @@ static PyObject *condition_enter(PyObject *self, PyObject *nothing)
 	return entered(self, taken);
 }
 
-static PyObject *condition_exit(PyObject *self, PyObject *error)
+static PyObject *condition_exit(PyObject *self, PyObject *const *error, Py_ssize_t count)
 {
 	PyObject *mutex = mutex_of(self), *said;
 
 	(void)error;
+	(void)count;
 	if (mutex == NULL)
 		return NULL;
 	said = mutex_release(mutex, NULL);
@@ -400,16 +398,16 @@ static PyObject *condition_exit(PyObject *self, PyObject *error)
 	return said;
 }
 
-/* [the caller is an OS thread, and `who` is its number] */
-static PyObject *wait_as(PyObject *self, PyObject *mutex, PyObject *who, int64_t deadline_ns)
+/* [the caller is an OS thread] */
+static PyObject *wait_as(PyObject *self, PyObject *mutex, who me, int64_t deadline_ns)
 {
 	void *condition = native(self), *lock = native(mutex);
 	int code;
 
-	if (condition == NULL || lock == NULL || note(mutex, who, false) != 0)
+	if (condition == NULL || lock == NULL || note(mutex, me, false) != 0)
 		return NULL;
 	UNLOCKED(code = kernel.condition_wait_until(condition, lock, deadline_ns));
-	if (note(mutex, who, true) != 0)
+	if (note(mutex, me, true) != 0)
 		return NULL;
 	if (code == WP_INTERRUPTED) { /* what the caller waits for may have come */
 		if (PyErr_CheckSignals() != 0)
@@ -422,30 +420,22 @@ static PyObject *wait_as(PyObject *self, PyObject *mutex, PyObject *who, int64_t
 static PyObject *condition_wait(PyObject *self, PyObject *deadline)
 {
 	int64_t deadline_ns = PyLong_AsLongLong(deadline);
-	PyObject *mutex, *who, *said = NULL;
+	PyObject *mutex, *said = NULL;
+	who me;
 
 	if ((deadline_ns == -1 && PyErr_Occurred()) || (mutex = mutex_of(self)) == NULL)
 		return NULL;
-	if (check_holder(mutex, "wait", &who)) {
-		said = wait_as(self, mutex, who, deadline_ns);
-		Py_DECREF(who);
-	}
+	if (check_holder(mutex, "wait", &me))
+		said = wait_as(self, mutex, me, deadline_ns);
 	Py_DECREF(mutex);
 	return said;
 }
 
-static PyObject *condition_entered(PyObject *self, void *nothing)
-{
-	(void)nothing;
-	return condition_enter(self, NULL);
-}
-
-static PyGetSetDef condition_fields[] = {
-	{"_entered", condition_entered, NULL, NULL, NULL}, ADDRESS, {0}};
+static PyGetSetDef condition_fields[] = {ADDRESS, {0}};
 static PyMethodDef condition_methods[] = {
 	{"_wait_as_os", condition_wait, METH_O, "Wait until a deadline; False: it passed."},
 	{"__enter__", condition_enter, METH_NOARGS, "Take its mutex."},
-	{"__exit__", condition_exit, METH_VARARGS, "Free its mutex."},
+	{"__exit__", (PyCFunction)(void *)condition_exit, METH_FASTCALL, "Free its mutex."},
 	{0},
 };
 
@@ -454,18 +444,16 @@ static PyMethodDef condition_methods[] = {
 static PyObject *acquire(PyObject *self, uint32_t permits, int64_t deadline_ns)
 {
 	void *semaphore = native(self);
-	PyObject *who;
 	int code = WP_OK;
-	bool taken, is_virtual;
+	bool taken;
+	who me;
 
-	if (semaphore == NULL || (who = caller()) == NULL)
+	if (semaphore == NULL || caller(&me) != 0)
 		return NULL;
-	is_virtual = !is_os(who);
-	Py_DECREF(who);
 	taken = kernel.semaphore_try_acquire(semaphore, permits);
 	if (!taken && deadline_ns == 0)
 		Py_RETURN_FALSE;
-	if (!taken && is_virtual) {
+	if (!taken && me.thread != NULL) {
 		PyObject *said =
 			PyObject_CallMethod(self, "_parked", "IL", permits, (long long)deadline_ns);
 
@@ -510,12 +498,13 @@ static PyObject *semaphore_enter(PyObject *self, PyObject *nothing)
 	return entered(self, acquire(self, 1, WP_FOREVER));
 }
 
-static PyObject *semaphore_exit(PyObject *self, PyObject *error)
+static PyObject *semaphore_exit(PyObject *self, PyObject *const *error, Py_ssize_t count)
 {
 	void *semaphore = native(self);
 	int code;
 
 	(void)error;
+	(void)count;
 	if (semaphore == NULL)
 		return NULL;
 	code = kernel.semaphore_release(semaphore, 1);
@@ -524,45 +513,53 @@ static PyObject *semaphore_exit(PyObject *self, PyObject *error)
 	Py_RETURN_NONE;
 }
 
-static PyObject *semaphore_entered(PyObject *self, void *nothing)
-{
-	(void)nothing;
-	return semaphore_enter(self, NULL);
-}
-
-static PyGetSetDef semaphore_fields[] = {
-	{"_entered", semaphore_entered, NULL, NULL, NULL}, ADDRESS, {0}};
+static PyGetSetDef semaphore_fields[] = {ADDRESS, {0}};
 static PyMethodDef semaphore_methods[] = {
 	{"_take", semaphore_take, METH_VARARGS, "Take permits until a deadline; False: it passed."},
 	{"_give", semaphore_give, METH_O, "Give permits; False: there would be too many."},
 	{"__enter__", semaphore_enter, METH_NOARGS, "Take one permit."},
-	{"__exit__", semaphore_exit, METH_VARARGS, "Give it back."},
+	{"__exit__", (PyCFunction)(void *)semaphore_exit, METH_FASTCALL, "Give it back."},
 	{0},
 };
 
-/* ---- a lock of our own objects, held between two instructions of Python ---- */
+#if PY_VERSION_HEX >= 0x030E0000
 
-#if PY_VERSION_HEX >= 0x030E0000 /* until 3.13 that of `threading` does as well */
+/* ---- a lock of our own objects, held between two instructions of Python ----
+ *
+ * Until 3.13 that of `threading` does as well. */
+
 typedef struct brief {
 	PyObject_HEAD PyMutex mutex;
 } brief;
 
-static PyObject *brief_entered(PyObject *self, void *nothing)
-{
-	(void)nothing;
-	PyMutex_Lock(&((brief *)self)->mutex);
-	Py_RETURN_NONE;
-}
-
-static PyObject *brief_exit(PyObject *self, PyObject *error)
+static PyObject *brief_exit(PyObject *self, PyObject *const *error, Py_ssize_t count)
 {
 	(void)error;
+	(void)count;
 	PyMutex_Unlock(&((brief *)self)->mutex);
 	Py_RETURN_NONE;
 }
 
-static PyGetSetDef brief_fields[] = {{"_entered", brief_entered, NULL, NULL, NULL}, {0}};
-static PyMethodDef brief_methods[] = {{"__exit__", brief_exit, METH_VARARGS, "Free it."}, {0}};
+static PyMethodDef brief_methods[] = {{"__exit__", (PyCFunction)(void *)brief_exit, METH_FASTCALL, "Free it."}, {0}};
+
+/* ---- the object `entered`: entered[lock] takes the lock, and is the lock ---- */
+
+static PyTypeObject *condition_type, *semaphore_type, *brief_type;
+
+static PyObject *entered_of(PyObject *self, PyObject *lock)
+{
+	(void)self;
+	if (PyObject_TypeCheck(lock, mutex_type))
+		return mutex_enter(lock, NULL);
+	if (PyObject_TypeCheck(lock, condition_type))
+		return condition_enter(lock, NULL);
+	if (PyObject_TypeCheck(lock, semaphore_type))
+		return semaphore_enter(lock, NULL);
+	if (!PyObject_TypeCheck(lock, brief_type))
+		return PyErr_Format(PyExc_TypeError, "entered: %R is no lock", lock);
+	PyMutex_Lock(&((brief *)lock)->mutex);
+	return Py_NewRef(lock);
+}
 #endif
 
 /* ---- the module ---- */
@@ -629,9 +626,38 @@ static PyTypeObject *add_lock(PyObject *module, const char *name, PyMethodDef *m
 	return add(module, name, sizeof(core), Py_TPFLAGS_HAVE_GC, slots);
 }
 
+/* 0; -1: an exception. */
+static int add_entered(PyObject *module, PyTypeObject *condition, PyTypeObject *semaphore)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+	PyType_Slot of_brief[] = {{Py_tp_methods, brief_methods}, {0, NULL}},
+		    of_entered[] = {{Py_mp_subscript, entered_of}, {0, NULL}};
+	PyTypeObject *type = add(module, "wakeproof._native.locks.Entered", sizeof(PyObject), 0,
+				 of_entered);
+	PyObject *only;
+	int failed;
+
+	condition_type = condition;
+	semaphore_type = semaphore;
+	brief_type = add(module, "wakeproof._native.locks.BriefCore", sizeof(brief), 0, of_brief);
+	if (type == NULL || brief_type == NULL)
+		return -1;
+	only = PyObject_CallNoArgs((PyObject *)type);
+	failed = PyModule_AddObjectRef(module, "entered", only);
+	Py_XDECREF(only);
+	return failed;
+#else
+	(void)module;
+	(void)condition;
+	(void)semaphore;
+	return 0;
+#endif
+}
+
 PyMODINIT_FUNC PyInit_locks(void)
 {
 	PyObject *module = PyModule_Create(&locks_module);
+	PyTypeObject *condition, *semaphore;
 
 	if (module == NULL)
 		return NULL;
@@ -643,18 +669,12 @@ PyMODINIT_FUNC PyInit_locks(void)
 	str_held = PyUnicode_InternFromString("_held");
 	mutex_type =
 		add_lock(module, "wakeproof._native.locks.MutexCore", mutex_methods, mutex_fields);
-	if (mutex_type == NULL || str_thread == NULL || str_held == NULL ||
-	    add_lock(module, "wakeproof._native.locks.ConditionCore", condition_methods,
-		     condition_fields) == NULL ||
-	    add_lock(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods,
-		     semaphore_fields) == NULL)
+	condition = add_lock(module, "wakeproof._native.locks.ConditionCore", condition_methods,
+			     condition_fields);
+	semaphore = add_lock(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods,
+			     semaphore_fields);
+	if (mutex_type == NULL || condition == NULL || semaphore == NULL || str_thread == NULL ||
+	    str_held == NULL || add_entered(module, condition, semaphore) != 0)
 		Py_CLEAR(module);
-#if PY_VERSION_HEX >= 0x030E0000
-	if (module != NULL && add(module, "wakeproof._native.locks.BriefCore", sizeof(brief), 0,
-				  (PyType_Slot[]){{Py_tp_methods, brief_methods},
-						  {Py_tp_getset, brief_fields},
-						  {0, NULL}}) == NULL)
-		Py_CLEAR(module);
-#endif
 	return module;
 }

@@ -356,7 +356,7 @@ static bool is_here(void)
 	return mine != NULL && mine->thread != NULL && is_ours();
 }
 
-static const wp__own told_to_others = {is_here, wp__own_thread, wp__core_held};
+static const wp__own told_to_others = {is_here, wp__own_thread, wp__core_hold};
 
 static PyGetSetDef here_fields[] = {
 	{"thread", here_thread, here_set_thread, "The calling virtual thread; None: it is none.",

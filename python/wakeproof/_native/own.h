@@ -18,8 +18,8 @@ typedef struct wp__own {
 	bool (*is_virtual)(void);
 	/* That thread, borrowed; NULL: it runs none. */
 	PyObject *(*thread)(void);
-	/* A reference to the set of the mutexes that a virtual thread holds. NULL: an exception. */
-	PyObject *(*held)(PyObject *thread);
+	/* The calling virtual thread holds a mutex from now on, or no longer. 0; -1: an exception. */
+	int (*hold)(PyObject *thread, PyObject *mutex, bool holds);
 } wp__own;
 
 /* For core.c, future.c, calls.c, channels.c and sockets.c, which are parts of the same module. */
@@ -41,8 +41,8 @@ int wp__calls_fill(PyObject *module);
 int wp__channel_fill(PyObject *module);
 int wp__sockets_fill(PyObject *module);
 
-/* Of core.c, for other modules: the mutexes that a thread holds, as `wp__own` says. */
-PyObject *wp__core_held(PyObject *thread);
+/* Of core.c, for other modules, as `wp__own` says. */
+int wp__core_hold(PyObject *thread, PyObject *mutex, bool holds);
 /* Of core.c, for future.c. Whether the caller is a virtual thread that runs a call of a pool. */
 bool wp__core_permitted(void);
 /* The caller asks for the outcome of a thread, perhaps of one that it has just started. */

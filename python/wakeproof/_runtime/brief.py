@@ -23,7 +23,7 @@ if TYPE_CHECKING or sys.version_info < (3, 14):
     BriefLock = threading.Lock
 else:
     try:
-        from wakeproof._native.locks import BriefCore
+        from wakeproof._native.locks import BriefCore, entered
     except ImportError:
         BriefLock = threading.Lock
     else:
@@ -34,4 +34,4 @@ else:
             __slots__ = ()
 
             def __enter__(self):
-                self._entered  # noqa: B018 - this takes it
+                entered[self]  # noqa: B018 - this takes it

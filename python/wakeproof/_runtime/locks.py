@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from wakeproof._native.locks import MutexCore as MutexCore
     from wakeproof._native.locks import SemaphoreCore as SemaphoreCore
     from wakeproof._native.locks import bind
-    from wakeproof.mutex import Mutex
     from wakeproof.vthread import VirtualThread
 
     ARE_WHOLE: bool
@@ -37,13 +36,15 @@ else:
         ARE_WHOLE = True
         if sys.version_info >= (3, 14):  # where a signal handler may run after a call of C
 
+            from wakeproof._native.locks import entered
+
             class _Entered:
-                """Enters by the read of an attribute, after which no signal handler runs."""
+                """Enters by a subscript, after which no signal handler runs."""
 
                 __slots__ = ()
 
                 def __enter__(self):
-                    return self._entered
+                    return entered[self]
 
             def _entered(core):
                 return type(core.__name__, (_Entered, core), {"__slots__": ()})
@@ -77,13 +78,19 @@ else:
                 if lib.wp_mutex_was_abandoned(self._native) or code == lib.WP_ABANDONED:
                     lib.wp_mutex_unlock(self._native)
                     self._refuse_abandoned()
-                note(self, caller())
+                self._note(True)
                 return True
+
+            def _note(self, holds):
+                who = caller()
+                self._holder = who if holds else None
+                if not isinstance(who, int):
+                    (who._held.add if holds else who._held.discard)(self)
 
             def _free(self):
                 if self._holder != caller():
                     self._refuse_stranger("release")
-                forget(self)
+                self._note(False)
                 lib.wp_mutex_unlock(self._native)
 
             def __enter__(self):
@@ -101,13 +108,13 @@ else:
             def _wait_as_os(self, deadline_ns):
                 if self.mutex._holder != caller():
                     self.mutex._refuse_stranger("wait")
-                forget(self.mutex)
+                self.mutex._note(False)
                 try:
                     code = lib.wp_condition_wait_until(
                         self._native, self.mutex._native, deadline_ns
                     )
                 finally:
-                    note(self.mutex, caller())
+                    self.mutex._note(True)
                 return code in (lib.WP_OK, lib.WP_INTERRUPTED)
 
             def __enter__(self):
@@ -166,20 +173,6 @@ def address(cdata: Null) -> int:
 def caller() -> VirtualThread | int:
     """Return the calling virtual thread, or the number of the calling OS thread."""
     return here.thread or threading.get_ident()
-
-
-def note(mutex: Mutex, who: VirtualThread | int) -> None:
-    """Record the holder of the mutex."""
-    mutex._holder = who
-    if not isinstance(who, int):
-        who._held.add(mutex)
-
-
-def forget(mutex: Mutex) -> None:
-    """Record that no thread holds the mutex."""
-    if not isinstance(mutex._holder, int) and mutex._holder is not None:
-        mutex._holder._held.discard(mutex)
-    mutex._holder = None
 
 
 bind(here, *(address(ffi.addressof(lib, name)) for name in _CALLED))

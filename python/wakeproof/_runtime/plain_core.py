@@ -240,6 +240,10 @@ class Core:
         found: set[Any] = self._mutexes
         return found
 
+    @_held.setter
+    def _held(self: Any, held: set[Any]) -> None:
+        self._mutexes = held
+
     @property
     def _scopes(self: Any) -> list[Any]:
         """The scopes that it has open."""

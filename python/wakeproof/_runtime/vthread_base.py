@@ -178,7 +178,7 @@ class Handle(Unique, Core):
         for mutex in self._held:
             if mutex._holder is self:
                 mutex._holder = None
-        self._held.clear()
+        self._held = set()
 
     def _hand_back(self) -> None:
         """End the thread because its group was closed before it had ended.
