@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from wakeproof import counts
-from wakeproof._native.ffi import lib
-from wakeproof._runtime.jobs import threads
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.future import Future as _Future
+from wakeproof._runtime.jobs import submit, threads
 from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Carrier:
 
     def __init__(self, group: CarrierGroup, index: int) -> None:
         self._group, self._owner = weakref.proxy(group), weakref.ref(group)
+        # Each carrier's own, so that threads that submit to different ones share no object here.
+        self._native, self._pid = ffi.cast("wp_group *", group._native), group._pid
         self._seats = group._seats
         self.index = index
 
@@ -94,9 +97,8 @@ class Carrier:
 
         Errors are those of `CarrierGroup.submit`.
         """
-        name = getattr(fn, "__qualname__", repr(fn))
-        future: Future[T] = self._group._start(self.index, lambda: fn(*args, **kwargs), name)
-        return future
+        name = getattr(fn, "__qualname__", None) or repr(fn)
+        return submit(self, lambda: fn(*args, **kwargs), name, _Future())
 
     def factory(
         self,

@@ -14,11 +14,10 @@ from weakref import WeakSet
 
 from wakeproof import counts, trace, watchdog
 from wakeproof._native.ffi import ffi, lib
-from wakeproof._runtime import future as _future
 from wakeproof._runtime import group_registry, held
 from wakeproof._runtime import process as _process
 from wakeproof._runtime.deadline import deadline_ns
-from wakeproof._runtime.jobs import ANYWHERE, Unfinished, hand_back, submit, threads, unfinished
+from wakeproof._runtime.jobs import ANYWHERE, Unfinished, hand_back, threads, unfinished
 from wakeproof._runtime.native_group import native
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.waiting import without_limit
@@ -374,6 +373,3 @@ class CarrierGroup(Unique):
         self._check_process()
         index = asked(self._native)
         return self._all[index] if index >= 0 else None
-
-    def _start(self, index: int, call: Callable[[], T], name: str) -> Future[T]:
-        return submit(self, index, call, name, _future.Future())

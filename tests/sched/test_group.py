@@ -103,7 +103,7 @@ def test_a_callback_that_exits_ends_its_task_alone() -> None:
         go_on.set()
         assert group.submit(int, "7").result(PATIENCE_S) == 7
         assert group.close() == []
-    assert not jobs.works
+    assert not any(jobs.works)
 
 
 def test_a_task_that_was_cancelled_before_it_began_does_not_run() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import time
@@ -48,7 +49,9 @@ def test_events_of_threads_that_had_the_same_memory_keep_their_names_and_numbers
 def test_a_name_that_is_too_long_is_cut_between_letters() -> None:
     with CarrierGroup(1, tracing=Tracing(events=64)) as group:
         group.submit(int).result(PATIENCE_S)
-        group._start(0, int, "\u00e9" * 100).result(PATIENCE_S)
+        long_named = functools.partial(int)
+        long_named.__qualname__ = "\u00e9" * 100
+        group[0].submit(long_named).result(PATIENCE_S)
     told = [one.task_name for one in group.events() if one.name == "TaskRun"]
     assert told == ["int", "\u00e9" * 23]
 

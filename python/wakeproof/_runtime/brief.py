@@ -34,4 +34,4 @@ else:
             __slots__ = ()
 
             def __enter__(self):
-                entered[self]  # noqa: B018 - this takes it
+                entered[self]  # this takes it

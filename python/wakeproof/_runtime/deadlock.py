@@ -152,7 +152,7 @@ def _runs() -> int:
 
 def _may_be() -> bool:
     """Return whether nothing but a virtual thread could wake one."""
-    return HAS_GIL and not works and not _has_handlers() and _are_all_known()
+    return HAS_GIL and not any(works) and not _has_handlers() and _are_all_known()
 
 
 def _has_handlers() -> bool:

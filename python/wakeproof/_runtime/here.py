@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wakeproof._native.own import drop_at_end as drop_at_end
     from wakeproof._native.own import here as here
     from wakeproof._native.own import mount as mount
+    from wakeproof._native.own import never_freed as never_freed
     from wakeproof._native.own import own_dict as own_dict
     from wakeproof._native.own import steps as steps
     from wakeproof._native.own import tasks as tasks
@@ -48,6 +49,7 @@ else:
             forbid_locals,
             here,
             mount,
+            never_freed,
             own_dict,
             steps,
             unmount,
@@ -92,11 +94,14 @@ else:
         try:
             if HAS_GIL:
                 raise ImportError
-            from wakeproof._native.own import drop_at_end
+            from wakeproof._native.own import drop_at_end, never_freed
         except ImportError:
 
             def drop_at_end():
                 """Do nothing: another thread drops the thread state of the calling OS thread."""
+
+            def never_freed(each):
+                return each
 
         def own_dict():
             return here.__dict__

@@ -21,12 +21,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import known
 from wakeproof._runtime import process as _process
+from wakeproof._runtime.brief import HAS_GIL
+from wakeproof._runtime.here import never_freed
 from wakeproof._runtime.here import tasks as tasks
 from wakeproof._runtime.here import threads as threads
 from wakeproof.errors import ClosedError
 
 if TYPE_CHECKING:
     from wakeproof._native.ffi import CGroup, CPath, CTask, Null
+    from wakeproof.carrier import Carrier
     from wakeproof.group import CarrierGroup
     from wakeproof.vthread import VirtualThread
 
@@ -74,8 +77,12 @@ class Work:
 
 
 ANYWHERE = -1  # lets the group choose the carrier
-works: dict[int, Work] = {}
-numbers = itertools.count(1)
+# By number.  Without the GIL the threads that submit have several dicts, so that they seldom wait for
+# one another; the numbers in a dict have one remainder.
+PARTS = 1 if HAS_GIL else 31
+works: tuple[dict[int, Work], ...] = tuple({} for _ in range(PARTS))
+numbers = itertools.count(1)  # of virtual threads
+_numbers = tuple(itertools.count(PARTS + part, PARTS) for part in range(PARTS))
 # the task that each carrier runs, with its number and its begin, by the carrier's OS thread
 running: dict[int, tuple[int, float, Work]] = {}
 LONG_S = 0.1  # a step that takes longer is counted in `CarrierCounts.long_steps`
@@ -93,7 +100,7 @@ def _step(job: CTask) -> int:
 
 
 def _run(number: int) -> None:
-    work = works[number]
+    work = works[number % PARTS][number]
     work.runs = True
     me = get_ident()
     if known.groups.get(me) is not work.group:
@@ -109,7 +116,7 @@ def _run(number: int) -> None:
             else:
                 work.future.set_result(result)
     finally:  # a callback of the future may raise SystemExit
-        del works[number]
+        del works[number % PARTS][number]
         running.pop(me, None)
         if time.monotonic() - began > LONG_S:
             work.group._count_long()
@@ -148,6 +155,12 @@ def _end(error: BaseException | None) -> NoReturn:
 
 
 STEP = ffi.callback("int(wp_task *)", _step)
+for _each in (  # what all threads that submit use
+    works, *works, _numbers, *_numbers, STEP, lib, ffi, ffi.NULL, Work, _process.pid,
+    ffi.typeof("wp_task *"), ffi.typeof("wp_group *"),
+    lib.wp__job_new, lib.wp_group_start, lib.wp_group_submit, lib.wp_group_tracing,
+):  # fmt: skip
+    never_freed(_each)
 
 
 def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
@@ -162,8 +175,9 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
     Raises:
         MemoryError: there is no memory; the work was not submitted.
     """
-    number = next(numbers)
-    works[number] = work
+    part = get_ident() % PARTS
+    number = next(_numbers[part])
+    works[part][number] = work
     job = lib.wp__job_new(STEP, number, False, text)
     if job:
         of_group = index == ANYWHERE
@@ -172,34 +186,36 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
         )
         if code == lib.WP_OK:
             return True
-    del works[number]
+    del works[part][number]
     if not job:
         raise MemoryError(f"submit {work.name}: no memory")
     lib.wp__job_free(job)
     return False
 
 
-def submit(
-    group: CarrierGroup, index: int, call: Callable[[], T], name: str, future: Future[T]
-) -> Future[T]:
+def submit(carrier: Carrier, call: Callable[[], T], name: str, future: Future[T]) -> Future[T]:
     """Submit a callable to a carrier; return the future, which gets the outcome of the call.
 
     Raises:
         ClosedError, ForkedError: as `CarrierGroup.submit`.
     """
-    group._check_process()
+    group, native = carrier._owner(), carrier._native
+    if group is None:
+        raise ReferenceError("submit: the group of this carrier is gone")
+    if carrier._pid != _process.pid:
+        group._check_process()
     work = Work(group, name, call, future)
     text: CPath | Null = ffi.NULL
-    if group.tracing:
+    if lib.wp_group_tracing(native):
         text = work.text = ffi.new("char[]", name.encode(errors="replace"))
-    if not start(group._native, index, work, text):
+    if not start(native, carrier.index, work, text):
         raise ClosedError(f"submit {name}: the group is closed")
     return future
 
 
 def unfinished(group: object) -> list[Unfinished]:
     """Return the tasks and threads that have not ended when a close runs out of time."""
-    here = [work for work in list(works.values()) if work.group is group]
+    here = [work for part in works for work in list(part.values()) if work.group is group]
     tasks = [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
     alive = [thread for thread in list(threads.values()) if thread._group is group]
     return tasks + [Unfinished(thread.name, thread._told()) for thread in alive]
@@ -217,7 +233,7 @@ def hand_back(job: CTask) -> list[Unfinished]:
                 found.append(Unfinished(thread.name, state))
                 each.callback(thread._hand_back)
             else:
-                work = works.pop(number)
+                work = works[number % PARTS].pop(number)
                 found.append(Unfinished(work.name, state))
                 each.callback(work.future.set_running_or_notify_cancel)
                 each.callback(work.future.cancel)
