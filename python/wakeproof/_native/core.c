@@ -1936,8 +1936,7 @@ static int finish(PyObject *thread)
 	Py_INCREF(thread); /* the list has the last reference, if nobody else wants it */
 	unlist(OF(thread));
 	mutexes = OF_FEW(thread, mutexes);
-	if (OF_FEW(thread, mutex) != NULL ||
-	    (mutexes != NULL && PySet_GET_SIZE(mutexes) > 0)) {
+	if (OF_FEW(thread, mutex) != NULL || (mutexes != NULL && PySet_GET_SIZE(mutexes) > 0)) {
 		said = PyObject_CallMethodNoArgs(thread, str_abandon);
 		failed |= said == NULL;
 		Py_XDECREF(said);

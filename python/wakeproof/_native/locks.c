@@ -348,9 +348,7 @@ static void lock_dealloc(PyObject *self)
 #define ADDRESS {"_address", address_get, address_put, "The kernel's object.", NULL}
 
 static PyGetSetDef mutex_fields[] = {
-	{"_holder", holder_get, holder_put, "Who has it, or None.", NULL},
-	ADDRESS,
-	{0}};
+	{"_holder", holder_get, holder_put, "Who has it, or None.", NULL}, ADDRESS, {0}};
 static PyMethodDef mutex_methods[] = {
 	{"_take", mutex_take, METH_O, "Take it until a deadline; False: it passed."},
 	{"_has", mutex_has, METH_O, "Note that the caller has it, if that code of a lock says so."},
@@ -540,7 +538,8 @@ static PyObject *brief_exit(PyObject *self, PyObject *const *error, Py_ssize_t c
 	Py_RETURN_NONE;
 }
 
-static PyMethodDef brief_methods[] = {{"__exit__", (PyCFunction)(void *)brief_exit, METH_FASTCALL, "Free it."}, {0}};
+static PyMethodDef brief_methods[] = {
+	{"__exit__", (PyCFunction)(void *)brief_exit, METH_FASTCALL, "Free it."}, {0}};
 
 /* ---- the object `entered`: entered[lock] takes the lock, and is the lock ---- */
 
@@ -632,8 +631,8 @@ static int add_entered(PyObject *module, PyTypeObject *condition, PyTypeObject *
 #if PY_VERSION_HEX >= 0x030E0000
 	PyType_Slot of_brief[] = {{Py_tp_methods, brief_methods}, {0, NULL}},
 		    of_entered[] = {{Py_mp_subscript, entered_of}, {0, NULL}};
-	PyTypeObject *type = add(module, "wakeproof._native.locks.Entered", sizeof(PyObject), 0,
-				 of_entered);
+	PyTypeObject *type =
+		add(module, "wakeproof._native.locks.Entered", sizeof(PyObject), 0, of_entered);
 	PyObject *only;
 	int failed;
 

@@ -77,8 +77,8 @@ class Work:
 
 
 ANYWHERE = -1  # lets the group choose the carrier
-# By number.  Without the GIL the threads that submit have several dicts, so that they seldom wait for
-# one another; the numbers in a dict have one remainder.
+# By number.  Without the GIL the threads that submit have several dicts, so that they seldom wait
+# for one another; the numbers in a dict have one remainder.
 PARTS = 1 if HAS_GIL else 31
 works: tuple[dict[int, Work], ...] = tuple({} for _ in range(PARTS))
 numbers = itertools.count(1)  # of virtual threads
@@ -157,7 +157,6 @@ def _end(error: BaseException | None) -> NoReturn:
 STEP = ffi.callback("int(wp_task *)", _step)
 for _each in (  # what all threads that submit use
     works, *works, _numbers, *_numbers, STEP, lib, ffi, ffi.NULL, Work, _process.pid,
-    ffi.typeof("wp_task *"), ffi.typeof("wp_group *"),
     lib.wp__job_new, lib.wp_group_start, lib.wp_group_submit, lib.wp_group_tracing,
 ):  # fmt: skip
     never_freed(_each)

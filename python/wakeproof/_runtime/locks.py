@@ -35,7 +35,6 @@ else:
 
         ARE_WHOLE = True
         if sys.version_info >= (3, 14):  # where a signal handler may run after a call of C
-
             from wakeproof._native.locks import entered
 
             class _Entered:
