@@ -78,6 +78,8 @@ def test_what_a_tool_printed_counts_only_if_it_ended_well() -> None:
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LOOK_S", 0.05)
     monkeypatch.setattr(process, "STOPPED_S", 0.2)
+    # The one of an earlier test may be in the middle of a long sleep.
+    monkeypatch.setattr(process, "_stops", process._Stops())
 
 
 STOPS = """import os, signal, subprocess, sys
