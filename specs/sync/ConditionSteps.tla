@@ -297,7 +297,7 @@ ItsSleep(t) ==
   /\ Sleep(t)
 
 ItsSteps(t) ==
-  \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ ItsSleep(t) \/ ItsLook(t)
+  \/ Take(t) \/ Busy(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ ItsSleep(t) \/ ItsLook(t)
   \/ TakeFirst(t) \/ Forget(t) \/ Stay(t) \/ Renew(t) \/ Await(t)
   \/ Release(t) \/ Slow(t) \/ HandOver(t) \/ LetGo(t) \/ Tell(t) \/ Grant(t) \/ Wake(t)
 

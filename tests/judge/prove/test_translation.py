@@ -74,7 +74,7 @@ SMALL = {
     "Mpsc": {
         "Producers": "{p1, p2}", "Siblings": "{s1}", "Nodes": "{n1, n2}", "NoNode": "NoNode",
     },
-    "Mutex": {"Threads": "{a, b}", "Leavers": "{b}", "Passes": "1"},
+    "Mutex": {"Threads": "{a, b}", "Leavers": "{b}", "Passes": "1", "Miss": "1"},
     "Parker": {"Unparkers": "{u1}", "Rounds": "1", "MayClose": "TRUE"},
     "Search": {
         "Carriers": "{c1, c2}", "Submitters": "{s1}", "Endless": "{c2}", "Backlog": "0",

@@ -101,10 +101,10 @@ SHOWN = {
     "IsIn": "Leave", "Stays": "Leave", "IsOut": "Leave", "WasMoved": "Leave", "TriesIt": "Leave",
     "HasMoved": "Leave",
     "Park": "Sleep", "ItsSleep": "Sleep", "Late": "TimeOut", "LookFirst": "Look", "ItsLook": "Look",
-    **dict.fromkeys(("Miss", "Again", "Stay", "Slow", "MissFor", "AgainFor"), HIDDEN),
+    **dict.fromkeys(("Busy", "Again", "Stay", "Slow", "MissFor", "AgainFor"), HIDDEN),
 }  # fmt: skip
 ITS_STEPS = (
-    "Take", "Miss", "Lock", "Again", "Mark", "Unlock", "ItsSleep", "ItsLook", "TakeFirst", "Forget",
+    "Take", "Busy", "Lock", "Again", "Mark", "Unlock", "ItsSleep", "ItsLook", "TakeFirst", "Forget",
     "Stay", "Renew", "Await", "Release", "Slow", "HandOver", "LetGo", "Tell", "Grant", "Wake",
     "Stray",
 )  # fmt: skip
@@ -131,7 +131,7 @@ CONDITION = Concept(
     bounds="an OS thread that waits, perhaps too late, and one that signals",
     threads=NAMES[:2],
     constants={
-        "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2",
+        "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2", "Miss": "1",
         "Waiters": '{"a"}', "Hasty": '{"a"}', "Signallers": '{"b"}', "Lockers": "{}",
     },
     arguments={
