@@ -108,7 +108,7 @@ WP_INLINE wp_task *wp__worker_mounted(wp_worker *mine)
 void *wp__worker_begin(void *arg);
 
 /* The carrier whose loop the calling thread runs, or NULL. A virtual thread may continue on another
- * OS thread, so only functions that do not switch may read it, and they must not be inlined. */
+ * OS thread. So a function that reads this is not inlined, and does not read it after a switch. */
 extern _Thread_local wp_worker *wp__worker_here __attribute__((tls_model("initial-exec")));
 
 /* Returns the carrier whose loop the calling thread runs, or NULL. [any thread | wait-free] */
@@ -145,8 +145,7 @@ wp_task *wp__poller_turn(wp_worker *mine);
 void wp__poller_leave_behind(wp_worker *mine);
 
 /* Like wp__carrier_tasks_pass, for the calling carrier. It also returns NULL when it is the loop's
- * turn. The caller must be a function that is not inlined and does not switch (wp__worker_self).
- * [any thread | wait-free] */
+ * turn. The caller reads wp__worker_here by it. [any thread | wait-free] */
 WP_INLINED wp_task *wp__worker_pass(wp_task *task, bool yields)
 {
 	wp_worker *mine = wp__worker_here;
