@@ -22,6 +22,8 @@
 #define wp_carrier_steal VARIANT(wp_carrier_steal)
 #define wp_carrier_leave VARIANT(wp_carrier_leave)
 #define wp_carrier_advertise VARIANT(wp_carrier_advertise)
+#define wp_carrier_put_off VARIANT(wp_carrier_put_off)
+#define wp__carrier_puts_off VARIANT(wp__carrier_puts_off)
 #define wp_carrier_sleep_until VARIANT(wp_carrier_sleep_until)
 #define wp_carrier_park VARIANT(wp_carrier_park)
 

@@ -24,6 +24,8 @@ void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 	carrier->slot = NULL;
 	carrier->pushed_next = false;
 	carrier->inbox_next = false;
+	carrier->put_off = WP_NOBODY;
+	carrier->delay_ns = 0;
 	wp__counted(carrier->is_placed = false);
 	if (domain != NULL)
 		domain->carriers[index] = carrier;
@@ -148,7 +150,7 @@ static uint32_t end_park(wp_carrier *carrier)
 
 	if (carrier->domain != NULL)
 		wp_idle_set_remove(&carrier->domain->idle, carrier->index);
-	/* [carrier.2] acquire; pairs carrier.3, search.1, timer.11, poller.3; upholds
+	/* [carrier.2] acquire; pairs carrier.3, carrier.9, search.1, timer.11, poller.3; upholds
 	 * Carrier!NoSignalLostOnExit: the word is read and changed in one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
@@ -159,9 +161,13 @@ static uint32_t end_park(wp_carrier *carrier)
 
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 {
-	uint32_t old = end_park(carrier);
+	uint32_t victim = carrier->put_off, sent = carrier->left, old = end_park(carrier);
 
-	return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
+	if (victim == WP_NOBODY)
+		return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
+	carrier->put_off = WP_NOBODY;
+	wp__counted(carrier->left = sent >= WP_SEARCHING ? sent : old);
+	return serve(carrier, victim);
 }
 
 /* Gives up a park that found something. It returns a task of the victim, unless the carrier has
@@ -180,12 +186,10 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
 	return NULL;
 }
 
-bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen)
+/* Says in its word where the carrier is about to sleep. Returns true if it has tasks of its own, and
+ * must not sleep. [the owner | wait-free] */
+static bool announce(wp_carrier *carrier, uint32_t place)
 {
-	uint32_t victim = 0;
-	bool is_own;
-
-	*stolen = NULL;
 	/* [carrier.1] release; pairs carrier.3, carrier.4, search.1, search.2, search.4, timer.10,
 	 * timer.11; upholds Poller!WakeupIsOver: a waker knows the carrier's poller. All other
 	 * ordering comes from idle_set.1 and [carrier.6]. */
@@ -196,11 +200,48 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	 * Search!WorkConservation: word and bit are set before the look at the queues, and before
 	 * the look at the deadline of the sleep. */
 	wp_fence_seq_cst();
-	is_own = wp__carrier_has_own(carrier);
+	return wp__carrier_has_own(carrier);
+}
+
+bool wp__carrier_puts_off(wp_carrier *carrier, uint32_t victim)
+{
+	wp_carrier *from = carrier->domain->carriers[victim];
+
+	/* [carrier.9] relaxed: a word that is stale costs a delay; pairs carrier.2; upholds
+	 * Search!PublishedIsTaken, as a steal that was put off follows in any case. */
+	return carrier->delay_ns > 0 && wp_load_relaxed(&from->word) == WP_RUNNING &&
+	       wp_mpsc_published(&from->queue) <= 1;
+}
+
+bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen)
+{
+	bool is_own = announce(carrier, place);
+	uint32_t victim = 0;
+
+	*stolen = NULL;
 	if (!is_own && (carrier->domain == NULL || !wp__search_around(carrier, &victim)))
 		return true;
+	if (!is_own && place == WP_PARKED_FUTEX && wp__carrier_puts_off(carrier, victim) &&
+	    wp_search_start(carrier->domain)) {
+		carrier->put_off = victim;
+		wp__counted(carrier->left = WP_RUNNING);
+		return true;
+	}
 	*stolen = give_up_park(carrier, is_own, victim);
 	return false;
+}
+
+bool wp_carrier_put_off(wp_carrier *carrier)
+{
+	/* [carrier.8] acquire; pairs search.1; upholds Search!EveryStartSearchMatchedByOneStop: the
+	 * token came with the wake. */
+	uint32_t word = wp_load_acquire(&carrier->word);
+
+	if (word < WP_SEARCHING || !wp__carrier_puts_off(carrier, word - WP_SEARCHING))
+		return false;
+	carrier->put_off = word - WP_SEARCHING;
+	wp__counted(carrier->left = word);
+	return !announce(carrier, WP_PARKED_FUTEX);
 }
 
 void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
@@ -219,6 +260,8 @@ wp_mpsc_node *wp_carrier_park(wp_carrier *carrier)
 
 	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
 		return stolen;
-	wp_carrier_sleep_until(carrier, WP_FOREVER);
+	do
+		wp_carrier_sleep_until(carrier, wp__carrier_until(carrier, WP_FOREVER));
+	while (wp_carrier_put_off(carrier));
 	return wp_carrier_leave(carrier);
 }

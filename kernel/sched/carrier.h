@@ -9,6 +9,7 @@
  *   PARKED_x         WAKING         submitter, compare-and-swap  [carrier.3] there is work for it
  *   PARKED_x         SEARCHING + v  searcher, compare-and-swap   [search.1] it must steal from
  *                                                                carrier v, with the token
+ *   SEARCHING + v    PARKED_FUTEX   owner, store                 [carrier.1] puts the steal off
  *   any but RUNNING  RUNNING        owner, one exchange          [carrier.2]
  *
  *   submitter                                            sleeper
@@ -36,6 +37,10 @@
  *               A read-modify-write does not replace any of the fences. The waker makes the one
  *               system call that fits the value which its own compare-and-swap replaced. The exit
  *               from a park is one exchange, so a victim is read exactly once.
+ *               A steal may be put off. A victim that runs often takes its only task itself, sooner
+ *               than a carrier that was woken for it can come. So a carrier whose last help was in
+ *               vain sleeps for a moment longer, with the token. Meanwhile nobody is woken for any
+ *               victim. The sleep is a park as any other, which a submission to this carrier ends.
  * Not promised  Fairness between carriers. A hit, a queue that has something to take
  *               (run_queues.h), may not be taken: a stalled push may hide its task (mpsc.h).
  * Prior art     Go's spinning Ms and Tokio's searching workers: both bound the searchers in flight,
@@ -47,6 +52,7 @@
 #ifndef WP_CARRIER_H
 #define WP_CARRIER_H
 
+#include "base/futex.h"
 #include "base/order.h"
 #include "queue/biased_lock.h"
 #include "queue/mpsc.h"
@@ -67,6 +73,8 @@ enum {
 	WP_WAKING = 3,
 	WP_SEARCHING = 4, /* + index of the victim */
 };
+
+#define WP_NOBODY UINT32_MAX /* not the index of a carrier */
 
 struct wp_task;
 
@@ -96,7 +104,9 @@ typedef struct wp_carrier {
 	struct wp_task *slot; /* its poller, after a yield */
 	bool pushed_next;     /* the next poll begins with what others pushed */
 	bool inbox_next;      /* of what others pushed, the inbox comes first in the next poll */
+	uint32_t put_off;     /* the victim from which it steals later, or WP_NOBODY */
 	uint32_t left;        /* the word that its last park ended with; for counts */
+	int64_t delay_ns;     /* for how long it puts a steal off; 0: it steals at once */
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,
@@ -138,6 +148,27 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
  * carrier. In place of the poll it may also call wp_carrier_get_help. [the owner | wakes one
  * carrier at the most] */
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
+
+/* Call this when a sleep at the futex has ended. Returns true if the carrier was woken to steal, and
+ * puts the steal off: it must then sleep again, until wp__carrier_until at the latest. In any case
+ * wp_carrier_leave must follow. [the owner after wp_carrier_sleep_until | wait-free] */
+bool wp_carrier_put_off(wp_carrier *carrier);
+
+/* Returns true if a steal from that victim should be put off: the victim runs, and has one task at
+ * the most. [the owner | wait-free] */
+bool wp__carrier_puts_off(wp_carrier *carrier, uint32_t victim);
+
+/* Returns until when a parked carrier may sleep, if its timers let it sleep until `earliest_ns`.
+ * [the owner, parked | wait-free] */
+WP_INLINE int64_t wp__carrier_until(const wp_carrier *carrier, int64_t earliest_ns)
+{
+	int64_t until_ns;
+
+	if (carrier->put_off == WP_NOBODY)
+		return earliest_ns;
+	until_ns = wp_clock_ns() + carrier->delay_ns;
+	return until_ns < earliest_ns ? until_ns : earliest_ns;
+}
 
 /* Sleeps at the futex until the carrier is woken or the deadline passes. wp_carrier_leave must
  * follow. [the owner after advertise(WP_PARKED_FUTEX) | blocks] */

@@ -23,7 +23,7 @@ static bool recruit(wp_carrier *helper, uint32_t victim)
 	 * upholds Search!WorkConservation. */
 	uint32_t word = wp_load_relaxed(&helper->word), place = word;
 
-	/* [search.1] acq_rel; pairs carrier.1, carrier.2, carrier.5; upholds
+	/* [search.1] acq_rel; pairs carrier.1, carrier.2, carrier.5, carrier.8; upholds
 	 * Search!SearchingImpliesToken: the carrier that reads the victim at its exit holds the
 	 * token; for the rest as carrier.3. */
 	if (!wp__is_parked(word) || !wp_cas_acq_rel(&helper->word, &word, WP_SEARCHING + victim))

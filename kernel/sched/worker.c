@@ -12,7 +12,12 @@
 #include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
-enum { RUNS_PER_LOOK = 16 }; /* a look at the clock takes 27 ns, and comes in every 16 steps */
+enum {
+	RUNS_PER_LOOK = 16, /* a look at the clock takes 27 ns, and comes in every 16 steps */
+	WORTH_NS = 2000,    /* a wake costs its waker that much */
+	FIRST_DELAY_NS = 4000,
+	LAST_DELAY_NS = 50000 /* about as long as a sleeping CPU takes to come */
+};
 
 _Thread_local wp_worker *wp__worker_here __attribute__((tls_model("initial-exec")));
 
@@ -155,6 +160,28 @@ static void fire(wp_worker *mine)
 		wp__carrier_tasks_fire(&mine->home, wp_clock_ns());
 }
 
+/* Learns for how long to put off the next steal. A steal in vain doubles the delay, and one that was
+ * worth a wake ends it. [the owner | wait-free] */
+static void learn(wp_worker *mine, bool was_worth)
+{
+	wp_carrier *carrier = &mine->home.carrier;
+	int64_t delay_ns = 2 * carrier->delay_ns + FIRST_DELAY_NS;
+
+	if (was_worth || carrier->domain == NULL || carrier->bounded != NULL)
+		carrier->delay_ns = 0;
+	else
+		carrier->delay_ns = delay_ns < LAST_DELAY_NS ? delay_ns : LAST_DELAY_NS;
+}
+
+/* Runs a stolen task. [the owner | as the task] */
+static void run_stolen(wp_worker *mine, wp_mpsc_node *node)
+{
+	int64_t begin_ns = wp_clock_ns();
+
+	run(mine, node);
+	learn(mine, wp_clock_ns() - begin_ns >= WORTH_NS);
+}
+
 /* Called after a wake that brought nothing. Returns true if the wake was useless: it was not for a
  * timer that was armed meanwhile. [the owner | wait-free] */
 static bool is_useless(wp_worker *mine)
@@ -211,7 +238,9 @@ static bool carry(wp_worker *mine)
 			node = wp__worker_park(mine);
 		woke = node == NULL;
 		if (node != NULL)
-			run(mine, node);
+			run_stolen(mine, node);
+		else if (mine->home.carrier.left >= WP_SEARCHING)
+			learn(mine, false);
 	}
 }
 

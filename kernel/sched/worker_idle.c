@@ -37,6 +37,8 @@ static wp_mpsc_node *probe(wp_worker *mine)
 		    wp_carrier_tasks_runnable((wp_carrier_tasks *)(void *)longer))
 			longer = domain->carriers[second];
 	}
+	if (wp__carrier_puts_off(carrier, longer->index))
+		return NULL;
 	node = wp__local_queue_carrier_steal_more(carrier, longer->index);
 	return node;
 }
@@ -102,8 +104,11 @@ static wp_mpsc_node *sleep_and_leave(wp_worker *mine)
 	int64_t since_ns = wp__worker_now_ns(mine);
 	wp_mpsc_node *stolen;
 
-	mine->until_ns = wp_timers_earliest(&mine->home.timers);
-	wp_carrier_sleep_until(&mine->home.carrier, mine->until_ns);
+	do {
+		mine->until_ns = wp_timers_earliest(&mine->home.timers);
+		wp_carrier_sleep_until(&mine->home.carrier,
+				       wp__carrier_until(&mine->home.carrier, mine->until_ns));
+	} while (wp_carrier_put_off(&mine->home.carrier));
 	stolen = wp_carrier_leave(&mine->home.carrier);
 	wp__worker_slept(mine, since_ns, stolen);
 	return stolen;

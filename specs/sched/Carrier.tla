@@ -28,9 +28,10 @@ EXTENDS Naturals
 CONSTANTS
   Submitters,  \* threads that push one task each to the carrier, and wake it
   Victims,     \* siblings that the carrier may be woken to steal from
-  Searches     \* the number of searches
+  Searches,    \* the number of searches
+  Delaying     \* TRUE: the carrier may put off a steal
 
-ASSUME SomebodySubmits == Submitters # {} /\ Searches \in Nat
+ASSUME SomebodySubmits == Submitters # {} /\ Searches \in Nat /\ Delaying \in BOOLEAN
 
 VARIABLES
   word,      \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or the name of the
@@ -222,6 +223,18 @@ Leave ==                      \* [carrier.2] wp_carrier_leave
   /\ Goto("owner", "poll", None)
   /\ UNCHANGED <<work, eventfd, searches>>
 
+\* A carrier that was woken to steal puts the steal off: it has read the signal, and parks again at
+\* once. The token stays with it, but this module lets the searcher come all the same.
+PutOff ==                     \* [carrier.8] [carrier.1] wp_carrier_put_off
+  /\ Delaying
+  /\ pc["owner"] = "leave"
+  /\ place["owner"] = "PARKED_FUTEX"
+  /\ word \in Victims
+  /\ word' = "PARKED_FUTEX"
+  /\ signal' = None
+  /\ Become("recheck")
+  /\ UNCHANGED <<work, eventfd, searches>>
+
 IsAsleep == pc["owner"] \in {"queued", "selecting"}
 Finished ==
   /\ \A s \in Submitters : pc[s] = "done"
@@ -246,6 +259,7 @@ Owner ==
   \/ Ready
   \/ Drain
   \/ Leave
+  \/ PutOff
 
 Next ==
   \/ \E s \in Submitters : Push(s)

@@ -31,16 +31,21 @@
 (*            [search.7] earn. This model does not show a missing fence;   *)
 (*            the explorer and the stress tests do.                        *)
 (* Promises   SearchingImpliesToken, EveryStartSearchMatchedByOneStop,     *)
-(*            WorkConservation, LoneYieldWakesNobody (safety);             *)
+(*            WorkConservation, LoneYieldWakesNobody, DelayEndsForOwnTask  *)
+(*            (safety);                                                    *)
 (*            SubmitTerminates, ParkTerminates, PublishedIsTaken           *)
 (*            (liveness)                                                   *)
 (***************************************************************************)
 EXTENDS SearchHit
 
+\* The steps of a carrier that puts off a steal, in this order. Their argument is the victim.
+Delays == {"off_own", "off_own_inbox", "off_asleep", "off_clear", "off_leave"}
+
 Places ==
   {"start", "publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search",
    "snapshot", "recruit", "stop", "recheck", "parked", "done", "run", "poll", "pop", "park", "bit",
    "own", "own_inbox", "asleep", "clear", "leave", "serve", "serve_pop", "steal", "steal_pop"}
+  \cup Delays
   \cup {ScanAt[what] : what \in DOMAIN ScanAt}
   \cup {LookAt[what] : what \in DOMAIN LookAt}
 
@@ -157,6 +162,63 @@ Leave(c) ==                   \* [carrier.2]
      ELSE Move(c, "poll", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
 
+(* A carrier may put off a steal: it sleeps for a moment with the token, because a victim that runs
+   may soon take its only task itself. Whether the victim runs ([carrier.9]) and what it has is only
+   a hint, so here the carrier may put off any steal. *)
+
+\* The carrier was woken to steal. It writes again that it is parked; its idle bit is still set.
+PutOff(c) ==                  \* [carrier.8] [carrier.9] [carrier.1] wp_carrier_put_off
+  /\ at[c].pc = "clear"
+  /\ c \in Delaying
+  /\ word[c] \in Victims
+  /\ word' = [word EXCEPT ![c] = "PARKED"]
+  /\ Move(c, "off_own", word[c])
+  /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
+
+\* The carrier has found something to steal while it parked. It takes the token, and stays parked.
+PutOffFound(c) ==             \* [search.5] wp_search_start
+  /\ at[c].pc = "clear"
+  /\ c \in Delaying
+  /\ at[c].arg # None
+  /\ token = 0
+  /\ token' = 1
+  /\ Move(c, "off_asleep", at[c].arg)
+  /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
+
+\* The carrier checks its own queue before it sleeps again.
+OffOwn(c) ==                  \* [carrier.6] [mpsc.4]
+  /\ at[c].pc = "off_own"
+  /\ Move(c, IF HasPublished(queue[c], IsHole) THEN "off_clear"
+             ELSE IF Pinners # {} THEN "off_own_inbox" ELSE "off_asleep", at[c].arg)
+  /\ Looks
+
+\* The carrier checks its inbox before it sleeps again.
+OffInbox(c) ==
+  /\ at[c].pc = "off_own_inbox"
+  /\ Move(c, IF HasPublished(inbox[c], IsHole) THEN "off_clear" ELSE "off_asleep", at[c].arg)
+  /\ Looks
+
+\* The sleep ends: a submitter has woken the carrier, or the time is over.
+OffAwake(c) ==                \* [carrier.5]
+  /\ at[c].pc = "off_asleep"
+  /\ Move(c, "off_clear", at[c].arg)
+  /\ Looks
+
+\* The carrier clears its idle bit.
+OffClear(c) ==                \* [idle_set.2] wp_idle_set_remove
+  /\ at[c].pc = "off_clear"
+  /\ idle' = idle \ {c}
+  /\ Move(c, "off_leave", at[c].arg)
+  /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
+
+\* The carrier steals now, even if a submitter has woken it for a task of its own: the check after
+\* the release of the token finds that task.
+OffLeave(c) ==                \* [carrier.2] wp_carrier_leave
+  /\ at[c].pc = "off_leave"
+  /\ word' = [word EXCEPT ![c] = "RUNNING"]
+  /\ Move(c, "serve", at[c].arg)
+  /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
+
 \* wp_carrier_steal: the carrier takes the victim's ticket. A lost ticket is retried.
 TryAcquire(c) ==              \* [biased_lock.3] [biased_lock.4]
   /\ at[c].pc \in {"serve", "steal"}
@@ -206,6 +268,13 @@ Carrier(c) ==
   \/ Awake(c)
   \/ ClearIdle(c)
   \/ Leave(c)
+  \/ PutOff(c)
+  \/ PutOffFound(c)
+  \/ OffOwn(c)
+  \/ OffInbox(c)
+  \/ OffAwake(c)
+  \/ OffClear(c)
+  \/ OffLeave(c)
   \/ TryAcquire(c)
   \/ Pop(c)
 
@@ -236,13 +305,22 @@ LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* no other th
 \* The threads that may hold the token: a searcher, or the helper that the searcher woke, until the
 \* helper stops its search.
 Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
-                                        "serve_loot", "stop"}}
+                                        "serve_loot", "stop"} \cup Delays}
            \cup {c \in Carriers : word[c] \in Victims}
 \* Each time the token is taken, it is released once.
 EveryStartSearchMatchedByOneStop == Cardinality(Holders) = token
 
 \* A carrier that is SEARCHING holds the token.
 SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token = 1
+
+\* A carrier that puts off a steal does not sleep on beside a task of its own: a submitter is about to
+\* wake it.
+DelayEndsForOwnTask ==
+  \A c \in Carriers :
+    /\ at[c].pc = "off_asleep" /\ word[c] = "PARKED"
+    /\ HasPublished(queue[c], IsHole) \/ HasPublished(inbox[c], IsHole)
+    => \E s \in Submitters :
+         at[s].pc \in {"word", "alone", "wake", "wake_and_tell"} /\ at[s].arg = c
 
 \* The thread is not inside a wake, a search or a re-check: it has not begun, is between the two
 \* steps of a push, runs a task, sleeps, or is done.
@@ -280,11 +358,11 @@ PublishedIsTaken ==
 \* The steps of a carrier that looks at the queues of its siblings before it sleeps.
 Looking == {"look", "look_tail", "look_inbox", "look_word"}
 \* The steps of a carrier that parks, and those with a carrier or victim as their argument.
-IndParks == {"bit", "own", "own_inbox", "asleep", "clear", "leave"} \cup Looking
+IndParks == {"bit", "own", "own_inbox", "asleep", "clear", "leave"} \cup Looking \cup Delays
 IndForVictim ==
   {"publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search", "snapshot",
    "recruit", "serve", "serve_pop", "steal", "steal_pop", "pop", "scan_tail", "scan_inbox",
-   "scan_word", "look_tail", "look_inbox", "look_word"}
+   "scan_word", "look_tail", "look_inbox", "look_word"} \cup Delays
 
 \* What the variables hold.
 IndTypes ==
@@ -330,17 +408,34 @@ LooksAtSiblings == \A c \in Carriers : at[c].pc \in Looking => c \notin at[c].to
 
 \* From its first look until after its sleep, the carrier's idle bit is set.
 BitIsSet ==
-  \A c \in Carriers : at[c].pc \in {"own", "own_inbox", "asleep", "clear"} \cup Looking => c \in idle
+  \A c \in Carriers :
+    at[c].pc \in {"own", "own_inbox", "asleep", "clear"} \cup Looking \cup (Delays \ {"off_leave"})
+      => c \in idle
 
 Published(x) == HasPublished(queue[x], IsHole)
+
+\* A carrier that parks has looked at its own queue.
+HasLookedAtOwn(c) ==
+  \/ at[c].pc \in {"own_inbox", "asleep", "off_own_inbox", "off_asleep"} \cup Looking
+  \/ at[c].pc = "clear" /\ at[c].arg # None
 
 \* If a carrier has looked at its own queue and a task is published there, a submitter is about to
 \* wake this carrier.
 OwnerIsWoken ==
   \A c \in Carriers :
     /\ word[c] = "PARKED"
-    /\ at[c].pc \in {"own_inbox", "asleep"} \cup Looking
+    /\ HasLookedAtOwn(c)
     /\ Published(c)
+    => \E s \in Submitters :
+         at[s].pc \in {"word", "alone", "wake", "wake_and_tell"} /\ at[s].arg = c
+
+\* The same for the inbox, at which the carrier looks after its queue.
+HasLookedAtInbox(c) == HasLookedAtOwn(c) /\ at[c].pc \notin {"own_inbox", "off_own_inbox"}
+OwnerIsWokenForPinned ==
+  \A c \in Carriers :
+    /\ word[c] = "PARKED"
+    /\ HasLookedAtInbox(c)
+    /\ HasPublished(inbox[c], IsHole)
     => \E s \in Submitters :
          at[s].pc \in {"word", "alone", "wake", "wake_and_tell"} /\ at[s].arg = c
 
@@ -419,6 +514,7 @@ IndInv ==
   /\ LooksAtSiblings
   /\ BitIsSet
   /\ OwnerIsWoken
+  /\ OwnerIsWokenForPinned
   /\ TaskIsCovered
   /\ TailIsKnown
   /\ InboxIsKnown

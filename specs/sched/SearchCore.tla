@@ -15,10 +15,11 @@ CONSTANTS
   Backlog,         \* the number of published tasks that wait behind each of those tasks at the
                    \* start
   Pinners,         \* the submitters whose tasks only the target carrier may run: pinned tasks
+  Delaying,        \* the carriers that may put off a steal
   Spawns, Yields   \* bounds: the numbers of submissions by running tasks, and of re-enqueues
 
 ASSUME BoundsAreBounds == {Spawns, Yields, Backlog} \subseteq Nat /\ Pinners \subseteq Submitters
-ASSUME SomebodyMayHelp == Endless \subseteq Carriers /\ Cardinality(Carriers) > 1
+ASSUME SomebodyMayHelp == Endless \cup Delaying \subseteq Carriers /\ Cardinality(Carriers) > 1
 ASSUME ThreadsDiffer == \A c \in Carriers : c \notin Submitters
 
 VARIABLES

@@ -123,6 +123,52 @@ STRESS_TEST(search_given_up,
 		    {"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
 	    });
 
+/* Carrier 0 is in a long task. Carrier 1 puts off a steal for longer than the scenario lasts, and
+ * wants the task that is pushed to itself. Result: "has its own task, token". */
+STRESS_INIT(init_put_off)
+{
+	init_two(state);
+	state->carriers[1].delay_ns = 1; /* not 0; the sleep has no deadline */
+}
+
+static wp_mpsc_node *park_and_put_off(wp_carrier *carrier)
+{
+	wp_mpsc_node *stolen;
+
+	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
+		return stolen;
+	do
+		wp_carrier_sleep_until(carrier, WP_FOREVER);
+	while (wp_carrier_put_off(carrier));
+	return wp_carrier_leave(carrier);
+}
+
+STRESS_ACTOR(takes_its_own)
+{
+	wp_carrier *carrier = &state->carriers[1];
+	wp_mpsc_node *task;
+
+	do {
+		task = wp_carrier_poll(carrier);
+		if (task == NULL)
+			task = park_and_put_off(carrier);
+	} while (task != &state->tasks[1]);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(search_put_off,
+	    .claim = "A carrier that puts off a steal still wakes up for a task of its own.",
+	    .preemptions = 2, .whole = SEEN_SC | SEEN_TSO, .upholds = "Search!DelayEndsForOwnTask",
+	    .state_size = sizeof(struct state), .init = init_put_off,
+	    .actors = {takes_its_own, behind_long, to_itself}, .arbiter = look_at_token,
+	    .results = 2, .blocking = 1,
+	    .outcomes = {
+		    {"1,0", ACCEPTABLE, "carrier 1 has its task, and the token is free"},
+		    {"1,1", FORBIDDEN,
+		     "the token is never returned, so no carrier searches any more"},
+		    {"asleep", LOST_WORK, "lost wakeup: carrier 1 sleeps beside its own task"},
+	    });
+
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 STRESS_ACTOR_CALL(target_a, cluster_submit(state, 0, 0))
 STRESS_ACTOR_CALL(target_b, cluster_submit(state, 0, 1))

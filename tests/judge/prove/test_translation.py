@@ -67,7 +67,7 @@ def test_the_translation_of_the_toy_takes_the_steps_of_tlc_and_no_others(toy: To
 
 SMALL = {
     "BiasedLock": {"Stealers": "{s1, s2}"},
-    "Carrier": {"Submitters": "{s1}", "Victims": "{v1}", "Searches": "1"},
+    "Carrier": {"Submitters": "{s1}", "Victims": "{v1}", "Searches": "1", "Delaying": "TRUE"},
     "Condition": {"Waiters": "{a, b}", "Changers": "{c, d}"},
     "Guard": {"Producers": "{p1, p2}"},
     "Latch": {"Waiters": "{a, b}"},
@@ -78,7 +78,7 @@ SMALL = {
     "Parker": {"Unparkers": "{u1}", "Rounds": "1", "MayClose": "TRUE"},
     "Search": {
         "Carriers": "{c1, c2}", "Submitters": "{s1}", "Endless": "{c2}", "Backlog": "0",
-        "Pinners": "{}", "Spawns": "0", "Yields": "0",
+        "Pinners": "{}", "Spawns": "0", "Yields": "0", "Delaying": "{c1}",
     },
     "Semaphore": {"Threads": "{a, b}", "Leavers": "{b}", "Large": "{b}", "Permits": "2"},
     "Task": {"Carriers": "{c1, c2}", "Unparkers": "{u1}", "Unparks": "1", "Yields": "1"},

@@ -123,7 +123,7 @@ CARRIER_TWO = Concept(
     bounds="2 submitters, no searcher; no sibling has work",
     threads=THREADS,
     constants={
-        "Submitters": '{"s1", "s2"}', "Victims": '{"v1"}', "Searches": "0",
+        "Submitters": '{"s1", "s2"}', "Victims": '{"v1"}', "Searches": "0", "Delaying": "FALSE",
     },
     plain=(
         "Search", "End", "Poll", "Recheck", "SiblingHit", "Test", "Wait", "Select", "Deschedule",

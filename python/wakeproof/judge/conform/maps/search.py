@@ -127,7 +127,7 @@ SEARCH_LONG = Concept(
     threads=LONG_THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Submitters": '{"s1", "s2"}', "Endless": '{"c2"}',
-        "Backlog": "0", "Spawns": "0", "Yields": "0", "Pinners": "{}",
+        "Backlog": "0", "Delaying": "{}", "Spawns": "0", "Yields": "0", "Pinners": "{}",
     },
     arguments={
         **dict.fromkeys(ANY, "Carriers+Submitters"),
