@@ -13,12 +13,16 @@ pytestmark = COMPILES
 CASES = {
     "woken": "a carrier that was woken for its one task is not robbed of it",
     "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
+    "put_off": "the only task of a carrier that runs may be left to it for a moment",
+    "at_once": "any other task is stolen at once",
+    "sent_early": "a carrier that was sent and waits still comes for a task of its own",
     "turns": "what others push keeps nobody in the private FIFO from its turn",
     "probed": "whoever has one sibling looks for tasks there, and not at home",
     "rests": "a carrier that has parked does not sleep while a moved task is there for it",
     "dormant": "a dormant carrier that was woken for a moved task wakes another",
     "nudged": "a carrier that is woken for nothing takes nothing from others before it sleeps",
 }
+PLAIN = {"learns": "a carrier that steals in vain puts the next steal off, until one is worth it"}
 WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("wp__search_around", "wp__worker_park", "wp__worker_probe")
 ]
@@ -48,6 +52,10 @@ TWINS = {  # file, the old text, and the new text
 @EACH_BUILD
 def test_who_has_little_to_run_looks_where_it_should(build: str, compiled: Compiled) -> None:
     hold(compiled("idle", build, *WRAPPED), CASES)
+
+
+def test_a_steal_in_vain_is_learnt_from(compiled: Compiled) -> None:
+    hold(compiled("idle", "plain", *WRAPPED), PLAIN)
 
 
 @pytest.mark.parametrize("case", TWINS)

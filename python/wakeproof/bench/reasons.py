@@ -40,10 +40,6 @@ LOOKING = (
     "the first waiter looks for the mutex on its own carrier, and finds that another thread has "
     "taken it; in Go and the JDK a waiter goes on where it was woken, when the other has stopped"
 )
-RARE = (
-    "the wake of the other carrier and its next sleep, each a system call: a start that finds it "
-    "asleep wakes it, and what it finds takes far less than a wake"
-)
 CALLED = "a switch there and back through greenlet, and a step of the kernel"
 IN_C = "an object of Python and one of the kernel for each; their making and collection remain"
 STACKED = "the part of the carrier's stack that greenlet keeps, and a block of the kernel"

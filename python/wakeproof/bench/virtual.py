@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
-from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, RARE, WITH_OS
+from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, WITH_OS
 from wakeproof.bench.rows import BYTES, KOPS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
@@ -127,7 +127,7 @@ ROWS = (
     *[row for percentile in ("p50", "p90", "p99")
       for row in beside(f"- until its answer, after 100 us: {percentile}", "shapes_answer",
                         "go", "tokio", "jdk", count=percentile, unit=US)],
-    *_shape("a start, 10 us of work, a start: 100 times", "shapes_executes", why=RARE),
+    *_shape("a start, 10 us of work, a start: 100 times", "shapes_executes"),
     *_shape("each thread starts the next, 1,000 deep", "shapes_nest_1k"),
     *_shape("- 100,000 deep", "shapes_nest_100k"),
 )  # fmt: skip

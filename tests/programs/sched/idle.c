@@ -76,6 +76,132 @@ CASE(sent)
 	check(wp_search_start(&domain), "that the next may be sent");
 }
 
+/* Carrier 1, whose last steals were in vain, parks beside carrier 0, which has that many tasks. */
+static bool parks_beside(int many, uint32_t place, wp_mpsc_node **stolen)
+{
+	lay_out();
+	carriers[1].delay_ns = 1000;
+	for (int at = 0; at < many; at++)
+		wp_mpsc_push(&carriers[0].queue, &tasks[at]);
+	return wp_carrier_advertise(&carriers[1], place, stolen);
+}
+
+/* Such a carrier puts off the steal of the only task of a carrier that runs. */
+CASE(put_off)
+{
+	wp_mpsc_node *stolen;
+
+	check(parks_beside(1, WP_PARKED_FUTEX, &stolen), "that it sleeps");
+	check(!wp_search_start(&domain), "that nobody else is sent");
+	check(wp__carrier_until(&carriers[1], WP_FOREVER) < WP_FOREVER, "that it sleeps not long");
+	check(wp__carrier_until(&carriers[1], 1) == 1, "nor past its own timers");
+	check(!wp_carrier_put_off(&carriers[1]), "that it does so once");
+	check(wp_carrier_leave(&carriers[1]) == &tasks[0], "the task");
+	check(wp_search_start(&domain), "that the next may be sent");
+}
+
+CASE(at_once)
+{
+	wp_mpsc_node *stolen;
+
+	check(!parks_beside(2, WP_PARKED_FUTEX, &stolen) && stolen == &tasks[0], "one of two");
+	check(!parks_beside(1, WP_PARKED_POLLER, &stolen) && stolen == &tasks[0],
+	      "what it finds as it parks in its poller");
+	lay_out();
+	wp_mpsc_push(&carriers[0].queue, &tasks[0]);
+	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen) && stolen == &tasks[0],
+	      "what it finds if its last steal was worth it");
+	lay_out();
+	carriers[1].delay_ns = 1000;
+	wp_store_relaxed(&carriers[0].word, WP_PARKED_FUTEX);
+	wp_mpsc_push(&carriers[0].queue, &tasks[0]);
+	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen) && stolen == &tasks[0],
+	      "the task of a carrier that does not run");
+	lay_out();
+	carriers[1].delay_ns = 1000;
+	check(wp_search_start(&domain), "the token");
+	wp_mpsc_push(&carriers[0].queue, &tasks[0]);
+	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen) && stolen == &tasks[0],
+	      "a task while another carrier is sent");
+}
+
+/* A carrier that is sent puts the steal off, too, but not beside a task of its own. */
+CASE(sent_early)
+{
+	wp_mpsc_node *stolen;
+
+	check(parks_beside(0, WP_PARKED_FUTEX, &stolen), "that it sleeps");
+	wp_carrier_submit_internal(&carriers[0], &tasks[0]);
+	check(wp_carrier_put_off(&carriers[1]), "that it sleeps again");
+	check(wp_load_relaxed(&carriers[1].word) == WP_PARKED_FUTEX, "that it can be woken");
+	wp_carrier_submit(&carriers[1], &tasks[1]);
+	check(wp_load_relaxed(&carriers[1].word) == WP_WAKING, "that its own task wakes it");
+	check(wp_carrier_leave(&carriers[1]) == &tasks[0], "what it was sent for");
+	check(wp_carrier_poll(&carriers[1]) == &tasks[1], "its own task");
+	check(parks_beside(0, WP_PARKED_FUTEX, &stolen), "that it sleeps");
+	wp_carrier_submit_internal(&carriers[0], &tasks[0]);
+	wp_carrier_submit(&carriers[1], &tasks[1]);
+	check(!wp_carrier_put_off(&carriers[1]), "that it does not sleep beside its own task");
+	check(wp_carrier_leave(&carriers[1]) == &tasks[0], "what it was sent for");
+	check(wp_search_start(&domain), "that the next may be sent");
+}
+
+/* A chain of threads, each of which starts the next: whoever steals one learns that it was not worth
+ * it. A long thread is, and the one who steals it forgets. */
+static wp_group *chain;
+static wp_atomic(uint32_t) has_learnt, has_forgotten;
+
+static bool is_delaying(void)
+{
+	return wp__worker_self()->home.carrier.delay_ns > 0;
+}
+
+static void starts(int (*run)(void *))
+{
+	wp_vthread_config config = {.run = run, .carrier = WP_VTHREAD_HERE};
+	wp_vthread *thread;
+
+	check(wp_vthread_new(chain, &config, &thread) == WP_OK, "a thread");
+	check(wp_vthread_start(thread) == WP_OK, "its start");
+	wp_vthread_free(thread);
+}
+
+static int is_long(void *arg)
+{
+	int64_t end_ns = wp_clock_ns() + 1000000;
+
+	while (wp_clock_ns() < end_ns)
+		wp_pause();
+	return arg != NULL;
+}
+
+static int goes_on(void *arg)
+{
+	if (is_delaying())
+		wp_store_relaxed(&has_learnt, 1);
+	else if (wp_load_relaxed(&has_learnt) != 0)
+		wp_store_relaxed(&has_forgotten, 1);
+	if (wp_load_relaxed(&has_learnt) != 0) {
+		starts(is_long);
+		starts(is_long);
+	}
+	if (wp_load_relaxed(&has_forgotten) == 0)
+		starts(goes_on);
+	return arg != NULL;
+}
+
+CASE(learns)
+{
+	wp_group_config config = {.carriers = 2, .yield_us = 50, .work_stealing = true};
+
+	check(wp_group_new(&chain, &config) == WP_OK, "a group");
+	starts(goes_on);
+	while (wp_load_relaxed(&has_forgotten) == 0)
+		wp_yield();
+	check(wp_group_close(chain, patience(), false, NULL, NULL) == WP_OK, "the close");
+	wp_group_free(chain);
+}
+
 /* Tasks that others push, again and again, alternate with tasks that a carrier has pushed to
  * itself. */
 CASE(turns)
