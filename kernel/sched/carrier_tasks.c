@@ -121,7 +121,7 @@ void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 
 		if (task == NULL)
 			return;
-		wp__carrier_tasks_resumes(task);
+		wp__carrier_tasks_resumes(self, task);
 		queue(self, task, false);
 	}
 }

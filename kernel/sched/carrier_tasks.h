@@ -22,6 +22,9 @@
  *               The thread stays in the list that it is in, so no close misses it. The thread that
  *               owes a parked task a push may also choose a new home for it, because no other
  *               thread reads its home. A plain task has the number of the home that lists it.
+ *               It chooses the waker's carrier if the home sleeps and may steal from there. That
+ *               saves a wake if the waker soon waits itself. If it runs on, its push has woken a
+ *               sibling that steals.
  *               A scheduler of the user may run a thread that it holds on any OS thread, at any
  *               time. Therefore a close that hands back sleeps until such a thread has ended or
  *               parked. Both happen under the lock of the list, so the close sees it, and the group
@@ -89,11 +92,30 @@ void wp__group_placement_pushed(wp_carrier_tasks *home);
 /* Chooses a new home for a task that is about to continue. [the thread that owes the task a push |
  * wait-free] */
 void wp__group_placement_resumes(wp_task *task);
-/* The same, if the group is configured so. [as wp__group_placement_resumes] */
-WP_INLINE void wp__carrier_tasks_resumes(wp_task *task)
+/* Returns true if a thread that may run again had better continue on `self` than at home: its home
+ * sleeps, and may steal from here. [the thread that owes the task a push | wait-free] */
+WP_INLINE bool wp__carrier_tasks_moves(const wp_carrier_tasks *self, const wp_task *task)
+{
+	const wp_carrier *home = &task->home->carrier;
+
+	if (self == NULL || self == task->home || !task->is_virtual || task->is_pinned ||
+	    ((const wp_vthread *)(const void *)task)->scheduler != NULL)
+		return false;
+	/* [carrier_tasks.1] relaxed: a word that is stale costs a wake, or the way to another
+	 * carrier; pairs carrier.1; upholds Search!WorkConservation, wherever the task is pushed. */
+	return home->domain != NULL && home->domain == self->carrier.domain &&
+	       wp__is_parked(wp_load_relaxed(&home->word));
+}
+
+/* Chooses where a task continues that is about to be pushed: as the group is configured, or on the
+ * calling carrier, `self`, if that saves a wake. [the thread that owes the task a push | wait-free]
+ */
+WP_INLINE void wp__carrier_tasks_resumes(wp_carrier_tasks *self, wp_task *task)
 {
 	if (task->home->all != NULL)
 		wp__group_placement_resumes(task);
+	else if (wp__carrier_tasks_moves(self, task))
+		task->home = self;
 }
 /* Gives the thread to its scheduler. [the thread that owes it a push | as the scheduler's submit]
  */

@@ -73,20 +73,25 @@ int wp_group_submit(wp_group *group, wp_task *task)
 
 void wp_task_unpark(wp_task *task)
 {
+	wp_carrier_tasks *self;
+
 	/* The task does not belong to the caller: another thread may just be pushing it to its
 	 * home. */
 	if (!wp__task_notify(task))
 		return;
-	wp__carrier_tasks_resumes(task);
+	self = calling();
+	wp__carrier_tasks_resumes(self, task);
 	trace_submit((wp_worker *)(void *)task->home, task, true);
-	wp__carrier_tasks_push(calling(), task);
+	wp__carrier_tasks_push(self, task);
 }
 
 void wp__vthread_push(wp_vthread *thread)
 {
-	wp__carrier_tasks_resumes(&thread->task);
+	wp_carrier_tasks *self = calling();
+
+	wp__carrier_tasks_resumes(self, &thread->task);
 	trace_submit((wp_worker *)(void *)thread->task.home, &thread->task, true);
-	wp__carrier_tasks_push(calling(), &thread->task);
+	wp__carrier_tasks_push(self, &thread->task);
 }
 
 void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)

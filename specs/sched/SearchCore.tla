@@ -80,8 +80,9 @@ Submit(s, c) ==
   /\ Reserve(s, c)
   /\ UNCHANGED <<held, budget>>
 
-\* The task that c runs submits another: wp_carrier_submit_internal.
-SubmitInternal(c) ==
+\* The task that c runs submits another: wp_carrier_submit_internal. So does a task that wakes a
+\* thread whose home sleeps, because that thread then continues on c.
+SubmitInternal(c) ==          \* [carrier_tasks.1]
   /\ at[c].pc = "run"
   /\ budget.spawn > 0
   /\ Reserve(c, c)

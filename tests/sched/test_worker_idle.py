@@ -16,6 +16,7 @@ CASES = {
     "put_off": "the only task of a carrier that runs may be left to it for a moment",
     "at_once": "any other task is stolen at once",
     "sent_early": "a carrier that was sent and waits still comes for a task of its own",
+    "moves": "a thread whose home sleeps continues where it is woken, unless it is pinned",
     "turns": "what others push keeps nobody in the private FIFO from its turn",
     "probed": "whoever has one sibling looks for tasks there, and not at home",
     "rests": "a carrier that has parked does not sleep while a moved task is there for it",

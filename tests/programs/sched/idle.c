@@ -202,6 +202,57 @@ CASE(learns)
 	wp_group_free(chain);
 }
 
+/* A thread is woken from carrier 0 while carrier 1, its home, sleeps. It continues at the waker's,
+ * unless it is pinned. */
+static wp_vthread *sleeper;
+
+static int sleeps(void *arg)
+{
+	(void)arg;
+	wp_vthread_park_until(WP_FOREVER);
+	return wp_group_home(chain);
+}
+
+static int wakes(void *arg)
+{
+	(void)arg;
+	while (!wp__is_parked(wp_load_relaxed(&chain->workers[1].home.carrier.word)))
+		wp_pause();
+	wp_vthread_unpark(sleeper);
+	return 0;
+}
+
+static int home_after(bool is_pinned)
+{
+	wp_vthread_config asleep = {.run = sleeps, .carrier = 1, .is_pinned = is_pinned},
+			  awake = {.run = wakes, .carrier = 0, .is_pinned = true};
+	wp_vthread *waker;
+	int home, failure;
+
+	check(wp_vthread_new(chain, &asleep, &sleeper) == WP_OK, "a thread that sleeps");
+	check(wp_vthread_new(chain, &awake, &waker) == WP_OK, "a thread that wakes it");
+	check(wp_vthread_start(sleeper) == WP_OK, "its start");
+	while ((wp__vthread_look(sleeper) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
+		wp_yield();
+	check(wp_vthread_start(waker) == WP_OK, "the start of the other");
+	check(wp_vthread_join(sleeper, patience(), &home) == WP_OK, "its end");
+	check(wp_vthread_join(waker, patience(), &failure) == WP_OK, "the end of the other");
+	wp_vthread_free(sleeper);
+	wp_vthread_free(waker);
+	return home;
+}
+
+CASE(moves)
+{
+	wp_group_config config = {.carriers = 2, .yield_us = 50, .work_stealing = true};
+
+	check(wp_group_new(&chain, &config) == WP_OK, "a group");
+	check(home_after(false) == 0, "that it continues at the waker's");
+	check(home_after(true) == 1, "that a pinned one stays");
+	check(wp_group_close(chain, patience(), false, NULL, NULL) == WP_OK, "the close");
+	wp_group_free(chain);
+}
+
 /* Tasks that others push, again and again, alternate with tasks that a carrier has pushed to
  * itself. */
 CASE(turns)
@@ -296,6 +347,7 @@ CASE(dormant)
  * takes nothing from others before it sleeps again. */
 enum { NUDGES = 5 };
 
+static bool is_nudged;               /* in this case no task runs */
 static _Thread_local bool has_woken; /* from a park that brought nothing */
 
 wp_mpsc_node *__real_wp__worker_park(wp_worker *mine);
@@ -312,7 +364,7 @@ wp_mpsc_node *__real_wp__worker_probe(wp_worker *mine);
 wp_mpsc_node *__wrap_wp__worker_probe(wp_worker *mine);
 wp_mpsc_node *__wrap_wp__worker_probe(wp_worker *mine)
 {
-	check(!has_woken, "that who was woken takes nothing from others");
+	check(!is_nudged || !has_woken, "that who was woken takes nothing from others");
 	return __real_wp__worker_probe(mine);
 }
 
@@ -322,6 +374,7 @@ CASE(nudged)
 	wp_atomic(uint32_t) *word;
 	wp_group *group;
 
+	is_nudged = true;
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
 	word = &group->workers[0].home.carrier.word;
 	for (int nudge = 0; nudge < NUDGES; nudge++) {
