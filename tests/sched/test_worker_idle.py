@@ -28,6 +28,15 @@ WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("wp__search_around", "wp__worker_park", "wp__worker_probe")
 ]
 TWINS = {  # file, the old text, and the new text
+    "put_off": ("carrier.c", "\t\tcarrier->put_off = victim;\n", ""),
+    "at_once": ("carrier.c", "wp_mpsc_published(&from->queue) <= 1", "true"),
+    "sent_early": (
+        "carrier.c",
+        "\treturn !announce(carrier, WP_PARKED_FUTEX);\n",
+        "\tannounce(carrier, WP_PARKED_FUTEX);\n\treturn true;\n",
+    ),
+    "learns": ("worker.c", "if (was_worth || carrier", "if (true || was_worth || carrier"),
+    "moves": ("submit.c", "\twp__carrier_tasks_resumes(self, &thread->task);\n", ""),
     "woken": (
         "run_queues.c",
         "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",

@@ -196,8 +196,7 @@ CASE(learns)
 
 	check(wp_group_new(&chain, &config) == WP_OK, "a group");
 	starts(goes_on);
-	while (wp_load_relaxed(&has_forgotten) == 0)
-		wp_yield();
+	AWAIT(wp_load_relaxed(&has_forgotten) != 0, "what a steal was worth");
 	check(wp_group_close(chain, patience(), false, NULL, NULL) == WP_OK, "the close");
 	wp_group_free(chain);
 }
