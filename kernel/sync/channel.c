@@ -125,10 +125,10 @@ static void give_back(wp_channel *channel, const wp_waiter *waiter)
 	for (bool is_kept = false; !is_kept;) {
 		wp_waiter *served;
 
-		wp_lock_acquire(&channel->lock);
+		wp_short_lock_acquire(&channel->lock);
 		served = hand_over(channel, waiter->value);
 		is_kept = served != NULL || keep(channel, waiter->value, waiter->amount);
-		wp_lock_release(&channel->lock);
+		wp_short_lock_release(&channel->lock);
 		if (served != NULL)
 			wp__waiter_grant(served);
 		if (!is_kept)
@@ -136,20 +136,51 @@ static void give_back(wp_channel *channel, const wp_waiter *waiter)
 	}
 }
 
+/* Returns true if the waiter is in its line, and does `then` to it. Else it was taken off, and this
+ * waits for its grant. [the waiter's thread, or the close of its group | blocks briefly] */
+static bool if_in_line(wp_channel *channel, wp_waiter *waiter, void (*then)(wp_waiter *waiter))
+{
+	bool is_in_line;
+
+	wp_short_lock_acquire(&channel->lock);
+	is_in_line = waiter->line != NULL;
+	if (is_in_line)
+		then(waiter);
+	wp_short_lock_release(&channel->lock);
+	if (!is_in_line)
+		wp__waiter_await(waiter);
+	return is_in_line;
+}
+
+bool wp__channel_check(wp_channel *channel, wp_waiter *waiter)
+{
+	if (!wp__waiter_is_granted(waiter) &&
+	    (waiter->thread == NULL || if_in_line(channel, waiter, wp__waiter_renew)))
+		return false;
+	wp__waiter_over(waiter);
+	return true;
+}
+
+bool wp__channel_cancel(wp_channel *channel, wp_waiter *waiter)
+{
+	bool is_in_line = if_in_line(channel, waiter, wp__wait_queue_remove);
+
+	wp__waiter_over(waiter);
+	return is_in_line;
+}
+
 /* The `leave` of a waiting sender (wait_queue.h). A granted sender has nothing to give back,
  * because its item is gone already. */
 static void leave_senders(wp_waiter *waiter)
 {
-	wp_channel *channel = waiter->object;
-
-	wp__waiter_cancel(&channel->lock, waiter);
+	wp__channel_cancel(waiter->object, waiter);
 }
 
 static void leave_receivers(wp_waiter *waiter)
 {
 	wp_channel *channel = waiter->object;
 
-	if (!wp__waiter_cancel(&channel->lock, waiter) && waiter->result == WP_OK)
+	if (!wp__channel_cancel(channel, waiter) && waiter->result == WP_OK)
 		give_back(channel, waiter);
 }
 
@@ -189,39 +220,55 @@ static int receive_now(wp_channel *channel, void **item, wp_waiter **served)
 	return WP_OK;
 }
 
-int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter)
+/* Sends, or appends the waiter to the line. A waiter that is not made yet becomes the calling
+ * thread's: few sends wait, and only these make one. */
+WP_INLINE int begin_send(wp_channel *channel, void *item, wp_waiter *waiter, bool is_made)
 {
 	wp_waiter *served = NULL;
 	int rc;
 
-	wp_lock_acquire(&channel->lock);
+	wp_short_lock_acquire(&channel->lock);
 	rc = send_now(channel, item, &served);
 	if (rc == WP_MUST_PARK && waiter != NULL) {
+		if (!is_made)
+			wp__waiter_init_self(waiter, WP_WAIT_SEND);
 		waiter->value = item;
 		wp__waiter_stands(waiter, leave_senders, channel);
 		wp__wait_queue_add(&channel->senders, waiter);
 	}
-	wp_lock_release(&channel->lock);
+	wp_short_lock_release(&channel->lock);
 	if (served != NULL)
 		wp__waiter_grant(served);
 	return rc;
 }
 
-int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter)
+WP_INLINE int begin_receive(wp_channel *channel, void **item, wp_waiter *waiter, bool is_made)
 {
 	wp_waiter *served = NULL;
 	int rc;
 
-	wp_lock_acquire(&channel->lock);
+	wp_short_lock_acquire(&channel->lock);
 	rc = receive_now(channel, item, &served);
 	if (rc == WP_MUST_PARK && waiter != NULL) {
+		if (!is_made)
+			wp__waiter_init_self(waiter, WP_WAIT_RECEIVE);
 		wp__waiter_stands(waiter, leave_receivers, channel);
 		wp__wait_queue_add(&channel->receivers, waiter);
 	}
-	wp_lock_release(&channel->lock);
+	wp_short_lock_release(&channel->lock);
 	if (served != NULL)
 		wp__waiter_grant(served);
 	return rc;
+}
+
+int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter)
+{
+	return begin_send(channel, item, waiter, true);
+}
+
+int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter)
+{
+	return begin_receive(channel, item, waiter, true);
 }
 
 int wp_channel_try_send(wp_channel *channel, void *item)
@@ -256,11 +303,11 @@ void wp_channel_close(wp_channel *channel)
 {
 	wp_waiter *senders, *receivers;
 
-	wp_lock_acquire(&channel->lock);
+	wp_short_lock_acquire(&channel->lock);
 	channel->is_closed = true;
 	senders = dismiss(&channel->senders);
 	receivers = dismiss(&channel->receivers);
-	wp_lock_release(&channel->lock);
+	wp_short_lock_release(&channel->lock);
 	wp__waiter_grant_all(senders);
 	wp__waiter_grant_all(receivers);
 }
@@ -269,48 +316,66 @@ uint32_t wp_channel_count(wp_channel *channel)
 {
 	uint32_t count;
 
-	wp_lock_acquire(&channel->lock);
+	wp_short_lock_acquire(&channel->lock);
 	count = channel->count;
 	for (const wp_returned *one = channel->returned; one != NULL; one = one->next)
 		count++;
-	wp_lock_release(&channel->lock);
+	wp_short_lock_release(&channel->lock);
 	return count;
+}
+
+int wp__channel_wait(wp_channel *channel, wp_waiter *waiter, int64_t deadline_ns)
+{
+	do {
+		int rc = wp__waiter_park(waiter, deadline_ns);
+
+		if (rc != WP_OK)
+			return wp__channel_cancel(channel, waiter) ? rc : waiter->result;
+	} while (!wp__channel_check(channel, waiter));
+	return waiter->result;
+}
+
+WP_INLINE int sends(wp_channel *channel, void *item, wp_waiter *waiter, bool is_made,
+		    int64_t deadline_ns)
+{
+	int rc = begin_send(channel, item, waiter, is_made);
+
+	return rc == WP_MUST_PARK ? wp__channel_wait(channel, waiter, deadline_ns) : rc;
+}
+
+WP_INLINE int receives(wp_channel *channel, void **item, wp_waiter *waiter, bool is_made,
+		       int64_t deadline_ns)
+{
+	int rc = begin_receive(channel, item, waiter, is_made);
+
+	if (rc != WP_MUST_PARK)
+		return rc;
+	rc = wp__channel_wait(channel, waiter, deadline_ns);
+	if (rc == WP_OK)
+		*item = waiter->value;
+	return rc;
 }
 
 int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t deadline_ns)
 {
-	int rc = wp__channel_begin_send(channel, item, waiter);
-
-	if (rc != WP_MUST_PARK)
-		return rc;
-	rc = wp__waiter_wait(&channel->lock, waiter, deadline_ns);
-	return rc == WP_OK ? waiter->result : rc;
+	return sends(channel, item, waiter, true, deadline_ns);
 }
 
 int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int64_t deadline_ns)
 {
-	int rc = wp__channel_begin_receive(channel, item, waiter);
-
-	if (rc != WP_MUST_PARK)
-		return rc;
-	rc = wp__waiter_wait(&channel->lock, waiter, deadline_ns);
-	if (rc == WP_OK && waiter->result == WP_OK)
-		*item = waiter->value;
-	return rc == WP_OK ? waiter->result : rc;
+	return receives(channel, item, waiter, true, deadline_ns);
 }
 
 int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns)
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter, WP_WAIT_SEND);
-	return wp__channel_send(channel, item, &waiter, deadline_ns);
+	return sends(channel, item, &waiter, false, deadline_ns);
 }
 
 int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns)
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter, WP_WAIT_RECEIVE);
-	return wp__channel_receive(channel, item, &waiter, deadline_ns);
+	return receives(channel, item, &waiter, false, deadline_ns);
 }

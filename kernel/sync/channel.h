@@ -29,13 +29,17 @@
  *               no slot is free.
  * Prior art     Go's channels, which hand an item to a waiting receiver in the same way; with no
  *               slots, Java's SynchronousQueue.
+ *               A critical section is some ten instructions, so the lock is one that spins
+ *               (short_lock.h): of the two locked instructions of a futex's lock, only the
+ *               acquisition's is left.
  * Not promised  There is no fairness between the try_ functions and the threads that wait for the
- *               lock.
+ *               lock. Threads of different real-time priorities: see short_lock.h.
  * Spec          specs/sync/Channel.tla: NothingLost, Fifo, NobodyWaitsForNothing, Served.
  * Evidence      make check-specs T=Channel, make stress T=channel, wakeproof conform -t channel. */
 #ifndef WP_CHANNEL_H
 #define WP_CHANNEL_H
 
+#include "base/short_lock.h"
 #include "thread/wait_queue.h"
 
 /* An item that returned to the channel, because its receiver will not run any more. */
@@ -48,7 +52,7 @@ typedef struct wp_returned {
 
 /* 112 bytes. The lock guards all other fields. */
 typedef struct wp_channel {
-	wp_lock lock;
+	wp_short_lock lock;
 	bool is_closed;
 	uint32_t capacity; /* number of slots */
 	uint32_t count;    /* number of items in the slots */
@@ -85,12 +89,19 @@ WP_API void wp_channel_close(wp_channel *channel);
 WP_API uint32_t wp_channel_count(wp_channel *channel);
 
 /* Begins. Returns WP_OK, WP_CLOSED or WP_MUST_PARK. WP_MUST_PARK: the waiter is in a queue, and its
- * thread must park. When wp__waiter_check(&channel->lock, waiter) returns that the waiter is
- * granted, waiter->result is WP_OK or WP_CLOSED, and waiter->value is the received item. [any
- * thread | blocks briefly] */
+ * thread must park. When wp__channel_check returns that the waiter is granted, waiter->result is
+ * WP_OK or WP_CLOSED, and waiter->value is the received item. [any thread | blocks briefly] */
 int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter);
 int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter);
+
+/* As wp__waiter_check and wp__waiter_cancel. [the waiter's thread | blocks briefly] */
+bool wp__channel_check(wp_channel *channel, wp_waiter *waiter);
+bool wp__channel_cancel(wp_channel *channel, wp_waiter *waiter);
 /* cdef: end */
+
+/* Waits with a waiter that is in line. Returns waiter->result, or WP_TIMEOUT or WP_INTERRUPTED if it
+ * has left the line. [the waiter's thread | blocks] */
+int wp__channel_wait(wp_channel *channel, wp_waiter *waiter, int64_t deadline_ns);
 
 /* The complete operations, like wp_channel_send_until and wp_channel_receive_until. [any thread |
  * blocks] */

@@ -99,7 +99,7 @@ InLine(t) == t \in Range(senders) \cup Range(receivers)
 
 \* Thread t takes the lock. Under it, t has taken the waiters `served` off their lines, and its step
 \* after the grants is `where`.
-Under(t, served, where) ==
+Under(t, served, where) ==    \* [short_lock.1]
   /\ lock = NoOne
   /\ lock' = t
   /\ Goto(t, "unlock")
@@ -253,7 +253,7 @@ Close ==                      \* wp_channel_close
 Goes(t) == IF hand[t] = <<>> THEN then[t] ELSE "grant"
 
 \* The thread gives the lock back.
-Unlock(t) ==
+Unlock(t) ==                  \* [short_lock.2]
   /\ pc[t] = "unlock"
   /\ lock' = NoOne
   /\ Goto(t, Goes(t))

@@ -57,8 +57,8 @@ TWINS = {  # file, the old text, and the new text
     ),
     "told": (
         "channel.c",
-        "\twp_lock_release(&channel->lock);\n\twp__waiter_grant_all(senders);\n",
-        "\twp__waiter_grant_all(senders);\n\twp_lock_release(&channel->lock);\n",
+        "\twp_short_lock_release(&channel->lock);\n\twp__waiter_grant_all(senders);\n",
+        "\twp__waiter_grant_all(senders);\n\twp_short_lock_release(&channel->lock);\n",
     ),
     "quiet": ("parker.c", "(old & WP_PARKER_PARKED) && !(old", "!(old"),
     "interrupted": (

@@ -87,16 +87,6 @@ bool wp__semaphore_check(wp_semaphore *semaphore, wp_waiter *waiter)
 	return wp__waiter_check(&semaphore->lock, waiter);
 }
 
-bool wp__channel_check(wp_channel *channel, wp_waiter *waiter)
-{
-	return wp__waiter_check(&channel->lock, waiter);
-}
-
-bool wp__channel_cancel(wp_channel *channel, wp_waiter *waiter)
-{
-	return wp__waiter_cancel(&channel->lock, waiter);
-}
-
 int wp__waiter_result(const wp_waiter *waiter)
 {
 	return waiter->result;

@@ -39,9 +39,6 @@ void wp__waiter_unparked(wp_waiter *waiter);
 
 /* After a park. True: granted; false: park again. [the waiter's thread | blocks briefly] */
 bool wp__semaphore_check(wp_semaphore *semaphore, wp_waiter *waiter);
-bool wp__channel_check(wp_channel *channel, wp_waiter *waiter);
-/* Gets out of the line. True: out; false: granted. [the waiter's thread | blocks briefly] */
-bool wp__channel_cancel(wp_channel *channel, wp_waiter *waiter);
 /* Of a grant: WP_OK or WP_CLOSED; what was received. [the waiter's thread | wait-free] */
 int wp__waiter_result(const wp_waiter *waiter);
 void *wp__waiter_value(const wp_waiter *waiter);

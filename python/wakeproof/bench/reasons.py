@@ -32,10 +32,6 @@ COLD = (
     "memory: a switch touches three lines or more, of a page that has not been touched since the "
     "last round; the limit's row says what one such line takes"
 )
-WITH_OS = (
-    "two locked instructions for the channel's lock, which OS threads may take as well, and a "
-    "waiter that is prepared whether it is needed or not"
-)
 LOOKING = (
     "the first waiter looks for the mutex on its own carrier, and finds that another thread has "
     "taken it; in Go and the JDK a waiter goes on where it was woken, when the other has stopped"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
-from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, WITH_OS
+from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING
 from wakeproof.bench.rows import BYTES, KOPS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
@@ -83,8 +83,7 @@ ROWS = (
     *beside("- time of start and park", "vthread_memory", "go", "tokio", "jdk", at_most=None),
     *beside("- memory", "vthread_memory", "go", "tokio", "jdk", count="bytes", unit=BYTES),
     *beside("channel without slots, one carrier", "channel_hand", "go", "tokio", "boost", "jdk"),
-    *beside("channel of 64 slots, one carrier", "channel_slots", "go", "tokio", "boost", "jdk",
-            why=WITH_OS),
+    *beside("channel of 64 slots, one carrier", "channel_slots", "go", "tokio", "boost", "jdk"),
     *beside("- two carriers, wherever they run", "channel_far", "go", "tokio", "jdk"),
     Row("- each on its own", "channel_far", "apart", "ours", "wherever they run"),
     *beside("uncontended mutex", "mutex_free", "go", "tokio", "boost", "jdk"),

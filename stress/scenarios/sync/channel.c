@@ -66,7 +66,7 @@ static int64_t receive(struct state *state)
 	if (rc == WP_MUST_PARK) {
 		do
 			virtual_park(&state->virtual);
-		while (!wp__waiter_check(&state->channel.lock, waiter));
+		while (!wp__channel_check(&state->channel, waiter));
 		rc = waiter->result;
 		item = waiter->value;
 	}
@@ -111,8 +111,7 @@ STRESS_INIT(init_full)
 	wp__channel_begin_send(&state->channel, &state->items[1], &state->waiters[0]);
 }
 
-STRESS_ACTOR_CALL(sender_waits,
-		  wp__waiter_wait(&state->channel.lock, &state->waiters[0], WP_FOREVER))
+STRESS_ACTOR_CALL(sender_waits, wp__channel_wait(&state->channel, &state->waiters[0], WP_FOREVER))
 
 static void receive_one(void *at, stress_result *result)
 {

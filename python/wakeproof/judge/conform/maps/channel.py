@@ -20,7 +20,6 @@ from wakeproof.judge.conform.maps.waiters import (
     end_label,
     futex_label,
     is_granted,
-    lock_label,
     told,
 )
 
@@ -37,9 +36,9 @@ def code_label(step: Step) -> str:
     match step.site:
         case "Begin":
             return f"Begin {name}"
-        case "lock.1" | "lock.2":
-            return lock_label(step, LOCK, f"Locked {name}")
-        case "lock.3":
+        case "short_lock.1":
+            return WAIT if step.pre.word(LOCK) else f"Locked {name}"
+        case "short_lock.2":
             return f"Unlock {name}"
         case "wait_queue.1" | "wait_queue.3":
             return f"Look {name}" if step.site == "wait_queue.1" or is_granted(step) else WAIT
