@@ -18,7 +18,7 @@
  *               real-time priorities on one CPU see biased_lock.h.
  * Prior art     Test-and-set locks; Boost.Fiber's channels have one as well.
  * Spec          specs/sync/Channel.tla contains the acquisition as one step, with what is done under
- *               the lock, and the release as another.
+ *               the lock, and the release as another; MutexCore.tla has a step for each.
  * Evidence      make stress T=channel, wakeproof explore -t channel; twins channel_unlock_relaxed
  *               and channel_lock_relaxed. */
 #ifndef WP_SHORT_LOCK_H

@@ -71,11 +71,11 @@ bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter)
 
 	if (wp__mutex_try(mutex))
 		return true;
-	wp_lock_acquire(&mutex->lock);
+	wp_short_lock_acquire(&mutex->lock);
 	is_taken = take_or_mark(mutex);
 	if (!is_taken)
 		wp__wait_queue_add(&mutex->line, waiter);
-	wp_lock_release(&mutex->lock);
+	wp_short_lock_release(&mutex->lock);
 	return is_taken;
 }
 
@@ -130,7 +130,7 @@ static void hand_over(wp_mutex *mutex, wp_waiter *first)
 	 * starts at 0 again. */
 	wp_store_relaxed(&mutex->word,
 			 WP_MUTEX_LOCKED | (mutex->line.first != NULL ? WP_MUTEX_QUEUED : 0));
-	wp_lock_release(&mutex->lock);
+	wp_short_lock_release(&mutex->lock);
 	wp__waiter_grant(first);
 }
 
@@ -153,7 +153,7 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 	 * Mutex!MutualExclusion: the next holder sees what this holder wrote. */
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
 	tell(first, &wake);
-	wp_lock_release(&mutex->lock);
+	wp_short_lock_release(&mutex->lock);
 	wp__wake(&wake);
 }
 
@@ -170,13 +170,13 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 		if (!(word & WP_MUTEX_LOCKED))
 			return WP_FORBIDDEN;
 		if (word & WP_MUTEX_QUEUED && !is_coming) {
-			wp_lock_acquire(&mutex->lock);
+			wp_short_lock_acquire(&mutex->lock);
 			if (mutex->line.first != NULL)
 				break;
 			/* First release the queue's lock, and only then unlock the mutex at
 			 * mutex.5. As soon as the mutex is unlocked, another thread may deallocate
 			 * it, and the queue's lock with it. */
-			wp_lock_release(&mutex->lock);
+			wp_short_lock_release(&mutex->lock);
 			word = WP_MUTEX_LOCKED;
 		}
 		/* [mutex.5] release; pairs mutex.1, mutex.2, mutex.7, mutex.8, mutex.17, mutex.18;
@@ -232,7 +232,7 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 		wp__mutex_has(mutex, waiter);
 		return true;
 	}
-	wp_lock_acquire(&mutex->lock);
+	wp_short_lock_acquire(&mutex->lock);
 	is_in_line = waiter->line != NULL;
 	if (is_in_line && mutex->line.first == waiter)
 		is_taken = take_first(mutex, mutex->line.first->next);
@@ -244,7 +244,7 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 		wp_store_relaxed(&waiter->state, WP_WAITER_WAITS);
 		wp__waiter_renew(waiter);
 	}
-	wp_lock_release(&mutex->lock);
+	wp_short_lock_release(&mutex->lock);
 	if (is_in_line && !is_taken)
 		return false;
 	if (!is_in_line)
@@ -280,7 +280,7 @@ static void pass_on(wp_mutex *mutex, wp_waiter *next)
 
 	if (is_woken)
 		tell(next, &wake);
-	wp_lock_release(&mutex->lock);
+	wp_short_lock_release(&mutex->lock);
 	if (is_woken)
 		wp__wake(&wake);
 }
@@ -289,7 +289,7 @@ bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter)
 {
 	bool is_in_line, was_first;
 
-	wp_lock_acquire(&mutex->lock);
+	wp_short_lock_acquire(&mutex->lock);
 	is_in_line = waiter->line != NULL;
 	was_first = is_in_line && mutex->line.first == waiter;
 	if (is_in_line)
@@ -299,7 +299,7 @@ bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter)
 	if (was_first && mutex->line.first != NULL)
 		pass_on(mutex, mutex->line.first);
 	else
-		wp_lock_release(&mutex->lock);
+		wp_short_lock_release(&mutex->lock);
 	wp__waiter_over(waiter);
 	if (is_in_line)
 		return true;

@@ -85,14 +85,15 @@
  *               is about to. BoundedBypass: while a thread is the first waiter, WP_MUTEX_BYPASSES
  *               others at most take the mutex. InOrder: waiters get the mutex in the order of the
  *               queue. MissesCounted: a look in vain brings the hand-over nearer. Served: each waiter that does not give up gets the mutex eventually. Served
- *               assumes that each thread gets the queue's lock eventually, which wp_lock does not
- *               promise (futex.h).
+ *               assumes that each thread gets the queue's lock eventually, which wp_short_lock does
+ *               not promise (short_lock.h).
  * Evidence      make check-specs T=Mutex checks the spec, make stress T=mutex runs this code on
  *               real cores, and wakeproof conform -t mutex compares the two.
  * Comments      guard.h explains the tags in brackets, and the comments of atomic operations. */
 #ifndef WP_MUTEX_H
 #define WP_MUTEX_H
 
+#include "base/short_lock.h"
 #include "thread/wait_queue.h"
 
 /* The bits of `word`. The bits from WP_MUTEX_PASS on are the count `passes`. */
@@ -118,7 +119,7 @@ enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PA
  * deallocate it, because it may be in the list of a virtual thread that holds it. */
 typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
-	wp_lock lock;
+	wp_short_lock lock;
 	wp_wait_queue line;
 	wp_vthread *holder;         /* NULL: the mutex is free, or an OS thread holds it */
 	struct wp_mutex *next_held; /* the next mutex in the holder's list */
@@ -180,9 +181,12 @@ WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
  * to unlock it. [any thread | lock-free: it retries if `word` changes] */
 WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
+	/* Before the locked instruction, because a read after it would wait for it. */
+	wp_vthread *self = wp_vthread_current();
+
 	if (!wp__mutex_try(mutex))
 		return false;
-	wp__mutex_taken(mutex, wp_vthread_current());
+	wp__mutex_taken(mutex, self);
 	return true;
 }
 

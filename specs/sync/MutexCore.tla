@@ -81,7 +81,7 @@ Busy(t) ==                    \* [mutex.9]
   /\ UNCHANGED <<Only, Told>>
 
 \* The thread locks the list.
-Lock(t) ==
+Lock(t) ==                    \* [short_lock.1]
   /\ pc[t] \in {"lock", "look", "late", "slow"}
   /\ lock = NoOne
   /\ lock' = t
@@ -115,7 +115,7 @@ PassesOn(t) ==
   /\ word.woken
 
 \* The thread unlocks the list.
-Unlock(t) ==
+Unlock(t) ==                  \* [short_lock.2]
   /\ lock' = NoOne
   /\ \/ /\ pc[t] = "mark"
         /\ word.queued

@@ -20,6 +20,7 @@ from wakeproof.judge.conform.maps.waiters import (
     end_label,
     futex_label,
     is_granted,
+    short_label,
     told,
 )
 
@@ -37,7 +38,7 @@ def code_label(step: Step) -> str:
         case "Begin":
             return f"Begin {name}"
         case "short_lock.1":
-            return WAIT if step.pre.word(LOCK) else f"Locked {name}"
+            return short_label(step, LOCK, f"Locked {name}")
         case "short_lock.2":
             return f"Unlock {name}"
         case "wait_queue.1" | "wait_queue.3":

@@ -21,6 +21,7 @@ from wakeproof.judge.conform.maps.waiters import (
     end_label,
     futex_label,
     lock_label,
+    short_label,
 )
 
 WAITING, LINE, ENDED = 48, 52, 72  # bytes, asserted in the scenario
@@ -41,9 +42,9 @@ def code_label(step: Step) -> str:
     if site in OF_SIGNALLER:
         return f"{OF_SIGNALLER[site]} {name}" if step.takes_place else WAIT
     match site:
-        case "lock.1" | "lock.2":
-            return lock_label(step, mutex.LOCK, f"LockFor {name}")
-        case "lock.3":
+        case "short_lock.1":
+            return short_label(step, mutex.LOCK, f"LockFor {name}")
+        case "short_lock.2":
             return f"UnlockFor {name}"
     return mutex.code_label(step)
 

@@ -21,7 +21,7 @@ from wakeproof.judge.conform.maps.waiters import (
     end_label,
     futex_label,
     is_granted,
-    lock_label,
+    short_label,
     sleeps,
 )
 
@@ -33,7 +33,7 @@ SWAPPED = {"mutex.1": "Take", "mutex.2": "Take", "mutex.3": "Mark", "mutex.4": "
            "mutex.5": "Release", "mutex.7": "TakeFirst", "mutex.8": "Forget",
            "mutex.14": "Unmark"}  # fmt: skip
 NAMED = {"Begin": "Begin", "mutex.6": "LetGo", "mutex.11": "Tell", "mutex.12": "Renew",
-         "mutex.13": "HandOver", "lock.3": "Unlock", "wait_queue.1": "Look",
+         "mutex.13": "HandOver", "short_lock.2": "Unlock", "wait_queue.1": "Look",
          "wait_queue.2": "Grant"}  # fmt: skip
 LOADS = ("mutex.9", "mutex.10", "mutex.15", "mutex.16", "mutex.17", "mutex.18", "mutex.19")
 
@@ -50,8 +50,8 @@ def code_label(step: Step) -> str:
     if site in LOADS:
         return HIDDEN
     match site:
-        case "lock.1" | "lock.2":
-            return lock_label(step, LOCK, f"Lock {name}")
+        case "short_lock.1":
+            return short_label(step, LOCK, f"Lock {name}")
         case "futex_wait" | "futex_wake":
             return futex_label(step, LOCK, name)
         case "wait_queue.3":

@@ -20,6 +20,11 @@ def lock_label(step: Step, lock: int, taken: str) -> str:
     return WAIT if is_held else taken
 
 
+def short_label(step: Step, lock: int, taken: str) -> str:
+    """Return `taken` if the step takes the lock there, of the kind that spins."""
+    return WAIT if step.pre.word(lock) else taken
+
+
 def end_label(step: Step, lock: int, name: str, stray: str = "Stray") -> str:
     """Return how a sleep ended without a wake: by a deadline, or spuriously."""
     if step.what.offset == lock:
