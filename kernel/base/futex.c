@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-enum { NS_PER_S = 1000000000 };
+enum { NS_PER_S = 1000000000, TURN_NS = 50000 };
 
 /* FUTEX_WAIT_BITSET has an absolute deadline, and FUTEX_WAIT has not. So a wait that is restarted
  * after a signal handler does not start its time anew. */
@@ -55,6 +55,12 @@ int wp_futex_wake(wp_atomic(uint32_t) *word, int count)
 {
 	return WP__SYSTEM("futex_wake", word, count,
 			  (int)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0));
+}
+
+/* order.h declares it. */
+void wp__sleep_a_turn(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = TURN_NS}, NULL);
 }
 
 int64_t wp_clock_ns(void)

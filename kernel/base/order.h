@@ -125,20 +125,25 @@ WP_INLINE void wp_pause(void)
 #define wp_yield() WP__YIELD()
 
 /* The number of pauses before a thread that waits yields its CPU. They take about 2 us, which is as
- * long as several short critical sections and far below a time slice. */
+ * long as several short critical sections and far below a time slice. After as many yields it
+ * sleeps, because a yield does not let a thread of a lower real-time priority run. */
 enum { WP_PAUSES = 64 };
+
+void wp__sleep_a_turn(void);
 
 WP_INLINE void wp__wait_a_turn(unsigned *turns)
 {
 	if (++*turns < WP_PAUSES)
 		wp_pause();
-	else
+	else if (*turns < 2 * WP_PAUSES)
 		wp_yield();
+	else
+		wp__sleep_a_turn();
 }
 
 /* One turn of a loop that waits for another thread which needs only an instant. The first turns
- * pause; later ones yield the CPU, because that thread may have lost its own. `turns` is 0 at
- * first. [any thread | wait-free] */
+ * pause; later ones yield the CPU, because that thread may have lost its own, and in the end they
+ * sleep for a moment. `turns` is 0 at first. [any thread | wait-free] */
 #define wp_wait_a_turn(turns) WP__WAIT_A_TURN(turns)
 
 #endif

@@ -4,7 +4,7 @@
  *   acquire                                     release
  *   [short_lock.1] until state was 0:           [short_lock.2] state := 0
  *                  compare-and-swap(0, 1)
- *                  else pause, then yield
+ *                  else pause, then yield, then sleep
  *
  * Usage         wp_short_lock_acquire(&lock);
  *               change_two_fields();             no system call, and no other lock
@@ -14,8 +14,9 @@
  *               sleeps, in the same atomic step: that is a second locked instruction. Here no
  *               thread sleeps. A thread that finds the lock held waits for a few instructions of
  *               the holder, or, if the holder has lost its CPU, until it has one again.
- * Not promised  Newcomers barge, so a wait for the lock has no bound. For threads of different
- *               real-time priorities on one CPU see biased_lock.h.
+ *               If the holder has a lower real-time priority on the same CPU, only a sleep of the
+ *               waiter lets it run.
+ * Not promised  Newcomers barge, so a wait for the lock has no bound.
  * Prior art     Test-and-set locks; Boost.Fiber's channels have one as well.
  * Spec          specs/sync/Channel.tla contains the acquisition as one step, with what is done under
  *               the lock, and the release as another; MutexCore.tla has a step for each.

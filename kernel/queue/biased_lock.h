@@ -14,13 +14,8 @@
  *               place in the queue, where at most one holder is before it. 64-bit counters do not
  *               wrap.
  * Not promised  The owner may be delayed, because a stealer may lose its CPU while it holds the
- *               lock. The owner then yields its CPU. Under SCHED_FIFO or SCHED_RR a yield does not
- *               let a thread of lower priority run. If an owner has a higher priority than its
- *               stealer and is on the same CPU, it spins until the real-time limit of the system
- *               (kernel.sched_rt_runtime_us: 0.95 s of each second) lets the stealer run. If that
- *               limit is off, the owner spins for ever. Therefore threads that share a queue must
- *               have one policy and one priority: all carriers of a steal domain, and all threads
- *               that close the group or submit to it.
+ *               lock. The owner then yields its CPU, and in the end sleeps, so that even a stealer
+ *               of a lower real-time priority runs.
  * Prior art     Ticket locks. We do not know of another one that prefers the owner to stealers.
  * Spec          specs/queue/BiasedLock.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
  * Evidence      make check-specs T=BiasedLock, make stress T=biased_lock. */

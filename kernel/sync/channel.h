@@ -33,7 +33,7 @@
  *               (short_lock.h): of the two locked instructions of a futex's lock, only the
  *               acquisition's is left.
  * Not promised  There is no fairness between the try_ functions and the threads that wait for the
- *               lock. Threads of different real-time priorities: see short_lock.h.
+ *               lock.
  * Spec          specs/sync/Channel.tla: NothingLost, Fifo, NobodyWaitsForNothing, Served.
  * Evidence      make check-specs T=Channel, make stress T=channel, wakeproof conform -t channel. */
 #ifndef WP_CHANNEL_H
