@@ -163,6 +163,7 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 {
 	uint32_t victim = carrier->put_off, sent = carrier->left, old = end_park(carrier);
 
+	(void)sent; /* only counted */
 	if (victim == WP_NOBODY)
 		return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
 	carrier->put_off = WP_NOBODY;
