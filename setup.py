@@ -35,8 +35,14 @@ OF_PYTHON = [
             f"python/wakeproof/_native/{name}.h"
             for name in ("own", "core", "free", "spin", "aio_channel")
         ],
-        # -g0: 448 functions. -gz: packed, which debuggers read all the same.
-        extra_compile_args=["-std=c11", "-gz", "-g0" if name == "exchange" else "-g1"],
+        # -g0: 448 functions. -gz: packed, which debuggers read all the same. initial-exec: the
+        # variables of a thread are at fixed places, as in the kernel; else a call finds them.
+        extra_compile_args=[
+            "-std=c11",
+            "-gz",
+            "-g0" if name == "exchange" else "-g1",
+            "-ftls-model=initial-exec",
+        ],
         extra_link_args=["-gz"],
     )
     for name, *parts in (

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from tests.support.replaced import methods_of_c
@@ -46,11 +46,12 @@ from wakeproof._runtime import calls, core, jobs
 from wakeproof._runtime.brief import HAS_GIL
 from wakeproof._runtime.here import ARE_OWN
 from wakeproof._runtime.signal import Signal
-from wakeproof.errors import DeadlockError, StateError
+from wakeproof.errors import DeadlockError, StateError, UsageError
 
 if TYPE_CHECKING:
     from wakeproof._native.ffi import CParker
 
+T = TypeVar("T")
 PATIENCE_S = 300.0
 SAME = (
     "tests/thread/test_vthread.py", "tests/python/test_trampoline.py",
@@ -246,6 +247,45 @@ def test_coroutines_that_set_no_variable_have_one_context_for_all() -> None:
 def test_a_thread_takes_160_bytes() -> None:
     with CarrierGroup(1) as group:
         assert sys.getsizeof(VirtualThread(park, group=group)) == 160
+
+
+def identity(value: T) -> T:
+    return value
+
+
+def test_a_chain_of_threads_that_keep_one_another_is_freed_without_a_deep_stack() -> None:
+    def after(last: object) -> VirtualThread[Any]:
+        thread = VirtualThread(lambda: last).start()
+        thread.join()
+        return thread
+
+    def chain() -> object:
+        last: object = None
+        for _ in range(300_000):
+            last = after(last)  # its result
+        return last
+
+    with CarrierGroup(1) as group:
+        last = VirtualThread(chain, group=group).start().result()
+        seen = weakref.ref(last)
+        del last
+    until(lambda: seen() is None)
+
+
+def test_a_call_of_the_class_with_names_or_of_a_subclass_is_a_call_of_its_init() -> None:
+    class Own(VirtualThread[int]):
+        def __init__(self, more: int) -> None:
+            super().__init__(identity, more + 1)
+
+    with CarrierGroup(1) as group:
+        assert VirtualThread(identity, 1, group=group).start().result() == 1
+        assert VirtualThread(int, group=group, name="so").name == "so"
+        thread = VirtualThread(lambda: Own(1).start().result(), group=group)
+        assert thread.start().result() == 2
+    with pytest.raises(TypeError, match="fn is missing"):
+        VirtualThread()  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="fn is 3"):
+        VirtualThread(3)  # type: ignore[arg-type]
 
 
 def test_a_signal_calls_in_order() -> None:

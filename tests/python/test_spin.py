@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from tests.support.virtual import PATIENCE_S, until
 
-from wakeproof import CarrierGroup, VirtualThreadPool
+from wakeproof import CarrierGroup, VirtualThread, VirtualThreadPool, coroutine
 from wakeproof._runtime import core
 from wakeproof._runtime.brief import HAS_GIL
 
@@ -20,8 +20,11 @@ pytestmark = pytest.mark.skipif(not core.IN_C, reason="only core.c looks")
 CPUS = len(os.sched_getaffinity(0))
 
 
-def looks() -> tuple[int, int, int]:
-    """Return how many looks have missed, and have found something; steps that followed others."""
+def looks() -> tuple[int, int, int, int]:
+    """Return how many looks have missed, and have found something.
+
+    And how many steps followed others: after one that woke an OS thread, and without.
+    """
     from wakeproof._native import own
 
     return own.looks()
@@ -95,6 +98,23 @@ def test_steps_follow_one_another_once_an_os_thread_waits_for_the_gil() -> None:
         return looks()[2] > followed
 
     until(have_followed)
+
+
+@pytest.mark.skipif(not HAS_GIL, reason="without the GIL nobody waits for it")
+def test_a_carrier_keeps_the_gil_for_32_steps_at_a_time() -> None:
+    async def turns() -> None:
+        for _ in range(count // 4):
+            await coroutine.yield_now()
+
+    def start() -> None:
+        for thread in [VirtualThread(turns).start() for _ in range(4)]:
+            thread.join()
+
+    count, followed = 100_000, looks()[3]
+    with CarrierGroup(1) as group:
+        VirtualThread(start, group=group).start().join()
+    share = (looks()[3] - followed) / count
+    assert 0.9 < share < 33 / 34  # 32 of 33 follow another one; a few poll
 
 
 @pytest.mark.skipif(CPUS < 2, reason="with one CPU nobody looks")

@@ -278,6 +278,14 @@ def test_long_steps_are_counted_also_without_the_watchdog(group: CarrierGroup) -
     until(lambda: group[0].counts.long_steps == (2 if ARE_OWN else 1))
 
 
+@pytest.mark.skipif(not ARE_OWN, reason="only own.c has the time of one step for the next")
+def test_what_lies_between_two_steps_counts_as_none_of_them(group: CarrierGroup) -> None:
+    for _ in range(3):
+        VirtualThread(int, group=group).start().join()
+        time.sleep(2 * LIMIT_S)
+    assert group[0].counts.long_steps == 0
+
+
 @pytest.mark.parametrize("limit_s", [0, -1, True, "1", float("nan")])
 def test_a_bad_limit_is_refused(limit_s: Any) -> None:
     with pytest.raises(UsageError, match=r"limit_s is .*; allowed: seconds, more than 0"):

@@ -100,6 +100,11 @@ bool wp__job_was_parked(wp_task *job);
 /* As wp_group_close. *back: the list, untouched unless it is WP_OK. [any thread | blocks] */
 int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back);
 
+/* As wp_group_free; the memory of its threads is kept for those of later groups. For how many, it
+ * says. [as it; any thread | wait-free] */
+void wp__group_free(wp_group *group);
+uint32_t wp__kept(void);
+
 /* What a virtual thread does on a carrier, by its number: gives an enum wp_step. [once, before the
  * first is made] */
 void wp__vthread_steps(int (*step)(uint64_t number));

@@ -89,15 +89,14 @@ static Py_ssize_t count_of_all;
 GUARD(all_lock) /* of the list and its count */
 
 /* What is called in Python: where it is slow anyway, or where an exception is made. */
-#define CALLED(each)                                                                         \
-	each(numbers) each(nothing) each(partial) each(thread_type) each(bindings)           \
-		each(check_callable) each(checked) each(place) each(is_coroutine) each(know) \
-			each(failed) each(send) each(keep) each(report) each(in_child)       \
-				each(refuse_start) each(closed_start) each(context_to_start) \
-					each(deadline_ns) each(interrupted) each(hopeless)   \
-						each(wait_long) each(soon_s) each(signal)    \
-							each(refuse_yield) each(refuse_join) \
-								each(refuse_park)
+#define CALLED(each)                                                                            \
+	each(nothing) each(partial) each(thread_type) each(bindings) each(check_callable)       \
+		each(checked) each(place) each(is_coroutine) each(know) each(failed) each(send) \
+			each(keep) each(report) each(in_child) each(refuse_start)               \
+				each(closed_start) each(context_to_start) each(deadline_ns)     \
+					each(interrupted) each(hopeless) each(wait_long)        \
+						each(soon_s) each(signal) each(refuse_yield)    \
+							each(refuse_join) each(refuse_park)
 #define OBJECT(name) PyObject *name;
 static struct {
 	CALLED(OBJECT)
@@ -140,10 +139,15 @@ static PyObject *switch_to(PyObject *greenlet, PyObject *args)
 static long pid;                      /* of this process */
 static _Thread_local PyObject *known; /* the group that this carrier was made known for; borrowed */
 
+/* The `_life` of the group of which a thread was made last, of this process; with the GIL only. */
+static PyObject *last_life;
+static void *last_place;
+
 static void forked(void)
 {
 	pid = (long)getpid();
 	known = NULL;
+	last_life = NULL;
 	gil_is_due = false;
 	sleepers = watchers = 0;
 }
@@ -159,16 +163,25 @@ static bool is_alive(PyObject *life)
 	return PyList_GET_ITEM(life, IS_ALIVE) == Py_True;
 }
 
-/* The kernel's group. */
+/* The kernel's group, which is of this process. */
 static void *place_of(PyObject *life)
 {
-	return PyLong_AsVoidPtr(PyList_GET_ITEM(life, PLACE));
+	void *place;
+
+	if (life == last_life)
+		return last_place;
+	place = PyLong_AsVoidPtr(PyList_GET_ITEM(life, PLACE));
+#ifndef Py_GIL_DISABLED
+	Py_XSETREF(last_life, Py_NewRef(life));
+	last_place = place;
+#endif
+	return place;
 }
 
 /* Whether the group was made in this process. */
 static bool is_here(PyObject *life)
 {
-	return PyLong_AsLong(PyList_GET_ITEM(life, PROCESS)) == pid;
+	return life == last_life || PyLong_AsLong(PyList_GET_ITEM(life, PROCESS)) == pid;
 }
 
 /* Whether it has a thread of the kernel that may be called. */
@@ -261,16 +274,20 @@ static PyObject **room_of(PyObject *self, size_t at)
 	return (PyObject **)(void *)((char *)OF(self)->few + at);
 }
 
-/* Takes the reference to the value. 0; -1: no memory. */
-static int set_few(PyObject *self, size_t at, PyObject *value)
+static int put_few(PyObject *self, size_t at, PyObject *value)
 {
-	PyObject **field;
+	PyObject **field = room_of(self, at);
 
-	if (value == NULL && LOOK_FOR(OF(self)->few) == NULL)
-		return 0;
-	field = room_of(self, at);
 	Py_XDECREF(field == NULL ? value : swap(OF(self), field, value));
 	return field == NULL ? -1 : 0;
+}
+
+/* Takes the reference to the value. 0; -1: no memory. */
+static inline int set_few(PyObject *self, size_t at, PyObject *value)
+{
+	bool has_none = value == NULL && LOOK_FOR(OF(self)->few) == NULL;
+
+	return has_none ? 0 : put_few(self, at, value);
 }
 
 #define AT(field) offsetof(wp__few, field)
@@ -1528,14 +1545,19 @@ static void find_vars(void)
 	PyErr_Clear();
 }
 
+/* Whether the caller's variables are those of the last start. */
+static bool is_seen(void)
+{
+	PyObject *now = PyThreadState_Get()->context;
+
+	return vars_at && seen != NULL && now != NULL && vars_of(now) == vars_of(seen);
+}
+
 /* A context that is equal to the caller's, and that nobody enters: a new reference. NULL: an exception. */
 static PyObject *seen_context(void)
 {
-	PyObject *now = PyThreadState_Get()->context, *copy;
+	PyObject *copy = PyContext_CopyCurrent();
 
-	if (vars_at && seen != NULL && now != NULL && vars_of(now) == vars_of(seen))
-		return Py_NewRef(seen);
-	copy = PyContext_CopyCurrent();
 #ifndef Py_GIL_DISABLED
 	if (copy != NULL && vars_at) {
 		Py_XSETREF(seen, Py_NewRef(copy));
@@ -1859,12 +1881,13 @@ static PyObject *greenlets_here(PyObject *module, PyObject *nothing)
 }
 
 /* For tests: how many looks before a sleep have missed, and have found what they looked for; how many
- * steps have followed others with the GIL. */
+ * steps have followed others with the GIL, after a wakeup of an OS thread, and without. */
 static PyObject *looks_here(PyObject *module, PyObject *nothing)
 {
 	(void)module;
 	(void)nothing;
-	return Py_BuildValue("nnn", LOOK(looks[false]), LOOK(looks[true]), LOOK(followed));
+	return Py_BuildValue("nnnn", LOOK(looks[false]), LOOK(looks[true]), LOOK(followed[true]),
+			     LOOK(followed[false]));
 }
 
 static PyObject *next_of_call(PyObject *thread)
@@ -1998,6 +2021,7 @@ static int step_of(PyObject *thread)
 	if (said != NULL) {
 		how = said == said_park    ? PARK
 		      : said == said_yield ? YIELD
+		      : said == said_done  ? DONE
 					   : (int)PyLong_AsLong(said);
 		Py_DECREF(said);
 	}
@@ -2066,18 +2090,22 @@ static int step_whole(uint64_t number)
 	return how;
 }
 
-/* A step, and if that has woken an OS thread, the next ones. */
+/* A step, and the next ones: BATCH_STEPS, and for BATCH_NS once they have woken an OS thread. */
 static int steps(uint64_t number)
 {
 	int how = step_whole(number), next;
-	int64_t until_ns = has_woken && HAS_GIL ? clock_ns() + BATCH_NS : 0;
+	int64_t until_ns = 0;
 
-	while (how <= PARK && until_ns != 0 && clock_ns() < until_ns) {
+	for (int left = BATCH_STEPS; HAS_GIL && how <= PARK; left--) {
+		if (has_woken && until_ns == 0)
+			until_ns = clock_ns() + BATCH_NS;
+		if (until_ns == 0 ? left <= 0 : clock_ns() >= until_ns)
+			break;
 		next = kernel.then(how);
 		if (next < 0)
 			break;
 		how = next;
-		PUT(followed, followed + 1);
+		PUT(followed[until_ns != 0], followed[until_ns != 0] + 1);
 	}
 	return how;
 }
@@ -2099,6 +2127,7 @@ static int step(uint64_t number)
 	is_in_step = true;
 	how = steps(number);
 	is_in_step = false;
+	wp__own_rests();
 	PyGILState_Release(before);
 	if (has_woken)
 		look();
@@ -2110,6 +2139,7 @@ static PyObject *first_step(PyObject *module, PyObject *number)
 	int how = step_of((PyObject *)PyLong_AsVoidPtr(number));
 
 	(void)module;
+	wp__own_rests();
 	return PyErr_Occurred() ? NULL : PyLong_FromLong(how);
 }
 
@@ -2157,12 +2187,11 @@ static int settle(vthread *self, PyObject *asked, int *home)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* What the thread calls: fn, or fn with its arguments. */
-static PyObject *bound(PyObject *args, PyObject *named)
+/* What the thread calls: fn, or fn with its arguments. args: NULL if there is fn only. */
+static PyObject *bound(PyObject *fn, PyObject *args, PyObject *named)
 {
-	PyObject *fn = PyTuple_GET_ITEM(args, 0);
-
-	if (PyTuple_GET_SIZE(args) != 1 || (named != NULL && PyDict_GET_SIZE(named) != 0))
+	if (args != NULL &&
+	    (PyTuple_GET_SIZE(args) != 1 || (named != NULL && PyDict_GET_SIZE(named) != 0)))
 		return PyObject_Call(py.partial, args, named);
 	/* As the body of a thread it is a coroutine, which dumps show. */
 	return Py_NewRef(Py_IS_TYPE(fn, in_c_type) ? ((in_c *)fn)->fn : fn);
@@ -2196,26 +2225,22 @@ static int make(vthread *self, bool awaits, int home)
 	return made == NULL ? -1 : 0;
 }
 
-static int fill(vthread *self, PyObject *args, PyObject *named, PyObject *asked)
+static int fill(vthread *self, PyObject *fn, PyObject *args, PyObject *named, PyObject *asked)
 {
-	int home, awaits = is_coroutine(PyTuple_GET_ITEM(args, 0));
+	int home, awaits = is_coroutine(fn);
 
 	if (awaits < 0 || settle(self, asked, &home) != 0)
 		return -1;
-	Py_XSETREF(self->call, bound(args, named));
+	Py_XSETREF(self->call, bound(fn, args, named));
 	return self->call == NULL ? -1 : make(self, awaits, home);
 }
 
-/* 0; -1: an exception. */
-static int count(vthread *self)
+/* Of a new thread; the first is 1. */
+static uint64_t next_number(void)
 {
-	PyObject *number = PyIter_Next(py.numbers);
+	static uint64_t last;
 
-	if (number == NULL)
-		return -1;
-	self->number = PyLong_AsUnsignedLongLong(number);
-	Py_DECREF(number);
-	return 0;
+	return ADD(last, 1);
 }
 
 /* Whether the place is of this process, and of a group that has not been freed. */
@@ -2228,15 +2253,15 @@ vthread *wp__core_new(PyObject *fn, bool awaits, PyObject *name, PyObject *group
 {
 	PyTypeObject *type = (PyTypeObject *)py.thread_type;
 	vthread *self = OF(type->tp_alloc(type, 0));
-	int home = at->home, failed;
+	int home = at->home, failed = 0;
 
 	if (self == NULL)
 		return NULL;
-	failed = count(self);
-	if (!failed && is_known(at)) {
+	self->number = next_number();
+	if (is_known(at)) {
 		self->life = Py_NewRef(at->life);
 		self->group = Py_NewRef(group);
-	} else if (!failed) {
+	} else {
 		failed = settle(self, group, &home);
 		if (!failed && self->group == group) {
 			Py_XSETREF(at->life, Py_NewRef(self->life));
@@ -2274,25 +2299,60 @@ static int options(vthread *self, PyObject *rest, PyObject **asked)
 static int init(PyObject *object, PyObject *args, PyObject *named)
 {
 	vthread *self = OF(object);
-	PyObject *asked = NULL, *rest = NULL;
+	PyObject *fn, *asked = NULL, *rest = NULL;
 	int failed = 0;
 
 	if (PyTuple_GET_SIZE(args) < 1) {
 		PyErr_SetString(PyExc_TypeError, "VirtualThread: fn is missing");
 		return -1;
 	}
-	if (!PyCallable_Check(PyTuple_GET_ITEM(args, 0))) {
-		Py_XDECREF(PyObject_CallOneArg(py.check_callable, PyTuple_GET_ITEM(args, 0)));
+	fn = PyTuple_GET_ITEM(args, 0);
+	if (!PyCallable_Check(fn)) {
+		Py_XDECREF(PyObject_CallOneArg(py.check_callable, fn));
 		return -1;
 	}
 	if (named != NULL && PyDict_GET_SIZE(named) > 0) {
 		rest = PyDict_Copy(named);
 		failed = rest == NULL ? -1 : options(self, rest, &asked);
 	}
-	failed = failed || count(self) != 0 || fill(self, args, rest, asked) != 0 ? -1 : 0;
+	self->number = next_number();
+	failed = failed || fill(self, fn, args, rest, asked) != 0 ? -1 : 0;
 	Py_XDECREF(asked);
 	Py_XDECREF(rest);
 	return failed;
+}
+
+/* The call of the class, but of no subclass. With fn alone, as mostly, no tuple is made of the
+ * arguments. */
+static PyObject *call_of_class(PyObject *type, PyObject *const *args, size_t flags, PyObject *names)
+{
+	Py_ssize_t count = PyVectorcall_NARGS(flags),
+		   named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+	PyObject *self, *tuple, *dict;
+
+	if (((PyTypeObject *)type)->tp_init == init && count == 1 && named == 0 &&
+	    PyCallable_Check(args[0])) {
+		self = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+		if (self == NULL)
+			return NULL;
+		OF(self)->number = next_number();
+		if (fill(OF(self), args[0], NULL, NULL, NULL) != 0)
+			Py_CLEAR(self);
+		return self;
+	}
+	tuple = PyTuple_New(count);
+	dict = named == 0 ? NULL : PyDict_New();
+	for (Py_ssize_t n = 0; tuple != NULL && n < count; n++)
+		PyTuple_SET_ITEM(tuple, n, Py_NewRef(args[n]));
+	for (Py_ssize_t n = 0; dict != NULL && n < named; n++)
+		if (PyDict_SetItem(dict, PyTuple_GET_ITEM(names, n), args[count + n]) != 0)
+			Py_CLEAR(dict);
+	self = tuple == NULL || (named != 0 && dict == NULL)
+		       ? NULL
+		       : PyType_Type.tp_call(type, tuple, dict);
+	Py_XDECREF(tuple);
+	Py_XDECREF(dict);
+	return self;
 }
 
 static PyObject *refused(PyObject *by, PyObject *self)
@@ -2318,15 +2378,18 @@ static int prepare(vthread *self, PyObject *context)
 			return -1;
 		Py_DECREF(said);
 	}
-	if (context == NULL || context == Py_None) {
+	if (context != NULL && context != Py_None) {
+		Py_INCREF(context);
+	} else if (is_seen()) { /* it has no bindings either */
+		context = Py_NewRef(seen);
+		self->copies = true;
+	} else {
 		if (PyContextVar_Get(py.bindings, NULL, &bindings) != 0)
 			return -1;
 		is_plain = bindings == NULL || bindings == Py_None;
 		context = is_plain ? seen_context() : PyObject_CallNoArgs(py.context_to_start);
 		self->copies = is_plain && context == seen;
 		Py_XDECREF(bindings);
-	} else {
-		Py_INCREF(context);
 	}
 	if (context == NULL)
 		return -1;
@@ -2550,17 +2613,17 @@ static void finalize(PyObject *object)
 
 	if (!is_whole(self) || !is_here(self->life))
 		return; /* its arguments were refused, its group was closed, or it is the parent's */
-	PyErr_Fetch(&kind, &error, &trace);
 	if (is_alive(self->life)) {
 		self->native = NULL; /* a hook may keep this object */
 		kernel.vthread_free(native);
 	}
-	if (OF_FEW(object, error) != NULL) {
-		said = PyObject_CallOneArg(py.report, object);
-		if (said == NULL)
-			PyErr_WriteUnraisable(object);
-		Py_XDECREF(said);
-	}
+	if (OF_FEW(object, error) == NULL)
+		return;
+	PyErr_Fetch(&kind, &error, &trace);
+	said = PyObject_CallOneArg(py.report, object);
+	if (said == NULL)
+		PyErr_WriteUnraisable(object);
+	Py_XDECREF(said);
 	PyErr_Restore(kind, error, trace);
 }
 
@@ -2612,6 +2675,29 @@ static void dealloc(PyObject *object)
 	PyMem_Free(OF(object)->few);
 	type->tp_free(object);
 	Py_DECREF(type);
+}
+
+/* Of VirtualThread: what a class of Python does beside its base's is for attributes that this one has
+ * not. A subclass has finalized its object. */
+static void dealloc_of_class(PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+	bool may_stay = (PyObject *)type != py.thread_type || type->tp_finalize != finalize ||
+			OF_FEW(object, error) != NULL;
+
+	PyObject_GC_UnTrack(object);
+	Py_TRASHCAN_BEGIN(object, dealloc_of_class) if (may_stay)
+	{
+		PyObject_GC_Track(object);
+		may_stay = PyObject_CallFinalizerFromDealloc(object) != 0;
+	}
+	else
+	{
+		finalize(object);
+	}
+	if (!may_stay)
+		dealloc(object);
+	Py_TRASHCAN_END
 }
 
 static PyObject *address_get(PyObject *self, void *nothing)
@@ -3014,6 +3100,8 @@ static PyObject *bind_core(PyObject *module, PyObject *args)
 		each[n] = (uintptr_t)PyLong_AsVoidPtr(PyTuple_GET_ITEM(addresses, n));
 	for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
 		numbers[n] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes, n));
+	((PyTypeObject *)py.thread_type)->tp_vectorcall = call_of_class;
+	((PyTypeObject *)py.thread_type)->tp_dealloc = dealloc_of_class;
 	greenlets = PyCapsule_Import("greenlet._C_API", 0);
 	if (greenlets == NULL || PyErr_Occurred())
 		return NULL;
@@ -3039,7 +3127,7 @@ static PyMethodDef functions[] = {
 	 "Callables of the calling OS thread that are alive, and greenlets that are idle."},
 	{"looks", looks_here, METH_NOARGS,
 	 "How many looks before a sleep have missed, and have found what they looked for; how many "
-	 "steps have followed others with the GIL."},
+	 "steps have followed others with the GIL, after a wakeup of an OS thread, and without."},
 	{"forget", finished, METH_O,
 	 "Drop what the thread ran with and wake its joiners, because it never runs again."},
 	{"park", (PyCFunction)(void *)park, METH_FASTCALL,

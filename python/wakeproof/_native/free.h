@@ -19,6 +19,7 @@
 #define UNLOCK_OF(object) UNLOCK((object)->ob_base.ob_mutex)
 #define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define TAKE(flag) __atomic_exchange_n(&(flag), true, __ATOMIC_ACQ_REL)
+#define ADD(word, more) __atomic_add_fetch(&(word), more, __ATOMIC_RELAXED)
 #define NEEDS_NO_GIL(module) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED)
 #else
 #define GUARD(name)
@@ -28,6 +29,7 @@
 #define UNLOCK_OF(object) ((void)(object))
 #define FENCE() ((void)0)
 #define TAKE(flag) ((flag) || ((flag) = true, false))
+#define ADD(word, more) ((word) += (more))
 #define NEEDS_NO_GIL(module) (0)
 #endif
 

@@ -161,7 +161,7 @@ int wp__own_mount(PyObject *thread, uint64_t number, PyObject *values)
 #else
 	state->dict = Py_XNewRef(values);
 #endif
-	state->id = __atomic_fetch_add(&mounts, 1, __ATOMIC_RELAXED);
+	state->id = ADD(mounts, 1);
 #if HAS_LIST
 	own->before = NULL;
 	own->next = mounted;
@@ -240,7 +240,14 @@ static PyObject *unmount(PyObject *module, PyObject *nothing)
 
 	(void)module;
 	(void)nothing;
+	wp__own_rests();
 	return kept != NULL || PyErr_Occurred() ? kept : Py_NewRef(Py_None);
+}
+
+void wp__own_rests(void)
+{
+	if (runs != NULL)
+		runs->follows = false;
 }
 
 PyObject *wp__own_thread(void)

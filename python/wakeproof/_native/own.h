@@ -29,6 +29,8 @@ typedef struct wp__own {
 int wp__own_mount(PyObject *thread, uint64_t number, PyObject *values);
 /* End it: what the thread keeps. NULL: nothing, or an exception. */
 PyObject *wp__own_unmount(void);
+/* The next step of the calling OS thread does not follow the last one at once. */
+void wp__own_rests(void);
 /* The calling virtual thread, borrowed; NULL: it is none. */
 PyObject *wp__own_thread(void);
 /* A new list of the virtual threads that have begun and not ended. NULL: no memory. */

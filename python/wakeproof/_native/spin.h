@@ -19,8 +19,10 @@
  * The GIL        Who wants it while another thread has it sleeps, and has to be woken. Hence who has
  *                woken another thread, and is about to let the GIL go, says so.
  * Batches        A carrier that lets the GIL go after a step has it again before the thread that wants
- *                it is awake, which then sleeps on. So once it has woken an OS thread the carrier keeps
- *                the GIL for the steps that follow, for BATCH_NS, and then looks for its arrival.
+ *                it is awake, which then sleeps on; and to let it go and take it costs as much as a short
+ *                step. So it keeps the GIL for BATCH_STEPS steps. Once it has woken an OS thread it keeps
+ *                it for BATCH_NS, and then looks for its arrival. Whoever wants the GIL meanwhile
+ *                gets it as always: the interpreter gives it away in the midst of a step.
  * Prior art      Karlin and others, Empirical studies of competitive spinning, SOSP 1991.
  * Evidence       tests/python/test_spin.py; wakeproof bench. */
 #ifndef WP__SPIN_H
@@ -36,7 +38,7 @@ enum { HAS_GIL = false };
 #else
 enum { HAS_GIL = true };
 #endif
-enum { LOOK_NS = 20000, BATCH_NS = 500000, MISSES_MOST = 10 };
+enum { LOOK_NS = 20000, BATCH_NS = 500000, BATCH_STEPS = 32, MISSES_MOST = 10 };
 
 /* Of one OS thread. left_out: how often it does not look before it looks again. */
 typedef struct spin {
@@ -44,13 +46,14 @@ typedef struct spin {
 } spin;
 
 static _Thread_local spin for_permit, for_start, for_arrival;
-static bool has_cpus;       /* more than one */
-static bool gil_is_due;     /* who has it has woken another thread, and lets it go in a moment */
-static int sleepers;        /* OS threads that wait for a permit */
-static int watchers;        /* carriers that look for a start */
-static unsigned arrivals;   /* OS threads that have the GIL after a wait for a permit */
-static Py_ssize_t followed; /* steps in a batch, but for the first; for tests */
-static Py_ssize_t looks[2]; /* that have missed, that have found; for tests */
+static bool has_cpus;     /* more than one */
+static bool gil_is_due;   /* who has it has woken another thread, and lets it go in a moment */
+static int sleepers;      /* OS threads that wait for a permit */
+static int watchers;      /* carriers that look for a start */
+static unsigned arrivals; /* OS threads that have the GIL after a wait for a permit */
+/* For tests: steps in a batch, but for the first, that has woken no OS thread, that has woken one; looks
+ * that have missed, that have found. */
+static Py_ssize_t followed[2], looks[2];
 
 static void count_cpus(void)
 {

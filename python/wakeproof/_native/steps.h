@@ -24,8 +24,9 @@ typedef struct running {
 	struct running *next, **back;
 	uint64_t step; /* its id; 0: none */
 	uint64_t number;
-	int64_t since_ms;
+	int64_t since_ms; /* follows: since the last one ended */
 	unsigned long os_thread;
+	bool follows; /* the next step begins where the last one ended */
 } running;
 
 static _Thread_local running *runs;
@@ -99,19 +100,22 @@ static void step_begins(uint64_t number)
 		pthread_mutex_unlock(&all_lock);
 	}
 	PUT(runs->number, number);
-	PUT(runs->since_ms, coarse_ms());
-	PUBLISH(runs->step, __atomic_add_fetch(&last_step, 1, __ATOMIC_RELAXED));
+	if (!runs->follows)
+		PUT(runs->since_ms, coarse_ms());
+	PUBLISH(runs->step, ADD(last_step, 1));
 }
 
 static void step_ends(PyObject *thread)
 {
 	PyObject *said;
-	int64_t took_ms;
+	int64_t now_ms = coarse_ms(), took_ms;
 
 	if (runs == NULL)
 		return;
-	took_ms = coarse_ms() - runs->since_ms;
+	took_ms = now_ms - runs->since_ms;
 	PUT(runs->step, 0);
+	PUT(runs->since_ms, now_ms);
+	runs->follows = true;
 	if (took_ms <= LONG_MS || lasted == NULL || thread == NULL)
 		return;
 	said = PyObject_CallFunction(lasted, "OL", thread, (long long)took_ms);

@@ -2,6 +2,7 @@
  * vthreads.c - virtual threads, and pollers, whose step is a Python callable; see binding.h. */
 #include "binding.h"
 
+#include "kept.h"
 #include "sched/placement/group_placement.h"
 #include "sched/poller_turn.h"
 #include "sched/run_queues.h"
@@ -37,7 +38,20 @@ wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, 
 				    .scheduler = scheduler};
 	wp_vthread *thread = NULL;
 
+	use_kept(&group->bodies);
 	return wp_vthread_new(group, &config, &thread) == WP_OK ? thread : NULL;
+}
+
+void wp__group_free(wp_group *group)
+{
+	wp__wakers_wait(&group->wakers);
+	keep(&group->bodies);
+	wp_group_free(group);
+}
+
+uint32_t wp__kept(void)
+{
+	return __atomic_load_n(&kept.count, __ATOMIC_RELAXED) * WP_BODY_CHUNK;
 }
 
 static void give(void *arg, wp_vthread *thread)

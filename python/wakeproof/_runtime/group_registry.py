@@ -40,7 +40,7 @@ def _free(
     pid: int,
     life: list[int],
     _now: Callable[[], int] = os.getpid,  # a group may end after the names of this module
-    _free: Callable[[CGroup], None] = lib.wp_group_free,
+    _free: Callable[[CGroup], None] = lib.wp__group_free,
 ) -> None:
     if pid == _now():  # in a forked child this thread may be a carrier of the group
         life[0] = False  # virtual threads in the same cycle of references are freed after it
