@@ -1396,14 +1396,17 @@ static PyObject *running_now(PyObject *module, PyObject *nothing)
 #endif
 
 /* Without the GIL each use of an object by another thread than its maker's is two locked instructions
- * on its count of references, a line that all users share. */
+ * on its count of references, a line that all users share. These are the words of CPython's own immortal
+ * objects (_Py_SetImmortal, which it does not export), and the collector leaves out what has them. The
+ * first of them ends the counting, so that a count which another thread is about to change is no more
+ * one that could free it. */
 static PyObject *never_freed(PyObject *module, PyObject *object)
 {
 	(void)module;
 #ifdef Py_GIL_DISABLED
+	PUBLISH(object->ob_ref_local, _Py_IMMORTAL_REFCNT_LOCAL);
 	PUT(object->ob_tid, 0);
 	PUT(object->ob_ref_shared, 0);
-	PUT(object->ob_ref_local, _Py_IMMORTAL_REFCNT_LOCAL);
 #endif
 	return Py_NewRef(object);
 }
