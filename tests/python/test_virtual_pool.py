@@ -117,13 +117,15 @@ def test_who_waits_is_on_no_carrier() -> None:
     ):
         assert pool._permits is not None
         pool._permits.acquire()
-        future = pool.submit(group.running)
-        until(lambda: [call.thread.state for call in pool._calls] == ["parked"])
-        (call,) = pool._calls
-        home = call.thread.home
-        blocked = home.factory(pinned=True)(gate.wait, PATIENCE_S)
-        until(lambda: blocked.state == "running")
-        pool._permits.release()
+        try:
+            future = pool.submit(group.running)
+            until(lambda: [call.thread.state for call in pool._calls] == ["parked"])
+            (call,) = pool._calls
+            home = call.thread.home
+            blocked = home.factory(pinned=True)(gate.wait, PATIENCE_S)
+            until(lambda: blocked.state == "running")
+        finally:  # after a failure too: the pool waits for its calls
+            pool._permits.release()
         try:
             assert future.result(PATIENCE_S) not in (None, home)
         finally:
