@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks by their numbers, and what several threads use without counting references (``jobs.py``)."""
+"""Tasks by their numbers, and what threads share without counting references (``jobs.py``)."""
 
 from __future__ import annotations
 
