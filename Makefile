@@ -174,8 +174,8 @@ campaign: venv ## Let each call of a running kernel to the system fail in turn: 
 campaign-judges: venv ## Let calls of the judges to the system fail, one in each run: a quarter of an hour
 	$(Q)$(BIN)/python -m tools.campaign_judges
 
-soak-threads: venv ## A million virtual threads, in four builds, S seconds each; goes on where it stopped  [S=600]
-	$(Q)$(BIN)/python -m tools.soak_threads $(or $(S),600)
+soak-threads: venv ## A million virtual threads, in four builds, S seconds each; goes on where it stopped  [S=1800]
+	$(Q)$(BIN)/python -m tools.soak_threads $(or $(S),1800)
 
 results: venv ## Write docs/results/, the results of a release: an hour, on a quiet machine  [T=PART]
 	$(Q)$(BIN)/python -m tools.results $(T)

@@ -31,7 +31,7 @@ def main() -> int:
         print(f"{'command':10}{'process':16}{'call':16}{'whole':>7}{'said':>7}{'wrong':>7}")
         for name, job in refusing.JOBS.items():
             for process in job.processes:
-                for call in refusing.CALLS:
+                for call in job.calls:
                     found: Counter[str] = Counter()
                     for at in refusing.numbers(MOST):
                         ended = refusing.run(preloaded, job, process, call, at)

@@ -40,7 +40,7 @@ PARTS = {
     "test-loops": "suites of others, with our event loop",
     "campaign": "each call of a running kernel to the system fails in turn",
     "campaign-judges": "calls of the judges to the system fail, one in each run",
-    "soak-threads": "virtual threads by the million, for ten minutes in each build",
+    "soak-threads": "virtual threads by the million, for half an hour in each build",
     "bench": "speed beside peers and limits",
     "bench-http": "an HTTP proxy beside others",
 }

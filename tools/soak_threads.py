@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A soak of virtual threads in four builds, in legs, of which each has a seed of its own.
 
-    make soak-threads S=1800      half an hour in each build
+    make soak-threads             half an hour in each build: hours, on a busy machine
 
-After each leg its numbers are written to build/soak-threads.json.  A soak that was interrupted goes
-on with the next leg, as long as the kernel and the program are the same.  Exit code 1: a thread, a
-wakeup or a message was lost, or a leg did not end; the leg's seed is printed.
+After each leg its numbers are written to build/soak-BUILD.json.  A soak that was interrupted goes
+on with the next leg, as long as the kernel and the program are the same.  Builds may be soaked at
+the same time, by a command each.  Exit code 1: a thread, a wakeup or a message was lost, or a leg
+did not end; the leg's seed is printed.
+
+    make results T=soak-threads   writes the page, at once if each build has had its seconds
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ A million take 4.4 GB.  ThreadSanitizer allows no more.
 LEG_S = 60
 PATIENCE_S = 60
 STARTS_S = 300  # a million threads, on a busy machine
-KEPT = "soak-threads.json"
+MEANS = """
+plain: -O2. whole: optimized as a whole. address: AddressSanitizer and UndefinedBehaviorSanitizer.
+thread: ThreadSanitizer. load: the least and greatest load of the machine at the end of a leg."""
 
 
 @dataclass
@@ -45,6 +50,8 @@ class Soaked:
     legs: int = 0
     seconds: float = 0.0
     cpu_s: float = 0.0
+    load: list[float] = field(default_factory=list)
+    """The least and the greatest at the end of a leg."""
     did: dict[str, int] = field(default_factory=dict)
 
 
@@ -54,11 +61,16 @@ def sources() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def read(kept: Path, of: str) -> dict[str, Soaked]:
-    """Return what was soaked before, of the same sources."""
-    found = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
-    before = found.get("builds", {}) if found.get("sources") == of else {}
-    return {build: Soaked(**before.get(build, {})) for build in THREADS}
+def kept(build: str) -> Path:
+    """Return the file with the numbers of a build."""
+    return locations.cache() / f"soak-{build}.json"
+
+
+def read(build: str, of: str) -> Soaked:
+    """Return what a build was soaked before, of the same sources."""
+    file = kept(build)
+    found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return Soaked(**found["soaked"]) if found.get("sources") == of else Soaked()
 
 
 def leg(command: list[str], build: str, number: int, seconds: int, so_far: Soaked) -> str:
@@ -85,19 +97,21 @@ def leg(command: list[str], build: str, number: int, seconds: int, so_far: Soake
     return ""
 
 
-def soak(folder: Path, build: str, seconds: int, done: dict[str, Soaked], kept: Path) -> str:
+def soak(folder: Path, build: str, seconds: int) -> str:
     """Run legs of a build until it has its seconds; return what is wrong."""
     of = sources()
-    command = compiling.build(folder, "vsoak", build)
-    so_far = done[build]
+    so_far = read(build, of)
+    command = compiling.build(folder, "vsoak", build) if so_far.seconds < seconds else []
     while so_far.seconds < seconds:
         before = cpu_seconds()
         length = max(1, min(LEG_S, int(seconds - so_far.seconds)))
         if wrong := leg(command, build, so_far.legs, length, so_far):
             return wrong
         so_far.cpu_s += round(cpu_seconds() - before, 1)
-        text = {"sources": of, "builds": {name: asdict(one) for name, one in done.items()}}
-        locations.write_atomically(kept, json.dumps(text, indent=1) + "\n")
+        loads = [*so_far.load, round(os.getloadavg()[0], 1)]
+        so_far.load = [min(loads), max(loads)]
+        text = json.dumps({"sources": of, "soaked": asdict(so_far)}, indent=1)
+        locations.write_atomically(kept(build), text + "\n")
     return ""
 
 
@@ -107,15 +121,20 @@ def cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def show(done: dict[str, Soaked]) -> None:
+def show() -> None:
     """Print a row for each build."""
     names = ("parks", "timeouts", "interrupts", "children", "mail")
-    print(f"{'build':10}{'threads':>10}{'legs':>6}{'seconds':>9}{'CPU s':>9}", end="")
+    print(f"{'build':10}{'threads':>10}{'legs':>6}{'seconds':>9}{'CPU s':>9}{'load':>12}", end="")
     print("".join(f"{name:>15}" for name in names) + f"{'lost':>6}")
-    for build, one in done.items():
-        print(f"{build:10}{THREADS[build]:>10,}{one.legs:>6}{one.seconds:>9,.0f}", end="")
-        print(f"{one.cpu_s:>9,.0f}" + "".join(f"{one.did.get(n, 0):>15,}" for n in names), end="")
+    of = sources()
+    for build, threads in THREADS.items():
+        one = read(build, of)
+        load = " to ".join(f"{end:.0f}" for end in one.load) or "-"
+        print(f"{build:10}{threads:>10,}{one.legs:>6}{one.seconds:>9,.0f}", end="")
+        print(f"{one.cpu_s:>9,.0f}{load:>12}", end="")
+        print("".join(f"{one.did.get(name, 0):>15,}" for name in names), end="")
         print(f"{0 if one.legs else '-':>6}")
+    print(MEANS)
 
 
 def main() -> int:
@@ -124,15 +143,13 @@ def main() -> int:
     parser.add_argument("seconds", type=int, help="in each build, with those of earlier runs")
     parser.add_argument("builds", nargs="*", help=f"of {', '.join(THREADS)}; default: all")
     asked = parser.parse_args()
-    kept = locations.cache() / KEPT
-    done = read(kept, sources())
     os.nice(10)
     with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
         for build in asked.builds or THREADS:
-            if wrong := soak(Path(folder), build, asked.seconds, done, kept):
+            if wrong := soak(Path(folder), build, asked.seconds):
                 print(wrong)
                 return 1
-    show(done)
+    show()
     return 0
 
 

@@ -18,7 +18,7 @@ CASES = [
     (name, process, call)
     for name, job in refusing.JOBS.items()
     for process in job.processes
-    for call in refusing.CALLS
+    for call in job.calls
 ]
 
 

@@ -82,6 +82,10 @@ JOBS = {
     ),
     "check": Job(("check", "-t", "^MCGuard$"), "jvm_child", "all as expected", True, 1),
     "own-check": Job(("check", "Cube.tla"), "tlc2.TLC", "holds; 343,000", False, 1),
+    "distributed": Job(
+        ("check", "Cube.tla", "--distributed", "--jobs", "2"), "TLCWorker", "343,000 distinct",
+        True, 1,
+    ),
     "prove": Job(("prove", "-t", "^Parker"), "solver_child", "all as expected", True, 1),
     "watch": Job(("watch", "PID"), r"^\S+watch/calibrate-", "1 deadlock", True, 0, 1),
 }  # fmt: skip

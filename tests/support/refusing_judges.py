@@ -8,6 +8,7 @@ a compiler's message says what is wrong, the exit code is not 0, and there is no
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -24,10 +25,11 @@ from wakeproof import locations
 from wakeproof.judge.builds import compiler
 
 CALLS = ("open", "read", "write", "mmap", "fork", "pthread_create", "pipe", "fsync", "rename",
-         "unlink", "mkdir")  # fmt: skip
+         "unlink", "mkdir", "epoll_create1", "futex", "pidfd_open", "pidfd_getfd")  # fmt: skip
 HUNG_S = 180.0
 STRESS = locations.sources() / "stress"
 GUARD = str(STRESS / "scenarios" / "wakeup" / "guard.c")
+PARKER = str(STRESS / "scenarios" / "wakeup" / "parker.c")
 RACE = """#include <assert.h>
 #include <pthread.h>
 static int count;
@@ -42,6 +44,22 @@ int main(void)
 	assert(count == 2);
 }
 """
+READS = """#include <pthread.h>
+#include <unistd.h>
+static int ends[2];
+static void *reads(void *to) { (void)!read(ends[0], to, 1); return 0; }
+int main(void)
+{
+	char byte;
+	pthread_t one;
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	(void)!pipe(ends);
+	pthread_create(&one, 0, reads, &byte);
+	pthread_mutex_lock(&lock);
+	return pthread_mutex_lock(&lock);
+}
+"""
+"""One thread waits for itself, another one for a pipe."""
 SQUARE = """---- MODULE Square ----
 EXTENDS Naturals
 VARIABLES x, y
@@ -55,6 +73,10 @@ Inside == x + y < 19
 """
 MAIN = "bin/wakeproof"
 _OF_COMPILER = re.compile(r"cc\w{6}\.\w+$")  # which it cannot remove if it is killed
+_OF_CLOSED_LOOP = re.compile(
+    r"^Exception ignored in: <function BaseEventLoop.__del__.*", re.M | re.S
+)
+"""What CPython writes of an event loop that got no descriptor, after our own line."""
 _BAD_VERDICT = re.compile(r"\b[1-9]\d* (?:held|violated)\b|WRONG|holds;|is violated")
 
 
@@ -66,6 +88,8 @@ class Job:
     code: int
     says: str
     processes: tuple[str, ...]
+    target: str = ""  # a program that runs meanwhile, whose number is an argument
+    calls: tuple[str, ...] = CALLS
 
 
 JOBS = {
@@ -85,6 +109,17 @@ JOBS = {
         ("museum", "run", "eio_110"), 0, "1 of 1 as their files say", (MAIN, "--progress"),
     ),
     "check": Job(("check", "Square.tla"), 0, "holds; 81", (MAIN,)),
+    "parker": Job(
+        ("stress", PARKER, "-t", "^parker$", "--mode", "sanity", "--no-twins"), 0, "1 held",
+        ("--run",), calls=("futex",),
+    ),
+    "watch": Job(
+        ("watch", "PID", "--for", "1"), 1, "1 deadlock", (MAIN, "calibrate-"), target=READS,
+    ),
+    "dask": Job(
+        ("museum", "run", "eio_110", "--dask", "local:1"), 0, "1 of 1 as their files say", (MAIN,),
+        calls=("epoll_create1",),
+    ),
 }  # fmt: skip
 
 
@@ -133,29 +168,51 @@ def command(preloaded: Path, job: Job, **variables: str) -> Ended:
         variables |= {
             "WAKEPROOF_FRESH": "1", "TMPDIR": str(private), "LD_PRELOAD": str(preloaded)
         }  # fmt: skip
-        child = subprocess.Popen(
-            [Path(sys.executable).with_name("wakeproof"), *job.arguments], cwd=folder, text=True,
-            env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        try:
-            output, errors = child.communicate(timeout=HUNG_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            return Ended("hung", "\n".join(child.communicate()))
-        how = _ended(job, child.returncode, output, errors)
-        left = [one.name for one in private.iterdir() if one.name not in errors]
-        left = [name for name in left if not _OF_COMPILER.match(name)]
-        if left and variables.get("REFUSE") != "unlink":
-            how = f"left {', '.join(left)}"  # and not named, as what cannot be removed is
-        for file in (folder / "saved").glob("*"):
-            if file.suffix != ".json" or not file.read_text().endswith("}\n"):
-                how = f"half-written: {file.name}"
-        return Ended(how, output + errors)
+        with _target(job, folder) as pid:
+            return _command(job, folder, private, pid, variables)
+
+
+@contextlib.contextmanager
+def _target(job: Job, folder: Path) -> Iterator[str]:
+    """Run the program that is looked at, if there is one; yield its number."""
+    if not job.target:
+        yield ""
+        return
+    for kept in (locations.cache() / "watch").glob("calibration*"):
+        kept.unlink()
+    source = folder / "target.c"
+    source.write_text(job.target)
+    subprocess.run([*compiler(), "-pthread", source, "-o", folder / "target"], check=True)
+    with subprocess.Popen([folder / "target"]) as target:
+        yield str(target.pid)
+        target.kill()
+
+
+def _command(job: Job, folder: Path, private: Path, pid: str, variables: dict[str, str]) -> Ended:
+    words = [pid if word == "PID" else word for word in job.arguments]
+    child = subprocess.Popen(
+        [Path(sys.executable).with_name("wakeproof"), *words], cwd=folder, text=True,
+        env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        output, errors = child.communicate(timeout=HUNG_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        return Ended("hung", "\n".join(child.communicate()))
+    how = _ended(job, child.returncode, output, errors)
+    left = [one.name for one in private.iterdir() if one.name not in errors]
+    left = [name for name in left if not _OF_COMPILER.match(name)]
+    if left and variables.get("REFUSE") != "unlink":
+        how = f"left {', '.join(left)}"  # and not named, as what cannot be removed is
+    for file in (folder / "saved").glob("*"):
+        if file.suffix != ".json" or not file.read_text().endswith("}\n"):
+            how = f"half-written: {file.name}"
+    return Ended(how, output + errors)
 
 
 def _ended(job: Job, code: int, output: str, errors: str) -> str:
-    if "Traceback" in output + errors:
+    if "Traceback" in output + _OF_CLOSED_LOOP.sub("", errors):
         return "traceback"
     if code == job.code and job.says in output:
         return "whole"

@@ -22,6 +22,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -189,8 +190,12 @@ def _cluster(address: str) -> Iterator[LocalCluster | None]:
     import dask
     from distributed import LocalCluster
 
-    patience = {"distributed.scheduler.worker-ttl": f"{PATIENCE_S} s"}
-    with dask.config.set(patience):
+    with (
+        tempfile.TemporaryDirectory(prefix="wakeproof-", ignore_cleanup_errors=True) as own,
+        dask.config.set({
+            "distributed.scheduler.worker-ttl": f"{PATIENCE_S} s", "temporary-directory": own,
+        }),
+    ):  # fmt: skip
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=int(number), threads_per_worker=1, processes=True, dashboard_address=None,
             silence_logs=logging.CRITICAL,

@@ -7,12 +7,16 @@
  *   REFUSE_LOG   a file that gets a line when the call is refused
  *
  * In Python's own process the calls count that come after the first pipe, which the command line
- * makes before it does anything else, and which have nothing to do with an import.  Of reads those
- * of files count, and no mmap: if a thread's first allocation fails, CPython waits for it for ever. */
+ * makes before it does anything else, or after the first look into another process, and which have
+ * nothing to do with an import.  Of reads those of files count, and no mmap: if a thread's first
+ * allocation fails, CPython waits for it for ever.  futex is a wait, which a signal interrupts: Linux
+ * has no reason to refuse a wake.  It, pidfd_open and pidfd_getfd are those that go through
+ * syscall(); the C library's own waits go past it. */
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -89,6 +93,8 @@ static int opened(const char *path, int flags, mode_t mode)
 {
 	bool import = is_python && is_module(path);
 
+	if (strncmp(path, "/proc/", 6) == 0 && path[6] >= '0' && path[6] <= '9')
+		begun = true;
 	if (!import && refuses("open")) {
 		errno = EMFILE;
 		return -1;
@@ -239,3 +245,27 @@ FAILS(rename, ENOSPC, (const char *from, const char *to), from, to)
 FAILS(unlink, EIO, (const char *path), path)
 FAILS(mkdir, ENOSPC, (const char *path, mode_t mode), path, mode)
 FAILS(epoll_create1, EMFILE, (int flags), flags)
+
+long syscall(long number, ...)
+{
+	long words[6];
+	va_list more;
+
+	va_start(more, number);
+	for (int i = 0; i < 6; i++)
+		words[i] = va_arg(more, long);
+	va_end(more);
+	if (number == SYS_futex &&
+	    ((words[1] & FUTEX_CMD_MASK) == FUTEX_WAIT ||
+	     (words[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET) &&
+	    refuses("futex")) {
+		errno = EINTR;
+		return -1;
+	}
+	if ((number == SYS_pidfd_open && refuses("pidfd_open")) ||
+	    (number == SYS_pidfd_getfd && refuses("pidfd_getfd"))) {
+		errno = EMFILE;
+		return -1;
+	}
+	return REAL(syscall)(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
