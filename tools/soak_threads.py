@@ -40,7 +40,8 @@ PATIENCE_S = 60
 STARTS_S = 300  # a million threads, on a busy machine
 MEANS = """
 plain: -O2. whole: optimized as a whole. address: AddressSanitizer and UndefinedBehaviorSanitizer.
-thread: ThreadSanitizer. load: the least and greatest load of the machine at the end of a leg."""
+thread: ThreadSanitizer. load: the least and greatest load of the machine at the end of a leg.
+The kernel, which is what was soaked, is as it was last changed by commit """
 
 
 @dataclass
@@ -134,7 +135,8 @@ def show() -> None:
         print(f"{one.cpu_s:>9,.0f}{load:>12}", end="")
         print("".join(f"{one.did.get(name, 0):>15,}" for name in names), end="")
         print(f"{0 if one.legs else '-':>6}")
-    print(MEANS)
+    changed = ["git", "log", "-1", "--format=%h", "--", "kernel"]
+    print(MEANS + subprocess.run(changed, capture_output=True, text=True).stdout.strip() + ".")
 
 
 def main() -> int:

@@ -30,6 +30,7 @@ CASES = (
     "timers",
     "counts",
     "edge",
+    "edge_wraps",
     "end_of_file",
     "beside",
 )
@@ -63,6 +64,13 @@ def test_a_drain_without_an_end_is_seen(tmp_path: Path) -> None:
     old, new = "\t\tif (until_ns == 0)\n", "\t\tif (until_ns >= 0)\n"
     flag = "-DPATIENCE_S=1"
     loses(compiling.broken(tmp_path, "descriptor", "plain", "worker.c", old, new, flag), "beside")
+
+
+def test_a_wait_that_takes_counts_of_edges_for_ordered_is_seen(tmp_path: Path) -> None:
+    old, new = "wp_ready_look(ready) != seen", "wp_ready_look(ready) > seen"
+    command = compiling.broken(tmp_path, "descriptor", "plain", "readiness.c", old, new)
+    hold(command, ("edge",))
+    assert run(command, "edge_wraps").returncode != 0
 
 
 @pytest.mark.parametrize(("refusal", "works"), [("ENOSYS", 0), ("EPERM", 0), ("EPERM", 3)])

@@ -13,6 +13,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,10 @@ from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import campaign
 from wakeproof.judge.campaign import Merged, Shard
+from wakeproof.judge.explore import seeds as seeding
+from wakeproof.judge.explore import stored
 from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.results import Event, Found, Result
 
 CLUSTER = pytest.mark.skipif(not os.environ.get("WAKEPROOF_CLUSTER"), reason="make cluster runs it")
 OPTIONS = ExploreOptions(models=(Model.SC, Model.TSO, Model.RC11), loop_bound=0)
@@ -198,6 +204,99 @@ def test_a_cluster_reports_what_one_process_reports(
     assert report(wakeproof, *arguments, "--dask", "local:2") == alone
 
 
+# Seeds.
+
+SAMPLES = ("explore", str(GUARD), "-t", "^guard$", "--model", "tso", "--sample", "random:n=40")
+
+
+@pytest.mark.slow
+@pytest.mark.rotates
+def test_a_cluster_draws_for_several_seeds_what_one_process_draws(wakeproof: Command) -> None:
+    seeded = (*SAMPLES, "--seed", "5", "--seeds", "3")
+    alone = report(wakeproof, *seeded)
+    assert report(wakeproof, *seeded, "--dask", "local:2") == alone
+    each = [json.loads(report(wakeproof, *SAMPLES, "--seed", str(seed))) for seed in (5, 6, 7)]
+    assert counts(json.loads(alone)) == sum((counts(one) for one in each), Counter())
+    twins = json.loads(alone)["twins"]
+    assert twins
+    assert all(one["status"] == "held" and one["judged"][0]["result"]["stopped"] for one in twins)
+
+
+def counts(found: dict[str, Any]) -> Counter[tuple[str, str, str]]:
+    """Return how often each scenario and twin showed each outcome."""
+    return Counter({
+        (one["name"], outcome["text"], outcome["verdict"]): outcome["count"]
+        for one in (*found["scenarios"], *found["twins"])
+        for judged in one["judged"] for outcome in judged["result"]["outcomes"]
+    })  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.rotates
+def test_the_token_of_a_seed_finds_its_execution_again(wakeproof: Command, tmp_path: Path) -> None:
+    """The first seed does not find the defect, and one of the others does."""
+    seeded = (*SAMPLES[:3], "^guard_no_fence$", *SAMPLES[4:-1], "random:n=3", "--json")
+    first, several = 0, wakeproof(*seeded, "--seed", "0")
+    while kills(several.stdout):
+        first += 1
+        several = wakeproof(*seeded, "--seed", str(first))
+    seeds = 1
+    while not kills(several.stdout):
+        seeds *= 4
+        words = ("--seed", str(first), "--seeds", str(seeds), "--save", str(tmp_path))
+        several = wakeproof(*seeded, *words)
+    [example] = json.loads(several.stdout)["counterexamples"]
+    assert example["options"]["seed"] > first
+    assert wakeproof("replay", example["token"]).returncode == 0
+    assert Path(example["saved"]).is_file()
+
+
+def kills(output: str) -> bool:
+    killed: bool = json.loads(output)["twins"][0]["killed"]["tso"]
+    return killed
+
+
+def drawn(*outcomes: Found, **fields: Any) -> Result:
+    return replace(
+        stored.of_plain("p", [["sc", "states", False, "sample", [2] + [1] * 9, []]], [])[0],
+        outcomes=outcomes, **fields,
+    )  # fmt: skip
+
+
+def test_results_of_seeds_merge_by_content() -> None:
+    step = Event(0, "load", "relaxed", None, None, 0, 0, 0, None, -1, drain=False)
+    one = drawn(Found("1,0", "ended", 3, (step, step)), executions=3)
+    other = drawn(
+        Found("0,0", "ended", 1, (step,)), Found("1,0", "ended", 2, (step,)), executions=3, depth=9
+    )
+    tso = replace(one, model=Model.TSO)
+    sc, apart = seeding.together([one, tso, other])
+    assert [(f.text, f.count, len(f.example)) for f in sc.outcomes] == [
+        ("1,0", 5, 1),
+        ("0,0", 1, 1),
+    ]
+    assert (sc.executions, sc.depth, sc.exhaustive, sc.stopped) == (6, 9, False, "sample")
+    assert apart == tso
+
+
+def test_a_seed_whose_run_broke_leaves_no_verdict() -> None:
+    whole, broken = drawn(Found("1,0", "ended", 3, ())), drawn(error="no memory")
+    for results in ([whole, broken], [broken, whole]):
+        assert [one.error for one in seeding.together(results)] == ["no memory"]
+    skipped = drawn(stopped="inclusion")
+    assert seeding.together([skipped, whole])[0].stopped == "sample"
+
+
+def test_seeds_need_samples(wakeproof: Command) -> None:
+    for words, says in (
+        (("--seeds", "2"), "--seeds needs --sample"),
+        (("--sample", "random", "--seeds", "0"), "--seeds is 0; allowed: 1 or more"),
+        (("--sample", "random", "--seeds", "2", "--jobs", "2"), "takes --dask local:N instead of"),
+    ):
+        ended = wakeproof("explore", str(GUARD), *words)
+        assert (ended.returncode, says in ended.stderr) == (2, True), ended.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.rotates
 def test_a_cluster_gives_the_verdicts_of_stress_and_its_seed(wakeproof: Command) -> None:
@@ -220,13 +319,46 @@ def test_a_cluster_gives_the_verdicts_of_stress_and_its_seed(wakeproof: Command)
     assert found["seed"] == 7
 
 
+def of_museum(progress: campaign.Progress) -> object:
+    from wakeproof.judge.museum import exhibits, run
+    from wakeproof.judge.museum import shards as museum
+    from wakeproof.judge.museum.command import summary
+
+    found = museum.run(exhibits.read(names=EXHIBITS), run.options(), "local:4", progress)
+    return summary(found)
+
+
+def of_seeds(progress: campaign.Progress) -> object:
+    from wakeproof.judge.explore import shards
+    from wakeproof.judge.explore.command import summary
+
+    options = replace(OPTIONS, loop_bound=4, models=(Model.TSO,), sample=40, seed=5)
+    save = locations.cache() / "explore"
+    return summary(
+        shards.run(
+            [GUARD], [], "^guard$", options, "local:4", save=save, progress=progress, seeds=3
+        )
+    )
+
+
 @CLUSTER
+@pytest.mark.parametrize(
+    ("arguments", "judged"),
+    [
+        (("museum", "run", *EXHIBITS), of_museum),
+        ((*SAMPLES, "--seed", "5", "--seeds", "3"), of_seeds),
+    ],
+    ids=["museum", "seeds"],
+)
 def test_a_killed_and_a_stopped_worker_change_nothing(
-    wakeproof: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    arguments: tuple[str, ...], judged: Callable[[campaign.Progress], object],
+    wakeproof: Command, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     from distributed import LocalCluster
 
-    alone = report(wakeproof, "museum", "run", *EXHIBITS)
+    from wakeproof.judge.report import to_json
+
+    alone = report(wakeproof, *arguments)
     monkeypatch.setattr(campaign, "PATIENCE_S", 5)
     pids: list[int] = []
     made = LocalCluster.__init__
@@ -245,14 +377,9 @@ def test_a_killed_and_a_stopped_worker_change_nothing(
             os.kill(hurt[0], signal.SIGKILL)
             os.kill(hurt[1], signal.SIGSTOP)
 
-    from wakeproof.judge.museum import exhibits, run
-    from wakeproof.judge.museum import shards as museum
-    from wakeproof.judge.museum.command import summary
-    from wakeproof.judge.report import to_json
-
-    found = museum.run(exhibits.read(names=EXHIBITS), run.options(), "local:4", progress)
+    found = judged(progress)
     assert len(hurt) == 2
-    assert plain(json.loads(to_json(summary(found)))) == alone
+    assert plain(json.loads(to_json(found))) == alone
     assert not any(is_alive(pid) for pid in pids)
 
 

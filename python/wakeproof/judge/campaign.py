@@ -69,6 +69,11 @@ class Shard:
         text = f"{sources()} {self.function} {self.arguments!r} {texts}"
         return f"wakeproof-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
+    def result(self) -> object:
+        """Run it in this process."""
+        module, _, name = self.function.partition(":")
+        return getattr(importlib.import_module(module), name)(*self.arguments)
+
 
 class Merged:
     """The results by the keys of their shards, in the order of the shards."""
@@ -101,11 +106,13 @@ class Merged:
         return [self._found[key] for key in self._names]
 
 
-def run(shards: Sequence[Shard], address: str, progress: Progress | None = None) -> list[Any]:
+def run(
+    shards: Sequence[Shard], address: str | None, progress: Progress | None = None
+) -> list[Any]:
     """Run the shards in the cluster at `address`, and return their results in the same order.
 
     `address` is a scheduler's, such as ``tcp://10.0.0.1:8786``, or ``local:4`` for a cluster of
-    four processes that lives as long as this call.
+    four processes that lives as long as this call; None: no cluster, all of them in this process.
 
     Raises:
         UsageError: there is no dask, no scheduler, no worker, or a worker has other sources.
@@ -113,6 +120,11 @@ def run(shards: Sequence[Shard], address: str, progress: Progress | None = None)
     """
     shows = progress or (lambda _name, _done, _total: None)
     merged = Merged(shards)
+    if address is None:
+        for shard in shards:
+            shows(shard.name, merged.done, len(shards))
+            merged.add(shard.key, shard.result())
+        return merged.results()
     shows("connecting", 0, len(shards))
     with _client(address) as client:
         name = f"wakeproof-{os.urandom(8).hex()}"
@@ -293,11 +305,10 @@ def main() -> None:
     shard: Shard = pickle.load(sys.stdin.buffer)  # noqa: S301 - of our parent
     if os.getppid() != int(sys.argv[1]):
         raise SystemExit(1)  # the worker ended before it could take this process with it
-    module, _, name = shard.function.partition(":")
     out = os.dup(1)
     os.dup2(2, 1)  # nothing that a judge prints gets between
     try:
-        result: object = getattr(importlib.import_module(module), name)(*shard.arguments)
+        result = shard.result()
     except WakeproofError as error:
         result = error
     with os.fdopen(out, "wb") as stream:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tests.support import watching
 from tests.support.running import run
 
 from wakeproof.judge.watch import recorded
+from wakeproof.judge.watch.process import Process
+from wakeproof.judge.watch.symbols import Symbols
 
 pytestmark = pytest.mark.slow
 WATCH = (sys.executable, "-m", "wakeproof", "watch")
@@ -35,6 +38,33 @@ def test_a_wait_after_its_wake_gets_a_hint_and_the_program_that_goes_on_does_not
     assert any(one.kind == kind and one.why.startswith(why) for one in found.hints), found.hints
     assert watching.judged(CASES[name], is_fixed=True, is_recorded=True).hints == ()
     assert watching.judged(CASES[name]).hints == ()
+
+
+def test_the_futexes_of_the_python_extension_are_recorded() -> None:
+    """It calls them by syscall(), so the recorder sees them although the kernel is a part of it."""
+    script = """if True:
+        import threading, time, wakeproof
+        parker = wakeproof.Parker()
+        def wake():
+            for _ in range(3):
+                time.sleep(0.2)
+                parker.unpark()
+        threading.Thread(target=wake).start()
+        while True:
+            parker.park()
+        """
+    deadline, wakes = time.monotonic() + 30, 0
+    with watching.running([sys.executable, "-c", script], is_recorded=True) as pid:
+        while wakes < 3 and time.monotonic() < deadline:
+            time.sleep(0.5)
+            with Process(pid) as process:
+                symbols = Symbols(process)
+                symbols.renew()
+                seen = recorded.Recording(process, symbols).events
+                by = [symbols.place(one.who) for one in seen if one.kind == recorded._WAKE]
+            wakes = [place.words for place in by if place].count("wp_futex_wake (kernel.abi3.so)")
+    assert wakes == 3
+    assert recorded._WAIT in {one.kind for one in seen if one.of == recorded._FUTEX}
 
 
 def test_what_was_never_written_gets_no_hint() -> None:

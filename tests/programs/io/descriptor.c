@@ -318,20 +318,26 @@ static int64_t reads_before_the_edge(int fd, void *arg)
 
 /* An edge comes between the attempt and the wait, so the thread tries once more. It is an OS
  * thread, so that the poller runs meanwhile. */
-CASE(edge)
+static void read_beside_the_edge(uint32_t edges)
 {
 	wp_io *ends[2];
 	struct early early;
 	int64_t result = 0;
 
 	open_pair(ends);
+	wp_store_relaxed(&ends[0]->ready[WP_IO_READ].edges, edges);
 	early = (struct early){.io = ends[0], .peer = ends[1]};
 	check(wp_io_call(ends[0], WP_IO_READ, reads_before_the_edge, &early, patience(), &result) ==
 		      WP_OK,
 	      "a read of what came after the attempt");
 	check(result == 1, "that byte");
+	check(wp_load_relaxed(&ends[0]->ready[WP_IO_READ].edges) - edges - 1 < 2, "an edge or two");
 	close_pair(ends);
 }
+
+CASE_CALL(edge, read_beside_the_edge(0))
+/* The same edge takes the count from 2^32 - 1 to 0. */
+CASE_CALL(edge_wraps, read_beside_the_edge(UINT32_MAX))
 
 /* One event reports the end of the file, and all waiting threads must find it. */
 CASE(end_of_file)

@@ -108,6 +108,15 @@ def explore(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Set the seed of --sample.", rich_help_panel=WHAT)] = 1,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Draw the samples of --sample for each of N seeds, from --seed on, and merge what "
+            "they show. With --dask the seeds are shared among workers.",
+            rich_help_panel=WHAT,
+        ),
+    ] = 1,
     estimate: Annotated[
         int,
         typer.Option(
@@ -323,6 +332,8 @@ def explore(
       wakeproof explore --dask tcp://10.0.0.1:8786   all of them, on many machines
 
       wakeproof explore -t search --sample pct:d=3   10000 at random, where all are too many
+
+      wakeproof explore -t search --sample random --seeds 64 --dask local:4  of 64 seeds
     """
     out = output.checked(html, form, as_json=as_json)
     render.check_folder("--junit", junit)
@@ -362,18 +373,20 @@ def explore(
         kept = save or locations.cache() / "explore"
         programs = [replace(program, may_leak=not leaks) for program in programs]
         found: ExploreReport | None
-        if dask is not None:
+        if dask is not None or seeds != 1:
+            if dask is None and (parallel or jobs > 1):
+                raise UsageError("--seeds takes --dask local:N instead of --jobs and --parallel")
             files_given = given if given is not None or not programs else []
             found = shards.run(
                 files_given, programs, pattern, options, dask, twins=twins, save=kept,
-                progress=progress.show,
+                progress=progress.show, seeds=seeds,
             )  # fmt: skip
         else:
             found = None if programs and not given else judge.explore(
                 given, pattern, options, twins=twins, progress=progress.show,
                 jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
             )  # fmt: skip
-        if programs and dask is None:
+        if programs and dask is None and seeds == 1:
             own = own_judge.report(
                 programs, options, regex=pattern, twins=twins, save=kept, progress=progress.show
             )

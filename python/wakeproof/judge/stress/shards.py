@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from wakeproof.judge import campaign
+from wakeproof.judge import campaign, scenarios
 from wakeproof.judge.campaign import Shard
-from wakeproof.judge.explore.shards import at, exactly, place, selected
+from wakeproof.judge.explore.shards import at, exactly, listed, place
 from wakeproof.judge.process import Children
 from wakeproof.judge.stress import run as native
 from wakeproof.judge.stress.options import StressOptions
@@ -37,7 +37,8 @@ def run(
         chosen = replace(chosen, seed=int.from_bytes(os.urandom(4), "little"))
     started = time.monotonic()
     with Children() as children:
-        selection = selected(files, regex, chosen.twins, children, chosen.builds()[0])
+        every, defects = listed(files, children, chosen.builds()[0])
+    selection = scenarios.select(every, defects, regex, chosen.twins)
     shards = [
         Shard(one.name, f"{__name__}:judge",
               (*place(one.file), one.name, replace(chosen, twins=twin)),
