@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event loops of asyncio do the same work: ours, the standard library's, and uvloop's.
 
+Side ``plain`` is ours without its C.  ``channel`` compares queues between a thread and a loop of
+asyncio: ours, culsans' and janus'.
+
 ``loops.py loop_ROW SIDE OPERATIONS`` prints nanoseconds of CPU time for each operation.  ROW:
 ``threadsafe`` (`call_soon_threadsafe` to a loop that is awake: the calls alone), ``sleep``
 (`asyncio.sleep(0)` of one task), ``gather`` (a task of `asyncio.gather`), ``timer`` (a task that
@@ -13,6 +16,8 @@ virtual thread awaits by `await_`; others: `run_coroutine_threadsafe` of an OS t
 from __future__ import annotations
 
 import asyncio
+import functools
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -35,6 +40,8 @@ def loop_of(side: str) -> asyncio.AbstractEventLoop:
         import uvloop
 
         return uvloop.new_event_loop()
+    if side == "plain":
+        os.environ["WAKEPROOF_PLAIN"] = "1"
     from wakeproof import aio
 
     return aio.new_event_loop()
@@ -140,6 +147,29 @@ async def await_(ops: int) -> None:
         await loop.run_in_executor(None, theirs)
 
 
+async def channel(ops: int, side: str) -> None:
+    """Receive what a thread sends, through at most 100 slots."""
+    if side == "ours":
+        from wakeproof import aio
+
+        ours = aio.Channel[int](100)
+        send, receive = ours.send, ours.areceive
+    else:
+        package = __import__(side)
+        line = package.Queue(100)
+        send, receive = line.sync_q.put, line.async_q.get
+
+    def sends() -> None:
+        for number in range(ops):
+            send(number)
+
+    thread = asyncio.to_thread(sends)
+    task = asyncio.ensure_future(thread)
+    for _ in repeat(None, ops):
+        await receive()
+    await task
+
+
 ROWS: dict[str, Callable[[int], Awaitable[int | None]]] = {
     "threadsafe": threadsafe, "sleep": sleep, "gather": gather, "timer": timer,
     "wait_for": wait_for, "executor": executor, "stream": stream,
@@ -162,7 +192,9 @@ def running(row: str, side: str) -> Iterator[Callable[[Any], Any]]:
 
 def measure(row: str, side: str, ops: int) -> float:
     """Return nanoseconds of CPU time for each operation, after a tenth of them to warm up."""
-    with running(row, side) as run:
+    if row == "channel":
+        ROWS[row] = functools.partial(channel, side=side)
+    with running(row, "asyncio" if row == "channel" else side) as run:
         run(ROWS[row](max(ops // 10, 100)))
         begun = time.process_time_ns()
         took = run(ROWS[row](ops))

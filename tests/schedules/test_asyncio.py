@@ -571,3 +571,67 @@ def test_a_loop_whose_thread_waits_is_said_to_stand_still(recwarn: Any) -> None:
 
     assert "Future.result (so its event loop stands still)" in failure(main)[1]
     assert not [one for one in recwarn if "never awaited" in str(one.message)]
+
+
+async def _shielded() -> None:
+    tasks, done = [], []
+
+    async def inner() -> None:
+        await asyncio.sleep(1)
+        done.append(1)
+
+    async def outer() -> None:
+        tasks.append(asyncio.ensure_future(inner()))
+        await asyncio.shield(tasks[0])
+
+    await asyncio.gather(outer(), return_exceptions=True)
+    if tasks:  # `outer` was not cancelled before it began
+        await asyncio.wait(tasks)
+        assert done
+
+
+def test_what_is_shielded_is_not_cancelled() -> None:
+    found = explore(lambda: asyncio.run(_shielded()), Options(cancels=1))
+    assert found.verdict == "holds", str(found)
+    assert found.schedules > 2
+
+
+def test_an_event_that_was_set_and_cleared_before_the_task_waits_is_a_lost_wakeup() -> None:
+    async def main() -> None:
+        event = asyncio.Event()
+
+        async def waits() -> None:
+            await event.wait()
+
+        task = asyncio.ensure_future(waits())
+        event.set()
+        event.clear()
+        await task
+
+    verdict, said, _ = failure(main)
+    assert verdict == "lost wakeup"
+    assert re.search(r"it was set at .*, and cleared at .* before anybody saw it", said), said
+
+
+def test_a_task_that_waits_sees_an_event_that_is_cleared_before_it_runs() -> None:
+    async def main() -> None:
+        event = asyncio.Event()
+        task = asyncio.ensure_future(event.wait())
+        await asyncio.sleep(0)
+        event.set()
+        event.clear()
+        assert await task
+
+    assert explore(lambda: asyncio.run(main())).verdict == "holds"
+
+
+def test_an_event_that_somebody_has_seen_is_no_lost_wakeup() -> None:
+    async def main() -> None:
+        event = asyncio.Event()
+        event.set()
+        await event.wait()
+        event.clear()
+        await event.wait()
+
+    verdict, said, _ = failure(main)
+    assert (verdict, "it was set" in said) == ("deadlock", False)

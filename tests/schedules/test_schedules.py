@@ -705,3 +705,38 @@ def test_a_page_that_cannot_be_written_is_said_in_one_line(
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR, ended.stdout + ended.stderr
     assert said in ended.stdout + ended.stderr
     assert "INTERNALERROR" not in ended.stdout + ended.stderr
+
+
+def test_schedules_by_lot_also_let_threads_begin_late() -> None:
+    def program() -> None:
+        lock = threading.Lock()
+        order: list[int] = []
+
+        def work(me: int) -> None:
+            order.append(me)
+            with lock:
+                pass
+
+        started(partial(work, 0), partial(work, 1))
+        assert order == [0, 1]  # so it is if each runs while it is started
+
+    assert explore(program).verdict == "holds"
+    found = explore(program, Options(preemptions=0, most=1, random=40))
+    assert found.verdict == "assertion", str(found)
+    assert found.failure is not None
+    assert found.failure.token.startswith("late.")
+
+
+def test_an_event_of_threads_that_nobody_saw_set_is_a_lost_wakeup() -> None:
+    def program() -> None:
+        event = threading.Event()
+        thread = threading.Thread(target=lambda: event.wait())
+        thread.start()
+        event.set()
+        event.clear()
+        thread.join()
+
+    found = explore(program)
+    assert found.verdict == "lost wakeup", str(found)
+    assert found.failure is not None
+    assert "before anybody saw it" in found.failure.said

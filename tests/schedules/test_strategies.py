@@ -103,6 +103,21 @@ def test_ways_of_a_loop_are_drawn_as_well() -> None:
     assert smallest(program, st.integers(1, 3)) == (2, "Schedule([(0, 0)])", "assertion")
 
 
+def test_threads_may_begin_late() -> None:
+    def program(count: int) -> None:
+        order: list[int] = []
+        threads = [threading.Thread(target=order.append, args=(me,)) for me in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert order == sorted(order)
+
+    count, schedule, verdict = smallest(program, st.integers(1, 3))
+    assert (count, verdict) == (2, "assertion")
+    assert schedule.endswith(", late)"), schedule
+
+
 def test_options_that_mean_nothing() -> None:
     with pytest.raises(UsageError, match="steps is 0"):
         schedules(steps=0)

@@ -17,7 +17,10 @@ from wakeproof.bench.rows import BYTES, KOPS, PERCENT, US, Row
 GEVENT = "gevent==26.9.0"
 UVLOOP = "uvloop==0.23.0"
 AIOHTTP = "aiohttp==3.14.5"
-PACKAGES = {"gevent": GEVENT, "uvloop": UVLOOP, "protocol": UVLOOP}
+CULSANS, JANUS = "culsans==0.11.0", "janus==2.0.0"
+PACKAGES = {
+    "gevent": GEVENT, "uvloop": UVLOOP, "protocol": UVLOOP, "culsans": CULSANS, "janus": JANUS,
+}  # fmt: skip
 """By side: the package that it needs."""
 SIDES = ("ours", "coroutines", "asyncio", "gevent")
 OPERATIONS = {
@@ -28,8 +31,8 @@ OPERATIONS = {
     "python_memory": 20_000, "python_lock": 200_000, "python_channel": 200_000,
     "loop_threadsafe": 200_000, "loop_sleep": 100_000, "loop_gather": 50_000,
     "loop_timer": 50_000, "loop_wait_for": 50_000, "loop_executor": 10_000, "loop_stream": 10_000,
-    "loop_vthread": 10_000, "loop_await": 10_000, "http_protocol": 20_000, "http_aiohttp": 10_000,
-    "echo": 50_000,
+    "loop_vthread": 10_000, "loop_await": 10_000, "loop_channel": 20_000,
+    "http_protocol": 20_000, "http_aiohttp": 10_000, "echo": 50_000,
 }  # fmt: skip
 """By row: what a side does per sample."""
 OWN = ("python_lock", "python_channel")
@@ -48,6 +51,11 @@ ECHO_SIDES = (
     "aio_protocol",
 )  # fmt: skip
 """The servers of ``echo.py``."""
+OTHER_SIDES = {
+    "loop_threadsafe": (*LOOP_SIDES, "plain"), "loop_channel": ("ours", "culsans", "janus"),
+    "echo": ECHO_SIDES,
+}  # fmt: skip
+"""Rows that have other sides."""
 NEAR_UVLOOP = 1.11
 """The time of our event loop by uvloop's: 0.9 as much for each second of CPU time."""
 AGAINST = {"uvloop": "uvloop, streams", "protocol": "uvloop, a protocol", "threads": "OS threads"}
@@ -59,7 +67,7 @@ def sides(name: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
         return OWN_SIDES, {}
     if name in POOLS:
         return POOL_SIDES, {}
-    wanted = ECHO_SIDES if name == "echo" else LOOP_SIDES if name in LOOPS else SIDES
+    wanted = OTHER_SIDES.get(name, LOOP_SIDES if name in LOOPS else SIDES)
     missing = {}
     for side in wanted:
         needed = [PACKAGES.get(side, ""), AIOHTTP if name == "http_aiohttp" else ""]
@@ -172,6 +180,20 @@ ROWS = (
     *_own("Python: lock and unlock", "python_lock", "threading.Lock", 1.5),
     *_own("Python: channel, an item in and out", "python_channel", "queue.SimpleQueue", 1.0),
     *_loops("asyncio: call_soon_threadsafe, busy loop", "loop_threadsafe", 0.25, 1.0),
+    Row("- in Python alone", "loop_threadsafe", "plain", "asyncio", "asyncio", at_most=0.25),
+    Row("- the same", "loop_threadsafe", "plain", "uvloop", "uvloop", at_most=2.5, needs=UVLOOP),
+    *(
+        Row(
+            "asyncio: channel, a thread to a loop",
+            "loop_channel",
+            "ours",
+            side,
+            side,
+            at_most=0.5,
+            needs=PACKAGES[side],
+        )
+        for side in ("culsans", "janus")
+    ),
     *_loops("asyncio: sleep(0)", "loop_sleep"),
     *_loops("asyncio: gather, each task", "loop_gather"),
     *_loops("asyncio: gather, each task sleeps 1 ms", "loop_timer"),

@@ -40,7 +40,7 @@ class Noted:
     """What happened in a run."""
 
     nobody: dict[int, str] = field(default_factory=dict)
-    """Where a condition was notified last while nobody waited, by its id."""
+    """How a condition was notified while nobody waited, or an event set and cleared, by its id."""
     owners: dict[int, asyncio.Task[Any] | None] = field(default_factory=dict)
     """The task that has an asyncio.Lock, by the id of the lock."""
     swallowed: list[tuple[str, Any]] = field(default_factory=list)
@@ -60,7 +60,15 @@ class Noted:
     def filled(self) -> Iterator[None]:
         """Note it, meanwhile."""
         notifies = waits.notifications(self.nobody)
+        events = waits.Events(self.nobody)
         noted = [
+            *(
+                Attribute(of, name, getattr(events, name))
+                for of in (threading.Event, asyncio.Event)
+                for name in ("set", "clear", "is_set")
+            ),
+            Attribute(threading.Event, "wait", events.wait),
+            Attribute(asyncio.Event, "wait", events.await_),
             Attribute(threading.Condition, "notify", notifies),
             Attribute(asyncio.Condition, "notify", notifies),
             Attribute(asyncio.Lock, "acquire", self._acquires),

@@ -23,7 +23,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
+import itertools
 import logging
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
@@ -215,8 +217,12 @@ class Run:
         self.error: BaseException | None = None  # what left a thread
         self.failed: Task | None = None
         self.owners: dict[int, list[Any]] = {}  # of a lock, by its id: the task, how often
+        self._count = itertools.count(1)  # of the objects
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
+        self._parts: dict[int, dict[object, int]] = {}  # of objects, by their ids
+        self._wholes: dict[int, object] = {}  # the objects, or their weak references
+        self.loaded: dict[int, dict[int, Any]] = {}  # see `data`; by the id of a frame
         self._starting: Task | None = None
         self._next = NOBODY
         self.loops: list[Any] = []  # of asyncio
@@ -233,8 +239,37 @@ class Run:
         """Return the object's number in this run: its place among those that were used so far."""
         if id(what) not in self._numbers:
             self._kept.append(what)
-            self._numbers[id(what)] = len(self._kept)
+            self._numbers[id(what)] = next(self._count)
         return self._numbers[id(what)]
+
+    def number_of_part(self, whole: Any, name: object) -> int:
+        """Return the number of an object's part, such as an attribute, by its name.
+
+        Objects end when the program drops them, but for those without weak references.
+        """
+        parts = self._parts.get(id(whole))
+        if parts is None:
+            self._wholes[id(whole)] = self.weak(whole, self._ended(id(whole)))
+            parts = self._parts[id(whole)] = {}
+        number = parts.get(name)
+        if number is None:
+            number = parts[name] = next(self._count)
+        return number
+
+    def _ended(self, of: int) -> Callable[[object], None]:
+        def ended(_: object) -> None:
+            self._parts.pop(of, None)
+            self._wholes.pop(of, None)
+
+        return ended
+
+    @staticmethod
+    def weak(what: Any, ended: Callable[[object], None] | None = None) -> Any:
+        """Return a weak reference to an object, or the object itself if it has none."""
+        try:
+            return weakref.ref(what, ended)
+        except TypeError:
+            return what
 
     def point(
         self,
@@ -245,15 +280,19 @@ class Run:
         test: Callable[[Any], bool] | None = None,
         shuts: Callable[[Any], bool] | None = None,
         until: float | None = None,
+        accesses: tuple[Access, ...] = (),
     ) -> bool:
-        """Stop before an operation until it is the caller's turn; return whether time ran out."""
+        """Stop before an operation until it is the caller's turn; return whether time ran out.
+
+        It touches `what`, or makes the `accesses`.
+        """
         me = self.current
         me.kind, me.what, me.test, me.shuts, me.until = kind, what, test, shuts, until
         number = CLOCK
         if what is not None:
             number = self._numbers.get(id(what)) or self.number_of(what)
-        me.object = number
-        me.accesses = ((number, access),)
+        me.accesses = accesses or ((number, access),)
+        me.object = accesses[0][0] if accesses else number
         if until is not None:
             me.late = ((number, WRITE), (CLOCK, PASS))
         if self._starting is me:  # its first operation
@@ -399,7 +438,8 @@ class Run:
                     loop.close()
                 own.unmount()
             tasks.clear()
-            self._kept.clear()
+            for kept in self._kept, self._parts, self._wholes, self.loaded:
+                kept.clear()
             for task in self.tasks:
                 task.what = None  # its last operation has the task itself
             del self.scheduler  # which has the run

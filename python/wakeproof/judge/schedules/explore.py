@@ -179,7 +179,10 @@ class _Exploration:
     def of(self, scheduler: Plain) -> Failure | None:
         with self._exchanged(runs=1):
             run = self._one(scheduler)
-            return self._given(scheduler.choices) if _is_bad(run, scheduler.why) else None
+            late = scheduler.begins_late
+            if not _is_bad(run, scheduler.why):
+                return None
+            return self._given(scheduler.choices, begins_late=late)
 
     @contextmanager
     def _exchanged(self, runs: int | None = None) -> Iterator[None]:
@@ -276,15 +279,22 @@ class _Exploration:
         lot = Lot(seed, self._options.steps, changes=seed % 4)
         run = self._one(lot)
         self._runs += 1
-        return self._given(self._shrunk(lot.choices)) if _is_bad(run, lot.why) else None
+        if not _is_bad(run, lot.why):
+            return None
+        shrunk = self._shrunk(lot.choices, begins_late=lot.begins_late)
+        return self._given(shrunk, begins_late=lot.begins_late)
 
-    def _shrunk(self, choices: list[int]) -> list[int]:
+    def _shrunk(self, choices: list[int], *, begins_late: bool) -> list[int]:
         """Return a schedule that fails with fewer switches, if there is one."""
         best = _segments(choices)
         at = 0
         while at < len(best):
             fewer = best[:at] + best[at + 1 :]
-            trial = Given([choice for part in fewer for choice in part], self._options.steps)
+            trial = Given(
+                [choice for part in fewer for choice in part],
+                self._options.steps,
+                begins_late=begins_late,
+            )
             run = self._one(trial)
             if _is_bad(run, trial.why) and len(found := _segments(trial.choices)) < len(best):
                 best, at = found, 0

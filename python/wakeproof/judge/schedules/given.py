@@ -136,8 +136,8 @@ class Lot(Plain):
     """
 
     def __init__(self, seed: int, limit: int, changes: int = 0, length: int = 100) -> None:
-        super().__init__(limit)
         self._lot = random.Random(seed)  # noqa: S311
+        super().__init__(limit, begins_late=self._lot.random() < 0.5)
         self._changes = {self._lot.randrange(length) for _ in range(changes)}
         self._by_rank = changes > 0
         self._ranks: dict[int, float] = {}

@@ -7,7 +7,8 @@ come.  All else that a loop may decide is a choice:
 
   late        callbacks take their time: when the loop polls, that of further timers may have come
   timers      those of equal time run in any order
-  cancels     a task is cancelled between two callbacks           (only if the options say so)
+  cancels     a task is cancelled between two callbacks           (only if the options say so);
+              not one that `asyncio.shield` keeps from it
   any order   callbacks that are ready run in any order, not in that of `call_soon`       (as well)
 
 Tasks and futures of the loop have the order of their making in sets, which is that of addresses
@@ -76,9 +77,15 @@ class LoopTask(_Numbered, asyncio.Task):  # type: ignore[type-arg]
     def __init__(self, coro: Any, number: int, *, is_main: bool, **how: Any) -> None:
         self._number = number
         self.is_main = is_main  # it was made for the loop to run until it is done
+        self.is_shielded = False
         super().__init__(coro, **how)
 
     done = _from_another_thread(asyncio.Task.done)
+
+    def add_done_callback(self, fn: Callable[..., object], /, *, context: Any = None) -> None:
+        """Note whether it is `asyncio.shield` that waits for it."""
+        self.is_shielded |= getattr(fn, "__qualname__", "").startswith("shield.<locals>.")
+        super().add_done_callback(fn, context=context)
 
     def cancel(self, msg: Any = None) -> bool:
         """Cancel it."""
@@ -200,7 +207,10 @@ class Loop(asyncio.BaseEventLoop):
         run = self.run
         if run.cancelled >= run.cancels:
             return
-        some = [task for task in self.tasks() if not task.done() and not task.is_main]
+        some = [
+            task for task in self.tasks()
+            if not (task.done() or task.is_main or task.is_shielded)
+        ]  # fmt: skip
         if at := run.choose(1 + len(some)):
             run.cancelled += 1
             some[at - 1].cancel()

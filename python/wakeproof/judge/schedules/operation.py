@@ -12,8 +12,16 @@ from typing import TypeAlias
 Access: TypeAlias = tuple[int, int]
 """Object and way."""
 
-READ, WRITE, PASS = 0, 1, 2
-"""Ways.  Two READs commute, and two PASSes: time passes, on the clock that a READ looks at."""
+READ, WRITE, PASS, READ_PART, WRITE_PART = range(5)
+"""Ways.
+
+Two READs commute, and two PASSes: time passes, on the clock that a READ looks at.  Who touches a
+part of an object, which is an object as well, touches the whole by READ_PART or WRITE_PART.
+"""
+_COMMUTE = frozenset({
+    (READ, READ), (PASS, PASS), (READ, READ_PART), (READ_PART, READ), (READ_PART, READ_PART),
+    (READ_PART, WRITE_PART), (WRITE_PART, READ_PART), (WRITE_PART, WRITE_PART),
+})  # fmt: skip
 
 CLOCK = 0
 """The object that is the time; the others are counted from 1."""
@@ -47,4 +55,4 @@ def commute(one: tuple[Access, ...], other: tuple[Access, ...]) -> bool:
 
 def excludes(way: int, other: int) -> bool:
     """Return whether the order of two accesses to one object makes a difference."""
-    return way != other or way == WRITE
+    return (way, other) not in _COMMUTE

@@ -52,8 +52,9 @@ def schedules(test: Callable[..., object] | None = None, /, **options: Any) -> A
         random: if that was not enough, so many schedules by lot.
         seed: of the lot.
         steps: operations of one schedule, after which it counts as a livelock.
-        cancels: so many tasks of asyncio are cancelled, at any of their awaits; the main one is
-            not.  If what was cancelled makes the test raise CancelledError, that is no failure.
+        cancels: so many tasks of asyncio are cancelled, at any of their awaits; the main one, and
+            what `asyncio.shield` protects, are not.  If what was cancelled makes the test raise
+            CancelledError, that is no failure.
         any_order: callbacks of asyncio that are ready run in any order; not only in that of
             `call_soon`, which asyncio promises.
         data: threads also take turns at reads and writes of attributes, globals, closures, items.

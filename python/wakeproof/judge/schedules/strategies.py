@@ -2,7 +2,8 @@
 """A schedule as a strategy of hypothesis: it draws, and shrinks, data and schedule together.
 
 A drawn schedule is the usual order with a few changes: after some places where another choice was
-possible, another one is made.  So the smallest schedule that fails has the fewest changes.
+possible, another one is made.  So the smallest schedule that fails has the fewest changes.  In half
+of them each thread waits for its turn to begin.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ Change: TypeAlias = tuple[int, int]
 class Changed(Plain):
     """The usual order, with changes."""
 
-    def __init__(self, changes: Sequence[Change], limit: int) -> None:
-        super().__init__(limit)
+    def __init__(self, changes: Sequence[Change], limit: int, *, begins_late: bool) -> None:
+        super().__init__(limit, begins_late=begins_late)
         self._changes: Iterator[Change] = iter(changes)
         self._left, self._other = next(self._changes, (limit, 0))
 
@@ -52,12 +53,12 @@ class Changed(Plain):
 class Schedule:
     """A schedule that was drawn."""
 
-    def __init__(self, changes: Sequence[Change], options: Options) -> None:
-        self._changes, self._options = changes, options
+    def __init__(self, changes: Sequence[Change], options: Options, *, late: bool) -> None:
+        self._changes, self._options, self._late = changes, options, late
 
     def __repr__(self) -> str:
-        """Return its changes."""
-        return f"Schedule({self._changes})"
+        """Return its changes, and whether its threads wait for their turn to begin."""
+        return f"Schedule({self._changes}{', late' if self._late else ''})"
 
     def run(self, call: Callable[[], object]) -> None:
         """Call a function, with threads that take turns in this order.
@@ -68,7 +69,8 @@ class Schedule:
             JudgeError: it does not come to a synchronisation point for some seconds.
         """
         options = self._options
-        failure = run_by(call, Changed(self._changes, options.steps), options)
+        scheduler = Changed(self._changes, options.steps, begins_late=self._late)
+        failure = run_by(call, scheduler, options)
         if failure is not None:
             raise ScheduleError(str(failure), failure) from failure.error
 
@@ -86,4 +88,4 @@ def schedules(*, most_changes: int = 8, **options: Any) -> st.SearchStrategy[Sch
     chosen = Options(**options)
     change = st.tuples(st.integers(0, 4) | st.integers(0, 40), st.integers(0, 3))
     changes = st.lists(change, max_size=most_changes)
-    return changes.map(lambda drawn: Schedule(drawn, chosen))
+    return st.builds(lambda drawn, late: Schedule(drawn, chosen, late=late), changes, st.booleans())

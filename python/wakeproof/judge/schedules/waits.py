@@ -100,21 +100,91 @@ def source(frame: FrameType | None) -> str:
     return linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
 
 
+def _caller() -> str:
+    """Return where the user's code is that calls."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not is_of_user(frame.f_code):
+        frame = frame.f_back
+    return where(frame)
+
+
 def notifications(nobody: dict[int, str]) -> Callable[..., Any]:
     """Return what replaces ``Condition.notify``: it notes where it woke nobody, by condition."""
 
     def made(old: Callable[..., None]) -> Callable[..., None]:
         def notify(self: Any, n: int = 1) -> None:
-            frame: FrameType | None = sys._getframe(1)
-            while frame is not None and not is_of_user(frame.f_code):
-                frame = frame.f_back
             if not self._waiters:
-                nobody[id(self)] = where(frame)
+                nobody[id(self)] = f"it was notified at {_caller()}, before it waited"
             old(self, n)
 
         return notify
 
     return made
+
+
+class Events:
+    """What replaces methods of an Event: they note where it was set and cleared, unseen by all."""
+
+    def __init__(self, nobody: dict[int, str]) -> None:
+        self._nobody = nobody
+        self._unseen: dict[int, str] = {}  # where it was set
+
+    def set(self, old: Callable[..., None]) -> Callable[..., None]:
+        """Return what replaces `set`."""
+
+        def set_(event: Any) -> None:
+            waiters = event._waiters if hasattr(event, "_waiters") else event._cond._waiters
+            self._nobody.pop(id(event), None)
+            if waiters:
+                self._unseen.pop(id(event), None)
+            else:
+                self._unseen[id(event)] = _caller()
+            old(event)
+
+        return set_
+
+    def clear(self, old: Callable[..., None]) -> Callable[..., None]:
+        """Return what replaces `clear`."""
+
+        def clear(event: Any) -> None:
+            if at := self._unseen.pop(id(event), ""):
+                said = f"it was set at {at}, and cleared at {_caller()} before anybody saw it"
+                self._nobody[id(event)] = said
+            old(event)
+
+        return clear
+
+    def is_set(self, old: Callable[..., bool]) -> Callable[..., bool]:
+        """Return what replaces `is_set`."""
+
+        def is_set(event: Any) -> bool:
+            found = old(event)
+            if found:
+                self._unseen.pop(id(event), None)
+            return found
+
+        return is_set
+
+    def wait(self, old: Callable[..., bool]) -> Callable[..., bool]:
+        """Return what replaces the `wait` of a thread."""
+
+        def wait(event: Any, timeout: float | None = None) -> bool:
+            found = old(event, timeout)
+            if found:
+                self._unseen.pop(id(event), None)
+            return found
+
+        return wait
+
+    def await_(self, old: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what replaces the `wait` of a task."""
+
+        async def wait(event: Any) -> bool:
+            await old(event)
+            self._unseen.pop(id(event), None)
+            return True
+
+        return wait
 
 
 def of(task: Task, run: Run, nobody: dict[int, str]) -> Wait:
@@ -160,8 +230,9 @@ def come(
         if name == "Condition.wait_for" and values["predicate"]():
             return "its predicate is true"
         if name == "Condition.wait" and user is not None:
-            at = nobody.get(id(values["self"]))
-            return come_around(user) or (f"it was notified at {at}, before it waited" if at else "")
+            return come_around(user) or nobody.get(id(values["self"]), "")
+        if name == "Event.wait":
+            return nobody.get(id(values["self"]), "")
     except Exception as error:  # of code of the user's
         del error
     return ""
