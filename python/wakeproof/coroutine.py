@@ -65,6 +65,7 @@ async def park(timeout_s: float | None = None) -> bool:
     return await permit(timeout_s)
 
 
+@in_c
 async def sleep(seconds: float) -> None:
     """Sleep for `seconds`, as `wakeproof.sleep` does."""
     thread = trampoline.coroutine("sleep")

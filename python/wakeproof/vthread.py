@@ -342,7 +342,7 @@ _CALLED = (  # in the order of core.c
 )  # fmt: skip
 _CODES = (
     lib.WP_OK, lib.WP_TIMEOUT, lib.WP_INTERRUPTED, lib.WP_MUST_PARK, lib.WP_WAIT_JOIN,
-    lib.WP_VTHREAD_HERE, lib.WP_FOREVER,
+    lib.WP_VTHREAD_HERE, lib.WP_FOREVER, lib.WP_WAIT_SLEEP,
 )  # fmt: skip
 
 

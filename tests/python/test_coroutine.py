@@ -9,6 +9,7 @@ import copy
 import inspect
 import os
 import pickle
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from functools import partial
@@ -203,6 +204,7 @@ def test_a_child_that_it_forks_ends_where_the_step_does(group: CarrierGroup) -> 
 # Those whose call makes no coroutine where the hot path is C; what they make is held to the same.
 WAITS: dict[str, Callable[[VirtualThread], Awaitable[object]]] = {
     "park": lambda _: coroutine.park(0),
+    "sleep": lambda _: coroutine.sleep(0.001),
     "yield_now": lambda _: coroutine.yield_now(),
     "join": lambda other: coroutine.join(other, 0),
 }
@@ -216,6 +218,22 @@ def other(group: CarrierGroup) -> Iterator[VirtualThread]:
     yield thread
     thread.unpark()
     thread.join()
+
+
+def test_a_permit_that_comes_while_it_sleeps_is_left_for_the_next_park(
+    group: CarrierGroup,
+) -> None:
+    async def body() -> tuple[bool, float]:
+        began = time.monotonic()
+        await coroutine.sleep(0.2)
+        took = time.monotonic() - began
+        return await coroutine.park(0), took
+
+    thread = parked(VirtualThread(body, group=group).start())
+    thread.unpark()
+    had_permit, took = thread.result(PATIENCE_S)
+    assert had_permit
+    assert took >= 0.2
 
 
 @waits

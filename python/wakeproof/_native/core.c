@@ -36,6 +36,7 @@
 #if PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION)
 
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,7 +79,7 @@ static struct {
 } kernel;
 
 static struct {
-	int ok, timeout, interrupted, must_park, join, here;
+	int ok, timeout, interrupted, must_park, join, here, sleep;
 	int64_t forever;
 } code;
 
@@ -967,7 +968,7 @@ static PyObject *signal_wait(PyObject *self, PyObject *args, PyObject *named)
 
 /* ---- what a coroutine awaits ----
  *
- * What the C of `park`, `yield_now` and `join` makes takes the place of a coroutine, so it refuses what a
+ * What the C of `park`, `sleep`, `yield_now` and `join` makes takes the place of a coroutine, so it refuses what a
  * coroutine refuses: to be awaited twice, or by two threads, or never. */
 
 typedef enum awaited { NOT_YET, AWAITED, NO_MORE } awaited;
@@ -1316,6 +1317,7 @@ typedef struct parking {
 	uint32_t on; /* is_told: the number of the thread that is parked by it */
 	uint8_t why;
 	bool is_parked, is_told; /* is_told: gives what `park` returns, not the kernel's code */
+	bool sleeps, had_permit; /* sleeps: `deadline` is a duration until it is awaited first */
 	uint8_t how;             /* an `awaited` */
 } parking;
 
@@ -1328,7 +1330,7 @@ static parking *parking_of(int64_t deadline, bool is_told)
 	made->deadline = deadline;
 	made->on = 0;
 	made->why = 0;
-	made->is_parked = false;
+	made->is_parked = made->sleeps = made->had_permit = false;
 	made->is_told = is_told;
 	made->how = is_told ? NOT_YET : AWAITED;
 	return made;
@@ -1383,22 +1385,29 @@ static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **resu
 			       thread != NULL && (!mine->is_parked || mine->on == id_of(thread))))
 			return PYGEN_ERROR;
 		mine->on = id_of(thread);
+		if (mine->sleeps && mine->how == NOT_YET)
+			mine->deadline += clock_ns();
 		mine->how = AWAITED;
 	}
-	if (mine->is_parked) {
-		said = kernel.park_end();
-	} else if (thread != NULL && OF(thread)->pins != 0) {
-		said = park_pinned(mine->deadline, mine->why, mine->on);
-	} else {
-		said = kernel.park_begin_for(mine->deadline, mine->why,
-					     mine->is_told ? 0 : mine->on);
-		if (said == code.must_park) {
-			mine->is_parked = true;
-			*result = Py_NewRef(said_park);
-			return PYGEN_NEXT;
+	do {
+		if (mine->is_parked) {
+			said = kernel.park_end();
+		} else if (thread != NULL && OF(thread)->pins != 0) {
+			said = park_pinned(mine->deadline, mine->why, mine->on);
+		} else {
+			said = kernel.park_begin_for(mine->deadline, mine->why,
+						     mine->is_told ? 0 : mine->on);
+			if (said == code.must_park) {
+				mine->is_parked = true;
+				*result = Py_NewRef(said_park);
+				return PYGEN_NEXT;
+			}
 		}
-	}
-	mine->is_parked = false;
+		mine->is_parked = false;
+		mine->had_permit |= mine->sleeps && said == code.ok;
+	} while (mine->sleeps && said == code.ok);
+	if (mine->had_permit) /* it is not for a sleep: the next park takes it */
+		kernel.vthread_unpark(OF(thread)->native);
 	if (!mine->is_told) {
 		*result = PyLong_FromLong(said);
 		return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
@@ -1407,7 +1416,7 @@ static PySendResult parking_send(PyObject *self, PyObject *sent, PyObject **resu
 	if (said == code.interrupted && thread != NULL)
 		raise_interrupted(thread);
 	else
-		*result = PyBool_FromLong(said == code.ok);
+		*result = mine->sleeps ? Py_NewRef(Py_None) : PyBool_FromLong(said == code.ok);
 	return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
 }
 
@@ -1427,7 +1436,7 @@ static void plain_dealloc(PyObject *self)
 
 static void parking_dealloc(PyObject *self)
 {
-	never_awaited(((parking *)self)->how, "park");
+	never_awaited(((parking *)self)->how, ((parking *)self)->sleeps ? "sleep" : "park");
 	plain_dealloc(self);
 }
 
@@ -2969,6 +2978,27 @@ static PyObject *call_park(PyObject *self, PyObject *const *args, size_t flags, 
 	return permit(NULL, PyVectorcall_NARGS(flags) == 0 ? Py_None : args[0]);
 }
 
+/* Longer ones, one of 0 and what is no number of seconds are for the function in Python. */
+static PyObject *call_sleep(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+	double seconds = 0;
+	parking *made;
+
+	if (is_plain_call(flags, names, 1, 1) &&
+	    (PyFloat_CheckExact(args[0]) || PyLong_CheckExact(args[0])))
+		seconds = PyFloat_AsDouble(args[0]);
+	if (PyErr_Occurred()) /* too large */
+		PyErr_Clear();
+	if (!(seconds > 0 && seconds < 1e9))
+		return call_by_python(self, args, flags, names);
+	made = parking_of((int64_t)ceil(seconds * 1e9), true);
+	if (made == NULL)
+		return NULL;
+	made->sleeps = true;
+	made->why = (uint8_t)code.sleep;
+	return (PyObject *)made;
+}
+
 static PyObject *call_yield(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
 	if (!is_plain_call(flags, names, 0, 0))
@@ -2988,7 +3018,10 @@ static PyObject *in_c_new(PyObject *module, PyObject *fn)
 	static const struct {
 		const char *name;
 		vectorcallfunc call;
-	} calls[] = {{"park", call_park}, {"yield_now", call_yield}, {"join", call_join}};
+	} calls[] = {{"park", call_park},
+		     {"sleep", call_sleep},
+		     {"yield_now", call_yield},
+		     {"join", call_join}};
 	PyObject *name = PyObject_GetAttr(fn, str_dunder_name);
 	in_c *made = NULL;
 
@@ -3079,7 +3112,7 @@ static PyObject *bind_core(PyObject *module, PyObject *args)
 {
 	PyObject *objects, *addresses, *codes;
 	uintptr_t each[sizeof kernel / sizeof(uintptr_t)];
-	long long numbers[7];
+	long long numbers[8];
 
 	(void)module;
 	if (!PyArg_ParseTuple(args, "O!O!O!", &PyDict_Type, &objects, &PyTuple_Type, &addresses,
@@ -3113,6 +3146,7 @@ static PyObject *bind_core(PyObject *module, PyObject *args)
 	code.join = (int)numbers[4];
 	code.here = (int)numbers[5];
 	code.forever = numbers[6];
+	code.sleep = (int)numbers[7];
 	return PyLong_FromVoidPtr((void *)step);
 }
 
