@@ -156,11 +156,13 @@ static double spill_mpsc(uint64_t ops)
 ONE_SIDES(local)
 ONE_SIDES(mpsc)
 ONE_SIDES(ring)
+ONE_SIDES(marked)
 ONE_SIDES(vyukov)
 
 #define SIDES(pattern)                                                                         \
 	{                                                                                      \
 		{"ours", pattern##_local}, {"mpsc", pattern##_mpsc}, {"ring", pattern##_ring}, \
+			{"floor", pattern##_marked},                                           \
 		{                                                                              \
 			"vyukov", pattern##_vyukov                                             \
 		}                                                                              \

@@ -6,16 +6,13 @@
  *   turn    64 tasks in the queue; take the oldest, run it, put it back: threads that yield
  *   ping    push one, take it: the queue gets empty each time, which is when the last node is taken
  *
- * The ring with one exchange per push is the lower bound of every queue into which other threads
- * may push at the same moment by a single read-modify-write. push_pop_unlocked.c shows the queue
+ * push_pop_unlocked.c shows the queue
  * without its locked instruction. The time is the CPU time of this thread. */
 #include "one.h"
 
 #include "queue/mpsc.h"
 #include "sides.h"
 
-static private_ring a_marked_ring;
-static wp_atomic(bench_task *) mark;
 static wp_mpsc ours;
 
 BENCH_INLINE void push_ours(bench_task *task)
@@ -26,18 +23,6 @@ BENCH_INLINE void push_ours(bench_task *task)
 BENCH_INLINE bench_task *pop_ours(void)
 {
 	return (bench_task *)(void *)wp_mpsc_pop(&ours);
-}
-
-BENCH_INLINE void push_marked(bench_task *task)
-{
-	wp_exchange_acq_rel(&mark, task);
-	if (!ring_push(&a_marked_ring, task))
-		bench_fail("the private ring is full");
-}
-
-BENCH_INLINE bench_task *pop_marked(void)
-{
-	return ring_pop(&a_marked_ring);
 }
 
 /* Runs before main. The queues are used by one thread, and any side may come first. */

@@ -2,13 +2,12 @@
 """The reasons why rows miss their goals.  Source: docs/inside/performance.md."""
 
 LOCKED = (
-    "the one locked instruction of a push (mpsc.2): 'ring + one exchange' is the floor of any "
-    "queue into which others may push meanwhile; without the lock it meets the goal, and "
-    "loses tasks (twin mpsc_split_reserve)"
+    "what comes beside the one locked instruction of a push (mpsc.2), which the floor has as well; "
+    "without it tasks are lost (twin mpsc_split_reserve)"
 )
 CLAIMED = (
-    "the one locked instruction of a pop (local_queue.4): any queue from which others may take "
-    "meanwhile claims what it takes; from the ring and the Vyukov queue nobody else may take"
+    "what comes beside the one locked instruction of a pop (local_queue.4), which the floor has as "
+    "well; from the Vyukov queue nobody else may take"
 )
 ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
 AWAKE = "lines that travel: about six times as often as between the two spinning threads below"
@@ -29,8 +28,8 @@ ALL_OF_STD = (
 )
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 COLD = (
-    "memory: a switch touches three lines or more, of a page that has not been touched since the "
-    "last round; the limit's row says what one such line takes"
+    "memory: a switch touches two lines of the thread's block and one of its stack, where a fiber "
+    "alone has one and one, of a page that has not been touched since the last round"
 )
 LOOKING = (
     "the first waiter looks for the mutex on its own carrier, and finds that another thread has "

@@ -26,11 +26,16 @@ def beside(
     ]  # fmt: skip
 
 
-def _scale(name: str, program: str) -> list[Row]:
+def _scale(name: str, program: str, two: str, at_most: float) -> list[Row]:
+    """Return the rows of a program; `two` is its side with two threads, which do switch."""
+    alone = "as many fibers alone"
     return [
-        Row(f"{name} 1,000 virtual threads", program, "1k", "1", "one", at_most=1.25, why=COLD),
-        Row("- 100,000", program, "100k", "1", "one", at_most=1.25, why=COLD),
-        Row("- a million", program, "1m", "1", "one", at_most=1.25, why=COLD),
+        Row(f"{name} 1,000 virtual threads", program, "1k", two, "two", at_most=1.25, why=COLD),
+        Row("- 100,000", program, "100k", "model_100k", alone, at_most=at_most, why=COLD),
+        Row("- a million", program, "1m", "model_1m", alone, at_most=at_most, why=COLD),
+        Row("- 1,000", program, "1k", "model_1k", alone),
+        Row("- 100,000", program, "100k", two, "two"),
+        Row("- a million", program, "1m", two, "two"),
     ]
 
 
@@ -65,7 +70,10 @@ def _how(program: str) -> list[Row]:
 def _local(name: str, program: str) -> list[Row]:
     return [
         Row(name, program, "ours", "mpsc", "MPSC + ticket"),
-        Row("- the same", program, "ours", "ring", "unshared ring", at_most=2.0, why=CLAIMED),
+        Row(
+            "- the same", program, "ours", "floor", "ring + one exchange", at_most=1.1, why=CLAIMED
+        ),
+        Row("- the same", program, "ours", "ring", "unshared ring"),
         Row("- the same", program, "ours", "vyukov", "Vyukov queue", at_most=1.1, why=CLAIMED),
     ]
 
@@ -91,9 +99,9 @@ ROWS = (
     *beside("mutex of 64 threads, two carriers", "mutex_two", "go", "tokio", "jdk",
             why=LOOKING),
     Row("- each on its own", "mutex_two", "apart", "ours", "wherever they run"),
-    *_scale("yield among", "scale_yield"),
+    *_scale("yield among", "scale_yield", "2", 1.6),
     Row("- limit: a line of each of a million", "scale_yield", "1m", "line", "one cold line"),
-    *_scale("hand-over in a ring of", "scale_turn"),
+    *_scale("hand-over in a ring of", "scale_turn", "2", 1.25),
     Row("message and answer, a pair of sockets", "poller_pair", "ours", "epoll", "epoll by hand"),
     Row("- the same", "poller_pair", "ours", "bare", "calls that never wait"),
     Row("a poller's look, idle", "poller_look", "ours", "call", "the system call"),
