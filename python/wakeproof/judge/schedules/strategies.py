@@ -88,6 +88,4 @@ def schedules(*, most_changes: int = 8, **options: Any) -> st.SearchStrategy[Sch
     chosen = Options(**options)
     change = st.tuples(st.integers(0, 4) | st.integers(0, 40), st.integers(0, 3))
     changes = st.lists(change, max_size=most_changes)
-    return st.builds(
-        lambda late, drawn: Schedule(drawn, chosen, late=late), st.booleans(), changes
-    )
+    return st.builds(lambda late, drawn: Schedule(drawn, chosen, late=late), st.booleans(), changes)
