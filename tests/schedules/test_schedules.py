@@ -694,6 +694,8 @@ def test_what_pytest_does_for_an_assertion_is_no_step(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_written_is_said_in_one_line(
     tmp_path: Path, blocked: str, file: str, said: str
 ) -> None:
+    if not blocked:
+        pytest.importorskip("jinja2", reason="the viewer needs wakeproof[judge]")
     (tmp_path / "conftest.py").write_text("")
     command = (
         f"import sys, pytest\nsys.modules[{blocked!r}] = None\n"
