@@ -177,7 +177,7 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     for row in ("told", "some", "always"):
         for other in ("pc", "pec", "epc"):
             assert goals[f"strategy_{row}", other] == ">= 0.9x"
-    assert (goals["fiber", "fcontext"], goals["stack", "3ns"]) == ("<= 0.5x", "<= 1x")
+    assert (goals["fiber", "fcontext"], goals["stack", "3ns"]) == ("<= 0.8x", "<= 1x")
     assert {"submit", "layout_queue", "layout_ticket", "layout_token"} <= {p for p, _ in goals}
 
 

@@ -187,7 +187,7 @@ ROWS = (
         at_most=1.0),
     Row("start and park of a million tasks", "memory", "ours", "300ns", "300 ns each", at_most=1.0),
     _counted("- memory of a parked task", "memory", "ours", "bytes", BYTES, 160.0),
-    Row("stack switch", "fiber", "ours", "fcontext", "Boost.Context", at_most=0.5,
+    Row("stack switch", "fiber", "ours", "fcontext", "Boost.Context", at_most=0.8,
         needs="libboost-context-dev", why=SWITCH),
     Row("- limit", "fiber", "ours", "inline", "inline assembly"),
     Row("- in functions that return after it", "fiber", "returns", "ours", "that end in it"),
