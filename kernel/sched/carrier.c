@@ -234,9 +234,9 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 bool wp_carrier_put_off(wp_carrier *carrier)
 {
-	/* [carrier.8] acquire; pairs search.1; upholds Search!EveryStartSearchMatchedByOneStop: the
-	 * token came with the wake. */
-	uint32_t word = wp_load_acquire(&carrier->word);
+	/* [carrier.8] relaxed: ordered by [carrier.6], which follows; pairs search.1; upholds
+	 * Search!EveryStartSearchMatchedByOneStop: the token came with the wake. */
+	uint32_t word = wp_load_relaxed(&carrier->word);
 
 	if (word < WP_SEARCHING || !wp__carrier_puts_off(carrier, word - WP_SEARCHING))
 		return false;
