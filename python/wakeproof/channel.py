@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from wakeproof._native.ffi import ffi, lib
 from wakeproof._runtime import calls
 from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.here import direct
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.wait import Wait, asleep, made, parked, told
@@ -253,3 +254,4 @@ calls.bind_channel(
 )  # fmt: skip
 if calls.CHANNELS_IN_C:
     del Channel.send, Channel.receive  # those of `ChannelCore` need no frame of Python
+direct(Channel)

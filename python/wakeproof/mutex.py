@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.here import direct
 from wakeproof._runtime.locks import MutexCore, address, caller
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
@@ -41,6 +42,7 @@ class _Lock(Wait):
         return lib.WP_WAIT_MUTEX, 0
 
 
+@direct
 class Mutex(MutexCore, Unique):
     """A lock for virtual threads and OS threads.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.here import direct
 from wakeproof._runtime.locks import SemaphoreCore, address
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
@@ -45,6 +46,7 @@ class _Acquire(Wait):
         return lib.wp__semaphore_cancel(self.semaphore, self.waiter)
 
 
+@direct
 class Semaphore(SemaphoreCore, Unique):
     """A counting semaphore that serves threads in the order in which they came.
 

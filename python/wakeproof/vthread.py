@@ -40,7 +40,7 @@ from wakeproof._runtime import jobs, known, signal, trampoline, unheard, vthread
 from wakeproof._runtime import line as line  # lets a virtual thread park in an RLock
 from wakeproof._runtime.core import IN_C, bind_core
 from wakeproof._runtime.deadline import deadline_ns
-from wakeproof._runtime.here import GIVER, own_dict
+from wakeproof._runtime.here import GIVER, direct, own_dict
 from wakeproof._runtime.jobs import numbers
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.types import P, T
@@ -307,6 +307,7 @@ class VirtualThread(Handle, Generic[T]):
 
 if IN_C:
     del VirtualThread.start  # that of `Core` needs no frame of Python
+direct(VirtualThread)
 
 
 def _refuse_start(thread: VirtualThread[Any]) -> None:

@@ -29,7 +29,9 @@ import wakeproof
 from wakeproof import (
     CarrierGroup,
     Channel,
+    Mutex,
     ScopedValue,
+    Semaphore,
     VirtualThread,
     VirtualThreadPool,
     coroutine,
@@ -552,3 +554,14 @@ def test_what_was_never_initialised_is_refused() -> None:
     ):
         with pytest.raises(RuntimeError, match="__init__ was not called"):
             call()
+
+
+@pytest.mark.skipif(not calls.CHANNELS_IN_C, reason="methods of channels are Python")
+@pytest.mark.parametrize(
+    ("of", "name"),
+    [(VirtualThread, "start"), (Channel, "send"), (Channel, "receive"), (Mutex, "__exit__"),
+     (Semaphore, "__exit__")],
+)  # fmt: skip
+def test_the_methods_of_a_class_are_its_own(of: type, name: str) -> None:
+    # CPython calls a method in C without making anything only on an object of its very class.
+    assert inspect.getattr_static(of, name).__objclass__ is of

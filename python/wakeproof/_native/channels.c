@@ -270,7 +270,11 @@ static PyObject *waits(PyObject *self, PyObject *name, PyObject *of, PyObject *s
 	return said;
 }
 
-static PyObject *send(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+/* The rare ways are functions of their own, so that the usual one saves no registers for them. */
+#define RARE __attribute__((noinline))
+
+static RARE PyObject *send_else(PyObject *object, PyObject *const *args, Py_ssize_t count,
+				PyObject *keywords)
 {
 	static const char *const names[] = {"item", "timeout_s"};
 	channel *self = CHANNEL(object);
@@ -278,8 +282,6 @@ static PyObject *send(PyObject *object, PyObject *const *args, Py_ssize_t count,
 	size_t number;
 	int code;
 
-	if (self->is_front && count == 1 && keywords == NULL && !is_full(self))
-		return put(self, args[0]) != 0 ? NULL : Py_NewRef(Py_True);
 	if (!is_whole(self) || parse("send", names, 2, args, count, keywords, found) != 0 ||
 	    deadline_of(found[1], &deadline) != 0)
 		return NULL;
@@ -309,8 +311,19 @@ static PyObject *send(PyObject *object, PyObject *const *args, Py_ssize_t count,
 	return said;
 }
 
-static PyObject *receive(PyObject *object, PyObject *const *args, Py_ssize_t count,
-			 PyObject *keywords)
+static PyObject *send(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+{
+	channel *self = CHANNEL(object);
+
+	if (!self->is_front || count != 1 || keywords != NULL || is_full(self) ||
+	    self->count == self->room)
+		return send_else(object, args, count, keywords);
+	*in_ring(self, self->count++) = Py_NewRef(args[0]);
+	Py_RETURN_TRUE;
+}
+
+static RARE PyObject *receive_else(PyObject *object, PyObject *const *args, Py_ssize_t count,
+				   PyObject *keywords)
 {
 	static const char *const names[] = {"timeout_s"};
 	channel *self = CHANNEL(object);
@@ -318,8 +331,6 @@ static PyObject *receive(PyObject *object, PyObject *const *args, Py_ssize_t cou
 	void *number = NULL;
 	int code;
 
-	if (self->is_front && self->count != 0 && count == 0 && keywords == NULL)
-		return get(self);
 	if (!is_whole(self) || parse("receive", names, 1, args, count, keywords, found) != 0 ||
 	    deadline_of(found[0], &deadline) != 0)
 		return NULL;
@@ -333,6 +344,16 @@ static PyObject *receive(PyObject *object, PyObject *const *args, Py_ssize_t cou
 		return take(self, (size_t)number);
 	}
 	return waits(object, str_receive_slow, PyLong_FromLong(code), found[0]);
+}
+
+static PyObject *receive(PyObject *object, PyObject *const *args, Py_ssize_t count,
+			 PyObject *keywords)
+{
+	channel *self = CHANNEL(object);
+
+	return self->is_front && self->count != 0 && count == 0 && keywords == NULL
+		       ? get(self)
+		       : receive_else(object, args, count, keywords);
 }
 
 /* ---- the type ---- */

@@ -1411,7 +1411,40 @@ static PyObject *never_freed(PyObject *module, PyObject *object)
 	return Py_NewRef(object);
 }
 
+/* Gives a class of Python the methods of its base in C as its own, where they are not overridden: CPython
+ * calls a method without making anything only if the object is of exactly the class whose method it is.
+ * Returns the class. */
+static PyObject *direct(PyObject *module, PyObject *type)
+{
+	PyTypeObject *base = PyType_Check(type) ? ((PyTypeObject *)type)->tp_base : NULL;
+
+	(void)module;
+	while (base != NULL && base->tp_methods == NULL)
+		base = base->tp_base;
+	for (PyMethodDef *one = base == NULL ? NULL : base->tp_methods; one != NULL && one->ml_name;
+	     one++) {
+		PyObject *theirs = PyObject_GetAttrString((PyObject *)base, one->ml_name);
+		PyObject *found = PyObject_GetAttrString(type, one->ml_name), *own;
+		bool is_theirs = found != NULL && found == theirs;
+
+		Py_XDECREF(theirs);
+		Py_XDECREF(found);
+		if (theirs == NULL || found == NULL)
+			return NULL;
+		if (!is_theirs || one->ml_flags & (METH_CLASS | METH_STATIC | METH_METHOD))
+			continue;
+		own = PyDescr_NewMethod((PyTypeObject *)type, one);
+		if (own == NULL || PyObject_SetAttrString(type, one->ml_name, own) != 0) {
+			Py_XDECREF(own);
+			return NULL;
+		}
+		Py_DECREF(own);
+	}
+	return Py_NewRef(type);
+}
+
 static PyMethodDef functions[] = {
+	{"direct", direct, METH_O, "Give a class the methods of its base in C as its own."},
 #if HAS_LIST
 	{"running", running_now, METH_NOARGS,
 	 "The virtual thread that each OS thread runs, by ident."},

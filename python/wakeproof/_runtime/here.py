@@ -26,6 +26,7 @@ from wakeproof.errors import StateError
 
 if TYPE_CHECKING:
     from wakeproof._native.own import count_long as count_long
+    from wakeproof._native.own import direct as direct
     from wakeproof._native.own import drop_at_end as drop_at_end
     from wakeproof._native.own import here as here
     from wakeproof._native.own import mount as mount
@@ -45,6 +46,7 @@ else:
             raise ImportError
         from wakeproof._native.own import (
             count_long,
+            direct,
             drop_at_end,
             forbid_locals,
             here,
@@ -102,6 +104,10 @@ else:
 
             def never_freed(each):
                 return each
+
+        def direct(cls):
+            """Do nothing: there is no base in C."""
+            return cls
 
         def own_dict():
             return here.__dict__
