@@ -221,10 +221,10 @@ def _speeds(name: str, title: str, results: Sequence[Result], peers: Sequence[st
 def _switches(results: Iterable[Result]) -> Iterable[tuple[str, int, float]]:
     for result in results:
         row = result.row
-        if row.program in ("scale_yield", "scale_turn") and row.peer == "1":
+        if row.program in ("scale_yield", "scale_turn") and row.peer == "2":
             what = "yield" if row.program == "scale_yield" else "hand-over in a ring"
             if row.ours == "1k":
-                yield what, 1, result.peer
+                yield what, 2, result.peer
             yield what, THREADS[row.ours], result.ours
 
 

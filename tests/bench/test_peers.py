@@ -113,8 +113,10 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     for name in ("hash_1", "hash_3", "answer", "executes", "nest_1k", "nest_100k"):
         for peer in ("go", "tokio", "jdk"):
             assert goals[f"shapes_{name}", "ours", peer] == "<= 1x"
-    for size in ("1k", "100k", "1m"):
-        assert goals["scale_yield", size, "1"] == goals["scale_turn", size, "1"] == "<= 1.25x"
+    assert goals["scale_yield", "1k", "2"] == goals["scale_turn", "1k", "2"] == "<= 1.25x"
+    for size in ("100k", "1m"):
+        assert goals["scale_yield", size, f"model_{size}"] == "<= 1.6x"
+        assert goals["scale_turn", size, f"model_{size}"] == "<= 1.25x"
     for name in python.OPERATIONS.keys() - {
         "echo",
         "python_memory",
@@ -132,7 +134,11 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     for name in python.POOLS:
         goal = "<= 1x" if name == "python_outside" else "<= 0.5x"
         assert goals[name, "ours", "standard"] == goal
-    for name in python.LOOPS:
+    assert goals["loop_channel", "ours", "culsans"] == "<= 0.5x"
+    assert goals["loop_channel", "ours", "janus"] == "<= 0.5x"
+    for peer, goal in (("asyncio", "<= 0.25x"), ("uvloop", "<= 2.5x")):
+        assert goals["loop_threadsafe", "plain", peer] == goal
+    for name in set(python.LOOPS) - {"loop_channel"}:
         goal = "<= 0.25x" if name == "loop_threadsafe" else "<= 1.03x"
         assert goals[name, "ours", "asyncio"] == goal
     for name in ("loop_threadsafe", "loop_executor"):

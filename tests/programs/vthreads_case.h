@@ -2,6 +2,7 @@
  * vthreads_case.h - a group of virtual threads, and what must hold for it. */
 #include "case.h"
 #include "sched/vthread_start.h"
+#include "sync/mutex.h"
 #include "thread/wait_queue.h"
 
 enum { MANY = 300, SLEEPERS = 1000 };
@@ -86,23 +87,40 @@ static inline void await_parked(wp_vthread *thread)
 	      "who is to be parked");
 }
 
+static inline uint32_t length(const wp_wait_queue *line)
+{
+	uint32_t found = 0;
+
+	for (const wp_waiter *one = line->first; one != NULL; one = one->next)
+		found++;
+	return found;
+}
+
+static inline bool has_waiters(wp_lock *lock, const wp_wait_queue *line, uint32_t many)
+{
+	bool has;
+
+	wp_lock_acquire(lock);
+	has = length(line) == many;
+	wp_lock_release(lock);
+	return has;
+}
+
+static inline bool mutex_has_waiters(wp_mutex *mutex, uint32_t many)
+{
+	bool has;
+
+	wp_short_lock_acquire(&mutex->lock);
+	has = length(&mutex->line) == many;
+	wp_short_lock_release(&mutex->lock);
+	return has;
+}
+
 /* Waits until this many stand in that queue. */
 static inline void await_line(wp_lock *lock, const wp_wait_queue *line, uint32_t many,
 			      const char *what)
 {
-	int64_t deadline_ns = patience();
-	uint32_t found;
-
-	do {
-		if (wp_clock_ns() > deadline_ns)
-			lost(what);
-		found = 0;
-		wp_lock_acquire(lock);
-		for (const wp_waiter *one = line->first; one != NULL; one = one->next)
-			found++;
-		wp_lock_release(lock);
-		wp_yield();
-	} while (found != many);
+	AWAIT(has_waiters(lock, line, many), what);
 }
 
 static inline int nothing(void *arg)

@@ -71,7 +71,7 @@ def test_the_page_of_the_benchmark_has_plots_for_a_phone_in_both_colour_schemes(
         assert "://" not in svg.replace("http://www.w3.org/", "")
         assert len(alt) > 50
     assert "from 4 times as fast as" in page
-    assert "yield: 8 ns with 1, 2 ns with 1,000" in page
+    assert "yield: 8 ns with 2, 2 ns with 1,000" in page
 
 
 def test_a_rate_that_is_larger_is_faster_and_a_time_that_is_larger_is_slower() -> None:

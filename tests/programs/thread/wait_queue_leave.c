@@ -79,7 +79,7 @@ CASE(mutex)
 	start_waiting(locks, NULL);
 	start_waiting(locks, NULL);
 	pthread_create(&outside, NULL, locks_outside, NULL);
-	await_line(&mutex.lock, &mutex.line, 3, "who locks");
+	AWAIT(mutex_has_waiters(&mutex, 3), "who locks");
 	end_group();
 	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
 	pthread_join(outside, NULL);
