@@ -189,6 +189,8 @@ def left_in(folder: Path) -> list[str]:
 
 
 def test_a_helper_that_is_stopped_is_named_and_goes_on(job: Job, tmp_path: Path) -> None:
+    if job.again:
+        pytest.skip("others take the work of a stopped helper up, and may end before it is named")
     found = hit(job, signal.SIGSTOP, tmp_path)
     time.sleep(8)
     assert found.child.poll() is None, found.ended()
