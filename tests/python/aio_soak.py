@@ -95,7 +95,8 @@ class Watchdog(threading.Thread):
             sleep = self.sleep()
             if sleep is not None and sleep == before and is_left:
                 self.lost += 1
-                self.loop._csock.send(b"\0")
+                with contextlib.suppress(BlockingIOError):  # what fills it wakes the loop as well
+                    self.loop._csock.send(b"\0")
             before = sleep
 
     def sleep(self) -> str | None:
