@@ -57,10 +57,13 @@ int wp_futex_wake(wp_atomic(uint32_t) *word, int count)
 			  (int)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0));
 }
 
-/* order.h declares it. */
+/* Declared in order.h. A lock may be taken between an error and its report, so errno stays. */
 void wp__sleep_a_turn(void)
 {
+	int before = errno;
+
 	nanosleep(&(struct timespec){.tv_nsec = TURN_NS}, NULL);
+	errno = before;
 }
 
 int64_t wp_clock_ns(void)

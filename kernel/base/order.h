@@ -143,7 +143,7 @@ WP_INLINE void wp__wait_a_turn(unsigned *turns)
 
 /* One turn of a loop that waits for another thread which needs only an instant. The first turns
  * pause; later ones yield the CPU, because that thread may have lost its own, and in the end they
- * sleep for a moment. `turns` is 0 at first. [any thread | wait-free] */
+ * sleep for a moment. `turns` is 0 at first. [any thread | may sleep for 50 us] */
 #define wp_wait_a_turn(turns) WP__WAIT_A_TURN(turns)
 
 #endif

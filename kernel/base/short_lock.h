@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * short_lock.h - a lock for critical sections of a few instructions, whose release is a plain store.
+ * short_lock.h - a lock for critical sections of a few instructions. Its release is a plain store.
  *
  *   acquire                                     release
  *   [short_lock.1] until state was 0:           [short_lock.2] state := 0
@@ -12,10 +12,10 @@
  *
  * Why it works  The release of a lock for which threads sleep (futex.h) has to learn whether one
  *               sleeps, in the same atomic step: that is a second locked instruction. Here no
- *               thread sleeps. A thread that finds the lock held waits for a few instructions of
- *               the holder, or, if the holder has lost its CPU, until it has one again.
- *               If the holder has a lower real-time priority on the same CPU, only a sleep of the
- *               waiter lets it run.
+ *               thread sleeps until it is woken, so the release need not know. A thread that finds
+ *               the lock held waits for a few instructions of the holder, or, if the holder has
+ *               lost its CPU, until it has one again. It sleeps for 50 us at a time then, because
+ *               a holder of a lower real-time priority on the same CPU does not run otherwise.
  * Not promised  Newcomers barge, so a wait for the lock has no bound.
  * Prior art     Test-and-set locks; Boost.Fiber's channels have one as well.
  * Spec          specs/sync/Channel.tla contains the acquisition as one step, with what is done under

@@ -191,9 +191,9 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
  * must not sleep. [the owner | wait-free] */
 static bool announce(wp_carrier *carrier, uint32_t place)
 {
-	/* [carrier.1] release; pairs carrier.3, carrier.4, carrier_tasks.1, search.1, search.2, search.4, timer.10,
-	 * timer.11; upholds Poller!WakeupIsOver: a waker knows the carrier's poller. All other
-	 * ordering comes from idle_set.1 and [carrier.6]. */
+	/* [carrier.1] release; pairs carrier.3, carrier.4, carrier_tasks.1, search.1, search.2,
+	 * search.4, timer.10, timer.11; upholds Poller!WakeupIsOver: a waker knows the carrier's
+	 * poller. All other ordering comes from idle_set.1 and [carrier.6]. */
 	wp_store_release(&carrier->word, place);
 	if (carrier->domain != NULL)
 		wp_idle_set_add(&carrier->domain->idle, carrier->index);

@@ -37,10 +37,11 @@
  *               A read-modify-write does not replace any of the fences. The waker makes the one
  *               system call that fits the value which its own compare-and-swap replaced. The exit
  *               from a park is one exchange, so a victim is read exactly once.
- *               A steal may be put off. A victim that runs often takes its only task itself, sooner
- *               than a carrier that was woken for it can come. So a carrier whose last help was in
- *               vain sleeps for a moment longer, with the token. Meanwhile nobody is woken for any
- *               victim. The sleep is a park as any other, which a submission to this carrier ends.
+ *               A carrier may put its steal off. Often the victim takes its only task itself before
+ *               the carrier that was woken for it comes. So a carrier whose last steal was in vain
+ *               sleeps for a moment longer, and keeps the token, so that no other carrier is woken
+ *               to steal meanwhile. This sleep is a park as any other: a submission to the carrier
+ *               ends it.
  * Not promised  Fairness between carriers. A hit, a queue that has something to take
  *               (run_queues.h), may not be taken: a stalled push may hide its task (mpsc.h).
  * Prior art     Go's spinning Ms and Tokio's searching workers: both bound the searchers in flight,
@@ -105,7 +106,7 @@ typedef struct wp_carrier {
 	bool pushed_next;     /* the next poll begins with what others pushed */
 	bool inbox_next;      /* of what others pushed, the inbox comes first in the next poll */
 	uint32_t put_off;     /* the victim from which it steals later, or WP_NOBODY */
-	uint32_t left;        /* the word that its last park ended with; for counts */
+	uint32_t left;        /* the word that ended its last park; for counts and delays */
 	int64_t delay_ns;     /* for how long it puts a steal off; 0: it steals at once */
 } wp_carrier;
 

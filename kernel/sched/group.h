@@ -28,12 +28,13 @@
  *               in a wait queue leaves the queue before any thread is handed back, and what it was
  *               granted goes to the next waiter (wakers.h). A mutex that the thread holds is
  *               abandoned (mutex.h).
- * Not promised  Carriers at different real-time priorities may suffer priority inversion, because a
- *               carrier yields beside a push that is not over (mpsc.h): give all carriers one policy
- *               and one priority (`bind` may set it), or give each a domain of its own. A step may never end: a close that runs out of
- *               time returns WP_TIMEOUT. A thread may still be inside wp_task_unpark when the close
- *               returns: free the group only when none is. A step must not fork the process and
- *               return in the child, which has the queues but only one carrier.
+ * Not promised  Carriers at different real-time priorities may suffer priority inversion, because
+ *               a carrier yields beside a push that is not over (mpsc.h): give all carriers one
+ *               policy and one priority (`bind` may set it), or give each a domain of its own. A
+ *               step may never end: a close that runs out of time returns WP_TIMEOUT. A thread may
+ *               still be inside wp_task_unpark when the close returns: free the group only when
+ *               none is. A step must not fork the process and return in the child, which has the
+ *               queues but only one carrier.
  * Prior art     Go's scheduler, Tokio's multi-threaded runtime, and Java's ForkJoinPool with the
  *               carrier threads of its virtual threads.
  * Spec          specs/sched/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;

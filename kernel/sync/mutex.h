@@ -61,10 +61,11 @@
  *               atomic step in which the newcomer takes the mutex. After WP_MUTEX_BYPASSES
  *               bypasses, the next unlock does not make the mutex free, but gives it to the first
  *               waiter. So at most WP_MUTEX_BYPASSES newcomers take the mutex before the first
- *               waiter gets it. A waiter that was woken, and finds the mutex held again, counts as
- *               many bypasses at once, so a waiter is woken in vain at most 16 times: where the
- *               mutex is held for long, few bypasses fit between two of these looks. Waiters get it in the order of the queue, because only the first
- *               one takes it (mutex.7) or is given it (mutex.13).
+ *               waiter gets it. Where the mutex is held for long, few newcomers come between two
+ *               looks of the first waiter. So a look in vain, of a waiter that was woken and finds
+ *               the mutex held again, counts as a 16th of these bypasses, and no waiter is woken
+ *               in vain more than 16 times. Waiters get the mutex in the order of the queue, because
+ *               only the first one takes it (mutex.7) or is given it (mutex.13).
  * Prior art     In parking_lot and in WebKit's WTF::Lock newcomers barge too. Go's sync.Mutex gives
  *               the mutex to a waiter that has waited for 1 ms. A limit that counts bypasses, as
  *               here, can be checked by a model checker; a limit in milliseconds cannot.
@@ -84,9 +85,10 @@
  *               mutex. NoLostSignal: while the mutex is free, the first waiter tries to take it, or
  *               is about to. BoundedBypass: while a thread is the first waiter, WP_MUTEX_BYPASSES
  *               others at most take the mutex. InOrder: waiters get the mutex in the order of the
- *               queue. MissesCounted: a look in vain brings the hand-over nearer. Served: each waiter that does not give up gets the mutex eventually. Served
- *               assumes that each thread gets the queue's lock eventually, which wp_short_lock does
- *               not promise (short_lock.h).
+ *               queue. MissesCounted: a look in vain brings the hand-over nearer. Served: each
+ *               waiter that does not give up gets the mutex eventually. Served assumes that each
+ *               thread gets the queue's lock eventually, which wp_short_lock does not promise
+ *               (short_lock.h).
  * Evidence      make check-specs T=Mutex checks the spec, make stress T=mutex runs this code on
  *               real cores, and wakeproof conform -t mutex compares the two.
  * Comments      guard.h explains the tags in brackets, and the comments of atomic operations. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * priorities.c CASE - a thread waits for a lock whose holder has a lower real-time priority, on one
- * CPU. Prints what is lost; exit code 77: the system gives this user no such priority. */
+ * CPU. Link with -Wl,--wrap=nanosleep. Prints what is lost; exit code 77: the system gives this user
+ * no such priority. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../case_main.h"
@@ -92,6 +95,24 @@ static void run(void *(*holds)(void *), void *(*wants)(void *))
 	AWAIT(wp_load_relaxed(&is_over) != 0, "the lock for ever");
 	pthread_join(holder, NULL);
 	pthread_join(waiter, NULL);
+}
+
+/* As if a signal had come. */
+int __real_nanosleep(const struct timespec *duration, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *duration, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *duration, struct timespec *left)
+{
+	__real_nanosleep(duration, left);
+	errno = EINTR;
+	return -1;
+}
+
+/* A lock may be taken between an error and its report. */
+CASE(errno_stays)
+{
+	errno = ENOENT;
+	wp__sleep_a_turn();
+	check(errno == ENOENT, "errno");
 }
 
 CASE(short_lock)
