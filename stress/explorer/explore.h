@@ -12,6 +12,7 @@
 
 enum { /* upper limits */
        EXPLORE_JOBS = 64,
+       EXPLORE_PARTS = 4096,
        EXPLORE_PCT_DEPTH = 17,
 };
 
@@ -42,6 +43,8 @@ typedef struct explore_options {
 	/* States: the bound on preemptions is 0, then 1, and so on, until it forbids nothing. */
 	bool grows;
 	int jobs; /* graphs: processes that share the search; 0 means 1 */
+	/* Graphs: if `parts` is not 0, explore only part number `part` of so many, from 0 on. */
+	int parts, part;
 	/* States: the schedule of the one execution to show. NULL: explore all. */
 	const char *replay;
 	const char *minimal; /* graphs: the outcome for which the smallest example is wanted */

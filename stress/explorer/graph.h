@@ -160,7 +160,7 @@ bool explore_is_rc11(explore_search *search, const explore_graph *graph); /* rc1
 bool explore_is_over(explore_search *search);
 void explore_stop(explore_search *search, const char *why);
 
-/* graph_share.c: may this process go on below the graph? May it count another execution? */
+/* graph_share.c: may this search go on below the graph? May it count another execution? */
 bool explore_enters(explore_search *search, bool is_leaf);
 bool explore_share_has_more(explore_search *search);
 void explore_share_tell(explore_search *search); /* publishes the progress of this process */

@@ -132,6 +132,10 @@ static void search(explore_program *program, const explore_options *options, exp
 	bool is_shared =
 		options->jobs > 1 && !options->sample && !options->descents && !options->minimal;
 
+	if (options->parts) {
+		explore_search_part(program, options, report, started);
+		return;
+	}
 	if (is_shared && (search_a_moment(program, options, report, started) ||
 			  explore_search_shared(program, options, report, started)))
 		return;
@@ -148,7 +152,7 @@ static void estimate_rest(explore_program *program, const explore_options *optio
 	explore_report size;
 
 	if (!report->stopped || strncmp(report->stopped, "max_", 4) || *report->error ||
-	    program->error || options->sample || options->minimal)
+	    program->error || options->sample || options->minimal || options->parts)
 		return;
 	descents.descents = UINT64_MAX;
 	descents.max_seconds = SIZE_S;

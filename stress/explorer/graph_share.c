@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_share.c - one search by several processes.
+ * graph_share.c - one search by several processes, or in parts that know nothing of each other.
  *
  *   each process   walks the same tree of graphs down to `split` visits. A subtree that begins
  *                  there is an item, and so is a graph that ends above. The process goes on only
  *                  below the items that it claims.
  *   claim          takes the next number of one shared counter; every process meets the items in
  *                  the same order
+ *   part 3 of 64   goes on below the items 3, 67, 131, .. alone: on another machine, for example
  *
  * Why it works  All processes number the items alike, because the order of visits depends on the
  *               program alone. A process never claims an item that it has already passed: a process
@@ -13,6 +14,10 @@
  *               each item is explored by exactly one process. A process that ends otherwise than
  *               with exit code 0 and a whole report makes the search an error, so no item is lost
  *               silently.
+ *               Parts number the items alike as well: what comes before their items, the first
+ *               executions and the choice of the depth, has limits that no clock decides. A part
+ *               that learns what changes the program would number them otherwise, so it says so
+ *               and counts as nothing.
  * Spec          none.
  * Evidence      tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
@@ -33,6 +38,8 @@
 
 enum {
 	ITEMS_PER_JOB = 128, /* at least, if the tree has that many */
+	ITEMS_PER_PART = 32,
+	BEFORE_PARTS = 1000, /* executions; a search that has no more is not cut */
 	SPLIT_STEP = 4,
 	SPLIT_MOST = 200,
 	LOOK_MS = 200,
@@ -59,16 +66,16 @@ bool explore_enters(explore_search *search, bool is_leaf)
 	item = search->items++;
 	if (search->worker < 0) /* this process only counts items */
 		return false;
+	if (!search->share)
+		return item % (uint64_t)search->options->parts == (uint64_t)search->options->part;
 	if (search->claimed == NOBODYS || search->claimed < item)
 		search->claimed = __atomic_fetch_add(&search->share->next, 1, __ATOMIC_RELAXED);
 	return search->claimed == item;
 }
 
 /* Chooses the depth at which the tree is cut. */
-static void choose_split(explore_search *search)
+static void choose_split(explore_search *search, uint64_t wanted)
 {
-	uint64_t wanted = ITEMS_PER_JOB * (uint64_t)search->options->jobs;
-
 	search->worker = -1;
 	for (search->split = 0; search->split < SPLIT_MOST && !search->is_over;) {
 		search->split += SPLIT_STEP;
@@ -246,7 +253,7 @@ static void share_out(explore_search *search)
 
 	for (int w = 0; w < jobs; w++)
 		workers[w] = (worker){.pid = -1, .pipe = -1};
-	choose_split(search);
+	choose_split(search, ITEMS_PER_JOB * (uint64_t)jobs);
 	for (int w = 0; w < jobs && !search->is_over; w++)
 		start(search, &workers[w], w);
 	gather(search, workers);
@@ -259,7 +266,7 @@ bool explore_search_shared(explore_program *program, const explore_options *opti
 			   explore_report *report, double started)
 {
 	explore_search search;
-	bool has_learned;
+	bool learned;
 
 	explore_search_begin(&search, program, options, report, started);
 	search.share = mmap(NULL, sizeof(*search.share), PROT_READ | PROT_WRITE,
@@ -271,8 +278,65 @@ bool explore_search_shared(explore_program *program, const explore_options *opti
 	if (search.share != MAP_FAILED)
 		munmap(search.share, sizeof(*search.share));
 	explore_search_end(&search);
-	has_learned = !program->error && !strcmp(report->error, EXPLORE_START_AGAIN);
-	if (has_learned)
+	learned = !program->error && !strcmp(report->error, EXPLORE_START_AGAIN);
+	if (learned)
 		explore_report_free(report);
-	return !has_learned;
+	return !learned;
+}
+
+/* Parts. */
+
+/* True: the first executions are all. */
+static bool search_before(explore_program *program, const explore_options *options,
+			  explore_report *report, double started)
+{
+	explore_options first = *options;
+	explore_search search;
+
+	first.max_executions = BEFORE_PARTS;
+	first.max_seconds = 0;
+	explore_search_begin(&search, program, &first, report, started);
+	explore_visit_all(&search);
+	explore_search_end(&search);
+	if (report->stopped && !strcmp(report->stopped, "max_executions")) {
+		explore_report_free(report);
+		return false;
+	}
+	if (options->part) { /* part 0 has counted them */
+		explore_report_free(report);
+		report->executions = report->blocked = report->bounded = report->duplicates = 0;
+	}
+	return true;
+}
+
+static bool has_learned(const explore_program *program)
+{
+	return program->error && !strcmp(program->error, EXPLORE_START_AGAIN);
+}
+
+void explore_search_part(explore_program *program, const explore_options *options,
+			 explore_report *report, double started)
+{
+	explore_options unhurried = *options;
+	explore_search search;
+	int split;
+
+	if (search_before(program, options, report, started))
+		return;
+	unhurried.max_seconds = 0;
+	explore_search_begin(&search, program, &unhurried, report, started);
+	choose_split(&search, ITEMS_PER_PART * (uint64_t)options->parts);
+	split = search.split;
+	explore_search_end(&search);
+	if (search.is_over) /* it may have learned something, which every part learns here */
+		return;
+	explore_search_begin(&search, program, options, report, started);
+	search.split = split;
+	explore_visit_all(&search);
+	explore_search_end(&search);
+	if (!has_learned(program) || options->parts == 1)
+		return;
+	report->stopped = "learned";
+	*report->error = '\0';
+	program->error = NULL;
 }

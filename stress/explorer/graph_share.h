@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_share.h - one search of graphs by several processes: items, claims, reports.
+ * graph_share.h - one search of graphs by several processes or in parts: items, claims, reports.
  *
  * Spec      none.
  * Evidence  tests/judge/explore/test_parallel.py. */
@@ -34,6 +34,11 @@ void explore_search_end(explore_search *search);
  * must learn it alone. */
 bool explore_search_shared(explore_program *program, const explore_options *options,
 			   explore_report *report, double started);
+
+/* graph_share.c. Explores options->part of options->parts. A report that is stopped by "learned" says
+ * that the program has changed while the part was explored, so it is no part of the others' search. */
+void explore_search_part(explore_program *program, const explore_options *options,
+			 explore_report *report, double started);
 
 /* graph_merge.c. explore_report_send writes a report to standard output. explore_report_merge adds
  * the report in a letter to another report; false: the letter is not whole. explore_report_order

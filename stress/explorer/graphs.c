@@ -202,7 +202,7 @@ static void visit(explore_search *search, explore_graph *graph)
 {
 	int thread = explore_next_thread(search, graph);
 
-	if (explore_is_over(search) || (search->share && !explore_enters(search, thread < 0)) ||
+	if (explore_is_over(search) || (search->split && !explore_enters(search, thread < 0)) ||
 	    (search->probe && !explore_probe_leave(search, graph, thread)))
 		return;
 	if (thread < 0)

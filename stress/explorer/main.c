@@ -114,7 +114,8 @@ static explore_options fitted(const struct origin *origin, explore_options optio
 
 	if (origin->test && options.failing_heavy < origin->test->failing_heavy)
 		options.failing_heavy = origin->test->failing_heavy;
-	if (!preemptions || origin->is_whole || options.preemptions >= 0 || options.sample)
+	if (!preemptions || origin->is_whole || options.preemptions >= 0 || options.sample ||
+	    options.parts)
 		return options;
 	if (by_states && !origin->is_bounded && !explore_overrides_count &&
 	    origin->test->whole & (options.model == EXPLORE_SC ? SEEN_SC : SEEN_TSO))

@@ -108,6 +108,8 @@ static const struct {
 	{"--loop-bound", INT, 1000000, offsetof(explore_options, loop_bound)},
 	{"--preemptions", INT, 1000, offsetof(explore_options, preemptions)},
 	{"--jobs", INT, EXPLORE_JOBS, offsetof(explore_options, jobs)},
+	{"--parts", INT, EXPLORE_PARTS, offsetof(explore_options, parts)},
+	{"--part", INT, EXPLORE_PARTS - 1, offsetof(explore_options, part)},
 	{"--estimate", WIDE, UINT64_MAX, offsetof(explore_options, descents)},
 	{"--spurious", INT, 100, offsetof(explore_options, spurious)},
 	{"--failing-heavy", INT, 100, offsetof(explore_options, failing_heavy)},
@@ -212,6 +214,22 @@ static void set_option(explore_command *command, const char *option, char *value
 		explore_refuse(option, "", "is no option");
 }
 
+static void check_part(const explore_options *options, enum explore_engine engine)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", options->part);
+	if (options->part && options->part >= options->parts)
+		explore_refuse("--part", text, "needs --parts with a larger number");
+	if (options->parts && engine != ENGINE_GRAPHS)
+		explore_refuse("--parts", "", "needs --engine graphs: states have no parts");
+	if (options->parts && (options->sample || options->descents || options->minimal ||
+			       options->max_executions || options->jobs > 1))
+		explore_refuse("--parts", "",
+			       "goes with none of --sample, --estimate, --minimal, "
+			       "--max-executions and --jobs");
+}
+
 static void check(const explore_command *command)
 {
 	bool needs_states = command->options.preemptions >= 0;
@@ -226,6 +244,7 @@ static void check(const explore_command *command)
 	if (command->options.check_duplicates && command->options.jobs > 1)
 		explore_refuse("--check-duplicates", "",
 			       "needs --jobs 1: each process has its own");
+	check_part(&command->options, command->engine);
 	if (command->options.pct_depth && !command->options.sample)
 		explore_refuse("--pct", "", "needs --sample N");
 }

@@ -183,9 +183,13 @@ void explore_print_example(const explore_program *program, const explore_example
 	putchar(']');
 }
 
-static void print_outcome(const explore_program *program, const explore_outcome *outcome)
+static void print_outcome(const explore_program *program, const explore_options *options,
+			  const explore_outcome *outcome)
 {
 	putchar('{');
+	if (options->parts) /* for those who merge parts */
+		printf("\"first\":%" PRIu64 ",\"cost\":%" PRIu64 ",\"item\":%" PRIu64 ",",
+		       outcome->first, outcome->example.cost, outcome->example.item);
 	json_field("text", outcome->text);
 	json_field("verdict", verdicts[outcome->verdict]);
 	json_field("schedule", outcome->example.schedule);
@@ -229,7 +233,7 @@ void explore_print(const explore_program *program, const explore_options *option
 	for (int i = 0; i < report->outcomes_count; i++) {
 		if (i)
 			putchar(',');
-		print_outcome(program, &report->outcomes[i]);
+		print_outcome(program, options, &report->outcomes[i]);
 	}
 	printf("],\"executions\":%" PRIu64 ",\"blocked\":%" PRIu64 ",\"bounded\":%" PRIu64
 	       ",\"duplicates\":%" PRIu64 ",\"states\":%" PRIu64 ",\"edges\":%" PRIu64

@@ -26,14 +26,14 @@ from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import campaign
 from wakeproof.judge.campaign import Merged, Shard
-from wakeproof.judge.explore import seeds as seeding
-from wakeproof.judge.explore import stored
+from wakeproof.judge.explore import merging, stored
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Found, Result
 
 CLUSTER = pytest.mark.skipif(not os.environ.get("WAKEPROOF_CLUSTER"), reason="make cluster runs it")
 OPTIONS = ExploreOptions(models=(Model.SC, Model.TSO, Model.RC11), loop_bound=0)
 GUARD = locations.sources() / "stress" / "scenarios" / "wakeup" / "guard.c"
+SHARED = Path(__file__).parent / "scenarios" / "shared.c"
 EXHIBITS = ["compio_948", "eio_110", "liburing_24", "liburing_541", "libuv_50", "tokio_3660"]
 
 
@@ -194,8 +194,9 @@ def report(wakeproof: Command, *arguments: str) -> str:
     [
         ("museum", "run", "eio_110", "libuv_50"),
         ("explore", str(GUARD), "--model", "sc"),
+        ("explore", str(SHARED), "--model", "rc11", "--parts", "3"),
     ],
-    ids=lambda arguments: arguments[0],
+    ids=["museum", "explore", "parts"],
 )
 def test_a_cluster_reports_what_one_process_reports(
     arguments: tuple[str, ...], wakeproof: Command
@@ -270,7 +271,7 @@ def test_results_of_seeds_merge_by_content() -> None:
         Found("0,0", "ended", 1, (step,)), Found("1,0", "ended", 2, (step,)), executions=3, depth=9
     )
     tso = replace(one, model=Model.TSO)
-    sc, apart = seeding.together([one, tso, other])
+    sc, apart = merging.together([one, tso, other], of_parts=False)
     assert [(f.text, f.count, len(f.example)) for f in sc.outcomes] == [
         ("1,0", 5, 1),
         ("0,0", 1, 1),
@@ -282,9 +283,9 @@ def test_results_of_seeds_merge_by_content() -> None:
 def test_a_seed_whose_run_broke_leaves_no_verdict() -> None:
     whole, broken = drawn(Found("1,0", "ended", 3, ())), drawn(error="no memory")
     for results in ([whole, broken], [broken, whole]):
-        assert [one.error for one in seeding.together(results)] == ["no memory"]
+        assert [one.error for one in merging.together(results, of_parts=False)] == ["no memory"]
     skipped = drawn(stopped="inclusion")
-    assert seeding.together([skipped, whole])[0].stopped == "sample"
+    assert merging.together([skipped, whole], of_parts=False)[0].stopped == "sample"
 
 
 def test_seeds_need_samples(wakeproof: Command) -> None:
@@ -341,14 +342,26 @@ def of_seeds(progress: campaign.Progress) -> object:
     )
 
 
+def of_parts(progress: campaign.Progress) -> object:
+    from wakeproof.judge.explore import shards
+    from wakeproof.judge.explore.command import summary
+
+    options = replace(OPTIONS, loop_bound=4, models=(Model.RC11,))
+    save = locations.cache() / "explore"
+    return summary(
+        shards.run([SHARED], [], None, options, "local:4", save=save, progress=progress, parts=6)
+    )
+
+
 @CLUSTER
 @pytest.mark.parametrize(
     ("arguments", "judged"),
     [
         (("museum", "run", *EXHIBITS), of_museum),
         ((*SAMPLES, "--seed", "5", "--seeds", "3"), of_seeds),
+        (("explore", str(SHARED), "--model", "rc11", "--parts", "6"), of_parts),
     ],
-    ids=["museum", "seeds"],
+    ids=["museum", "seeds", "parts"],
 )
 def test_a_killed_and_a_stopped_worker_change_nothing(
     arguments: tuple[str, ...], judged: Callable[[campaign.Progress], object],

@@ -117,6 +117,15 @@ def explore(
             rich_help_panel=WHAT,
         ),
     ] = 1,
+    parts: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Cut each search of graphs into N parts, and merge what they show. With --dask "
+            "they are shared among workers, which need not be of one machine.",
+            rich_help_panel=WHAT,
+        ),
+    ] = 1,
     estimate: Annotated[
         int,
         typer.Option(
@@ -334,6 +343,8 @@ def explore(
       wakeproof explore -t search --sample pct:d=3   10000 at random, where all are too many
 
       wakeproof explore -t search --sample random --seeds 64 --dask local:4  of 64 seeds
+
+      wakeproof explore test.c --parts 256 --dask tcp://10.0.0.1:8786  one search, in parts
     """
     out = output.checked(html, form, as_json=as_json)
     render.check_folder("--junit", junit)
@@ -373,20 +384,23 @@ def explore(
         kept = save or locations.cache() / "explore"
         programs = [replace(program, may_leak=not leaks) for program in programs]
         found: ExploreReport | None
-        if dask is not None or seeds != 1:
+        is_cut = seeds != 1 or parts != 1
+        if dask is not None or is_cut:
             if dask is None and (parallel or jobs > 1):
-                raise UsageError("--seeds takes --dask local:N instead of --jobs and --parallel")
+                raise UsageError(
+                    "--seeds and --parts take --dask local:N instead of --jobs and --parallel"
+                )
             files_given = given if given is not None or not programs else []
             found = shards.run(
                 files_given, programs, pattern, options, dask, twins=twins, save=kept,
-                progress=progress.show, seeds=seeds,
+                progress=progress.show, seeds=seeds, parts=parts,
             )  # fmt: skip
         else:
             found = None if programs and not given else judge.explore(
                 given, pattern, options, twins=twins, progress=progress.show,
                 jobs=len(os.sched_getaffinity(0)) if parallel else jobs, save=kept,
             )  # fmt: skip
-        if programs and dask is None and seeds == 1:
+        if programs and dask is None and not is_cut:
             own = own_judge.report(
                 programs, options, regex=pattern, twins=twins, save=kept, progress=progress.show
             )

@@ -44,9 +44,10 @@ class Keeper:
     ) -> tuple[Found, ExploreOptions]:
         """Return the execution with the fewest threads, steps and switches, and its options.
 
-        The explorer tries every execution a second time, so this is done for one outcome only.
+        The explorer tries every execution a second time, so this is done for one outcome only,
+        and not for a part of a search.
         """
-        if result.engine != "graphs" or not worst.example:
+        if result.engine != "graphs" or not worst.example or self.options.parts:
             return worst, self.options
         options = replace(self.options, minimal=worst.text)
         models = (result.model,)

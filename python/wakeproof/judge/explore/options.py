@@ -17,6 +17,7 @@ MAPPINGS = ("lse+ldar", "lse+ldapr", "pair+ldar", "pair+ldapr", "all")
 ORDERS = ("plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
 MOST_SECONDS = 1e7
 JOBS = 64
+PARTS = 4096
 PCT_DEPTH = 17  # as stress/explorer/explore.h has it
 _SAMPLE = re.compile(r"random(?::n=(?P<random_n>\d+))?|pct:d=(?P<d>\d+)(?:,n=(?P<pct_n>\d+))?")
 SAMPLES = 10_000
@@ -46,6 +47,8 @@ class ExploreOptions:
 
     `grows`: the bound on preemptions is 0, then 1, and so on, until it excludes nothing.
     `jobs`: this many processes share one search of graphs; the result is the same.
+    `parts`: the search of graphs is cut into this many parts (0: it is not), and only number `part`
+    of them is explored, from 0 on.
     `estimate`: only estimate the number of executions, by this many random descents (0: explore).
     `keep_positions`: do not merge positions of compiled code that behave equally (states).
     `minimal`: find the smallest example of this outcome, not only a shortest one (graphs).
@@ -73,6 +76,8 @@ class ExploreOptions:
     seconds: float = 60.0
     check_duplicates: bool = False
     jobs: int = 1
+    parts: int = 0
+    part: int = 0
     estimate: int = 0
     keep_positions: bool = False
     minimal: str = ""
@@ -110,6 +115,7 @@ class ExploreOptions:
         _within("bytes", self.max_bytes, 0, 2**63 - 1)
         _within("processes", self.jobs, 1, JOBS)
         _within("descents", self.estimate, 0, 2**63 - 1)
+        self._check_parts()
         if self.estimate and self.engine != "graphs":
             raise UsageError(
                 "an estimate needs engine graphs, for it counts executions: give --engine graphs"
@@ -130,6 +136,18 @@ class ExploreOptions:
             if order not in ORDERS:
                 raise UsageError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
         return self
+
+    def _check_parts(self) -> None:
+        _within("parts", self.parts, 0, PARTS)
+        _within("part", self.part, 0, max(0, self.parts - 1))
+        if not self.parts:
+            return
+        if self.engine != "graphs":
+            raise UsageError("parts need engine graphs, for states have none: give --engine graphs")
+        if self.sample or self.estimate or self.minimal or self.max_executions or self.jobs > 1:
+            raise UsageError(
+                "parts are of a whole search: give no sample, estimate, limit of executions or jobs"
+            )
 
     def _check_enumerated(self) -> None:
         """Refuse what ARMv8's search by enumeration does not have."""
@@ -157,6 +175,7 @@ class ExploreOptions:
             "--max-seconds", f"{self.seconds:.3f}",
         ]  # fmt: skip
         found += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
+        found += ["--parts", str(self.parts), "--part", str(self.part)] if self.parts else []
         found += ["--failing-heavy", str(self.failing_heavy)] if self.failing_heavy else []
         found += ["--estimate", str(self.estimate)] if self.estimate else []
         found += ["--replay", self.replay] if self.replay else []

@@ -61,6 +61,9 @@ class Found:
     cycle_from: int = -1  # states, `stuck`: the event from which on the example goes round
     spinning: int = 0  # graphs, `stuck`: a bit per thread that loops
     actors: tuple[str, ...] = ()  # names of the threads' functions; empty: a program as text
+    first: int = 0  # of a part: when it was met, as one search would count it
+    cost: int = 0  # of a part: of the example; the cheapest is kept
+    item: int = 0  # of a part: in which the example was met
 
     @property
     def digest(self) -> str:
@@ -155,6 +158,9 @@ class Result:
         return self.coverage.removeprefix("not exhaustive: ")
 
 
+LEARNED = "learned"
+"""Why a part of a search counts as nothing: ``stress/explorer/graph_share.c`` says it."""
+
 WHY_NOT = {
     "max_executions": "not exhaustive: execution limit",
     "max_bytes": "not exhaustive: memory limit",
@@ -163,6 +169,7 @@ WHY_NOT = {
     "loop_bound": "bounded: loops",
     "preemptions": "bounded: preemptions",
     "inclusion": "shown under SC, hence here",
+    LEARNED: "not exhaustive: a part changed its program",
     "buffers": "bounded: store buffers",
 }
 

@@ -45,10 +45,14 @@ class ExploreReport:
     warnings: tuple[str, ...] = ()  # of the compiler, about scenario files
 
     @property
+    def every(self) -> tuple[ScenarioReport | TwinReport, ...]:
+        """Return the reports on scenarios, programs and twins."""
+        return (*self.scenarios, *self.twins)
+
+    @property
     def statuses(self) -> dict[str, str]:
         """Return the status of each scenario, program and twin by name."""
-        judged = {report.name: report.status for report in self.scenarios}
-        return judged | {report.name: report.status for report in self.twins}
+        return {report.name: report.status for report in self.every}
 
     @property
     def violated(self) -> bool:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One report on the samples of several seeds, each of which was a run of its own.
+"""One report on what several runs have shown: samples of seeds, or the parts of one search.
 
-Results merge by content: an outcome is its text and its verdict.  Counts add up, the shortest
-execution stays, and with it the token that finds it again.  What all seeds have shown is graded
-anew, so a twin that must show its defect may show it under any of them.
+Results merge by content: an outcome is its text and its verdict.  Counts add up.  Of seeds the
+shortest execution stays, of parts the one that a search by one process keeps; and with it the token
+that finds it again.  What all have shown is graded anew, so a twin that must show its defect may
+show it in any of them.
 """
 
 from __future__ import annotations
@@ -30,17 +31,26 @@ Grades = Mapping[str, Callable[[Sequence[Result]], ScenarioReport | TwinReport]]
 """How what is declared is judged, by name; a program without declarations is not in it."""
 
 
-def options(one: ExploreOptions, seeds: int) -> list[ExploreOptions]:
+def seeds(one: ExploreOptions, number: int) -> list[ExploreOptions]:
     """Return the options of each seed, from that of `one` on.
 
     Raises:
         UsageError: there are no samples, or a value is not allowed.
     """
-    if seeds < 1:
-        raise UsageError(f"--seeds is {seeds}; allowed: 1 or more")
-    if seeds > 1 and not one.sample:
+    if number < 1:
+        raise UsageError(f"--seeds is {number}; allowed: 1 or more")
+    if number > 1 and not one.sample:
         raise UsageError("--seeds needs --sample: without it all executions are explored at once")
-    return [replace(one, seed=one.seed + at).checked() for at in range(seeds)]
+    return [replace(one, seed=one.seed + at).checked() for at in range(number)]
+
+
+def parts(one: ExploreOptions, number: int) -> list[ExploreOptions]:
+    """Return the options of each part of a search by graphs under the models that `one` has.
+
+    Raises:
+        UsageError: these options have no parts, or a value is not allowed.
+    """
+    return [replace(one, engine="graphs", parts=number, part=at).checked() for at in range(number)]
 
 
 def declared(every: Sequence[Scenario], twins: Sequence[Twin]) -> Grades:
@@ -70,15 +80,14 @@ def _grades(every: Sequence[Scenario], twins: Sequence[Twin], known: Labels) -> 
     }
 
 
-def merged(whole: ExploreReport, grades: Grades) -> ExploreReport:
-    """Return a report in which each name stands once, of one in which it stands once for a seed."""
+def merged(whole: ExploreReport, grades: Grades, *, of_parts: bool) -> ExploreReport:
+    """Return a report in which each name stands once, of one with each of its seeds or parts."""
     reports: dict[str, list[ScenarioReport | TwinReport]] = {}
-    every: tuple[ScenarioReport | TwinReport, ...] = (*whole.scenarios, *whole.twins)
-    for one in every:
+    for one in whole.every:
         reports.setdefault(one.name, []).append(one)
     judged: list[ScenarioReport | TwinReport] = []
     for name, found in reports.items():
-        results = together([j.result for report in found for j in report.judged])
+        results = together([j.result for report in found for j in report.judged], of_parts)
         graded = grades.get(name)
         judged.append(
             graded(results) if graded else grading.judge_program(found[0].file, name, results)
@@ -97,38 +106,49 @@ def merged(whole: ExploreReport, grades: Grades) -> ExploreReport:
     )
 
 
-def together(results: Sequence[Result]) -> list[Result]:
+def together(results: Sequence[Result], of_parts: bool) -> list[Result]:
     """Return one result for each model and engine."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for one in results:
         groups.setdefault((one.model.value, one.engine), []).append(one)
-    return [_one(group) for group in groups.values()]
+    return [_one(group, of_parts) for group in groups.values()]
 
 
-def _one(group: list[Result]) -> Result:
+def _one(group: list[Result], of_parts: bool) -> Result:
+    better = _is_cheaper if of_parts else _is_shorter
     outcomes: dict[tuple[str, str], Found] = {}
     for found in (found for result in group for found in result.outcomes):
         key = (found.text, found.verdict)
-        before = outcomes.get(key)
-        if before is None:
-            outcomes[key] = found
-            continue
-        count = before.count + found.count
-        is_shorter = bool(found.example) and not 0 < len(before.example) <= len(found.example)
-        outcomes[key] = replace(found if is_shorter else before, count=count)
+        before = outcomes.get(key, found)
+        outcomes[key] = replace(
+            found if better(found, before) else before,
+            count=found.count + (before.count if key in outcomes else 0),
+            first=min(found.first, before.first),
+        )
+    in_order = sorted(outcomes.values(), key=lambda found: found.first)
+    shown = [replace(found, first=0, cost=0, item=0) for found in in_order]
 
     def total(name: str) -> int:
         return sum(getattr(one, name) for one in group)
 
     stopped = [one.stopped for one in group]
     return replace(
-        group[0], outcomes=tuple(outcomes.values()),
+        group[0], outcomes=tuple(shown),
         executions=total("executions"), blocked=total("blocked"), bounded=total("bounded"),
         duplicates=total("duplicates"), states=total("states"), edges=total("edges"),
-        depth=max(one.depth for one in group), exhaustive=any(one.exhaustive for one in group),
-        stopped=next((why for why in stopped if why != "inclusion"), stopped[0]),
+        depth=max(one.depth for one in group),
+        exhaustive=(all if of_parts else any)(one.exhaustive for one in group),
+        stopped=next((why for why in stopped if why not in ("", "inclusion")), stopped[0]),
         error=next((one.error for one in group if one.error), ""),
         seconds=sum(one.seconds for one in group), bytes=max(one.bytes for one in group),
         cpu_seconds=sum(one.cpu_seconds for one in group),
         pct_bound=min(one.pct_bound for one in group), pct_samples=total("pct_samples"),
     )  # fmt: skip
+
+
+def _is_shorter(new: Found, old: Found) -> bool:
+    return bool(new.example) and not 0 < len(old.example) <= len(new.example)
+
+
+def _is_cheaper(new: Found, old: Found) -> bool:
+    return (new.cost, new.item) < (old.cost, old.item)
