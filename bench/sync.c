@@ -69,6 +69,23 @@ static int locks(void *arg)
 	return arg != NULL;
 }
 
+/* Limit: what takes any lock that other threads may want, and gives it back. */
+static int locked_twice(void *arg)
+{
+	static wp_atomic(uint32_t) word;
+
+	for (uint64_t k = 0; k < turns; k++) {
+		uint32_t free = 0, taken = 1;
+
+		if (!wp_cas_acquire(&word, &free, 1))
+			bench_fail("another thread has the word");
+		held++;
+		if (!wp_cas_release(&word, &taken, 0))
+			bench_fail("another thread has changed the word");
+	}
+	return arg != NULL;
+}
+
 static int locks_and_yields(void *arg)
 {
 	for (uint64_t k = 0; k < turns; k++) {
@@ -113,6 +130,7 @@ static double contend(wp_group *group, int carriers, int many, int (*run)(void *
 }
 
 BENCH_SIDE(nobody_else, contend(carriers_of_one(), 1, 1, locks, ops))
+BENCH_SIDE(limit, contend(carriers_of_one(), 1, 1, locked_twice, ops))
 BENCH_SIDE(on_one, contend(carriers_of_one(), 1, MANY, locks_and_yields, ops))
 BENCH_SIDE(on_two, contend(carriers_of_two(true), 2, MANY, locks_and_counts, ops))
 BENCH_SIDE(on_two_apart, contend(carriers_of_two(false), 2, MANY, locks_and_counts, ops))
@@ -121,7 +139,7 @@ const bench_row bench_sync[] = {
 	{.name = "channel_hand", .sides = {{"ours", hand}}},
 	{.name = "channel_slots", .sides = {{"ours", with_slots}}},
 	{.name = "channel_far", .sides = {{"ours", far}, {"apart", far_apart}}},
-	{.name = "mutex_free", .sides = {{"ours", nobody_else}}},
+	{.name = "mutex_free", .sides = {{"ours", nobody_else}, {"locked", limit}}},
 	{.name = "mutex_one", .sides = {{"ours", on_one}}},
 	{.name = "mutex_two", .sides = {{"ours", on_two}, {"apart", on_two_apart}}},
 	{.name = NULL},

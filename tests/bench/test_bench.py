@@ -36,7 +36,7 @@ from wakeproof.bench.compare import Change, compare
 from wakeproof.bench.rows import KOPS
 from wakeproof.cli.bench import bench as command
 from wakeproof.cli.bench import cells, show
-from wakeproof.errors import EXIT_HOLDS, EXIT_VIOLATED, UsageError
+from wakeproof.errors import EXIT_HOLDS, EXIT_VIOLATED, JudgeError, UsageError
 from wakeproof.judge import report
 from wakeproof.judge.process import Children
 
@@ -252,6 +252,23 @@ def test_the_command_prints_and_stores_json(
     assert all(r["rounds"] >= 6 for r in found["results"])
     stored = Path(found["stored"])
     assert json.loads((stored / "one_ping.json").read_text())[0]["ns"]["ours"]
+
+
+def test_a_side_that_fails_leaves_the_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(_children: object, _program: object, name: str, *_: object) -> Samples:
+        if name == "one_turn":
+            raise JudgeError("bench one_turn failed (1): a queue lost a task")
+        return samples([1.0] * 3, [1.0] * 3, "ring")
+
+    monkeypatch.setattr(measure, "_measure", measured)
+    monkeypatch.setattr(measure.building, "build", lambda _: None)
+    monkeypatch.setattr(measure, "judge", lambda row, of: grade(replace(row, peer="ring"), of))
+    monkeypatch.setattr(measure.locations, "write_atomically", lambda *_: None)
+    found = measure.bench("^(64 tasks|run queue push|- 64 tasks)")
+    failed = {result.row.program: result.not_run for result in found.failed}
+    assert failed == {"one_turn": "failed: bench one_turn failed (1): a queue lost a task"}
+    assert any(not result.not_run for result in found.results)
+    assert found.summary.endswith("of them failed")
 
 
 def run_of(*results: bench.Result) -> measure.BenchReport:

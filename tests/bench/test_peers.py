@@ -105,8 +105,9 @@ def test_every_goal_of_virtual_threads_has_a_row() -> None:
     goals = {(row.program, row.ours, row.peer): row.goal for row in ROWS if row.goal != "-"}
     for name in ("yield", "turns", "join", "many", "wake"):
         assert goals[f"vthread_{name}", "ours", "jdk"] == "<= 1x"
-    for name in ("channel_hand", "channel_slots", "channel_far",
-                 "mutex_free", "mutex_one", "mutex_two"):  # fmt: skip
+    assert goals["mutex_free", "ours", "locked"] == "<= 1.1x"
+    assert goals["mutex_free", "ours", "tokio"] == "<= 1x"
+    for name in ("channel_hand", "channel_slots", "channel_far", "mutex_one", "mutex_two"):
         assert goals[name, "ours", "go"] == goals[name, "ours", "tokio"] == "<= 1x"
     for name in ("vthread_yield", "vthread_turns", "vthread_join", "channel_hand", "mutex_one"):
         assert goals[name, "ours", "boost"] == "<= 1x"

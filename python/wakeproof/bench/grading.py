@@ -31,12 +31,13 @@ class Samples:
 class Result:
     """One line of the table.
 
-    `not_run`: what to install; if it is set, nothing else is.  `ratio`: ours/peer; of a counted
-    row, our count alone.
+    `not_run`: what to install, or how a side has failed; no number is set
+    then.  `ratio`: ours/peer; of a counted row, our count alone.
     """
 
     row: Row
     not_run: str = ""
+    has_failed: bool = False
     ours: float = 0.0
     peer: float = 0.0
     ratio: float = 0.0

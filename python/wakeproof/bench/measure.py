@@ -66,6 +66,11 @@ class BenchReport:
     compiler: str
     cpus: tuple[int, ...]
 
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        """Return the rows of which a side has failed."""
+        return tuple(result for result in self.results if result.has_failed)
+
     def count(self, verdict: str) -> int:
         """Return how many goals have this `verdict`."""
         return sum(result.verdict == verdict for result in self.results)
@@ -76,6 +81,7 @@ class BenchReport:
         judged = self.count(MET) + self.count(TIE) + self.count(SHORT)
         skipped = sum(bool(result.not_run) for result in self.results)
         tail = f"; {skipped} rows not run" if skipped else ""
+        tail += f", {len(self.failed)} of them failed" if self.failed else ""
         return (
             f"{judged} goals: {self.count(MET)} met, {self.count(TIE)} tie (the goal lies within "
             f"the quartiles), {self.count(SHORT)} short{tail}"
@@ -87,10 +93,13 @@ def bench(
 ) -> BenchReport:
     """Measure the rows that `select` finds, for about `seconds` each, and store the results.
 
+    If a side fails its own check (a queue lost a task) or ends with an error, the rows of its
+    program say so, and the others are measured all the same.
+
     Raises:
         UsageError: no row has such a name, or `seconds` is not positive.
         MissingToolError: no C compiler, or no bench sources.
-        JudgeError: a side failed its own check (a queue lost a task).
+        JudgeError: the bench does not compile.
     """
     rows = select(regex)
     if not 0 < seconds <= 3600:
@@ -104,8 +113,13 @@ def bench(
         results: list[Result] = []
         for name in dict.fromkeys(row.program for row in rows):
             progress(name)
-            samples = _measure(children, program, name, seconds, cpus)
-            found = [judge(row, samples) for row in rows if row.program == name]
+            own = [row for row in rows if row.program == name]
+            try:
+                samples = _measure(children, program, name, seconds, cpus)
+            except JudgeError as error:
+                results += [Result(row, f"failed: {error}", has_failed=True) for row in own]
+                continue
+            found = [judge(row, samples) for row in own]
             locations.write_atomically(folder / f"{name}.json", report.to_json([samples, found]))
             results += found
     ended = BenchReport(tuple(results), platform.machine(), compiler, cpus)

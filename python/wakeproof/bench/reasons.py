@@ -31,6 +31,7 @@ COLD = (
     "memory: a switch touches two lines of the thread's block and one of its stack, where a fiber "
     "alone has one and one, of a page that has not been touched since the last round"
 )
+HELD = "what comes beside the two locked instructions: the list of the mutexes that a thread holds"
 LOOKING = (
     "the first waiter looks for the mutex on its own carrier, and finds that another thread has "
     "taken it; in Go and the JDK a waiter goes on where it was woken, when the other has stopped"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
-from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING
+from wakeproof.bench.reasons import CLAIMED, COLD, HELD, LOOKING
 from wakeproof.bench.rows import BYTES, KOPS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
@@ -94,7 +94,10 @@ ROWS = (
     *beside("channel of 64 slots, one carrier", "channel_slots", "go", "tokio", "boost", "jdk"),
     *beside("- two carriers, wherever they run", "channel_far", "go", "tokio", "jdk"),
     Row("- each on its own", "channel_far", "apart", "ours", "wherever they run"),
-    *beside("uncontended mutex", "mutex_free", "go", "tokio", "boost", "jdk"),
+    Row("uncontended mutex", "mutex_free", "ours", "locked", "two locked instructions",
+        at_most=1.1, why=HELD),
+    *beside("- the same", "mutex_free", "go", at_most=None),
+    *beside("- the same", "mutex_free", "tokio", "boost", "jdk"),
     *beside("mutex of 64 threads, held across a yield", "mutex_one", "go", "tokio", "boost", "jdk"),
     *beside("mutex of 64 threads, two carriers", "mutex_two", "go", "tokio", "jdk",
             why=LOOKING),

@@ -49,7 +49,7 @@ def bench(
 ) -> None:
     """Measure wakeproof beside a peer or a limit, and compare the ratio with a goal.
 
-    A missed goal is printed. It does not fail the command.
+    A missed goal is printed. It does not fail the command; a side that ends with an error does.
 
     Examples:
 
@@ -89,7 +89,7 @@ def bench(
         print(report.to_json({**vars(found), "stored": locations.cache() / "bench"}))
     else:
         show(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS)
+    raise typer.Exit(errors.EXIT_VIOLATED if found.failed else errors.EXIT_HOLDS)
 
 
 def _compare(old: Path, new: Path, regex: str | None, *, as_json: bool) -> NoReturn:
