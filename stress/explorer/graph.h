@@ -67,6 +67,7 @@ typedef struct explore_search {
 	/* The number of this process (-1: it only counts items), and the depth at which items
 	 * begin. */
 	int worker, split;
+	uint64_t ends, ends_most; /* graphs that have ended; the most, or 0 */
 	/* The items that were met; the item that this process has claimed. */
 	uint64_t items, claimed;
 	struct explore_probe *probe; /* a random descent; NULL: an ordinary search */

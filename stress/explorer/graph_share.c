@@ -14,12 +14,12 @@
  *               each item is explored by exactly one process. A process that ends otherwise than
  *               with exit code 0 and a whole report makes the search an error, so no item is lost
  *               silently.
- *               Parts number the items alike as well: what comes before their items, the first
- *               executions and the choice of the depth, has limits that no clock decides. A part
- *               that learns what changes the program would number them otherwise, so it says so
- *               and counts as nothing.
+ *               Parts number the items alike as well: what comes before, the graphs that end first
+ *               and the choice of the depth, has limits that no clock decides. A part that learns
+ *               what changes the program would number them otherwise, so it says so and counts as
+ *               nothing.
  * Spec          none.
- * Evidence      tests/judge/explore/test_parallel.py. */
+ * Evidence      tests/judge/explore/test_parallel.py, test_parts.py. */
 #include "graph_share.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@
 enum {
 	ITEMS_PER_JOB = 128, /* at least, if the tree has that many */
 	ITEMS_PER_PART = 32,
-	BEFORE_PARTS = 1000, /* executions; a search that has no more is not cut */
+	BEFORE_PARTS = 1000, /* ends of graphs; a search that has no more is not cut */
 	SPLIT_STEP = 4,
 	SPLIT_MOST = 200,
 	LOOK_MS = 200,
@@ -78,7 +78,7 @@ static void choose_split(explore_search *search, uint64_t wanted)
 {
 	search->worker = -1;
 	for (search->split = 0; search->split < SPLIT_MOST && !search->is_over;) {
-		search->split += SPLIT_STEP;
+		search->split += search->share ? SPLIT_STEP : 1;
 		search->items = 0;
 		explore_visit_all(search);
 		if (search->items >= wanted)
@@ -286,19 +286,19 @@ bool explore_search_shared(explore_program *program, const explore_options *opti
 
 /* Parts. */
 
-/* True: the first executions are all. */
+/* True: the graphs that end first are all. */
 static bool search_before(explore_program *program, const explore_options *options,
 			  explore_report *report, double started)
 {
 	explore_options first = *options;
 	explore_search search;
 
-	first.max_executions = BEFORE_PARTS;
 	first.max_seconds = 0;
 	explore_search_begin(&search, program, &first, report, started);
+	search.ends_most = BEFORE_PARTS;
 	explore_visit_all(&search);
 	explore_search_end(&search);
-	if (report->stopped && !strcmp(report->stopped, "max_executions")) {
+	if (report->stopped && !strcmp(report->stopped, "max_ends")) {
 		explore_report_free(report);
 		return false;
 	}

@@ -233,6 +233,10 @@ void explore_finish(explore_search *search, explore_graph *graph)
 		explore_probe_end(search, ending == COUNTED && verdict == EXPLORE_ENDED);
 		return;
 	}
+	if (search->ends_most && search->ends++ == search->ends_most) {
+		explore_stop(search, "max_ends");
+		return;
+	}
 	if (ending == COUNTED && !explore_share_has_more(search)) {
 		explore_stop(search, "max_executions");
 		return;

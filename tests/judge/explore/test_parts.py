@@ -77,6 +77,13 @@ def test_a_part_that_is_left_out_is_missed(explorer: litmus.Explorer) -> None:
         assert others.executions < 5040
 
 
+def test_a_search_of_which_little_counts_is_cut_as_well(explorer: litmus.Explorer) -> None:
+    rare = ADDS.replace("observe", "  assume r0 == 6\nobserve")
+    parts, together = in_parts(explorer, rare, Model.RC11, 4)
+    assert (together.executions, together.blocked) == (720, 4320)
+    assert all(one.blocked for one in parts)
+
+
 def test_a_small_search_is_of_its_first_part(explorer: litmus.Explorer) -> None:
     parts, together = in_parts(explorer, FEW, Model.RC11, 3)
     assert [one.executions for one in parts] == [6, 0, 0]
