@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS_PER_CLOCK = 4096 };
+enum { LOOKS_PER_CLOCK = 4096, ALONE_ENDS = 4096 };
 
 static const double CLOCK_S = 0.01;
 
@@ -115,12 +115,18 @@ static bool search_a_moment(explore_program *program, const explore_options *opt
 {
 	explore_options moment = *options;
 	double most = explore_cpu_seconds() - started + ALONE_S;
-	bool is_all = options->max_seconds > 0 && options->max_seconds <= most;
+	bool is_all = options->max_seconds > 0 && options->max_seconds <= most, is_over;
+	explore_search search;
 
 	if (!is_all)
 		moment.max_seconds = most;
-	search_alone(program, &moment, report, started);
-	if (is_all || !report->stopped || strcmp(report->stopped, "max_seconds") != 0)
+	explore_search_begin(&search, program, &moment, report, started);
+	search.ends_most = ALONE_ENDS;
+	explore_visit_all(&search);
+	explore_search_end(&search);
+	is_over = !report->stopped || (strcmp(report->stopped, "max_ends") != 0 &&
+				       (is_all || strcmp(report->stopped, "max_seconds") != 0));
+	if (is_over)
 		return true;
 	explore_report_free(report);
 	return false;
