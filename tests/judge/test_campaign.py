@@ -25,10 +25,17 @@ from tests.conftest import Command
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import campaign
+from wakeproof.judge.builds import Build
 from wakeproof.judge.campaign import Merged, Shard
 from wakeproof.judge.explore import merging, stored
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Event, Found, Result
+from wakeproof.judge.explore.shards import listed
+from wakeproof.judge.process import Children
+from wakeproof.judge.stress import grading
+from wakeproof.judge.stress import shards as stress_shards
+from wakeproof.judge.stress.grading import Run
+from wakeproof.judge.stress.options import StressOptions
 
 CLUSTER = pytest.mark.skipif(not os.environ.get("WAKEPROOF_CLUSTER"), reason="make cluster runs it")
 OPTIONS = ExploreOptions(models=(Model.SC, Model.TSO, Model.RC11), loop_bound=0)
@@ -292,7 +299,7 @@ def test_seeds_need_samples(wakeproof: Command) -> None:
     for words, says in (
         (("--seeds", "2"), "--seeds needs --sample"),
         (("--sample", "random", "--seeds", "0"), "--seeds is 0; allowed: 1 or more"),
-        (("--sample", "random", "--seeds", "2", "--jobs", "2"), "takes --dask local:N instead of"),
+        (("--sample", "random", "--seeds", "2", "--jobs", "2"), "take --dask local:N instead of"),
     ):
         ended = wakeproof("explore", str(GUARD), *words)
         assert (ended.returncode, says in ended.stderr) == (2, True), ended.stderr
@@ -318,6 +325,46 @@ def test_a_cluster_gives_the_verdicts_of_stress_and_its_seed(wakeproof: Command)
     found = json.loads(ended.stdout)["report"]
     assert [(one["name"], one["status"]) for one in found["scenarios"]] == [("guard", "held")]
     assert found["seed"] == 7
+
+
+@pytest.mark.slow
+@pytest.mark.rotates
+def test_all_runs_of_several_seeds_are_judged_together(wakeproof: Command) -> None:
+    words = ("stress", str(GUARD), "-t", "^(guard|guard_no_fence)$", "--mode", "quick", "--json")
+    ended = wakeproof(*words, "--seed", "7", "--seeds", "2")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["report"]
+    for one in (*found["scenarios"], *found["twins"]):
+        assert one["status"] == "held"
+        per_build = Counter(run["build"] for run in one["runs"])
+        assert min(per_build.values()) == 2  # and more if one of the seeds had a second chance
+        seeds = [seed for run in one["runs"] for seed in run["seeds"]]
+        assert len(set(seeds)) == len(seeds)
+    [scenario] = found["scenarios"]
+    assert scenario["samples"] == sum(run["samples"] for run in scenario["runs"])
+    assert scenario["samples"] == sum(row["samples"] for row in scenario["rows"])
+
+
+def test_what_one_seed_shows_is_a_failure_of_all() -> None:
+    options = StressOptions(mode="sanity", seed=1, opt=("O2",), delayed=False, computed=False)
+    [build] = options.builds()
+    with Children() as children:
+        every, _ = listed([GUARD], children, Build(kind="explored"))
+    guard = next(one for one in every if one.name == "guard")
+    bad = next(one.pattern for one in guard.outcomes if one.grade == "FORBIDDEN")
+    good = next(one.pattern for one in guard.outcomes if one.grade in ("REQUIRED", "ACCEPTABLE"))
+
+    def run(**seen: int) -> Run:
+        histogram = {{"good": good, "bad": bad}[name]: count for name, count in seen.items()}
+        total = sum(seen.values())
+        return Run(build.name, "stress", total, 0.1, 0, 0, (0, 1), (1,), "", histogram)
+
+    for runs, status in (([run(good=9), run(good=9)], "held"),
+                         ([run(good=9), run(good=8, bad=1)], "violated"),
+                         ([run(good=8, bad=1), run(good=9)], "violated")):  # fmt: skip
+        reports = [grading.judge_scenario(guard, [one], 2) for one in runs]
+        found = stress_shards._scenario(guard, reports, options, 2, is_x86=True)
+        assert (found.status, found.samples) == (status, 18)
 
 
 def of_museum(progress: campaign.Progress) -> object:

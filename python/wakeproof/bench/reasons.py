@@ -26,7 +26,9 @@ ALL_OF_STD = (
     "every access of the standard library is explored: names of threads, reference counts, the "
     "memory of handles; and more than half of the graphs that are begun are blocked"
 )
-SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
+SECOND_PROCESS = (
+    "CPUs that share a core: each process takes more processor time while the other one runs"
+)
 COLD = (
     "memory: a switch touches two lines of the thread's block and one of its stack, where a fiber "
     "alone has one and one, of a page that has not been touched since the last round"

@@ -125,6 +125,15 @@ def stress(
             rich_help_panel=BOUNDS,
         ),
     ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Run all with each of N seeds, from --seed on, and judge what they show together. "
+            "With --dask the seeds are shared among workers.",
+            rich_help_panel=BOUNDS,
+        ),
+    ] = 1,
     dask: AsDask = None,
     _sandbox: InSandbox = False,
     strict: Annotated[
@@ -171,6 +180,8 @@ def stress(
       wakeproof stress test.c queue.c -- -Iinclude  your own program, with its threads
 
       wakeproof stress -t guard --seed 7 --opt O2 --plain --no-twins --json
+
+      wakeproof stress -t guard --seeds 64 --dask tcp://10.0.0.1:8786  on many machines
     """
     options = StressOptions(
         mode=mode, seconds=seconds, affinity=_words(affinity), opt=_words(opt), twins=twins,
@@ -183,13 +194,13 @@ def stress(
     render.check_folder("--html", html)
     screen = report.console(stderr=as_json)
     given, programs = _split(files or [], argument or [])
-    if programs and dask is not None:
-        raise UsageError("--dask is for scenarios, not for programs with a main")
+    if programs and (dask is not None or seeds != 1):
+        raise UsageError("--dask and --seeds are for scenarios, not for programs with a main")
     if programs:
         _repeat(screen, programs, options, xml, html, as_json=as_json)
     with StressProgress(screen) as progress:
-        if dask is not None:
-            found = shards.run(given or None, pattern, options, dask, progress.show)
+        if dask is not None or seeds != 1:
+            found = shards.run(given or None, pattern, options, dask, progress.show, seeds=seeds)
         else:
             found = native.stress(
                 given or None, pattern, options, announce=progress.announce, progress=progress.show
