@@ -312,6 +312,7 @@ elif not os.environ.get("WAKEPROOF_PLAIN"):
         _Transport = type(_Theirs.__name__, (_Theirs,), {})
         bind(
             asyncio.Handle,
+            type("Handle", (asyncio.Handle,), {"__slots__": ()}),
             asyncio.TimerHandle,
             type("TimerHandle", (asyncio.TimerHandle,), {"__slots__": ()}),
             deque,

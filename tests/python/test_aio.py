@@ -648,6 +648,7 @@ def test_nothing_that_has_run_is_kept(make: type[asyncio.SelectorEventLoop]) -> 
         loop.set_exception_handler(lambda *_: None)
         gc.collect()
         kinds = [None, False, True, int, ValueError, asyncio.Handle, asyncio.TimerHandle]
+        kinds += [type(loop.call_soon(int)), type(loop.call_later(9, int))]
         before = [sys.getrefcount(kind) for kind in kinds]
         for _ in range(1000):
             loop.call_soon_threadsafe(called)
@@ -667,6 +668,55 @@ def test_nothing_that_has_run_is_kept(make: type[asyncio.SelectorEventLoop]) -> 
     del called, argument, failing, loop
     gc.collect()
     assert [each() for each in gone] == [None] * 4
+
+
+@beside_asyncio
+def test_a_handle_in_a_cycle_is_freed(make: type[asyncio.SelectorEventLoop]) -> None:
+    variable = contextvars.ContextVar[object]("variable")
+    loop = make()
+    with contextlib.closing(loop):
+        for _ in range(2):  # the second time in the memory of the first
+            called, argument, value = Called(), Called(), Called()
+            context = contextvars.copy_context()
+            context.run(variable.set, value)
+            parts = [called, argument, value]
+            handles = [
+                (schedule(called), schedule(id, argument), schedule(int, context=context))
+                for schedule in (loop.call_soon, partial(loop.call_later, 0))
+            ]
+            for part, *others in zip(parts, *handles, strict=True):
+                part.__dict__["handles"] = others
+            gone = [weakref.ref(each) for each in (*parts, *handles[0], *handles[1])]
+            loop.call_later(0.001, loop.stop)
+            loop.run_forever()
+            del called, argument, value, context, parts, handles, part, others
+            gc.collect()
+            assert [each() for each in gone] == [None] * 9
+
+
+@beside_asyncio
+def test_a_weak_reference_to_a_handle_ends_with_it(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    loop = make()
+    with contextlib.closing(loop):
+        first = weakref.ref(loop.call_soon(loop.stop))
+        loop.run_forever()
+        again = loop.call_soon(int)  # in the memory of the first
+        assert first() is None
+        assert weakref.ref(again)() is again
+
+
+@beside_asyncio
+def test_a_loop_that_is_dropped_with_a_call_is_freed(
+    make: type[asyncio.SelectorEventLoop],
+) -> None:
+    loop = make()
+    gone = [weakref.ref(each) for each in (loop, loop.call_soon(int), loop.call_later(9, int))]
+    del loop
+    with pytest.warns(ResourceWarning, match="unclosed event loop"):
+        gc.collect()
+    assert [each() for each in gone] == [None] * 3
 
 
 @beside_asyncio

@@ -8,10 +8,11 @@
  *   withdraw: asleep := False
  *
  * LoopCore stands before asyncio's own loop among the bases of wakeproof.aio.EventLoop.  It keeps
- * attributes that asyncio sets and reads (_ready, _closed, ..) in its own struct, and makes
- * handles of asyncio's own class, whose slots it finds by their descriptors.  It makes asyncio's own
- * tasks and futures, and finds their classes where asyncio looks for them.  Timers are of a
- * subclass, of which only cancel is C; they stand in asyncio's own heap, a list.  The transports of
+ * attributes that asyncio sets and reads (_ready, _closed, ..) in its own struct.  It makes asyncio's
+ * own tasks and futures, and finds their classes where asyncio looks for them.  Handles and timers are
+ * of subclasses of asyncio's, whose slots it finds by their descriptors; of these subclasses only
+ * what the collector calls is C, and cancel of a timer.  What was the memory of a handle is kept for
+ * the next ones.  Timers stand in asyncio's own heap, a list.  The transports of
  * sockets are of a subclass as well, of which C receives, and sends what the system takes at once.
  * In each case that it does not know (debug mode, a closed loop, handles of another class, a
  * transport with something in its buffer) it calls asyncio.
@@ -65,9 +66,10 @@ enum { RECEIVED = 256 * 1024 }; /* bytes at once, as in asyncio */
 enum { SENT = 64 * 1024 };      /* more takes its time, in which others shall have the GIL */
 
 /* Of asyncio, and of Python's library. */
-static PyTypeObject *handle_type, *asyncio_timer_type, *timer_type, *deque_type, *core_type;
-static PyTypeObject *socket_type;
-static PyObject *append, *popleft, *our_call_at, *report;
+static PyTypeObject *asyncio_handle_type, *asyncio_timer_type, *deque_type, *socket_type;
+static PyTypeObject *handle_type, *timer_type, *core_type; /* ours */
+static PyCFunction append, popleft;			   /* of a deque */
+static PyObject *our_call_at, *report;
 static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *base_cancel;
 static PyObject *base_call_later, *base_call_at, *base_create_task;
 static PyObject *base_names; /* the globals of base_create_task */
@@ -81,6 +83,7 @@ static PyObject *str_monotonic, *str_futures, *str_future, *str_tasks, *str_task
 static PyObject *names_of_loop; /* ("loop",) */
 
 enum slot { CALLBACK, ARGS, CANCELLED, LOOP, TRACEBACK, REPR, CONTEXT, WHEN, SCHEDULED, SLOTS };
+enum { OF_HANDLE = WHEN }; /* so many of the slots; timers have the others as well */
 static const char *const slot_names[SLOTS] = {
 	"_callback", "_args",    "_cancelled", "_loop",      "_source_traceback",
 	"_repr",     "_context", "_when",      "_scheduled",
@@ -92,10 +95,61 @@ static PyObject **slot_of(PyObject *handle, enum slot slot)
 	return (PyObject **)((char *)handle + offsets[slot]);
 }
 
-/* Whether a handle is a timer whose slots are where we know them. */
+/* Whether a handle is one, not a timer, whose slots are where we know them. */
+static bool is_handle(PyObject *handle)
+{
+	return Py_IS_TYPE(handle, handle_type) || Py_IS_TYPE(handle, asyncio_handle_type);
+}
+
+/* The same of a timer. */
 static bool is_timer(PyObject *handle)
 {
 	return Py_IS_TYPE(handle, timer_type) || Py_IS_TYPE(handle, asyncio_timer_type);
+}
+
+/* The memory of handles that ended, for new ones: their slots are empty.  The collector counts what
+ * is allocated, so that it also runs less often. */
+enum { KEPT_MOST = 1024 }; /* 104 KB */
+static PyObject *kept[KEPT_MOST];
+static int kept_count;
+
+/* A handle or a timer with empty slots; NULL: no memory. */
+static PyObject *allocate(PyTypeObject *type)
+{
+	PyObject *handle;
+
+	if (type != handle_type || kept_count == 0)
+		return type->tp_alloc(type, 0);
+	handle = PyObject_Init(kept[--kept_count], type);
+	PyObject_GC_Track(handle);
+	return handle;
+}
+
+/* Visit what may be part of a cycle; our types stay for ever, as does what the other slots have. */
+static int handle_traverse(PyObject *handle, visitproc visit, void *arg)
+{
+	Py_VISIT(*slot_of(handle, CALLBACK));
+	Py_VISIT(*slot_of(handle, ARGS));
+	Py_VISIT(*slot_of(handle, LOOP));
+	Py_VISIT(*slot_of(handle, CONTEXT));
+	return 0;
+}
+
+static void handle_dealloc(PyObject *handle)
+{
+	PyTypeObject *type = Py_TYPE(handle);
+
+	PyObject_GC_UnTrack(handle);
+	Py_TRASHCAN_BEGIN(handle, handle_dealloc);
+	PyObject_ClearWeakRefs(handle);
+	for (enum slot at = 0; at < OF_HANDLE; at++)
+		Py_CLEAR(*slot_of(handle, at));
+	if (type == handle_type && kept_count < KEPT_MOST)
+		kept[kept_count++] = handle;
+	else
+		type->tp_free(handle);
+	Py_DECREF(type);
+	Py_TRASHCAN_END;
 }
 
 static void set(PyObject *handle, enum slot slot, PyObject *value)
@@ -107,7 +161,7 @@ static void set(PyObject *handle, enum slot slot, PyObject *value)
 static PyObject *new_handle(PyTypeObject *type, PyObject *loop, PyObject *const *args,
 			    Py_ssize_t count, PyObject *context)
 {
-	PyObject *handle = type->tp_alloc(type, 0), *rest = PyTuple_New(count - 1);
+	PyObject *handle = allocate(type), *rest = PyTuple_New(count - 1);
 
 	context = context == Py_None ? PyContext_CopyCurrent() : Py_NewRef(context);
 	if (handle == NULL || rest == NULL || context == NULL) {
@@ -155,7 +209,7 @@ static bool is_known(core *loop, PyObject *const *args, Py_ssize_t count, PyObje
 /* Queue a handle at the end. */
 static int queue(core *loop, PyObject *handle)
 {
-	PyObject *done = PyObject_Vectorcall(append, (PyObject *[]){loop->ready, handle}, 2, NULL);
+	PyObject *done = append(loop->ready, handle);
 
 	Py_XDECREF(done);
 	return done == NULL ? -1 : 0;
@@ -677,7 +731,7 @@ static int run(PyObject *handle)
 {
 	PyObject *callback, *args, *context, *found = NULL;
 
-	if (!Py_IS_TYPE(handle, handle_type) && !is_timer(handle)) {
+	if (!is_handle(handle) && !is_timer(handle)) {
 		found = PyObject_GetAttrString(handle, slot_names[CANCELLED]);
 		if (found == Py_False)
 			Py_SETREF(found, PyObject_CallMethodNoArgs(handle, str_run));
@@ -796,7 +850,7 @@ static int queue_event(core *loop, PyObject *file, PyObject *handle, const char 
 
 static bool is_known_reader(PyObject *handle)
 {
-	return handle == Py_None || Py_IS_TYPE(handle, handle_type);
+	return handle == Py_None || is_handle(handle);
 }
 
 /* Queue what waits for an event, which epoll has returned; -1: an exception. */
@@ -884,7 +938,7 @@ static PyObject *run_once(PyObject *self, PyObject *nothing)
 	count = PyObject_Size(ready);
 	code = count < 0 ? -1 : 0;
 	while (code == 0 && count-- > 0) {
-		handle = is_plain_deque(ready) ? PyObject_Vectorcall(popleft, &ready, 1, NULL)
+		handle = is_plain_deque(ready) ? popleft(ready, NULL)
 					       : PyObject_CallMethod(ready, "popleft", NULL);
 		code = handle == NULL ? -1 : run(handle);
 		Py_XDECREF(handle);
@@ -1102,6 +1156,21 @@ static bool find_slots(void)
 	return true;
 }
 
+/* The function of a method of deques with these flags; NULL: an exception. */
+static PyCFunction of_deque(const char *name, int flags)
+{
+	PyObject *found = PyObject_GetAttrString((PyObject *)deque_type, name);
+	PyMethodDef *method = NULL;
+
+	if (found != NULL && Py_IS_TYPE(found, &PyMethodDescr_Type))
+		method = ((PyMethodDescrObject *)found)->d_method;
+	Py_XDECREF(found); /* the type has it */
+	if (method != NULL && method->ml_flags == flags)
+		return method->ml_meth;
+	PyErr_Format(PyExc_ImportError, "%s of a deque is unknown", name);
+	return NULL;
+}
+
 /* Make a method of a class; false: an exception. */
 static bool add_method(PyTypeObject *type, PyMethodDef *method)
 {
@@ -1125,13 +1194,13 @@ static PyObject *bind_all(PyObject *module, PyObject *args)
 	PyTypeObject *transport;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &handle_type, &asyncio_timer_type, &timer_type,
-			      &deque_type, &socket_type, &base, &plain, &our_select, &report,
-			      &transport))
+	if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &asyncio_handle_type, &handle_type,
+			      &asyncio_timer_type, &timer_type, &deque_type, &socket_type, &base,
+			      &plain, &our_select, &report, &transport))
 		return NULL;
 	Py_INCREF(args); /* all of these stay */
-	append = PyObject_GetAttrString((PyObject *)deque_type, "append");
-	popleft = PyObject_GetAttrString((PyObject *)deque_type, "popleft");
+	append = of_deque("append", METH_O);
+	popleft = of_deque("popleft", METH_NOARGS);
 	base_call_soon = PyObject_GetAttrString(base, "call_soon");
 	base_call_soon_threadsafe = PyObject_GetAttrString(base, "call_soon_threadsafe");
 	base_call_later = PyObject_GetAttrString(base, "call_later");
@@ -1154,6 +1223,8 @@ static PyObject *bind_all(PyObject *module, PyObject *args)
 	    !add_method(timer_type, &cancel_method) || !add_method(transport, &write_method) ||
 	    !add_method(transport, &ready_method) || !add_method(transport, &received_method))
 		return NULL;
+	handle_type->tp_traverse = timer_type->tp_traverse = handle_traverse;
+	handle_type->tp_dealloc = handle_dealloc;
 	Py_RETURN_NONE;
 }
 

@@ -77,6 +77,7 @@ class ChannelCore:
 
 def bind(
     handle: type[Handle],
+    our_handle: type[Handle],
     timer: type[TimerHandle],
     our_timer: type[TimerHandle],
     queue: type[deque[object]],
