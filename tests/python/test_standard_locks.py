@@ -11,10 +11,13 @@ import functools
 import gc
 import os
 import queue
+import random
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -627,3 +630,35 @@ def test_queue_timeouts_and_errors_are_as_ever(group: CarrierGroup) -> None:
         gets(True, 1, 2)
     items.put(5)
     assert gets(True, 0.05) == 5
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("is_virtual", [False, True], ids=["OS thread", "virtual thread"])
+def test_items_leave_a_queue_in_their_order_and_are_not_kept(
+    group: CarrierGroup, is_virtual: bool, most: int
+) -> None:
+    class Item:
+        pass
+
+    def uses() -> None:
+        chosen = random.Random(most)
+        items, expected = queue.SimpleQueue[Item](), deque[Item]()
+        gone: list[weakref.ref[Item]] = []
+        for _ in range(300):
+            for _ in range(chosen.randint(0, most - len(expected))):
+                expected.append(Item())
+                items.put(expected[-1])
+            for _ in range(chosen.randint(0, len(expected))):
+                item = items.get()
+                assert item is expected.popleft()
+                gone.append(weakref.ref(item))
+                del item
+            assert items.qsize() == len(expected)
+            assert not [one for one in gone if one() is not None]
+        gone += map(weakref.ref, expected)
+        expected.clear()
+        assert len([one for one in gone if one() is not None]) == items.qsize()
+        del items
+        assert not [one for one in gone if one() is not None]
+
+    starts(group, uses).result(PATIENCE_S) if is_virtual else uses()

@@ -68,7 +68,7 @@ enum { SENT = 64 * 1024 };      /* more takes its time, in which others shall ha
 /* Of asyncio, and of Python's library. */
 static PyTypeObject *asyncio_handle_type, *asyncio_timer_type, *deque_type, *socket_type;
 static PyTypeObject *handle_type, *timer_type, *core_type; /* ours */
-static PyCFunction append, popleft;			   /* of a deque */
+static PyCFunction append, popleft;                        /* of a deque */
 static PyObject *our_call_at, *report;
 static PyObject *base_call_soon, *base_call_soon_threadsafe, *base_run_once, *base_cancel;
 static PyObject *base_call_later, *base_call_at, *base_create_task;

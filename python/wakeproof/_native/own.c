@@ -1184,6 +1184,68 @@ static PyObject *let_go(PyObject *module, PyObject *lock)
 
 static PyTypeObject *queue_type;
 
+#define HAS_LIST (PY_VERSION_HEX < 0x030D0000)
+#if HAS_LIST
+/* As Modules/_queuemodule.c has it; `is_queue` makes sure of it. */
+typedef struct listed {
+	PyObject_HEAD PyThread_type_lock lock;
+	int locked; /* somebody waits, or has waited; then there is no item */
+	PyObject *list;
+	Py_ssize_t
+		first; /* index of the first item; at most half of the list was taken before it */
+	PyObject *weak;
+} listed;
+
+/* Take the item of a queue that has no other; NULL: it has none or several. The list keeps its few
+ * slots, which CPython would free, and allocate again for the next item. */
+static PyObject *only_item(PyObject *self)
+{
+	listed *queue = (listed *)self;
+
+	if (PyList_GET_SIZE(queue->list) != 1)
+		return NULL;
+	Py_SET_SIZE(queue->list, 0);
+	return PyList_GET_ITEM(queue->list, 0);
+}
+
+/* Put an item into a queue that has a slot for it; false: it has none, or is waited for. */
+static bool add_item(PyObject *self, PyObject *item)
+{
+	listed *queue = (listed *)self;
+	Py_ssize_t count = PyList_GET_SIZE(queue->list);
+
+	if (queue->locked || count == ((PyListObject *)queue->list)->allocated)
+		return false;
+	PyList_SET_ITEM(queue->list, count, Py_NewRef(item));
+	Py_SET_SIZE(queue->list, count + 1);
+	return true;
+}
+
+/* Whether a SimpleQueue is what `listed` says: of two items the first is left out once it is taken. */
+static bool is_queue(PyTypeObject *type)
+{
+	PyObject *made = PyObject_CallNoArgs((PyObject *)type), *said;
+	listed *queue = (listed *)made;
+	bool is_so = made != NULL && type->tp_basicsize == sizeof(listed);
+
+	for (Py_ssize_t count = 0; count < 2 && is_so; count++) {
+		is_so = !queue->locked && queue->first == 0 && PyList_CheckExact(queue->list) &&
+			PyList_GET_SIZE(queue->list) == count;
+		said = is_so ? PyObject_CallMethod(made, "put", "n", count) : NULL;
+		is_so = said != NULL;
+		Py_XDECREF(said);
+	}
+	said = is_so ? PyObject_CallMethod(made, "get", NULL) : NULL;
+	is_so = said != NULL && queue->first == 1 && PyList_GET_SIZE(queue->list) == 2;
+	Py_XDECREF(said);
+	Py_XDECREF(made);
+	PyErr_Clear();
+	return is_so;
+}
+#else
+#define is_queue NULL
+#endif
+
 static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *args, size_t count,
 			   PyObject *names);
 static PyObject *queue_put(PyObject *self, PyObject *const *args, Py_ssize_t count,
@@ -1203,6 +1265,10 @@ static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *
 	size_t all = count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
 	PyCMethod get = (PyCMethod)(void *)of_queue[GET].theirs;
 
+#if HAS_LIST
+	if (all == 0 && (said = only_item(self)) != NULL)
+		return said;
+#endif
 	if (is_here() && all <= QUEUE_ARGUMENTS) {
 		said = all == 0 ? get(self, type, at_once, 1, NULL) : NULL;
 		if (said != NULL)
@@ -1220,9 +1286,14 @@ static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *
 
 static PyObject *queue_put(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	PyObject *said = ((_PyCFunctionFastWithKeywords)(void *)of_queue[PUT].theirs)(self, args,
-										      count, names);
+	PyObject *said;
 
+#if HAS_LIST
+	if (count == 1 && names == NULL && add_item(self, args[0]))
+		return told(self, Py_NewRef(Py_None));
+#endif
+	said = ((_PyCFunctionFastWithKeywords)(void *)of_queue[PUT].theirs)(self, args, count,
+									    names);
 	return told(self, said);
 }
 
@@ -1247,7 +1318,7 @@ static struct kind {
 } kinds[] = {
 	{"Lock", of_lock, LOCK_METHODS, is_lock, &lock_type, false, false},
 	{"RLock", of_rlock, METHODS, is_rlock, &rlock_type, false, false},
-	{"SimpleQueue", of_queue, QUEUE_METHODS, NULL, &queue_type, false, false},
+	{"SimpleQueue", of_queue, QUEUE_METHODS, is_queue, &queue_type, false, false},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 GUARD(kinds_lock) /* of is_on and wakes, and of the definitions */
