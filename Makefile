@@ -13,7 +13,7 @@ C_FOLDERS := bench examples kernel python stress tests
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign campaign-judges soak-threads soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package wheels pythons bench-pythons free-threaded tables docs herd wild watch-corpus cluster
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants museum soak bench results campaign campaign-judges soak-threads soak-aio tools lint venv clean examples fuzz-http soak-http bench-http builds claims test-stdlib test-loops clients crawl test-package wheels pythons bench-pythons free-threaded tables docs herd wild watch-corpus watch-twins cluster
 
 ##@ The two commands
 audit: judges venv ## Judge what has changed: claim x judge, and a page of it  [FRESH=1: all] [MODE=sanity|quick|default|tough]
@@ -58,9 +58,11 @@ paths: venv ## Run the code along paths over every edge of its spec's graph  [T=
 museum: venv ## Judge real lost wakeups of other systems, beside plain runs and ThreadSanitizer
 	$(Q)$(BIN)/wakeproof museum table
 
-watch-corpus: venv ## Watch hangs, healthy programs and broken kernels from outside: half an hour  [S=SECONDS]
+watch-corpus: venv ## Watch hangs and healthy programs from outside: a quarter of an hour  [S=SECONDS]
 	$(Q)$(BIN)/python -m tests.judge.watch.run $(or $(S),60)
-	$(Q)$(BIN)/python -m tests.judge.watch.twins
+
+watch-twins: venv ## Watch broken kernels that hang by themselves from outside: 20 minutes  [T=TWINS]
+	$(Q)$(BIN)/python -m tests.judge.watch.twins $(T)
 
 linear: venv ## Check that queues and the biased lock are linearizable, in every history  [T=REGEX]
 	$(Q)$(BIN)/wakeproof linear $(if $(T),-t '$(T)')

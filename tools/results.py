@@ -2,8 +2,9 @@
 """Writes docs/results/, a page for each result of a release.
 
     make results              all of them
-    make results T=bench      one: audit, claims, museum, watch-corpus, test-stdlib, test-loops,
-                              campaign, campaign-judges, soak-threads, bench or bench-http
+    make results T=bench      one: audit, claims, museum, watch-corpus, watch-twins, test-stdlib,
+                              test-loops, campaign, campaign-judges, soak-threads, bench or
+                              bench-http
 
 A page has the output of its command, the version, the day and the machine. The pages of benchmarks
 begin with plots, each an SVG beside the page. The pages are moved to docs/results/ when all
@@ -36,6 +37,7 @@ PARTS = {
     "claims": "every claim in words, with its code and scenarios",
     "museum": "real lost wakeups of other systems, and who sees them",
     "watch-corpus": "running processes, watched from outside: hangs and healthy programs",
+    "watch-twins": "broken kernels that hang, watched from outside",
     "test-stdlib": "CPython's own tests, in virtual threads",
     "test-loops": "suites of others, with our event loop",
     "campaign": "each call of a running kernel to the system fails in turn",

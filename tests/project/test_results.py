@@ -179,7 +179,7 @@ def test_a_part_that_there_is_not_is_refused_before_anything_runs(
     monkeypatch.setattr(results, "run", lambda _: pytest.fail("it ran"))
     assert results.main(["audit", "benches"]) == 2
     parts = (
-        "audit, claims, museum, watch-corpus, test-stdlib, test-loops, campaign, campaign-judges, "
-        "soak-threads, bench, bench-http"
+        "audit, claims, museum, watch-corpus, watch-twins, test-stdlib, test-loops, campaign, "
+        "campaign-judges, soak-threads, bench, bench-http"
     )
     assert capsys.readouterr().err == f"results: no benches; parts: {parts}\n"

@@ -42,7 +42,8 @@ CONDITIONED = ("cond_pool", "locks_busy")
 MODES = ("parker", "guard", "submit", "submit_bounded", "internal", "vthread", "mutex",
          "semaphore", "condition", "channel", "latch", "timer", "rest", "poll",
          "poll_rest", "conserve_out", "io", "io_group_close", "pool_idle", "pool_close", "scope",
-         "rest_outside", "io_blocked")  # fmt: skip
+         "rest_outside", "io_blocked", "lent", "lent_close", "placed", "placed_bounded", "replaced",
+         "files", "back", "close_twice", "close_parks", "rest_replaced")  # fmt: skip
 NGINX = """
 master_process {2}; daemon off; error_log stderr; pid {0}/pid; events {{}}
 http {{

@@ -11,6 +11,7 @@ import pytest
 from tests.judge.watch import twins
 from tests.judge.watch.twins import Kernels
 from tests.support import watching
+from tests.support.ringed import needs_uring
 
 from wakeproof.judge.watch.process import Process
 from wakeproof.judge.watch.verdicts import Verdict
@@ -59,6 +60,29 @@ def kernels() -> Kernels:
         ("scope_leaves_silent", "no subtask of the scope is left"),
         ("scope_grants_none", "a wait for the end of a scope was taken off its queue"),
         ("scope_cancel_silent", "the scope that it joins was cancelled"),
+        ("spare_thread_keeps", "its carrier, which is parked, was asked for its role"),
+        ("spare_thread_exits_first", "its carrier has ended"),
+        ("spare_thread_lends_nothing", "no spare thread was started"),
+        ("group_placement_ring_left", "a task is queued at a carrier that is marked as blocked"),
+        ("spare_carrier_unwoken", "a task of a blocked carrier is to run, and it is parked"),
+        pytest.param(
+            "file_queue_unseen",
+            "an operation on a file is listed, and it is parked",
+            marks=needs_uring,
+        ),
+        pytest.param(
+            "file_queue_submits_here",
+            "a task of v_writes_file (file_queue_submits_here): its operation on a file is in no",
+            marks=needs_uring,
+        ),
+        pytest.param("file_queue_cancel_ignored", " was cancelled", marks=needs_uring),
+        ("wait_queue_leave_stays", "a close has handed back the thread that stands first in its"),
+        ("wait_queue_leave_holds", "a close has handed back the thread that holds the mutex"),
+        ("wait_queue_leave_exit_silent", "no thread is inside the group any more"),
+        ("group_close_leaves_silent", "no other close is inside"),
+        ("group_close_stops_forgotten", "a task is left that no carrier and no scheduler runs"),
+        ("group_close_parks_silently", "a task is left that no carrier and no scheduler runs"),
+        ("carrier_tasks_finish_silent", "the tasks of the group that it closes have ended"),
     ],
 )
 def test_what_a_twin_has_lost_is_named(kernels: Kernels, name: str, why: str) -> None:
@@ -88,7 +112,8 @@ def test_a_wake_that_left_no_trace_is_hinted_at_by_the_recorder(
 def test_the_kernel_without_a_defect_has_missed_nothing(kernels: Kernels) -> None:
     program = kernels.program()
     for mode in ("parker", "submit", "semaphore", "poll", "conserve_out", "io", "io_group_close",
-                 "pool_idle", "pool_close", "scope"):  # fmt: skip
+                 "pool_idle", "pool_close", "scope", "lent", "lent_close", "placed", "replaced",
+                 "back", "group_free", "close_twice", "close_parks"):  # fmt: skip
         with watching.running([str(program), mode, "60"]) as pid:
             found = watching.looked(pid, seconds=1.5, every_s=0.1)
         assert found.verdict not in (Verdict.MISSED, Verdict.DEADLOCK), found
@@ -118,6 +143,20 @@ def test_descriptors_scopes_and_pools_in_which_nothing_happens_have_missed_nothi
     assert waits == {"a read": 1, "epoll": 3, "the end of a pool": 1, "park": 3}
     (group,) = found.groups
     assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (3, 3, 3, ())
+
+
+def test_roles_closes_blocked_carriers_and_files_in_which_nothing_happens_have_missed_nothing(
+    kernels: Kernels,
+) -> None:
+    with watching.running([str(kernels.program()), "rest_replaced", "60"]) as pid:
+        found = watching.looked(pid)
+    assert {one.verdict for one in found.threads} == {Verdict.WAITS}
+    waits = Counter(one.waits_for for one in found.threads)
+    assert waits == {"pinned park": 1, "the turn to close a group": 1, "the tasks of a group": 1,
+                     "park": 2, "park of a carrier": 3, "epoll": 3,
+                     "the end of a thread": 1}  # fmt: skip
+    assert [(one.carriers, one.parked, one.signs) for one in found.groups] == [
+        (1, 1, ()), (4, 2, ()), (3, 3, ())]  # fmt: skip
 
 
 def test_a_reader_whose_poller_is_kept_from_running_has_missed_nothing(kernels: Kernels) -> None:

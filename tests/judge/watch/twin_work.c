@@ -2,6 +2,7 @@
  * twin_work.c MODE SECONDS - threads that wake one another by the kernel, again and again. A kernel
  * with a defect may lose a wakeup, and then all of them sleep. Otherwise the program exits with 0
  * after that time. It waits without limit everywhere: a timeout would hide the loss. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "io/descriptor.h"
+#include "io/file.h"
 #include "pool/pool.h"
 #include "sched/group.h"
 #include "sched/vthread_start.h"
@@ -1158,6 +1160,500 @@ static void close_group(void)
 	}
 }
 
+/* A pinned thread and another one of its carrier wake each other: a spare thread runs the carrier
+ * while the pinned one sleeps. */
+static void open_lent(uint32_t carriers)
+{
+	wp_group_config config = {.carriers = carriers, .work_stealing = true, .spares = 1};
+
+	if (wp_group_new(&group, &config) != WP_OK)
+		abort();
+}
+
+static int wakes_pinned(void *none)
+{
+	for (;;) {
+		wp_store_release(&turn, 1);
+		wp_vthread_unpark(ring[0]);
+		while (wp_load_acquire(&turn) != 0)
+			wp_vthread_park_until(WP_FOREVER);
+	}
+	return none != NULL;
+}
+
+static int parks_lent(void *none)
+{
+	wp_vthread_pin();
+	ring[1] = spawn_on(wakes_pinned, NULL, 0, true);
+	for (;;) {
+		while (wp_load_acquire(&turn) == 0)
+			wp_vthread_park_until(WP_FOREVER);
+		wp_store_release(&turn, 0);
+		wp_vthread_unpark(ring[1]);
+	}
+	return none != NULL;
+}
+
+static void start_first(int (*run)(void *), void *arg)
+{
+	wp_vthread_config config = {.run = run, .arg = arg, .is_pinned = true};
+
+	if (wp_vthread_new(group, &config, &ring[0]) != WP_OK || wp_vthread_start(ring[0]) != WP_OK)
+		abort();
+}
+
+static void lent(void)
+{
+	open_lent(1);
+	start_first(parks_lent, NULL);
+	join(ring[0]);
+}
+
+/* A pinned thread that was unparked blocks its carrier until a task has run that is queued there. */
+static int blocks_after(void *own)
+{
+	wp_vthread_pin();
+	for (;;) {
+		while (wp_load_acquire(&turn) == 0)
+			wp_vthread_park_until(WP_FOREVER);
+		wp_store_release(&turn, 0);
+		wp_parker_park(own);
+		wp_parker_unpark(&parkers[0]);
+	}
+	return 0;
+}
+
+static void lent_conserve(void)
+{
+	wp_parker own;
+
+	open_lent(2);
+	wp_parker_init(&parkers[0]);
+	wp_parker_init(&own);
+	start_first(blocks_after, &own);
+	for (uint64_t round = 0;; round++) {
+		wp_vthread *other;
+
+		if (round % 4 == 3)
+			usleep(50);
+		wp_store_release(&turn, 1);
+		wp_vthread_unpark(ring[0]);
+		linger(round);
+		other = spawn_on(wakes, &own, 0, false);
+		wp_parker_park(&parkers[0]);
+		join(other);
+	}
+}
+
+/* A group is closed while a thread of it is parked and pinned, and is unparked then. */
+static int parks_once_pinned(void *none)
+{
+	wp_vthread_pin();
+	while (wp_load_acquire(&turn) == 0)
+		wp_vthread_park_until(WP_FOREVER);
+	return none != NULL;
+}
+
+static void *unparks_late(void *thread)
+{
+	usleep(300);
+	wp_store_release(&turn, 1);
+	wp_vthread_unpark(thread);
+	return NULL;
+}
+
+static void lent_close(void)
+{
+	for (;;) {
+		pthread_t one;
+
+		wp_store_relaxed(&turn, 0);
+		open_lent(1);
+		start_first(parks_once_pinned, NULL);
+		usleep(100);
+		start(&one, unparks_late, ring[0]);
+		if (wp_group_close(group, WP_FOREVER, true, NULL, NULL) != WP_OK)
+			abort();
+		pthread_join(one, NULL);
+		wp_vthread_free(ring[0]);
+		wp_group_free(group);
+	}
+}
+
+/* A task announces that it blocks its carrier, until one has run that was queued behind it. Others
+ * block without saying so: one that is queued there as well, or one of another carrier. */
+static wp_parker blocked[3];
+
+static int announces(void *own)
+{
+	wp_group_block();
+	wp_parker_park(own);
+	wp_group_unblock();
+	return 0;
+}
+
+static int wakes_blocked(void *count)
+{
+	for (size_t at = 0; at < (size_t)count; at++)
+		wp_parker_unpark(&blocked[at]);
+	return 0;
+}
+
+static void open_placed(uint32_t carriers, bool bounded, uint32_t spare_carriers)
+{
+	wp_group_config config = {.carriers = carriers,
+				  .bounded = bounded,
+				  .placement = WP_PLACE_TWO_CHOICES,
+				  .spare_carriers = spare_carriers};
+
+	if (wp_group_new(&group, &config) != WP_OK)
+		abort();
+	for (size_t at = 0; at < 3; at++)
+		wp_parker_init(&blocked[at]);
+}
+
+static void placed(void)
+{
+	open_placed(3, false, 0);
+	for (uint64_t round = 0;; round++) {
+		int at = (int)(round / 3 % 3);
+		size_t many = round % 3 == 0 ? 1 : 2;
+		wp_vthread *threads[3];
+
+		threads[0] = spawn_on(announces, &blocked[0], at, false);
+		if (many == 2)
+			threads[1] = spawn_on(blocks, &blocked[1],
+					      round % 3 == 1 ? at : (at + 1) % 3, false);
+		linger(round);
+		threads[many] = spawn_on(wakes_blocked, (void *)many, at, false);
+		for (size_t each = 0; each <= many; each++)
+			join(threads[each]);
+		if (round % 16 == 15)
+			usleep(50);
+	}
+}
+
+/* The same for what a task has queued itself, in the ring of its carrier. */
+static int announces_after(void *other)
+{
+	*(wp_vthread **)other = spawn_on(wakes_blocked, (void *)1, WP_VTHREAD_HERE, false);
+	return announces(&blocked[0]);
+}
+
+static void placed_bounded(void)
+{
+	open_placed(2, true, 0);
+	for (int round = 0;; round++) {
+		wp_vthread *other;
+
+		join(spawn_on(announces_after, &other, round % 2, false));
+		join(other);
+	}
+}
+
+/* All carriers are blocked, so that spare ones must run what wakes them. */
+static void replaced(void)
+{
+	open_placed(2, false, 2);
+	for (int round = 0;; round++) {
+		wp_vthread *threads[3];
+
+		for (int at = 0; at < 2; at++)
+			threads[at] = spawn_on(announces, &blocked[at], at, false);
+		if (round % 4 == 3)
+			usleep(100);
+		threads[2] = spawn_on(wakes_blocked, (void *)2, round % 2, false);
+		for (int at = 0; at < 3; at++)
+			join(threads[at]);
+	}
+}
+
+/* Operations on files: some by threads that were stolen, away from their home's ring; more at once
+ * than the ring takes; and some that are cancelled, by a deadline. */
+static int files[3]; /* an empty pipe, and a file that takes all */
+
+static int v_writes_file(void *none)
+{
+	char byte = 0;
+	size_t done;
+
+	for (int at = 0; at < 2; at++)
+		wp_file_write(files[2], &byte, 1, WP_FILE_HERE, WP_FOREVER, &done);
+	return none != NULL;
+}
+
+static int v_reads_file(void *after_ns)
+{
+	char byte;
+	size_t done;
+
+	wp_file_read(files[0], &byte, 1, WP_FILE_HERE, wp_clock_ns() + (int64_t)(size_t)after_ns,
+		     &done);
+	return 0;
+}
+
+static void files_of(void)
+{
+	enum { MOST = 100 };
+	static wp_vthread *threads[MOST];
+
+	open_group(false);
+	files[2] = open("/dev/null", O_WRONLY);
+	if (wp_io_start(group, 0) != WP_OK || pipe(files) != 0 || files[2] < 0 ||
+	    wp_file_lacks(group) != NULL)
+		abort();
+	for (size_t round = 0;; round++) {
+		int many = round % 64 == 63 ? MOST : 3, carrier = (int)(round % CARRIERS);
+
+		for (int at = 0; at < many; at++)
+			threads[at] = at == 2 ? spawn_on(v_reads_file, (void *)(round % 64 * 5000),
+							 carrier, false)
+					      : spawn_on(v_writes_file, NULL, carrier, false);
+		for (int at = 0; at < many; at++)
+			join(threads[at]);
+	}
+}
+
+/* A close hands a thread back that stands in a queue, or has just been given what it waits for: a
+ * thread of the system is next in that queue. */
+static wp_atomic(uint32_t) is_told, has_run;
+
+static int holds_mutex(void *none)
+{
+	wp_mutex_lock(&mutex);
+	while (wp_vthread_park_until(WP_FOREVER) == WP_OK)
+		continue;
+	return none != NULL;
+}
+
+static void *next_uses_mutex(void *none)
+{
+	use_mutex();
+	return none;
+}
+
+static int uses_mutex_first(void *none)
+{
+	return next_uses_mutex(none) != NULL;
+}
+
+static void *next_acquires(void *none)
+{
+	wp_semaphore_acquire_until(&semaphore, 1, WP_FOREVER);
+	return none;
+}
+
+static int acquires_first(void *none)
+{
+	next_acquires(none);
+	wp_store_relaxed(&has_run, 1);
+	return none != NULL;
+}
+
+static void *next_awaits(void *none)
+{
+	wp_mutex_lock(&mutex);
+	while (wp_load_relaxed(&is_told) == 0)
+		wp_condition_wait_until(&condition, &mutex, WP_FOREVER);
+	wp_mutex_unlock(&mutex);
+	return none;
+}
+
+static int awaits_first(void *none)
+{
+	next_awaits(none);
+	wp_store_relaxed(&has_run, 1);
+	return none != NULL;
+}
+
+static void hand_back(int (*first)(void *), void *(*next)(void *), void (*gives)(void),
+		      bool at_once)
+{
+	wp_vthread *thread;
+	pthread_t one;
+
+	open_group(false);
+	wp_store_relaxed(&is_told, 0);
+	wp_store_relaxed(&has_run, !at_once);
+	thread = spawn_on(first, NULL, 0, false);
+	usleep(200);
+	start(&one, next, NULL);
+	usleep(200);
+	if (at_once)
+		gives();
+	if (wp_group_close(group, WP_FOREVER, true, NULL, NULL) != WP_OK)
+		abort();
+	if (gives != NULL && wp_load_relaxed(&has_run) != 0)
+		gives(); /* the first has used up what was given, or nothing was given yet */
+	pthread_join(one, NULL);
+	wp_vthread_free(thread);
+	wp_group_free(group);
+}
+
+static void gives_mutex(void)
+{
+	wp_mutex_unlock(&mutex);
+}
+
+static void gives_permit(void)
+{
+	wp_semaphore_release(&semaphore, 1);
+}
+
+static void gives_signal(void)
+{
+	wp_mutex_lock(&mutex);
+	wp_store_relaxed(&is_told, 1);
+	wp_condition_signal(&condition);
+	wp_mutex_unlock(&mutex);
+}
+
+static void back(void)
+{
+	wp_mutex_init(&mutex);
+	wp_semaphore_init(&semaphore, 0);
+	for (;;) {
+		wp_mutex_lock(&mutex);
+		hand_back(uses_mutex_first, next_uses_mutex, gives_mutex, false);
+		hand_back(holds_mutex, next_uses_mutex, NULL, false);
+		hand_back(acquires_first, next_acquires, gives_permit, false);
+	}
+}
+
+static void back_permit(void)
+{
+	wp_semaphore_init(&semaphore, 0);
+	for (;;)
+		hand_back(acquires_first, next_acquires, gives_permit, true);
+}
+
+static void back_signal(void)
+{
+	wp_mutex_init(&mutex);
+	wp_condition_init(&condition);
+	for (;;)
+		hand_back(awaits_first, next_awaits, gives_signal, true);
+}
+
+/* A group is freed while a thread of the system is about to leave it. */
+static void *gives_late(void *none)
+{
+	gives_permit();
+	return none;
+}
+
+static void group_free(void)
+{
+	wp_semaphore_init(&semaphore, 0);
+	for (;;) {
+		pthread_t one;
+
+		open_group(false);
+		wp_vthread_free(spawn_on(acquires_first, NULL, 0, false));
+		usleep(50);
+		start(&one, gives_late, NULL);
+		if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
+			abort();
+		wp_group_free(group);
+		pthread_join(one, NULL);
+	}
+}
+
+/* Two closes of one group at the same time. */
+static void *closes(void *none)
+{
+	if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
+		abort();
+	return none;
+}
+
+static void close_twice(void)
+{
+	for (;;) {
+		pthread_t one;
+
+		open_group(false);
+		start(&one, closes, NULL);
+		closes(NULL);
+		pthread_join(one, NULL);
+		wp_group_free(group);
+	}
+}
+
+/* A close gives up because a step does not end, and the next one finds tasks that no carrier runs. */
+static int parks_for_ever(void *none)
+{
+	while (wp_vthread_park_until(WP_FOREVER) == WP_OK)
+		continue;
+	return none != NULL;
+}
+
+static void close_again(void)
+{
+	for (;;) {
+		wp_vthread *threads[2];
+		wp_parker own;
+
+		open_group(false);
+		wp_parker_init(&own);
+		threads[0] = spawn_on(blocks, &own, 0, true);
+		threads[1] = spawn_on(parks_for_ever, NULL, 1, false);
+		usleep(1000);
+		if (wp_group_close(group, wp_clock_ns(), true, NULL, NULL) != WP_TIMEOUT)
+			abort();
+		wp_parker_unpark(&own);
+		closes(NULL);
+		for (int at = 0; at < 2; at++)
+			wp_vthread_free(threads[at]);
+		wp_group_free(group);
+	}
+}
+
+/* A close waits for a thread that a scheduler has, until the scheduler has run it. */
+static void *runs_late(void *arg)
+{
+	usleep(*(unsigned *)arg);
+	wp_vthread_run(wp_exchange_acquire(&given, NULL));
+	return NULL;
+}
+
+static void close_given(unsigned after_us, int64_t for_ns)
+{
+	static const wp_scheduler scheduler = {.submit = gives};
+	wp_vthread_config config = {.run = parks_for_ever, .scheduler = &scheduler};
+	wp_vthread *thread;
+	pthread_t one;
+	int code;
+
+	open_group(false);
+	wp_parker_init(&parkers[0]);
+	if (wp_vthread_new(group, &config, &thread) != WP_OK || wp_vthread_start(thread) != WP_OK)
+		abort();
+	if (for_ns != WP_FOREVER) {
+		code = wp_group_close(group, wp_clock_ns() + for_ns, true, NULL, NULL);
+		if (code != WP_TIMEOUT)
+			abort();
+	}
+	start(&one, runs_late, &after_us);
+	if (wp_group_close(group, WP_FOREVER, true, NULL, NULL) != WP_OK)
+		abort();
+	pthread_join(one, NULL);
+	wp_vthread_free(thread);
+	wp_group_free(group);
+}
+
+static void close_parks(void)
+{
+	for (unsigned round = 0;; round++)
+		close_given(round % 8 * 50, WP_FOREVER);
+}
+
+static void close_deadline(void)
+{
+	for (;;)
+		close_given(0, 1000000);
+}
+
 /* All wait, virtual threads and threads of the system, for what does not come. */
 static int v_locks(void *none)
 {
@@ -1237,6 +1733,28 @@ static void rest_outside(void)
 	wp_pool_wait(pool, WP_FOREVER);
 }
 
+/* The same for roles, closes, blocked carriers and files: a pinned park whose carrier a spare thread
+ * runs, two closes of its group, carriers that are all blocked beside spare ones without a task, and
+ * a read from an empty pipe. */
+static void rest_replaced(void)
+{
+	pthread_t threads[2];
+
+	open_lent(1);
+	start_first(parks_once_pinned, NULL);
+	for (int at = 0; at < 2; at++)
+		start(&threads[at], closes, NULL);
+	usleep(100000); /* they have read which group */
+	open_placed(2, false, 2);
+	for (int at = 0; at < 2; at++)
+		spawn_on(announces, &blocked[at], at, false);
+	usleep(100000);
+	open_group(false);
+	if (wp_io_start(group, 0) != WP_OK || pipe(files) != 0)
+		abort();
+	join(spawn_on(v_reads_file, (void *)1000000000000000, 0, false));
+}
+
 /* Bytes have come, and what blocks all carriers keeps their pollers from seeing them. */
 static int v_blocks(void *none)
 {
@@ -1305,8 +1823,24 @@ static const struct {
 	{"scope", scope},
 	{"rest", rest},
 	{"rest_outside", rest_outside},
+	{"rest_replaced", rest_replaced},
 	{"io_blocked", io_blocked},
 	{"close", close_group},
+	{"lent", lent},
+	{"lent_conserve", lent_conserve},
+	{"lent_close", lent_close},
+	{"placed", placed},
+	{"placed_bounded", placed_bounded},
+	{"replaced", replaced},
+	{"files", files_of},
+	{"back", back},
+	{"back_permit", back_permit},
+	{"back_signal", back_signal},
+	{"group_free", group_free},
+	{"close_twice", close_twice},
+	{"close_again", close_again},
+	{"close_parks", close_parks},
+	{"close_deadline", close_deadline},
 };
 
 static void ended(int number)

@@ -21,6 +21,7 @@ from pathlib import Path
 from tests.support import watching
 
 from wakeproof import locations
+from wakeproof._native import build as _build
 from wakeproof.judge.source_texts import Sources
 from wakeproof.judge.twins import edits
 from wakeproof.judge.watch.process import GoneError, Process
@@ -30,10 +31,14 @@ ROOT = locations.sources()
 WORK = Path(__file__).with_name("twin_work.c")
 RUN_S = 8
 """A twin that has not hung by then is left out."""
+HAS_URING = _build.has_uring(*_build.compiler())
+"""Without it virtual threads have no files, and twins of their ring go on."""
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-pthread", "-w",
          f"-I{ROOT / 'stress'}", "-DWP_STRESS_DELAYED",
-         '-DWP_INSTRUMENT="harness/engine/instrument.h"']  # fmt: skip
+         '-DWP_INSTRUMENT="harness/engine/instrument.h"',
+         *(_build.URING_COMPILED if HAS_URING else ())]  # fmt: skip
 """Before an atomic operation there may be a delay, which twin_work.c makes."""
+LINKED = _build.URING_LINKED if HAS_URING else ()
 PARTS = {
     "parker": "parker_wake_forgotten parker_store_unpark parker_split_exit",
     "parker_close": "parker_close_silent",
@@ -81,6 +86,25 @@ PARTS = {
     "scope": "scope_leaves_silent scope_grants_none scope_cancel_silent scope_lines_unlooked "
              "scope_wakes_first scope_walk_lost",
     "close": "carrier_tasks_finish_silent",
+    "lent": "spare_thread_keeps spare_thread_unasked spare_thread_lends_nothing "
+            "spare_thread_counted_late",
+    "lent_conserve": "spare_thread_gives_silent",
+    "lent_close": "spare_thread_exits_first",
+    "placed": "group_placement_left_there group_placement_own_first group_placement_takes_silent "
+              "group_placement_wakes_nobody placement_choose_unchecked placement_drain_silent "
+              "placement_look_idles placement_mark_keeps",
+    "placed_bounded": "group_placement_ring_left",
+    "replaced": "spare_carrier_unwoken",
+    "files": "file_queue_unnudged file_queue_unseen file_queue_forgets_rest "
+             "file_queue_submits_here file_queue_begins_cancelled file_queue_cancel_ignored",
+    "back": "wait_queue_leave_stays wait_queue_leave_holds",
+    "back_permit": "wait_queue_leave_keeps",
+    "back_signal": "wait_queue_leave_signal_kept",
+    "group_free": "wait_queue_leave_exit_silent",
+    "close_twice": "group_close_leaves_silent",
+    "close_again": "group_close_stops_forgotten",
+    "close_parks": "group_close_parks_silently",
+    "close_deadline": "group_close_waits_for_ever",
 }  # fmt: skip
 """The parts of twin_work.c, each with the twins that may lose a wakeup there."""
 TWINS = {name: part for part, names in PARTS.items() for name in names.split()}
@@ -147,7 +171,8 @@ class Kernels:
         target = self._folder / (name or "kernel")
         library = target.with_suffix(".so")
         work = objects.pop(WORK)
-        _run(["cc", "-shared", "-pthread", *map(str, objects.values()), "-o", str(library)])
+        _run(["cc", "-shared", "-pthread", *map(str, objects.values()), *LINKED,
+              "-o", str(library)])  # fmt: skip
         _run(["cc", "-rdynamic", "-pthread", str(work), str(library), f"-Wl,-rpath,{self._folder}",
               "-o", str(target)])  # fmt: skip
         return target

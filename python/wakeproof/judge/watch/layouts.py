@@ -22,7 +22,8 @@ from wakeproof.judge.source_texts import digest
 _UNITS: Final = (
     "sched/worker.c", "wakeup/parker.c", "thread/wait_queue.c", "sched/carrier.c", "sync/mutex.c",
     "sync/semaphore.c", "sync/channel.c", "wakeup/guard.c", "pool/pool.c", "scope/scope.c",
-    "io/descriptor_poller.c", "sched/vthread_start.c",
+    "io/descriptor_poller.c", "sched/vthread_start.c", "sched/placement/group_placement.c",
+    "io/file.c",
 )  # fmt: skip
 """The compilation units in which the structures are looked for, the largest first."""
 _THROUGH: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type",
@@ -58,6 +59,20 @@ _USED: Final = (
     ("wp_pool", "queued"), ("wp_pool", "gone"), ("wp_pool", "left.signals"),
     ("wp_pool", "threads"), ("wp_pool", "waiting"), ("wp_pool", "reserve.stopping"),
     ("wp_pool_thread", "system"), ("wp_body", "run"), ("wp_body", "step"),
+    ("wp_pool", "config.max"), ("wp_pool", "refused"),
+    ("wp_worker", "role"), ("wp_worker", "exited"), ("wp_worker", "has_thread"),
+    ("wp_worker", "index"), ("wp_worker", "mounted"), ("wp_role", "freed.signals"),
+    ("wp_role", "is_free"), ("wp_role", "lent"), ("wp_roles", "some.signals"),
+    ("wp_roles", "offered"), ("wp_roles", "is_over"), ("wp_group", "spares.roles"),
+    ("wp_group", "spares.started"), ("wp_group", "spares.most"), ("wp_group", "placed"),
+    ("wp_group", "closing.left.signals"), ("wp_group", "closing.is_inside"),
+    ("wp_group", "closing.is_stopping"), ("wp_group", "closing.is_closed"),
+    ("wp_group_placement", "placement.slots"), ("wp_group_placement", "moved.first"),
+    ("wp_placement_slot", "word"),
+    ("wp_waiter", "thread"), ("wp_mutex", "holder"),
+    ("wp_io_poller", "files"), ("wp_file_queue", "first"), ("wp_file_op", "done"),
+    ("wp_file_op", "fd"), ("wp_file_op", "is_listed"), ("wp_file_op", "is_begun"),
+    ("wp_file_op", "is_cancelled"), ("wp_file_op", "has_ended"),
 )  # fmt: skip
 """Each member that is used, or member of a member: ``home.carrier``."""
 

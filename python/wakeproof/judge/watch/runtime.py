@@ -25,6 +25,8 @@ _PERMIT, _CLOSED = 1, 4  # kernel/wakeup/parker.h
 _PARKED_FUTEX, _PARKED_POLLER, _WAKING, _SEARCHING = 1, 2, 3, 4  # kernel/sched/carrier.h
 _PARKED: Final = (_PARKED_FUTEX, _PARKED_POLLER)
 _STATE, _TASK_PARKED, _TASK_BUSY, _TASK_PERMIT, _LATE = 11, 0, 1, 4, 16  # kernel/thread/vthread.h
+_MARKS_OF_CARRIER, _DORMANT = 3, 4  # kernel/sched/placement/policy.h
+_WAKERS_SLEEP: Final = 0x80000000  # kernel/thread/wakers.h
 _GRANTED: Final = 2  # kernel/thread/wait_queue.h
 _LATCH_OPEN: Final = 1  # kernel/thread/latch.h
 _LOCKED, _WOKEN = 1, 4  # kernel/sync/mutex.h
@@ -37,6 +39,8 @@ _WAITS = ("wp__waiter", "wp__mutex_lock_waiting")
 """Functions that wait in a queue; a compiler puts the first into the second."""
 _IN_RESERVE: Final = ("wp__reserve_wait", "wp_reserve_run")
 _WAITS_FOR_POOL = ("wp__pool_wait", "wp_pool_wait", "wp_pool_stop")
+_OF_POOL: Final = {"run_jobs", "begin"}
+"""Functions that run the jobs of a pool; a compiler puts the first into the second."""
 _WAITS_FOR: Final = ("an unpark", "a time", "the end of a thread", "a mutex", "a condition",
                      "a semaphore", "a send", "a receive", "a latch", "a read", "a write",
                      "an accept", "a connect", "a file")  # fmt: skip
@@ -46,6 +50,8 @@ _BY_LATCH: Final = ("a latch", "the end of a thread")
 _ENDS: Final = {"a send": "senders", "a receive": "receivers"}
 _SIDES: Final = {"a read": 0, "an accept": 0, "a write": 1, "a connect": 1}
 """Which of the two lines of a descriptor a wait is in (kernel/io/descriptor.h)."""
+_ENDS_AT_ONCE: Final = ("pipe:", "socket:", "anon_inode:")
+"""What an operation on these waits for is cancelled at once; on a disk it ends with the disk."""
 _MOST_POOL_THREADS: Final = 10_000
 _MOST_CARRIERS: Final = 1024
 _MOST_TASKS: Final = 10_000
@@ -180,13 +186,25 @@ class Runtime:
             if word is not None and word & (_PERMIT | _CLOSED):
                 why = "its permit was given" if word & _PERMIT else "it was closed"
                 return replace(wait, sign=Sign("go", why))
-            said = self._of_pool_thread(address, layout)
+            said = self._of_pool_thread(address, layout) or self._of_job(wait, names, layout)
             if said:
                 return replace(wait, sign=Sign("go", said))
         elif waits and any(name.startswith(_WAITS_FOR_POOL) for name in names[:8]):
             wait = replace(wait, primitive="the end of a pool", kind="pool", is_known=True)
             if self._is_left(address, layout):
                 return replace(wait, sign=Sign("go", "the pool's threads have left"))
+        elif waits and (known := self._of_condition(address, layout)):
+            primitive, said = known
+            sign = Sign("go", said) if said else None
+            return replace(wait, primitive=primitive, kind="condition", is_known=True, sign=sign)
+        elif any(name.startswith("wp__wakers_wait") for name in names[:3]):
+            wait = replace(wait, primitive="the free of a group", kind="wakers", is_known=True)
+            if word == _WAKERS_SLEEP:
+                return replace(wait, sign=Sign("go", "no thread is inside the group any more"))
+        elif "park_mounted" in names[:4]:
+            kept = self._of_pinned(address, layout)
+            return replace(wait, primitive="pinned park", kind="own",
+                           sign=wait.sign or kept)  # fmt: skip
         elif any(name.startswith("wp_rendezvous_block") for name in names[:4]):
             guard = address - layout.offset("wp_rendezvous", "cond.signals")
             wait = replace(wait, primitive="rendezvous", kind="rendezvous", is_known=True)
@@ -223,8 +241,14 @@ class Runtime:
             return "a wait for the end of a scope was taken off its queue"
         if not line:  # a latch has a list of its own
             latch = its("object", 8)
+            if what == "a file":
+                return self._of_file(latch or 0, layout)
             opened = latch and self._process.pointer(latch) == _LATCH_OPEN
             return "the latch is open" if what in _BY_LATCH and opened else ""
+        first = self._process.pointer(line) or 0
+        thread = self._at(layout, "wp_waiter", first)("thread", 8)
+        if first != waiter and self._was_handed_back(thread, layout):
+            return "a close has handed back the thread that stands first in its queue"
         if what == "the end of a thread":
             return self._of_scope(line, layout) if layout.has("wp_scope") else ""
         if what in _SIDES:
@@ -234,7 +258,9 @@ class Runtime:
         moved = what == "a condition" and (its("amount", 4) or 0) >= _SIGNALLED
         if what == "a mutex" or moved:
             mutex = self._at(layout, "wp_mutex", line - layout.offset("wp_mutex", "line"))
-            flags, first = mutex("word", 4) or 0, self._process.pointer(line)
+            flags = mutex("word", 4) or 0
+            if flags & _LOCKED and self._was_handed_back(mutex("holder", 8), layout):
+                return "a close has handed back the thread that holds the mutex"
             if flags & _LOCKED or (flags & _WOKEN and first != waiter):
                 return ""  # the first waiter was woken, and may not have run yet
             return "the mutex is free"
@@ -254,6 +280,32 @@ class Runtime:
                 return f"the channel has {capacity - count} free slots"
             if what == "a receive" and count > 0:
                 return f"the channel has {count} items"
+        return ""
+
+    def _was_handed_back(self, thread: int | None, layout: Layout) -> bool:
+        """Return whether a virtual thread belongs to a group that is closed."""
+        home = self._at(layout, "wp_task", thread)("home", 8) if thread else None
+        if not home:
+            return False
+        group = self._group(home + layout.offset("wp_carrier_tasks", "carrier"), layout)
+        return group is not None and bool(
+            self._at(layout, "wp_group", group)("closing.is_closed", 1)
+        )
+
+    def _of_file(self, latch: int, layout: Layout) -> str:
+        """Return why an operation on a file, which opens that latch, should be over; or ""."""
+        if not layout.has("wp_file_op"):
+            return ""
+        if self._process.pointer(latch) == _LATCH_OPEN:
+            return "its operation on a file has ended"
+        op = self._at(layout, "wp_file_op", latch - layout.offset("wp_file_op", "done"))
+        if op("has_ended", 1) or op("is_listed", 1):
+            return ""  # the poller's carrier says of these what is wrong
+        if not op("is_begun", 1):
+            return "its operation on a file is in no list"
+        fd = op("fd", 4) or 0
+        if op("is_cancelled", 1) and self._process.descriptor(fd)[0].startswith(_ENDS_AT_ONCE):
+            return f"its operation on descriptor {fd} was cancelled"
         return ""
 
     def _leaves_by(self, function: int | None) -> str:
@@ -300,11 +352,7 @@ class Runtime:
         place = parker - layout.offset("wp_pool_thread", "parker")
         its = self._at(layout, "wp_pool_thread", place)
         pool = self._at(layout, "wp_pool", its("pool", 8) or 0)
-        states = dict[int, int | None]()
-        one = pool("newest", 8)
-        while one and one not in states and len(states) < _MOST_POOL_THREADS:
-            at = self._at(layout, "wp_pool_thread", one)
-            states[one], one = at("state", 4), at("older", 8)
+        states = self._states(pool, layout)
         state = states.get(place)  # None: it is no thread of a pool
         if state == _COMING:
             return "its pool has chosen it for a job"
@@ -313,6 +361,37 @@ class Runtime:
         coming = list(states.values()).count(_COMING)
         if state == _RESTING and (pool("queued", 8) or 0) > coming:
             return "a job is queued in its pool"
+        return ""
+
+    def _states(self, pool: _Fields, layout: Layout) -> dict[int, int | None]:
+        """Return the states of a pool's threads."""
+        states = dict[int, int | None]()
+        one = pool("newest", 8)
+        while one and one not in states and len(states) < _MOST_POOL_THREADS:
+            at = self._at(layout, "wp_pool_thread", one)
+            states[one], one = at("state", 4), at("older", 8)
+        return states
+
+    def _of_job(self, wait: Wait, names: list[str], layout: Layout) -> str:
+        """Return why a queued job should run, by a thread that runs another one; or "".
+
+        The data of a pool's thread lie on its stack.
+        """
+        if not layout.has("wp_pool_thread") or not _OF_POOL & set(names):
+            return ""
+        for value in dict.fromkeys(self._process.stack(wait.sleep.sp, _STACK)):
+            if not self._is_data(value):
+                continue
+            its = self._at(layout, "wp_pool_thread", value)
+            if its("system", 4) != wait.tid:
+                continue
+            pool = self._at(layout, "wp_pool", its("pool", 8) or 0)
+            states = self._states(pool, layout)
+            free = sum(state in (_COMING, _RESTING) for state in states.values())
+            is_short = (pool("threads", 4) or 0) < (pool("config.max", 4) or 0)
+            is_left = (pool("queued", 8) or 0) > free and is_short and not pool("refused", 8)
+            if value in states and is_left:
+                return "a job is queued in its pool, which has a thread too few"
         return ""
 
     def _explain_reserve(
@@ -331,6 +410,85 @@ class Runtime:
                     found[tid] = replace(found[tid], sign=Sign("go", "its pool is stopped"))
             if not one:
                 break
+
+    def _of_condition(self, address: int, layout: Layout) -> tuple[str, str] | None:
+        """Return what a group's condition is for, and why the wait should be over, or "".
+
+        None: it is no condition of a group.
+        """
+        if not layout.has("wp_group_placement"):
+            return None
+        role = address - layout.offset("wp_role", "freed.signals")
+        place = role - layout.offset("wp_worker", "role")
+        if self._group(place + layout.offset("wp_worker", "home.carrier"), layout) is not None:
+            return "the role of a carrier", self._of_role(place, layout)
+        home = address - layout.offset("wp_carrier_tasks", "ended.signals")
+        group = self._group(home + layout.offset("wp_carrier_tasks", "carrier"), layout)
+        if group is not None:
+            return "the tasks of a group", self._of_close(home, group, layout)
+        place = address - layout.offset("wp_group", "closing.left.signals")
+        if self._is_group(place, layout):
+            inside = self._at(layout, "wp_group", place)("closing.is_inside", 1)
+            return "the turn to close a group", "" if inside else "no other close is inside"
+        roles = address - layout.offset("wp_roles", "some.signals")
+        if self._is_group(roles - layout.offset("wp_group", "spares.roles"), layout):
+            its = self._at(layout, "wp_roles", roles)
+            said = "a carrier's role is on offer" if its("offered", 8) else ""
+            return "a role", "its group has ended" if its("is_over", 1) else said
+        return None
+
+    def _of_role(self, worker: int, layout: Layout) -> str:
+        """Return why a thread that waits for the role of that carrier should have it, or ""."""
+        its = self._at(layout, "wp_worker", worker)
+        role = self._at(layout, "wp_role", worker + layout.offset("wp_worker", "role"))
+        place = worker + layout.offset("wp_worker", "home.carrier")
+        carrier = self._at(layout, "wp_carrier", place)
+        if role("is_free", 1):
+            return "the role of its carrier is free"
+        if its("exited", 4):
+            return "its carrier has ended"
+        is_parked = carrier("word", 4) in _PARKED
+        return "its carrier, which is parked, was asked for its role" if is_parked else ""
+
+    def _of_close(self, home: int, group: int, layout: Layout) -> str:
+        """Return why a close that waits for the tasks of that home should go on, or "".
+
+        Once the carriers stop, it waits for tasks that schedulers have, and for no others.
+        """
+        task = self._at(layout, "wp_carrier_tasks", home)("tasks", 8)
+        if not task:
+            return "the tasks of the group that it closes have ended"
+        for _ in range(_MOST_TASKS):
+            if not task or not self._at(layout, "wp_group", group)("closing.is_stopping", 1):
+                break
+            its = self._at(layout, "wp_task", task)
+            word = its("word", 4) or 0
+            is_virtual = its("is_virtual", 1) and self._at(layout, "wp_vthread", task)(
+                "scheduler", 8
+            )
+            is_parked = word & _STATE == _TASK_PARKED and not word & (_TASK_PERMIT | _LATE)
+            if is_parked or not is_virtual:
+                return "a task is left that no carrier and no scheduler runs"
+            task = its("next", 8)
+        return ""
+
+    def _of_pinned(self, word: int, layout: Layout) -> Sign | None:
+        """Return a sign if a pinned park keeps its carrier from tasks, though a spare could run."""
+        task = word - layout.offset("wp_task", "word")
+        home = self._at(layout, "wp_task", task)("home", 8) or 0
+        carrier = home + layout.offset("wp_carrier_tasks", "carrier")
+        group = self._group(carrier, layout)
+        if group is None:
+            return None
+        spares, its = self._at(layout, "wp_group", group), self._at(layout, "wp_carrier", carrier)
+        place = carrier - layout.offset("wp_worker", "home.carrier")
+        worker = self._at(layout, "wp_worker", place)
+        role = self._at(layout, "wp_role", place + layout.offset("wp_worker", "role"))
+        is_kept = worker("mounted", 8) == task and role("lent", 4) == 0
+        could = (spares("spares.started", 4) or 0) < (spares("spares.most", 4) or 0)
+        has_some = _holds(its, "inbox") or _holds(its, "queue") or its("private_fifo.first", 8)
+        why = "tasks are queued at its carrier, and no spare thread was started"
+        return Sign("changed", why) if is_kept and could and has_some else None
 
     def _is_left(self, condition: int, layout: Layout) -> bool:
         """Return whether the pool, whose end is waited for there, has no thread any more."""
@@ -401,6 +559,11 @@ class Runtime:
         at, rest = divmod(worker - first, layout.size("wp_worker"))
         return group if rest == 0 and 0 <= at < many else None
 
+    def _is_group(self, address: int, layout: Layout) -> bool:
+        """Return whether a group lies there: its first carrier says so as well."""
+        first = self._at(layout, "wp_group", address)("workers", 8)
+        return bool(first) and self._at(layout, "wp_worker", first or 0)("group", 8) == address
+
     def _at(self, layout: Layout, structure: str, address: int) -> _Fields:
         return _Fields(self._process, layout, structure, address)
 
@@ -416,10 +579,6 @@ class Runtime:
             done.update(members)
             tids = self._tids(members, carriers, set(found), layout)
             signs = list(self._signs(members, layout))
-            for sleeper, wait in found.items():
-                if wait.kind == "own" and self._is_closed_empty(wait.address, members, layout):
-                    ended = Sign("go", "the tasks of the group that it closes have ended")
-                    found[sleeper] = replace(wait, sign=ended, primitive="close of a group")
             for member, why in signs:
                 its = tids.get(member, tid)
                 sign = found[its].sign if its in found else None
@@ -427,7 +586,7 @@ class Runtime:
                     found[its] = replace(found[its], sign=Sign("go", why))
             self.groups.append(self._described(members, layout, tuple(why for _, why in signs)))
         for carrier, tid in carriers.items():
-            name = f"carrier {self._at(layout, 'wp_carrier', carrier)('index', 4)}"
+            name = f"carrier {self._index(carrier, layout)}"
             if found[tid].kind == "epoll":
                 name = f"{name}, {found[tid].object}"
             found[tid] = replace(found[tid], object=name)
@@ -439,11 +598,9 @@ class Runtime:
             its = self._at(layout, "wp_group", group)
             size = layout.size("wp_worker")
             for index in range(its("config.carriers", 4) or 0):
-                yield (
-                    (its("workers", 8) or 0)
-                    + index * size
-                    + layout.offset("wp_worker", "home.carrier")
-                )
+                worker = (its("workers", 8) or 0) + index * size
+                if self._at(layout, "wp_worker", worker)("has_thread", 1):  # a spare may have none
+                    yield worker + layout.offset("wp_worker", "home.carrier")
             return
         domain = self._at(layout, "wp_carrier", carrier)("domain", 8) or 0
         its = self._at(layout, "wp_domain", domain)
@@ -479,7 +636,15 @@ class Runtime:
                 break
         for member in members:
             its = self._at(layout, "wp_carrier", member)
+            flags = self._flags(member, layout)
+            has_some = _holds(its, "queue") or self._ring(its("bounded", 8), layout)
+            if flags & _MARKS_OF_CARRIER and has_some:
+                yield member, "a task is queued at a carrier that is marked as blocked"
             if member in parked:
+                if not flags & _DORMANT and self._has_moved(member, layout):
+                    yield member, "a task of a blocked carrier is to run, and it is parked"
+                if self._has_files(member, layout):
+                    yield member, "an operation on a file is listed, and it is parked"
                 if _holds(its, "inbox"):
                     yield member, "it is parked although its inbox is not empty"
                 if _holds(its, "queue"):
@@ -509,6 +674,45 @@ class Runtime:
                     yield member, (f"{self._named(task, layout)} is to run, and each carrier is "
                                    "parked")  # fmt: skip
                     break
+
+    def _flags(self, carrier: int, layout: Layout) -> int:
+        """Return the flags of a carrier in its group's placement; 0 if that counts no loads."""
+        placed = self._placed(carrier, layout)
+        if placed is None:
+            return 0
+        index = self._index(carrier, layout) or 0
+        slots = self._at(layout, "wp_group_placement", placed)("placement.slots", 8) or 0
+        slot = slots + index * layout.size("wp_placement_slot")
+        return self._at(layout, "wp_placement_slot", slot)("word", 4) or 0
+
+    def _index(self, carrier: int, layout: Layout) -> int | None:
+        """Return the number of a carrier in its group; without one, in its domain."""
+        if self._group(carrier, layout) is None:
+            return self._at(layout, "wp_carrier", carrier)("index", 4)
+        worker = carrier - layout.offset("wp_worker", "home.carrier")
+        return self._at(layout, "wp_worker", worker)("index", 4)
+
+    def _has_moved(self, carrier: int, layout: Layout) -> bool:
+        """Return whether its group has tasks of blocked carriers."""
+        placed = self._placed(carrier, layout)
+        return placed is not None and bool(
+            self._at(layout, "wp_group_placement", placed)("moved.first", 8)
+        )
+
+    def _placed(self, carrier: int, layout: Layout) -> int | None:
+        group = self._group(carrier, layout)
+        if group is None or not layout.has("wp_group_placement"):
+            return None
+        return self._at(layout, "wp_group", group)("placed", 8) or None
+
+    def _has_files(self, carrier: int, layout: Layout) -> bool:
+        """Return whether an operation on a file is listed for the poller of a carrier."""
+        if self._group(carrier, layout) is None or not layout.has("wp_file_queue"):
+            return False
+        worker = carrier - layout.offset("wp_worker", "home.carrier")
+        poller = self._at(layout, "wp_worker", worker)("io", 8)
+        files = self._at(layout, "wp_io_poller", poller)("files", 8) if poller else 0
+        return bool(files) and bool(self._at(layout, "wp_file_queue", files or 0)("first", 8))
 
     def _has_stop(self, carrier: int, layout: Layout) -> bool:
         """Return whether a carrier has read that it is to stop."""
@@ -582,16 +786,6 @@ class Runtime:
                 many += 1
                 yield member, task
                 task = self._at(layout, "wp_task", task)("next", 8)
-
-    def _is_closed_empty(self, word: int | None, members: list[int], layout: Layout) -> bool:
-        """Return whether that is the word of a home that is shut, and has no task any more."""
-        for member in members:
-            if self._group(member, layout) is not None:
-                home = member - layout.offset("wp_carrier_tasks", "carrier")
-                its = self._at(layout, "wp_carrier_tasks", home)
-                if word == home + layout.offset("wp_carrier_tasks", "ended.signals"):
-                    return bool(its("is_shut", 1)) and its("count", 8) == 0
-        return False
 
     def _overdue(self, carrier: int, layout: Layout) -> int:
         """Return for how long the earliest timer of a carrier has been due, in ns."""
