@@ -140,7 +140,7 @@ def test_descriptors_scopes_and_pools_in_which_nothing_happens_have_missed_nothi
         found = watching.looked(pid)
     assert {one.verdict for one in found.threads} <= {Verdict.WAITS, Verdict.STUCK}
     waits = Counter(one.waits_for for one in found.threads)
-    assert waits == {"a read": 1, "epoll": 3, "the end of a pool": 1, "park": 3}
+    assert waits == {"a read": 1, "epoll": 3, "the end of a pool": 1, "park": 4}
     (group,) = found.groups
     assert (group.tasks, group.parked_tasks, group.parked, group.signs) == (3, 3, 3, ())
 
@@ -152,7 +152,7 @@ def test_roles_closes_blocked_carriers_and_files_in_which_nothing_happens_have_m
         found = watching.looked(pid)
     assert {one.verdict for one in found.threads} == {Verdict.WAITS}
     waits = Counter(one.waits_for for one in found.threads)
-    assert waits == {"pinned park": 1, "the turn to close a group": 1, "the tasks of a group": 1,
+    assert waits == {"pinned park": 2, "the turn to close a group": 1, "the tasks of a group": 1,
                      "park": 2, "park of a carrier": 3, "epoll": 3,
                      "the end of a thread": 1}  # fmt: skip
     assert [(one.carriers, one.parked, one.signs) for one in found.groups] == [

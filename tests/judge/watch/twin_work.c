@@ -1162,9 +1162,9 @@ static void close_group(void)
 
 /* A pinned thread and another one of its carrier wake each other: a spare thread runs the carrier
  * while the pinned one sleeps. */
-static void open_lent(uint32_t carriers)
+static void open_lent(uint32_t carriers, uint32_t spares)
 {
-	wp_group_config config = {.carriers = carriers, .work_stealing = true, .spares = 1};
+	wp_group_config config = {.carriers = carriers, .work_stealing = true, .spares = spares};
 
 	if (wp_group_new(&group, &config) != WP_OK)
 		abort();
@@ -1204,7 +1204,7 @@ static void start_first(int (*run)(void *), void *arg)
 
 static void lent(void)
 {
-	open_lent(1);
+	open_lent(1, 1);
 	start_first(parks_lent, NULL);
 	join(ring[0]);
 }
@@ -1227,7 +1227,7 @@ static void lent_conserve(void)
 {
 	wp_parker own;
 
-	open_lent(2);
+	open_lent(2, 1);
 	wp_parker_init(&parkers[0]);
 	wp_parker_init(&own);
 	start_first(blocks_after, &own);
@@ -1268,7 +1268,7 @@ static void lent_close(void)
 		pthread_t one;
 
 		wp_store_relaxed(&turn, 0);
-		open_lent(1);
+		open_lent(1, 1);
 		start_first(parks_once_pinned, NULL);
 		usleep(100);
 		start(&one, unparks_late, ring[0]);
@@ -1702,7 +1702,7 @@ static void rest(void)
 }
 
 /* The same for descriptors, scopes and pools: a scope whose subtask does not end, a socket without
- * bytes, an idle pool, and one that is closed while a job of it waits. */
+ * bytes, an idle pool, and one that is closed while jobs of it wait and one is queued. */
 static int joins_scope(void *none)
 {
 	wp_scope_config config = {.policy = WP_SCOPE_ALL};
@@ -1728,19 +1728,23 @@ static void rest_outside(void)
 	spawn_on(joins_scope, NULL, 1, false);
 	open_pool(WP_FOREVER);
 	open_pool(WP_FOREVER);
-	execute(job_waits, NULL);
+	for (int at = 0; at < 3; at++)
+		execute(job_waits, NULL);
 	wp_pool_close(pool);
 	wp_pool_wait(pool, WP_FOREVER);
 }
 
-/* The same for roles, closes, blocked carriers and files: a pinned park whose carrier a spare thread
- * runs, two closes of its group, carriers that are all blocked beside spare ones without a task, and
- * a read from an empty pipe. */
+/* The same for roles, closes, blocked carriers and files: a pinned park with a task behind it and no
+ * spare thread, one whose carrier a spare thread runs, two closes of its group, carriers that are all
+ * blocked beside spare ones without a task, and a read from an empty pipe. */
 static void rest_replaced(void)
 {
 	pthread_t threads[2];
 
-	open_lent(1);
+	open_lent(1, 0);
+	start_first(parks_once_pinned, NULL);
+	spawn_on(does, NULL, 0, false);
+	open_lent(1, 1);
 	start_first(parks_once_pinned, NULL);
 	for (int at = 0; at < 2; at++)
 		start(&threads[at], closes, NULL);
