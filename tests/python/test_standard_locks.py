@@ -274,7 +274,7 @@ def test_a_lock_that_is_tried_without_the_lock_of_the_lines_is_lost(kind: str) -
         install()
         sys.setswitchinterval(1e-6)
         tests.line.Waiter, tests.line.own.take_in_line = tests.Favoured, tests.takes_meanwhile
-        os._exit(all(tests.comes_out({kind!r}, 2, 2.0) for _ in range(1000)))
+        os._exit(all(tests.comes_out({kind!r}, 2, 2.0) for _ in range(10_000)))
     """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 

@@ -262,9 +262,8 @@ static void submit(void)
 }
 
 /* One task at a time, so that nothing else wakes a carrier that has missed it. */
-static void single(void)
+static void one_by_one(void)
 {
-	open_group(false);
 	for (uint64_t round = 0;; round++) {
 		wp_vthread *thread =
 			spawn_on(does, NULL, (int)(round / 64 % CARRIERS), round % 2 != 0);
@@ -277,7 +276,23 @@ static void single(void)
 	}
 }
 
-/* The same, with carriers that sleep in their pollers. */
+static void single(void)
+{
+	open_group(false);
+	one_by_one();
+}
+
+/* Carriers that do not steal sleep at once, where one that steals looks again after some time. */
+static void single_alone(void)
+{
+	wp_group_config config = {.carriers = CARRIERS};
+
+	if (wp_group_new(&group, &config) != WP_OK)
+		abort();
+	one_by_one();
+}
+
+/* As `submit`, with carriers that sleep in their pollers. */
 static void poll(void)
 {
 	pthread_t thread;
@@ -1792,6 +1807,7 @@ static const struct {
 	{"guard_asymmetric", guard_asymmetric},
 	{"lock", lock_of},
 	{"submit", submit},
+	{"single_alone", single_alone},
 	{"single", single},
 	{"poll", poll},
 	{"poll_rest", poll_rest},

@@ -46,8 +46,8 @@ PARTS = {
              "guard_signal_outside_lock guard_signal_silent",
     "guard_asymmetric": "guard_light_light guard_heavy_after_recheck guard_heavy_before_announce",
     "lock": "guard_release_silent guard_lock_alone",
-    "submit": "carrier_no_recheck carrier_wake_forgotten mpsc_plain_clear mpsc_split_reserve "
-              "mpsc_clears_first",
+    "single_alone": "carrier_no_recheck",
+    "submit": "carrier_wake_forgotten mpsc_plain_clear mpsc_split_reserve mpsc_clears_first",
     "poll": "poller_wakeup_forgotten carrier_wrong_place",
     "many": "carrier_tasks_private_unpolled",
     "many_bounded": "local_queue_overflow_forgets local_queue_sleeps_on_slot",
