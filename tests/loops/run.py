@@ -15,6 +15,7 @@ import argparse
 import fnmatch
 import json
 import re
+import signal
 import sys
 import tempfile
 import tomllib
@@ -153,6 +154,8 @@ def last_line(why: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each suite and loop, and each failure; return the exit code."""
+    # A shell that starts this in the background lets it ignore SIGINT, and so would the tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE[:PATTERN]")
     parser.add_argument("--loop", choices=LOOPS, action="append")

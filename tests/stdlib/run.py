@@ -14,6 +14,7 @@ import argparse
 import fnmatch
 import json
 import pkgutil
+import signal
 import sys
 import tempfile
 import tomllib
@@ -170,6 +171,8 @@ def child(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each module and kind, and each failure; return the exit code."""
+    # A shell that starts this in the background lets it ignore SIGINT, and so would the tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE[:Class.test]")
     parser.add_argument("--kind", choices=[kind.name for kind in (*KINDS, *LOOPS)], action="append")
