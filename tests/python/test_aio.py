@@ -430,6 +430,8 @@ def test_the_soak_counts_no_loss_while_a_call_has_yet_to_write(make: type[aio.Ev
             return csock.send(data)
 
     def call() -> None:
+        while dogs[0].sleep() is None:  # a loop that is awake is not written to
+            time.sleep(LOOK_S)
         calling[0] = True
         loop.call_soon_threadsafe(loop.stop)
         calling[0] = False

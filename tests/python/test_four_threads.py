@@ -651,8 +651,9 @@ class Forgets(InTurn):
         (self.kept.append if random.random() < 0.02 else self.waiting.put)(thread)
 
     def give_back(self) -> None:
-        while self.kept:
-            self.waiting.put(self.kept.pop())
+        with suppress(IndexError):  # another thread has given the last one back
+            while self.kept:
+                self.waiting.put(self.kept.pop())
 
 
 def of_scheduler(scheduler_class: type[InTurn] = InTurn, patience_s: float = PATIENCE_S) -> Case:
