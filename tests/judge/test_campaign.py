@@ -23,7 +23,7 @@ import pytest
 from tests.conftest import Command
 
 from wakeproof import locations
-from wakeproof.errors import JudgeError, UsageError
+from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge import campaign
 from wakeproof.judge.builds import Build
 from wakeproof.judge.campaign import Merged, Shard
@@ -169,6 +169,27 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'wakeproof\[cluster\]'"):
         campaign.run(shards("eio_110"), "local:1")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("Cluster failed to start: Timed out", MissingToolError),
+        ("can't start new thread", RuntimeError),
+    ],
+)
+def test_a_cluster_that_does_not_start_says_so(
+    error: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+
+    def fails(**_: object) -> None:
+        raise RuntimeError(error) from TimeoutError("Timed out")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fails)
+    with pytest.raises(kind, match="Timed out|can't start new thread") as found:
+        campaign.run(shards("eio_110"), "local:1")
+    assert found.type is kind
 
 
 # Whole commands.

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import wakeproof
 from wakeproof import locations
-from wakeproof.errors import JudgeError, UsageError, WakeproofError
+from wakeproof.errors import JudgeError, MissingToolError, UsageError, WakeproofError
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
@@ -44,6 +44,7 @@ PATIENCE_S = 30.0
 """A worker of a local cluster that says nothing for so long is lost; elsewhere the scheduler's
 ``worker-ttl`` says how long, by default five minutes."""
 STOP_S = 5.0
+NOT_STARTED = "Cluster failed to start"  # as dask says it
 _PR_SET_PDEATHSIG = 1
 
 Progress = Callable[[str, int, int], None]
@@ -208,10 +209,17 @@ def _cluster(address: str) -> Iterator[LocalCluster | None]:
             "distributed.scheduler.worker-ttl": f"{PATIENCE_S} s", "temporary-directory": own,
         }),
     ):  # fmt: skip
-        cluster = LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=int(number), threads_per_worker=1, processes=True, dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )  # fmt: skip
+        try:
+            cluster = LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=int(number), threads_per_worker=1, processes=True, dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )  # fmt: skip
+        except RuntimeError as error:
+            if not str(error).startswith(NOT_STARTED):
+                raise
+            raise MissingToolError(
+                f"--dask {address}: dask does not start its processes: {error.__cause__ or error}"
+            ) from error
         try:
             yield cluster
         finally:
