@@ -187,7 +187,7 @@ def test_a_cluster_that_does_not_start_says_so(
         raise RuntimeError(error) from TimeoutError("Timed out")
 
     monkeypatch.setattr(distributed, "LocalCluster", fails)
-    with pytest.raises(kind, match="Timed out|can't start new thread") as found:
+    with pytest.raises(kind, match=r"Timed out|can't start new thread") as found:
         campaign.run(shards("eio_110"), "local:1")
     assert found.type is kind
 
