@@ -2007,6 +2007,59 @@ static PyObject *finished(PyObject *module, PyObject *thread)
 	Py_RETURN_NONE;
 }
 
+/* Frames of a thread, without the GIL. Who reads them holds the thread, and its next step waits until
+ * they are read: both write their own word, and look at the other's after a fence. With the GIL frames
+ * are read between two instructions of Python. */
+#ifdef Py_GIL_DISABLED
+static void await_readers(vthread *thread)
+{
+	FENCE();
+	while (LOOK_FOR(thread->is_held)) {
+		Py_BEGIN_ALLOW_THREADS /* the reader may wait for a collection that waits for us */
+		sched_yield();
+		Py_END_ALLOW_THREADS
+	}
+}
+
+static PyObject *hold_frames(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	if (TAKE(OF(self)->is_held))
+		Py_RETURN_FALSE;
+	FENCE();
+	if (!LOOK_FOR(OF(self)->runs))
+		Py_RETURN_TRUE;
+	PUBLISH(OF(self)->is_held, false);
+	Py_RETURN_FALSE;
+}
+
+static PyObject *release_frames(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	PUBLISH(OF(self)->is_held, false);
+	Py_RETURN_NONE;
+}
+#else
+static void await_readers(vthread *thread)
+{
+	(void)thread;
+}
+
+static PyObject *hold_frames(PyObject *self, PyObject *nothing)
+{
+	(void)self;
+	(void)nothing;
+	Py_RETURN_TRUE;
+}
+
+static PyObject *release_frames(PyObject *self, PyObject *nothing)
+{
+	(void)self;
+	(void)nothing;
+	Py_RETURN_NONE;
+}
+#endif
+
 /* One step, with the GIL. What it is to say to the kernel; an exception may be set. */
 static int step_of(PyObject *thread)
 {
@@ -2026,6 +2079,7 @@ static int step_of(PyObject *thread)
 		return DONE;
 	}
 	PUT(OF(thread)->runs, true);
+	await_readers(OF(thread));
 	said = resume(thread);
 	if (said != NULL) {
 		how = said == said_park    ? PARK
@@ -2039,7 +2093,7 @@ static int step_of(PyObject *thread)
 		SET_FEW(thread, error, error_here());
 	kept = wp__own_unmount();
 	SET_FEW(thread, locals, kept);
-	PUT(OF(thread)->runs, false);
+	PUBLISH(OF(thread)->runs, false);
 	if (how == DONE && (PyObject *)Py_TYPE(thread) != py.thread_type)
 		is_poller = truth_of((PyObject *)Py_TYPE(thread), str_is_poller);
 	/* A poller is forgotten later, when the kernel has removed it from its carrier. */
@@ -2908,6 +2962,9 @@ static PyMethodDef core_methods[] = {
 	 "Start it: its context, or None; whether it may run next."},
 	{"start", start, METH_NOARGS, "start($self, /)\n--\n\nStart the thread, and return it."},
 	{"_waits", waits, METH_O, "Wait until it has ended; seconds, or None."},
+	{"_hold", hold_frames, METH_NOARGS,
+	 "Keep it from running until `_release`; False: it runs, or is held."},
+	{"_release", release_frames, METH_NOARGS, "Let it run again."},
 	{0},
 };
 static PyGetSetDef core_fields[] = {

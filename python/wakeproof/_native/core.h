@@ -34,6 +34,7 @@ typedef struct vthread {
 	int home, pins;
 	uint8_t resumes; /* what its next step does, see core.c */
 	bool copies, has_ended, is_closed, is_coroutine, is_heard, is_started, runs;
+	bool is_held; /* without the GIL: somebody reads its frames; it begins no step */
 } vthread;
 
 #define OF(object) ((vthread *)(void *)(object))

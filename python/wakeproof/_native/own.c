@@ -1184,8 +1184,8 @@ static PyObject *let_go(PyObject *module, PyObject *lock)
 
 static PyTypeObject *queue_type;
 
-#define HAS_LIST (PY_VERSION_HEX < 0x030D0000)
-#if HAS_LIST
+#define LISTS_ITEMS (PY_VERSION_HEX < 0x030D0000)
+#if LISTS_ITEMS
 /* As Modules/_queuemodule.c has it; `is_queue` makes sure of it. */
 typedef struct listed {
 	PyObject_HEAD PyThread_type_lock lock;
@@ -1265,7 +1265,7 @@ static PyObject *queue_get(PyObject *self, PyTypeObject *type, PyObject *const *
 	size_t all = count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
 	PyCMethod get = (PyCMethod)(void *)of_queue[GET].theirs;
 
-#if HAS_LIST
+#if LISTS_ITEMS
 	if (all == 0 && (said = only_item(self)) != NULL)
 		return said;
 #endif
@@ -1288,7 +1288,7 @@ static PyObject *queue_put(PyObject *self, PyObject *const *args, Py_ssize_t cou
 {
 	PyObject *said;
 
-#if HAS_LIST
+#if LISTS_ITEMS
 	if (count == 1 && names == NULL && add_item(self, args[0]))
 		return told(self, Py_NewRef(Py_None));
 #endif

@@ -252,6 +252,12 @@ class Core:
         found: list[Any] = self._open
         return found
 
+    def _hold(self: Any) -> bool:
+        return HAS_GIL
+
+    def _release(self: Any) -> None:
+        pass
+
     def _waits(self: Any, timeout_s: float | None) -> bool:
         is_set: bool = self._done.wait(timeout_s)
         return is_set

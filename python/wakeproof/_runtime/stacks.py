@@ -4,6 +4,7 @@
 The frames of a parked thread are read between two reads of its state word, as the kernel's dump
 does.  Garbage collection is switched off meanwhile.  Python 3.11 may collect garbage while it makes
 a frame object, and so let another thread run, which ends the frame; the process then crashes.
+Without the GIL the thread is held meanwhile: it begins no step until its frames are read.
 Spec: ``specs/inspect/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapshot.h``.
 """
 
@@ -92,8 +93,13 @@ def parked(thread: VirtualThread) -> Stack | None:
         seen = thread._tell(lib.wp__dump_look)
         if seen is None or seen & _STATE:
             return None
-        with uncollected():
-            found = _now(thread)
+        if not thread._hold():
+            return None
+        try:
+            with uncollected():
+                found = _now(thread)
+        finally:
+            thread._release()
         if thread._tell(lib.wp__dump_is_still, seen):
             return found
     return None
