@@ -251,6 +251,29 @@ def test_a_thread_takes_160_bytes() -> None:
         assert sys.getsizeof(VirtualThread(park, group=group)) == 160
 
 
+@pytest.mark.skipif(not (core.IN_C and HAS_GIL), reason="of C, where objects have no lock")
+@pytest.mark.parametrize("names", [{}, {"name": "so"}], ids=["fn alone", "with a name"])
+def test_the_memory_of_threads_is_kept_for_new_ones_and_the_collector_does_not_count_them(
+    names: dict[str, str],
+) -> None:
+    def many() -> list[VirtualThread[int]]:
+        return [VirtualThread(int, **names) for _ in range(300)]
+
+    def counted() -> int:
+        many()  # their memory is kept
+        gc.disable()
+        try:
+            before = gc.get_count()[0]
+            threads = many()
+            return gc.get_count()[0] - before
+        finally:
+            gc.enable()
+            del threads
+
+    with CarrierGroup(1) as group:
+        assert VirtualThread(counted, group=group).start().result() < 100
+
+
 def identity(value: T) -> T:
     return value
 

@@ -76,6 +76,24 @@ def test_a_thread_that_was_joined_and_not_asked_is_told_when_it_goes(
     assert told == [("joined", "lost")]
 
 
+def test_a_thread_is_told_in_the_memory_of_one_that_the_collector_has_finalized(
+    carriers: CarrierGroup, told: Told
+) -> None:
+    for name in "first", "second":
+        error = ValueError("lost")
+
+        def raises(error: Exception = error) -> None:
+            raise error
+
+        thread = VirtualThread(raises, name=name, group=carriers).start()
+        assert thread.join(PATIENCE_S)
+        if name == "first":
+            error.__dict__["thread"] = thread  # only the collector frees it
+        del raises, error, thread
+        gc.collect()
+    assert told == [("first", "lost"), ("second", "lost")]
+
+
 def test_who_asks_for_the_result_is_told_alone(carriers: CarrierGroup, told: Told) -> None:
     thread = VirtualThread(fails, group=carriers).start()
     for _ in range(2):
