@@ -34,7 +34,9 @@ typedef struct vthread {
 	int home, pins;
 	uint8_t resumes; /* what its next step does, see core.c */
 	bool copies, has_ended, is_closed, is_coroutine, is_heard, is_started, runs;
-	bool is_held; /* without the GIL: somebody reads its frames; it begins no step */
+#ifdef Py_GIL_DISABLED
+	bool is_held; /* somebody reads its frames; it begins no step */
+#endif
 } vthread;
 
 #define OF(object) ((vthread *)(void *)(object))
