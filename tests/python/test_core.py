@@ -252,26 +252,36 @@ def test_a_thread_takes_160_bytes() -> None:
 
 
 @pytest.mark.skipif(not (core.IN_C and HAS_GIL), reason="of C, where objects have no lock")
-@pytest.mark.parametrize("names", [{}, {"name": "so"}], ids=["fn alone", "with a name"])
+@pytest.mark.parametrize(("before", "is_kept"), [(300, True), (12_000, False)])
+@pytest.mark.parametrize("names", ["", "name='so'"])
 def test_the_memory_of_threads_is_kept_for_new_ones_and_the_collector_does_not_count_them(
-    names: dict[str, str],
+    names: str, before: int, is_kept: bool
 ) -> None:
-    def many() -> list[VirtualThread[int]]:
-        return [VirtualThread(int, **names) for _ in range(300)]
+    # In a process of its own, as nothing is kept after more threads at once than memory is kept of.
+    program = f"""if True:
+        import gc
+        from wakeproof import CarrierGroup, VirtualThread, coroutine
 
-    def counted() -> int:
-        many()  # their memory is kept
-        gc.disable()
-        try:
+        def many(number):
+            return [VirtualThread(int, {names}) for _ in range(number)]
+
+        def counted():
+            started = [thread.start() for thread in many({before})]
+            assert [thread.result() for thread in started] == [0] * {before}
+            del started[:]
+            many(300)
+            gc.disable()
             before = gc.get_count()[0]
-            threads = many()
+            threads = many(300)
             return gc.get_count()[0] - before
-        finally:
-            gc.enable()
-            del threads
 
-    with CarrierGroup(1) as group:
-        assert VirtualThread(counted, group=group).start().result() < 100
+        with CarrierGroup(1) as group:
+            print(VirtualThread(counted, group=group).start().result() < 100)
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert ended.stdout == f"{is_kept}\n"
 
 
 def identity(value: T) -> T:
