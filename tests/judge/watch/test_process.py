@@ -28,6 +28,8 @@ WATCH = (sys.executable, "-m", "wakeproof", "watch")
 @pytest.fixture
 def sleeper() -> Iterator[int]:
     with watching.running(["sleep", "1000"]) as pid:
+        while not Path(f"/proc/{pid}/cmdline").read_bytes():  # it comes after the end of the exec
+            time.sleep(0.001)
         yield pid
 
 
