@@ -865,13 +865,20 @@ def test_a_call_that_the_loop_never_takes_ends_with_the_close(
             waits.result(PATIENCE_S)
 
 
+def loop_sleeps() -> list[LoopSleep]:
+    return [each for each in gc.get_objects() if isinstance(each, LoopSleep)]
+
+
 def test_a_group_that_is_cancelled_first_leaves_nothing_that_waits() -> None:
+    of_others = set(map(id, earlier := loop_sleeps()))
     group = CarrierGroup(1)
     loops = aio.LoopGroup(group)
     waits = parked(VirtualThread(aio.await_, asyncio.sleep(PATIENCE_S), group=group).start())
     assert {each.name for each in group.close(0, cancel=True)} == {waits.name, "loop-0"}
-    sleeps = [each for each in gc.get_objects() if isinstance(each, LoopSleep)]
+    sleeps = [each for each in loop_sleeps() if id(each) not in of_others]
+    assert sleeps
     assert all(each.has_left for each in sleeps)
+    del earlier  # alive until here, so that no other object has its number
     loops.close()
     with pytest.raises(ClosedError):
         waits.result(PATIENCE_S)
