@@ -264,7 +264,11 @@ def test_a_side_that_fails_leaves_the_other_rows(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(measure.building, "build", lambda _: None)
     monkeypatch.setattr(measure, "judge", lambda row, of: grade(replace(row, peer="ring"), of))
     monkeypatch.setattr(measure.locations, "write_atomically", lambda *_: None)
-    found = measure.bench("^(64 tasks|run queue push|- 64 tasks)")
+    wanted = "^(run queue push|- 64 tasks)"
+    with pytest.raises(typer.Exit) as ended:
+        command([], wanted, seconds=0.1, as_json=True)
+    assert ended.value.exit_code == EXIT_VIOLATED
+    found = measure.bench(wanted)
     failed = {result.row.program: result.not_run for result in found.failed}
     assert failed == {"one_turn": "failed: bench one_turn failed (1): a queue lost a task"}
     assert any(not result.not_run for result in found.results)

@@ -348,6 +348,11 @@ def test_a_cluster_gives_the_verdicts_of_stress_and_its_seed(wakeproof: Command)
     assert found["seed"] == 7
 
 
+def test_seeds_of_stress_are_one_or_more(wakeproof: Command) -> None:
+    ended = wakeproof("stress", str(GUARD), "--seeds", "0")
+    assert (ended.returncode, "--seeds is 0; allowed: 1 or more" in ended.stderr) == (2, True)
+
+
 @pytest.mark.slow
 @pytest.mark.rotates
 def test_all_runs_of_several_seeds_are_judged_together(wakeproof: Command) -> None:

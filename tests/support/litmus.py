@@ -10,6 +10,7 @@ from typing import Any
 
 from wakeproof import locations
 from wakeproof.judge.explore.litmus_program import Cas, Fence, Load, Program, Store, Thread, Update
+from wakeproof.judge.explore.options import Model
 
 CORPUS = locations.sources() / "tests" / "corpus" / "litmus"
 """Published programs, many in a file, and what was published of them."""
@@ -30,6 +31,13 @@ def _table(name: str) -> dict[str, dict[str, Any]]:
 
 LITMUS = _programs()
 """Their texts, by name."""
+LARGE = {
+    "adds": ("program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 8 + "observe 7:r0\n",
+             Model.RC11),  # 8! executions
+    "mutex": (LITMUS["F1_n3"], Model.TSO),
+    "mutex_wrapping": (LITMUS["F1_mod4_n3"], Model.RC11),
+}  # fmt: skip
+"""Searches that are large enough to be shared or cut."""
 COUNTS, VERDICTS, STATES = _table("counts"), _table("verdicts"), _table("states")
 """Executions by model; what can be reached by model; states and edges of futex mutexes."""
 STRONGER: dict[type, dict[str, tuple[str, ...]]] = {

@@ -187,8 +187,8 @@ class Core:
     """What `Handle` has from C elsewhere: how a thread is made, started, waited for and freed."""
 
     __slots__ = (
-        "__weakref__", "_address", "_call", "_context", "_coroutine", "_error", "_greenlet",
-        "_group", "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard",
+        "__weakref__", "_address", "_call", "_context", "_coroutine", "_error", "_frames",
+        "_greenlet", "_group", "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard",
         "_is_started", "_locals", "_mutexes", "_name", "_number", "_open", "_permitted", "_pins",
         "_resume", "_runs", "_scope", "_signal", "_value", "_wait",
     )  # fmt: skip
@@ -208,6 +208,7 @@ class Core:
             self._call = args[0]
         self._resume = first_of_coroutine if self._is_coroutine else first_of_call
         self._signal = None
+        self._frames = None if HAS_GIL else threading.Lock()  # of a step, or of who reads them
         self._has_ended = self._is_started = self._is_closed = self._runs = self._is_heard = False
         self._coroutine = self._permitted = self._value = self._wait = None
         self._locals = self._scope = None
@@ -253,10 +254,11 @@ class Core:
         return found
 
     def _hold(self: Any) -> bool:
-        return HAS_GIL
+        return self._frames is None or bool(self._frames.acquire(blocking=False))
 
     def _release(self: Any) -> None:
-        pass
+        if self._frames is not None:
+            self._frames.release()
 
     def _waits(self: Any, timeout_s: float | None) -> bool:
         is_set: bool = self._done.wait(timeout_s)
@@ -314,6 +316,8 @@ def first_step(number: int) -> int:
     thread = threads[number]
     if known.groups.get(get_ident()) is not thread._group:
         known.know(thread._group)
+    if thread._frames is not None:
+        thread._frames.acquire()
     mount(thread, thread._number, thread._locals)
     thread._runs = True
     try:
@@ -324,6 +328,7 @@ def first_step(number: int) -> int:
         said = DONE
     finally:
         thread._locals, thread._runs = unmount(), False
+        thread._release()
     # A poller is forgotten later, when the kernel has removed it from its carrier.
     if said == DONE and not thread._is_poller:
         forget(thread)

@@ -94,7 +94,7 @@ def parked(thread: VirtualThread) -> Stack | None:
         if seen is None or seen & _STATE:
             return None
         if not thread._hold():
-            return None
+            continue
         try:
             with uncollected():
                 found = _now(thread)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.litmus import LITMUS
+from tests.support.litmus import LARGE
 
 from wakeproof.judge.explore import litmus
 from wakeproof.judge.explore.options import ExploreOptions, Model
@@ -21,7 +21,7 @@ from wakeproof.judge.explore.run import explore
 
 pytestmark = pytest.mark.slow
 
-ADDS = "program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 8 + "observe 7:r0\n"  # 8! executions
+ADDS, _ = LARGE["adds"]
 LONG = "program long\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 12) * 4 + "observe x\n"
 ALONE = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
 
@@ -32,15 +32,7 @@ def explored(explorer: litmus.Explorer, text: str, model: Model, jobs: int) -> R
     return replace(found[0][model], seconds=0.0, cpu_seconds=0.0, bytes=0)
 
 
-@pytest.mark.parametrize(
-    ("text", "model"),
-    [
-        (ADDS, Model.RC11),
-        (LITMUS["F1_n3"], Model.TSO),
-        (LITMUS["F1_mod4_n3"], Model.RC11),
-    ],
-    ids=["adds", "mutex", "mutex_wrapping"],
-)
+@pytest.mark.parametrize(("text", "model"), LARGE.values(), ids=LARGE)
 def test_several_processes_find_what_one_does_in_the_same_order(
     explorer: litmus.Explorer, text: str, model: Model
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Command
-from tests.support.litmus import LITMUS
+from tests.support.litmus import LARGE
 
 from wakeproof.judge.explore import litmus, merging, shards
 from wakeproof.judge.explore.options import ExploreOptions, Model
@@ -46,15 +46,7 @@ def in_parts(
 
 @pytest.mark.slow
 @pytest.mark.rotates
-@pytest.mark.parametrize(
-    ("text", "model"),
-    [
-        (ADDS, Model.RC11),
-        (LITMUS["F1_n3"], Model.TSO),
-        (LITMUS["F1_mod4_n3"], Model.RC11),
-    ],
-    ids=["adds", "mutex", "mutex_wrapping"],
-)
+@pytest.mark.parametrize(("text", "model"), LARGE.values(), ids=LARGE)
 def test_parts_find_what_one_search_does_in_the_same_order(
     explorer: litmus.Explorer, text: str, model: Model
 ) -> None:
@@ -101,6 +93,17 @@ def test_parts_that_time_has_stopped_are_not_exhaustive(explorer: litmus.Explore
 def test_one_part_in_part_makes_the_whole_not_exhaustive(explorer: litmus.Explorer) -> None:
     parts, _ = in_parts(explorer, FEW, Model.RC11, 3)
     parts[1] = replace(parts[1], exhaustive=False, stopped="max_seconds")
+    [together] = merging.together(parts, of_parts=True)
+    assert (together.stopped, together.exhaustive) == ("max_seconds", False)
+
+
+@pytest.mark.parametrize("limit_at", [1, 2])
+def test_a_limit_of_one_part_is_not_hidden_by_a_bound_of_another(
+    explorer: litmus.Explorer, limit_at: int
+) -> None:
+    parts, _ = in_parts(explorer, FEW, Model.RC11, 3)
+    parts = [replace(one, exhaustive=False, stopped="loop_bound") for one in parts]
+    parts[limit_at] = replace(parts[limit_at], stopped="max_seconds")
     [together] = merging.together(parts, of_parts=True)
     assert (together.stopped, together.exhaustive) == ("max_seconds", False)
 

@@ -131,19 +131,24 @@ def _one(group: list[Result], of_parts: bool) -> Result:
     def total(name: str) -> int:
         return sum(getattr(one, name) for one in group)
 
-    stopped = [one.stopped for one in group]
+    stopped = sorted((one.stopped for one in group), key=_leaves_less_out)
     return replace(
         group[0], outcomes=tuple(shown),
         executions=total("executions"), blocked=total("blocked"), bounded=total("bounded"),
         duplicates=total("duplicates"), states=total("states"), edges=total("edges"),
         depth=max(one.depth for one in group),
         exhaustive=(all if of_parts else any)(one.exhaustive for one in group),
-        stopped=next((why for why in stopped if why not in ("", "inclusion")), stopped[0]),
+        stopped=stopped[0],
         error=next((one.error for one in group if one.error), ""),
         seconds=sum(one.seconds for one in group), bytes=max(one.bytes for one in group),
         cpu_seconds=sum(one.cpu_seconds for one in group),
         pct_bound=min(one.pct_bound for one in group), pct_samples=total("pct_samples"),
     )  # fmt: skip
+
+
+def _leaves_less_out(stopped: str) -> int:
+    """Order why runs have stopped: a limit is named before a bound, which was asked for."""
+    return {"loop_bound": 1, "": 2, "inclusion": 3}.get(stopped, 0)
 
 
 def _is_shorter(new: Found, old: Found) -> bool:

@@ -49,7 +49,7 @@ def run(
     """Explore scenario files (None: our own) and programs in the cluster at `address` (None: here).
 
     `seeds`: so many seeds, from that of `options` on, each with its samples.  `parts`: each search
-    of graphs is cut into so many, but for those of twins.
+    of graphs is cut into so many, but for those of twins of scenarios.
 
     Raises:
         UsageError: a text of programs, or an option that is checked over all scenarios.
