@@ -188,9 +188,9 @@ class Core:
 
     __slots__ = (
         "__weakref__", "_address", "_call", "_context", "_coroutine", "_error", "_frames",
-        "_greenlet", "_group", "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard",
-        "_is_started", "_locals", "_mutexes", "_name", "_number", "_open", "_permitted", "_pins",
-        "_resume", "_runs", "_scope", "_signal", "_value", "_wait",
+        "_greenlet", "_group", "_has_ended", "_home", "_hub", "_is_closed", "_is_coroutine",
+        "_is_heard", "_is_started", "_locals", "_mutexes", "_name", "_number", "_open",
+        "_permitted", "_pins", "_resume", "_runs", "_scope", "_signal", "_value", "_wait",
     )  # fmt: skip
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
