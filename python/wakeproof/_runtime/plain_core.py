@@ -313,7 +313,7 @@ def bind_core(objects: dict[str, Any], *_: object) -> int:
 
 def first_step(number: int) -> int:
     """Run one step of the thread with this number; the kernel calls this on a carrier."""
-    thread = threads[number]
+    thread: Any = threads[number]
     if known.groups.get(get_ident()) is not thread._group:
         known.know(thread._group)
     if thread._frames is not None:
