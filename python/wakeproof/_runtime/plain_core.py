@@ -321,7 +321,7 @@ def first_step(number: int) -> int:
     mount(thread, thread._number, thread._locals)
     thread._runs = True
     try:
-        said = thread._resume(thread)
+        said: int = thread._resume(thread)
     # There was no memory for a greenlet; exceptions of the callable itself do not come here.
     except BaseException as error:
         thread._error = error
